@@ -1,0 +1,141 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Rooms and arrows (nothing else is allowed, and the build refuses it):
+//
+//   Executables ─▶ Services ─▶ IO ─▶ C
+//                     │        │
+//                     └────────┴──▶ Core        Core uses nothing but Core.
+
+/// Every target: Swift 6 mode, warnings are errors.
+let swift: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// Core targets: also no unsafe pointer, checked by the compiler.
+let pure: [SwiftSetting] = swift + [.strictMemorySafety()]
+
+func system(_ name: String, _ pkgConfig: String, _ debian: String) -> Target {
+  .systemLibrary(
+    name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([debian])])
+}
+
+func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(
+    name: name, dependencies: dependencies, path: "Sources/Core/\(name)", swiftSettings: pure)
+}
+
+func io(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, path: "Sources/IO/\(name)", swiftSettings: swift)
+}
+
+func service(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(
+    name: name, dependencies: dependencies + ["ServiceKit", "Settings", "Telemetry", "Bytes"],
+    path: "Sources/Services/\(name)", swiftSettings: swift)
+}
+
+func executable(_ name: String, _ service: String) -> Target {
+  .executableTarget(
+    name: name, dependencies: [.init(stringLiteral: service)], path: "Sources/Executables/\(name)",
+    swiftSettings: swift)
+}
+
+func tests(_ room: String, _ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(
+    name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(room)/\(name)Tests",
+    swiftSettings: swift)
+}
+
+let package = Package(
+  name: "martlet",
+  targets: [
+    // C: the only place where a C header is named.
+    system("CRdKafka", "rdkafka", "librdkafka-dev"),
+    system("CNghttp2", "libnghttp2", "libnghttp2-dev"),
+    system("COpenSSL", "openssl", "libssl-dev"),
+    system("CSQLite", "sqlite3", "libsqlite3-dev"),
+    system("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
+    system("CCurl", "libcurl", "libcurl4-openssl-dev"),
+    .target(
+      name: "CLinux", path: "Sources/C/CLinux", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "CSimdjson", path: "Sources/C/CSimdjson",
+      cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
+
+    // Core: decisions as values.
+    core("APNS"),
+    core("Pipeline", ["APNS"]),
+    core("Delivery", ["APNS", "Pipeline"]),
+    core("Settings"),
+    core("Telemetry"),
+
+    // IO: shells, each type owns one handle on one thread.
+    io("Bytes", []),
+    io("EventLoop", ["Bytes", "CLinux"]),
+    io("TLS", ["Bytes", "COpenSSL"]),
+    io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
+    io("Kafka", ["Bytes", "EventLoop", "CRdKafka"]),
+    io("JSON", ["Bytes", "CSimdjson"]),
+    io("Records", ["Bytes", "JSON", "APNS", "Pipeline"]),
+    io("HTTPServer", ["Bytes", "CMicrohttpd"]),
+    io("HTTPClient", ["Bytes", "CCurl"]),
+    io("Store", ["Bytes", "CSQLite"]),
+    io("Signing", ["Bytes", "COpenSSL"]),
+
+    // Services: one room a process.
+    .target(
+      name: "ServiceKit", dependencies: ["Settings", "Telemetry", "Bytes", "EventLoop", "Kafka"],
+      path: "Sources/Services/ServiceKit", swiftSettings: swift),
+    service("Ingest", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
+    service("Signer", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
+    service("Sender", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2", "CNghttp2"]),
+    service("Feedback", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Store"]),
+    service(
+      "GatewaySimulator",
+      ["APNS", "Pipeline", "EventLoop", "JSON", "Records", "TLS", "HTTP2", "HTTPServer", "Signing"]),
+    service(
+      "OperatorCommand",
+      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient"]),
+
+    // Executables: parse, build, run.
+    executable("martlet-ingest", "Ingest"),
+    executable("martlet-signer", "Signer"),
+    executable("martlet-sender", "Sender"),
+    executable("martlet-feedback", "Feedback"),
+    executable("apns-simulator", "GatewaySimulator"),
+    executable("martlet", "OperatorCommand"),
+
+    // Tests.
+    .target(
+      name: "TestSupport", dependencies: ["Bytes", "EventLoop", "Kafka", "Signing"],
+      path: "Tests/Support/TestSupport", swiftSettings: swift),
+    tests("Core", "APNS", ["APNS", "TestSupport"]),
+    tests("Core", "Pipeline", ["APNS", "Pipeline", "TestSupport"]),
+    tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
+    tests("Core", "Settings", ["Settings"]),
+    tests("Core", "Telemetry", ["Telemetry"]),
+    tests("IO", "EventLoop", ["Bytes", "EventLoop", "TestSupport"]),
+    tests("IO", "TLS", ["Bytes", "TLS", "Signing", "TestSupport"]),
+    tests("IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "CNghttp2", "Signing", "TestSupport"]),
+    tests("IO", "Kafka", ["Bytes", "EventLoop", "Kafka", "TestSupport"]),
+    tests("IO", "JSON", ["Bytes", "JSON", "TestSupport"]),
+    tests("IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "TestSupport"]),
+    tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
+    tests("IO", "Store", ["Bytes", "Store", "TestSupport"]),
+    tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
+    tests("Services", "Ingest", ["Ingest", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "Settings", "TestSupport"]),
+    tests("Services", "Signer", ["Signer", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport"]),
+    tests("Services", "Sender", ["Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator"]),
+    tests("Services", "Feedback", ["Feedback", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Store", "Bytes", "EventLoop", "Settings", "TestSupport"]),
+    tests("Services", "GatewaySimulator", ["GatewaySimulator", "APNS", "JSON", "TLS", "HTTP2", "HTTPClient", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport"]),
+    tests("Services", "OperatorCommand", ["OperatorCommand", "Pipeline", "Kafka", "JSON", "Records", "Bytes", "Settings", "TestSupport"]),
+    tests("System", "System", ["Pipeline", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "TestSupport"]),
+    tests("Tidy", "Tidy", []),
+  ],
+  cxxLanguageStandard: .cxx17
+)

@@ -1,0 +1,4 @@
+#ifndef MARTLET_CSQLite_H
+#define MARTLET_CSQLite_H
+#include <sqlite3.h>
+#endif

@@ -1,0 +1,1 @@
+// APNS: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// Delivery: placeholder until its first file lands.

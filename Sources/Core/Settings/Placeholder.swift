@@ -1,0 +1,1 @@
+// Settings: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// Telemetry: placeholder until its first file lands.

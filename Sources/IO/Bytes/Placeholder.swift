@@ -1,0 +1,1 @@
+// Bytes: placeholder until its first file lands.

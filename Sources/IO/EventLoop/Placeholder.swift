@@ -1,0 +1,1 @@
+// EventLoop: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// HTTP2: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// HTTPClient: placeholder until its first file lands.

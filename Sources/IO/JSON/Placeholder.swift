@@ -1,0 +1,1 @@
+// JSON: placeholder until its first file lands.

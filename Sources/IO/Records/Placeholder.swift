@@ -1,0 +1,1 @@
+// Records: placeholder until its first file lands.

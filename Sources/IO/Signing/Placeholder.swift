@@ -1,0 +1,1 @@
+// Signing: placeholder until its first file lands.

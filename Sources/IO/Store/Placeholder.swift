@@ -1,0 +1,1 @@
+// Store: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// TLS: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// Feedback: placeholder until its first file lands.

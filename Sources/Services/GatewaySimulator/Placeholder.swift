@@ -1,0 +1,1 @@
+// GatewaySimulator: placeholder until its first file lands.

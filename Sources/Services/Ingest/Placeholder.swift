@@ -1,0 +1,1 @@
+// Ingest: placeholder until its first file lands.

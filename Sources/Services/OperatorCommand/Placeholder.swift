@@ -1,0 +1,1 @@
+// OperatorCommand: placeholder until its first file lands.

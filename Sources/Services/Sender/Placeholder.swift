@@ -1,0 +1,1 @@
+// Sender: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// ServiceKit: placeholder until its first file lands.

@@ -1,0 +1,1 @@
+// Signer: placeholder until its first file lands.
