@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A growable buffer of bytes that its owner fills at the end and empties from the front.
+///
+/// The storage is one allocation that is kept when the content is removed, so a loop that reuses its
+/// buffers does not allocate. `bytes` is valid until the next call that changes the buffer.
+package struct ByteBuffer: ~Copyable {
+  @usableFromInline var storage: UnsafeMutableRawPointer
+  @usableFromInline var capacity: Int
+  @usableFromInline var start: Int
+  @usableFromInline var end: Int
+
+  /// An empty buffer with room for `capacity` bytes (at least 16).
+  @inlinable
+  package init(capacity: Int = 256) {
+    self.capacity = max(capacity, 16)
+    storage = .allocate(byteCount: self.capacity, alignment: 16)
+    start = 0
+    end = 0
+  }
+
+  deinit {
+    storage.deallocate()
+  }
+
+  /// The number of bytes held.
+  @inlinable
+  package var count: Int { end - start }
+
+  @inlinable
+  package var isEmpty: Bool { end == start }
+
+  /// The bytes held, oldest first. Valid until the buffer is changed.
+  @inlinable
+  package var bytes: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: storage + start, count: end - start)
+  }
+
+  /// Calls `body` with the bytes held, as a span for the Core rooms.
+  @inlinable
+  package func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+    let typed = UnsafeBufferPointer(
+      start: (storage + start).assumingMemoryBound(to: UInt8.self), count: end - start)
+    return try body(typed.span)
+  }
+
+  /// Forgets the content and keeps the capacity.
+  @inlinable
+  package mutating func removeAll() {
+    start = 0
+    end = 0
+  }
+
+  /// Removes the oldest `count` bytes; `count` must not exceed what is held.
+  @inlinable
+  package mutating func removeFirst(_ count: Int) {
+    precondition(count >= 0 && count <= end - start, "more removed than the buffer holds")
+    start += count
+    if start == end { removeAll() }
+  }
+
+  /// Removes what was appended after the buffer held `count` bytes: takes a half-written entry back.
+  @inlinable
+  package mutating func truncate(to count: Int) {
+    precondition(count >= 0 && count <= end - start, "a buffer cannot be truncated to more")
+    end = start + count
+  }
+
+  /// Makes room for `count` further bytes, so that appending them does not allocate.
+  @inlinable
+  package mutating func reserve(_ count: Int) {
+    if capacity - end < count { makeRoom(count) }
+  }
+
+  @usableFromInline
+  mutating func makeRoom(_ count: Int) {
+    let held = end - start
+    if capacity - held >= count && start >= capacity / 2 {
+      storage.copyMemory(from: storage + start, byteCount: held)
+    } else {
+      capacity = max(capacity * 2, held + count)
+      let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+      larger.copyMemory(from: storage + start, byteCount: held)
+      storage.deallocate()
+      storage = larger
+    }
+    start = 0
+    end = held
+  }
+
+  /// Lets `write` fill up to `capacity` bytes at the end; it returns how many it wrote.
+  @inlinable
+  @discardableResult
+  package mutating func append<E: Error>(
+    upTo capacity: Int, _ write: (UnsafeMutableRawBufferPointer) throws(E) -> Int
+  ) throws(E) -> Int {
+    reserve(capacity)
+    let room = UnsafeMutableRawBufferPointer(start: storage + end, count: capacity)
+    let written = try write(room)
+    precondition(written >= 0 && written <= capacity, "more written than there was room for")
+    end += written
+    return written
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Whole files, read and written at once: settings, keys, credentials, small outputs.
+package enum File {
+  /// The content of a file, at most `limit` bytes (64 MiB unless told).
+  ///
+  /// Throws what the system says; a file above the limit is `EFBIG`.
+  package static func read(
+    _ path: String, limit: Int = 64 << 20
+  ) throws(SystemError) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .last("cannot open \(path)") }
+    defer { close(descriptor) }
+    var content: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let got = Glibc.read(descriptor, &piece, piece.count)
+      if got < 0 && errno == EINTR { continue }
+      guard got >= 0 else { throw .last("cannot read \(path)") }
+      if got == 0 { return content }
+      content.append(contentsOf: piece[..<got])
+      guard content.count <= limit else {
+        throw SystemError(code: EFBIG, attempt: "cannot read \(path)")
+      }
+    }
+  }
+
+  /// Replaces the file at `path` as a whole: a reader sees the old content or the new, never a part.
+  ///
+  /// - Parameter mode: permission bits of the new file, `0o600` unless told.
+  package static func write(
+    _ path: String, _ bytes: [UInt8], mode: UInt32 = 0o600
+  ) throws(SystemError) {
+    let draft = path + ".\(getpid()).new"
+    let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t(mode))
+    guard descriptor >= 0 else { throw .last("cannot create \(draft)") }
+    do throws(SystemError) {
+      try writeAll(descriptor, bytes, draft)
+      // The process's umask does not decide over a mode that was asked for.
+      guard fchmod(descriptor, mode_t(mode)) == 0 else { throw .last("cannot chmod \(draft)") }
+      guard rename(draft, path) == 0 else { throw .last("cannot replace \(path)") }
+      close(descriptor)
+    } catch {
+      close(descriptor)
+      unlink(draft)
+      throw error
+    }
+  }
+
+  private static func writeAll(
+    _ descriptor: Int32, _ bytes: [UInt8], _ path: String
+  ) throws(SystemError) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes[written...].withUnsafeBytes {
+        Glibc.write(descriptor, $0.baseAddress, $0.count)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw .last("cannot write \(path)") }
+      written += count
+    }
+  }
+
+  /// Whether the file's group or the world may read it: a private key must not be.
+  package static func isReadableByOthers(_ path: String) throws(SystemError) -> Bool {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .last("cannot look at \(path)") }
+    return status.st_mode & mode_t(0o044) != 0
+  }
+
+  package static func exists(_ path: String) -> Bool {
+    access(path, F_OK) == 0
+  }
+
+  /// Removes a file; one that is not there is no error.
+  package static func remove(_ path: String) throws(SystemError) {
+    if unlink(path) != 0 && errno != ENOENT { throw .last("cannot remove \(path)") }
+  }
+}

@@ -1,1 +1,0 @@
-// Bytes: placeholder until its first file lands.
