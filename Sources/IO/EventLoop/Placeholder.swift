@@ -1,1 +1,0 @@
-// EventLoop: placeholder until its first file lands.
