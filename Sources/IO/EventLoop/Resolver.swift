@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import CLinux
+import Glibc
+
+/// The answer to one look-up.
+package struct Resolution: Sendable {
+  /// The number given with the request.
+  package let request: UInt64
+  /// The addresses in the order to try them (shuffled), or why there is none.
+  package let result: Result<[SocketAddress], ResolutionFailure>
+}
+
+/// A name that has no usable address now.
+package struct ResolutionFailure: Error, Sendable, CustomStringConvertible {
+  package let host: String
+  /// The system's words.
+  package let reason: String
+  /// The name does not exist, as opposed to a resolver that could not be asked.
+  package let isPermanent: Bool
+
+  package var description: String { "cannot resolve \(host): \(reason)" }
+}
+
+/// Looks names up on a thread of its own, so that a slow name server never holds up a loop.
+///
+/// Each request asks the system again and nothing is cached here, and the addresses are shuffled:
+/// APNs wants a fresh look-up before each connection so that connections spread over its hosts.
+package final class Resolver {
+  private struct Request: Sendable {
+    let number: UInt64
+    let host: String
+    let port: UInt16
+    let seed: UInt64
+  }
+
+  private enum Message: Sendable {
+    case resolve(Request)
+    case stop
+  }
+
+  private let requests: Mailbox<Message>
+
+  /// A resolver that posts its answers to `answers`.
+  package init(answers: Mailbox<Resolution>) throws(SystemError) {
+    let requests = Mailbox<Message>(wakeup: Wakeup())
+    self.requests = requests
+    try Self.start(requests, answers)
+  }
+
+  deinit { requests.post(.stop) }
+
+  /// Asks for `host`; the answer carries `number`. Equal seeds give equal orders. A numeric address
+  /// needs no name server.
+  package func resolve(_ host: String, port: UInt16, number: UInt64, seed: UInt64) {
+    requests.post(.resolve(Request(number: number, host: host, port: port, seed: seed)))
+  }
+
+  private static func start(
+    _ requests: Mailbox<Message>, _ answers: Mailbox<Resolution>
+  ) throws(SystemError) {
+    let thread = try LoopThread(name: "resolver") { run(requests, answers) }
+    thread.detach()
+  }
+
+  private static func run(_ requests: Mailbox<Message>, _ answers: Mailbox<Resolution>) {
+    var descriptor = pollfd(fd: requests.wakeup.fd, events: Int16(POLLIN), revents: 0)
+    while true {
+      poll(&descriptor, 1, -1)
+      requests.wakeup.clear()
+      for message in requests.drain() {
+        guard case .resolve(let request) = message else { return }
+        answers.post(Resolution(request: request.number, result: lookUp(request)))
+      }
+    }
+  }
+
+  private static func lookUp(_ request: Request) -> Result<[SocketAddress], ResolutionFailure> {
+    if let address = SocketAddress(numeric: request.host, port: request.port) {
+      return .success([address])
+    }
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
+    var list: UnsafeMutablePointer<addrinfo>?
+    let code = getaddrinfo(request.host, String(request.port), &hints, &list)
+    defer { if let list { freeaddrinfo(list) } }
+    guard code == 0 else {
+      return .failure(
+        ResolutionFailure(
+          host: request.host, reason: String(cString: gai_strerror(code)),
+          isPermanent: code == EAI_NONAME))
+    }
+    var addresses: [SocketAddress] = []
+    var entry = list
+    while let current = entry {
+      if let raw = current.pointee.ai_addr, let address = SocketAddress(raw),
+        !addresses.contains(address)
+      {
+        addresses.append(address)
+      }
+      entry = current.pointee.ai_next
+    }
+    var random = SplitMix(state: request.seed)
+    addresses.shuffle(using: &random)
+    return .success(addresses)
+  }
+}
+
+/// A small deterministic generator (SplitMix64, Steele and others 2014): equal seeds, equal orders.
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import CLinux
+import Glibc
+
+/// Turns process signals into something a `Poller` can wait for (signalfd(2)).
+///
+/// Make it on the main thread before any other thread starts: the signals are blocked in the
+/// calling thread and threads inherit that, so none of them is killed by one.
+package final class SignalSource {
+  /// Watch it for reading.
+  package let fd: Int32
+
+  /// Takes over `signals` (SIGTERM and SIGINT unless told) and ignores SIGPIPE, which a closed
+  /// socket would raise.
+  package init(_ signals: [Int32] = [SIGTERM, SIGINT]) throws(SystemError) {
+    signal(SIGPIPE, SIG_IGN)
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in signals { sigaddset(&set, signal) }
+    let code = pthread_sigmask(SIG_BLOCK, &set, nil)
+    guard code == 0 else { throw SystemError(code: code, attempt: "cannot block signals") }
+    let opened = signalfd(-1, &set, Int32(SFD_NONBLOCK) | Int32(SFD_CLOEXEC))
+    guard opened >= 0 else { throw SystemError.last("cannot open a signal descriptor") }
+    fd = opened
+  }
+
+  deinit { close(fd) }
+
+  /// The next signal that arrived, or nil.
+  package func next() -> Int32? {
+    var details = signalfd_siginfo()
+    let size = MemoryLayout<signalfd_siginfo>.size
+    guard read(fd, &details, size) == size else { return nil }
+    return Int32(details.ssi_signo)
+  }
+}

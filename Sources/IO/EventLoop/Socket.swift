@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import CLinux
+import Glibc
+
+/// A non-blocking TCP socket; closes itself.
+package struct Socket: ~Copyable {
+  package let fd: Int32
+
+  private init(owning fd: Int32) { self.fd = fd }
+
+  deinit { close(fd) }
+
+  /// What a read or write did.
+  package enum Transfer: Equatable {
+    /// So many bytes moved (at least one).
+    case moved(Int)
+    /// Nothing now; wait for the poller.
+    case wouldBlock
+    /// The peer closed its side (reads only).
+    case end
+    /// The connection broke with this errno.
+    case failed(Int32)
+  }
+
+  /// Starts connecting; the socket becomes writable when it is done or failed: ask `failure()`.
+  /// Nagle's delay is off, keep-alive and a user timeout of 30 s find dead peers.
+  package static func connecting(to address: SocketAddress) throws(SystemError) -> Socket {
+    let socket = try open(address)
+    socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    socket.set(SOL_SOCKET, SO_KEEPALIVE, 1)
+    socket.set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 30_000)
+    let fd = socket.fd
+    let code = address.withSockaddr { connect(fd, $0, $1) }
+    guard code == 0 || errno == EINPROGRESS else {
+      throw SystemError.last("cannot connect to \(address)")
+    }
+    return socket
+  }
+
+  /// Listens on `address` (port 0: any free one, see `localAddress`). With `sharesPort` several
+  /// sockets of one user may listen on the same port and the system spreads connections.
+  package static func listening(
+    on address: SocketAddress, sharesPort: Bool = false, backlog: Int32 = 1_024
+  ) throws(SystemError) -> Socket {
+    let socket = try open(address)
+    socket.set(SOL_SOCKET, SO_REUSEADDR, 1)
+    if sharesPort { socket.set(SOL_SOCKET, SO_REUSEPORT, 1) }
+    let fd = socket.fd
+    guard address.withSockaddr({ bind(fd, $0, $1) }) == 0 else {
+      throw SystemError.last("cannot bind \(address)")
+    }
+    guard listen(fd, backlog) == 0 else { throw SystemError.last("cannot listen on \(address)") }
+    return socket
+  }
+
+  private static func open(_ address: SocketAddress) throws(SystemError) -> Socket {
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    let fd = Glibc.socket(address.family, kind, 0)
+    guard fd >= 0 else { throw SystemError.last("cannot open a socket") }
+    return Socket(owning: fd)
+  }
+
+  /// The next waiting connection, or nil when there is none. Throws for a failing listener (no
+  /// descriptor left); a connection that died while waiting is skipped.
+  package func accept() throws(SystemError) -> Socket? {
+    while true {
+      let accepted = martlet_accept(fd)
+      if accepted >= 0 {
+        let socket = Socket(owning: accepted)
+        socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        return socket
+      }
+      switch errno {
+      case EAGAIN: return nil
+      case EINTR, ECONNABORTED, EPROTO: continue
+      default: throw SystemError.last("cannot accept a connection")
+      }
+    }
+  }
+
+  /// The address this socket is bound to.
+  package var localAddress: SocketAddress? { address(getsockname) }
+  /// The address of the peer, nil before the connection is up.
+  package var peerAddress: SocketAddress? { address(getpeername) }
+
+  /// The result of `connecting` once the socket is writable: nil when connected.
+  package func failure() -> SystemError? {
+    var code: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size)
+    return code == 0 ? nil : SystemError(code: code, attempt: "cannot connect")
+  }
+
+  /// Reads what is there, at most `buffer.count` bytes.
+  package func read(into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
+    while true {
+      let count = recv(fd, buffer.baseAddress, buffer.count, 0)
+      if count > 0 { return .moved(count) }
+      if count == 0 { return .end }
+      if errno == EINTR { continue }
+      return errno == EAGAIN ? .wouldBlock : .failed(errno)
+    }
+  }
+
+  /// Writes as much as the system takes; never raises SIGPIPE.
+  package func write(_ bytes: UnsafeRawBufferPointer) -> Transfer {
+    while true {
+      let count = send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+      if count >= 0 { return .moved(count) }
+      if errno == EINTR { continue }
+      return errno == EAGAIN ? .wouldBlock : .failed(errno)
+    }
+  }
+
+  /// Closes with a reset instead of a FIN (for tests and fault injection).
+  package consuming func abort() {
+    var now = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+  }
+
+  private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+    var value = value
+    setsockopt(fd, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+
+  private func address(
+    _ get: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+  ) -> SocketAddress? {
+    var storage = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutablePointer(to: &storage) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        guard get(fd, address, &size) == 0 else { return nil }
+        return SocketAddress(UnsafePointer(address))
+      }
+    }
+  }
+}
