@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Testing
+
+@Suite struct WakeupTests {
+  @Test func aSignalMakesThePollerReturnWithTheTokenUntilItIsCleared() throws {
+    let poller = try Poller()
+    let wakeup = Wakeup()
+    try poller.add(wakeup.fd, token: 7, .readable)
+    var events: [ReadyEvent] = []
+    poller.wait(timeoutMilliseconds: 0, into: &events)
+    #expect(events.isEmpty)
+    wakeup.signal()
+    wakeup.signal()
+    poller.wait(timeoutMilliseconds: 0, into: &events)
+    #expect(events == [ReadyEvent(token: 7, readable: true, writable: false, hangup: false)])
+    wakeup.clear()
+    poller.wait(timeoutMilliseconds: 0, into: &events)
+    #expect(events.isEmpty)
+  }
+
+  @Test func aMailboxHandsMessagesOverInOrderFromAnotherThread() throws {
+    let mailbox = Mailbox<Int>(wakeup: Wakeup())
+    let thread = try LoopThread(name: "a name longer than fifteen bytes") {
+      for number in 0..<1_000 { mailbox.post(number) }
+    }
+    let poller = try Poller()
+    try poller.add(mailbox.wakeup.fd, token: 1, .readable)
+    var events: [ReadyEvent] = []
+    var received: [Int] = []
+    while received.count < 1_000 {
+      poller.wait(timeoutMilliseconds: 5_000, into: &events)
+      try #require(!events.isEmpty)
+      mailbox.wakeup.clear()
+      received += mailbox.drain()
+    }
+    thread.join()
+    #expect(received == Array(0..<1_000))
+  }
+
+  @Test func aRemovedDescriptorIsNoLongerReported() throws {
+    let poller = try Poller()
+    let wakeup = Wakeup()
+    try poller.add(wakeup.fd, token: 1, .readable)
+    wakeup.signal()
+    poller.remove(wakeup.fd)
+    var events: [ReadyEvent] = []
+    poller.wait(timeoutMilliseconds: 0, into: &events)
+    #expect(events.isEmpty)
+  }
+
+  @Test func theMonotonicClockNeverGoesBack() {
+    var last = MonotonicClock.nanoseconds()
+    for _ in 0..<10_000 {
+      let now = MonotonicClock.nanoseconds()
+      #expect(now >= last)
+      last = now
+    }
+    #expect(WallClock.milliseconds() > 1_700_000_000_000)
+  }
+
+  @Test func aSignalArrivesThroughItsDescriptorInsteadOfEndingTheThread() throws {
+    let source = try SignalSource([SIGUSR2])
+    #expect(source.next() == nil)
+    // To this thread only: other threads of the test process do not block it.
+    pthread_kill(pthread_self(), SIGUSR2)
+    #expect(source.next() == SIGUSR2)
+    #expect(source.next() == nil)
+  }
+}
