@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A host name or address and a TCP port, as in `localhost:9092` or `[::1]:9092`.
+package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+  /// Without the square brackets of an IPv6 address.
+  package let host: String
+  package let port: UInt16
+
+  package init(host: String, port: UInt16) {
+    self.host = host
+    self.port = port
+  }
+
+  /// - Throws: what is wrong with the text.
+  package init(parsing text: String) throws(ValueProblem) {
+    guard let colon = text.lastIndex(of: ":") else {
+      throw ValueProblem(text: "must be host:port")
+    }
+    guard let port = UInt16(text[text.index(after: colon)...]) else {
+      throw ValueProblem(text: "must be host:port with a port from 0 to 65535")
+    }
+    var host = text[..<colon]
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = host.dropFirst().dropLast()
+    } else if host.contains(":") {
+      throw ValueProblem(text: "must be host:port; an IPv6 address stands in square brackets")
+    }
+    let isHost = !host.isEmpty && host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
+    guard isHost, !host.contains("/") else {
+      throw ValueProblem(text: "must be host:port, without a scheme or blanks")
+    }
+    self.init(host: String(host), port: port)
+  }
+
+  package var description: String {
+    host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// librdkafka properties that pass through untouched: `kafka.<property>` for every client,
+/// `kafka.consumer.<property>` and `kafka.producer.<property>` for one side only.
+package struct KafkaProperties: Sendable, Equatable {
+  /// One property as librdkafka knows it.
+  package struct Property: Sendable, Equatable {
+    package let name: String
+    package let value: String
+    package let source: SettingSource
+  }
+
+  package internal(set) var common: [Property] = []
+  package internal(set) var consumer: [Property] = []
+  package internal(set) var producer: [Property] = []
+
+  package init() {}
+
+  /// What a passed-through name begins with.
+  package static let prefix = "kafka."
+
+  /// `MARTLET_KAFKA_LINGER_MS` is `kafka.linger.ms`; two underscores in a row stand for one in
+  /// librdkafka's name (`MARTLET_KAFKA_SSL__KEY` is `kafka.ssl_key`).
+  package static func name(environment variable: String) -> String? {
+    let prefix = Setting.environmentPrefix + "KAFKA_"
+    guard variable.hasPrefix(prefix), variable.utf8.count > prefix.utf8.count else { return nil }
+    let parts = variable.dropFirst(prefix.count).lowercased().split(
+      separator: "__", omittingEmptySubsequences: false)
+    let words = parts.map { String($0.map { $0 == "_" ? "." : $0 }) }
+    return Self.prefix + words.joined(separator: "_")
+  }
+
+  /// Whether a property's value must never be printed.
+  package static func isSecret(_ name: String) -> Bool {
+    ["password", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"].contains {
+      name.contains($0)
+    }
+  }
+
+  /// Adds a passed-through setting such as `kafka.consumer.fetch.wait.max.ms`; a later value of
+  /// the same name replaces the earlier one.
+  mutating func set(_ name: String, _ value: String, _ source: SettingSource) {
+    let rest = name.dropFirst(Self.prefix.count)
+    if rest.hasPrefix("consumer.") {
+      Self.put(&consumer, rest.dropFirst("consumer.".count), value, source)
+    } else if rest.hasPrefix("producer.") {
+      Self.put(&producer, rest.dropFirst("producer.".count), value, source)
+    } else {
+      Self.put(&common, rest, value, source)
+    }
+  }
+
+  private static func put(
+    _ list: inout [Property], _ name: Substring, _ value: String, _ source: SettingSource
+  ) {
+    let property = Property(name: String(name), value: value, source: source)
+    if let index = list.firstIndex(where: { $0.name == property.name }) {
+      list[index] = property
+    } else {
+      list.append(property)
+    }
+  }
+
+  /// The same properties as flags, for a process that starts others.
+  package var flags: [String] {
+    common.map { "--kafka.\($0.name)=\($0.value)" }
+      + consumer.map { "--kafka.consumer.\($0.name)=\($0.value)" }
+      + producer.map { "--kafka.producer.\($0.name)=\($0.value)" }
+  }
+}

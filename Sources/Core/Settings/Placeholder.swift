@@ -1,1 +1,0 @@
-// Settings: placeholder until its first file lands.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A file of `name = value` lines. Lines that begin with `#` and blank lines mean nothing; there
+/// are no escapes, quotes or continued lines.
+package struct PropertiesFile: Sendable {
+  package struct Entry: Sendable, Equatable {
+    package let name: String
+    package let value: String
+    /// From 1.
+    package let line: Int
+  }
+
+  package let path: String
+  package let entries: [Entry]
+
+  /// - Parameters:
+  ///   - text: The file's content.
+  ///   - path: What errors call the file.
+  /// - Throws: every line that is not `name = value`, and every name that stands twice.
+  package init(parsing text: String, path: String) throws(SettingErrors) {
+    var entries: [Entry] = []
+    var errors: [SettingError] = []
+    var lines: [String: Int] = [:]
+    func refuse(_ setting: String?, _ line: Int, _ problem: String) {
+      errors.append(
+        SettingError(setting: setting, source: .file(path: path, line: line), problem: problem))
+    }
+    let rows = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    for (index, row) in rows.enumerated() {
+      let content = row.trimmed
+      guard !content.isEmpty, !content.hasPrefix("#") else { continue }
+      guard let equals = content.firstIndex(of: "=") else {
+        refuse(nil, index + 1, "must be a line of the form name = value")
+        continue
+      }
+      let name = content[..<equals].trimmed
+      let value = content[content.index(after: equals)...].trimmed
+      if let first = lines.updateValue(index + 1, forKey: name) {
+        refuse(name, index + 1, "stands twice; the first is on line \(first)")
+      }
+      entries.append(Entry(name: name, value: value, line: index + 1))
+    }
+    guard errors.isEmpty else { throw SettingErrors(errors) }
+    self.path = path
+    self.entries = entries
+  }
+}

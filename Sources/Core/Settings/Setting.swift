@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One setting of a program: its name, what it may hold, its default and what it means.
+///
+/// The same record serves the flag (`--drain-timeout 30s`), the environment
+/// (`MARTLET_DRAIN_TIMEOUT=30s`), the properties file (`drain-timeout = 30s`) and `--help`.
+package struct Setting: Sendable {
+  /// What values a setting takes.
+  package enum Kind: Sendable, Equatable {
+    /// Any text that is not empty.
+    case text
+    /// A whole number within the range.
+    case integer(ClosedRange<Int>)
+    /// A time span such as `200ms`, `5s`, `15m`, `1h`; the range is in milliseconds.
+    case duration(ClosedRange<Int64>)
+    /// A size such as `4096`, `64KiB`, `64MiB`; the range is in bytes.
+    case bytes(ClosedRange<Int>)
+    /// `true` or `false`; as a flag also bare (`--name`) or refused (`--no-name`).
+    case boolean
+    /// One of the words.
+    case choice([String])
+    /// Words separated by commas.
+    case list
+    /// `host:port`.
+    case endpoint
+    /// One or several `host:port`, separated by commas.
+    case endpoints
+    /// A path of the file system.
+    case path
+  }
+
+  /// Kebab-case, as it is written after `--`.
+  package let name: String
+  package let kind: Kind
+  /// The default as an operator would write it; nil when the setting has none.
+  package let defaultText: String?
+  /// Whether the program refuses to start without a value.
+  package let isRequired: Bool
+  /// Whether the value must never be printed.
+  package let isSecret: Bool
+  /// One or two sentences: what it does, in which unit.
+  package let documentation: String
+  /// What stands for the value in `--help`, such as `HOST:PORT`.
+  package let placeholder: String
+
+  package init(
+    _ name: String, _ kind: Kind, default defaultText: String? = nil, required: Bool = false,
+    secret: Bool = false, placeholder: String? = nil, _ documentation: String
+  ) {
+    self.name = name
+    self.kind = kind
+    self.defaultText = defaultText
+    isRequired = required
+    isSecret = secret
+    self.documentation = documentation
+    self.placeholder = placeholder ?? kind.placeholder
+  }
+
+  /// The name of the environment variable: `drain-timeout` is `MARTLET_DRAIN_TIMEOUT`.
+  package var environmentName: String {
+    Setting.environmentPrefix + String(name.map { $0 == "-" ? "_" : $0 }).uppercased()
+  }
+
+  /// What every environment variable of Martlet begins with.
+  package static let environmentPrefix = "MARTLET_"
+}
+
+extension Setting {
+  package static func text(
+    _ name: String, default text: String? = nil, required: Bool = false, secret: Bool = false,
+    placeholder: String? = nil, _ documentation: String
+  ) -> Setting {
+    Setting(
+      name, .text, default: text, required: required, secret: secret, placeholder: placeholder,
+      documentation)
+  }
+
+  package static func integer(
+    _ name: String, default number: Int? = nil, in range: ClosedRange<Int> = 0...Int.max,
+    required: Bool = false, placeholder: String? = nil, _ documentation: String
+  ) -> Setting {
+    Setting(
+      name, .integer(range), default: number.map { "\($0)" }, required: required,
+      placeholder: placeholder, documentation)
+  }
+
+  /// The range is in milliseconds.
+  package static func duration(
+    _ name: String, default text: String? = nil, in range: ClosedRange<Int64> = 0...Int64.max,
+    _ documentation: String
+  ) -> Setting {
+    Setting(name, .duration(range), default: text, documentation)
+  }
+
+  package static func bytes(
+    _ name: String, default text: String? = nil, in range: ClosedRange<Int> = 0...Int.max,
+    _ documentation: String
+  ) -> Setting {
+    Setting(name, .bytes(range), default: text, documentation)
+  }
+
+  package static func boolean(
+    _ name: String, default value: Bool = false, _ documentation: String
+  ) -> Setting {
+    Setting(name, .boolean, default: value ? "true" : "false", documentation)
+  }
+
+  package static func choice(
+    _ name: String, of words: [String], default word: String? = nil, required: Bool = false,
+    _ documentation: String
+  ) -> Setting {
+    Setting(name, .choice(words), default: word, required: required, documentation)
+  }
+
+  package static func list(
+    _ name: String, default text: String? = nil, placeholder: String? = nil,
+    _ documentation: String
+  ) -> Setting {
+    Setting(name, .list, default: text, placeholder: placeholder, documentation)
+  }
+
+  package static func endpoint(
+    _ name: String, default text: String? = nil, required: Bool = false, _ documentation: String
+  ) -> Setting {
+    Setting(name, .endpoint, default: text, required: required, documentation)
+  }
+
+  package static func endpoints(
+    _ name: String, default text: String? = nil, required: Bool = false, _ documentation: String
+  ) -> Setting {
+    Setting(name, .endpoints, default: text, required: required, documentation)
+  }
+
+  package static func path(
+    _ name: String, default text: String? = nil, required: Bool = false,
+    placeholder: String? = nil, _ documentation: String
+  ) -> Setting {
+    Setting(
+      name, .path, default: text, required: required, placeholder: placeholder, documentation)
+  }
+}
+
+extension Setting.Kind {
+  var placeholder: String {
+    switch self {
+    case .text: "TEXT"
+    case .integer: "N"
+    case .duration: "TIME"
+    case .bytes: "SIZE"
+    case .boolean: ""
+    case .choice(let words): words.joined(separator: "|")
+    case .list: "A,B,…"
+    case .endpoint: "HOST:PORT"
+    case .endpoints: "HOST:PORT[,…]"
+    case .path: "FILE"
+    }
+  }
+}

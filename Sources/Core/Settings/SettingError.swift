@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a value came from.
+package enum SettingSource: Sendable, Equatable, CustomStringConvertible {
+  case flag
+  /// The variable's name.
+  case environment(String)
+  /// A properties file's path and line number, from 1.
+  case file(path: String, line: Int)
+  case defaultValue
+
+  package var description: String {
+    switch self {
+    case .flag: "flag"
+    case .environment(let name): "environment \(name)"
+    case .file(let path, let line): "\(path):\(line)"
+    case .defaultValue: "default"
+    }
+  }
+}
+
+/// One thing that is wrong with the configuration: which setting, from where, and what.
+package struct SettingError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The setting's name, or nil when the problem is about no single setting.
+  package let setting: String?
+  /// nil when the setting was given nowhere.
+  package let source: SettingSource?
+  /// What is wrong, and what would be right.
+  package let problem: String
+
+  package init(setting: String?, source: SettingSource?, problem: String) {
+    self.setting = setting
+    self.source = source
+    self.problem = problem
+  }
+
+  package var description: String {
+    switch (setting, source) {
+    case (let setting?, let source?): "\(setting) (\(source)): \(problem)"
+    case (let setting?, nil): "\(setting): \(problem)"
+    case (nil, let source?): "\(source): \(problem)"
+    case (nil, nil): problem
+    }
+  }
+}
+
+/// Everything that is wrong with the configuration, so that it can be put right in one go.
+package struct SettingErrors: Error, Sendable, Equatable, CustomStringConvertible {
+  package var errors: [SettingError]
+
+  package init(_ errors: [SettingError]) { self.errors = errors }
+
+  /// One problem about one setting (or about none).
+  package init(_ setting: String?, _ problem: String, source: SettingSource? = nil) {
+    errors = [SettingError(setting: setting, source: source, problem: problem)]
+  }
+
+  package var description: String {
+    errors.map(\.description).joined(separator: "\n")
+  }
+}

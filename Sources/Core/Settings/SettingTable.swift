@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Every setting of one program, and whether it takes operands and Kafka properties.
+package struct SettingTable: Sendable {
+  /// Words after the flags, such as the file of `martlet import FILE`.
+  package struct Operands: Sendable {
+    /// What stands for them in `--help`.
+    package let placeholder: String
+    package let count: ClosedRange<Int>
+    package let documentation: String
+
+    package init(_ placeholder: String, _ count: ClosedRange<Int>, _ documentation: String) {
+      self.placeholder = placeholder
+      self.count = count
+      self.documentation = documentation
+    }
+  }
+
+  package let settings: [Setting]
+  package let operands: Operands?
+  /// Whether `kafka.<property>` passes through to librdkafka.
+  package let takesKafkaProperties: Bool
+  private let indices: [String: Int]
+
+  /// Names must be kebab-case, unique, and none of `help`, `version`, `check-config`, `config`;
+  /// defaults must pass their own rules. A table that breaks this is a programming error.
+  package init(_ settings: [Setting], kafkaProperties: Bool = false, operands: Operands? = nil) {
+    self.settings = settings
+    self.operands = operands
+    takesKafkaProperties = kafkaProperties
+    var indices: [String: Int] = [:]
+    for (index, setting) in settings.enumerated() {
+      let isNew = indices.updateValue(index, forKey: setting.name) == nil
+      precondition(isNew, "the setting \(setting.name) stands twice in its table")
+      precondition(!Self.builtIn.contains(setting.name), "\(setting.name) has a fixed meaning")
+    }
+    self.indices = indices
+  }
+
+  /// Flags that every program has beside its table.
+  package static let builtIn = ["help", "version", "check-config", "config"]
+
+  package subscript(name: String) -> Setting? { indices[name].map { settings[$0] } }
+
+  func index(of name: String) -> Int? { indices[name] }
+
+  func index(environment variable: String) -> Int? {
+    settings.firstIndex { $0.environmentName == variable }
+  }
+
+  var names: [String] { settings.map(\.name) }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A value that passed its setting's rules.
+package enum SettingValue: Sendable, Equatable {
+  case text(String)
+  case integer(Int)
+  /// Milliseconds.
+  case duration(Int64)
+  case bytes(Int)
+  case boolean(Bool)
+  case list([String])
+  case endpoints([Endpoint])
+}
+
+/// Why a text is not a value of its setting: the end of a sentence such as
+/// "must be a whole number from 1 to 64".
+package struct ValueProblem: Error, Equatable {
+  package let text: String
+}
+
+extension Setting.Kind {
+  /// The value that a text stands for.
+  package func value(of text: String) throws(ValueProblem) -> SettingValue {
+    guard !text.isEmpty else { throw ValueProblem(text: "must not be empty") }
+    switch self {
+    case .text, .path:
+      guard !text.utf8.contains(0) else { throw ValueProblem(text: "must not contain a NUL") }
+      return .text(text)
+    case .integer(let range): return .integer(try Self.integer(text, in: range))
+    case .duration(let range): return .duration(try Self.duration(text, in: range))
+    case .bytes(let range): return .bytes(try Self.bytes(text, in: range))
+    case .boolean: return .boolean(try Self.boolean(text))
+    case .choice(let words):
+      guard words.contains(text) else {
+        throw ValueProblem(text: "must be one of \(words.joined(separator: ", "))")
+      }
+      return .text(text)
+    case .list: return .list(try Self.words(text))
+    case .endpoint: return .endpoints([try Endpoint(parsing: text)])
+    case .endpoints:
+      var endpoints: [Endpoint] = []
+      for word in try Self.words(text) { endpoints.append(try Endpoint(parsing: word)) }
+      return .endpoints(endpoints)
+    }
+  }
+
+  private static func integer(
+    _ text: String, in range: ClosedRange<Int>
+  ) throws(ValueProblem) -> Int {
+    guard let number = Int(text), range.contains(number) else {
+      let end = range.upperBound == .max ? "on" : "to \(range.upperBound)"
+      throw ValueProblem(text: "must be a whole number from \(range.lowerBound) \(end)")
+    }
+    return number
+  }
+
+  private static func duration(
+    _ text: String, in range: ClosedRange<Int64>
+  ) throws(ValueProblem) -> Int64 {
+    guard let milliseconds = DurationText.milliseconds(of: text) else {
+      throw ValueProblem(text: "must be a time such as 200ms, 5s, 15m or 1h")
+    }
+    guard range.contains(milliseconds) else {
+      let low = DurationText.text(milliseconds: range.lowerBound)
+      let high = DurationText.text(milliseconds: range.upperBound)
+      throw ValueProblem(text: "must be from \(low) to \(high)")
+    }
+    return milliseconds
+  }
+
+  private static func bytes(
+    _ text: String, in range: ClosedRange<Int>
+  ) throws(ValueProblem) -> Int {
+    guard let count = ByteCountText.bytes(of: text) else {
+      throw ValueProblem(text: "must be a size such as 4096, 64KiB, 64MiB or 1GiB")
+    }
+    guard range.contains(count) else {
+      let low = ByteCountText.text(bytes: range.lowerBound)
+      let high = ByteCountText.text(bytes: range.upperBound)
+      throw ValueProblem(text: "must be from \(low) to \(high)")
+    }
+    return count
+  }
+
+  private static func boolean(_ text: String) throws(ValueProblem) -> Bool {
+    switch text {
+    case "true", "yes", "on", "1": return true
+    case "false", "no", "off", "0": return false
+    default: throw ValueProblem(text: "must be true or false")
+    }
+  }
+
+  private static func words(_ text: String) throws(ValueProblem) -> [String] {
+    let words = text.split(separator: ",", omittingEmptySubsequences: false).map {
+      $0.trimmed
+    }
+    guard !words.contains("") else {
+      throw ValueProblem(text: "must be words separated by single commas")
+    }
+    return words
+  }
+}
+
+extension StringProtocol {
+  /// The text without blanks and tabs at either end.
+  var trimmed: String {
+    var rest = self[...]
+    while let first = rest.first, first.isWhitespace { rest = rest.dropFirst() }
+    while let last = rest.last, last.isWhitespace { rest = rest.dropLast() }
+    return String(rest)
+  }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds the name that a misspelt one was most likely meant to be.
+enum Suggestion {
+  /// ` (did you mean …?)`, or nothing when no name is near.
+  static func phrase(for name: String, among names: [String], prefix: String = "") -> String {
+    guard let near = nearest(to: name, among: names) else { return "" }
+    return " (did you mean \(prefix)\(near)?)"
+  }
+
+  /// The nearest name that is at most a third of its length away.
+  static func nearest(to name: String, among names: [String]) -> String? {
+    var best: (name: String, distance: Int)?
+    for candidate in names {
+      let distance = editDistance(Array(name.utf8), Array(candidate.utf8))
+      guard distance <= max(1, candidate.utf8.count / 3) else { continue }
+      if best.map({ distance < $0.distance }) ?? true { best = (candidate, distance) }
+    }
+    return best?.name
+  }
+
+  /// Insertions, deletions, replacements and swaps of neighbours between two words.
+  static func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    var before = [Int](repeating: 0, count: b.count + 1)
+    var previous = Array(0...b.count)
+    for i in a.indices {
+      var row = [i + 1]
+      for j in b.indices {
+        var cost = min(previous[j + 1], row[j]) + 1
+        cost = min(cost, previous[j] + (a[i] == b[j] ? 0 : 1))
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, before[j - 1] + 1) }
+        row.append(cost)
+      }
+      (before, previous) = (previous, row)
+    }
+    return previous[b.count]
+  }
+}

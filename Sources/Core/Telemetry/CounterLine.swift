@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a number of the counters line is.
+package enum CounterKind: Sendable, Equatable {
+  /// Only grows; the line shows its rate too.
+  case total
+  /// A level that rises and falls.
+  case gauge
+}
+
+/// The fields of the line that each process prints every few seconds:
+/// `taken=20000(+1973/s) in_flight=512`.
+package enum CounterLine {
+  /// One number: its name, and its value now and when the last line was printed.
+  package struct Entry: Sendable, Equatable {
+    package let name: String
+    package let kind: CounterKind
+    package let value: Int
+    package let previous: Int
+
+    package init(name: String, kind: CounterKind, value: Int, previous: Int) {
+      self.name = name
+      self.kind = kind
+      self.value = value
+      self.previous = previous
+    }
+  }
+
+  /// - Parameter milliseconds: Time since the last line, for rates.
+  package static func text(_ entries: [Entry], milliseconds: Int64) -> String {
+    entries.map { entry in
+      let growth = entry.value - entry.previous
+      guard entry.kind == .total, growth > 0, milliseconds > 0 else {
+        return "\(entry.name)=\(entry.value)"
+      }
+      return "\(entry.name)=\(entry.value)(+\(rate(growth, milliseconds))/s)"
+    }.joined(separator: " ")
+  }
+
+  /// Per second; below ten with one decimal.
+  private static func rate(_ growth: Int, _ milliseconds: Int64) -> String {
+    let tenths = Int64(growth) * 10_000 / milliseconds
+    return tenths >= 100 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+  }
+}
+
+/// `deadLettered` as counters and metrics spell it: `dead_lettered`.
+package enum SnakeCase {
+  package static func text(_ camelCase: String) -> String {
+    var text = ""
+    for character in camelCase {
+      if character.isUppercase, !text.isEmpty { text += "_" }
+      text += character.lowercased()
+    }
+    return text
+  }
+}

@@ -1,1 +1,0 @@
-// Telemetry: placeholder until its first file lands.
