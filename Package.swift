@@ -41,7 +41,8 @@ func service(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 func executable(_ name: String, _ service: String) -> Target {
   .executableTarget(
-    name: name, dependencies: [.init(stringLiteral: service)], path: "Sources/Executables/\(name)",
+    name: name, dependencies: [.init(stringLiteral: service), "ServiceKit"],
+    path: "Sources/Executables/\(name)",
     swiftSettings: swift)
 }
 

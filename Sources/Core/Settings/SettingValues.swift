@@ -96,7 +96,8 @@ package struct SettingValues: Sendable {
   private func value(_ name: String) -> SettingValue? { values[index(name)] }
 
   private func missing<Value>(_ name: String) -> Value {
-    preconditionFailure("the setting \(name) has no value: make it required, or read it as optional")
+    preconditionFailure(
+      "the setting \(name) has no value: make it required, or read it as optional")
   }
 
   private func wrongKind(_ name: String, _ kind: String) -> Never {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Settings
+
+/// Settings that several programs share, so that they are named and explained once.
+package enum CommonSettings {
+  /// The bootstrap address; a service adds it to its table when it uses Kafka.
+  package static let kafka = Setting.endpoints(
+    "kafka", default: "localhost:9092",
+    "Addresses of the Kafka cluster (bootstrap.servers), or of martlet broker.")
+
+  package static let topicPrefix = Setting.text(
+    "topic-prefix", default: "push.", placeholder: "PREFIX",
+    "What the names of all topics begin with. Every process of a pipeline has the same.")
+
+  /// Group members with a stable name keep their partitions over a restart.
+  package static let instanceID = Setting.text(
+    "instance-id", placeholder: "NAME",
+    "Name of this copy in its consumer group (group.instance.id), unique and the same after each"
+      + " restart. Without one every restart moves partitions.")
+
+  static let logLevel = "log-level"
+  static let countersInterval = "counters-interval"
+
+  /// What every program takes.
+  private static let everywhere = [
+    Setting.choice(
+      logLevel, of: ["debug", "info", "warning", "error"], default: "info",
+      "The least important lines that the log on standard error shows.")
+  ]
+
+  private static let counting = [
+    Setting.duration(
+      countersInterval, default: "10s", in: 0...3_600_000,
+      "Time between two lines of counters on standard error; 0s prints none.")
+  ]
+
+  /// A service's table with the settings that the harness adds.
+  package static func table<S: Service>(of service: S.Type) -> SettingTable {
+    let own = S.table
+    let added = S.reportsCounters ? counting + everywhere : everywhere
+    return SettingTable(
+      own.settings + added, kafkaProperties: own.takesKafkaProperties, operands: own.operands)
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import Synchronization
+package import Telemetry
+
+/// All counters of a process. Numbers of the same name, from several loops, are added.
+package final class CounterBoard: Sendable {
+  private let sources = Mutex<[any CounterSource]>([])
+
+  package init() {}
+
+  package func add(_ source: any CounterSource) {
+    sources.withLock { $0.append(source) }
+  }
+
+  /// The sums, in the order in which names first appeared.
+  package var sums: [(name: String, kind: CounterKind, value: Int)] {
+    let all = sources.withLock { $0 }
+    var sums: [(name: String, kind: CounterKind, value: Int)] = []
+    var places: [String: Int] = [:]
+    for (name, kind, value) in all.flatMap(\.numbers) {
+      if let place = places[name] {
+        sums[place].value += value
+      } else {
+        places[name] = sums.count
+        sums.append((name, kind, value))
+      }
+    }
+    return sums
+  }
+}
+
+/// The line of counters: remembers the last one's values for the rates.
+struct CounterReport {
+  private let board: CounterBoard
+  private var previous: [String: Int] = [:]
+  private var previousTime: UInt64
+
+  init(_ board: CounterBoard, startedAt now: UInt64) {
+    self.board = board
+    previousTime = now
+  }
+
+  /// Empty when the process counts nothing. Ends with the process's resident memory.
+  mutating func text(now: UInt64) -> String {
+    let sums = board.sums
+    guard !sums.isEmpty else { return "" }
+    let entries = sums.map { sum in
+      CounterLine.Entry(
+        name: sum.name, kind: sum.kind, value: sum.value, previous: previous[sum.name] ?? 0)
+    }
+    let text = CounterLine.text(entries, milliseconds: Int64(now - previousTime))
+    previous = Dictionary(uniqueKeysWithValues: sums.map { ($0.name, $0.value) })
+    previousTime = now
+    return text + ResidentMemory.field
+  }
+}
+
+/// How much memory the process holds now.
+private enum ResidentMemory {
+  /// ` resident=45MiB`, or nothing where /proc is missing. The second number of statm counts pages.
+  static var field: String {
+    guard let bytes = try? File.read("/proc/self/statm"),
+      let text = String(validating: bytes, as: UTF8.self)
+    else { return "" }
+    let words = text.split(separator: " ")
+    guard words.count > 1, let pages = Int(words[1]) else { return "" }
+    return " resident=\(pages * Int(sysconf(Int32(_SC_PAGESIZE))) >> 20)MiB"
+  }
+}

@@ -1,1 +1,0 @@
-// ServiceKit: placeholder until its first file lands.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Settings
+
+/// A program: a process of the pipeline, or one command of `martlet`.
+///
+/// The harness reads the settings, answers `--help`, `--version` and `--check-config`, and then
+/// calls `run`, whose return ends the process: status 0, or 1 when it throws. Wrong settings end
+/// it with status 2 before anything was opened.
+package protocol Service {
+  /// The settings after validation, as the service works with them.
+  associatedtype Settings
+
+  /// As it is typed: `martlet-sender`; a command's own word: `import`.
+  static var name: String { get }
+  /// One or two sentences for `--help`.
+  static var summary: String { get }
+  /// Its own settings; the harness adds those that every program has.
+  static var table: SettingTable { get }
+  /// Whether it prints a line of counters every `--counters-interval`.
+  static var reportsCounters: Bool { get }
+
+  /// Turns values into the service's settings and checks them against each other. May look at
+  /// files that settings name; opens no socket.
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings
+
+  /// Does the work on the calling thread until it is done or `context.signals` says stop.
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure)
+}
+
+extension Service {
+  package static var reportsCounters: Bool { true }
+}
+
+/// Why a program gives up: what happened, the likely cause and what to do about it.
+package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}
+
+/// The release, as `--version` prints it.
+package enum Version {
+  package static let text = "0.1.0"
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+package import EventLoop
+import Glibc
+import Synchronization
+
+/// Requests from outside the process: stop (SIGTERM, SIGINT) and reload (SIGHUP).
+///
+/// Threads that sleep in a poller subscribe a wakeup; then they ask `isStopping` each turn.
+package final class ServiceSignals: Sendable {
+  private let stopping = Atomic(false)
+  private let reloading = Atomic(false)
+  private let subscribers = Mutex<[Wakeup]>([])
+
+  package init() {}
+
+  /// Whether the service should take no more work, finish what it has, and return.
+  package var isStopping: Bool { stopping.load(ordering: .acquiring) }
+
+  /// Asks the service to stop, as SIGTERM does.
+  package func requestStop() {
+    stopping.store(true, ordering: .releasing)
+    wakeAll()
+  }
+
+  /// Asks the service to read its files again, as SIGHUP does.
+  package func requestReload() {
+    reloading.store(true, ordering: .releasing)
+    wakeAll()
+  }
+
+  /// Whether a reload was requested since the last call. One thread asks.
+  package func takeReload() -> Bool { reloading.exchange(false, ordering: .acquiringAndReleasing) }
+
+  /// From now on each request signals the wakeup; a stop that was already requested does at once.
+  package func subscribe(_ wakeup: Wakeup) {
+    subscribers.withLock { $0.append(wakeup) }
+    if isStopping { wakeup.signal() }
+  }
+
+  /// Sleeps until a stop is requested; for services whose work is done by other threads.
+  package func waitForStop() {
+    let wakeup = Wakeup()
+    subscribe(wakeup)
+    var entry = pollfd(fd: wakeup.fd, events: Int16(POLLIN), revents: 0)
+    while !isStopping {
+      _ = poll(&entry, 1, -1)
+      wakeup.clear()
+    }
+  }
+
+  private func wakeAll() {
+    subscribers.withLock { wakeups in
+      for wakeup in wakeups { wakeup.signal() }
+    }
+  }
+}
