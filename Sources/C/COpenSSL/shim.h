@@ -9,4 +9,5 @@
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/sha.h>
+#include "tls.h"
 #endif

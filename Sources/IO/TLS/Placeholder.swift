@@ -1,1 +1,0 @@
-// TLS: placeholder until its first file lands.

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import COpenSSL
+import Glibc
+import Synchronization
+
+/// One TLS stream without a socket: ciphertext of the peer goes in, ciphertext for the peer comes
+/// out, plaintext likewise. Owned by one thread.
+package final class TLSConnection {
+  let context: TLSContext
+  /// The name a client expects in the certificate; nil on the server side.
+  package let serverName: String?
+  private let ssl: OpaquePointer
+  private let incoming: OpaquePointer
+  private let outgoing: OpaquePointer
+  /// The handshake is complete and the peer is who it should be.
+  package private(set) var isEstablished = false
+  /// The peer has said that it sends nothing more.
+  package private(set) var isEnded = false
+
+  /// The client side; starts the handshake at the next `advance`. The certificate must be valid for
+  /// `serverName` (a DNS name, also sent as SNI, or a numeric address).
+  package init(client context: TLSContext, serverName: String) throws(TLSError) {
+    (ssl, incoming, outgoing) = try Self.create(context)
+    self.context = context
+    self.serverName = serverName
+    SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+    SSL_set_connect_state(ssl)
+    if Self.isNumericAddress(serverName) {
+      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName)
+    } else {
+      SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+      guard martlet_ssl_set_server_name(ssl, serverName) == 1, SSL_set1_host(ssl, serverName) == 1
+      else { throw TLSError.last(.configuration, "\(serverName) cannot be a host name") }
+    }
+    resume(serverName)
+  }
+
+  /// The server side.
+  package init(server context: TLSContext) throws(TLSError) {
+    (ssl, incoming, outgoing) = try Self.create(context)
+    self.context = context
+    serverName = nil
+    SSL_set_accept_state(ssl)
+  }
+
+  deinit { SSL_free(ssl) }
+
+  /// The handshake took up a session of an earlier connection.
+  package var isResumed: Bool { SSL_session_reused(ssl) == 1 }
+
+  /// "TLSv1.3", "TLSv1.2".
+  package var version: String { String(cString: SSL_get_version(ssl)) }
+
+  /// The peer showed a certificate (and it was verified).
+  package var hasPeerCertificate: Bool {
+    guard let certificate = SSL_get1_peer_certificate(ssl) else { return false }
+    X509_free(certificate)
+    return true
+  }
+
+  /// Takes ciphertext from the peer.
+  package func receive(_ ciphertext: UnsafeRawBufferPointer) {
+    BIO_write(incoming, ciphertext.baseAddress, Int32(ciphertext.count))
+  }
+
+  /// Continues the handshake as far as the bytes allow. Throws when it has failed; what `drain`
+  /// then gives (an alert) should still be sent.
+  package func advance() throws(TLSError) {
+    guard !isEstablished else { return }
+    ERR_clear_error()
+    let result = SSL_do_handshake(ssl)
+    if result == 1 {
+      try checkProtocol()
+      isEstablished = true
+      return
+    }
+    switch SSL_get_error(ssl, result) {
+    case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return
+    default: throw handshakeError()
+    }
+  }
+
+  /// Decrypts into `buffer`; 0 means nothing (more) now. Throws when the stream is broken.
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TLSError) -> Int {
+    // A leftover error of another caller on this thread would be taken for ours.
+    ERR_clear_error()
+    let count = SSL_read(ssl, buffer.baseAddress, Int32(buffer.count))
+    if count > 0 { return Int(count) }
+    switch SSL_get_error(ssl, count) {
+    case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return 0
+    case SSL_ERROR_ZERO_RETURN:
+      isEnded = true
+      return 0
+    default: throw TLSError.last(.stream, "the TLS stream broke")
+    }
+  }
+
+  /// Encrypts all of `plaintext`; the ciphertext waits for `drain`. At most 16 KiB go in one record.
+  package func write(_ plaintext: UnsafeRawBufferPointer) throws(TLSError) {
+    guard plaintext.count > 0 else { return }
+    let count = SSL_write(ssl, plaintext.baseAddress, Int32(plaintext.count))
+    guard count == plaintext.count else {
+      throw TLSError.last(.stream, "cannot encrypt")
+    }
+  }
+
+  /// Says that nothing more will be written (close_notify).
+  package func end() {
+    guard isEstablished else { return }
+    SSL_shutdown(ssl)
+    ERR_clear_error()
+  }
+
+  /// Moves the ciphertext for the peer to `buffer`.
+  package func drain(into buffer: inout ByteBuffer) {
+    let waiting = BIO_ctrl_pending(outgoing)
+    guard waiting > 0 else { return }
+    buffer.append(upTo: waiting) { room in
+      max(0, Int(BIO_read(outgoing, room.baseAddress, Int32(room.count))))
+    }
+  }
+
+  private static func create(
+    _ context: TLSContext
+  ) throws(TLSError) -> (ssl: OpaquePointer, incoming: OpaquePointer, outgoing: OpaquePointer) {
+    ERR_clear_error()
+    guard let ssl = SSL_new(context.raw), let incoming = BIO_new(BIO_s_mem()),
+      let outgoing = BIO_new(BIO_s_mem())
+    else { throw TLSError.last(.configuration, "cannot set up a TLS connection") }
+    martlet_bio_no_eof(incoming)
+    martlet_bio_no_eof(outgoing)
+    // The connection owns both BIOs from here.
+    SSL_set_bio(ssl, incoming, outgoing)
+    return (ssl, incoming, outgoing)
+  }
+
+  private static func isNumericAddress(_ host: String) -> Bool {
+    var address = in6_addr()
+    return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
+  }
+
+  private func resume(_ serverName: String) {
+    context.sessions.withLock { sessions in
+      guard let session = sessions[serverName] else { return }
+      SSL_set_session(ssl, session.raw)
+    }
+  }
+
+  private func checkProtocol() throws(TLSError) {
+    var name: UnsafePointer<UInt8>?
+    var count: UInt32 = 0
+    SSL_get0_alpn_selected(ssl, &name, &count)
+    // No protocol named: the gateway is known to speak HTTP/2 all the same.
+    guard let name, count > 0 else { return }
+    let chosen = String(
+      decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
+    guard chosen == "h2" else {
+      throw TLSError(kind: .handshake, message: "the peer chose \(chosen) instead of HTTP/2")
+    }
+  }
+
+  private func handshakeError() -> TLSError {
+    let result = SSL_get_verify_result(ssl)
+    guard result == X509_V_OK else {
+      ERR_clear_error()
+      let reason = String(cString: X509_verify_cert_error_string(result))
+      let whose = serverName.map { "the certificate of \($0)" } ?? "the client's certificate"
+      return TLSError(kind: .certificate, message: "\(whose) is refused: \(reason)")
+    }
+    return TLSError.last(.handshake, "the TLS handshake failed")
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+import COpenSSL
+import Synchronization
+
+/// Where a client's trust starts.
+package enum TrustRoots: Sendable {
+  /// The authorities that the system trusts.
+  case system
+  /// Only the authorities in this PEM file.
+  case file(String)
+  /// Only the authorities in this PEM text.
+  case pem([UInt8])
+}
+
+/// A certificate (leaf first, then its chain) and its private key, both PEM.
+package struct TLSIdentity: Sendable {
+  package let certificates: [UInt8]
+  package let key: [UInt8]
+
+  package init(certificates: [UInt8], key: [UInt8]) {
+    self.certificates = certificates
+    self.key = key
+  }
+}
+
+/// The settings that many connections share. Safe to use from several threads.
+///
+/// A client always verifies the chain and the host name: there is no switch. Both sides speak
+/// TLS 1.2 or later and HTTP/2 (ALPN `h2`); a peer that names no protocol is accepted, one that
+/// chooses another is refused.
+package final class TLSContext: Sendable {
+  nonisolated(unsafe) let raw: OpaquePointer
+  /// The newest session of each server name, for resumption.
+  let sessions = Mutex<[String: SessionHandle]>([:])
+
+  private init(owning raw: OpaquePointer) { self.raw = raw }
+
+  deinit {
+    for (_, session) in sessions.withLock({ $0 }) { SSL_SESSION_free(session.raw) }
+    SSL_CTX_free(raw)
+  }
+
+  /// A client that trusts `roots` and shows `identity` to servers that ask for a certificate.
+  package static func client(
+    roots: TrustRoots = .system, identity: TLSIdentity? = nil
+  ) throws(TLSError) -> TLSContext {
+    let context = try create(TLS_client_method())
+    SSL_CTX_set_verify(context.raw, SSL_VERIFY_PEER, nil)
+    try context.trust(roots)
+    if let identity { try context.use(identity) }
+    let offered: [UInt8] = [2, UInt8(ascii: "h"), UInt8(ascii: "2")]
+    // Unlike its siblings this function returns 0 for success.
+    guard SSL_CTX_set_alpn_protos(context.raw, offered, UInt32(offered.count)) == 0 else {
+      throw TLSError.last(.configuration, "cannot offer h2")
+    }
+    martlet_ssl_ctx_cache_client_sessions(context.raw)
+    SSL_CTX_sess_set_new_cb(context.raw) { ssl, session in keep(session, of: ssl) }
+    return context
+  }
+
+  /// A server that shows `identity`. With `clientRoots` (PEM) it asks for a client certificate and
+  /// verifies one that is given; a client without one is still accepted, as APNs does.
+  package static func server(
+    identity: TLSIdentity, clientRoots: [UInt8]? = nil, fault: ServerFault? = nil
+  ) throws(TLSError) -> TLSContext {
+    let context = try create(TLS_server_method())
+    try context.use(identity)
+    let name: [UInt8] = Array("martlet".utf8)
+    SSL_CTX_set_session_id_context(context.raw, name, UInt32(name.count))
+    if let clientRoots {
+      try context.trust(.pem(clientRoots))
+      SSL_CTX_set_verify(context.raw, SSL_VERIFY_PEER, nil)
+    }
+    var forced: UnsafeMutableRawPointer?
+    switch fault {
+    case .selectsHTTP1: forced = UnsafeMutableRawPointer(mutating: http1.utf8Start)
+    case .speaksOnlyTLS11: _ = martlet_ssl_ctx_limit_to_tls11(context.raw)
+    case nil: break
+    }
+    SSL_CTX_set_alpn_select_cb(context.raw, martlet_ssl_select_protocol, forced)
+    return context
+  }
+
+  /// A server that breaks a rule on purpose, to see that clients refuse it.
+  package enum ServerFault: Sendable {
+    case selectsHTTP1
+    case speaksOnlyTLS11
+  }
+
+  private static let http1: StaticString = "\u{8}http/1.1"
+
+  private static func create(_ method: OpaquePointer?) throws(TLSError) -> TLSContext {
+    ERR_clear_error()
+    guard let raw = SSL_CTX_new(method) else {
+      throw TLSError.last(.configuration, "cannot set up TLS")
+    }
+    guard martlet_ssl_ctx_require_tls12(raw) == 1 else {
+      SSL_CTX_free(raw)
+      throw TLSError.last(.configuration, "cannot require TLS 1.2")
+    }
+    martlet_ssl_ctx_set_modes(raw)
+    return TLSContext(owning: raw)
+  }
+
+  private func trust(_ roots: TrustRoots) throws(TLSError) {
+    switch roots {
+    case .system:
+      guard SSL_CTX_set_default_verify_paths(raw) == 1 else {
+        throw TLSError.last(.configuration, "cannot load the system's trusted authorities")
+      }
+    case .file(let path):
+      guard SSL_CTX_load_verify_file(raw, path) == 1 else {
+        throw TLSError.last(.configuration, "cannot load trusted authorities from \(path)")
+      }
+    case .pem(let text):
+      let store = SSL_CTX_get_cert_store(raw)
+      for certificate in try Self.certificates(in: text) {
+        X509_STORE_add_cert(store, certificate)
+        X509_free(certificate)
+      }
+    }
+  }
+
+  private func use(_ identity: TLSIdentity) throws(TLSError) {
+    let chain = try Self.certificates(in: identity.certificates)
+    defer { for certificate in chain { X509_free(certificate) } }
+    guard SSL_CTX_use_certificate(raw, chain[0]) == 1 else {
+      throw TLSError.last(.configuration, "cannot use the certificate")
+    }
+    for certificate in chain.dropFirst() {
+      guard martlet_ssl_ctx_add_chain_certificate(raw, certificate) == 1 else {
+        throw TLSError.last(.configuration, "cannot use the certificate's chain")
+      }
+    }
+    let bio = BIO_new_mem_buf(identity.key, Int32(identity.key.count))
+    defer { BIO_free(bio) }
+    guard let key = PEM_read_bio_PrivateKey(bio, nil, nil, nil) else {
+      throw TLSError.last(.configuration, "cannot read the certificate's private key")
+    }
+    defer { EVP_PKEY_free(key) }
+    guard SSL_CTX_use_PrivateKey(raw, key) == 1 else {
+      throw TLSError.last(.configuration, "the private key does not belong to the certificate")
+    }
+  }
+
+  /// Reads at least one certificate; the caller frees them.
+  private static func certificates(in pem: [UInt8]) throws(TLSError) -> [OpaquePointer] {
+    let bio = BIO_new_mem_buf(pem, Int32(pem.count))
+    defer { BIO_free(bio) }
+    var found: [OpaquePointer] = []
+    while let certificate = PEM_read_bio_X509(bio, nil, nil, nil) { found.append(certificate) }
+    guard !found.isEmpty else {
+      throw TLSError.last(.configuration, "no certificate in the PEM text")
+    }
+    // The read after the last certificate leaves "no start line" behind.
+    ERR_clear_error()
+    return found
+  }
+}
+
+/// A session that OpenSSL counts references of; used under the lock of `TLSContext.sessions`.
+struct SessionHandle: @unchecked Sendable {
+  let raw: OpaquePointer
+}
+
+/// OpenSSL's new-session callback: keeps the session for the next connection to that server.
+/// Returning 1 means that the reference was taken over.
+private func keep(_ session: OpaquePointer?, of ssl: OpaquePointer?) -> Int32 {
+  guard let session, let owner = SSL_get_ex_data(ssl, 0) else { return 0 }
+  let connection = Unmanaged<TLSConnection>.fromOpaque(owner).takeUnretainedValue()
+  guard let name = connection.serverName else { return 0 }
+  let replaced = connection.context.sessions.withLock {
+    $0.updateValue(SessionHandle(raw: session), forKey: name)
+  }
+  if let replaced { SSL_SESSION_free(replaced.raw) }
+  return 1
+}
