@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The rules of a device token's text form. A token is opaque bytes, written as hexadecimal digits;
+/// its length is not fixed (Apple: "make no assumption about size").
+package enum DeviceToken {
+  /// The most digits that are accepted: 256 bytes.
+  package static let maximumDigits = 512
+
+  /// What is wrong with a token.
+  package enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
+    case empty
+    case oddLength(Int)
+    case tooLong(Int)
+    /// The first byte that is no hexadecimal digit, and where it stands.
+    case notHexadecimal(at: Int)
+
+    package var description: String {
+      switch self {
+      case .empty: "is empty"
+      case .oddLength(let count): "has an odd number of digits (\(count))"
+      case .tooLong(let count): "has \(count) digits, more than \(DeviceToken.maximumDigits)"
+      case .notHexadecimal(let position): "has no hexadecimal digit at character \(position + 1)"
+      }
+    }
+  }
+
+  /// Checks a token: an even number of hexadecimal digits, 2…512, in either case.
+  package static func validate(_ text: Span<UInt8>) throws(Problem) {
+    try validateLength(text.count)
+    for index in 0..<text.count where HexDigit.value(text[index]) > 15 {
+      throw .notHexadecimal(at: index)
+    }
+  }
+
+  /// The part of the rule that concerns the number of digits.
+  @inlinable
+  package static func validateLength(_ digits: Int) throws(Problem) {
+    guard digits > 0 else { throw .empty }
+    guard digits <= maximumDigits else { throw .tooLong(digits) }
+    guard digits % 2 == 0 else { throw .oddLength(digits) }
+  }
+
+  /// A token as it may be shown in logs: its first eight digits and an ellipsis.
+  package static func shortened(_ text: Span<UInt8>) -> String {
+    text.count <= 8 ? text.text : text.extracting(0..<8).text + "…"
+  }
+
+  /// A token as it may be shown in logs: its first eight digits and an ellipsis.
+  package static func shortened(_ text: String) -> String {
+    shortened(text.utf8.span)
+  }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An answer of APNs to one request: the status and what its body means. The body's JSON is read in IO.
+package struct GatewayResponse: Equatable, Sendable {
+  package let status: UInt16
+  /// The reason, if the body gave one that is known.
+  package let reason: Reason?
+  /// With 410: when APNs last knew the token to be dead, in milliseconds since the epoch.
+  package let timestamp: Int64?
+
+  package init(status: UInt16, reason: Reason? = nil, timestamp: Int64? = nil) {
+    self.status = status
+    self.reason = reason
+    self.timestamp = timestamp
+  }
+
+  /// What to do with the notification. A known reason decides with its row; an unknown or missing one
+  /// (APNs may add reasons, intermediaries send none) by the class of the status.
+  package var verdict: Verdict {
+    if status == 200 { return .delivered }
+    if let rule = reason?.rule { return rule.verdict }
+    switch status {
+    // Whatever its words, 410 says that the token is no longer active for the topic.
+    case 410: return .rejected(aboutToken: true)
+    case 429: return .retryLater(.soon)
+    // Only something between us and APNs answers these: the request was not judged.
+    case 408, 502, 504: return .retryElsewhere
+    case 500...599: return .retryLater(.quarterHour)
+    default: return .rejected(aboutToken: false)
+    }
+  }
+
+  /// What to do with the connection.
+  package var connection: ConnectionAction {
+    if let rule = reason?.rule, status != 200 { return rule.connection }
+    return status >= 500 ? .closeIfRepeated : .keep
+  }
+
+  /// What to do about the credential.
+  package var credential: CredentialAction {
+    if status == 200 { return .none }
+    return reason?.rule.credential ?? .none
+  }
+
+  /// Whether a person should know; unknown reasons are worth a look, once each.
+  package var alert: AlertLevel {
+    if status == 200 { return .none }
+    if let rule = reason?.rule { return rule.alert }
+    return status == 410 ? .none : .notify
+  }
+}

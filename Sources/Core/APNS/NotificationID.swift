@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A notification's `apns-id`: a UUID (RFC 9562) as a value, without text.
+///
+/// It stays the same over replays and attempts, which is what makes a duplicate recognisable.
+package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
+  /// The first eight bytes in network order.
+  package let high: UInt64
+  /// The last eight bytes in network order.
+  package let low: UInt64
+
+  /// Characters of the canonical form: 32 digits in groups of 8-4-4-4-12.
+  package static let textLength = 36
+
+  /// The namespace of the ids that Martlet derives: fixed for ever, or replays get new ids.
+  package static let namespace = NotificationID(
+    high: 0x6D61_7274_6C65_5470, low: 0xB573_6800_0000_0001)
+
+  @inlinable
+  package init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// The UUIDv5 (RFC 9562 §5.5) of a SHA-1 digest over namespace and name: its first 16 bytes with
+  /// version 5 and the RFC's variant set. `digest` holds at least 16 bytes.
+  package init(version5Digest digest: Span<UInt8>) {
+    precondition(digest.count >= 16, "a SHA-1 digest has 20 bytes")
+    var high: UInt64 = 0
+    var low: UInt64 = 0
+    for index in 0..<8 {
+      high = high << 8 | UInt64(digest[index])
+      low = low << 8 | UInt64(digest[index + 8])
+    }
+    self.high = high & 0xFFFF_FFFF_FFFF_0FFF | 0x5000
+    self.low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+  }
+
+  /// The id in canonical form at the start of `text` + `offset`, in either case, or `nil`.
+  ///
+  /// Only the 36 characters from `offset` are looked at.
+  package init?(_ text: Span<UInt8>, at offset: Int = 0) {
+    guard offset >= 0, text.count - offset >= Self.textLength else { return nil }
+    var invalid: UInt8 = 0
+    let a = Self.digits(text, offset, 8, &invalid)
+    let b = Self.digits(text, offset + 9, 4, &invalid)
+    let c = Self.digits(text, offset + 14, 4, &invalid)
+    let d = Self.digits(text, offset + 19, 4, &invalid)
+    let e = Self.digits(text, offset + 24, 12, &invalid)
+    let dash = UInt8(ascii: "-")
+    invalid |= text[offset + 8] ^ dash | text[offset + 13] ^ dash
+    invalid |= text[offset + 18] ^ dash | text[offset + 23] ^ dash
+    guard invalid == 0 else { return nil }
+    high = a << 32 | b << 16 | c
+    low = d << 48 | e
+  }
+
+  /// The id with this text in canonical form, in either case, or `nil`.
+  package init?(_ text: String) {
+    guard text.utf8.count == Self.textLength else { return nil }
+    self.init(text.utf8.span)
+  }
+
+  @inline(__always)
+  private static func digits(
+    _ text: Span<UInt8>, _ start: Int, _ count: Int, _ invalid: inout UInt8
+  ) -> UInt64 {
+    var value: UInt64 = 0
+    for index in start..<start + count {
+      let digit = HexDigit.value(text[index])
+      invalid |= digit & 0xF0
+      value = value << 4 | UInt64(digit & 15)
+    }
+    return value
+  }
+
+  /// The canonical form, lower case.
+  package var characters: InlineArray<36, UInt8> {
+    InlineArray<36, UInt8> { (position: Int) -> UInt8 in
+      switch position {
+      case 8, 13, 18, 23: return UInt8(ascii: "-")
+      default:
+        // One dash stands before position 9, two before 14, three before 19, four before 24.
+        let digit = position - min(max((position - 4) / 5, 0), 4)
+        let half = digit < 16 ? high : low
+        return HexDigit.character(UInt8(truncatingIfNeeded: half >> UInt64(60 - digit % 16 * 4)))
+      }
+    }
+  }
+
+  package var description: String {
+    characters.span.text
+  }
+}

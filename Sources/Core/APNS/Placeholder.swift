@@ -1,1 +1,0 @@
-// APNS: placeholder until its first file lands.

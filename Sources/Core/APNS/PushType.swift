@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What kind of push a notification is (`apns-push-type`). The kind decides the topic's suffix, the
+/// priorities that are allowed and how large the body may be.
+///
+/// Source: Apple, "Sending notification requests to APNs".
+package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+  case alert
+  case background
+  case location
+  case voip
+  case complication
+  case fileprovider
+  case mdm
+  case liveactivity
+  case pushtotalk
+  case widgets
+  case controls
+
+  /// The value of the `apns-push-type` header, also the spelling in requests.
+  @inlinable
+  package var name: StaticString {
+    switch self {
+    case .alert: "alert"
+    case .background: "background"
+    case .location: "location"
+    case .voip: "voip"
+    case .complication: "complication"
+    case .fileprovider: "fileprovider"
+    case .mdm: "mdm"
+    case .liveactivity: "liveactivity"
+    case .pushtotalk: "pushtotalk"
+    case .widgets: "widgets"
+    case .controls: "controls"
+    }
+  }
+
+  package var description: String { name.description }
+
+  /// What follows the bundle id in `apns-topic`. An MDM topic is not made of a bundle id: it is the
+  /// UID of the push certificate, which then stands as the app.
+  @inlinable
+  package var topicSuffix: StaticString {
+    switch self {
+    case .alert, .background, .mdm: ""
+    case .location: ".location-query"
+    case .voip: ".voip"
+    case .complication: ".complication"
+    case .fileprovider: ".pushkit.fileprovider"
+    case .liveactivity: ".push-type.liveactivity"
+    case .pushtotalk: ".voip-ptt"
+    case .widgets: ".push-type.widgets"
+    case .controls: ".push-type.controls"
+    }
+  }
+
+  /// The largest body in bytes: 5,120 for VoIP, 4,096 for everything else.
+  @inlinable
+  package var payloadLimit: Int {
+    self == .voip ? 5_120 : 4_096
+  }
+
+  /// The priority of a request that gives none: 5 for background pushes, else 10.
+  @inlinable
+  package var defaultPriority: UInt8 {
+    self == .background ? 5 : 10
+  }
+
+  /// Whether the type may be sent with this priority: 10, 5 or 1; a background push only with 5; a
+  /// Live Activity not with 1.
+  @inlinable
+  package func allows(priority: Int64) -> Bool {
+    switch self {
+    case .background: priority == 5
+    case .liveactivity: priority == 5 || priority == 10
+    default: priority == 1 || priority == 5 || priority == 10
+    }
+  }
+
+  /// The type with this name, or `nil`.
+  package init?(_ name: Span<UInt8>) {
+    guard name.count > 0 else { return nil }
+    let candidate: PushType
+    switch (name[0], name.count) {
+    case (UInt8(ascii: "a"), 5): candidate = .alert
+    case (UInt8(ascii: "b"), 10): candidate = .background
+    case (UInt8(ascii: "l"), 8): candidate = .location
+    case (UInt8(ascii: "v"), 4): candidate = .voip
+    case (UInt8(ascii: "c"), 12): candidate = .complication
+    case (UInt8(ascii: "f"), 12): candidate = .fileprovider
+    case (UInt8(ascii: "m"), 3): candidate = .mdm
+    case (UInt8(ascii: "l"), 12): candidate = .liveactivity
+    case (UInt8(ascii: "p"), 10): candidate = .pushtotalk
+    case (UInt8(ascii: "w"), 7): candidate = .widgets
+    case (UInt8(ascii: "c"), 8): candidate = .controls
+    default: return nil
+    }
+    guard name.spells(candidate.text) else { return nil }
+    self = candidate
+  }
+
+  /// The type with this name, or `nil`.
+  package init?(_ name: String) {
+    self.init(name.utf8.span)
+  }
+
+  /// The name as a string that lives in the program: no allocation for what it is compared with.
+  private var text: String {
+    switch self {
+    case .alert: "alert"
+    case .background: "background"
+    case .location: "location"
+    case .voip: "voip"
+    case .complication: "complication"
+    case .fileprovider: "fileprovider"
+    case .mdm: "mdm"
+    case .liveactivity: "liveactivity"
+    case .pushtotalk: "pushtotalk"
+    case .widgets: "widgets"
+    case .controls: "controls"
+    }
+  }
+}

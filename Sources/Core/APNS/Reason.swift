@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why APNs refused something: the `reason` of its error bodies and GOAWAY frames.
+///
+/// The facts about each stand in one row of `ReasonRule.table`.
+package enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+  case badCollapseId, badDeviceToken, badExpirationDate, badMessageId, badPriority, badTopic
+  case deviceTokenNotForTopic, duplicateHeaders, idleTimeout, invalidPushType, missingDeviceToken
+  case missingTopic, payloadEmpty, topicDisallowed
+  case badCertificate, badCertificateEnvironment, expiredProviderToken, forbidden
+  case invalidProviderToken, missingProviderToken, unrelatedKeyIdInToken
+  case badEnvironmentKeyIdInToken, badEnvironmentKeyInToken, topicMismatch
+  case badPath, methodNotAllowed, expiredToken, unregistered, payloadTooLarge
+  case tooManyProviderTokenUpdates, tooManyRequests
+  case internalServerError, serviceUnavailable, serviceUnavailableSpaced, shutdown
+  case featureNotEnabled, missingChannelId, badChannelId, channelNotRegistered, badRequestParams
+  case badRequestPayload, missingPushType, cannotCreateChannelConfig, missingChannelQueueSize
+
+  /// The row that says everything about this reason.
+  package var rule: ReasonRule { ReasonRule.table[Int(rawValue)] }
+
+  /// The spelling that APNs uses.
+  package var name: String { rule.name }
+
+  package var description: String { name }
+
+  /// The reason with this spelling, or `nil` for one that is not known (yet).
+  package init?(_ name: Span<UInt8>) {
+    let hash = ReasonRule.hash(name)
+    for (index, candidate) in ReasonRule.hashes.enumerated() where candidate == hash {
+      guard name.spells(ReasonRule.table[index].name) else { continue }
+      self = ReasonRule.table[index].reason
+      return
+    }
+    return nil
+  }
+
+  /// The reason with this spelling, or `nil` for one that is not known (yet).
+  package init?(_ name: String) {
+    self.init(name.utf8.span)
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What an answer of APNs means for the notification that it answers.
+package enum Verdict: Equatable, Sendable {
+  /// APNs took it (which is not yet delivery to a device).
+  case delivered
+  /// Final. `aboutToken`: the answer says something about the device token and belongs on the
+  /// feedback topic, where the 410 rule and the suspicion of `BadDeviceToken` are decided.
+  case rejected(aboutToken: Bool)
+  /// May be sent again at once, on another connection.
+  case retryElsewhere
+  /// May be sent again at once, with a fresh provider token on a new connection.
+  case refreshToken
+  /// May be sent again after a delay.
+  case retryLater(RetryDelay)
+  /// The credential is refused: stop using it, tell the operator. With `retryOnce` one further
+  /// attempt on a new connection with the current provider token is worth it; otherwise final.
+  case credentialRefused(retryOnce: Bool)
+}
+
+/// How long to wait before a notification is sent again.
+package enum RetryDelay: UInt8, Equatable, Sendable {
+  /// From a second up, doubling: the device or the provider token was used too often.
+  case soon
+  /// A quarter of an hour: Apple's advice for its own faults (500, 503).
+  case quarterHour
+}
+
+/// What an answer means for the connection that it came on.
+package enum ConnectionAction: UInt8, Equatable, Sendable {
+  case keep
+  /// Send nothing new on it, let the open streams end, then close it.
+  case drain
+  /// Close it now: it will not serve again.
+  case close
+  /// Close it when this answer comes several times in a row.
+  case closeIfRepeated
+}
+
+/// What an answer means for the credential (provider token or certificate) in use.
+package enum CredentialAction: UInt8, Equatable, Sendable {
+  case none
+  /// A newer provider token is needed; never sooner than 20 minutes after the last.
+  case refresh
+  /// Mint nothing for 20 minutes; go on with the token that is current.
+  case freeze
+  /// Replace the token first if it is 55 minutes old or more.
+  case refreshIfOld
+  /// Stop using it until somebody has corrected it.
+  case stop
+}
+
+/// Whether a person should know.
+package enum AlertLevel: UInt8, Equatable, Sendable {
+  case none
+  /// When the rate of this answer leaves its usual range.
+  case onSpike
+  /// When it comes again after what was done about it.
+  case onRepeat
+  case notify
+  case page
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The headers of a dead letter: a record that ended, with its original key and value.
+package enum DeadLetterHeader {
+  /// Why, as a code: see `DeadLetterReason`.
+  package static let reason = "martlet-reason"
+  /// Which field, and what is wrong with it, in words.
+  package static let detail = "martlet-detail"
+  /// The process that gave up: `ingest` or `sender`.
+  package static let stage = "martlet-stage"
+  /// How often it was sent to APNs.
+  package static let attempts = "martlet-attempts"
+  /// Where the record came from: `topic/partition/offset`.
+  package static let origin = "martlet-origin"
+  /// When, in milliseconds since the epoch.
+  package static let at = "martlet-at"
+  /// The one token of a good request that is bad.
+  package static let token = "martlet-token"
+  package static let requestID = "martlet-request-id"
+  package static let apnsID = "martlet-apns-id"
+}
+
+/// Why a record became a dead letter.
+package enum DeadLetterReason: String, Sendable, CaseIterable {
+  case invalidRequest = "invalid_request"
+  case invalidToken = "invalid_token"
+  case invalidEnvelope = "invalid_envelope"
+  case noCredential = "no_credential"
+  case retriesExhausted = "retries_exhausted"
+  /// The broker will never take the record: too large, no such topic, not authorised.
+  case refusedByKafka = "refused_by_kafka"
+}
+
+/// The process that wrote a dead letter.
+package enum DeadLetterStage: String, Sendable {
+  case ingest
+  case sender
+}

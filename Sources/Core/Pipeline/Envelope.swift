@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+
+/// The envelope of a notification record: what its first line says, as values where the sender decides
+/// by them and as ranges of the record where it only passes bytes on.
+///
+/// The record is the line, a newline, and the body for APNs. Anyone may have written it: parsing checks
+/// every field, so that what the ranges point at can be sent as a header value as it is.
+package struct Envelope: Sendable {
+  /// The most bytes a line may have, its newline not counted.
+  package static let maximumLine = 2_048
+  /// The most bytes a body may have, for the push type with the highest limit.
+  package static let maximumBody = 5_120
+  /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
+  package static let maximumCollapseID = 64
+
+  package internal(set) var lane = Lane.transactional
+  package internal(set) var environment = Environment.production
+  package internal(set) var pushType = PushType.alert
+  /// 10, 5 or 1.
+  package internal(set) var priority: UInt8 = 0
+  /// Attempts that were already made.
+  package internal(set) var attempt: UInt16 = 0
+  package internal(set) var id = NotificationID(high: 0, low: 0)
+  /// `apns-expiration` in epoch seconds; `nil` (absent), 0 and a time are three different things.
+  package internal(set) var expiration: Int64?
+  /// When the request was made, in milliseconds since the epoch.
+  package internal(set) var created: Int64 = 0
+  /// When it was first sent, in milliseconds, on retry topics.
+  package internal(set) var firstSeen: Int64?
+
+  package internal(set) var app = ByteRange(start: 0, count: 0)
+  package internal(set) var topic = ByteRange(start: 0, count: 0)
+  package internal(set) var pushTypeText = ByteRange(start: 0, count: 0)
+  package internal(set) var priorityText = ByteRange(start: 0, count: 0)
+  /// Empty if there is no expiration.
+  package internal(set) var expirationText = ByteRange(start: 0, count: 0)
+  package internal(set) var idText = ByteRange(start: 0, count: 0)
+  /// Empty if there is none.
+  package internal(set) var collapseID = ByteRange(start: 0, count: 0)
+  /// The request's id as a JSON string's content, still escaped; empty if there is none.
+  package internal(set) var requestID = ByteRange(start: 0, count: 0)
+  /// The last reason for a retry; empty if there is none.
+  package internal(set) var lastReason = ByteRange(start: 0, count: 0)
+  /// Fields 0…11, which stay the same when the record moves to a retry topic.
+  package internal(set) var constantPart = ByteRange(start: 0, count: 0)
+  /// The first byte of the body; it reaches to the record's end.
+  package internal(set) var bodyStart = 0
+
+  fileprivate init() {}
+
+  /// Reads and checks the envelope of a record, without copying or allocating.
+  package static func parse(_ record: Span<UInt8>) throws(EnvelopeError) -> Envelope {
+    var cursor = EnvelopeCursor()
+    var envelope = Envelope()
+    try cursor.version(in: record)
+    try envelope.readRouting(record, &cursor)
+    try envelope.readHeaders(record, &cursor)
+    try envelope.readHistory(record, &cursor)
+    envelope.bodyStart = cursor.position
+    guard cursor.position < record.count else {
+      throw EnvelopeError(field: .lastReason, problem: .emptyBody, offset: cursor.position)
+    }
+    guard record.count - cursor.position <= maximumBody else {
+      throw EnvelopeError(field: .lastReason, problem: .tooLong, offset: cursor.position)
+    }
+    return envelope
+  }
+
+  private mutating func readRouting(
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+  ) throws(EnvelopeError) {
+    let lane = try cursor.field(.lane, in: record)
+    guard let known = Lane(record.extracting(lane.indices)) else {
+      throw cursor.invalid(.lane, lane)
+    }
+    self.lane = known
+    let environment = try cursor.field(.environment, in: record)
+    guard let known = Environment(record.extracting(environment.indices)) else {
+      throw cursor.invalid(.environment, environment)
+    }
+    self.environment = known
+    app = try cursor.name(.app, in: record)
+    topic = try cursor.name(.topic, in: record)
+    pushTypeText = try cursor.field(.pushType, in: record)
+    guard let known = PushType(record.extracting(pushTypeText.indices)) else {
+      throw cursor.invalid(.pushType, pushTypeText)
+    }
+    pushType = known
+  }
+
+  private mutating func readHeaders(
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+  ) throws(EnvelopeError) {
+    priorityText = try cursor.field(.priority, in: record)
+    let value = try cursor.integer(.priority, priorityText, in: record)
+    guard let value, value == 10 || value == 5 || value == 1 else {
+      throw cursor.invalid(.priority, priorityText)
+    }
+    priority = UInt8(truncatingIfNeeded: value)
+    expirationText = try cursor.field(.expiration, in: record)
+    expiration = try cursor.integer(.expiration, expirationText, in: record)
+    idText = try cursor.field(.apnsID, in: record)
+    guard idText.count == NotificationID.textLength,
+      let id = NotificationID(record, at: Int(idText.start))
+    else { throw cursor.invalid(.apnsID, idText) }
+    self.id = id
+    collapseID = try cursor.field(.collapseID, in: record)
+    if !collapseID.isEmpty {
+      guard RequestRules.isCollapseID(record.extracting(collapseID.indices)) else {
+        throw cursor.invalid(.collapseID, collapseID)
+      }
+    }
+  }
+
+  private mutating func readHistory(
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+  ) throws(EnvelopeError) {
+    let created = try cursor.field(.created, in: record)
+    guard let time = try cursor.integer(.created, created, in: record) else {
+      throw EnvelopeError(field: .created, problem: .missing, offset: Int(created.start))
+    }
+    self.created = time
+    requestID = try cursor.field(.requestID, in: record)
+    constantPart = ByteRange(start: 0, count: cursor.position - 1)
+    let attempt = try cursor.field(.attempt, in: record)
+    let attempts = try cursor.integer(.attempt, attempt, in: record) ?? 0
+    guard attempts <= 65_535 else { throw cursor.invalid(.attempt, attempt) }
+    self.attempt = UInt16(truncatingIfNeeded: attempts)
+    let firstSeen = try cursor.field(.firstSeen, in: record)
+    self.firstSeen = try cursor.integer(.firstSeen, firstSeen, in: record)
+    lastReason = try cursor.lastField(.lastReason, in: record)
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+
+/// Walks an envelope line field by field.
+struct EnvelopeCursor {
+  /// The next byte to look at: the first of the next field.
+  private(set) var position = 0
+
+  private static let tab: UInt8 = 0x09
+  private static let newline: UInt8 = 0x0A
+
+  /// Reads field 0, which says that the rest has the form that we know.
+  @inline(__always)
+  mutating func version(in record: Span<UInt8>) throws(EnvelopeError) {
+    let range = try field(.version, in: record)
+    guard range.count == 2, record[0] == UInt8(ascii: "M"), record[1] == UInt8(ascii: "1") else {
+      throw invalid(.version, range)
+    }
+  }
+
+  /// Reads a field that another one follows.
+  @inline(__always)
+  mutating func field(
+    _ field: EnvelopeField, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> ByteRange {
+    let range = try content(field, in: record)
+    guard record[position] == Self.tab else {
+      throw EnvelopeError(field: following(field), problem: .lineEnded, offset: position)
+    }
+    position += 1
+    return range
+  }
+
+  /// Reads the field that ends the line.
+  @inline(__always)
+  mutating func lastField(
+    _ field: EnvelopeField, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> ByteRange {
+    let range = try content(field, in: record)
+    guard record[position] == Self.newline else {
+      throw EnvelopeError(field: field, problem: .unexpectedField, offset: position)
+    }
+    position += 1
+    return range
+  }
+
+  /// Reads the bundle id or the topic: a required name that can stand in a header as it is.
+  @inline(__always)
+  mutating func name(
+    _ field: EnvelopeField, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> ByteRange {
+    let range = try self.field(field, in: record)
+    guard !range.isEmpty else {
+      throw EnvelopeError(field: field, problem: .missing, offset: Int(range.start))
+    }
+    for index in range.indices where !RequestRules.isNameCharacter(record[index]) {
+      throw EnvelopeError(field: field, problem: .invalid, offset: index)
+    }
+    return range
+  }
+
+  /// The bytes up to the next tab or newline, at which `position` then stands.
+  @inline(__always)
+  private mutating func content(
+    _ field: EnvelopeField, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> ByteRange {
+    let start = position
+    let limit = min(record.count, Envelope.maximumLine + 1)
+    var index = start
+    while index < limit && record[index] >= 0x20 { index += 1 }
+    guard index < limit else {
+      throw EnvelopeError(
+        field: field, problem: limit < record.count ? .tooLong : .unterminated, offset: index)
+    }
+    position = index
+    guard record[index] == Self.tab || record[index] == Self.newline else {
+      throw EnvelopeError(field: field, problem: .controlCharacter, offset: index)
+    }
+    return ByteRange(start: start, count: index - start)
+  }
+
+  /// The value of a field of decimal digits, or `nil` if it is empty. At most 16 digits: beyond any
+  /// time in milliseconds, and far from overflowing.
+  @inline(__always)
+  func integer(
+    _ field: EnvelopeField, _ range: ByteRange, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> Int64? {
+    guard !range.isEmpty else { return nil }
+    guard range.count <= 16 else { throw invalid(field, range) }
+    var value: Int64 = 0
+    for index in range.indices {
+      let digit = record[index] &- 0x30
+      guard digit < 10 else {
+        throw EnvelopeError(field: field, problem: .invalid, offset: index)
+      }
+      value = value &* 10 &+ Int64(digit)
+    }
+    return value
+  }
+
+  func invalid(_ field: EnvelopeField, _ range: ByteRange) -> EnvelopeError {
+    EnvelopeError(
+      field: field, problem: range.isEmpty ? .missing : .invalid, offset: Int(range.start))
+  }
+
+  private func following(_ field: EnvelopeField) -> EnvelopeField {
+    EnvelopeField(rawValue: field.rawValue + 1) ?? field
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+
+/// The two ways through the pipeline: a campaign in bulk never delays a one-time code.
+package enum Lane: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+  case transactional
+  case bulk
+
+  /// The spelling in requests, envelopes and receipts.
+  @inlinable
+  package var name: StaticString {
+    switch self {
+    case .transactional: "transactional"
+    case .bulk: "bulk"
+    }
+  }
+
+  package var description: String { name.description }
+
+  /// The lane with this name, or `nil`.
+  package init?(_ name: Span<UInt8>) {
+    if name.spells("transactional") {
+      self = .transactional
+    } else if name.spells("bulk") {
+      self = .bulk
+    } else {
+      return nil
+    }
+  }
+
+  /// The lane with this name, or `nil`.
+  package init?(_ name: String) {
+    self.init(name.utf8.span)
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+
+/// What became of a notification: the `outcome` of its receipt.
+package enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+  /// APNs answered 200.
+  case delivered
+  /// APNs gave a final answer that is not 200.
+  case rejected
+  /// Past its expiration, or older than its lane allows, before it was sent.
+  case expired
+  /// The device token is known to be invalid: not sent.
+  case suppressed
+  /// The same `apns-id` was taken within the window: not sent again.
+  case deduplicated
+  /// Unparsable, invalid, without a credential, or out of retries.
+  case deadLettered
+
+  /// The spelling in receipts.
+  @inlinable
+  package var name: StaticString {
+    switch self {
+    case .delivered: "delivered"
+    case .rejected: "rejected"
+    case .expired: "expired"
+    case .suppressed: "suppressed"
+    case .deduplicated: "deduplicated"
+    case .deadLettered: "dead_lettered"
+    }
+  }
+
+  package var description: String { name.description }
+
+  /// The outcome with this name, or `nil`.
+  package init?(_ name: Span<UInt8>) {
+    for outcome in Self.allCases where name.spells(outcome.description) {
+      self = outcome
+      return
+    }
+    return nil
+  }
+}

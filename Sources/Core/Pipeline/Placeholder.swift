@@ -1,1 +1,0 @@
-// Pipeline: placeholder until its first file lands.

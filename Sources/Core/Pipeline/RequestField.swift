@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The fields of a notification request. The order is the one that the parser's C interface uses.
+package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+  case app
+  case token
+  case tokens
+  case payload
+  case id
+  case environment
+  case type
+  case topic
+  case priority
+  case expiration
+  case collapseID
+  case lane
+  case apnsID
+
+  /// The key in the request's JSON.
+  package var name: String {
+    switch self {
+    case .app: "app"
+    case .token: "token"
+    case .tokens: "tokens"
+    case .payload: "payload"
+    case .id: "id"
+    case .environment: "environment"
+    case .type: "type"
+    case .topic: "topic"
+    case .priority: "priority"
+    case .expiration: "expiration"
+    case .collapseID: "collapse_id"
+    case .lane: "lane"
+    case .apnsID: "apns_id"
+    }
+  }
+
+  package var description: String { name }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A retry topic: first in, first out, every record due the same time after it was written.
+package enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
+  case seconds5
+  case minute1
+  case minutes15
+
+  /// How long after it was written a record is due, in milliseconds.
+  @inlinable
+  package var delay: Int64 {
+    switch self {
+    case .seconds5: 5_000
+    case .minute1: 60_000
+    case .minutes15: 900_000
+    }
+  }
+
+  /// The last part of the topic's name.
+  package var suffix: StaticString {
+    switch self {
+    case .seconds5: "5s"
+    case .minute1: "1m"
+    case .minutes15: "15m"
+    }
+  }
+
+  package static func < (left: RetryTier, right: RetryTier) -> Bool {
+    left.rawValue < right.rawValue
+  }
+}
