@@ -48,8 +48,11 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     let d = Self.digits(text, offset + 19, 4, &invalid)
     let e = Self.digits(text, offset + 24, 12, &invalid)
     let dash = UInt8(ascii: "-")
-    invalid |= text[offset + 8] ^ dash | text[offset + 13] ^ dash
-    invalid |= text[offset + 18] ^ dash | text[offset + 23] ^ dash
+    // `^` and `|` bind equally in Swift: the dashes are checked one by one.
+    invalid |= text[offset + 8] ^ dash
+    invalid |= text[offset + 13] ^ dash
+    invalid |= text[offset + 18] ^ dash
+    invalid |= text[offset + 23] ^ dash
     guard invalid == 0 else { return nil }
     high = a << 32 | b << 16 | c
     low = d << 48 | e

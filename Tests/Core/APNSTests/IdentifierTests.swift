@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Testing
+
+@Suite("Notification ids")
+struct NotificationIDTests {
+  @Test("are read in either case and printed in lower case")
+  func roundTrip() {
+    let text = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
+    let id = NotificationID(text)
+    #expect(id == NotificationID(high: 0x0F6E_1C1E_5A0B_4C55, low: 0x9D0E_6F6B_3A1C_2D3E))
+    #expect(id?.description == text)
+    #expect(NotificationID(text.uppercased()) == id)
+  }
+
+  @Test("print and read back whatever their bits are")
+  func randomRoundTrip() {
+    var random = SplitMix(seed: 11)
+    for _ in 0..<2_000 {
+      let id = NotificationID(high: random.next(), low: random.next())
+      #expect(NotificationID(id.description) == id)
+    }
+  }
+
+  @Test("are refused when any single character is wrong")
+  func malformed() {
+    let good = Array("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e".utf8)
+    for position in good.indices {
+      for byte in [UInt8(ascii: "g"), UInt8(ascii: " "), 0, 0xFF, UInt8(ascii: "_")] {
+        var bad = good
+        bad[position] = byte
+        #expect(NotificationID(bad.span) == nil)
+      }
+    }
+    #expect(NotificationID("") == nil)
+    #expect(NotificationID("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3") == nil)
+    #expect(NotificationID("0f6e1c1e5a0b4c559d0e6f6b3a1c2d3e0000") == nil)
+  }
+
+  @Test("of version 5 agree with the example of RFC 9562")
+  func version5() {
+    // RFC 9562 appendix A.4: SHA-1 of the DNS namespace and "www.example.com".
+    let digest: [UInt8] = [
+      0x2E, 0xD6, 0x65, 0x7D, 0xE9, 0x27, 0x46, 0x8B, 0x55, 0xE1, 0x26, 0x65, 0xA8, 0xAE, 0xA6,
+      0xA2, 0x2D, 0xEE, 0x3E, 0x35,
+    ]
+    let id = NotificationID(version5Digest: digest.span)
+    #expect(id.description == "2ed6657d-e927-568b-95e1-2665a8aea6a2")
+  }
+
+  @Test("are derived under a fixed namespace")
+  func namespace() {
+    #expect(NotificationID.namespace.description == "6d617274-6c65-5470-b573-680000000001")
+  }
+}
+
+@Suite("Device tokens")
+struct DeviceTokenTests {
+  private func problem(_ text: String) -> DeviceToken.Problem? {
+    do {
+      try DeviceToken.validate(text.utf8.span)
+      return nil
+    } catch { return error }
+  }
+
+  @Test("are hexadecimal digits of any even number up to 512, in either case")
+  func accepted() {
+    for digits in [2, 64, 160, 200, 512] {
+      #expect(problem(String(repeating: "aF", count: digits / 2)) == nil)
+    }
+  }
+
+  @Test("are refused with what is wrong and where")
+  func refused() {
+    #expect(problem("") == .empty)
+    #expect(problem("abc") == .oddLength(3))
+    #expect(problem(String(repeating: "0", count: 514)) == .tooLong(514))
+    #expect(problem("00 0") == .notHexadecimal(at: 2))
+    #expect(problem("0g") == .notHexadecimal(at: 1))
+    #expect(problem("é") == .notHexadecimal(at: 0))
+  }
+
+  @Test("appear in logs with eight digits only")
+  func shortened() {
+    #expect(DeviceToken.shortened("0123456789abcdef") == "01234567…")
+    #expect(DeviceToken.shortened("0123") == "0123")
+  }
+}
+
+@Suite("Push types")
+struct PushTypeTests {
+  @Test("are found by their names only")
+  func names() {
+    for type in PushType.allCases {
+      #expect(PushType(type.description) == type)
+      #expect(PushType(type.description + "s") == nil)
+      #expect(PushType("x" + type.description.dropFirst()) == nil)
+    }
+    #expect(PushType("") == nil)
+  }
+
+  @Test("decide suffix, size and priority")
+  func rules() {
+    #expect(PushType.voip.payloadLimit == 5_120)
+    #expect(PushType.alert.payloadLimit == 4_096)
+    #expect(PushType.pushtotalk.payloadLimit == 4_096)
+    #expect(PushType.background.defaultPriority == 5)
+    #expect(PushType.alert.defaultPriority == 10)
+    #expect(PushType.liveactivity.topicSuffix.description == ".push-type.liveactivity")
+    #expect(!PushType.background.allows(priority: 10))
+    #expect(PushType.background.allows(priority: 5))
+    #expect(PushType.alert.allows(priority: 1))
+    #expect(!PushType.alert.allows(priority: 7))
+    #expect(!PushType.liveactivity.allows(priority: 1))
+    for type in PushType.allCases {
+      #expect(type.allows(priority: Int64(type.defaultPriority)))
+    }
+  }
+
+  @Test("stand beside two environments, found by name")
+  func environments() {
+    for environment in Environment.allCases {
+      #expect(Environment(environment.description) == environment)
+    }
+    #expect(Environment("Production") == nil)
+  }
+}
+
+@Suite("Provider token claims")
+struct ProviderTokenClaimsTests {
+  @Test("expire one hour after they were issued")
+  func expiry() {
+    let claims = ProviderTokenClaims(teamID: "TEAM000001", keyID: "KEY0000001", issuedAt: 1_000)
+    #expect(!claims.isExpired(at: 4_600))
+    #expect(claims.isExpired(at: 4_601))
+  }
+
+  @Test("carry ids of ten capital letters and digits")
+  func identifiers() {
+    #expect(ProviderTokenClaims.isIdentifier("ABCDE12345"))
+    for text in ["", "ABCDE1234", "ABCDE123456", "abcde12345", "ABCDE1234é"] {
+      #expect(!ProviderTokenClaims.isIdentifier(text))
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Pipeline
+import Testing
+
+@Suite("Topics, lanes and outcomes")
+struct ContractTests {
+  @Test("have the documented names, partitions and readers")
+  func topics() {
+    let expected: [(String, Int32, String?)] = [
+      ("push.requests", 12, "martlet-ingest"), ("push.notifications", 12, "martlet-sender"),
+      ("push.notifications.bulk", 12, "martlet-sender"), ("push.retries.5s", 4, "martlet-sender"),
+      ("push.retries.1m", 4, "martlet-sender"), ("push.retries.15m", 4, "martlet-sender"),
+      ("push.receipts", 6, nil), ("push.feedback", 4, "martlet-feedback"),
+      ("push.devices", 4, "martlet-feedback"), ("push.invalid-tokens", 4, nil),
+      ("push.provider-tokens", 1, nil), ("push.token-requests", 1, "martlet-signer"),
+      ("push.dead-letters", 4, nil),
+    ]
+    let topics = TopicNames().all
+    #expect(topics.map(\.name) == expected.map(\.0))
+    #expect(topics.map(\.partitions) == expected.map(\.1))
+    #expect(topics.map(\.readerGroup) == expected.map(\.2))
+    let compacted = topics.filter { $0.cleanup == .compact }.map(\.name)
+    #expect(compacted == ["push.devices", "push.invalid-tokens", "push.provider-tokens"])
+  }
+
+  @Test("carry a prefix of the user's choice")
+  func prefix() {
+    let names = TopicNames(prefix: "test-1.")
+    #expect(names.all.allSatisfy { $0.name.hasPrefix("test-1.") })
+    #expect(names.notifications(.bulk) == "test-1.notifications.bulk")
+    #expect(
+      RetryTier.allCases.map(names.retries) == [names.retries5s, names.retries1m, names.retries15m])
+  }
+
+  @Test("read back what they print")
+  func names() {
+    for lane in Lane.allCases { #expect(Lane(lane.description) == lane) }
+    for outcome in Outcome.allCases { #expect(Outcome(outcome.description.utf8.span) == outcome) }
+    #expect(Lane("") == nil)
+    #expect(Outcome("lost".utf8.span) == nil)
+    #expect(RetryTier.allCases.map(\.delay) == [5_000, 60_000, 900_000])
+  }
+}
+
+@Suite("The rules of a request")
+struct RequestRulesTests {
+  private func problem(_ body: () throws(RequestError) -> Void) -> RequestError.Problem? {
+    do throws(RequestError) {
+      try body()
+      return nil
+    } catch { return error.problem }
+  }
+
+  @Test("accept names made of letters, digits, dots, hyphens and underscores")
+  func names() {
+    func check(_ name: String) -> RequestError.Problem? {
+      problem { () throws(RequestError) in try RequestRules.checkName(name.utf8.span, .app) }
+    }
+    #expect(check("com.example.App-2_x") == nil)
+    #expect(check("") == .emptyText)
+    for bad in ["com example", "a\tb", "a/b", "é", "a\u{0}"] {
+      #expect(check(bad) == .forbiddenCharacter)
+    }
+    #expect(check(String(repeating: "a", count: 256)) == .tooLong(bytes: 256, limit: 255))
+  }
+
+  @Test("hold a topic to the bundle id and the suffix of its type")
+  func topics() {
+    func check(_ topic: String, _ type: PushType) -> RequestError.Problem? {
+      problem { () throws(RequestError) in
+        try RequestRules.checkTopic(topic.utf8.span, app: "com.example.app".utf8.span, type: type)
+      }
+    }
+    for type in PushType.allCases {
+      #expect(check("com.example.app" + type.topicSuffix.description, type) == nil)
+    }
+    #expect(
+      check("com.example.app.voip", .alert) == .topicDoesNotMatch(expected: "com.example.app"))
+    #expect(
+      check("com.example.app", .voip) == .topicDoesNotMatch(expected: "com.example.app.voip"))
+    #expect(check("com.example.apq.voip", .voip) != nil)
+    #expect(check("com.apple.mgmt.External.1f", .mdm) == nil)
+  }
+
+  @Test("bound ids, collapse ids, priorities, expirations and payloads")
+  func bounds() {
+    func id(_ count: Int) -> RequestError.Problem? {
+      let text = String(repeating: "i", count: count)
+      return problem { () throws(RequestError) in try RequestRules.checkID(text.utf8.span) }
+    }
+    #expect(id(0) == .emptyText)
+    #expect(id(128) == nil)
+    #expect(id(129) == .tooLong(bytes: 129, limit: 128))
+    func collapse(_ text: String) -> RequestError.Problem? {
+      problem { () throws(RequestError) in try RequestRules.checkCollapseID(text.utf8.span) }
+    }
+    #expect(collapse("daily offer é") == nil)
+    #expect(collapse("") == .emptyText)
+    for bad in [" a", "a ", "a\nb", "a\tb", "\u{7F}"] {
+      #expect(collapse(bad) == .forbiddenCharacter)
+    }
+    #expect(collapse(String(repeating: "c", count: 64)) == nil)
+    #expect(collapse(String(repeating: "c", count: 65)) == .tooLong(bytes: 65, limit: 64))
+    func expiration(_ seconds: Int64) -> RequestError.Problem? {
+      problem { () throws(RequestError) in try RequestRules.checkExpiration(seconds) }
+    }
+    #expect(expiration(0) == nil)
+    #expect(expiration(-1) == .negative)
+    #expect(expiration(1_795_224_000_000) != nil)
+    func payload(_ bytes: Int, _ type: PushType) -> RequestError.Problem? {
+      problem { () throws(RequestError) in try RequestRules.checkPayload(bytes, type: type) }
+    }
+    #expect(payload(4_096, .alert) == nil)
+    #expect(payload(4_097, .alert) == .tooLong(bytes: 4_097, limit: 4_096))
+    #expect(payload(5_120, .voip) == nil)
+  }
+
+  @Test("are told in words that name the field")
+  func words() {
+    let error = RequestError(.priority, .priorityNotAllowed(7, .alert), offset: 12)
+    #expect(error.description == "priority: 7 is not allowed for type alert (byte 12)")
+    #expect(
+      RequestError(nil, .unknownField("colour")).description
+        == "colour: is not a field of a request")
+    #expect(RequestError(nil, .empty).description == "request: is empty")
+  }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Pipeline
+import Testing
+
+@Suite("Envelopes")
+struct EnvelopeTests {
+  static let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
+  static let fields = [
+    "M1", "bulk", "sandbox", "com.example.app", "com.example.app.voip", "voip", "5", "1900000000",
+    id,
+    "specials", "1795224000123", "order-8812", "3", "1795224000456", "TooManyRequests",
+  ]
+
+  static func record(_ fields: [String] = fields, body: String = "{}") -> [UInt8] {
+    Array((fields.joined(separator: "\t") + "\n" + body).utf8)
+  }
+
+  static func record(_ field: EnvelopeField, _ value: String) -> [UInt8] {
+    var changed = fields
+    changed[Int(field.rawValue)] = value
+    return record(changed)
+  }
+
+  private func error(_ record: [UInt8]) -> EnvelopeError? {
+    do throws(EnvelopeError) {
+      _ = try Envelope.parse(record.span)
+      return nil
+    } catch { return error }
+  }
+
+  private func text(_ range: ByteRange, _ record: [UInt8]) -> String {
+    String(decoding: record[range.indices], as: UTF8.self)
+  }
+
+  @Test("give back every field that was written")
+  func allFields() throws {
+    let record = Self.record(body: #"{"aps":{}}"#)
+    let envelope = try Envelope.parse(record.span)
+    #expect(envelope.lane == .bulk)
+    #expect(envelope.environment == .sandbox)
+    #expect(text(envelope.app, record) == "com.example.app")
+    #expect(text(envelope.topic, record) == "com.example.app.voip")
+    #expect(envelope.pushType == .voip)
+    #expect(text(envelope.pushTypeText, record) == "voip")
+    #expect(envelope.priority == 5)
+    #expect(text(envelope.priorityText, record) == "5")
+    #expect(envelope.expiration == 1_900_000_000)
+    #expect(text(envelope.expirationText, record) == "1900000000")
+    #expect(envelope.id == NotificationID(Self.id))
+    #expect(text(envelope.idText, record) == Self.id)
+    #expect(text(envelope.collapseID, record) == "specials")
+    #expect(envelope.created == 1_795_224_000_123)
+    #expect(text(envelope.requestID, record) == "order-8812")
+    #expect(envelope.attempt == 3)
+    #expect(envelope.firstSeen == 1_795_224_000_456)
+    #expect(text(envelope.lastReason, record) == "TooManyRequests")
+    #expect(String(decoding: record[envelope.bodyStart...], as: UTF8.self) == #"{"aps":{}}"#)
+    #expect(
+      text(envelope.constantPart, record) == Self.fields[0..<12].joined(separator: "\t"))
+  }
+
+  @Test("leave out what is empty, and tell an absent expiration from 0")
+  func optionalFields() throws {
+    var fields = Self.fields
+    for field in [7, 9, 11, 12, 13, 14] { fields[field] = "" }
+    var envelope = try Envelope.parse(Self.record(fields).span)
+    #expect(envelope.expiration == nil)
+    #expect(envelope.collapseID.isEmpty)
+    #expect(envelope.requestID.isEmpty)
+    #expect(envelope.attempt == 0)
+    #expect(envelope.firstSeen == nil)
+    #expect(envelope.lastReason.isEmpty)
+    fields[7] = "0"
+    envelope = try Envelope.parse(Self.record(fields).span)
+    #expect(envelope.expiration == 0)
+  }
+
+  @Test(
+    "name the field that is wrong",
+    arguments: [
+      (EnvelopeField.version, "M2"), (.version, ""), (.lane, "fast"), (.lane, ""),
+      (.environment, "prod"), (.app, ""), (.app, "com example"), (.topic, "a\u{7F}b"),
+      (.pushType, "alarm"), (.priority, "7"), (.priority, ""), (.priority, "1x"),
+      (.expiration, "-1"), (.expiration, "12345678901234567"), (.apnsID, "nope"),
+      (.apnsID, String(repeating: "z", count: 36)), (.collapseID, " x"),
+      (.collapseID, String(repeating: "c", count: 65)), (.created, ""), (.created, "now"),
+      (.attempt, "65536"), (.firstSeen, "x"),
+    ])
+  func namedErrors(field: EnvelopeField, value: String) {
+    #expect(error(Self.record(field, value))?.field == field)
+  }
+
+  @Test("refuse control characters in any field")
+  func controlCharacters() {
+    for field in EnvelopeField.allCases {
+      let value = Self.fields[Int(field.rawValue)]
+      let found = error(Self.record(field, "\u{1}" + value))
+      #expect(found?.field == field)
+      #expect(found?.problem == .controlCharacter)
+    }
+  }
+
+  @Test("refuse lines with fields too few or too many")
+  func fieldCount() {
+    for count in 1..<15 {
+      let found = error(Self.record(Array(Self.fields[..<count])))
+      #expect(found?.problem == .lineEnded)
+      #expect(Int(found?.field.rawValue ?? 0) == count)
+    }
+    #expect(error(Self.record(Self.fields + ["x"]))?.problem == .unexpectedField)
+  }
+
+  @Test("refuse what has no body, no line end, or too much of either")
+  func limits() {
+    #expect(error([])?.problem == .unterminated)
+    #expect(error(Self.record(body: ""))?.problem == .emptyBody)
+    #expect(error(Array(Self.fields.joined(separator: "\t").utf8))?.problem == .unterminated)
+    let body = String(repeating: "x", count: Envelope.maximumBody)
+    #expect(error(Self.record(body: body)) == nil)
+    #expect(error(Self.record(body: body + "x"))?.problem == .tooLong)
+    let long = String(repeating: "r", count: 2_100)
+    #expect(error(Self.record(.requestID, long))?.problem == .tooLong)
+  }
+
+  @Test("accept a line of exactly the longest length, and not one byte more")
+  func longestLine() {
+    let usual = Self.fields.joined(separator: "\t").utf8.count
+    let reason = String(repeating: "r", count: Envelope.maximumLine - usual)
+    #expect(error(Self.record(.lastReason, "TooManyRequests" + reason)) == nil)
+    #expect(error(Self.record(.lastReason, "TooManyRequests" + reason + "r"))?.problem == .tooLong)
+  }
+
+  @Test("survive 50,000 random mutations: parsed, or refused with a field inside the record")
+  func mutations() {
+    var random = SplitMix(seed: 42)
+    let good = Self.record(body: #"{"aps":{"alert":"x"}}"#)
+    var refused = 0
+    for _ in 0..<50_000 {
+      var record = good
+      for _ in 0...Int(random.next() % 3) {
+        switch random.next() % 3 {
+        case 0 where !record.isEmpty:
+          record[Int(random.next() % UInt64(record.count))] = UInt8(
+            truncatingIfNeeded: random.next())
+        case 1 where !record.isEmpty: record.remove(at: Int(random.next() % UInt64(record.count)))
+        default: record.removeLast(Int(random.next() % UInt64(record.count + 1)))
+        }
+      }
+      if let found = error(record) {
+        refused += 1
+        #expect(found.offset <= record.count)
+        #expect(!found.description.isEmpty)
+      }
+    }
+    #expect(refused > 10_000)
+    #expect(refused < 50_000)
+  }
+}
