@@ -129,6 +129,7 @@ let package = Package(
     tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests("IO", "Store", ["Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
+    tests("Services", "ServiceKit", ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Bytes", "Kafka"]),
     tests("Services", "Ingest", ["Ingest", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "Settings", "TestSupport"]),
     tests("Services", "Signer", ["Signer", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport"]),
     tests("Services", "Sender", ["Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator"]),

@@ -23,12 +23,12 @@ package func runCommands(program: String, summary: String, _ commands: [any Serv
 }
 
 /// The steps from arguments to exit status.
-enum ServiceRunner {
-  static let done: Int32 = 0
-  static let failed: Int32 = 1
-  static let misconfigured: Int32 = 2
+package enum ServiceRunner {
+  package static let done: Int32 = 0
+  package static let failed: Int32 = 1
+  package static let misconfigured: Int32 = 2
 
-  static func run<S: Service>(
+  package static func run<S: Service>(
     _ service: S.Type, program: String, _ arguments: [String]
   ) -> Int32 {
     let table = CommonSettings.table(of: service)

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+import Settings
+import Testing
+
+/// A table with one setting of each kind.
+let sampleTable = SettingTable(
+  [
+    .endpoints("kafka", default: "localhost:9092", "The cluster."),
+    .integer("loops", default: 1, in: 1...64, "Threads."),
+    .duration("drain-timeout", default: "30s", in: 0...600_000, "How long to drain."),
+    .bytes("budget", default: "64MiB", "Memory."),
+    .boolean("fast", "Without checks."),
+    .boolean("verify", default: true, "With checks."),
+    .choice("profile", of: ["faithful", "quick"], default: "faithful", "Behaviour."),
+    .list("apps", "Bundle ids."),
+    .path("roots", "Trust anchors."),
+    .text("password", secret: true, "Of the key file."),
+  ], kafkaProperties: true)
+
+@Suite struct SettingReaderTests {
+  private func read(
+    _ arguments: [String] = [], environment: [String: String] = [:], file: String? = nil,
+    table: SettingTable = sampleTable
+  ) throws(SettingErrors) -> SettingValues {
+    var properties: PropertiesFile?
+    if let file { properties = try PropertiesFile(parsing: file, path: "m.properties") }
+    let flags = try CommandLineFlags(arguments, for: table)
+    return try table.read(flags, environment: environment, file: properties)
+  }
+
+  private func refusal(
+    _ arguments: [String] = [], environment: [String: String] = [:], file: String? = nil,
+    table: SettingTable = sampleTable
+  ) -> String {
+    do throws(SettingErrors) {
+      _ = try read(arguments, environment: environment, file: file, table: table)
+      return ""
+    } catch {
+      return error.description
+    }
+  }
+
+  @Test func `without any source every setting has its default`() throws {
+    let values = try read()
+    #expect(values.integer("loops") == 1)
+    #expect(values.milliseconds("drain-timeout") == 30_000)
+    #expect(values.bytes("budget") == 64 << 20)
+    #expect(values.boolean("fast") == false)
+    #expect(values.boolean("verify"))
+    #expect(values.text("profile") == "faithful")
+    #expect(values.endpoints("kafka") == [Endpoint(host: "localhost", port: 9092)])
+    #expect(values.list("apps").isEmpty)
+    #expect(values.optionalText("roots") == nil)
+    #expect(!values.isGiven("loops"))
+  }
+
+  @Test func `a flag wins over the environment, that over the file, that over the default`() throws
+  {
+    let file = "loops = 2\n"
+    let environment = ["MARTLET_LOOPS": "3"]
+    #expect(try read(file: file).integer("loops") == 2)
+    #expect(try read(environment: environment, file: file).integer("loops") == 3)
+    let all = try read(["--loops", "4"], environment: environment, file: file)
+    #expect(all.integer("loops") == 4)
+    #expect(all.source("loops") == .flag)
+    #expect(all.isGiven("loops"))
+  }
+
+  @Test func `flags take their value after a blank or an equals sign, and the last one counts`()
+    throws
+  {
+    #expect(try read(["--loops=5"]).integer("loops") == 5)
+    #expect(try read(["--loops", "5", "--loops", "6"]).integer("loops") == 6)
+    #expect(try read(["--password=a=b"]).text("password") == "a=b")
+  }
+
+  @Test func `a boolean flag needs no value and has a negative`() throws {
+    #expect(try read(["--fast"]).boolean("fast"))
+    #expect(try read(["--fast=false"]).boolean("fast") == false)
+    #expect(try read(["--no-verify"]).boolean("verify") == false)
+    #expect(refusal(["--no-loops"]).contains("there is no such setting"))
+  }
+
+  @Test func `the built-in flags are seen and do not need a valid rest`() throws {
+    #expect(try CommandLineFlags(["--help"], for: sampleTable).isHelp)
+    #expect(try CommandLineFlags(["-h", "--nonsense"], for: sampleTable).isHelp)
+    #expect(try CommandLineFlags(["--version"], for: sampleTable).isVersion)
+    #expect(try CommandLineFlags(["--check-config"], for: sampleTable).isCheckConfig)
+    #expect(try CommandLineFlags(["--config", "f"], for: sampleTable).configPath == "f")
+    #expect(try CommandLineFlags(["--config=f"], for: sampleTable).configPath == "f")
+  }
+
+  @Test func `an unknown flag is refused with the nearest name`() {
+    #expect(
+      refusal(["--lops", "3"]).hasPrefix(
+        "--lops: there is no such setting (did you mean --loops?)"))
+    #expect(refusal(["--drain-timeuot=3s"]).contains("did you mean --drain-timeout?"))
+    #expect(!refusal(["--zzzzzz"]).contains("did you mean"))
+    #expect(refusal(["-x"]).contains("-x: there is no such setting"))
+  }
+
+  @Test func `a flag without its value is refused`() {
+    #expect(refusal(["--loops"]) == "loops (flag): needs a value")
+  }
+
+  @Test func `an unknown MARTLET variable is refused, other variables are nobody's business`() {
+    #expect(
+      refusal(environment: ["MARTLET_LOPS": "3"])
+        == "environment MARTLET_LOPS: there is no such setting (did you mean MARTLET_LOOPS?)")
+    let ignored = ["PATH": "/bin", "MARTLET_CONFIG": "f", "MARTLET_TEST_KAFKA": "a:1"]
+    #expect(refusal(environment: ignored) == "")
+  }
+
+  @Test func `an unknown name in the file is refused with its line`() {
+    #expect(
+      refusal(file: "# comment\n\nlops = 3\n")
+        == "lops (m.properties:3): there is no such setting (did you mean loops?)")
+  }
+
+  @Test func `a wrong value names the setting, its source and what would be right`() {
+    #expect(
+      refusal(["--loops=0"])
+        == "loops (flag): must be a whole number from 1 to 64, not \"0\"")
+    #expect(
+      refusal(environment: ["MARTLET_LOOPS": "x"])
+        == "loops (environment MARTLET_LOOPS): must be a whole number from 1 to 64, not \"x\"")
+    #expect(
+      refusal(file: "loops = many")
+        == "loops (m.properties:1): must be a whole number from 1 to 64, not \"many\"")
+    #expect(refusal(["--loops="]) == "loops (flag): must not be empty")
+  }
+
+  @Test func `all that is wrong is said at once`() {
+    let text = refusal(["--loops=0", "--budget=x"], environment: ["MARTLET_NO": "1"])
+    #expect(text.split(separator: "\n").count == 3)
+  }
+
+  @Test func `a file line must be name = value, and no name stands twice`() {
+    #expect(
+      refusal(file: "loops\n") == "m.properties:1: must be a line of the form name = value")
+    #expect(
+      refusal(file: "loops=1\nloops=2")
+        == "loops (m.properties:2): stands twice; the first is on line 1")
+  }
+
+  @Test func `a file may have Windows line ends and blanks around names and values`() throws {
+    #expect(try read(file: "  loops =  7 \r\nfast=true\r\n").integer("loops") == 7)
+  }
+
+  @Test func `a required setting that is missing says how to give it`() {
+    let table = SettingTable([.path("credentials", required: true, "Keys.")])
+    #expect(
+      refusal(table: table)
+        == "credentials: is required; give --credentials FILE or MARTLET_CREDENTIALS")
+  }
+
+  @Test func `operands are counted`() throws {
+    let table = SettingTable([], operands: .init("FILE", 1...1, "NDJSON to import."))
+    #expect(try read(["f"], table: table).operands == ["f"])
+    #expect(try read(["-"], table: table).operands == ["-"])
+    #expect(try read(["--", "--odd"], table: table).operands == ["--odd"])
+    #expect(refusal(table: table).hasPrefix("FILE is missing"))
+    #expect(refusal(["a", "b"], table: table).hasPrefix("FILE stands too often"))
+    #expect(refusal(["a"]).contains("takes no operand"))
+  }
+
+  @Test func `secrets are never shown, neither in errors nor in the report`() throws {
+    let table = SettingTable([.init("pin", .integer(1...2), secret: true, "Pin.")])
+    #expect(!refusal(["--pin=4711"], table: table).contains("4711"))
+    let values = try read(["--password", "hunter2", "--kafka.sasl.password=hunter3"])
+    let report = values.report.joined(separator: "\n")
+    #expect(!report.contains("hunter"))
+    #expect(report.contains("password = (set) (flag)"))
+    #expect(report.contains("kafka.sasl.password = (set) (flag)"))
+  }
+
+  @Test func `the report shows every value with its source`() throws {
+    let report = try read(["--loops=2"], file: "drain-timeout = 90s").report
+    #expect(report.contains("loops = 2 (flag)"))
+    #expect(report.contains("drain-timeout = 90s (m.properties:1)"))
+    #expect(report.contains("budget = 64MiB (default)"))
+  }
+}

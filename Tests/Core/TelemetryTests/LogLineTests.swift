@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+import Telemetry
+import Testing
+
+@Suite struct LogLineTests {
+  @Test(arguments: [
+    (0, "1970-01-01T00:00:00.000Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+    (1_795_223_384_123, "2026-11-21T01:09:44.123Z"),
+    (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
+    (4_107_542_400_000, "2100-03-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
+  ])
+  func `a moment is printed in UTC with milliseconds`(milliseconds: Int64, text: String) {
+    #expect(Timestamp.text(milliseconds: milliseconds) == text)
+  }
+
+  @Test func `a line is time, level, service, message and fields`() {
+    let line = LogLine.text(
+      milliseconds: 0, level: .warning, service: "martlet-sender", message: "connection lost",
+      fields: ["peer": "127.0.0.1:443", "why": "reset by peer"])
+    #expect(
+      line == "1970-01-01T00:00:00.000Z warning martlet-sender connection lost"
+        + " peer=127.0.0.1:443 why=\"reset by peer\"")
+  }
+
+  @Test func `no value can break out of its line or its quotes`() {
+    let line = LogLine.text(
+      milliseconds: 0, level: .info, service: "s", message: "a\nb",
+      fields: ["x": "1\n2\"3\\4\u{1b}", "y": ""])
+    #expect(line == "1970-01-01T00:00:00.000Z info s a b x=\"1\\n2\\\"3\\\\4\\u{1b}\" y=\"\"")
+  }
+
+  @Test func `levels are ordered and read back`() {
+    #expect(LogLevel.debug < .info && LogLevel.info < .warning && LogLevel.warning < .error)
+    for level in LogLevel.allCases { #expect(LogLevel(text: level.text) == level) }
+    #expect(LogLevel(text: "loud") == nil)
+  }
+
+  @Test func `a device token is shortened to eight digits`() {
+    #expect(ShortToken.text("0123456789abcdef") == "01234567…")
+    #expect(ShortToken.text("0123") == "0123")
+  }
+}
