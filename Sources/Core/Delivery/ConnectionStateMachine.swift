@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+
+/// One connection to APNs as the pool sees it: how many streams may be opened, with which provider token, and
+/// when it has to go.
+///
+/// ```
+/// connecting ─▶ priming ─▶ ready ─▶ draining ─▶ closed        any state ─▶ closed
+///     └────────(certificate)─▲ │       ▲
+///                              ▼       │
+///                            suspect ──┘   (back to ready when it answers)
+/// ```
+///
+/// Every stream that is opened ends with exactly one of `answered`, `refused` and `abandoned`. The owner draws
+/// records for the connection only while `credit` > 0.
+package struct ConnectionStateMachine: Sendable {
+  /// How the connection proves who it is.
+  package enum Authentication: UInt8, Sendable {
+    case providerToken
+    case certificate
+  }
+
+  package enum State: UInt8, Sendable {
+    /// No HTTP/2 connection yet. Leads to priming, ready, closed.
+    case connecting
+    /// One stream at a time until APNs has accepted a push: with a provider token it allows no more, whatever
+    /// SETTINGS say. Leads to ready, draining, suspect, closed.
+    case priming
+    /// As many streams as SETTINGS allow. Leads to draining, suspect, closed.
+    case ready
+    /// No new streams; closes when the open ones have ended. Leads to closed.
+    case draining
+    /// Nothing has been heard though something should have been: no new streams until it answers. Leads to
+    /// where it came from, draining, closed.
+    case suspect
+    /// Gone. Leads nowhere.
+    case closed
+  }
+
+  /// What the owner does next.
+  package enum Action: UInt8, Sendable, Equatable {
+    case nothing
+    /// Ask for a sign of life (PING).
+    case ping
+    /// Send GOAWAY and close: nothing is open any more, or nothing open will ever be answered.
+    case close
+  }
+
+  /// Which provider token the connection's next push carries.
+  package enum TokenChoice: UInt8, Sendable, Equatable {
+    /// The one it carries already.
+    case current
+    /// The newest one; the connection now carries it.
+    case newest
+    /// None: the connection has to be replaced. It drains from now on.
+    case none
+  }
+
+  /// A connection may change its provider token only this often, in milliseconds.
+  package static let tokenGuard: Int64 = 20 * 60 * 1_000
+  /// Streams after which a connection is replaced, well before HTTP/2's 2³⁰ client streams run out.
+  package static let maximumStreams: UInt64 = 1 << 30 - 65_536
+  /// Answers 5xx in a row after which `closeIfRepeated` closes.
+  package static let repeatedFailures = 5
+  /// Requests in a row without any answer after which a connection is suspect.
+  package static let repeatedSilence = 3
+
+  package let authentication: Authentication
+  @usableFromInline package internal(set) var state = State.connecting
+  /// MAX_CONCURRENT_STREAMS as last announced; 1 before the first SETTINGS.
+  @usableFromInline package internal(set) var limit = 1
+  @usableFromInline package internal(set) var openStreams = 0
+  /// Streams opened since the connection began.
+  @usableFromInline package internal(set) var streamsOpened: UInt64 = 0
+  /// The token that the connection carries, if any push has gone out.
+  @usableFromInline package internal(set) var token: ProviderTokenStamp?
+  /// When the token was put on, in milliseconds since the epoch.
+  private var tokenSince: Int64 = 0
+  private var failuresInRow = 0
+  private var silencesInRow = 0
+  /// Whether a push was accepted: priming is over, also after being suspect.
+  package private(set) var hasAccepted = false
+
+  package init(authentication: Authentication) {
+    self.authentication = authentication
+  }
+
+  /// Streams that may be opened now.
+  @inlinable package var credit: Int {
+    switch state {
+    case .ready: max(0, limit - openStreams)
+    case .priming: max(0, min(limit, 1) - openStreams)
+    case .connecting, .draining, .suspect, .closed: 0
+    }
+  }
+
+  // MARK: - Events
+
+  /// TLS and HTTP/2 are up.
+  package mutating func connected() {
+    guard state == .connecting else { return }
+    state = authentication == .certificate ? .ready : .priming
+  }
+
+  /// SETTINGS announced a limit, possibly below what is open: those streams stay.
+  package mutating func settings(limit: Int) {
+    self.limit = max(0, limit)
+  }
+
+  /// A stream was opened.
+  @inlinable package mutating func opened() {
+    openStreams += 1
+    streamsOpened += 1
+    if streamsOpened >= Self.maximumStreams { state = .draining }
+  }
+
+  /// A stream ended with a 200.
+  @inlinable package mutating func accepted() -> Action {
+    if state == .ready && openStreams > 0 && isUndisturbed {
+      openStreams -= 1
+      return .nothing
+    }
+    return answered(status: 200, connection: .keep)
+  }
+
+  /// A stream ended with an answer.
+  ///
+  /// - Parameter connection: what the decision table says about the connection.
+  package mutating func answered(status: UInt16, connection: ConnectionAction) -> Action {
+    endStream()
+    silencesInRow = 0
+    if status == 200 {
+      failuresInRow = 0
+      hasAccepted = true
+    }
+    recover()
+    switch connection {
+    case .keep:
+      if status < 500 { failuresInRow = 0 }
+    case .drain:
+      drain()
+    case .close:
+      return close()
+    case .closeIfRepeated:
+      failuresInRow += 1
+      if failuresInRow >= Self.repeatedFailures { return close() }
+    }
+    return closeWhenDrained()
+  }
+
+  /// A stream was refused, unprocessed: it crossed a lowered limit.
+  package mutating func refused() -> Action {
+    endStream()
+    return closeWhenDrained()
+  }
+
+  /// A stream was reset by either side; its fate is unknown.
+  package mutating func reset() -> Action {
+    endStream()
+    return closeWhenDrained()
+  }
+
+  /// A request's deadline passed and its stream was given up.
+  package mutating func timedOut() -> Action {
+    endStream()
+    silencesInRow += 1
+    guard silencesInRow >= Self.repeatedSilence else { return closeWhenDrained() }
+    if state == .suspect {
+      drain()
+    } else if state == .ready || state == .priming {
+      state = .suspect
+      return .ping
+    }
+    return closeWhenDrained()
+  }
+
+  /// Nothing was heard for the agreed time although streams are open.
+  package mutating func silent() -> Action {
+    guard state == .ready || state == .priming else { return .nothing }
+    state = .suspect
+    return .ping
+  }
+
+  /// The peer answered a PING.
+  package mutating func ponged() {
+    // An answer to a PING shows that the peer lives, not that it answers requests: when those keep timing
+    // out the next one drains the connection.
+    if silencesInRow < Self.repeatedSilence { recover() }
+  }
+
+  /// A PING was not answered in time.
+  package mutating func pingTimedOut() -> Action {
+    state == .closed ? .nothing : close()
+  }
+
+  /// The peer sent GOAWAY. Streams above its last-stream-id end as refused, the others are awaited.
+  package mutating func goAway() -> Action {
+    drain()
+    return closeWhenDrained()
+  }
+
+  /// The owner wants the connection gone: age, a smaller pool, an address that left the DNS.
+  package mutating func retire() -> Action {
+    drain()
+    return closeWhenDrained()
+  }
+
+  /// The socket is gone. The owner ends each open stream first or afterwards.
+  package mutating func closed() {
+    state = .closed
+  }
+
+  // MARK: - Provider token
+
+  /// Chooses the token for the next push. Tokens only go forward, and no connection sees two of them within
+  /// 20 minutes; rather than break either rule the connection is given up.
+  ///
+  /// - Parameters:
+  ///   - newest: the newest token of the connection's credential.
+  ///   - now: milliseconds since the epoch.
+  @inlinable package mutating func chooseToken(newest: ProviderTokenStamp, now: Int64)
+    -> TokenChoice
+  {
+    if _fastPath(token == newest && newest.isUsable(now: now)) { return .current }
+    return changeToken(newest: newest, now: now)
+  }
+
+  @usableFromInline mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice
+  {
+    guard let token else {
+      // Nothing to lose: a connection that has not sent anything yet waits for a usable token.
+      guard newest.isUsable(now: now) else { return .none }
+      self.token = newest
+      tokenSince = now
+      return .newest
+    }
+    if newest > token, newest.isUsable(now: now), now - tokenSince >= Self.tokenGuard {
+      self.token = newest
+      tokenSince = now
+      return .newest
+    }
+    if token.isUsable(now: now) { return .current }
+    if newest > token && newest.isUsable(now: now) { drain() }
+    return .none
+  }
+
+  // MARK: - Transitions
+
+  @usableFromInline var isUndisturbed: Bool {
+    failuresInRow == 0 && silencesInRow == 0 && hasAccepted
+  }
+
+  private mutating func endStream() {
+    precondition(openStreams > 0, "a stream ended that was not open")
+    openStreams -= 1
+  }
+
+  /// An answer ends suspicion and, if it was the first 200, priming.
+  private mutating func recover() {
+    switch state {
+    case .suspect:
+      state = authentication == .certificate || hasAccepted ? .ready : .priming
+    case .priming:
+      if hasAccepted { state = .ready }
+    case .connecting, .ready, .draining, .closed:
+      break
+    }
+  }
+
+  @usableFromInline mutating func drain() {
+    if state != .closed { state = .draining }
+  }
+
+  private mutating func close() -> Action {
+    guard state != .closed else { return .nothing }
+    state = .closed
+    return .close
+  }
+
+  private mutating func closeWhenDrained() -> Action {
+    state == .draining && openStreams == 0 ? close() : .nothing
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+
+/// The newest `apns-id`s of one partition: says whether a notification was taken before.
+///
+/// A ring holds the ids in the order of arrival, an open-addressing table finds them. Both are allocated
+/// once: 16 bytes an id for the ring and 8…16 for the table. When the window is full, the oldest id leaves.
+package struct DedupWindow: Sendable {
+  /// Ring indices plus one; 0 is an empty place. Linear probing, no tombstones.
+  @usableFromInline var table: [UInt32]
+  @usableFromInline package internal(set) var ring: [NotificationID]
+  /// Where the next id goes in the ring.
+  @usableFromInline var cursor = 0
+  @usableFromInline let mask: Int
+  /// Ids in the window.
+  @usableFromInline package internal(set) var count = 0
+  /// The most ids the window holds.
+  package let capacity: Int
+
+  /// - Parameter capacity: ids to remember, 1 … 2³⁰.
+  package init(capacity: Int) {
+    precondition(capacity >= 1 && capacity <= 1 << 30)
+    self.capacity = capacity
+    var places = 16
+    while places < capacity * 2 { places *= 2 }
+    mask = places - 1
+    table = Array(repeating: 0, count: places)
+    ring = Array(repeating: NotificationID(high: 0, low: 0), count: capacity)
+  }
+
+  /// Bytes that the window occupies, empty or full.
+  package var memoryBytes: Int { ring.count * 16 + table.count * 4 }
+
+  /// Takes the id in.
+  ///
+  /// - Returns: false when it was in the window already; nothing changes then.
+  @inlinable package mutating func insert(_ id: NotificationID) -> Bool {
+    var place = home(of: id)
+    while table[place] != 0 {
+      if ring[Int(table[place]) - 1] == id { return false }
+      place = (place + 1) & mask
+    }
+    if count == capacity {
+      // The oldest id's place may lie in this very run of places: look for the empty place again.
+      forgetOldest()
+      place = home(of: id)
+      while table[place] != 0 { place = (place + 1) & mask }
+    }
+    ring[cursor] = id
+    table[place] = UInt32(truncatingIfNeeded: cursor + 1)
+    cursor += 1
+    if cursor == capacity { cursor = 0 }
+    count += 1
+    return true
+  }
+
+  /// Whether the id is in the window.
+  package func contains(_ id: NotificationID) -> Bool {
+    var place = home(of: id)
+    while table[place] != 0 {
+      if ring[Int(table[place]) - 1] == id { return true }
+      place = (place + 1) & mask
+    }
+    return false
+  }
+
+  /// The place where the search for an id begins. Derived ids are hashes already, but a caller may give
+  /// ids of its own that count up.
+  @inlinable package func home(of id: NotificationID) -> Int {
+    let mixed = (id.high ^ (id.low &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
+    return Int(truncatingIfNeeded: mixed >> 32) & mask
+  }
+
+  /// Takes the id under the cursor (the oldest, in a full window) out of the table and closes the gap.
+  @inlinable mutating func forgetOldest() {
+    let oldest = UInt32(truncatingIfNeeded: cursor + 1)
+    var hole = home(of: ring[cursor])
+    while table[hole] != oldest { hole = (hole + 1) & mask }
+    var next = (hole + 1) & mask
+    while table[next] != 0 {
+      let wanted = home(of: ring[Int(table[next]) - 1])
+      // The entry may move back to the hole if the hole is not before its home.
+      if (next - wanted) & mask >= (next - hole) & mask {
+        table[hole] = table[next]
+        hole = next
+      }
+      next = (next + 1) & mask
+    }
+    table[hole] = 0
+    count -= 1
+  }
+}

@@ -1,1 +1,0 @@
-// Delivery: placeholder until its first file lands.

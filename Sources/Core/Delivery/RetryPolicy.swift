@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import Pipeline
+
+/// What becomes of a notification that was not accepted and may be sent again.
+///
+/// Attempts that APNs certainly did not process (refused streams, streams above GOAWAY's last-stream-id,
+/// never written ones) are free: they go to another connection at once and do not count.
+package struct RetryPolicy: Sendable {
+  /// Why the notification is here.
+  package enum Cause: Sendable, Equatable {
+    /// APNs certainly did not process it.
+    case unprocessed
+    /// Sent, and its fate is unknown: connection lost, deadline passed, stream reset.
+    case ambiguous
+    /// Answered.
+    case answered(Verdict)
+  }
+
+  /// Where it goes now.
+  package enum Decision: Sendable, Equatable {
+    /// At once, on another connection. `counts`: whether this was an attempt.
+    case now(counts: Bool)
+    /// To a retry topic.
+    case tier(RetryTier)
+    /// Attempts are used up.
+    case deadLetter
+    /// Its time would be over before the retry is due.
+    case expired
+    /// The answer is final: there is nothing to retry.
+    case final
+  }
+
+  /// Attempts after which a notification is dead-lettered.
+  package let maximumAttempts: Int
+  /// Attempts after which a notification no longer goes out again at once.
+  package let promptAttempts: Int
+
+  package init(maximumAttempts: Int = 8, promptAttempts: Int = 2) {
+    precondition(maximumAttempts >= 1 && promptAttempts >= 0)
+    self.maximumAttempts = maximumAttempts
+    self.promptAttempts = promptAttempts
+  }
+
+  /// Decides.
+  ///
+  /// - Parameters:
+  ///   - attempts: attempts made so far, this one included.
+  ///   - now: milliseconds since the epoch.
+  ///   - expiresAt: when the notification is of no more use, in milliseconds since the epoch; nil for never.
+  ///     (`apns-expiration` 0 is not such a time: one attempt that APNs does not store, but one that arrives.)
+  package func decide(_ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?) -> Decision {
+    if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
+    if let expiresAt, now >= expiresAt { return .expired }
+    if cause == .unprocessed { return .now(counts: false) }
+    guard attempts < maximumAttempts else { return .deadLetter }
+    if attempts <= promptAttempts && cause.allowsPromptRetry { return .now(counts: true) }
+    return tier(for: cause, attempts: attempts, now: now, expiresAt: expiresAt)
+  }
+
+  private func tier(for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?) -> Decision {
+    var tier = cause.firstTier
+    // Each step of the ladder once; then the highest one.
+    let later = max(0, attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
+    for _ in 0..<later { tier = tier.next }
+    // A shorter wait beats none at all when the notification would not live to see the longer one.
+    while let expiresAt, now + tier.delay >= expiresAt {
+      guard let shorter = tier.previous else { return .expired }
+      tier = shorter
+    }
+    return .tier(tier)
+  }
+}
+
+extension Verdict {
+  fileprivate func isFinal(attempts: Int) -> Bool {
+    switch self {
+    case .delivered, .rejected, .credentialRefused(retryOnce: false): true
+    case .credentialRefused(retryOnce: true): attempts > 1
+    case .retryElsewhere, .refreshToken, .retryLater: false
+    }
+  }
+}
+
+extension RetryPolicy.Cause {
+  /// True when another connection may well do better at once. A throttled device would not be better off.
+  fileprivate var allowsPromptRetry: Bool {
+    switch self {
+    case .unprocessed, .ambiguous: true
+    case .answered(.retryLater(.soon)): false
+    case .answered: true
+    }
+  }
+
+  fileprivate var firstTier: RetryTier {
+    switch self {
+    case .answered(.retryLater(.quarterHour)): .minutes15
+    case .answered, .ambiguous, .unprocessed: .seconds5
+    }
+  }
+}
+
+extension RetryTier {
+  fileprivate var next: RetryTier { RetryTier(rawValue: rawValue + 1) ?? self }
+  fileprivate var previous: RetryTier? { rawValue == 0 ? nil : RetryTier(rawValue: rawValue - 1) }
+}

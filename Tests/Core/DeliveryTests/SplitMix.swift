@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Small seeded generator (SplitMix64): the same seed gives the same events everywhere.
+struct SplitMix: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// True once in `n` times.
+  mutating func oneIn(_ n: UInt64) -> Bool { next() % n == 0 }
+
+  /// A number in `0 ..< n`.
+  mutating func below(_ n: Int) -> Int { Int(next() % UInt64(n)) }
+}
