@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+
+/// A topic to create.
+package struct KafkaTopicSpecification: Sendable, Hashable {
+  package let name: String
+  package let partitions: Int
+  /// 0 leaves it to the cluster.
+  package let replication: Int
+  /// Topic configuration such as `cleanup.policy`; the embedded broker has none.
+  package let configuration: [String: String]
+
+  package init(
+    _ name: String, partitions: Int, replication: Int = 0, configuration: [String: String] = [:]
+  ) {
+    self.name = name
+    self.partitions = partitions
+    self.replication = replication
+    self.configuration = configuration
+  }
+}
+
+/// The oldest offset of a partition and the next one to be written.
+package struct Watermarks: Sendable, Hashable {
+  package let low: Int64
+  package let high: Int64
+}
+
+/// Questions to a cluster and changes of it. Every call blocks; cold paths only.
+package final class KafkaAdmin {
+  private let configuration: KafkaConfiguration
+  private var client: KafkaClient?
+  /// One idle client for each group that was asked for.
+  private var groups: [String: OpaquePointer] = [:]
+
+  package init(_ configuration: KafkaConfiguration) throws(KafkaError) {
+    self.configuration = configuration
+    let native = try configuration.makeNative(.admin)
+    native.enableEvents(RD_KAFKA_EVENT_ERROR)
+    client = try KafkaClient(RD_KAFKA_PRODUCER, native, wakeup: nil)
+  }
+
+  deinit { close() }
+
+  package func close() {
+    for handle in groups.values {
+      rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
+    }
+    groups = [:]
+    client?.destroy()
+    client = nil
+  }
+
+  /// The cluster's id. Throws when no broker answers within the time.
+  package func clusterID(timeoutMilliseconds: Int32) throws(KafkaError) -> String {
+    guard let text = rd_kafka_clusterid(client!.raw, timeoutMilliseconds) else {
+      throw KafkaError(
+        RD_KAFKA_RESP_ERR__TRANSPORT,
+        "no Kafka broker answers at \(configuration.bootstrap); is the address right, does it run?")
+    }
+    defer { rd_kafka_mem_free(client!.raw, text) }
+    return String(cString: text)
+  }
+
+  /// Whether the cluster is librdkafka's in-memory one.
+  package func isEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) -> Bool {
+    try clusterID(timeoutMilliseconds: timeoutMilliseconds).hasPrefix("mockCluster")
+  }
+
+  /// Every topic of the cluster with its number of partitions. Creates none.
+  package func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
+    var metadata: UnsafePointer<rd_kafka_metadata>?
+    let code = rd_kafka_metadata(client!.raw, 1, nil, &metadata, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
+      throw KafkaError(code, "cannot list the topics at \(configuration.bootstrap)")
+    }
+    defer { rd_kafka_metadata_destroy(metadata) }
+    var counts: [String: Int] = [:]
+    for index in 0..<Int(metadata.pointee.topic_cnt) {
+      let topic = metadata.pointee.topics[index]
+      guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
+      counts[String(cString: topic.topic)] = Int(topic.partition_cnt)
+    }
+    return counts
+  }
+
+  /// The first offset a partition still holds and the next one to be written.
+  package func watermarks(
+    _ partition: TopicPartition, timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> Watermarks {
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = rd_kafka_query_watermark_offsets(
+      client!.raw, partition.topic, partition.partition, &low, &high, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "cannot read the watermarks of \(partition)")
+    }
+    return Watermarks(low: low, high: high)
+  }
+
+  /// How far a group has got. Does not join it.
+  package func groupOffsets(
+    _ group: String, _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [CommittedOffset] {
+    try readCommitted(
+      groupClient(group), group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  private func groupClient(_ group: String) throws(KafkaError) -> OpaquePointer {
+    if let handle = groups[group] { return handle }
+    let native = try configuration.makeNative(
+      .group,
+      fixed: [
+        ("group.id", group), ("enable.auto.commit", "false"), ("enable.auto.offset.store", "false"),
+      ])
+    let handle = try native.makeClient(RD_KAFKA_CONSUMER)
+    groups[group] = handle
+    return handle
+  }
+
+  /// Creates topics and returns what each came to: nil for created, else the error
+  /// (`isTopicAlreadyThere` tells a topic that exists).
+  ///
+  /// Throws when the cluster does not answer; the embedded broker does not know the request
+  /// (`EmbeddedBroker.createTopic` instead).
+  package func createTopics(
+    _ topics: [KafkaTopicSpecification], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
+    var requests: [OpaquePointer?] = []
+    defer { for request in requests { rd_kafka_NewTopic_destroy(request) } }
+    for topic in topics {
+      let replication = topic.replication == 0 ? -1 : Int32(topic.replication)
+      guard
+        let request = rd_kafka_NewTopic_new(
+          topic.name, Int32(topic.partitions), replication, nil, 0)
+      else { throw .invalid("topic \(topic.name) cannot have \(topic.partitions) partitions") }
+      requests.append(request)
+      for (name, value) in topic.configuration.sorted(by: { $0.key < $1.key }) {
+        rd_kafka_NewTopic_set_config(request, name, value)
+      }
+    }
+    let event = try perform("create topics", timeoutMilliseconds) { client, queue in
+      rd_kafka_CreateTopics(client, &requests, requests.count, nil, queue)
+    }
+    defer { rd_kafka_event_destroy(event) }
+    var count = 0
+    let results = rd_kafka_CreateTopics_result_topics(
+      rd_kafka_event_CreateTopics_result(event), &count)
+    return Self.outcomes(results, count)
+  }
+
+  /// Deletes topics and returns what each came to. Not on the embedded broker.
+  package func deleteTopics(
+    _ names: [String], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
+    var requests: [OpaquePointer?] = names.map { rd_kafka_DeleteTopic_new($0) }
+    defer { for request in requests { rd_kafka_DeleteTopic_destroy(request) } }
+    let event = try perform("delete topics", timeoutMilliseconds) { client, queue in
+      rd_kafka_DeleteTopics(client, &requests, requests.count, nil, queue)
+    }
+    defer { rd_kafka_event_destroy(event) }
+    var count = 0
+    let results = rd_kafka_DeleteTopics_result_topics(
+      rd_kafka_event_DeleteTopics_result(event), &count)
+    return Self.outcomes(results, count)
+  }
+
+  /// Sends one admin request and waits for its answer, which the caller destroys.
+  private func perform(
+    _ attempt: String, _ timeoutMilliseconds: Int32,
+    _ send: (_ client: OpaquePointer, _ answers: OpaquePointer) -> Void
+  ) throws(KafkaError) -> OpaquePointer {
+    let answers = rd_kafka_queue_new(client!.raw)!
+    defer { rd_kafka_queue_destroy(answers) }
+    send(client!.raw, answers)
+    guard let event = rd_kafka_queue_poll(answers, timeoutMilliseconds) else {
+      throw KafkaError(RD_KAFKA_RESP_ERR__TIMED_OUT, "cannot \(attempt)")
+    }
+    let code = rd_kafka_event_error(event)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      let text = String(cString: rd_kafka_event_error_string(event))
+      rd_kafka_event_destroy(event)
+      throw KafkaError(code: code.rawValue, message: "cannot \(attempt): \(text)")
+    }
+    return event
+  }
+
+  private static func outcomes(
+    _ results: UnsafeMutablePointer<OpaquePointer?>?, _ count: Int
+  ) -> [(topic: String, error: KafkaError?)] {
+    (0..<count).map { index in
+      let result = results![index]
+      let name = String(cString: rd_kafka_topic_result_name(result))
+      let code = rd_kafka_topic_result_error(result)
+      guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { return (name, nil) }
+      let text = rd_kafka_topic_result_error_string(result).map { String(cString: $0) } ?? ""
+      return (name, KafkaError(code: code.rawValue, message: "topic \(name): \(text)"))
+    }
+  }
+}
+
+extension KafkaError {
+  /// Whether a topic could not be created because it exists.
+  package var isTopicAlreadyThere: Bool {
+    code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
+  }
+}

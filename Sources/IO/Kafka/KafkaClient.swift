@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+internal import EventLoop
+
+/// One librdkafka client and the queue its events arrive on. Its owner destroys it, once.
+struct KafkaClient {
+  let raw: OpaquePointer
+  let events: OpaquePointer
+
+  /// A client whose events arrive on its main queue and signal `wakeup`.
+  init(
+    _ type: rd_kafka_type_t, _ native: consuming NativeConfiguration, consumerQueue: Bool = false,
+    wakeup: Wakeup?
+  ) throws(KafkaError) {
+    let client = try native.makeClient(type)
+    if consumerQueue { rd_kafka_poll_set_consumer(client) }
+    let queue =
+      consumerQueue ? rd_kafka_queue_get_consumer(client) : rd_kafka_queue_get_main(client)
+    raw = client
+    events = queue!
+    if let wakeup { Self.enableWakeup(of: events, wakeup) }
+  }
+
+  static func enableWakeup(of queue: OpaquePointer, _ wakeup: Wakeup) {
+    var one: UInt64 = 1
+    rd_kafka_queue_io_event_enable(queue, wakeup.fd, &one, MemoryLayout<UInt64>.size)
+  }
+
+  /// Ends the client. A group consumer has left its group before.
+  func destroy() {
+    rd_kafka_queue_io_event_enable(events, -1, nil, 0)
+    rd_kafka_queue_destroy(events)
+    rd_kafka_destroy_flags(raw, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
+  }
+}
+
+/// The numbers of a topic's partitions, asked of the cluster.
+///
+/// On the embedded broker asking creates the topic, with four partitions.
+func partitionCount(
+  _ client: OpaquePointer, _ topic: OpaquePointer, timeoutMilliseconds: Int32
+) throws(KafkaError) -> Int {
+  let name = String(cString: rd_kafka_topic_name(topic))
+  var metadata: UnsafePointer<rd_kafka_metadata>?
+  let code = rd_kafka_metadata(client, 0, topic, &metadata, timeoutMilliseconds)
+  guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
+    throw KafkaError(code, "cannot look up topic \(name); is the Kafka address right?")
+  }
+  defer { rd_kafka_metadata_destroy(metadata) }
+  guard metadata.pointee.topic_cnt == 1 else { throw .invalid("topic \(name) is not known") }
+  let answer = metadata.pointee.topics[0]
+  guard answer.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
+    throw KafkaError(answer.err, "topic \(name); `martlet topics create` creates those it needs")
+  }
+  return Int(answer.partition_cnt)
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+
+/// The librdkafka properties of this process's clients, in layers: what Martlet needs at its base,
+/// what a service prefers above it, and what the user says on top.
+///
+/// Property names and values are librdkafka's (CONFIGURATION.md); nothing is renamed.
+package struct KafkaConfiguration: Sendable {
+  package typealias Property = (name: String, value: String)
+
+  /// The user's properties for every client.
+  package var common: [Property] = []
+  /// The user's properties for consumers; they win over `common`.
+  package var consumer: [Property] = []
+  /// The user's properties for producers; they win over `common`.
+  package var producer: [Property] = []
+  /// A service's own preferences for its consumers; the user's properties win over them.
+  package var consumerPreferences: [Property] = []
+  /// A service's own preferences for its producers; the user's properties win over them.
+  package var producerPreferences: [Property] = []
+  /// Whether the cluster is the embedded broker, which wants other timings.
+  ///
+  /// It answers an empty fetch only after the whole wait and rebalances in `session.timeout.ms` − 1 s.
+  package var isEmbeddedBroker = false
+
+  /// `host:port[,host:port…]`
+  package let bootstrap: String
+  /// How the clients name themselves to the broker.
+  package let clientID: String
+
+  package init(bootstrap: String, clientID: String) {
+    self.bootstrap = bootstrap
+    self.clientID = clientID
+  }
+
+  /// Asks the cluster who it is and sets `isEmbeddedBroker`.
+  ///
+  /// Throws when no broker answers within the time.
+  package mutating func detectEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) {
+    let admin = try KafkaAdmin(self)
+    defer { admin.close() }
+    isEmbeddedBroker = try admin.isEmbeddedBroker(timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// What a client is for; each has its own defaults.
+  enum Role {
+    case producer, group, reader, admin
+
+    var isConsumer: Bool { self == .group || self == .reader }
+  }
+
+  /// Every property of a client of that role, later ones winning over earlier ones.
+  func properties(for role: Role) -> [Property] {
+    var all: [Property] = [
+      ("bootstrap.servers", bootstrap), ("client.id", clientID),
+      ("socket.nagle.disable", "true"),  // librdkafka's own default since 2.10 (#4986)
+      ("socket.keepalive.enable", "true"),
+      ("reconnect.backoff.ms", "50"),
+      ("reconnect.backoff.max.ms", "500"),  // recovery from a broker outage: 7.5 s → 3.4 s
+      ("log_level", "4"),
+    ]
+    switch role {
+    case .producer: all += Self.producerDefaults + producerPreferences
+    case .group: all += Self.readerDefaults + Self.groupDefaults + consumerPreferences
+    case .reader: all += Self.readerDefaults + consumerPreferences
+    case .admin: all += [("queued.min.messages", "1")]
+    }
+    if isEmbeddedBroker {
+      if role.isConsumer { all.append(("fetch.wait.max.ms", "10")) }
+      if role == .group {
+        all += [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
+      }
+      // One-message batches collapse the embedded broker, so a shorter linger is raised to this.
+      if role == .producer { all.append(("linger.ms", "5")) }
+    }
+    all += common
+    if role == .producer { all += producer }
+    if role.isConsumer { all += consumer }
+    return all
+  }
+
+  private static let producerDefaults: [Property] = [
+    ("acks", "all"),
+    ("enable.idempotence", "true"),
+    ("compression.type", "lz4"),
+    ("linger.ms", "5"),
+    ("message.timeout.ms", "0"),  // never gives a record up
+    ("queue.buffering.max.messages", "200000"),
+    ("queue.buffering.max.kbytes", "131072"),
+    ("partitioner", "murmur2_random"),  // the Java client's: same key, same partition
+  ]
+
+  private static let readerDefaults: [Property] = [
+    ("auto.offset.reset", "earliest"),
+    ("check.crcs", "true"),
+    ("isolation.level", "read_committed"),
+    ("fetch.wait.max.ms", "100"),
+    ("fetch.error.backoff.ms", "50"),
+    ("fetch.message.max.bytes", "1048576"),
+    // A paced reader gets at most about this many records a second and partition (librdkafka 2.0.2).
+    ("queued.min.messages", "4000"),
+    ("queued.max.messages.kbytes", "4096"),  // of each partition
+    ("topic.metadata.refresh.interval.ms", "60000"),
+  ]
+
+  private static let groupDefaults: [Property] = [
+    // Eager: cooperative assignment loses partitions in 2.0.2 (librdkafka #4059).
+    ("partition.assignment.strategy", "roundrobin"),
+    ("session.timeout.ms", "15000"),
+    ("heartbeat.interval.ms", "1000"),
+    ("max.poll.interval.ms", "60000"),
+  ]
+
+  /// Properties that Martlet decides, because its promises rest on them.
+  private static let reserved: [String: String] = [
+    "bootstrap.servers": "set the bootstrap address itself instead",
+    "enable.auto.commit": "an offset is committed only when its outcome is acknowledged",
+    "enable.auto.offset.store": "an offset is committed only when its outcome is acknowledged",
+    "enable.partition.eof": "readers of tables rely on it",
+    "group.id": "each service has its own group",
+    "enable.idempotence": "the order and uniqueness of produced records rest on it",
+    "enable.gapless.guarantee": "it turns one refused record into the end of the producer",
+  ]
+
+  /// A librdkafka configuration for a client of that role, with `fixed` above everything.
+  ///
+  /// Throws for a property that librdkafka does not know, a value it does not take, and a property
+  /// that Martlet decides.
+  func makeNative(_ role: Role, fixed: [Property] = []) throws(KafkaError) -> NativeConfiguration {
+    for (name, _) in common + consumer + producer {
+      if let why = Self.reserved[name] {
+        throw .invalid("Kafka property \(name) cannot be set: \(why)")
+      }
+    }
+    let native = NativeConfiguration()
+    for (name, value) in properties(for: role) + fixed { try native.set(name, value) }
+    return native
+  }
+}
+
+/// Owns a `rd_kafka_conf_t` until a client takes it.
+struct NativeConfiguration: ~Copyable {
+  let raw: OpaquePointer
+
+  init() {
+    raw = rd_kafka_conf_new()
+    rd_kafka_conf_set_log_cb(raw, KafkaLog.callback)
+  }
+
+  deinit { rd_kafka_conf_destroy(raw) }
+
+  func set(_ name: String, _ value: String) throws(KafkaError) {
+    let limit = 512
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: limit)
+    defer { text.deallocate() }
+    text.pointee = 0
+    switch rd_kafka_conf_set(raw, name, value, text, limit) {
+    case RD_KAFKA_CONF_OK: return
+    case RD_KAFKA_CONF_UNKNOWN:
+      throw .invalid(
+        "librdkafka has no property \(name); see its CONFIGURATION.md for those it has")
+    default:
+      throw .invalid("Kafka property \(name)=\(value): \(String(cString: text))")
+    }
+  }
+
+  func integer(_ name: String) -> Int? {
+    var size = 64
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+    defer { text.deallocate() }
+    guard rd_kafka_conf_get(raw, name, text, &size) == RD_KAFKA_CONF_OK else { return nil }
+    return Int(String(cString: text))
+  }
+
+  func enableEvents(_ events: Int32) { rd_kafka_conf_set_events(raw, events) }
+
+  /// Creates a client, which takes the configuration over.
+  consuming func makeClient(_ type: rd_kafka_type_t) throws(KafkaError) -> OpaquePointer {
+    let limit = 512
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: limit)
+    defer { text.deallocate() }
+    text.pointee = 0
+    let configuration = raw
+    discard self
+    if let client = rd_kafka_new(type, configuration, text, limit) { return client }
+    rd_kafka_conf_destroy(configuration)
+    throw .invalid("cannot create a Kafka client: \(String(cString: text))")
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+
+/// What went wrong between this process and Kafka.
+package struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The Kafka protocol's error code, or librdkafka's own (negative).
+  package let code: Int32
+  /// What was attempted and what was said, in words.
+  package let message: String
+  /// Whether the client that raised it is of no further use.
+  package let isFatal: Bool
+  /// Whether the same call may succeed later.
+  package let isRetriable: Bool
+
+  package init(code: Int32, message: String, isFatal: Bool = false, isRetriable: Bool = false) {
+    self.code = code
+    self.message = message
+    self.isFatal = isFatal
+    self.isRetriable = isRetriable
+  }
+
+  /// The code's name, as Kafka's and librdkafka's documentation have it (`_TRANSPORT`, …).
+  package var name: String { String(cString: rd_kafka_err2name(rd_kafka_resp_err_t(code))) }
+
+  package var description: String { "\(message) (\(name))" }
+}
+
+extension KafkaError {
+  /// An error from a bare code; `attempt` says what was being done.
+  init(_ code: rd_kafka_resp_err_t, _ attempt: String, isFatal: Bool = false) {
+    let text = String(cString: rd_kafka_err2str(code))
+    self.init(
+      code: code.rawValue, message: attempt.isEmpty ? text : "\(attempt): \(text)",
+      isFatal: isFatal || code == RD_KAFKA_RESP_ERR__FATAL,
+      isRetriable: KafkaError.passing.contains(code.rawValue))
+  }
+
+  /// Takes over a `rd_kafka_error_t` and destroys it; nil means that all is well.
+  init?(consuming error: OpaquePointer?, _ attempt: String) {
+    guard let error else { return nil }
+    self.init(
+      code: rd_kafka_error_code(error).rawValue,
+      message: "\(attempt): \(String(cString: rd_kafka_error_string(error)))",
+      isFatal: rd_kafka_error_is_fatal(error) != 0,
+      isRetriable: rd_kafka_error_is_retriable(error) != 0)
+    rd_kafka_error_destroy(error)
+  }
+
+  /// A mistake of the caller or of the configuration, in our own words.
+  static func invalid(_ message: String) -> KafkaError {
+    KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
+  }
+
+  /// Codes that time heals: the broker is away, electing, or in the middle of a rebalance.
+  private static let passing: Set<Int32> = [
+    RD_KAFKA_RESP_ERR__TRANSPORT.rawValue, RD_KAFKA_RESP_ERR__TIMED_OUT.rawValue,
+    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN.rawValue, RD_KAFKA_RESP_ERR__RESOLVE.rawValue,
+    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE.rawValue,
+    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION.rawValue,
+    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT.rawValue,
+    RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS.rawValue,
+    RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE.rawValue,
+    RD_KAFKA_RESP_ERR_NOT_COORDINATOR.rawValue,
+    RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS.rawValue,
+    RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS.rawValue,
+    RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND.rawValue,
+    RD_KAFKA_RESP_ERR__QUEUE_FULL.rawValue,
+  ]
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+package import EventLoop
+
+/// A member of a consumer group. Owned by one control thread; loops own the queues it opens.
+///
+/// Rebalances arrive as events and nothing changes until the caller calls `assign` or `unassign`,
+/// so revoked partitions can drain first. Nothing is committed or stored by itself. `nextEvent`
+/// must be called at least once in `max.poll.interval.ms` (60 s), also when idle.
+package final class KafkaGroupConsumer {
+  /// The group's name.
+  package let group: String
+  private var client: KafkaClient?
+  private var queues: [KafkaQueue] = []
+  private var assigned: [TopicPartition] = []
+
+  /// Joins the group.
+  ///
+  /// - Parameters:
+  ///   - instanceID: makes the membership static: a restart within `session.timeout.ms` gets its
+  ///     partitions back without a rebalance. Two living processes must not share one.
+  ///   - wakeup: signalled when `nextEvent` has something.
+  ///
+  /// Throws for properties that librdkafka does not take.
+  package init(
+    _ configuration: KafkaConfiguration, group: String, topics: [String],
+    instanceID: String? = nil, wakeup: Wakeup?
+  ) throws(KafkaError) {
+    self.group = group
+    var fixed: [KafkaConfiguration.Property] = [
+      ("group.id", group), ("enable.auto.commit", "false"), ("enable.auto.offset.store", "false"),
+      ("enable.partition.eof", "false"),
+    ]
+    if let instanceID { fixed.append(("group.instance.id", instanceID)) }
+    let native = try configuration.makeNative(.group, fixed: fixed)
+    native.enableEvents(
+      RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR)
+    client = try KafkaClient(RD_KAFKA_CONSUMER, native, consumerQueue: true, wakeup: wakeup)
+    let list = PartitionList(topics.map { TopicPartition(topic: $0, partition: -1) })
+    let code = rd_kafka_subscribe(raw, list.raw)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      client?.destroy()
+      client = nil
+      throw KafkaError(code, "cannot subscribe to \(topics.joined(separator: ", "))")
+    }
+  }
+
+  deinit { if client != nil { close() } }
+
+  private var raw: OpaquePointer { client!.raw }
+
+  /// The next event; nil when none came within the time. 0 does not wait.
+  package func nextEvent(timeoutMilliseconds: Int32 = 0) -> GroupEvent? {
+    var timeout = timeoutMilliseconds
+    while let client, let event = rd_kafka_queue_poll(client.events, timeout) {
+      defer { rd_kafka_event_destroy(event) }
+      if let translated = translate(event) { return translated }
+      timeout = 0
+    }
+    return nil
+  }
+
+  private func translate(_ event: OpaquePointer) -> GroupEvent? {
+    switch rd_kafka_event_type(event) {
+    case RD_KAFKA_EVENT_REBALANCE:
+      let partitions = PartitionList.read(rd_kafka_event_topic_partition_list(event))
+        .map(\.identity)
+      if rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+        return .assigned(partitions)
+      }
+      return .revoked(partitions, lost: rd_kafka_assignment_lost(raw) != 0)
+    case RD_KAFKA_EVENT_OFFSET_COMMIT:
+      let code = rd_kafka_event_error(event)
+      let results = PartitionList.read(rd_kafka_event_topic_partition_list(event)).map {
+        CommitResult(
+          partition: $0.identity, offset: $0.offset,
+          error: $0.err.rawValue == 0 ? nil : KafkaError($0.err, "commit of \($0.identity)"))
+      }
+      return .offsetsCommitted(
+        results, code.rawValue == 0 ? nil : KafkaError(code, "commit for group \(group)"))
+    case RD_KAFKA_EVENT_ERROR:
+      let code = rd_kafka_event_error(event)
+      let isFatal = rd_kafka_event_error_is_fatal(event) != 0 || code == RD_KAFKA_RESP_ERR__FATAL
+      let error = KafkaError(
+        code: code.rawValue, message: String(cString: rd_kafka_event_error_string(event)),
+        isFatal: isFatal, isRetriable: !isFatal)
+      return isFatal ? .fatal(error) : .error(error)
+    default: return nil
+    }
+  }
+
+  /// What the group has committed for these partitions, asked of the coordinator.
+  package func committed(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [CommittedOffset] {
+    try readCommitted(raw, group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// Opens the queue of one partition, before it is assigned.
+  package func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
+    let queue = KafkaQueue(
+      partitions: [partition], queue: separated(partition), forwarded: [], wakeup)
+    queues.append(queue)
+    return queue
+  }
+
+  /// Opens one queue for the records of several partitions, before they are assigned. Holding one
+  /// of them back then holds back all; the fetch limits count for all of them together.
+  package func openSharedQueue(_ partitions: [TopicPartition], wakeup: Wakeup) -> KafkaQueue {
+    let shared = rd_kafka_queue_new(raw)!
+    let forwarded = partitions.map { partition in
+      let queue = separated(partition)
+      rd_kafka_queue_forward(queue, shared)
+      return queue
+    }
+    let queue = KafkaQueue(partitions: partitions, queue: shared, forwarded: forwarded, wakeup)
+    queues.append(queue)
+    return queue
+  }
+
+  /// The partition's own queue, no longer part of the consumer's.
+  private func separated(_ partition: TopicPartition) -> OpaquePointer {
+    let queue = rd_kafka_queue_get_partition(raw, partition.topic, partition.partition)!
+    rd_kafka_queue_forward(queue, nil)
+    return queue
+  }
+
+  /// Begins to fetch; the answer to `.assigned`. Every partition must have an open queue.
+  package func assign(_ starts: [PartitionStart]) throws(KafkaError) {
+    queues.removeAll { $0.isClosed }
+    let open = Set(queues.flatMap(\.partitions))
+    let list = PartitionList(capacity: starts.count)
+    for start in starts {
+      guard open.contains(start.partition) else {
+        throw .invalid("\(start.partition) was assigned without an open queue")
+      }
+      list.add(start.partition).pointee.offset = start.offset ?? Int64(RD_KAFKA_OFFSET_INVALID)
+    }
+    let code = rd_kafka_assign(raw, list.raw)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "cannot assign") }
+    assigned = starts.map(\.partition)
+  }
+
+  /// Gives all partitions up; the answer to `.revoked`. Every queue must be closed before.
+  package func unassign() throws(KafkaError) {
+    queues.removeAll { $0.isClosed }
+    guard queues.isEmpty else {
+      throw .invalid("\(queues[0].partitions[0]) was unassigned while a loop holds its queue")
+    }
+    let code = rd_kafka_assign(raw, nil)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "cannot unassign") }
+    assigned = []
+  }
+
+  /// Commits and waits for the coordinator's answer. Metadata is text without NUL, at most 4,096
+  /// UTF-16 units.
+  package func commit(_ offsets: [CommitRequest]) throws(KafkaError) {
+    guard !offsets.isEmpty else { return }
+    let list = Self.list(offsets)
+    let code = rd_kafka_commit(raw, list.raw, 0)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "commit for group \(group)")
+    }
+  }
+
+  /// Commits; the answer comes as `.offsetsCommitted`. Keep one under way at a time.
+  package func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError) {
+    guard !offsets.isEmpty else { return }
+    let list = Self.list(offsets)
+    let code = rd_kafka_commit_queue(raw, list.raw, client!.events, nil, nil)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "commit for group \(group)")
+    }
+  }
+
+  private static func list(_ offsets: [CommitRequest]) -> PartitionList {
+    let list = PartitionList(capacity: offsets.count)
+    for request in offsets {
+      list.add(request.partition, offset: request.offset, metadata: request.metadata)
+    }
+    return list
+  }
+
+  /// Leaves the group and ends the client. Queues must be closed and every record destroyed before.
+  ///
+  /// Waits at most `timeoutMilliseconds` for the group to hear of it; then the group finds out by
+  /// the session's timeout.
+  package func close(timeoutMilliseconds: UInt64 = 10_000) {
+    guard client != nil else { return }
+    for queue in queues where !queue.isClosed { queue.close() }
+    queues = []
+    let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
+    let error = rd_kafka_consumer_close_queue(raw, client!.events)
+    if let error { rd_kafka_error_destroy(error) }
+    while rd_kafka_consumer_closed(raw) == 0 && MonotonicClock.milliseconds() < deadline {
+      if case .revoked = nextEvent(timeoutMilliseconds: 50) { rd_kafka_assign(raw, nil) }
+    }
+    client?.destroy()
+    client = nil
+  }
+}
+
+/// How far a group has got in one partition, and what it wants to remember beside it.
+package struct CommitRequest: Sendable, Hashable {
+  package let partition: TopicPartition
+  /// The next offset to read.
+  package let offset: Int64
+  /// Text for the next owner of the partition.
+  package let metadata: String?
+
+  package init(_ partition: TopicPartition, offset: Int64, metadata: String? = nil) {
+    self.partition = partition
+    self.offset = offset
+    self.metadata = metadata
+  }
+}
+
+/// Asks a group's coordinator how far the group has got.
+func readCommitted(
+  _ client: OpaquePointer, group: String, _ partitions: [TopicPartition],
+  timeoutMilliseconds: Int32
+) throws(KafkaError) -> [CommittedOffset] {
+  guard !partitions.isEmpty else { return [] }
+  let list = PartitionList(partitions)
+  let code = rd_kafka_committed(client, list.raw, timeoutMilliseconds)
+  guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+    throw KafkaError(code, "cannot read what group \(group) has committed")
+  }
+  var offsets: [CommittedOffset] = []
+  for entry in PartitionList.read(list.raw) {
+    guard entry.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(entry.err, "what group \(group) has committed for \(entry.identity)")
+    }
+    let metadata = UnsafeRawBufferPointer(
+      start: entry.metadata, count: entry.metadata == nil ? 0 : entry.metadata_size)
+    offsets.append(
+      CommittedOffset(
+        entry.identity, offset: entry.offset >= 0 ? entry.offset : nil, metadata: Array(metadata)))
+  }
+  return offsets
+}

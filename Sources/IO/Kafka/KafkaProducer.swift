@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+package import EventLoop
+internal import Glibc
+
+/// Produces records idempotently and in batches, and says of each when the broker has it.
+///
+/// Owned by one thread. It never gives a record up: an outage is waited out, and an error that ends
+/// librdkafka's client is answered by a new client that produces every unanswered record again, in
+/// their order. Such a repetition may store a record twice. Call `drainDeliveries` when the wakeup is
+/// signalled and every 100 ms while something is outstanding: repetitions happen there.
+package final class KafkaProducer {
+  let configuration: KafkaConfiguration
+  let wakeup: Wakeup?
+  var client: KafkaClient?
+  var topics: [(name: String, handle: OpaquePointer)] = []
+  var records = OutstandingRecords()
+  /// Copies of records whose delivery failed for a reason that time heals.
+  var held: [HeldRecord] = []
+  var recovery = ProducerRecovery()
+  /// Answers that `flush` collected.
+  private var early: [Delivery] = []
+  private let limitRecords: Int
+  private let limitBytes: Int
+
+  /// How many records wait for their answer.
+  package var outstanding: Int { records.count }
+  /// The keys and values of these, in bytes.
+  package internal(set) var outstandingBytes = 0
+  /// How often the client was replaced after a fatal error.
+  package internal(set) var restarts = 0
+  /// The last thing that went wrong with the connection to Kafka; for health pages.
+  package internal(set) var lastError: KafkaError?
+
+  /// Creates the client; does not wait for a broker.
+  ///
+  /// - Parameter wakeup: signalled when there are deliveries to drain.
+  ///
+  /// Throws for properties that librdkafka does not take.
+  package init(_ configuration: KafkaConfiguration, wakeup: Wakeup? = nil) throws(KafkaError) {
+    self.configuration = configuration
+    self.wakeup = wakeup
+    let native = try configuration.makeNative(.producer)
+    limitRecords = native.integer("queue.buffering.max.messages") ?? 100_000
+    limitBytes = (native.integer("queue.buffering.max.kbytes") ?? 1 << 20) << 10
+    client = try Self.connect(native, wakeup)
+  }
+
+  deinit { close() }
+
+  static func connect(
+    _ native: consuming NativeConfiguration, _ wakeup: Wakeup?
+  ) throws(KafkaError) -> KafkaClient {
+    native.enableEvents(RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR)
+    return try KafkaClient(RD_KAFKA_PRODUCER, native, wakeup: wakeup)
+  }
+
+  /// Looks a topic up at the cluster, so that the first record does not wait for that.
+  ///
+  /// Throws when the topic does not exist or no broker answers within the time.
+  package func topic(
+    named name: String, timeoutMilliseconds: Int32 = 10_000
+  ) throws(KafkaError) -> KafkaTopic {
+    if let index = topics.firstIndex(where: { $0.name == name }) {
+      return KafkaTopic(index: Int32(index))
+    }
+    guard let client, let handle = rd_kafka_topic_new(client.raw, name, nil) else {
+      throw .invalid("cannot produce to topic \(name)")
+    }
+    do throws(KafkaError) {
+      _ = try partitionCount(client.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+    } catch {
+      rd_kafka_topic_destroy(handle)
+      throw error
+    }
+    topics.append((name, handle))
+    return KafkaTopic(index: Int32(topics.count - 1))
+  }
+
+  /// Whether the next `produce` is sure to return `.full`.
+  package var isFull: Bool {
+    recovery.isUnderWay || !held.isEmpty || records.count >= limitRecords
+      || outstandingBytes >= limitBytes
+  }
+
+  /// Hands a record over; copies the bytes.
+  ///
+  /// - Parameters:
+  ///   - key: chooses the partition; one with `baseAddress` nil is no key, and any partition does.
+  ///   - tag: comes back in the record's `Delivery`.
+  package func produce(
+    _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, tag: UInt
+  ) -> ProduceResult {
+    submit(topic, key: key, value: value, headers: nil, tag: tag)
+  }
+
+  /// Hands a record over that has headers, or no value (nil: a tombstone). Not for hot paths:
+  /// headers are the dearest part of producing.
+  package func produce(
+    _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?,
+    headers: [KafkaHeader], tag: UInt
+  ) -> ProduceResult {
+    let list = headers.isEmpty ? nil : rd_kafka_headers_new(headers.count)
+    for header in headers {
+      _ = header.value.withUnsafeBytes {
+        rd_kafka_header_add(list, header.name, -1, $0.baseAddress ?? emptyBytes, $0.count)
+      }
+    }
+    let result = submit(
+      topic, key: key, value: value ?? UnsafeRawBufferPointer(start: nil, count: 0), headers: list,
+      tag: tag)
+    if case .queued = result { return result }
+    if let list { rd_kafka_headers_destroy(list) }
+    return result
+  }
+
+  private func submit(
+    _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    headers: OpaquePointer?, tag: UInt
+  ) -> ProduceResult {
+    // A new record must not overtake those that wait to be produced again.
+    guard let client, !recovery.isUnderWay, held.isEmpty else { return .full }
+    let slot = records.insert(tag)
+    let code = martlet_produce(
+      client.raw, topics[Int(topic.index)].handle, -1, key.baseAddress, key.count,
+      value.baseAddress, value.count, UnsafeMutableRawPointer(bitPattern: slot + 1), headers)
+    if code == RD_KAFKA_RESP_ERR_NO_ERROR {
+      outstandingBytes += key.count + value.count
+      return .queued
+    }
+    _ = records.remove(slot)
+    if code == RD_KAFKA_RESP_ERR__QUEUE_FULL { return .full }
+    if code == RD_KAFKA_RESP_ERR__FATAL {
+      beginRecovery()
+      return .full
+    }
+    return .refused(KafkaError(code, "topic \(topics[Int(topic.index)].name) refused a record"))
+  }
+
+  /// Appends the answers that have arrived. Only final ones: errors that pass are handled here.
+  package func drainDeliveries(into deliveries: inout [Delivery]) {
+    if !early.isEmpty {
+      deliveries.append(contentsOf: early)
+      early.removeAll(keepingCapacity: true)
+    }
+    collect(into: &deliveries)
+    if recovery.isUnderWay {
+      continueRecovery(into: &deliveries)
+    } else if !held.isEmpty {
+      produceHeld(into: &deliveries)
+    }
+  }
+
+  private func collect(into deliveries: inout [Delivery]) {
+    while let client, let event = rd_kafka_queue_poll(client.events, 0) {
+      switch rd_kafka_event_type(event) {
+      case RD_KAFKA_EVENT_DR:
+        while let message = rd_kafka_event_message_next(event) {
+          answered(message, &deliveries)
+        }
+      case RD_KAFKA_EVENT_ERROR: failed(event)
+      default: break
+      }
+      rd_kafka_event_destroy(event)
+    }
+  }
+
+  private func answered(
+    _ message: UnsafePointer<rd_kafka_message_t>, _ deliveries: inout [Delivery]
+  ) {
+    let slot = Int(bitPattern: message.pointee._private) - 1
+    let code = message.pointee.err
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR || Refusal.isFinal(code) else {
+      hold(message, slot, code)
+      return
+    }
+    outstandingBytes -= message.pointee.len + message.pointee.key_len
+    deliveries.append(
+      Delivery(
+        tag: records.remove(slot), offset: message.pointee.offset,
+        partition: message.pointee.partition, errorCode: code.rawValue))
+  }
+
+  private func failed(_ event: OpaquePointer) {
+    let code = rd_kafka_event_error(event)
+    let isFatal = rd_kafka_event_error_is_fatal(event) != 0 || code == RD_KAFKA_RESP_ERR__FATAL
+    lastError = KafkaError(
+      code: code.rawValue, message: String(cString: rd_kafka_event_error_string(event)),
+      isFatal: isFatal, isRetriable: !isFatal)
+    if isFatal { beginRecovery() }
+  }
+
+  /// Sends what waits without lingering and waits for all answers; they come out of the next
+  /// `drainDeliveries`. Returns whether every record has its answer.
+  package func flush(timeoutMilliseconds: UInt64) -> Bool {
+    let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
+    while outstanding > 0 {
+      if let client { rd_kafka_flush(client.raw, 5) }
+      var arrived: [Delivery] = []
+      swap(&arrived, &early)
+      var collected: [Delivery] = []
+      drainDeliveries(into: &collected)
+      early = arrived + collected
+      if outstanding > 0 && MonotonicClock.milliseconds() >= deadline { return false }
+      if recovery.isUnderWay || !held.isEmpty { usleep(5_000) }
+    }
+    return true
+  }
+
+  /// Ends the client. Records without an answer may or may not be stored: flush before.
+  package func close() {
+    guard client != nil else { return }
+    if outstanding > 0 {
+      rd_kafka_purge(client!.raw, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
+    }
+    destroyClient()
+    for record in held { record.destroyHeaders() }
+    held = []
+  }
+
+  func destroyClient() {
+    for topic in topics { rd_kafka_topic_destroy(topic.handle) }
+    client?.destroy()
+    client = nil
+  }
+}
+
+/// A place for an empty header value: librdkafka takes a nil pointer for a null value.
+private nonisolated(unsafe) let emptyBytes = UnsafeRawPointer(
+  UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1))

@@ -1,0 +1,65 @@
+internal import CRdKafka
+// SPDX-License-Identifier: Apache-2.0
+internal import EventLoop
+
+/// Records that wait for one loop, of one partition or of several.
+///
+/// They wait inside librdkafka, which stops fetching when enough are here: holding records back is
+/// not taking them. Owned by one thread at a time (hence unchecked: it is handed over once, by the
+/// control thread, before that thread assigns the partitions).
+///
+/// The wakeup is edge-triggered: it is signalled once when the queue turns non-empty. So take until
+/// 0 comes back before sleeping; who stops earlier must come back by itself, and a loop looks at its
+/// queues on a timer as well (100 ms).
+package final class KafkaQueue: @unchecked Sendable {
+  /// The partitions whose records arrive here.
+  package let partitions: [TopicPartition]
+  /// Whether `close()` has been called.
+  package private(set) var isClosed = false
+  private let queue: OpaquePointer
+  /// The partitions' own queues when they are forwarded to a shared one.
+  private let forwarded: [OpaquePointer]
+  private let wakeup: Wakeup
+
+  init(
+    partitions: [TopicPartition], queue: OpaquePointer, forwarded: [OpaquePointer], _ wakeup: Wakeup
+  ) {
+    self.partitions = partitions
+    self.queue = queue
+    self.forwarded = forwarded
+    self.wakeup = wakeup
+    var one: UInt64 = 1
+    rd_kafka_queue_io_event_enable(queue, wakeup.fd, &one, MemoryLayout<UInt64>.size)
+  }
+
+  deinit {
+    precondition(isClosed, "a Kafka queue must be closed before its consumer lets go of it")
+  }
+
+  /// Appends up to `limit` waiting records (and messages about the partition) to the batch and
+  /// returns how many; never waits. 0 arms the wakeup.
+  package func take(into batch: inout KafkaBatch, upTo limit: Int) -> Int {
+    precondition(!isClosed, "records taken from a closed Kafka queue")
+    return batch.fill(from: queue, limit: limit, timeout: 0)
+  }
+
+  /// How many records wait.
+  package var waiting: Int { isClosed ? 0 : rd_kafka_queue_length(queue) }
+
+  /// Lets go of the partitions: stops the wakeups and forgets what waits (it was never taken, so it
+  /// is read again by the partition's next owner).
+  ///
+  /// Must happen, on the owner's thread, before the control thread unassigns: taking in parallel
+  /// with a change of the assignment loses records in librdkafka 2.0.2 (#4208), and the wakeup
+  /// belongs to the partition's inner queue, where the last writer wins.
+  package func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    rd_kafka_queue_io_event_enable(queue, -1, nil, 0)
+    for partition in forwarded {
+      rd_kafka_queue_forward(partition, nil)
+      rd_kafka_queue_destroy(partition)
+    }
+    rd_kafka_queue_destroy(queue)
+  }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+
+/// One header of a record.
+package struct KafkaHeader: Sendable, Hashable {
+  package let name: String
+  package let value: [UInt8]
+
+  package init(_ name: String, _ value: [UInt8]) {
+    self.name = name
+    self.value = value
+  }
+
+  package init(_ name: String, _ value: String) { self.init(name, Array(value.utf8)) }
+}
+
+/// A consumed record: a view of memory that librdkafka owns. Plain old data.
+///
+/// Valid until its batch is released, or, when the batch has let it go with `keep`, until
+/// `destroy()`. Each record pins the whole fetch buffer it came in (1 MiB), so do not keep one for
+/// minutes; and destroy every record before its consumer is closed.
+package struct KafkaRecord {
+  /// `baseAddress` is nil when the record has no key.
+  package let key: UnsafeRawBufferPointer
+  /// `baseAddress` is nil for a tombstone.
+  package let value: UnsafeRawBufferPointer
+  package let offset: Int64
+  /// Milliseconds since the UNIX epoch; −1 when the record has none.
+  package let timestamp: Int64
+  package let partition: Int32
+  /// 0 for a record. Otherwise this is a message about the partition: see `error`.
+  package let errorCode: Int32
+  /// Tells topics of one client apart by comparing pointers.
+  package let topicIdentity: OpaquePointer
+  let message: UnsafeMutablePointer<rd_kafka_message_t>
+
+  init(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
+    let content = message.pointee
+    key = UnsafeRawBufferPointer(
+      start: content.key, count: content.key == nil ? 0 : content.key_len)
+    value = UnsafeRawBufferPointer(
+      start: content.payload, count: content.payload == nil ? 0 : content.len)
+    offset = content.offset
+    timestamp = rd_kafka_message_timestamp(message, nil)
+    partition = content.partition
+    errorCode = content.err.rawValue
+    topicIdentity = content.rkt
+    self.message = message
+  }
+
+  /// Gives the memory of a kept record back.
+  package func destroy() { rd_kafka_message_destroy(message) }
+
+  /// The topic's name. Makes a string: not for hot paths.
+  package var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
+
+  /// What is wrong with the partition, for a message that is no record.
+  package var error: KafkaError? {
+    guard errorCode != 0 else { return nil }
+    return KafkaError(rd_kafka_resp_err_t(errorCode), "\(topic)/\(partition)")
+  }
+
+  /// Whether this only says that the reader has reached the partition's end.
+  package var isEndOfPartition: Bool {
+    errorCode == RD_KAFKA_RESP_ERR__PARTITION_EOF.rawValue
+  }
+
+  /// The last header of that name; nil when there is none. Copies: not for hot paths.
+  package func header(named name: String) -> [UInt8]? {
+    guard let headers = rawHeaders else { return nil }
+    var bytes: UnsafeRawPointer?
+    var count = 0
+    guard rd_kafka_header_get_last(headers, name, &bytes, &count) == RD_KAFKA_RESP_ERR_NO_ERROR
+    else { return nil }
+    return Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))
+  }
+
+  /// All headers in their order. Copies: not for hot paths.
+  package var headers: [KafkaHeader] {
+    guard let headers = rawHeaders else { return [] }
+    var all: [KafkaHeader] = []
+    var name: UnsafePointer<CChar>?
+    var bytes: UnsafeRawPointer?
+    var count = 0
+    while rd_kafka_header_get_all(headers, all.count, &name, &bytes, &count)
+      == RD_KAFKA_RESP_ERR_NO_ERROR, let name
+    {
+      let value = UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count)
+      all.append(KafkaHeader(String(cString: name), Array(value)))
+    }
+    return all
+  }
+
+  private var rawHeaders: OpaquePointer? {
+    var headers: OpaquePointer?
+    let code = rd_kafka_message_headers(message, &headers)
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? headers : nil
+  }
+}
+
+/// Records taken from a queue together. Reused: taking and releasing do not allocate.
+package struct KafkaBatch: ~Copyable {
+  @usableFromInline let records: UnsafeMutablePointer<KafkaRecord>
+  @usableFromInline let kept: UnsafeMutablePointer<Bool>
+  let messages: UnsafeMutablePointer<UnsafeMutablePointer<rd_kafka_message_t>?>
+  /// How many records it can hold.
+  package let capacity: Int
+  /// How many it holds.
+  package internal(set) var count = 0
+
+  package init(capacity: Int) {
+    precondition(capacity > 0, "a batch holds at least one record")
+    self.capacity = capacity
+    records = .allocate(capacity: capacity)
+    kept = .allocate(capacity: capacity)
+    messages = .allocate(capacity: capacity)
+  }
+
+  deinit {
+    for index in 0..<count where !kept[index] { records[index].destroy() }
+    records.deallocate()
+    kept.deallocate()
+    messages.deallocate()
+  }
+
+  @inlinable
+  package subscript(index: Int) -> KafkaRecord {
+    precondition(index >= 0 && index < count, "no such record in the batch")
+    return records[index]
+  }
+
+  /// Leaves the record at `index` alive beyond `release()`; the caller destroys it.
+  @inlinable
+  package mutating func keep(_ index: Int) {
+    precondition(index >= 0 && index < count, "no such record in the batch")
+    kept[index] = true
+  }
+
+  /// Gives the memory of every record that was not kept back, and empties the batch.
+  package mutating func release() {
+    for index in 0..<count where !kept[index] { records[index].destroy() }
+    count = 0
+  }
+
+  /// Drops the records that `isUnwanted` says, among those from `first` on.
+  mutating func removeAll(from first: Int, where isUnwanted: (KafkaRecord) -> Bool) {
+    var end = first
+    for index in first..<count {
+      if isUnwanted(records[index]) {
+        records[index].destroy()
+        continue
+      }
+      records[end] = records[index]
+      kept[end] = kept[index]
+      end += 1
+    }
+    count = end
+  }
+
+  /// Appends what `queue` holds, at most `limit`; waits up to `timeout` for the first.
+  mutating func fill(from queue: OpaquePointer, limit: Int, timeout: Int32) -> Int {
+    let room = min(limit, capacity - count)
+    guard room > 0 else { return 0 }
+    let taken = rd_kafka_consume_batch_queue(queue, timeout, messages, room)
+    guard taken > 0 else { return 0 }
+    for index in 0..<taken {
+      (records + count + index).initialize(to: KafkaRecord(messages[index]!))
+      kept[count + index] = false
+    }
+    count += taken
+    return taken
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+package import EventLoop
+
+/// Follows a compacted topic: first to the end it had when we came, then on. No consumer group.
+///
+/// Owned by one thread. The caller keeps the table itself, applying each record in its order.
+package final class KafkaTable {
+  package let topic: String
+  private var reader: LogReader?
+  private var batch = KafkaBatch(capacity: 256)
+  private var unfinished: Set<Int32> = []
+
+  /// Whether every partition has been read to its end since the start or the last rebuild: the table
+  /// may be served from now on.
+  package var isCaughtUp: Bool { unfinished.isEmpty }
+  /// How often the broker no longer had our position, so that all was read again from the start.
+  /// What the caller holds from before and is not told again is stale.
+  package private(set) var rebuilds = 0
+  /// The last thing that went wrong; the table goes on by itself.
+  package private(set) var lastError: KafkaError?
+
+  /// Throws when the topic does not exist or no broker answers within the time.
+  package init(
+    _ configuration: KafkaConfiguration, topic: String, wakeup: Wakeup? = nil,
+    timeoutMilliseconds: Int32 = 10_000
+  ) throws(KafkaError) {
+    self.topic = topic
+    let reader = try LogReader(
+      configuration, topic: topic, fixed: [("auto.offset.reset", "error")], wakeup: wakeup,
+      timeoutMilliseconds: timeoutMilliseconds)
+    self.reader = reader
+    try startAll()
+  }
+
+  deinit { close() }
+
+  private func startAll() throws(KafkaError) {
+    guard let reader else { return }
+    unfinished = Set(0..<Int32(reader.partitions))
+    for partition in 0..<Int32(reader.partitions) {
+      try reader.start(partition, at: Int64(RD_KAFKA_OFFSET_BEGINNING))
+    }
+  }
+
+  /// Applies what has arrived; waits up to the time for the first record. A nil value is a
+  /// tombstone: forget the key. The bytes are valid during the call only.
+  package func poll(
+    timeoutMilliseconds: Int32,
+    _ apply: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) -> Void
+  ) {
+    guard let reader else { return }
+    if let error = reader.serveErrors() { lastError = error }
+    var timeout = timeoutMilliseconds
+    while batch.fill(from: reader.queue, limit: batch.capacity, timeout: timeout) > 0 {
+      var mustRebuild = false
+      for index in 0..<batch.count {
+        let record = batch[index]
+        if record.errorCode == 0 {
+          apply(record.key, record.value.baseAddress == nil ? nil : record.value)
+        } else if record.isEndOfPartition {
+          unfinished.remove(record.partition)
+        } else {
+          lastError = record.error
+          mustRebuild = mustRebuild || Self.isPositionLost(record.errorCode)
+        }
+      }
+      batch.release()
+      if mustRebuild { rebuild(reader) }
+      timeout = 0
+    }
+  }
+
+  private static func isPositionLost(_ code: Int32) -> Bool {
+    code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET.rawValue
+      || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
+  }
+
+  private func rebuild(_ reader: LogReader) {
+    rebuilds += 1
+    for partition in 0..<Int32(reader.partitions) { reader.stop(partition) }
+    // A start can only fail for want of memory; then `unfinished` keeps the table from being served.
+    do throws(KafkaError) { try startAll() } catch { lastError = error }
+  }
+
+  package func close() {
+    batch.release()
+    reader?.close()
+    reader = nil
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+package import EventLoop
+
+/// Reads a topic without a consumer group, from an end or from given offsets, and counts what the
+/// broker had dropped before it could be read. Owned by one thread.
+package final class KafkaTail {
+  /// Where reading begins.
+  package enum Start: Sendable {
+    case beginning
+    /// Only what is written from now on.
+    case end
+    /// The first offset wanted of each partition; a partition that is not named begins at its start.
+    case offsets([Int32: Int64])
+  }
+
+  package let topic: String
+  package let partitions: Int
+  private var reader: LogReader?
+  private var expected: [Int64]
+  private var unfinished: Set<Int32>
+
+  /// How many offsets were jumped over: records that were gone before they were read. (Compacted and
+  /// transactional topics jump by nature.)
+  package private(set) var missed = 0
+  /// Whether every partition has been read to its end at least once.
+  package var isCaughtUp: Bool { unfinished.isEmpty }
+  /// The last thing that went wrong; reading goes on by itself.
+  package private(set) var lastError: KafkaError?
+
+  /// Throws when the topic does not exist or no broker answers within the time.
+  package init(
+    _ configuration: KafkaConfiguration, topic: String, from start: Start, wakeup: Wakeup? = nil,
+    timeoutMilliseconds: Int32 = 10_000
+  ) throws(KafkaError) {
+    self.topic = topic
+    let reader = try LogReader(
+      configuration, topic: topic, fixed: [("auto.offset.reset", "earliest")], wakeup: wakeup,
+      timeoutMilliseconds: timeoutMilliseconds)
+    self.reader = reader
+    partitions = reader.partitions
+    expected = []
+    unfinished = Set(0..<Int32(reader.partitions))
+    do throws(KafkaError) {
+      for partition in 0..<Int32(partitions) {
+        let marks = try reader.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
+        let first =
+          switch start {
+          case .beginning: marks.low
+          case .end: marks.high
+          case .offsets(let offsets): offsets[partition] ?? marks.low
+          }
+        expected.append(first)
+        try reader.start(partition, at: first)
+      }
+    } catch {
+      reader.close()
+      self.reader = nil
+      throw error
+    }
+  }
+
+  deinit { close() }
+
+  /// Fills the batch with what has arrived, waiting up to the time for the first, and returns how
+  /// many records it holds in all. Release the batch before closing.
+  ///
+  /// Records only: ends and errors of partitions are handled here.
+  package func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) -> Int {
+    guard let reader else { return 0 }
+    if let error = reader.serveErrors() { lastError = error }
+    let before = batch.count
+    _ = batch.fill(from: reader.queue, limit: batch.capacity, timeout: timeoutMilliseconds)
+    for index in before..<batch.count { note(batch[index]) }
+    batch.removeAll(from: before, where: { $0.errorCode != 0 })
+    return batch.count
+  }
+
+  private func note(_ record: KafkaRecord) {
+    if record.isEndOfPartition {
+      unfinished.remove(record.partition)
+    } else if record.errorCode != 0 {
+      lastError = record.error
+    } else {
+      let wanted = expected[Int(record.partition)]
+      if record.offset > wanted { missed += Int(record.offset - wanted) }
+      expected[Int(record.partition)] = record.offset + 1
+    }
+  }
+
+  package func close() {
+    reader?.close()
+    reader = nil
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+internal import EventLoop
+
+/// Reads partitions of one topic without a consumer group: nothing is committed, nobody else is
+/// affected. Its records, ends and errors arrive on one queue.
+struct LogReader {
+  let topic: String
+  let partitions: Int
+  let client: KafkaClient
+  private let handle: OpaquePointer
+  let queue: OpaquePointer
+
+  /// Connects and asks for the topic's partitions; does not read yet.
+  init(
+    _ configuration: KafkaConfiguration, topic: String, fixed: [KafkaConfiguration.Property],
+    wakeup: Wakeup?, timeoutMilliseconds: Int32
+  ) throws(KafkaError) {
+    self.topic = topic
+    let native = try configuration.makeNative(
+      .reader, fixed: [("enable.partition.eof", "true")] + fixed)
+    native.enableEvents(RD_KAFKA_EVENT_ERROR)
+    let client = try KafkaClient(RD_KAFKA_CONSUMER, native, wakeup: nil)
+    guard let handle = rd_kafka_topic_new(client.raw, topic, nil) else {
+      client.destroy()
+      throw .invalid("cannot read topic \(topic)")
+    }
+    do throws(KafkaError) {
+      partitions = try partitionCount(
+        client.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+    } catch {
+      rd_kafka_topic_destroy(handle)
+      client.destroy()
+      throw error
+    }
+    self.client = client
+    self.handle = handle
+    queue = rd_kafka_queue_new(client.raw)
+    if let wakeup { KafkaClient.enableWakeup(of: queue, wakeup) }
+  }
+
+  /// Begins to read a partition. Offsets below zero are librdkafka's names for its ends.
+  func start(_ partition: Int32, at offset: Int64) throws(KafkaError) {
+    guard rd_kafka_consume_start_queue(handle, partition, offset, queue) == 0 else {
+      throw KafkaError(rd_kafka_last_error(), "cannot read \(topic)/\(partition)")
+    }
+  }
+
+  func stop(_ partition: Int32) { _ = rd_kafka_consume_stop(handle, partition) }
+
+  /// The first offset a partition holds and the next to be written.
+  func watermarks(_ partition: Int32, timeoutMilliseconds: Int32) throws(KafkaError) -> Watermarks {
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = rd_kafka_query_watermark_offsets(
+      client.raw, topic, partition, &low, &high, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "cannot read the watermarks of \(topic)/\(partition)")
+    }
+    return Watermarks(low: low, high: high)
+  }
+
+  /// Serves the client's own events; returns the last error among them.
+  func serveErrors() -> KafkaError? {
+    var last: KafkaError?
+    while let event = rd_kafka_queue_poll(client.events, 0) {
+      if rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR {
+        last = KafkaError(
+          code: rd_kafka_event_error(event).rawValue,
+          message: String(cString: rd_kafka_event_error_string(event)), isRetriable: true)
+      }
+      rd_kafka_event_destroy(event)
+    }
+    return last
+  }
+
+  /// Ends the client. Every record must have been given back.
+  func close() {
+    for partition in 0..<Int32(partitions) { stop(partition) }
+    rd_kafka_queue_io_event_enable(queue, -1, nil, 0)
+    rd_kafka_queue_destroy(queue)
+    rd_kafka_topic_destroy(handle)
+    client.destroy()
+  }
+}

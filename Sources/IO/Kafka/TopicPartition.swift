@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+
+/// One partition of one topic.
+package struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
+  package let topic: String
+  package let partition: Int32
+
+  package init(topic: String, partition: Int32) {
+    self.topic = topic
+    self.partition = partition
+  }
+
+  package var description: String { "\(topic)/\(partition)" }
+}
+
+/// Where to begin reading a partition.
+package struct PartitionStart: Sendable, Hashable {
+  package let partition: TopicPartition
+  /// The first offset wanted; nil leaves it to what the group has committed, and without that to
+  /// `auto.offset.reset`.
+  package let offset: Int64?
+
+  package init(_ partition: TopicPartition, offset: Int64?) {
+    self.partition = partition
+    self.offset = offset
+  }
+}
+
+/// How far a group has got in a partition.
+package struct CommittedOffset: Sendable, Hashable {
+  package let partition: TopicPartition
+  /// The next offset to read; nil when the group has committed nothing.
+  package let offset: Int64?
+  /// The text committed beside the offset (UTF-8, ≤ 4,096 characters); empty when there is none.
+  package let metadata: [UInt8]
+
+  package init(_ partition: TopicPartition, offset: Int64?, metadata: [UInt8] = []) {
+    self.partition = partition
+    self.offset = offset
+    self.metadata = metadata
+  }
+}
+
+/// What one partition's part of a commit came to.
+package struct CommitResult: Sendable, Hashable {
+  package let partition: TopicPartition
+  package let offset: Int64
+  /// nil: committed.
+  package let error: KafkaError?
+}
+
+/// Owns librdkafka's list type for the length of one call.
+struct PartitionList: ~Copyable {
+  let raw: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>
+
+  init(capacity: Int) { raw = rd_kafka_topic_partition_list_new(Int32(capacity)) }
+
+  init(_ partitions: some Collection<TopicPartition>) {
+    self.init(capacity: partitions.count)
+    for partition in partitions { add(partition) }
+  }
+
+  deinit { rd_kafka_topic_partition_list_destroy(raw) }
+
+  @discardableResult
+  func add(_ partition: TopicPartition) -> UnsafeMutablePointer<rd_kafka_topic_partition_t> {
+    rd_kafka_topic_partition_list_add(raw, partition.topic, partition.partition)
+  }
+
+  /// Adds a partition with an offset to commit. librdkafka frees the metadata with the list.
+  func add(_ partition: TopicPartition, offset: Int64, metadata: String?) {
+    let entry = add(partition)
+    entry.pointee.offset = offset
+    guard let metadata, !metadata.isEmpty else { return }
+    let bytes = metadata.utf8.count
+    // The list frees it with free(3), so it has to come from malloc(3).
+    let copy = rd_kafka_mem_malloc(nil, bytes + 1)!
+    metadata.withCString { copy.copyMemory(from: $0, byteCount: bytes + 1) }
+    entry.pointee.metadata = copy
+    entry.pointee.metadata_size = bytes
+  }
+
+  static func read(
+    _ list: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>?
+  ) -> [rd_kafka_topic_partition_t] {
+    guard let list, list.pointee.cnt > 0 else { return [] }
+    return Array(UnsafeBufferPointer(start: list.pointee.elems, count: Int(list.pointee.cnt)))
+  }
+}
+
+extension rd_kafka_topic_partition_t {
+  var identity: TopicPartition {
+    TopicPartition(topic: String(cString: topic), partition: partition)
+  }
+}
