@@ -111,6 +111,11 @@ let package = Package(
     executable("apns-simulator", "GatewaySimulator"),
     executable("martlet", "OperatorCommand"),
 
+    // Benchmarks.
+    .executableTarget(
+      name: "http2-benchmark", dependencies: ["EventLoop", "TLS", "HTTP2", "CLinux"],
+      path: "benchmarks/http2", swiftSettings: swift),
+
     // Tests.
     .target(
       name: "TestSupport", dependencies: ["Bytes", "EventLoop", "Kafka", "Signing"],

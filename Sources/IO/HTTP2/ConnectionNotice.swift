@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+package import TLS
+
+/// Something that happened to a connection as a whole.
+package enum ConnectionNotice: Sendable, Equatable {
+  /// TLS is up and verified; requests may go out.
+  case connected(resumed: Bool)
+  /// The peer's SETTINGS; the number is how many streams it allows at once.
+  case settings(maxConcurrentStreams: UInt32)
+  /// The peer is leaving. Streams above the last one were not processed and have completed as such.
+  /// `debug` is what the peer said: untrusted bytes, JSON or text, cut at 256.
+  case goAway(lastStreamID: Int32, code: UInt32, debug: [UInt8])
+  /// The answer to `ping()`, and how long it took.
+  case pong(roundTripNanoseconds: UInt64)
+  /// The connection is over; nil when it ended in good order (GOAWAY and nothing open, or our own
+  /// close). Always the last notice.
+  case closed(ConnectionFailure?)
+}
+
+/// Why a connection ended.
+package enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The TCP connection could not be made.
+  case connect(SystemError)
+  /// TLS failed: an unacceptable certificate, no common protocol, a broken stream.
+  case tls(TLSError)
+  /// The peer broke HTTP/2, or says that we did.
+  case http2(String)
+  /// The peer closed the socket.
+  case peerClosed
+  /// Reading or writing failed.
+  case socket(SystemError)
+
+  package var description: String {
+    switch self {
+    case .connect(let error), .socket(let error): error.description
+    case .tls(let error): error.description
+    case .http2(let message): "HTTP/2 failed: \(message)"
+    case .peerClosed: "the peer closed the connection"
+    }
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is known about a request once it is over (RFC 9113 §8.7 and the gateway's habits).
+package enum ExchangeFate: UInt8, Sendable {
+  /// Not over yet.
+  case pending
+  /// A final status arrived: act by it, even if the body was lost.
+  case answered
+  /// The peer has certainly not processed it: never written, refused, or above a GOAWAY's last
+  /// stream. May be sent again freely, on another connection.
+  case unprocessed
+  /// Nobody knows: the stream or the connection broke after the request was written, or the
+  /// deadline passed. Sending it again may deliver it twice.
+  case ambiguous
+}
+
+/// One request and its answer: plain memory of the owner, one per request in flight. The session
+/// writes the answer here without a look-up or an allocation.
+///
+/// From `submit` until it appears among the completed ones the exchange, the header values and the
+/// body must stay where they are.
+package struct Exchange {
+  /// Free for the owner, e.g. its slot number.
+  package var owner: UInt32 = 0
+  /// The request body; nil or empty for none.
+  package var body: UnsafePointer<UInt8>?
+  package var bodyCount: UInt32 = 0
+  /// How much of the body has been handed to the stream.
+  package internal(set) var bodySent: UInt32 = 0
+
+  /// The stream it went out on; 0 before `submit`.
+  package internal(set) var streamID: Int32 = 0
+  /// The final status, 0 while there is none.
+  package internal(set) var status: UInt16 = 0
+  /// The peer has ended its side: the answer is complete.
+  package internal(set) var ended = false
+  /// The HTTP/2 error code the stream closed with (0 = no error).
+  package internal(set) var closeCode: UInt32 = 0
+  package internal(set) var fate: ExchangeFate = .pending
+
+  /// The `apns-unique-id` of the answer; valid if `hasUniqueID`.
+  package internal(set) var uniqueID = InlineArray<36, UInt8>(repeating: 0)
+  package internal(set) var hasUniqueID = false
+  /// Seconds of a `retry-after` header, 0 without one (dates are ignored).
+  package internal(set) var retryAfter: UInt32 = 0
+
+  /// Where the answer's body goes; what does not fit is counted and dropped.
+  package var response: UnsafeMutablePointer<UInt8>?
+  package var responseCapacity: UInt16 = 0
+  /// Bytes kept.
+  package internal(set) var responseCount: UInt16 = 0
+  /// Bytes received.
+  package internal(set) var responseTotal: UInt32 = 0
+
+  // The session's list of open exchanges.
+  var next: UnsafeMutablePointer<Exchange>?
+  var previous: UnsafeMutablePointer<Exchange>?
+
+  package init(owner: UInt32 = 0) { self.owner = owner }
+
+  /// The bytes of the answer's body that were kept.
+  package var responseBytes: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: response, count: Int(responseCount))
+  }
+
+  /// Forgets an earlier answer; the owner's fields stay. `submit` does it by itself.
+  mutating func prepare() {
+    bodySent = 0
+    streamID = 0
+    status = 0
+    ended = false
+    closeCode = 0
+    fate = .pending
+    hasUniqueID = false
+    retryAfter = 0
+    responseCount = 0
+    responseTotal = 0
+  }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+package import EventLoop
+package import TLS
+
+/// One HTTP/2 connection to a server: socket, TLS and session on the owner's `Poller`.
+///
+/// Each turn of its loop the owner calls `socketReady` for the connection's events, submits what it
+/// likes, calls `flush()` once, and takes notices and completed exchanges. Nothing here blocks, and
+/// nothing calls back.
+package final class HTTP2ClientConnection {
+  private let poller: Poller
+  private let token: UInt64
+  private let tls: TLSConnection
+  private let scratch: ConnectionScratch
+  private let session: HTTP2ClientSession
+  private var channel: SecureChannel?
+  /// TLS is up and the connection has not ended.
+  package private(set) var isConnected = false
+  /// The connection has ended; `.closed` is among the notices.
+  package private(set) var isClosed = false
+
+  /// A connection that is not yet connecting. Its events carry `token`. The server's certificate
+  /// must be valid for `serverName`. Connections of one loop should share `scratch`.
+  package init(
+    poller: Poller, token: UInt64, tls: TLSContext, serverName: String,
+    settings: SessionSettings = SessionSettings(), scratch: ConnectionScratch = ConnectionScratch()
+  ) throws(TLSError) {
+    self.poller = poller
+    self.token = token
+    self.tls = try TLSConnection(client: tls, serverName: serverName)
+    self.scratch = scratch
+    session = HTTP2ClientSession(settings: settings)
+  }
+
+  deinit { channel?.close() }
+
+  /// Requests submitted and not completed.
+  package var openStreams: Int { session.openStreams }
+  /// How many streams the server allows at once; 1 until it has said.
+  package var remoteMaxConcurrentStreams: UInt32 { session.remoteMaxConcurrentStreams }
+  /// How many requests can be submitted now.
+  package var credit: Int {
+    guard isConnected, !session.isGoingAway else { return 0 }
+    return max(0, Int(session.remoteMaxConcurrentStreams) - session.openStreams)
+  }
+  /// The id of the next request's stream; above 2³¹−1 there are no more.
+  package var nextStreamID: UInt32 { session.nextStreamID }
+  /// GOAWAY was received or sent.
+  package var isGoingAway: Bool { session.isGoingAway }
+  /// Encrypted bytes that the socket has not taken yet.
+  package var bytesWaiting: Int { channel?.bytesWaiting ?? 0 }
+  package var isWriteBlocked: Bool { bytesWaiting > 0 }
+  /// What flow control lets us send on the whole connection; 0 or less: blocked by the window.
+  package var connectionWindow: Int32 { session.connectionWindow }
+  /// The server's address while connected.
+  package var peer: SocketAddress? { channel?.peer }
+  package var tlsVersion: String { tls.version }
+
+  /// Starts connecting. What becomes of it arrives as a notice; call once.
+  package func connect(to address: SocketAddress) {
+    precondition(channel == nil && !isClosed, "a connection connects once")
+    do {
+      let socket = try Socket.connecting(to: address)
+      channel = try SecureChannel(
+        poller: poller, token: token, tls: tls, socket: socket, isConnecting: true)
+    } catch {
+      end(.connect(error))
+    }
+  }
+
+  /// Handles an event of the poller. `flush()` must follow in the same turn.
+  package func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
+    guard let channel else { return }
+    do {
+      guard try channel.finishConnecting() else { return }
+      if !isConnected, try establish(channel, readable: readable || hangup) { return }
+      if isConnected, readable || hangup { try read(channel) }
+    } catch {
+      end(error)
+    }
+  }
+
+  /// Queues a request for the next `flush()`. False when no stream can be opened now: not connected,
+  /// the server's limit is reached, it is going away, or the stream ids are used up.
+  package func submit(
+    _ headers: borrowing HeaderList, _ exchange: UnsafeMutablePointer<Exchange>
+  ) -> Bool {
+    isConnected && session.submit(headers, exchange)
+  }
+
+  /// Gives a request up; it completes at the next `flush()`.
+  package func reset(_ exchange: UnsafeMutablePointer<Exchange>, code: UInt32) {
+    session.reset(exchange, code: code)
+  }
+
+  /// Encodes and encrypts what is queued and writes it with one system call. What the socket does
+  /// not take waits, and the poller reports when it may go on.
+  package func flush() {
+    guard isConnected, let channel else { return }
+    do {
+      var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
+      var encrypted = channel.bytesWaiting
+      while hasMore, encrypted < SecureChannel.waitingLimit {
+        scratch.outgoing.removeAll()
+        hasMore = try session.produceOutput(
+          into: &scratch.outgoing, upTo: SecureChannel.recordSize)
+        try channel.encrypt(scratch.outgoing.bytes)
+        encrypted += scratch.outgoing.count
+      }
+      try channel.write(hasMore: hasMore)
+    } catch {
+      // The server may have said why (GOAWAY) before it closed.
+      drainInput(channel)
+      end(error)
+      return
+    }
+    finishIfDone()
+  }
+
+  /// Asks for a sign of life; the answer is a `.pong` notice. Goes out with the next `flush()`.
+  package func ping() { session.ping() }
+
+  /// No more requests: tells the server, lets open ones finish, then closes.
+  package func goAway() { session.goAway() }
+
+  /// Ends the connection now. Open exchanges complete as ambiguous.
+  package func close() {
+    guard !isClosed else { return }
+    session.goAway()
+    flush()
+    end(nil)
+  }
+
+  /// Replaces `list` by the exchanges completed since the last call: each submitted exchange appears
+  /// exactly once, also when the connection dies.
+  package func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
+    session.takeCompleted(into: &list)
+  }
+
+  /// What happened to the connection since the last call.
+  package func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
+
+  /// Continues the handshake. True when there is nothing to read yet.
+  private func establish(
+    _ channel: SecureChannel, readable: Bool
+  ) throws(ConnectionFailure) -> Bool {
+    if readable, try channel.receive(scratch) == .end {
+      throw .peerClosed
+    }
+    guard try channel.handshake() else { return true }
+    isConnected = true
+    session.post(.connected(resumed: tls.isResumed))
+    try decrypt(channel)
+    return false
+  }
+
+  private func read(_ channel: SecureChannel) throws(ConnectionFailure) {
+    let arrival = try channel.receive(scratch)
+    try decrypt(channel)
+    if arrival == .end || tls.isEnded {
+      if session.isGoingAway && session.openStreams == 0 { end(nil) } else { throw .peerClosed }
+    }
+  }
+
+  private func decrypt(_ channel: SecureChannel) throws(ConnectionFailure) {
+    while true {
+      let plaintext = try channel.plaintext(scratch)
+      guard plaintext.count > 0 else { return }
+      try session.receive(plaintext)
+    }
+  }
+
+  private func drainInput(_ channel: SecureChannel) {
+    do {
+      while try channel.receive(scratch) == .bytes { try decrypt(channel) }
+    } catch {
+      // The first failure is the one to report.
+    }
+  }
+
+  private func finishIfDone() {
+    guard session.isFinished else { return }
+    // nghttp2 ends a session by itself when the peer breaks the protocol.
+    let isInOrder = session.isGoingAway && session.openStreams == 0
+    end(isInOrder ? nil : .http2(session.complaint ?? "the peer broke the protocol"))
+  }
+
+  private func end(_ failure: ConnectionFailure?) {
+    guard !isClosed else { return }
+    isClosed = true
+    isConnected = false
+    channel?.close()
+    session.abandon()
+    session.post(.closed(failure))
+  }
+}

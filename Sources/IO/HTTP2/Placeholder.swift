@@ -1,1 +1,0 @@
-// HTTP2: placeholder until its first file lands.

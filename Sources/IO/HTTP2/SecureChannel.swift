@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import TLS
+
+/// Buffers that all connections of one loop share; what is in them never outlives a call.
+package final class ConnectionScratch {
+  let ciphertext: UnsafeMutableRawBufferPointer
+  let plaintext: UnsafeMutableRawBufferPointer
+  var outgoing: ByteBuffer
+
+  package init() {
+    ciphertext = .allocate(byteCount: 128 * 1_024, alignment: 16)
+    plaintext = .allocate(byteCount: 16 * 1_024, alignment: 16)
+    outgoing = ByteBuffer(capacity: 32 * 1_024)
+  }
+
+  deinit {
+    ciphertext.deallocate()
+    plaintext.deallocate()
+  }
+}
+
+/// A socket with TLS on it and the bytes that wait to be written. Both sides of a connection use it.
+final class SecureChannel {
+  /// Plaintext is encrypted in pieces of about this size: one TLS record (16 KiB at most) each, with
+  /// room for the frame that crosses the mark.
+  static let recordSize = 16 * 1_024 - 1_024
+  /// No more is encrypted while so many bytes wait for the socket.
+  static let waitingLimit = 256 * 1_024
+
+  let poller: Poller
+  let token: UInt64
+  let tls: TLSConnection
+  private var socket: Socket?
+  private var waiting = ByteBuffer(capacity: 1_024)
+  private var interest: Interest = []
+  private var isConnecting: Bool
+
+  /// Takes over a socket and watches it. A connecting one becomes writable when it is connected.
+  init(
+    poller: Poller, token: UInt64, tls: TLSConnection, socket: consuming Socket, isConnecting: Bool
+  ) throws(SystemError) {
+    self.poller = poller
+    self.token = token
+    self.tls = tls
+    self.isConnecting = isConnecting
+    interest = isConnecting ? .writable : .readable
+    let fd = socket.fd
+    self.socket = consume socket
+    try poller.add(fd, token: token, interest)
+  }
+
+  var isOpen: Bool { socket != nil }
+  var bytesWaiting: Int { waiting.count }
+  var peer: SocketAddress? { socket?.peerAddress }
+
+  /// Looks whether connecting has succeeded; called when the socket became writable or failed.
+  func finishConnecting() throws(ConnectionFailure) -> Bool {
+    guard isConnecting else { return true }
+    if let error = socket?.failure() { throw .connect(error) }
+    guard socket?.peerAddress != nil else { return false }
+    isConnecting = false
+    watch(.readable)
+    return true
+  }
+
+  enum Arrival { case bytes, nothing, end }
+
+  /// Reads the socket once and feeds TLS.
+  func receive(_ scratch: ConnectionScratch) throws(ConnectionFailure) -> Arrival {
+    guard let transfer = socket?.read(into: scratch.ciphertext) else { return .end }
+    switch transfer {
+    case .moved(let count):
+      tls.receive(UnsafeRawBufferPointer(rebasing: scratch.ciphertext[..<count]))
+      return .bytes
+    case .wouldBlock: return .nothing
+    case .end: return .end
+    case .failed(let code):
+      throw .socket(SystemError(code: code, attempt: "cannot read from the peer"))
+    }
+  }
+
+  /// The next piece of plaintext, in the scratch buffer; empty when there is no more now.
+  func plaintext(
+    _ scratch: ConnectionScratch
+  ) throws(ConnectionFailure) -> UnsafeRawBufferPointer {
+    do {
+      let count = try tls.read(into: scratch.plaintext)
+      return UnsafeRawBufferPointer(rebasing: scratch.plaintext[..<count])
+    } catch {
+      throw .tls(error)
+    }
+  }
+
+  /// Continues the handshake; true once it is complete. Sends what it has to say either way.
+  func handshake() throws(ConnectionFailure) -> Bool {
+    var failure: TLSError?
+    do { try tls.advance() } catch { failure = error }
+    // Also when it failed: the peer wants to know why (an alert).
+    tls.drain(into: &waiting)
+    try write()
+    if let failure { throw .tls(failure) }
+    return tls.isEstablished
+  }
+
+  func encrypt(_ plaintext: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+    do { try tls.write(plaintext) } catch { throw .tls(error) }
+  }
+
+  /// Writes all that waits with one system call; the rest waits for the socket. With `hasMore` the
+  /// poller also reports when the socket can take what has not been encrypted yet.
+  func write(hasMore: Bool = false) throws(ConnectionFailure) {
+    tls.drain(into: &waiting)
+    guard !isConnecting else { return }
+    guard !waiting.isEmpty else { return watch(.readable) }
+    guard let transfer = socket?.write(waiting.bytes) else { return }
+    switch transfer {
+    case .moved(let count): waiting.removeFirst(count)
+    case .wouldBlock, .end: break
+    case .failed(let code):
+      throw .socket(SystemError(code: code, attempt: "cannot write to the peer"))
+    }
+    watch(waiting.isEmpty && !hasMore ? .readable : [.readable, .writable])
+  }
+
+  /// Says goodbye if the socket takes it, and closes it.
+  func close() {
+    guard let open = socket.take() else { return }
+    tls.end()
+    tls.drain(into: &waiting)
+    if !waiting.isEmpty, !isConnecting { _ = open.write(waiting.bytes) }
+    poller.remove(open.fd)
+    waiting.removeAll()
+  }
+
+  /// Closes with a reset, as a crashed peer would.
+  func abort() {
+    guard let open = socket.take() else { return }
+    poller.remove(open.fd)
+    waiting.removeAll()
+    open.abort()
+  }
+
+  private func watch(_ wanted: Interest) {
+    guard wanted != interest, let fd = socket?.fd else { return }
+    // Fails only for descriptors that are not watched, which this one is.
+    try? poller.modify(fd, token: token, wanted)
+    interest = wanted
+  }
+}

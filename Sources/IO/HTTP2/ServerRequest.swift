@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a header field lies in its request's bytes.
+package struct HeaderField {
+  var nameStart: UInt32
+  var nameCount: UInt32
+  var valueStart: UInt32
+  var valueCount: UInt32
+}
+
+/// A complete request as a server sees it: every header field in the order of arrival (repeated ones
+/// too) and the body. Pooled memory: valid until it has been answered.
+package struct ServerRequest {
+  /// Fields beyond this many are counted but not kept.
+  package static let fieldCapacity = 48
+  /// A body is kept up to this size and counted beyond it.
+  package static let bodyCapacity = 16 * 1_024
+
+  /// The stream it came in on.
+  package internal(set) var streamID: Int32 = 0
+  /// The token of the connection it came in on.
+  package internal(set) var connectionToken: UInt64 = 0
+  /// Fields received; more than `fieldCapacity` means that some are missing here.
+  package internal(set) var fieldCount = 0
+  /// Bytes of the body received; more than `body.count` means that the end is missing here.
+  package internal(set) var bodyTotal = 0
+  /// Free for the owner, e.g. the time at which to answer.
+  package var due: UInt64 = 0
+  /// Free for the owner, e.g. the list it waits in.
+  package var link: UnsafeMutablePointer<ServerRequest>?
+  /// Free for the owner, e.g. which answer it gets.
+  package var verdict: UInt32 = 0
+
+  /// nil once the stream or the connection is gone: an answer would reach nobody.
+  var connection: Unmanaged<HTTP2ServerConnection>?
+  var isHeld = false
+  var bytes: UnsafeMutablePointer<UInt8>
+  var count = 0
+  var capacity: Int
+  let fields: UnsafeMutablePointer<HeaderField>
+  var bodyStart = 0
+  var response: UnsafeRawPointer?
+  var responseCount = 0
+  var responseSent = 0
+  var next: UnsafeMutablePointer<ServerRequest>?
+  var previous: UnsafeMutablePointer<ServerRequest>?
+
+  init() {
+    capacity = 2_048
+    bytes = .allocate(capacity: capacity)
+    fields = .allocate(capacity: Self.fieldCapacity)
+  }
+
+  /// The stream is still open: an answer would be sent.
+  package var isAlive: Bool { connection != nil }
+
+  /// Fields kept.
+  package var keptFields: Int { min(fieldCount, Self.fieldCapacity) }
+
+  /// The name of field `index`, in lower case.
+  package func name(_ index: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(
+      start: bytes + Int(fields[index].nameStart), count: Int(fields[index].nameCount))
+  }
+
+  package func value(_ index: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(
+      start: bytes + Int(fields[index].valueStart), count: Int(fields[index].valueCount))
+  }
+
+  /// The body, as far as it was kept.
+  package var body: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: bytes + bodyStart, count: count - bodyStart)
+  }
+
+  mutating func recycle() {
+    streamID = 0
+    fieldCount = 0
+    bodyTotal = 0
+    due = 0
+    link = nil
+    verdict = 0
+    connection = nil
+    isHeld = false
+    count = 0
+    bodyStart = 0
+    response = nil
+    responseCount = 0
+    responseSent = 0
+    next = nil
+    previous = nil
+  }
+
+  mutating func addField(
+    _ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>,
+    _ valueCount: Int
+  ) {
+    if fieldCount < Self.fieldCapacity {
+      reserve(nameCount + valueCount)
+      (bytes + count).update(from: name, count: nameCount)
+      (bytes + count + nameCount).update(from: value, count: valueCount)
+      fields[fieldCount] = HeaderField(
+        nameStart: UInt32(count), nameCount: UInt32(nameCount),
+        valueStart: UInt32(count + nameCount), valueCount: UInt32(valueCount))
+      count += nameCount + valueCount
+      bodyStart = count
+    }
+    fieldCount += 1
+  }
+
+  mutating func addBody(_ chunk: UnsafePointer<UInt8>, _ chunkCount: Int) {
+    bodyTotal += chunkCount
+    let kept = min(chunkCount, Self.bodyCapacity - (count - bodyStart))
+    guard kept > 0 else { return }
+    reserve(kept)
+    (bytes + count).update(from: chunk, count: kept)
+    count += kept
+  }
+
+  private mutating func reserve(_ wanted: Int) {
+    guard capacity - count < wanted else { return }
+    capacity = max(capacity * 2, count + wanted)
+    let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+    larger.update(from: bytes, count: count)
+    bytes.deallocate()
+    bytes = larger
+  }
+}
+
+/// The requests of all connections of one loop, used again and again. Owned by one thread.
+package final class ServerRequestPool {
+  private var free: [UnsafeMutablePointer<ServerRequest>] = []
+  private var all: [UnsafeMutablePointer<ServerRequest>] = []
+  private var ready: [UnsafeMutablePointer<ServerRequest>] = []
+
+  /// Keep header fields and bodies. Without it requests are only counted, for benchmarks.
+  package let keepsContent: Bool
+
+  package init(keepsContent: Bool = true) { self.keepsContent = keepsContent }
+
+  deinit {
+    for request in all {
+      request.pointee.bytes.deallocate()
+      request.pointee.fields.deallocate()
+      request.deallocate()
+    }
+  }
+
+  /// Replaces `list` by the requests that became complete since the last call. Each must be answered
+  /// or dropped, once.
+  package func takeReady(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
+    list.removeAll(keepingCapacity: true)
+    guard !ready.isEmpty else { return }
+    swap(&list, &ready)
+  }
+
+  func take() -> UnsafeMutablePointer<ServerRequest> {
+    if let request = free.popLast() { return request }
+    let request = UnsafeMutablePointer<ServerRequest>.allocate(capacity: 1)
+    request.initialize(to: ServerRequest())
+    all.append(request)
+    return request
+  }
+
+  func complete(_ request: UnsafeMutablePointer<ServerRequest>) {
+    request.pointee.isHeld = true
+    ready.append(request)
+  }
+
+  func recycle(_ request: UnsafeMutablePointer<ServerRequest>) {
+    request.pointee.recycle()
+    free.append(request)
+  }
+}

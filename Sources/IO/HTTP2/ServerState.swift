@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import CNghttp2
+
+/// What nghttp2's callbacks work on, on the server side; raw memory as in `ClientState`.
+struct ServerState {
+  let pool: ServerRequestPool
+  let token: UInt64
+  let keepsContent: Bool
+  /// The connection, which outlives its session.
+  var connection: Unmanaged<HTTP2ServerConnection>?
+  /// Head of the list of requests whose streams are open.
+  var open: UnsafeMutablePointer<ServerRequest>?
+  var openCount = 0
+  /// The request whose header block is being read.
+  var current: UnsafeMutablePointer<ServerRequest>?
+  var notices: [ConnectionNotice] = []
+  var isGoingAway = false
+  var complaint: String?
+
+  static func from(_ user: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<ServerState> {
+    user.unsafelyUnwrapped.assumingMemoryBound(to: ServerState.self)
+  }
+
+  mutating func begin(_ stream: Int32) -> UnsafeMutablePointer<ServerRequest> {
+    let request = pool.take()
+    request.pointee.streamID = stream
+    request.pointee.connectionToken = token
+    request.pointee.connection = connection
+    request.pointee.next = open
+    open?.pointee.previous = request
+    open = request
+    openCount += 1
+    return request
+  }
+
+  /// The stream is over. A request that the owner still holds goes back when it lets go.
+  mutating func close(_ request: UnsafeMutablePointer<ServerRequest>) {
+    let next = request.pointee.next
+    let previous = request.pointee.previous
+    next?.pointee.previous = previous
+    if let previous { previous.pointee.next = next } else { open = next }
+    openCount -= 1
+    if current == request { current = nil }
+    request.pointee.next = nil
+    request.pointee.previous = nil
+    request.pointee.connection = nil
+    if !request.pointee.isHeld { pool.recycle(request) }
+  }
+}
+
+/// The callbacks of every server session, registered once.
+enum ServerCallbacks {
+  nonisolated(unsafe) static let table: OpaquePointer = {
+    var created: OpaquePointer?
+    nghttp2_session_callbacks_new(&created)
+    guard let table = created else { preconditionFailure("no memory for HTTP/2 callbacks") }
+    nghttp2_session_callbacks_set_on_begin_headers_callback(table, beginHeaders)
+    nghttp2_session_callbacks_set_on_header_callback(table, header)
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(table, dataChunk)
+    nghttp2_session_callbacks_set_on_frame_recv_callback(table, frameReceived)
+    nghttp2_session_callbacks_set_on_stream_close_callback(table, streamClosed)
+    nghttp2_session_callbacks_set_error_callback2(table, complained)
+    return table
+  }()
+
+  private static func request(
+    _ session: OpaquePointer?, _ stream: Int32
+  ) -> UnsafeMutablePointer<ServerRequest>? {
+    nghttp2_session_get_stream_user_data(session, stream)?
+      .assumingMemoryBound(to: ServerRequest.self)
+  }
+
+  private static let beginHeaders: nghttp2_on_begin_headers_callback = { session, frame, user in
+    let frame = frame.unsafelyUnwrapped
+    let state = ServerState.from(user)
+    state.pointee.current = nil
+    // Trailers come with another category and are ignored.
+    guard frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
+    let request = state.pointee.begin(frame.pointee.hd.stream_id)
+    nghttp2_session_set_stream_user_data(session, frame.pointee.hd.stream_id, request)
+    state.pointee.current = request
+    return 0
+  }
+
+  private static let header: nghttp2_on_header_callback = {
+    _, _, name, nameCount, value, valueCount, _, user in
+    let state = ServerState.from(user)
+    guard state.pointee.keepsContent, let request = state.pointee.current, let name, let value
+    else { return 0 }
+    request.pointee.addField(name, nameCount, value, valueCount)
+    return 0
+  }
+
+  private static let dataChunk: nghttp2_on_data_chunk_recv_callback = {
+    session, _, stream, bytes, count, user in
+    guard let request = request(session, stream), let bytes else { return 0 }
+    if ServerState.from(user).pointee.keepsContent {
+      request.pointee.addBody(bytes, count)
+    } else {
+      request.pointee.bodyTotal += count
+    }
+    return 0
+  }
+
+  private static let frameReceived: nghttp2_on_frame_recv_callback = { session, frame, user in
+    let frame = frame.unsafelyUnwrapped
+    let flags = UInt32(frame.pointee.hd.flags)
+    switch UInt32(frame.pointee.hd.type) {
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+      guard flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
+        let request = request(session, frame.pointee.hd.stream_id)
+      else { return 0 }
+      ServerState.from(user).pointee.pool.complete(request)
+    case NGHTTP2_SETTINGS.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue == 0:
+      let limit = nghttp2_session_get_remote_settings(
+        session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+      ServerState.from(user).pointee.notices.append(.settings(maxConcurrentStreams: limit))
+    case NGHTTP2_GOAWAY.rawValue:
+      let state = ServerState.from(user)
+      state.pointee.isGoingAway = true
+      state.pointee.notices.append(ClientCallbacks.notice(of: frame.pointee.goaway))
+    default: break
+    }
+    return 0
+  }
+
+  private static let streamClosed: nghttp2_on_stream_close_callback = { session, stream, _, user in
+    guard let request = request(session, stream) else { return 0 }
+    ServerState.from(user).pointee.close(request)
+    return 0
+  }
+
+  private static let complained: nghttp2_error_callback2 = { _, _, message, count, user in
+    guard let message else { return 0 }
+    let bytes = UnsafeRawBufferPointer(start: message, count: min(count, 256))
+    ServerState.from(user).pointee.complaint = String(decoding: bytes, as: UTF8.self)
+    return 0
+  }
+
+  /// Copies the next part of an answer's body.
+  static let readBody: nghttp2_data_source_read_callback = {
+    _, _, buffer, capacity, flags, source, _ in
+    let request = source.unsafelyUnwrapped.pointee.ptr.assumingMemoryBound(to: ServerRequest.self)
+    let sent = request.pointee.responseSent
+    let count = min(capacity, request.pointee.responseCount - sent)
+    if count > 0, let body = request.pointee.response, let buffer {
+      UnsafeMutableRawPointer(buffer).copyMemory(from: body + sent, byteCount: count)
+    }
+    request.pointee.responseSent = sent + count
+    if request.pointee.responseSent == request.pointee.responseCount {
+      flags.unsafelyUnwrapped.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+    }
+    return count
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import CNghttp2
+
+/// The SETTINGS that one side sends (RFC 9113 §6.5.2); nil leaves a value at the RFC's default.
+package struct SessionSettings: Sendable {
+  package var maxConcurrentStreams: UInt32?
+  package var headerTableSize: UInt32?
+  package var initialWindowSize: UInt32?
+  package var maxFrameSize: UInt32?
+  package var maxHeaderListSize: UInt32?
+  /// Receive window of the whole connection, 65,535 unless raised.
+  package var connectionWindow: Int32?
+
+  package init() {}
+
+  /// What APNs was seen to send.
+  package static func gateway(maxConcurrentStreams: UInt32) -> SessionSettings {
+    var settings = SessionSettings()
+    settings.maxConcurrentStreams = maxConcurrentStreams
+    settings.headerTableSize = 4_096
+    settings.initialWindowSize = 65_535
+    settings.maxFrameSize = 16_384
+    settings.maxHeaderListSize = 8_000
+    return settings
+  }
+
+  /// Queues the SETTINGS frame (and a window update) as the session's first frames.
+  func submit(to session: OpaquePointer, isClient: Bool) {
+    var entries: [nghttp2_settings_entry] = []
+    func add(_ id: nghttp2_settings_id, _ value: UInt32?) {
+      guard let value else { return }
+      entries.append(nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: value))
+    }
+    add(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTableSize)
+    if isClient { add(NGHTTP2_SETTINGS_ENABLE_PUSH, 0) }
+    add(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, maxConcurrentStreams)
+    add(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initialWindowSize)
+    add(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, maxFrameSize)
+    add(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, maxHeaderListSize)
+    let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
+    nghttp2_submit_settings(session, none, entries, entries.count)
+    if let connectionWindow {
+      nghttp2_session_set_local_window_size(session, none, 0, connectionWindow)
+    }
+  }
+}
+
+/// HTTP/2 error codes (RFC 9113 §7) that the callers of this room use.
+package enum HTTP2ErrorCode {
+  package static let noError: UInt32 = 0
+  package static let protocolError: UInt32 = 1
+  package static let internalError: UInt32 = 2
+  package static let refusedStream: UInt32 = 7
+  package static let cancel: UInt32 = 8
+  package static let enhanceYourCalm: UInt32 = 11
+}
