@@ -9,5 +9,6 @@
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/sha.h>
+#include <openssl/rand.h>
 #include "tls.h"
 #endif

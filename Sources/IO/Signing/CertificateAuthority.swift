@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import COpenSSL
+
+/// A certificate authority for tests, demos and the simulator: its certificates are trusted by
+/// whoever is given its root, and by nobody else.
+package final class CertificateAuthority: Sendable {
+  private let key: SigningKey
+  private let subject: String
+  /// The root certificate, for the trust store of clients and servers.
+  package let certificatePEM: [UInt8]
+
+  /// A new authority with a random key. Its certificate is valid for ten years.
+  package init(name: String = "Martlet test authority") throws(SigningError) {
+    key = try SigningKey.generate()
+    subject = name
+    let draft = try CertificateDraft(subject: [("CN", name)], key: key, validity: .years(10))
+    try draft.add(NID_basic_constraints, "critical,CA:TRUE")
+    try draft.add(NID_key_usage, "critical,keyCertSign,cRLSign")
+    certificatePEM = try draft.sign(issuer: [("CN", name)], with: key)
+  }
+
+  /// A server's certificate.
+  ///
+  /// - Parameter names: Its subject alternative names: host names and IP addresses.
+  package func issueServer(
+    names: [String] = ["localhost", "127.0.0.1", "::1"], validity: Validity = .years(5)
+  ) throws(SigningError) -> IssuedCertificate {
+    let alternatives = names.map { Self.isAddress($0) ? "IP:\($0)" : "DNS:\($0)" }
+    return try issue(subject: [("CN", names.first ?? "server")], validity) {
+      draft throws(SigningError) in
+      try draft.add(NID_ext_key_usage, "serverAuth")
+      try draft.add(NID_subject_alt_name, alternatives.joined(separator: ","))
+    }
+  }
+
+  /// A client certificate as Apple issues them for one app: the bundle id as UID, its topics in
+  /// extension 1.2.840.113635.100.6.3.6, marks for the environments it serves (…6.3.1 and …6.3.2).
+  package func issueClient(
+    bundleID: String, isUniversal: Bool = true, forSandbox: Bool = true,
+    forProduction: Bool = true, validity: Validity = .years(1)
+  ) throws(SigningError) -> IssuedCertificate {
+    let subject = [("UID", bundleID), ("CN", "Apple Push Services: \(bundleID)")]
+    return try issue(subject: subject, validity) { draft throws(SigningError) in
+      try draft.add(NID_ext_key_usage, "clientAuth")
+      if forSandbox { try draft.add(AppleExtension.sandbox, DER.null) }
+      if forProduction { try draft.add(AppleExtension.production, DER.null) }
+      if isUniversal { try draft.add(AppleExtension.topics, AppleExtension.topics(of: bundleID)) }
+    }
+  }
+
+  private func issue(
+    subject: [(String, String)], _ validity: Validity,
+    _ extend: (CertificateDraft) throws(SigningError) -> Void
+  ) throws(SigningError) -> IssuedCertificate {
+    let leafKey = try SigningKey.generate()
+    let draft = try CertificateDraft(subject: subject, key: leafKey, validity: validity)
+    try draft.add(NID_basic_constraints, "critical,CA:FALSE")
+    try draft.add(NID_key_usage, "critical,digitalSignature")
+    try extend(draft)
+    let certificate = try draft.sign(issuer: [("CN", self.subject)], with: key)
+    return IssuedCertificate(certificatePEM: certificate, keyPEM: try leafKey.pem())
+  }
+
+  private static func isAddress(_ name: String) -> Bool {
+    name.contains(":") || name.allSatisfy { $0.isNumber || $0 == "." }
+  }
+}
+
+/// A certificate and its private key.
+package struct IssuedCertificate: Sendable {
+  package let certificatePEM: [UInt8]
+  /// PKCS#8. A secret.
+  package let keyPEM: [UInt8]
+
+  /// Writes both, readable by their owner only.
+  package func write(certificate: String, key: String) throws(SystemError) {
+    try File.write(certificate, certificatePEM)
+    try File.write(key, keyPEM)
+  }
+}
+
+/// When a certificate is valid, in seconds from now.
+package struct Validity: Sendable {
+  let from: Int
+  let to: Int
+
+  package static func years(_ count: Int) -> Validity {
+    Validity(from: -300, to: count * 31_557_600)
+  }
+  /// Was valid until an hour ago.
+  package static let expired = Validity(from: -86_400, to: -3_600)
+}

@@ -1,1 +1,0 @@
-// Signing: placeholder until its first file lands.

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Makes provider authentication tokens in the exact form that APNs asks for:
+/// header `{"alg":"ES256","kid":…}`, claims `{"iss":…,"iat":…}`, raw 64-byte signature
+/// ("Establishing a token-based connection to APNs").
+package struct ProviderTokenMinter: Sendable {
+  private let key: SigningKey
+  private let header: String
+  private let teamID: String
+
+  /// - Parameters:
+  ///   - teamID: Ten letters and digits.
+  ///   - keyID: Ten letters and digits.
+  package init(key: SigningKey, teamID: String, keyID: String) throws(SigningError) {
+    for (name, value) in [("team id", teamID), ("key id", keyID)] {
+      let isPlain =
+        value.utf8.count == 10 && value.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+      guard isPlain else {
+        throw SigningError("the \(name) \"\(value)\" is not ten letters and digits")
+      }
+    }
+    self.key = key
+    self.teamID = teamID
+    header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
+  }
+
+  /// A token. A bearer secret for an hour: never log it.
+  ///
+  /// - Parameter issuedAt: Seconds since the UNIX epoch.
+  package func mint(issuedAt: Int64) throws(SigningError) -> String {
+    let claims = Base64URL.encode(Array(#"{"iss":"\#(teamID)","iat":\#(issuedAt)}"#.utf8))
+    let signed = "\(header).\(claims)"
+    let signature = try key.signES256(Array(signed.utf8))
+    return "\(signed).\(Base64URL.encode(signature))"
+  }
+}

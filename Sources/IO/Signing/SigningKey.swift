@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import COpenSSL
+
+/// A private key for ES256: P-256, as Apple hands it out in a `.p8` file. Any thread may sign.
+package final class SigningKey: Sendable {
+  nonisolated(unsafe) let raw: OpaquePointer
+
+  /// Takes over a reference to the key.
+  init(owning raw: OpaquePointer) { self.raw = raw }
+
+  deinit { EVP_PKEY_free(raw) }
+
+  /// Reads a `.p8` file: PEM, PKCS#8, P-256, not encrypted.
+  ///
+  /// - Throws: when the file is readable by its group or by others, cannot be read, or holds
+  ///   anything else; the text says what to do.
+  package static func load(_ path: String) throws(SigningError) -> SigningKey {
+    let bytes: [UInt8]
+    let isExposed: Bool
+    do throws(SystemError) {
+      isExposed = try File.isReadableByOthers(path)
+      bytes = try File.read(path, limit: 64 << 10)
+    } catch {
+      throw SigningError("\(error)")
+    }
+    guard !isExposed else {
+      throw SigningError("\(path) can be read by others: chmod 600 \(path)")
+    }
+    do throws(SigningError) {
+      return try SigningKey(pem: bytes)
+    } catch {
+      throw SigningError("\(path): \(error)")
+    }
+  }
+
+  /// - Parameter pem: One `PRIVATE KEY` block.
+  package convenience init(pem: [UInt8]) throws(SigningError) {
+    let text = String(decoding: pem, as: UTF8.self)
+    guard !text.contains("BEGIN ENCRYPTED PRIVATE KEY") else {
+      throw SigningError(
+        "the key is encrypted; remove the pass phrase with openssl pkcs8 -topk8 -nocrypt")
+    }
+    guard text.contains("-----BEGIN PRIVATE KEY-----") else {
+      throw SigningError(
+        "no PKCS#8 private key (a block that begins with BEGIN PRIVATE KEY); convert another form"
+          + " with openssl pkcs8 -topk8 -nocrypt")
+    }
+    let key = PEM.reading(pem) { source -> OpaquePointer? in
+      guard let packed = PEM_read_bio_PKCS8_PRIV_KEY_INFO(source, nil, nil, nil) else { return nil }
+      defer { PKCS8_PRIV_KEY_INFO_free(packed) }
+      return EVP_PKCS82PKEY(packed)
+    }
+    guard let key else { throw .openSSL("reading the private key") }
+    guard Curve.isP256(key) else {
+      EVP_PKEY_free(key)
+      throw SigningError("the key is not an elliptic-curve key on P-256, which ES256 needs")
+    }
+    self.init(owning: key)
+  }
+
+  /// A new random key.
+  package static func generate() throws(SigningError) -> SigningKey {
+    guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil) else {
+      throw .openSSL("making a key")
+    }
+    defer { EVP_PKEY_CTX_free(context) }
+    var key: OpaquePointer?
+    guard EVP_PKEY_keygen_init(context) == 1,
+      EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1,
+      EVP_PKEY_keygen(context, &key) == 1, let key
+    else { throw .openSSL("making a key") }
+    return SigningKey(owning: key)
+  }
+
+  /// The key as the content of a `.p8` file. A secret.
+  package func pem() throws(SigningError) -> [UInt8] {
+    let bytes = PEM.writing { PEM_write_bio_PKCS8PrivateKey($0, raw, nil, nil, 0, nil, nil) }
+    guard let bytes else { throw .openSSL("writing the private key") }
+    return bytes
+  }
+
+  /// The half of the key that may be shown.
+  package var publicKey: PublicKey {
+    EVP_PKEY_up_ref(raw)
+    return PublicKey(owning: raw)
+  }
+
+  /// The ES256 signature in the form of RFC 7518 §3.4: R and S, 32 bytes each, big-endian.
+  package func signES256(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+    let der = try signDER(message)
+    var position = der.withUnsafeBufferPointer { $0.baseAddress }
+    guard let signature = d2i_ECDSA_SIG(nil, &position, der.count) else {
+      throw .openSSL("reading a signature")
+    }
+    defer { ECDSA_SIG_free(signature) }
+    var raw = [UInt8](repeating: 0, count: 64)
+    let isPadded = raw.withUnsafeMutableBufferPointer { buffer in
+      guard let start = buffer.baseAddress else { return false }
+      return BN_bn2binpad(ECDSA_SIG_get0_r(signature), start, 32) == 32
+        && BN_bn2binpad(ECDSA_SIG_get0_s(signature), start + 32, 32) == 32
+    }
+    guard isPadded else { throw .openSSL("unpacking a signature") }
+    return raw
+  }
+
+  /// The ES256 signature as the ASN.1 sequence of R and S.
+  package func signDER(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+    let context = EVP_MD_CTX_new()
+    defer { EVP_MD_CTX_free(context) }
+    var signature = [UInt8](repeating: 0, count: 80)
+    var count = signature.count
+    guard EVP_DigestSignInit(context, nil, EVP_sha256(), nil, raw) == 1,
+      EVP_DigestSign(context, &signature, &count, message, message.count) == 1
+    else { throw .openSSL("signing") }
+    return Array(signature[..<count])
+  }
+}
+
+/// What kind of key an OpenSSL key is.
+enum Curve {
+  static func isP256(_ key: OpaquePointer) -> Bool {
+    guard EVP_PKEY_get_base_id(key) == EVP_PKEY_EC else { return false }
+    var name = [CChar](repeating: 0, count: 64)
+    var count = 0
+    guard EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else { return false }
+    return String(decoding: name[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+      == "prime256v1"
+  }
+}

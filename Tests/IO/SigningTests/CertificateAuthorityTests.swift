@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import Signing
+import Testing
+
+@Suite struct CertificateAuthorityTests {
+  private let authority: CertificateAuthority
+
+  init() throws { authority = try CertificateAuthority() }
+
+  private func inspected(_ certificate: IssuedCertificate, _ body: (String, String) -> Void) throws
+  {
+    try withFolder { folder in
+      try certificate.write(
+        certificate: "\(folder)/certificate.pem", key: "\(folder)/key.pem")
+      try File.write("\(folder)/root.pem", authority.certificatePEM)
+      let text = openssl("x509 -in \(folder)/certificate.pem -noout -text").output
+      body(folder, text)
+    }
+  }
+
+  @Test func `openssl verifies a server certificate for its names and for no other`() throws {
+    try inspected(try authority.issueServer()) { folder, text in
+      let verify = "verify -CAfile \(folder)/root.pem -purpose sslserver"
+      for name in ["-verify_hostname localhost", "-verify_ip 127.0.0.1", "-verify_ip ::1"] {
+        let answer = openssl("\(verify) \(name) \(folder)/certificate.pem")
+        #expect(answer.status == 0, "\(answer.output)")
+      }
+      #expect(
+        openssl("\(verify) -verify_hostname example.com \(folder)/certificate.pem").status != 0)
+      #expect(openssl("verify \(folder)/certificate.pem").status != 0)
+      #expect(text.contains("Version: 3"))
+    }
+  }
+
+  @Test func `files with keys are for their owner only`() throws {
+    try inspected(try authority.issueServer()) { folder, _ in
+      #expect((try? File.isReadableByOthers("\(folder)/key.pem")) == false)
+    }
+  }
+
+  @Test func `a client certificate carries its app, its topics and its environments`() throws {
+    let issued = try authority.issueClient(bundleID: "com.example.app", forSandbox: false)
+    try inspected(issued) { folder, text in
+      #expect(text.contains("UID = com.example.app"))
+      #expect(text.contains("CN = Apple Push Services: com.example.app"))
+      #expect(text.contains("TLS Web Client Authentication"))
+      #expect(text.contains("1.2.840.113635.100.6.3.2"))
+      #expect(!text.contains("1.2.840.113635.100.6.3.1:"))
+      let answer = openssl(
+        "verify -CAfile \(folder)/root.pem -purpose sslclient \(folder)/certificate.pem")
+      #expect(answer.status == 0, "\(answer.output)")
+      let parsed = openssl("asn1parse -in \(folder)/certificate.pem").output
+      #expect(parsed.contains("1.2.840.113635.100.6.3.6"))
+    }
+  }
+
+  @Test func `a single-topic certificate has no list of topics`() throws {
+    try inspected(try authority.issueClient(bundleID: "a.b", isUniversal: false)) { _, text in
+      #expect(!text.contains("1.2.840.113635.100.6.3.6"))
+    }
+  }
+
+  @Test func `an expired certificate is expired`() throws {
+    try inspected(try authority.issueServer(validity: .expired)) { folder, _ in
+      let answer = openssl("verify -CAfile \(folder)/root.pem \(folder)/certificate.pem")
+      #expect(answer.output.contains("expired"))
+    }
+  }
+
+  @Test func `a long bundle id still makes a certificate that parses`() throws {
+    let id = "com." + String(repeating: "x", count: 50)
+    try inspected(try authority.issueClient(bundleID: id)) { folder, _ in
+      #expect(openssl("asn1parse -in \(folder)/certificate.pem").status == 0)
+    }
+  }
+
+  @Test func `another authority's certificate is not trusted`() throws {
+    let stranger = try CertificateAuthority().issueServer()
+    try inspected(stranger) { folder, _ in
+      let answer = openssl("verify -CAfile \(folder)/root.pem \(folder)/certificate.pem")
+      #expect(answer.status != 0)
+    }
+  }
+}
