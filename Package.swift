@@ -82,7 +82,7 @@ let package = Package(
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
     io("Kafka", ["Bytes", "EventLoop", "CRdKafka"]),
     io("JSON", ["Bytes", "CSimdjson"]),
-    io("Records", ["Bytes", "JSON", "APNS", "Pipeline"]),
+    io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd"]),
     io("HTTPClient", ["Bytes", "CCurl"]),
     io("Store", ["Bytes", "CSQLite"]),

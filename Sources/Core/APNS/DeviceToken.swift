@@ -13,12 +13,15 @@ package enum DeviceToken {
     case tooLong(Int)
     /// The first byte that is no hexadecimal digit, and where it stands.
     case notHexadecimal(at: Int)
+    /// A JSON value that is no string.
+    case notText
 
     package var description: String {
       switch self {
       case .empty: "is empty"
       case .oddLength(let count): "has an odd number of digits (\(count))"
       case .tooLong(let count): "has \(count) digits, more than \(DeviceToken.maximumDigits)"
+      case .notText: "is not a string"
       case .notHexadecimal(let position): "has no hexadecimal digit at character \(position + 1)"
       }
     }

@@ -123,6 +123,12 @@ package struct Envelope: Sendable {
     }
     self.created = time
     requestID = try cursor.field(.requestID, in: record)
+    if !requestID.isEmpty {
+      // Receipts carry it as it stands: a loose quote would break them.
+      guard RequestRules.isEscapedText(record.extracting(requestID.indices)) else {
+        throw cursor.invalid(.requestID, requestID)
+      }
+    }
     constantPart = ByteRange(start: 0, count: cursor.position - 1)
     let attempt = try cursor.field(.attempt, in: record)
     let attempts = try cursor.integer(.attempt, attempt, in: record) ?? 0

@@ -102,3 +102,60 @@ package enum RequestRules {
     }
   }
 }
+
+extension RequestRules {
+  /// Whether these bytes can be the content of a JSON string as they are (RFC 8259 §7): every quote and
+  /// control character escaped, every escape complete, everything else UTF-8.
+  package static func isEscapedText(_ text: Span<UInt8>) -> Bool {
+    var index = 0
+    while index < text.count {
+      let byte = text[index]
+      if byte < 0x20 || byte == UInt8(ascii: "\"") { return false }
+      let length: Int
+      if byte == UInt8(ascii: "\\") {
+        length = escapeLength(text, index)
+      } else if byte < 0x80 {
+        length = 1
+      } else {
+        length = sequenceLength(text, index)
+      }
+      if length == 0 { return false }
+      index += length
+    }
+    return true
+  }
+
+  /// Bytes of the escape that starts at `index`, or 0 if it is none.
+  private static func escapeLength(_ text: Span<UInt8>, _ index: Int) -> Int {
+    guard index + 1 < text.count else { return 0 }
+    switch text[index + 1] {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"),
+      UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+      return 2
+    case UInt8(ascii: "u"):
+      guard index + 5 < text.count else { return 0 }
+      for digit in index + 2...index + 5 where HexDigit.value(text[digit]) > 15 { return 0 }
+      return 6
+    default: return 0
+    }
+  }
+
+  /// Bytes of the UTF-8 sequence of more than one byte that starts at `index`, or 0 if it is broken.
+  private static func sequenceLength(_ text: Span<UInt8>, _ index: Int) -> Int {
+    let lead = text[index]
+    let length: Int
+    switch lead {
+    case 0xC2...0xDF: length = 2
+    case 0xE0...0xEF: length = 3
+    case 0xF0...0xF4: length = 4
+    default: return 0
+    }
+    guard index + length <= text.count else { return 0 }
+    for next in index + 1..<index + length where text[next] & 0xC0 != 0x80 { return 0 }
+    // Overlong forms, surrogates and what lies above U+10FFFF.
+    switch (lead, text[index + 1]) {
+    case (0xE0, ..<0xA0), (0xED, 0xA0...), (0xF0, ..<0x90), (0xF4, 0x90...): return 0
+    default: return length
+    }
+  }
+}

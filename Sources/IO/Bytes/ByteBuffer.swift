@@ -88,6 +88,13 @@ package struct ByteBuffer: ~Copyable {
     end = held
   }
 
+  /// The `count` bytes from `offset`, to be changed in place. Valid until the buffer is changed otherwise.
+  @inlinable
+  package mutating func mutableBytes(at offset: Int, count: Int) -> UnsafeMutableRawBufferPointer {
+    precondition(offset >= 0 && count >= 0 && offset + count <= end - start, "not in the buffer")
+    return UnsafeMutableRawBufferPointer(start: storage + start + offset, count: count)
+  }
+
   /// Lets `write` fill up to `capacity` bytes at the end; it returns how many it wrote.
   @inlinable
   @discardableResult

@@ -1,10 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON for Swift: simdjson's on-demand parser behind C functions.
+//
+// A parser handle belongs to one thread. Every slice that it hands out points into memory of the
+// handle and is valid until the handle's next call. Input is copied into a padded buffer of the handle,
+// so callers need no padding of their own.
+
 #ifndef MARTLET_CSIMDJSON_H
 #define MARTLET_CSIMDJSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The name of the instruction set simdjson picked for this processor. */
+
+typedef struct martlet_json martlet_json;
+
+// Bytes that are not owned. `bytes` is NULL if there are none to speak of.
+typedef struct {
+  const uint8_t *bytes;
+  size_t count;
+} martlet_slice;
+
+// Why input was refused.
+enum {
+  MARTLET_JSON_OK = 0,
+  MARTLET_JSON_EMPTY,
+  MARTLET_JSON_MALFORMED,
+  MARTLET_JSON_NOT_AN_OBJECT,
+  MARTLET_JSON_UNKNOWN_FIELD,
+  MARTLET_JSON_DUPLICATE_FIELD,
+  MARTLET_JSON_WRONG_TYPE,
+  MARTLET_JSON_TOO_MANY,
+};
+
+typedef struct {
+  int32_t code;         // one of the above
+  int32_t field;        // the request field (see below) it was found in, or -1
+  size_t offset;        // the byte of the input where it was noticed
+  const char *words;    // static text: what the parser says, for MALFORMED; the wanted type
+  martlet_slice name;   // the key, for UNKNOWN_FIELD
+} martlet_json_error;
+
+// The fields of a notification request, in the order of Swift's RequestField.
+enum {
+  MARTLET_FIELD_APP,
+  MARTLET_FIELD_TOKEN,
+  MARTLET_FIELD_TOKENS,
+  MARTLET_FIELD_PAYLOAD,
+  MARTLET_FIELD_ID,
+  MARTLET_FIELD_ENVIRONMENT,
+  MARTLET_FIELD_TYPE,
+  MARTLET_FIELD_TOPIC,
+  MARTLET_FIELD_PRIORITY,
+  MARTLET_FIELD_EXPIRATION,
+  MARTLET_FIELD_COLLAPSE_ID,
+  MARTLET_FIELD_LANE,
+  MARTLET_FIELD_APNS_ID,
+  MARTLET_FIELD_COUNT,
+};
+
+// One entry of `tokens`. What is not a JSON string keeps its text as it stands in the input.
+typedef struct {
+  const uint8_t *bytes;
+  uint32_t count;
+  uint32_t is_string;
+} martlet_token;
+
+typedef struct {
+  uint32_t present;  // a bit for each field that was given
+  uint32_t token_count;
+  const martlet_token *tokens;  // of `token` (one) or `tokens`
+  martlet_slice text[MARTLET_FIELD_COUNT];  // unescaped strings, by field
+  martlet_slice raw_id;   // the content of `id`'s string as it stands in the input, still escaped
+  martlet_slice payload;  // from `{` to `}`, byte for byte
+  int64_t priority;
+  int64_t expiration;
+} martlet_request;
+
+martlet_json *martlet_json_create(void);
+void martlet_json_destroy(martlet_json *parser);
+
+// The name of the instruction set simdjson picked for this processor.
 const char *martlet_json_implementation(void);
+
+// Reads one request. The whole input is checked to be valid JSON, the payload included; values are not
+// judged beyond their JSON types. Returns 0, or the error's code with `error` filled.
+int32_t martlet_json_read_request(martlet_json *parser, const uint8_t *bytes, size_t count,
+                                  uint32_t maximum_tokens, martlet_request *request,
+                                  martlet_json_error *error);
+
+// The kinds of a node.
+enum {
+  MARTLET_NODE_NULL,
+  MARTLET_NODE_FALSE,
+  MARTLET_NODE_TRUE,
+  MARTLET_NODE_INTEGER,
+  MARTLET_NODE_DOUBLE,
+  MARTLET_NODE_STRING,
+  MARTLET_NODE_ARRAY,
+  MARTLET_NODE_OBJECT,
+};
+
+// One value of a document. Nodes stand in document order: a container, then its members.
+typedef struct {
+  uint32_t kind;
+  uint32_t members;    // of an array or object: values directly inside
+  martlet_slice key;   // unescaped; NULL if the node is no member of an object
+  martlet_slice text;  // a string's content, unescaped; a number as it stands in the input
+  int64_t integer;
+  double number;
+  size_t offset;       // where the value starts in the input
+} martlet_node;
+
+// Reads any JSON value into nodes. Returns 0, or the error's code with `error` filled.
+int32_t martlet_json_read_document(martlet_json *parser, const uint8_t *bytes, size_t count,
+                                   const martlet_node **nodes, size_t *node_count,
+                                   martlet_json_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Reader.hpp"
+
+#include <utility>
+
+using namespace simdjson;
+
+namespace {
+
+// The field with this key, or -1.
+int32_t field_named(std::string_view key) {
+  switch (key.size()) {
+    case 2: return key == "id" ? MARTLET_FIELD_ID : -1;
+    case 3: return key == "app" ? MARTLET_FIELD_APP : -1;
+    case 4:
+      return key == "type" ? MARTLET_FIELD_TYPE : key == "lane" ? MARTLET_FIELD_LANE : -1;
+    case 5:
+      return key == "token" ? MARTLET_FIELD_TOKEN : key == "topic" ? MARTLET_FIELD_TOPIC : -1;
+    case 6: return key == "tokens" ? MARTLET_FIELD_TOKENS : -1;
+    case 7:
+      return key == "payload" ? MARTLET_FIELD_PAYLOAD
+             : key == "apns_id" ? MARTLET_FIELD_APNS_ID
+                                : -1;
+    case 8: return key == "priority" ? MARTLET_FIELD_PRIORITY : -1;
+    case 10: return key == "expiration" ? MARTLET_FIELD_EXPIRATION : -1;
+    case 11:
+      return key == "environment" ? MARTLET_FIELD_ENVIRONMENT
+             : key == "collapse_id" ? MARTLET_FIELD_COLLAPSE_ID
+                                    : -1;
+    default: return -1;
+  }
+}
+
+// Reads one request, field by field.
+struct RequestReader {
+  martlet_json &json;
+  ondemand::document &document;
+  martlet_request &request;
+  martlet_json_error *error;
+  uint32_t maximum_tokens;
+
+  int32_t wrong_type(int32_t field, ondemand::value &value, const char *wanted) {
+    const char *place = value.raw_json_token().data();
+    return json.refuse(error, MARTLET_JSON_WRONG_TYPE, field, place, wanted);
+  }
+
+  bool starts_with(ondemand::value &value, char first) {
+    const std::string_view token = value.raw_json_token();
+    return !token.empty() && token.front() == first;
+  }
+
+  int32_t read(int32_t field, ondemand::value value) {
+    switch (field) {
+      case MARTLET_FIELD_PAYLOAD: return read_payload(value);
+      case MARTLET_FIELD_TOKENS: return read_tokens(value);
+      case MARTLET_FIELD_PRIORITY: return read_integer(field, value, request.priority);
+      case MARTLET_FIELD_EXPIRATION: return read_integer(field, value, request.expiration);
+      default: return read_text(field, value);
+    }
+  }
+
+  int32_t read_text(int32_t field, ondemand::value &value) {
+    if (!starts_with(value, '"')) return wrong_type(field, value, "a string");
+    const std::string_view raw = martlet::trimmed(value.raw_json_token());
+    std::string_view text;
+    const error_code problem = value.get_string().get(text);
+    if (problem) return json.refuse(error, problem, field, document, raw.data());
+    request.text[field] = martlet::slice(text);
+    if (field == MARTLET_FIELD_ID) request.raw_id = martlet::slice(raw.substr(1, raw.size() - 2));
+    if (field == MARTLET_FIELD_TOKEN) {
+      json.tokens.push_back({request.text[field].bytes, uint32_t(text.size()), 1});
+    }
+    return MARTLET_JSON_OK;
+  }
+
+  int32_t read_integer(int32_t field, ondemand::value &value, int64_t &number) {
+    const char *place = value.raw_json_token().data();
+    if (value.get_int64().get(number) == SUCCESS) return MARTLET_JSON_OK;
+    return json.refuse(error, MARTLET_JSON_WRONG_TYPE, field, place, "an integer");
+  }
+
+  int32_t read_payload(ondemand::value &value) {
+    if (!starts_with(value, '{')) return wrong_type(MARTLET_FIELD_PAYLOAD, value, "an object");
+    return read_raw(MARTLET_FIELD_PAYLOAD, value, request.payload);
+  }
+
+  // Checks a value to its depth and gives its bytes as they stand in the input.
+  int32_t read_raw(int32_t field, ondemand::value &value, martlet_slice &raw) {
+    const char *start = value.raw_json_token().data();
+    const error_code problem = json.walk(value, 1, false, {nullptr, 0});
+    if (problem) return json.refuse(error, problem, field, document, start);
+    const char *next = nullptr;
+    const error_code ended = document.current_location().get(next);
+    if (ended) return json.refuse(error, ended, field, document, start);
+    // A scalar that was only looked at is still the current token.
+    if (next == start) next += value.raw_json_token().size();
+    raw = martlet::slice(martlet::trimmed(std::string_view(start, size_t(next - start))));
+    return MARTLET_JSON_OK;
+  }
+
+  int32_t read_tokens(ondemand::value &value) {
+    if (!starts_with(value, '[')) return wrong_type(MARTLET_FIELD_TOKENS, value, "an array");
+    const char *start = value.raw_json_token().data();
+    ondemand::array array;
+    error_code problem = value.get_array().get(array);
+    if (problem) return json.refuse(error, problem, MARTLET_FIELD_TOKENS, document, start);
+    for (auto result : array) {
+      ondemand::value element;
+      if ((problem = std::move(result).get(element))) {
+        return json.refuse(error, problem, MARTLET_FIELD_TOKENS, document, start);
+      }
+      if (json.tokens.size() == maximum_tokens) {
+        const char *place = element.raw_json_token().data();
+        return json.refuse(error, MARTLET_JSON_TOO_MANY, MARTLET_FIELD_TOKENS, place, "");
+      }
+      if (const int32_t code = read_token(element)) return code;
+    }
+    return MARTLET_JSON_OK;
+  }
+
+  int32_t read_token(ondemand::value &element) {
+    if (!starts_with(element, '"')) {
+      martlet_slice raw = {nullptr, 0};
+      if (const int32_t code = read_raw(MARTLET_FIELD_TOKENS, element, raw)) return code;
+      json.tokens.push_back({raw.bytes, uint32_t(raw.count), 0});
+      return MARTLET_JSON_OK;
+    }
+    const char *start = element.raw_json_token().data();
+    std::string_view text;
+    const error_code problem = element.get_string().get(text);
+    if (problem) return json.refuse(error, problem, MARTLET_FIELD_TOKENS, document, start);
+    json.tokens.push_back({martlet::slice(text).bytes, uint32_t(text.size()), 1});
+    return MARTLET_JSON_OK;
+  }
+
+  int32_t read_members(ondemand::object &object) {
+    const char *last = json.copy.get();
+    int32_t field = -1;
+    for (auto result : object) {
+      ondemand::field member;
+      error_code problem = std::move(result).get(member);
+      // The comma or brace that is missing is missed after the field that came last.
+      if (problem) return json.refuse(error, problem, field, document, last);
+      const char *key_start = member.key().raw() - 1;
+      last = key_start;
+      std::string_view key;
+      if ((problem = member.unescaped_key().get(key))) {
+        return json.refuse(error, problem, -1, document, key_start);
+      }
+      field = field_named(key);
+      if (field < 0) {
+        json.refuse(error, MARTLET_JSON_UNKNOWN_FIELD, -1, key_start, "");
+        error->name = martlet::slice(key);
+        return error->code;
+      }
+      if (request.present & 1u << field) {
+        return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, field, key_start, "");
+      }
+      request.present |= 1u << field;
+      if ((request.present & 6u) == 6u) {
+        return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, MARTLET_FIELD_TOKENS, key_start,
+                           "both");
+      }
+      if (const int32_t code = read(field, member.value())) return code;
+    }
+    return MARTLET_JSON_OK;
+  }
+};
+
+}  // namespace
+
+extern "C" int32_t martlet_json_read_request(martlet_json *json, const uint8_t *bytes,
+                                             size_t count, uint32_t maximum_tokens,
+                                             martlet_request *request, martlet_json_error *error) {
+  json->tokens.clear();
+  request->present = 0;
+  request->raw_id = {nullptr, 0};
+  request->payload = {nullptr, 0};
+  if (count == 0) return json->refuse(error, MARTLET_JSON_EMPTY, -1, json->copy.get(), "empty");
+  const padded_string_view input = json->take("", bytes, count, "");
+  ondemand::document document;
+  error_code problem = json->parser.iterate(input).get(document);
+  if (problem) {
+    const int32_t code = problem == EMPTY ? MARTLET_JSON_EMPTY : MARTLET_JSON_MALFORMED;
+    const char *place = json->copy.get() + martlet::first_pass_offset(input.data(), json->count);
+    return json->refuse(error, code, -1, place, error_message(problem));
+  }
+  ondemand::object object;
+  if ((problem = document.get_object().get(object))) {
+    const int32_t code =
+        problem == INCORRECT_TYPE ? MARTLET_JSON_NOT_AN_OBJECT : MARTLET_JSON_MALFORMED;
+    return json->refuse(error, code, -1, json->copy.get(), error_message(problem));
+  }
+  RequestReader reader{*json, document, *request, error, maximum_tokens};
+  if (const int32_t code = reader.read_members(object)) return code;
+  const char *rest = nullptr;
+  if (document.current_location().get(rest) == SUCCESS) {
+    return json->refuse(error, MARTLET_JSON_MALFORMED, -1, rest, "more after the object");
+  }
+  request->tokens = json->tokens.data();
+  request->token_count = uint32_t(json->tokens.size());
+  return MARTLET_JSON_OK;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSimdjson
+
+/// Why text is not JSON.
+package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The parser's words.
+  package let problem: String
+  /// The byte of the text where it was noticed.
+  package let offset: Int
+
+  package var description: String { "not valid JSON: \(problem) (byte \(offset))" }
+}
+
+/// Reads JSON text into values. Keeps its buffers between texts; belongs to one thread.
+package final class JSONParser {
+  private let handle: OpaquePointer
+
+  package init() {
+    handle = martlet_json_create()
+  }
+
+  deinit {
+    martlet_json_destroy(handle)
+  }
+
+  /// The value that the text holds: all of it, and nothing after it. Throws what is wrong, and where.
+  package func parse(_ text: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
+    var nodes: UnsafePointer<martlet_node>?
+    var count = 0
+    var error = martlet_json_error()
+    let bytes = text.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    let code = martlet_json_read_document(handle, bytes, text.count, &nodes, &count, &error)
+    guard code == 0 else {
+      let words = error.words.map { String(cString: $0) } ?? "unknown"
+      throw JSONError(problem: words, offset: error.offset)
+    }
+    var tree = NodeReader(nodes: UnsafeBufferPointer(start: nodes, count: count))
+    return tree.next()
+  }
+
+  package func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
+    // withUnsafeBytes rethrows untyped errors: the result carries it out instead.
+    try text.withUnsafeBytes { bytes in
+      Result { () throws(JSONError) in try parse(bytes) }
+    }.get()
+  }
+
+  package func parse(_ text: String) throws(JSONError) -> JSONValue {
+    try parse(Array(text.utf8))
+  }
+}
+
+/// One text read at once: `JSONDocument(text).root["aps"]?["badge"]?.int`.
+package struct JSONDocument: Equatable, Sendable {
+  package let root: JSONValue
+
+  package init(_ text: [UInt8]) throws(JSONError) {
+    root = try JSONParser().parse(text)
+  }
+
+  package init(_ text: String) throws(JSONError) {
+    root = try JSONParser().parse(text)
+  }
+
+  package init(_ text: UnsafeRawBufferPointer) throws(JSONError) {
+    root = try JSONParser().parse(text)
+  }
+}
+
+/// Builds values from the parser's nodes, which stand in document order.
+private struct NodeReader {
+  let nodes: UnsafeBufferPointer<martlet_node>
+  var position = 0
+
+  mutating func next() -> JSONValue {
+    let node = nodes[position]
+    position += 1
+    switch Int(node.kind) {
+    case MARTLET_NODE_FALSE: return .bool(false)
+    case MARTLET_NODE_TRUE: return .bool(true)
+    case MARTLET_NODE_INTEGER: return .integer(node.integer)
+    case MARTLET_NODE_DOUBLE: return .double(node.number)
+    case MARTLET_NODE_STRING: return .string(text(node.text))
+    case MARTLET_NODE_ARRAY: return array(Int(node.members))
+    case MARTLET_NODE_OBJECT: return object(Int(node.members))
+    default: return .null
+    }
+  }
+
+  private mutating func array(_ count: Int) -> JSONValue {
+    var elements: [JSONValue] = []
+    elements.reserveCapacity(count)
+    for _ in 0..<count { elements.append(next()) }
+    return .array(elements)
+  }
+
+  private mutating func object(_ count: Int) -> JSONValue {
+    var members: [JSONObject.Member] = []
+    members.reserveCapacity(count)
+    for _ in 0..<count {
+      let key = text(nodes[position].key)
+      members.append(.init(key: key, value: next()))
+    }
+    return .object(JSONObject(members))
+  }
+
+  private func text(_ slice: martlet_slice) -> String {
+    String(decoding: UnsafeBufferPointer(start: slice.bytes, count: slice.count), as: UTF8.self)
+  }
+}

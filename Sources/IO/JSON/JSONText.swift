@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Bytes
+
+extension JSONValue {
+  /// Appends the value as JSON text without white space.
+  package func write(into buffer: inout ByteBuffer) {
+    switch self {
+    case .null: buffer.append("null")
+    case .bool(let value): buffer.append(value ? "true" as StaticString : "false")
+    case .integer(let value): buffer.append(decimal: value)
+    // JSON has no infinity and no NaN.
+    case .double(let value): buffer.append(value.isFinite ? "\(value)" : "null")
+    case .string(let value): buffer.append(jsonString: value)
+    case .array(let values):
+      buffer.append(UInt8(ascii: "["))
+      for (index, value) in values.enumerated() {
+        if index > 0 { buffer.append(UInt8(ascii: ",")) }
+        value.write(into: &buffer)
+      }
+      buffer.append(UInt8(ascii: "]"))
+    case .object(let object):
+      buffer.append(UInt8(ascii: "{"))
+      for (index, member) in object.members.enumerated() {
+        if index > 0 { buffer.append(UInt8(ascii: ",")) }
+        buffer.append(jsonString: member.key)
+        buffer.append(UInt8(ascii: ":"))
+        member.value.write(into: &buffer)
+      }
+      buffer.append(UInt8(ascii: "}"))
+    }
+  }
+
+  /// The value as JSON text without white space.
+  package var text: [UInt8] {
+    var buffer = ByteBuffer()
+    write(into: &buffer)
+    return Array(buffer.bytes)
+  }
+}
+
+extension ByteBuffer {
+  /// Appends a string with its quotes, escaped.
+  package mutating func append(jsonString text: String) {
+    append(UInt8(ascii: "\""))
+    var copy = text
+    copy.withUTF8 { append(jsonEscaped: UnsafeRawBufferPointer($0)) }
+    append(UInt8(ascii: "\""))
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import JSON
+
+/// Which device of which app in which environment a record is about: the key that `push.feedback`,
+/// `push.devices` and `push.invalid-tokens` share, `<token>:<app>:<environment>`.
+package struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
+  /// Lower-case hexadecimal digits.
+  package let token: String
+  package let app: String
+  package let environment: Environment
+
+  package init(token: String, app: String, environment: Environment) {
+    self.token = token
+    self.app = app
+    self.environment = environment
+  }
+
+  /// The Kafka key.
+  package var bytes: [UInt8] { Array(description.utf8) }
+
+  package var description: String { "\(token):\(app):\(environment)" }
+
+  init(_ fields: RecordFields) throws(RecordError) {
+    token = try fields.token()
+    app = try fields.text("app")
+    environment = try fields.environment()
+  }
+
+  var members: JSONObject {
+    var object = JSONObject()
+    object.append("token", .string(token))
+    object.append("app", .string(app))
+    object.append("environment", .string(environment.description))
+    return object
+  }
+}
+
+/// A record of `push.feedback`: an answer of APNs that says something about a device token.
+package struct FeedbackRecord: Equatable, Sendable {
+  package var device: DeviceKey
+  package var topic: String
+  package var status: UInt16
+  package var reason: String
+  /// When APNs last knew the token to be dead, in milliseconds; `nil` if it did not say.
+  package var timestamp: Int64?
+  package var apnsID: String
+  /// When the notification was sent, in milliseconds.
+  package var sentAt: Int64
+  /// When the answer came, in milliseconds.
+  package var at: Int64
+
+  package init(
+    device: DeviceKey, topic: String, status: UInt16, reason: String, timestamp: Int64?,
+    apnsID: String, sentAt: Int64, at: Int64
+  ) {
+    self.device = device
+    self.topic = topic
+    self.status = status
+    self.reason = reason
+    self.timestamp = timestamp
+    self.apnsID = apnsID
+    self.sentAt = sentAt
+    self.at = at
+  }
+
+  package init(
+    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
+  ) throws(RecordError) {
+    let fields = try RecordFields(bytes, parser: parser, record: "feedback")
+    device = try DeviceKey(fields)
+    topic = try fields.text("topic")
+    let status = try fields.integer("status")
+    guard (100...599).contains(status) else { throw fields.fail("status", "is no HTTP status") }
+    self.status = UInt16(status)
+    reason = try fields.optionalText("reason") ?? ""
+    timestamp = try fields.optionalInteger("timestamp")
+    apnsID = try fields.optionalText("apns_id") ?? ""
+    sentAt = try fields.integer("sent_at")
+    at = try fields.integer("at")
+  }
+
+  package var key: [UInt8] { device.bytes }
+
+  package var value: [UInt8] {
+    var object = device.members
+    object.append("topic", .string(topic))
+    object.append("status", .integer(Int64(status)))
+    object.append("reason", .string(reason))
+    if let timestamp { object.append("timestamp", .integer(timestamp)) }
+    object.append("apns_id", .string(apnsID))
+    object.append("sent_at", .integer(sentAt))
+    object.append("at", .integer(at))
+    return JSONValue.object(object).text
+  }
+}
+
+/// A record of `push.devices`: an app registered a token, or says that it is gone.
+package struct DeviceRecord: Equatable, Sendable {
+  package enum Event: Equatable, Sendable {
+    /// Milliseconds since the epoch.
+    case registered(at: Int64)
+    case removed(at: Int64)
+  }
+
+  package var device: DeviceKey
+  package var event: Event
+
+  package init(device: DeviceKey, event: Event) {
+    self.device = device
+    self.event = event
+  }
+
+  package init(
+    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
+  ) throws(RecordError) {
+    let fields = try RecordFields(bytes, parser: parser, record: "device")
+    device = try DeviceKey(fields)
+    let registered = try fields.optionalInteger("registered_at")
+    let removed = try fields.optionalInteger("removed_at")
+    switch (registered, removed) {
+    case (let time?, nil): event = .registered(at: time)
+    case (nil, let time?): event = .removed(at: time)
+    case (nil, nil): throw fields.fail("registered_at", "is required (or removed_at)")
+    default: throw fields.fail("removed_at", "stands beside registered_at")
+    }
+  }
+
+  package var key: [UInt8] { device.bytes }
+
+  package var value: [UInt8] {
+    var object = device.members
+    switch event {
+    case .registered(let time): object.append("registered_at", .integer(time))
+    case .removed(let time): object.append("removed_at", .integer(time))
+    }
+    return JSONValue.object(object).text
+  }
+}
+
+/// A record of `push.invalid-tokens`: a token that is dead. Its tombstone: registered again.
+package struct InvalidTokenRecord: Equatable, Sendable {
+  package var device: DeviceKey
+  /// Since when, in milliseconds.
+  package var invalidSince: Int64
+  package var reason: String
+  /// When it was decided, in milliseconds.
+  package var at: Int64
+
+  package init(device: DeviceKey, invalidSince: Int64, reason: String, at: Int64) {
+    self.device = device
+    self.invalidSince = invalidSince
+    self.reason = reason
+    self.at = at
+  }
+
+  package init(
+    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
+  ) throws(RecordError) {
+    let fields = try RecordFields(bytes, parser: parser, record: "invalid token")
+    device = try DeviceKey(fields)
+    invalidSince = try fields.integer("invalid_since")
+    reason = try fields.optionalText("reason") ?? ""
+    at = try fields.integer("at")
+  }
+
+  package var key: [UInt8] { device.bytes }
+
+  package var value: [UInt8] {
+    var object = device.members
+    object.append("invalid_since", .integer(invalidSince))
+    object.append("reason", .string(reason))
+    object.append("at", .integer(at))
+    return JSONValue.object(object).text
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import Bytes
+package import Pipeline
+
+/// Writes the values of notification records: the envelope line, a newline, the body.
+///
+/// All notifications of one request differ only in their `apns-id`, so a value is written once and the id
+/// replaced in place for each token.
+package struct EnvelopeEncoder: ~Copyable {
+  private var buffer = ByteBuffer(capacity: 8 << 10)
+  private var idStart = 0
+
+  package init() {}
+
+  /// The record's value. Valid until the encoder is used again.
+  package var value: UnsafeRawBufferPointer { buffer.bytes }
+
+  /// The text of the `apns-id` in the value.
+  package var idText: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: buffer.bytes[idStart..<idStart + NotificationID.textLength])
+  }
+
+  /// Writes the value of a request's notifications. The id follows with `setID`.
+  ///
+  /// - Parameter created: the Kafka timestamp of the request, in milliseconds.
+  package mutating func begin(_ request: borrowing PushRequest, created: Int64) {
+    buffer.removeAll()
+    buffer.append("M1\t")
+    buffer.append(request.lane.name)
+    buffer.append(Self.tab)
+    buffer.append(request.environment.name)
+    buffer.append(Self.tab)
+    buffer.append(request.app)
+    buffer.append(Self.tab)
+    if request.topic.isEmpty {
+      buffer.append(request.app)
+      buffer.append(request.type.topicSuffix)
+    } else {
+      buffer.append(request.topic)
+    }
+    buffer.append(Self.tab)
+    buffer.append(request.type.name)
+    buffer.append(Self.tab)
+    buffer.append(decimal: Int64(request.priority))
+    buffer.append(Self.tab)
+    if let expiration = request.expiration { buffer.append(decimal: expiration) }
+    buffer.append(Self.tab)
+    idStart = buffer.count
+    buffer.append("00000000-0000-0000-0000-000000000000\t")
+    buffer.append(request.collapseID)
+    buffer.append(Self.tab)
+    buffer.append(decimal: created)
+    buffer.append(Self.tab)
+    buffer.append(request.escapedID)
+    buffer.append("\t\t\t\n")
+    buffer.append(request.payload)
+  }
+
+  /// Puts the `apns-id` into the value.
+  package mutating func setID(_ id: NotificationID) {
+    buffer.overwrite(at: idStart, with: id)
+  }
+
+  /// Writes the value of a record that moves to a retry topic: the same envelope and body with another
+  /// history. `reason` must have no control characters (APNs' reasons have none).
+  package static func encodeRetry(
+    of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope, attempt: UInt16,
+    firstSeen: Int64, reason: UnsafeRawBufferPointer, into buffer: inout ByteBuffer
+  ) {
+    buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.constantPart.indices]))
+    buffer.append(tab)
+    buffer.append(decimal: Int64(attempt))
+    buffer.append(tab)
+    buffer.append(decimal: firstSeen)
+    buffer.append(tab)
+    // A reason that is not known may be any text: it must not break the line or make it too long.
+    for byte in reason.prefix(64) { buffer.append(byte < 0x20 ? 0x20 : byte) }
+    buffer.append(UInt8(ascii: "\n"))
+    buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
+  }
+
+  private static let tab = UInt8(ascii: "\t")
+}
+
+extension ByteBuffer {
+  /// Appends an id in its canonical form, lower case.
+  package mutating func append(_ id: NotificationID) {
+    let start = count
+    append("00000000-0000-0000-0000-000000000000")
+    overwrite(at: start, with: id)
+  }
+
+  /// Replaces 36 bytes by an id in its canonical form.
+  mutating func overwrite(at offset: Int, with id: NotificationID) {
+    let text = mutableBytes(at: offset, count: NotificationID.textLength)
+    var position = 0
+    for half in 0..<2 {
+      var bits = half == 0 ? id.high : id.low
+      for digit in 0..<16 {
+        if half == 0 ? digit == 8 || digit == 12 : digit == 0 || digit == 4 {
+          text[position] = UInt8(ascii: "-")
+          position += 1
+        }
+        text[position] = HexDigit.character(UInt8(truncatingIfNeeded: bits >> 60))
+        bits <<= 4
+        position += 1
+      }
+    }
+  }
+}

@@ -1,1 +1,0 @@
-// Records: placeholder until its first file lands.

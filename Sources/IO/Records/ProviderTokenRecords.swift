@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import JSON
+
+/// A record of `push.provider-tokens`: the current provider token of one credential. A bearer secret.
+package struct ProviderTokenRecord: Equatable, Sendable {
+  /// Where the key may be used.
+  package enum Scope: String, Sendable {
+    case production
+    case sandbox
+    case any
+
+    package func covers(_ environment: Environment) -> Bool {
+      switch self {
+      case .any: true
+      case .production: environment == .production
+      case .sandbox: environment == .sandbox
+      }
+    }
+  }
+
+  /// `<team>/<key>/<environment>`.
+  package var credential: String
+  package var teamID: String
+  package var keyID: String
+  package var scope: Scope
+  /// Bundle ids, or `*` alone for every app.
+  package var apps: [String]
+  /// `iat` of the token, in seconds.
+  package var issuedAt: Int64
+  package var generation: Int64
+  /// The JWT.
+  package var token: String
+
+  package init(
+    credential: String, teamID: String, keyID: String, scope: Scope, apps: [String],
+    issuedAt: Int64, generation: Int64, token: String
+  ) {
+    self.credential = credential
+    self.teamID = teamID
+    self.keyID = keyID
+    self.scope = scope
+    self.apps = apps
+    self.issuedAt = issuedAt
+    self.generation = generation
+    self.token = token
+  }
+
+  package init(
+    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
+  ) throws(RecordError) {
+    let fields = try RecordFields(bytes, parser: parser, record: "provider token")
+    credential = try fields.text("credential")
+    teamID = try fields.text("team_id")
+    keyID = try fields.text("key_id")
+    let environment = try fields.text("environment")
+    guard let scope = Scope(rawValue: environment) else {
+      throw fields.fail("environment", "\"\(environment)\" is not production, sandbox or any")
+    }
+    self.scope = scope
+    apps = try fields.texts("apps")
+    issuedAt = try fields.integer("issued_at")
+    generation = try fields.integer("generation")
+    token = try fields.text("token")
+    // It becomes a header value as it is, so only what a JWT is made of (RFC 7515 §2) may stand in it.
+    guard token.utf8.allSatisfy(Self.isTokenCharacter) else {
+      throw fields.fail("token", "has a character that no JWT has")
+    }
+  }
+
+  private static func isTokenCharacter(_ byte: UInt8) -> Bool {
+    let letter = (byte | 0x20) &- 0x61
+    return letter < 26 || byte &- 0x30 < 10 || byte == 0x2D || byte == 0x5F || byte == 0x2E
+  }
+
+  package var key: [UInt8] { Array(credential.utf8) }
+
+  package var value: [UInt8] {
+    var object = JSONObject()
+    object.append("credential", .string(credential))
+    object.append("team_id", .string(teamID))
+    object.append("key_id", .string(keyID))
+    object.append("environment", .string(scope.rawValue))
+    object.append("apps", .array(apps.map { .string($0) }))
+    object.append("issued_at", .integer(issuedAt))
+    object.append("generation", .integer(generation))
+    object.append("token", .string(token))
+    return JSONValue.object(object).text
+  }
+}
+
+/// A record of `push.token-requests`: a sender misses a provider token, or had one refused.
+package struct TokenRequest: Equatable, Sendable {
+  /// The credential, if one is known for the app.
+  package var credential: String?
+  package var app: String?
+  package var environment: Environment?
+  /// `missing`, or the reason that APNs gave.
+  package var reason: String
+  /// In milliseconds.
+  package var at: Int64
+
+  package init(
+    credential: String?, app: String?, environment: Environment?, reason: String, at: Int64
+  ) {
+    self.credential = credential
+    self.app = app
+    self.environment = environment
+    self.reason = reason
+    self.at = at
+  }
+
+  package init(
+    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
+  ) throws(RecordError) {
+    let fields = try RecordFields(bytes, parser: parser, record: "token request")
+    credential = try fields.optionalText("credential")
+    app = try fields.optionalText("app")
+    environment =
+      try fields.optionalText("environment") == nil ? nil : fields.environment()
+    reason = try fields.text("reason")
+    at = try fields.integer("at")
+    guard credential != nil || (app != nil && environment != nil) else {
+      throw fields.fail("credential", "is required (or app and environment)")
+    }
+  }
+
+  /// The credential, or `<app>/<environment>` where none is known.
+  package var key: [UInt8] {
+    Array((credential ?? "\(app ?? "")/\(environment?.description ?? "")").utf8)
+  }
+
+  package var value: [UInt8] {
+    var object = JSONObject()
+    if let credential { object.append("credential", .string(credential)) }
+    if let app { object.append("app", .string(app)) }
+    if let environment { object.append("environment", .string(environment.description)) }
+    object.append("reason", .string(reason))
+    object.append("at", .integer(at))
+    return JSONValue.object(object).text
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+internal import CSimdjson
+package import Pipeline
+
+/// A request that keeps the rules, as views of the reader's memory: valid until its next read.
+package struct PushRequest {
+  private static var nothing: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: nil, count: 0)
+  }
+
+  /// The bundle id.
+  package internal(set) var app = nothing
+  package internal(set) var environment = Environment.production
+  package internal(set) var type = PushType.alert
+  /// The topic, if the request gave one; otherwise it is app and the type's suffix.
+  package internal(set) var topic = nothing
+  package internal(set) var lane = Lane.transactional
+  package internal(set) var priority: UInt8 = 10
+  package internal(set) var expiration: Int64?
+  /// Empty if there is none.
+  package internal(set) var collapseID = nothing
+  /// The request id, unescaped; empty if there is none.
+  package internal(set) var id = nothing
+  /// The request id as it stands in the JSON.
+  package internal(set) var escapedID = nothing
+  /// Given by the caller; otherwise it is derived for each token.
+  package internal(set) var apnsID: NotificationID?
+  /// The body for APNs, byte for byte.
+  package internal(set) var payload = nothing
+  package internal(set) var tokens = RequestTokens(nil, 0)
+
+  init() {}
+}
+
+/// The device tokens of a request as they were given: not yet judged.
+package struct RequestTokens {
+  private let entries: UnsafeBufferPointer<martlet_token>
+
+  init(_ entries: UnsafePointer<martlet_token>?, _ count: Int) {
+    self.entries = UnsafeBufferPointer(start: entries, count: count)
+  }
+
+  package var count: Int { entries.count }
+
+  /// The text of a token; for an entry that is no string, its JSON.
+  package subscript(index: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: entries[index].bytes, count: Int(entries[index].count))
+  }
+
+  /// Copies a token in lower case to `destination`, which has room for 512 bytes.
+  ///
+  /// Throws what is wrong with it. Returns the number of digits.
+  package func normalize(
+    _ index: Int, into destination: UnsafeMutablePointer<UInt8>
+  ) throws(DeviceToken.Problem) -> Int {
+    let entry = entries[index]
+    guard entry.is_string != 0 else { throw .notText }
+    let count = Int(entry.count)
+    try DeviceToken.validateLength(count)
+    guard let digits = entry.bytes else { throw .empty }
+    for position in 0..<count {
+      let byte = digits[position]
+      if HexDigit.value(byte) > 15 { throw .notHexadecimal(at: position) }
+      // Sets the bit that makes a letter lower case; digits have it already.
+      destination[position] = byte | 0x20
+    }
+    return count
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import JSON
+package import Pipeline
+
+/// A receipt as its readers see it: one line of a record of `push.receipts`.
+package struct Receipt: Equatable, Sendable {
+  package var outcome: Outcome
+  package var apnsID: NotificationID?
+  /// The request id.
+  package var id: String?
+  package var app: String?
+  package var environment: Environment?
+  package var token: String?
+  package var lane: Lane?
+  package var status: UInt16?
+  package var reason: String?
+  package var detail: String?
+  package var attempts: Int64?
+  package var created: Int64?
+  package var at: Int64
+  package var timestamp: Int64?
+  package var uniqueID: String?
+
+  /// The receipt in one line.
+  package init(_ line: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
+    let fields = try RecordFields(line, parser: parser, record: "receipt")
+    let name = try fields.text("outcome")
+    guard let outcome = Outcome(name.utf8.span) else {
+      throw fields.fail("outcome", "\"\(name)\" is not an outcome")
+    }
+    self.outcome = outcome
+    if let text = try fields.optionalText("apns_id") {
+      guard let id = NotificationID(text) else { throw fields.fail("apns_id", "is not a UUID") }
+      apnsID = id
+    }
+    id = try fields.optionalText("id")
+    app = try fields.optionalText("app")
+    if try fields.optionalText("environment") != nil { environment = try fields.environment() }
+    token = try fields.optionalText("token")
+    if let text = try fields.optionalText("lane") {
+      guard let known = Lane(text) else { throw fields.fail("lane", "\"\(text)\" is not a lane") }
+      lane = known
+    }
+    if let number = try fields.optionalInteger("status") {
+      guard (100...599).contains(number) else { throw fields.fail("status", "is no HTTP status") }
+      status = UInt16(number)
+    }
+    reason = try fields.optionalText("reason")
+    detail = try fields.optionalText("detail")
+    attempts = try fields.optionalInteger("attempts")
+    created = try fields.optionalInteger("created")
+    at = try fields.integer("at")
+    timestamp = try fields.optionalInteger("timestamp")
+    uniqueID = try fields.optionalText("apns_unique_id")
+  }
+
+  /// Calls `body` with each line of a record, empty ones left out.
+  package static func forEachLine<E: Error>(
+    in record: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(E) -> Void
+  ) throws(E) {
+    var start = 0
+    for index in 0...record.count {
+      guard index == record.count || record[index] == UInt8(ascii: "\n") else { continue }
+      if index > start { try body(UnsafeRawBufferPointer(rebasing: record[start..<index])) }
+      start = index + 1
+    }
+  }
+
+  /// All receipts of a record; the first line that is none is thrown.
+  package static func all(
+    in record: UnsafeRawBufferPointer, parser: JSONParser
+  ) throws(RecordError) -> [Receipt] {
+    var receipts: [Receipt] = []
+    try forEachLine(in: record) { (line) throws(RecordError) in
+      receipts.append(try Receipt(line, parser: parser))
+    }
+    return receipts
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import Bytes
+package import Pipeline
+
+/// What a receipt line says, as byte slices of whatever record it is about: nothing is copied or
+/// allocated to fill one. What is empty or `nil` is left out of the line.
+package struct ReceiptLine {
+  package static var nothing: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: nil, count: 0)
+  }
+
+  package var outcome: Outcome
+  package var lane: Lane?
+  package var environment: Environment?
+  /// The HTTP status of APNs' answer, 0 without one.
+  package var status: UInt16 = 0
+  package var attempts: UInt16 = 0
+  /// 36 characters.
+  package var apnsID = nothing
+  /// The content of the request id's JSON string, still escaped.
+  package var escapedID = nothing
+  package var app = nothing
+  package var token = nothing
+  /// APNs' reason, or a code of ours.
+  package var reason = nothing
+  /// Words for people.
+  package var detail = nothing
+  /// `apns-unique-id`, which the sandbox gives.
+  package var uniqueID = nothing
+  /// When the request was made, in milliseconds; 0 if that is not known.
+  package var created: Int64 = 0
+  /// When the outcome was known, in milliseconds.
+  package var at: Int64
+  /// With 410: APNs' timestamp, in milliseconds.
+  package var timestamp: Int64?
+
+  @inlinable
+  package init(_ outcome: Outcome, at: Int64) {
+    self.outcome = outcome
+    self.at = at
+  }
+}
+
+/// Writes `push.receipts`: one JSON object a line, many lines a record.
+package enum ReceiptEncoder {
+  /// Appends one line; a newline goes before it if the buffer is not empty.
+  package static func append(_ line: borrowing ReceiptLine, into buffer: inout ByteBuffer) {
+    buffer.reserve(640)
+    if !buffer.isEmpty { buffer.append(UInt8(ascii: "\n")) }
+    buffer.append("{\"outcome\":\"")
+    buffer.append(line.outcome.name)
+    plain("\",\"apns_id\":\"", line.apnsID, &buffer)
+    plain("\",\"id\":\"", line.escapedID, &buffer)
+    plain("\",\"app\":\"", line.app, &buffer)
+    if let environment = line.environment {
+      buffer.append("\",\"environment\":\"")
+      buffer.append(environment.name)
+    }
+    escaped("\",\"token\":\"", line.token, &buffer)
+    if let lane = line.lane {
+      buffer.append("\",\"lane\":\"")
+      buffer.append(lane.name)
+    }
+    escaped("\",\"reason\":\"", line.reason, &buffer)
+    escaped("\",\"detail\":\"", line.detail, &buffer)
+    escaped("\",\"apns_unique_id\":\"", line.uniqueID, &buffer)
+    // Every text is closed by the one after it; the numbers come last.
+    buffer.append("\"")
+    if line.status != 0 { number(",\"status\":", Int64(line.status), &buffer) }
+    if line.attempts != 0 { number(",\"attempts\":", Int64(line.attempts), &buffer) }
+    if line.created != 0 { number(",\"created\":", line.created, &buffer) }
+    number(",\"at\":", line.at, &buffer)
+    if let timestamp = line.timestamp { number(",\"timestamp\":", timestamp, &buffer) }
+    buffer.append(UInt8(ascii: "}"))
+  }
+
+  @inline(__always)
+  private static func plain(
+    _ key: StaticString, _ value: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
+  ) {
+    if value.isEmpty { return }
+    buffer.append(key)
+    buffer.append(value)
+  }
+
+  @inline(__always)
+  private static func escaped(
+    _ key: StaticString, _ value: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
+  ) {
+    if value.isEmpty { return }
+    buffer.append(key)
+    buffer.append(jsonEscaped: value)
+  }
+
+  @inline(__always)
+  private static func number(
+    _ key: StaticString, _ value: Int64, _ buffer: inout ByteBuffer
+  ) {
+    buffer.append(key)
+    buffer.append(decimal: value)
+  }
+}

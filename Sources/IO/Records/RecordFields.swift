@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+internal import JSON
+
+/// Why a record of a topic is not what it should be: the record's kind, the field and the problem.
+package struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
+  package let record: String
+  /// The field at fault; `nil` if it is the record as a whole.
+  package let field: String?
+  package let problem: String
+
+  package init(record: String, field: String?, problem: String) {
+    self.record = record
+    self.field = field
+    self.problem = problem
+  }
+
+  package var description: String {
+    guard let field else { return "\(record): \(problem)" }
+    return "\(record): \(field): \(problem)"
+  }
+}
+
+/// The members of a JSON record, read by type. Members that nobody asks for are ignored: a newer writer
+/// may say more.
+struct RecordFields {
+  private let record: String
+  private let members: JSONObject
+
+  init(_ value: JSONValue, record: String) throws(RecordError) {
+    guard let members = value.object else {
+      throw RecordError(record: record, field: nil, problem: "is not a JSON object")
+    }
+    if let key = members.duplicateKey {
+      throw RecordError(record: record, field: key, problem: "is given twice")
+    }
+    self.record = record
+    self.members = members
+  }
+
+  init(
+    _ bytes: UnsafeRawBufferPointer, parser: JSONParser, record: String
+  ) throws(RecordError) {
+    let value: JSONValue
+    do throws(JSONError) {
+      value = try parser.parse(bytes)
+    } catch {
+      throw RecordError(record: record, field: nil, problem: "is \(error)")
+    }
+    try self.init(value, record: record)
+  }
+
+  func fail(_ field: String, _ problem: String) -> RecordError {
+    RecordError(record: record, field: field, problem: problem)
+  }
+
+  /// The member, unless it is absent or null.
+  private func member(_ field: String) -> JSONValue? {
+    guard let value = members[field], !value.isNull else { return nil }
+    return value
+  }
+
+  func optionalText(_ field: String) throws(RecordError) -> String? {
+    guard let value = member(field) else { return nil }
+    guard let text = value.string else { throw fail(field, "is not a string") }
+    return text
+  }
+
+  func text(_ field: String) throws(RecordError) -> String {
+    guard let text = try optionalText(field) else { throw fail(field, "is required") }
+    guard !text.isEmpty else { throw fail(field, "is empty") }
+    return text
+  }
+
+  func optionalInteger(_ field: String) throws(RecordError) -> Int64? {
+    guard let value = member(field) else { return nil }
+    guard let number = value.int else { throw fail(field, "is not an integer") }
+    return number
+  }
+
+  func integer(_ field: String) throws(RecordError) -> Int64 {
+    guard let number = try optionalInteger(field) else { throw fail(field, "is required") }
+    return number
+  }
+
+  func texts(_ field: String) throws(RecordError) -> [String] {
+    guard let value = member(field) else { throw fail(field, "is required") }
+    guard let elements = value.array else { throw fail(field, "is not an array") }
+    var texts: [String] = []
+    for element in elements {
+      guard let text = element.string else { throw fail(field, "has an entry that is no string") }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  func environment(_ field: String = "environment") throws(RecordError) -> Environment {
+    let name = try text(field)
+    guard let environment = Environment(name) else {
+      throw fail(field, "\"\(name)\" is not production or sandbox")
+    }
+    return environment
+  }
+
+  /// A device token in its lower-case form.
+  func token(_ field: String = "token") throws(RecordError) -> String {
+    let token = try text(field).lowercased()
+    do throws(DeviceToken.Problem) {
+      try DeviceToken.validate(token.utf8.span)
+    } catch {
+      throw fail(field, "\(error)")
+    }
+    return token
+  }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+internal import CSimdjson
+package import Pipeline
+
+/// Reads the records of `push.requests`: one pass of the JSON parser a record, then the rules of each
+/// field. Keeps its buffers; belongs to one thread.
+package final class RequestReader {
+  private let handle: OpaquePointer
+  private let raw: UnsafeMutablePointer<martlet_request>
+
+  package init() {
+    handle = martlet_json_create()
+    raw = .allocate(capacity: 1)
+    raw.initialize(to: martlet_request())
+  }
+
+  deinit {
+    raw.deallocate()
+    martlet_json_destroy(handle)
+  }
+
+  /// The request in a record's value. Its bytes belong to the reader and are valid until the next read.
+  ///
+  /// Throws the first thing that is wrong, by field. Tokens are not judged here: a bad one does not
+  /// make the request bad.
+  package func read(_ value: UnsafeRawBufferPointer) throws(RequestError) -> PushRequest {
+    var error = martlet_json_error()
+    let bytes = value.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    let code = martlet_json_read_request(
+      handle, bytes, value.count, UInt32(RequestRules.maximumTokens), raw, &error)
+    guard code == 0 else { throw requestError(error) }
+    return try check()
+  }
+
+  /// What is known of the request that was refused last, for its receipt: the id as it stood in the JSON,
+  /// if the whole record could be read.
+  package var refusedID: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
+  }
+
+  private func has(_ field: RequestField) -> Bool {
+    raw.pointee.present & 1 << UInt32(field.rawValue) != 0
+  }
+
+  /// The unescaped text of a field that was given.
+  private func text(_ field: RequestField) -> UnsafeBufferPointer<UInt8> {
+    let slice = withUnsafeBytes(of: &raw.pointee.text) {
+      $0.bindMemory(to: martlet_slice.self)[Int(field.rawValue)]
+    }
+    return UnsafeBufferPointer(start: slice.bytes, count: slice.count)
+  }
+
+  private func check() throws(RequestError) -> PushRequest {
+    var request = PushRequest()
+    guard has(.app) else { throw RequestError(.app, .missing) }
+    guard has(.payload) else { throw RequestError(.payload, .missing) }
+    guard has(.token) || has(.tokens) else { throw RequestError(.token, .missing) }
+    guard raw.pointee.token_count > 0 else { throw RequestError(.tokens, .noTokens) }
+    let app = text(.app)
+    try RequestRules.checkName(app.span, .app)
+    request.app = UnsafeRawBufferPointer(app)
+    request.environment = try choice(.environment, .production) { Environment($0) }
+    request.type = try choice(.type, .alert) { PushType($0) }
+    request.lane = try choice(.lane, .transactional) { Lane($0) }
+    if has(.topic) {
+      try RequestRules.checkTopic(text(.topic).span, app: app.span, type: request.type)
+      request.topic = UnsafeRawBufferPointer(text(.topic))
+    }
+    try checkNumbers(&request)
+    try checkIdentifiers(&request)
+    request.payload = UnsafeRawBufferPointer(
+      start: raw.pointee.payload.bytes, count: raw.pointee.payload.count)
+    try RequestRules.checkPayload(request.payload.count, type: request.type)
+    request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
+    return request
+  }
+
+  private func choice<Value>(
+    _ field: RequestField, _ otherwise: Value, _ find: (Span<UInt8>) -> Value?
+  ) throws(RequestError) -> Value {
+    guard has(field) else { return otherwise }
+    let name = text(field)
+    guard let value = find(name.span) else {
+      throw RequestError(field, .unknownValue(name.span.text))
+    }
+    return value
+  }
+
+  private func checkNumbers(_ request: inout PushRequest) throws(RequestError) {
+    request.priority = request.type.defaultPriority
+    if has(.priority) {
+      try RequestRules.checkPriority(raw.pointee.priority, type: request.type)
+      request.priority = UInt8(truncatingIfNeeded: raw.pointee.priority)
+    }
+    if has(.expiration) {
+      try RequestRules.checkExpiration(raw.pointee.expiration)
+      request.expiration = raw.pointee.expiration
+    }
+  }
+
+  private func checkIdentifiers(_ request: inout PushRequest) throws(RequestError) {
+    if has(.id) {
+      try RequestRules.checkID(text(.id).span)
+      request.id = UnsafeRawBufferPointer(text(.id))
+      request.escapedID = UnsafeRawBufferPointer(
+        start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
+    }
+    if has(.collapseID) {
+      try RequestRules.checkCollapseID(text(.collapseID).span)
+      request.collapseID = UnsafeRawBufferPointer(text(.collapseID))
+    }
+    if has(.apnsID) {
+      let name = text(.apnsID)
+      guard name.count == NotificationID.textLength, let id = NotificationID(name.span) else {
+        throw RequestError(.apnsID, .notUUID)
+      }
+      guard raw.pointee.token_count == 1 else { throw RequestError(.apnsID, .onlyWithOneToken) }
+      request.apnsID = id
+    }
+  }
+
+  private func requestError(_ error: martlet_json_error) -> RequestError {
+    let field = RequestField(rawValue: UInt8(truncatingIfNeeded: error.field))
+    let words = error.words.map { String(cString: $0) } ?? ""
+    let problem: RequestError.Problem
+    switch Int(error.code) {
+    case MARTLET_JSON_EMPTY: return RequestError(nil, .empty)
+    case MARTLET_JSON_NOT_AN_OBJECT: return RequestError(nil, .notAnObject)
+    case MARTLET_JSON_UNKNOWN_FIELD:
+      let name = UnsafeBufferPointer(start: error.name.bytes, count: error.name.count)
+      problem = .unknownField(String(decoding: name.prefix(64), as: UTF8.self))
+    case MARTLET_JSON_DUPLICATE_FIELD: problem = words == "both" ? .bothTokenAndTokens : .duplicate
+    case MARTLET_JSON_WRONG_TYPE: problem = .notA(words)
+    case MARTLET_JSON_TOO_MANY: problem = .tooManyTokens(limit: RequestRules.maximumTokens)
+    default: problem = .malformed(words)
+    }
+    return RequestError(field, problem, offset: error.offset)
+  }
+}
