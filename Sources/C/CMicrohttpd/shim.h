@@ -1,4 +1,35 @@
 #ifndef MARTLET_CMicrohttpd_H
 #define MARTLET_CMicrohttpd_H
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <string.h>
+
+/* MHD_start_daemon is variadic, which Swift cannot call. Listens on one IPv4 address (network byte
+   order) with one thread of its own; port 0 takes a free one. */
+static inline struct MHD_Daemon *martlet_http_start(uint32_t address, uint16_t port,
+                                                    MHD_AccessHandlerCallback handler,
+                                                    MHD_RequestCompletedCallback completed,
+                                                    void *context, unsigned int connections,
+                                                    unsigned int idle_seconds) {
+  struct sockaddr_in place;
+  memset(&place, 0, sizeof place);
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = address;
+  place.sin_port = htons(port);
+  return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, handler, context,
+                          MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&place,
+                          MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+                          MHD_OPTION_CONNECTION_LIMIT, connections,
+                          MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_END);
+}
+
+/* Variadic as well: the port that the server got, or 0. */
+static inline uint16_t martlet_http_port(struct MHD_Daemon *daemon) {
+  const union MHD_DaemonInfo *found = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+  return found ? found->port : 0;
+}
+
+/* A macro with a cast that Swift does not import. */
+static inline uint64_t martlet_http_size_unknown(void) { return MHD_SIZE_UNKNOWN; }
 #endif

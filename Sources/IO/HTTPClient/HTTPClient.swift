@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+import CCurl
+
+/// What a server answered.
+package struct HTTPAnswer: Sendable {
+  package let status: Int
+  /// Empty when the body was streamed.
+  package let body: [UInt8]
+
+  package var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// Why there is no answer.
+package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
+  package let description: String
+}
+
+/// A blocking HTTP/1.1 client over libcurl for administration: one request at a time on the
+/// calling thread, over one kept connection.
+package final class HTTPClient {
+  private let easy: UnsafeMutableRawPointer
+  private let timeoutMilliseconds: Int
+
+  /// libcurl wants this once, before its first use.
+  private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+  /// - Parameter timeoutMilliseconds: Bound of a whole request; a streamed one may take longer as
+  ///   long as bytes arrive within each such time.
+  package init(timeoutMilliseconds: Int = 10_000) {
+    precondition(Self.isReady, "libcurl does not start")
+    guard let easy = curl_easy_init() else { preconditionFailure("libcurl is out of memory") }
+    self.easy = easy
+    self.timeoutMilliseconds = timeoutMilliseconds
+  }
+
+  deinit { curl_easy_cleanup(easy) }
+
+  package func get(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
+    try request("GET", url, nil, "", isStreamed: false, CollectedBody(limit: 64 << 20))
+  }
+
+  package func put(
+    _ url: String, _ body: [UInt8] = [], contentType: String = "application/json"
+  ) throws(HTTPClientError) -> HTTPAnswer {
+    try request("PUT", url, body, contentType, isStreamed: false, CollectedBody(limit: 64 << 20))
+  }
+
+  package func post(
+    _ url: String, _ body: [UInt8] = [], contentType: String = "application/json"
+  ) throws(HTTPClientError) -> HTTPAnswer {
+    try request("POST", url, body, contentType, isStreamed: false, CollectedBody(limit: 64 << 20))
+  }
+
+  /// Hands the body over in parts as they arrive, whatever its length; a part ends anywhere.
+  package func stream(
+    _ url: String, _ part: @escaping (UnsafeRawBufferPointer) -> Void
+  ) throws(HTTPClientError) -> HTTPAnswer {
+    try request("GET", url, nil, "", isStreamed: true, CollectedBody(part))
+  }
+
+  private func request(
+    _ method: String, _ url: String, _ body: [UInt8]?, _ contentType: String, isStreamed: Bool,
+    _ sink: CollectedBody
+  ) throws(HTTPClientError) -> HTTPAnswer {
+    curl_easy_reset(easy)
+    var headers: UnsafeMutablePointer<curl_slist>?
+    defer { curl_slist_free_all(headers) }
+    if body != nil { headers = curl_slist_append(headers, "Content-Type: \(contentType)") }
+    // Waiting for "100 Continue" costs a second against servers that do not send it.
+    headers = curl_slist_append(headers, "Expect:")
+    martlet_curl_set_text(easy, CURLOPT_URL, url)
+    martlet_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, method)
+    martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
+    martlet_curl_set_text(easy, CURLOPT_PROXY, "")
+    martlet_curl_set_headers(easy, headers)
+    setTimeout(isStreamed)
+    let context = Unmanaged.passUnretained(sink).toOpaque()
+    martlet_curl_set_sink(easy, takePart, context)
+    let code = (body ?? []).withUnsafeBytes { bytes in
+      if body != nil { martlet_curl_set_body(easy, bytes.baseAddress, curl_off_t(bytes.count)) }
+      return withExtendedLifetime(sink) { curl_easy_perform(easy) }
+    }
+    guard code == CURLE_OK else {
+      let reason =
+        sink.isOverflown ? "the answer is too long" : String(cString: curl_easy_strerror(code))
+      throw HTTPClientError(description: "\(method) \(url): \(reason)")
+    }
+    return HTTPAnswer(status: martlet_curl_status(easy), body: sink.bytes)
+  }
+
+  private func setTimeout(_ isStreamed: Bool) {
+    martlet_curl_set_number(easy, CURLOPT_CONNECTTIMEOUT_MS, timeoutMilliseconds)
+    if isStreamed {
+      martlet_curl_set_number(easy, CURLOPT_LOW_SPEED_LIMIT, 1)
+      martlet_curl_set_number(easy, CURLOPT_LOW_SPEED_TIME, max(1, timeoutMilliseconds / 1_000))
+    } else {
+      martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
+    }
+  }
+}
+
+/// Where an answer's body goes.
+private final class CollectedBody {
+  private(set) var bytes: [UInt8] = []
+  private(set) var isOverflown = false
+  private let limit: Int
+  private let part: ((UnsafeRawBufferPointer) -> Void)?
+
+  init(limit: Int) {
+    self.limit = limit
+    part = nil
+  }
+
+  init(_ part: @escaping (UnsafeRawBufferPointer) -> Void) {
+    limit = 0
+    self.part = part
+  }
+
+  /// False ends the transfer.
+  func take(_ arrived: UnsafeRawBufferPointer) -> Bool {
+    if let part {
+      part(arrived)
+      return true
+    }
+    isOverflown = bytes.count + arrived.count > limit
+    if !isOverflown { bytes.append(contentsOf: arrived) }
+    return !isOverflown
+  }
+}
+
+private func takePart(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+  _ context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let bytes, let context else { return 0 }
+  let sink = Unmanaged<CollectedBody>.fromOpaque(context).takeUnretainedValue()
+  return sink.take(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+}

@@ -1,1 +1,0 @@
-// HTTPClient: placeholder until its first file lands.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Kafka
+package import Settings
+
+extension KafkaConfiguration {
+  /// The clients' configuration of a service whose table has `CommonSettings.kafka` and takes
+  /// Kafka properties.
+  ///
+  /// - Throws: a property that librdkafka refuses, so that `--check-config` finds it.
+  package init(_ values: SettingValues, clientID: String) throws(SettingErrors) {
+    let bootstrap = values.endpoints(CommonSettings.kafka.name)
+    self.init(
+      bootstrap: bootstrap.map(\.description).joined(separator: ","), clientID: clientID)
+    common = values.kafka.common.map { ($0.name, $0.value) }
+    consumer = values.kafka.consumer.map { ($0.name, $0.value) }
+    producer = values.kafka.producer.map { ($0.name, $0.value) }
+    do throws(KafkaError) {
+      try check()
+    } catch {
+      throw SettingErrors(nil, error.message)
+    }
+  }
+}
