@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import TestSupport
+import Testing
+
+@Suite struct ConfigurationTests {
+  @Test func anUnknownPropertyIsRefusedByName() {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.common = [("linger.msec", "5")]
+    let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
+    #expect(error?.message.contains("linger.msec") == true)
+  }
+
+  @Test func aBadValueIsRefusedWithPropertyAndValue() {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.producer = [("acks", "perhaps")]
+    let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
+    #expect(error?.message.contains("acks=perhaps") == true)
+  }
+
+  @Test func whatThePromisesRestOnCannotBeSet() {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.common = [("enable.auto.commit", "true")]
+    let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
+    #expect(error?.message.contains("enable.auto.commit cannot be set") == true)
+  }
+
+  @Test func aProducerPropertyDoesNotReachConsumers() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)])
+    var configuration = fixture.configuration
+    configuration.producer = [("no.such.property", "1")]
+    let tail = try KafkaTail(configuration, topic: fixture.name("things"), from: .end)
+    tail.close()
+    #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
+  }
+
+  @Test func theUsersPropertyWinsOverAPreference() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)])
+    var configuration = fixture.configuration
+    configuration.producerPreferences = [("queue.buffering.max.messages", "1")]
+    configuration.producer = [("queue.buffering.max.messages", "2"), ("linger.ms", "1000")]
+    let producer = try KafkaProducer(configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    let none = UnsafeRawBufferPointer(start: nil, count: 0)
+    var queued = 0
+    for tag in 0..<3 {
+      if case .queued = producer.produce(topic, key: none, value: none, tag: UInt(tag)) {
+        queued += 1
+      }
+    }
+    #expect(queued == 2)
+  }
+
+  @Test func theEmbeddedBrokerIsRecognised() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    var configuration = fixture.configuration
+    try configuration.detectEmbeddedBroker(timeoutMilliseconds: 5_000)
+    #expect(configuration.isEmbeddedBroker)
+  }
+
+  @Test func noBrokerAtTheAddressIsSaidWithTheAddress() {
+    KafkaLog.silence()
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    let error = #expect(throws: KafkaError.self) {
+      try configuration.detectEmbeddedBroker(timeoutMilliseconds: 300)
+    }
+    #expect(error?.message.contains("127.0.0.1:1") == true)
+    #expect(error?.isRetriable == true)
+  }
+}

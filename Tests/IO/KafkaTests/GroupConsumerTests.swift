@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import TestSupport
+import Testing
+
+@Suite struct GroupConsumerTests {
+  @Test func aMemberReadsEverythingAndTheNextOneGoesOnWhereItCommitted() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 4)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 1_000)
+    let first = try GroupMember(fixture, group: "readers", topic: topic)
+    let all = try eventually {
+      try first.serve()
+      first.takeAll()
+      return first.taken.count >= 1_000
+    }
+    #expect(all)
+    #expect(Set(first.taken) == Set((0..<1_000).map { String($0) }))
+    first.commit()
+    #expect(first.failedCommits == 0)
+    first.close()
+    try produceNumbers(fixture, topic, 100, from: 1_000)
+    let second = try GroupMember(fixture, group: "readers", topic: topic)
+    let rest = try eventually {
+      try second.serve()
+      second.takeAll()
+      return second.taken.count >= 100
+    }
+    #expect(rest)
+    #expect(Set(second.taken) == Set((1_000..<1_100).map { String($0) }))
+    second.close()
+  }
+
+  @Test(arguments: [false, true])
+  func aSecondMemberTakesOverPartitionsAndNothingIsLost(shared: Bool) throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 4)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 2_000)
+    let first = try GroupMember(fixture, group: "readers", topic: topic, shared: shared)
+    let begun = try eventually {
+      try first.serve()
+      // One at a time: what waits is held back by not taking it, also through the rebalance.
+      first.take(upTo: 1)
+      return first.taken.count >= 100
+    }
+    #expect(begun)
+    let second = try GroupMember(fixture, group: "readers", topic: topic, shared: shared)
+    let divided = try eventually(withinMilliseconds: 20_000) {
+      try first.serve()
+      try second.serve()
+      first.take(upTo: 1)
+      return first.owned.count == 2 && second.owned.count == 2
+    }
+    #expect(divided)
+    #expect(first.revocations == 1)
+    try produceNumbers(fixture, topic, 500, from: 2_000)
+    let wanted = Set((0..<2_500).map { String($0) })
+    let complete = try eventually(withinMilliseconds: 20_000) {
+      try first.serve()
+      try second.serve()
+      first.takeAll()
+      second.takeAll()
+      return Set(first.taken).union(second.taken) == wanted
+    }
+    #expect(complete)
+    #expect(Set(first.owned).isDisjoint(with: second.owned))
+    first.close()
+    second.close()
+  }
+
+  @Test func metadataCommittedBesideAnOffsetComesBack() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 10)
+    let member = try GroupMember(fixture, group: "readers", topic: topic)
+    let read = try eventually {
+      try member.serve()
+      member.takeAll()
+      return member.taken.count == 10
+    }
+    #expect(read)
+    let partition = TopicPartition(topic: topic, partition: 0)
+    try member.consumer.commit([CommitRequest(partition, offset: 7, metadata: "A1.holes")])
+    let committed = try member.consumer.committed([partition], timeoutMilliseconds: 5_000)
+    #expect(committed == [CommittedOffset(partition, offset: 7, metadata: Array("A1.holes".utf8))])
+    let admin = try KafkaAdmin(fixture.configuration)
+    let seen = try admin.groupOffsets(
+      fixture.name("readers"), [partition], timeoutMilliseconds: 5_000)
+    #expect(seen == committed)
+    member.close()
+  }
+
+  @Test func anAsynchronousCommitIsAnsweredByAnEvent() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 1)
+    let member = try GroupMember(fixture, group: "readers", topic: topic)
+    let owned = try eventually {
+      try member.serve()
+      return !member.owned.isEmpty
+    }
+    #expect(owned)
+    let partition = TopicPartition(topic: topic, partition: 0)
+    try member.consumer.commitAsync([CommitRequest(partition, offset: 1)])
+    var answer: GroupEvent?
+    _ = eventually {
+      answer = member.consumer.nextEvent(timeoutMilliseconds: 100)
+      return answer != nil
+    }
+    guard case .offsetsCommitted(let results, let error) = answer else {
+      Issue.record("no answer to the commit")
+      return
+    }
+    #expect(error == nil)
+    #expect(results.map(\.partition) == [partition])
+    #expect(results.map(\.offset) == [1])
+    #expect(results.allSatisfy { $0.error == nil })
+    member.close()
+  }
+
+  @Test func aQueueSignalsItsWakeupOnceForWhatArrives() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    let member = try GroupMember(fixture, group: "readers", topic: topic)
+    let owned = try eventually {
+      try member.serve()
+      return !member.owned.isEmpty
+    }
+    #expect(owned)
+    for round in 0..<20 {
+      member.takeAll()
+      member.wakeup.clear()
+      try produceNumbers(fixture, topic, 1, from: round)
+      #expect(eventually { isReadable(member.wakeup) })
+      #expect(eventually { member.take(upTo: 10) == 1 })
+    }
+    member.close()
+  }
+
+  @Test func assigningWithoutAQueueIsRefused() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    let consumer = try KafkaGroupConsumer(
+      fixture.configuration, group: fixture.name("readers"), topics: [topic], wakeup: nil)
+    let start = PartitionStart(TopicPartition(topic: topic, partition: 0), offset: 0)
+    #expect(throws: KafkaError.self) { try consumer.assign([start]) }
+    consumer.close()
+  }
+
+  @Test func recordsThatWereKeptOutliveTheirBatch() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 3)
+    let member = try GroupMember(fixture, group: "readers", topic: topic)
+    var batch = KafkaBatch(capacity: 10)
+    let read = try eventually {
+      try member.serve()
+      if let queue = member.queues.first { _ = queue.take(into: &batch, upTo: 10) }
+      return batch.count == 3
+    }
+    #expect(read)
+    let kept = batch[1]
+    batch.keep(1)
+    batch.release()
+    #expect(String(decoding: kept.value, as: UTF8.self) == "1")
+    kept.destroy()
+    member.close()
+  }
+}

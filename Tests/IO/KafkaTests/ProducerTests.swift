@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import TestSupport
+import Testing
+
+@Suite struct ProducerTests {
+  @Test func aRecordIsReadBackWithKeyValueHeadersAndTimestamp() throws {
+    let fixture = try KafkaFixture(topics: [("things", 3)])
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    let before = WallClock.milliseconds()
+    let headers = [KafkaHeader("reason", "because"), KafkaHeader("empty", "")]
+    try fixture.produce(producer, topic, key: "k", value: "v", headers: headers)
+    let records = try fixture.read(fixture.name("things"), count: 1)
+    #expect(records.count == 1)
+    #expect(records[0].key == "k")
+    #expect(records[0].value == "v")
+    #expect(records[0].headers == headers)
+    #expect(records[0].timestamp >= before - 1_000)
+  }
+
+  @Test func noKeyNoValueAndEmptyOnesStayWhatTheyAre() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)])
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    try fixture.produce(producer, topic, key: nil, value: "keyless")
+    try fixture.produce(producer, topic, key: "gone", value: nil)
+    try fixture.produce(producer, topic, key: "k", value: "")
+    let records = try fixture.read(fixture.name("things"), count: 3)
+    #expect(records.map(\.key) == [nil, "gone", "k"])
+    #expect(records.map(\.value) == ["keyless", nil, ""])
+  }
+
+  @Test func everyRecordGetsOneDeliveryWithItsTag() throws {
+    let fixture = try KafkaFixture(topics: [("things", 4)])
+    let wakeup = Wakeup()
+    let producer = try KafkaProducer(fixture.configuration, wakeup: wakeup)
+    let topic = try producer.topic(named: fixture.name("things"))
+    let tags = try produce(10_000, producer, topic)
+    #expect(tags.count == 10_000)
+    #expect(Set(tags.keys) == Set(0..<10_000))
+    #expect(tags.values.allSatisfy { $0 == 1 })
+    #expect(producer.outstanding == 0)
+    #expect(producer.outstandingBytes == 0)
+  }
+
+  @Test func transientErrorsAndDroppedConnectionsLoseNothing() throws {
+    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    fixture.broker!.inject(
+      [.notLeader, .requestTimedOut, .disconnect, .notEnoughReplicas], into: .produce)
+    let tags = try produce(2_000, producer, topic)
+    #expect(Set(tags.keys) == Set(0..<2_000))
+    let stored = try fixture.read(fixture.name("things"), count: 2_000)
+    #expect(Set(stored.map(\.value)) == Set((0..<2_000).map { String($0) }))
+  }
+
+  @Test func aFatalErrorReplacesTheClientAndNothingIsLost() throws {
+    let fixture = try KafkaFixture(topics: [("things", 3)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    var tags: [UInt: Int] = [:]
+    try produce(0..<3_000, producer, topic, &tags) { number in
+      if number == 1_000 || number == 2_000 { producer.injectFatalError() }
+    }
+    #expect(Set(tags.keys) == Set(0..<3_000))
+    #expect(tags.values.allSatisfy { $0 == 1 })
+    #expect(producer.restarts == 2)
+    let stored = try fixture.read(fixture.name("things"), count: 3_000)
+    #expect(Set(stored.map(\.value)) == Set((0..<3_000).map { String($0) }))
+  }
+
+  @Test func recordsHeldThroughAFatalErrorKeepTheirOrderHeadersAndTombstones() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    KafkaLog.silence()
+    var configuration = fixture.configuration
+    configuration.producer = [("linger.ms", "60000")]
+    let producer = try KafkaProducer(configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    for number in 0..<100 {
+      let key = Array("k\(number)".utf8)
+      let value = Array("\(number)".utf8)
+      key.withUnsafeBytes { key in
+        value.withUnsafeBytes { value in
+          _ = producer.produce(
+            topic, key: key, value: number % 10 == 0 ? nil : value,
+            headers: number % 2 == 0 ? [KafkaHeader("n", "\(number)")] : [], tag: UInt(number))
+        }
+      }
+    }
+    producer.injectFatalError()
+    #expect(producer.flush(timeoutMilliseconds: 20_000))
+    #expect(producer.restarts == 1)
+    let stored = try fixture.read(fixture.name("things"), count: 100)
+    #expect(stored.map(\.key) == (0..<100).map { "k\($0)" })
+    #expect(stored.map(\.value) == (0..<100).map { $0 % 10 == 0 ? nil : "\($0)" })
+    #expect(stored[2].headers == [KafkaHeader("n", "2")])
+    #expect(stored[3].headers.isEmpty)
+  }
+
+  @Test func aSequenceErrorOfTheBrokerLosesNothing() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    fixture.broker!.inject([.outOfOrderSequence, .unknownProducer], into: .produce)
+    let tags = try produce(500, producer, topic)
+    #expect(Set(tags.keys) == Set(0..<500))
+    let stored = try fixture.read(fixture.name("things"), count: 500)
+    #expect(Set(stored.map(\.value)).count == 500)
+  }
+
+  @Test func aFullQueueSaysSoAndTakesRecordsAgainAfterDeliveries() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    var configuration = fixture.configuration
+    configuration.producer = [("queue.buffering.max.messages", "100"), ("linger.ms", "50")]
+    let producer = try KafkaProducer(configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    var accepted = 0
+    for number in 0..<150 {
+      if case .queued = produceOne(number, producer, topic) { accepted += 1 }
+    }
+    #expect(accepted == 100)
+    #expect(producer.isFull)
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    #expect(!producer.isFull)
+    guard case .queued = produceOne(1, producer, topic) else {
+      Issue.record("a producer with room refused a record")
+      return
+    }
+  }
+
+  @Test func aRecordThatIsTooLargeIsRefusedAndTheRestGoesOn() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)])
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    let large = [UInt8](repeating: 65, count: 2_000_000)
+    let result = large.withUnsafeBytes {
+      producer.produce(topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: $0, tag: 1)
+    }
+    guard case .refused(let error) = result else {
+      Issue.record("a record of 2 MB was accepted")
+      return
+    }
+    #expect(error.name == "MSG_SIZE_TOO_LARGE")
+    try fixture.produce(producer, topic, key: nil, value: "small")
+  }
+
+  @Test func aRecordThatTheBrokerRefusesComesBackRefused() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    fixture.broker!.inject([.invalidRecord], into: .produce)
+    _ = produceOne(7, producer, topic)
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    try #require(deliveries.count == 1)
+    #expect(deliveries[0].tag == 7)
+    #expect(deliveries[0].refused?.name == "INVALID_RECORD")
+    _ = produceOne(8, producer, topic)
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    producer.drainDeliveries(into: &deliveries)
+    try #require(deliveries.count == 2)
+    #expect(deliveries[1].refused == nil)
+  }
+
+  @Test func anOutageOfTheBrokerIsWaitedOut() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    try fixture.produce(producer, topic, key: nil, value: "before")
+    fixture.broker!.setDown()
+    _ = produceOne(1, producer, topic)
+    #expect(!producer.flush(timeoutMilliseconds: 300))
+    fixture.broker!.setUp()
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+  }
+
+  private func produceOne(
+    _ number: Int, _ producer: KafkaProducer, _ topic: KafkaTopic
+  ) -> ProduceResult {
+    Array(String(number).utf8).withUnsafeBytes {
+      producer.produce(topic, key: $0, value: $0, tag: UInt(number))
+    }
+  }
+
+  private func produce(
+    _ count: Int, _ producer: KafkaProducer, _ topic: KafkaTopic
+  ) throws -> [UInt: Int] {
+    var tags: [UInt: Int] = [:]
+    try produce(0..<count, producer, topic, &tags) { _ in }
+    return tags
+  }
+
+  /// Produces numbers until each has its answer, trying again what did not fit; counts answers by tag.
+  private func produce(
+    _ numbers: Range<Int>, _ producer: KafkaProducer, _ topic: KafkaTopic,
+    _ tags: inout [UInt: Int], _ before: (Int) -> Void
+  ) throws {
+    var deliveries: [Delivery] = []
+    func drain() {
+      producer.drainDeliveries(into: &deliveries)
+      for delivery in deliveries where delivery.errorCode == 0 {
+        tags[delivery.tag, default: 0] += 1
+      }
+      deliveries.removeAll(keepingCapacity: true)
+    }
+    for number in numbers {
+      before(number)
+      let queued = eventually(pauseMilliseconds: 1) {
+        if case .queued = produceOne(number, producer, topic) { return true }
+        drain()
+        return false
+      }
+      guard queued else { throw KafkaFixtureTimeout() }
+    }
+    let answered = eventually {
+      drain()
+      return producer.outstanding == 0
+    }
+    guard answered else { throw KafkaFixtureTimeout() }
+  }
+}

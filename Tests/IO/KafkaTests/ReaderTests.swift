@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import TestSupport
+import Testing
+
+@Suite struct ReaderTests {
+  @Test func aTableIsCaughtUpOnlyAfterEverythingThatWasThere() throws {
+    let fixture = try KafkaFixture()
+    let topic = try fixture.createTopic("table", partitions: 3, compacted: true)
+    let producer = try KafkaProducer(fixture.configuration)
+    let handle = try producer.topic(named: topic)
+    for number in 0..<30 {
+      try fixture.produce(producer, handle, key: "k\(number % 10)", value: "v\(number)")
+    }
+    try fixture.produce(producer, handle, key: "k3", value: nil)
+    let table = try KafkaTable(fixture.configuration, topic: topic)
+    #expect(!table.isCaughtUp)
+    var content: [String: String] = [:]
+    func poll() {
+      table.poll(timeoutMilliseconds: 20) { key, value in
+        content[String(decoding: key, as: UTF8.self)] = value.map {
+          String(decoding: $0, as: UTF8.self)
+        }
+      }
+    }
+    #expect(
+      eventually {
+        poll()
+        return table.isCaughtUp
+      })
+    #expect(content.count == 9)
+    #expect(content["k3"] == nil)
+    #expect(content["k9"] == "v29")
+    try fixture.produce(producer, handle, key: "k3", value: "again")
+    #expect(
+      eventually {
+        poll()
+        return content["k3"] == "again"
+      })
+    #expect(table.rebuilds == 0)
+    table.close()
+  }
+
+  @Test func anEmptyTableIsCaughtUpToo() throws {
+    let fixture = try KafkaFixture()
+    let topic = try fixture.createTopic("table", partitions: 2, compacted: true)
+    let table = try KafkaTable(fixture.configuration, topic: topic)
+    #expect(
+      eventually {
+        table.poll(timeoutMilliseconds: 20) { _, _ in }
+        return table.isCaughtUp
+      })
+    table.close()
+  }
+
+  @Test func aTailFromTheEndSeesOnlyWhatComesAfterwards() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 2)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 100)
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .end)
+    try produceNumbers(fixture, topic, 5, from: 100)
+    var batch = KafkaBatch(capacity: 100)
+    var seen: Set<String> = []
+    let complete = eventually {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count {
+        seen.insert(String(decoding: batch[index].value, as: UTF8.self))
+      }
+      batch.release()
+      return seen.count >= 5
+    }
+    #expect(complete)
+    #expect(seen == ["100", "101", "102", "103", "104"])
+    #expect(tail.missed == 0)
+    tail.close()
+  }
+
+  @Test func whatTheBrokerDroppedBeforeItWasReadIsCounted() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
+    let topic = fixture.name("numbers")
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .offsets([0: 0]))
+    var configuration = fixture.configuration
+    configuration.producer = [("compression.type", "none"), ("linger.ms", "5")]
+    let producer = try KafkaProducer(configuration)
+    let handle = try producer.topic(named: topic)
+    let value = [UInt8](repeating: 120, count: 100_000)
+    let total = 120
+    for number in 0..<total {
+      value.withUnsafeBytes {
+        _ = producer.produce(handle, key: .init(start: nil, count: 0), value: $0, tag: UInt(number))
+      }
+      if number % 10 == 9 { #expect(producer.flush(timeoutMilliseconds: 10_000)) }
+    }
+    let admin = try KafkaAdmin(fixture.configuration)
+    let marks = try admin.watermarks(
+      TopicPartition(topic: topic, partition: 0), timeoutMilliseconds: 5_000)
+    #expect(marks.low > 0)
+    #expect(marks.high == Int64(total))
+    var batch = KafkaBatch(capacity: 100)
+    var last: Int64 = -1
+    var count = 0
+    let complete = eventually {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count { last = max(last, batch[index].offset) }
+      count += batch.count
+      batch.release()
+      return last == Int64(total - 1)
+    }
+    #expect(complete)
+    #expect(count + tail.missed == total)
+    tail.close()
+    // A reader that comes after the drop from offset 0 is told as well.
+    let late = try KafkaTail(fixture.configuration, topic: topic, from: .offsets([0: 0]))
+    let told = eventually {
+      _ = late.poll(into: &batch, timeoutMilliseconds: 20)
+      batch.release()
+      return late.missed > 0
+    }
+    #expect(told)
+    #expect(late.missed == Int(marks.low))
+    late.close()
+  }
+
+  @Test func aTopicThatIsNotThereIsAnErrorOnARealCluster() throws {
+    guard KafkaFixture.realCluster != nil else { return }
+    let fixture = try KafkaFixture()
+    #expect(throws: KafkaError.self) {
+      _ = try KafkaTail(fixture.configuration, topic: fixture.name("nothing"), from: .end)
+    }
+  }
+
+  @Test func theListOfTopicsHasTheirPartitionsAndCreatesNone() throws {
+    let fixture = try KafkaFixture(topics: [("three", 3), ("five", 5)])
+    let admin = try KafkaAdmin(fixture.configuration)
+    let counts = try admin.partitionCounts(timeoutMilliseconds: 5_000)
+      .filter { $0.key.hasPrefix(fixture.prefix) }
+    #expect(counts == [fixture.name("three"): 3, fixture.name("five"): 5])
+  }
+}

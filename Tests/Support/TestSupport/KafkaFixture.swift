@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+package import Kafka
+
+/// A Kafka cluster for one test: an embedded broker of its own, or the cluster that
+/// `MARTLET_TEST_KAFKA=host:port` names, with topics and groups of its own on it.
+///
+/// Topics that were created on a real cluster are deleted when the fixture goes.
+package final class KafkaFixture {
+  /// The embedded broker; nil on a real cluster. Tests that inject faults need one.
+  package let broker: EmbeddedBroker?
+  /// Connects clients to the cluster, with timings that suit tests.
+  package let configuration: KafkaConfiguration
+  /// Begins every topic and group name of this run, with a dot at its end.
+  package let prefix: String
+  private var created: [String] = []
+
+  /// The address of the real cluster to test against, if there is one.
+  package static var realCluster: String? {
+    guard let address = getenv("MARTLET_TEST_KAFKA") else { return nil }
+    let text = String(cString: address)
+    return text.isEmpty ? nil : text
+  }
+
+  /// - Parameter embedded: insists on an embedded broker, for faults that only it can show.
+  package init(
+    topics: [(name: String, partitions: Int)] = [], embedded: Bool = false
+  ) throws {
+    prefix = "test-\(String(UInt64.random(in: .min ... .max), radix: 36))."
+    if let address = Self.realCluster, !embedded {
+      broker = nil
+      configuration = Self.tuned(KafkaConfiguration(bootstrap: address, clientID: "martlet-test"))
+    } else {
+      let embedded = try EmbeddedBroker()
+      broker = embedded
+      configuration = Self.tuned(
+        KafkaConfiguration(bootstrap: embedded.bootstrap, clientID: "martlet-test"))
+    }
+    for topic in topics { try createTopic(topic.name, partitions: topic.partitions) }
+  }
+
+  deinit {
+    guard broker == nil, !created.isEmpty, let admin = try? KafkaAdmin(configuration) else {
+      return
+    }
+    _ = try? admin.deleteTopics(created, timeoutMilliseconds: 10_000)
+  }
+
+  private static func tuned(_ configuration: KafkaConfiguration) -> KafkaConfiguration {
+    var tuned = configuration
+    tuned.common = [("reconnect.backoff.max.ms", "200")]
+    tuned.consumer = [
+      ("fetch.wait.max.ms", "10"), ("heartbeat.interval.ms", "500"),
+      // The embedded broker takes this less a second for each rebalance; a real one wants 6,000.
+      ("session.timeout.ms", realCluster == nil ? "4000" : "6000"),
+    ]
+    tuned.producer = [("linger.ms", "1")]
+    return tuned
+  }
+
+  /// The full name of a topic or group of this run.
+  package func name(_ short: String) -> String { prefix + short }
+
+  /// Creates a topic and returns its full name.
+  @discardableResult
+  package func createTopic(
+    _ short: String, partitions: Int, compacted: Bool = false
+  ) throws -> String {
+    let full = name(short)
+    if let broker {
+      try broker.createTopic(full, partitions: partitions)
+      return full
+    }
+    let admin = try KafkaAdmin(configuration)
+    defer { admin.close() }
+    let topic = KafkaTopicSpecification(
+      full, partitions: partitions, configuration: compacted ? ["cleanup.policy": "compact"] : [:])
+    for result in try admin.createTopics([topic], timeoutMilliseconds: 10_000) {
+      if let error = result.error { throw error }
+    }
+    created.append(full)
+    return full
+  }
+
+  /// Produces a record and waits until the broker has it; returns its offset.
+  @discardableResult
+  package func produce(
+    _ producer: KafkaProducer, _ topic: KafkaTopic, key: String?, value: String?,
+    headers: [KafkaHeader] = []
+  ) throws -> Delivery {
+    let keyBytes = key.map { Array($0.utf8) }
+    let valueBytes = value.map { Array($0.utf8) }
+    let result = withBytes(keyBytes) { key in
+      withBytes(valueBytes) { value in
+        producer.produce(
+          topic, key: key, value: valueBytes == nil ? nil : value, headers: headers, tag: 1)
+      }
+    }
+    if case .refused(let error) = result { throw error }
+    guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    if let error = deliveries[0].refused { throw error }
+    return deliveries[0]
+  }
+
+  /// Reads a topic from its beginning until `count` records are there or the time is up.
+  package func read(
+    _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 10_000
+  ) throws -> [ReadRecord] {
+    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 500)
+    var records: [ReadRecord] = []
+    let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
+    while records.count < count && MonotonicClock.milliseconds() < deadline {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
+      batch.release()
+    }
+    return records
+  }
+
+  private func withBytes<R>(
+    _ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R
+  ) -> R {
+    guard let bytes else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    return bytes.withUnsafeBytes(body)
+  }
+}
+
+/// A record, copied out of its batch.
+package struct ReadRecord: Sendable, Equatable {
+  package let key: String?
+  package let value: String?
+  package let partition: Int32
+  package let offset: Int64
+  package let timestamp: Int64
+  package let headers: [KafkaHeader]
+
+  package init(_ record: KafkaRecord) {
+    key = record.key.baseAddress == nil ? nil : String(decoding: record.key, as: UTF8.self)
+    value = record.value.baseAddress == nil ? nil : String(decoding: record.value, as: UTF8.self)
+    partition = record.partition
+    offset = record.offset
+    timestamp = record.timestamp
+    headers = record.headers
+  }
+}
+
+/// Kafka did not answer a test in time.
+package struct KafkaFixtureTimeout: Error {
+  package init() {}
+}

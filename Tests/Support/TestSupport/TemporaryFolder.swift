@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// A folder that is removed, with what is in it, when the value goes.
+package final class TemporaryFolder {
+  package let path: String
+
+  package init() {
+    var template = Array("/tmp/martlet-test-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else {
+      preconditionFailure("cannot make a temporary folder (errno \(errno))")
+    }
+    path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+  }
+
+  deinit { Self.remove(path) }
+
+  private static func remove(_ path: String) {
+    // Opening follows no link, so nothing outside the folder is touched.
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+    if descriptor >= 0, let folder = fdopendir(descriptor) {
+      while let entry = readdir(folder) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != "." && name != ".." { remove(path + "/" + name) }
+      }
+      closedir(folder)
+    }
+    _ = Glibc.remove(path)
+  }
+
+  /// The path of a file in the folder.
+  package func file(_ name: String) -> String { path + "/" + name }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+
+/// Repeats `step` until it returns true; false when the time is up before.
+package func eventually(
+  withinMilliseconds limit: UInt64 = 10_000, pauseMilliseconds: UInt32 = 5,
+  _ step: () throws -> Bool
+) rethrows -> Bool {
+  let deadline = MonotonicClock.milliseconds() + limit
+  while true {
+    if try step() { return true }
+    if MonotonicClock.milliseconds() >= deadline { return false }
+    usleep(pauseMilliseconds * 1_000)
+  }
+}
