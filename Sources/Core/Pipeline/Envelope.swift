@@ -48,7 +48,8 @@ package struct Envelope: Sendable {
   /// The first byte of the body; it reaches to the record's end.
   package internal(set) var bodyStart = 0
 
-  fileprivate init() {}
+  /// An empty envelope, for a slot that no record has been read into.
+  package init() {}
 
   /// Reads and checks the envelope of a record, without copying or allocating.
   package static func parse(_ record: Span<UInt8>) throws(EnvelopeError) -> Envelope {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+
+/// Which offsets of which partitions are to be committed. One commit is outstanding at a time, so an older
+/// one never arrives after a newer one.
+struct CommitState {
+  private struct Entry {
+    var epoch: UInt32
+    var committable: Int64
+    var committed: Int64
+  }
+
+  private var entries: [TopicPartition: Entry] = [:]
+  private var isOutstanding = false
+
+  /// A partition was assigned; `committed` is the group's offset, if it has one.
+  mutating func begin(_ partition: TopicPartition, epoch: UInt32, committed: Int64?) {
+    let start = committed ?? -1
+    entries[partition] = Entry(epoch: epoch, committable: start, committed: start)
+  }
+
+  /// Takes in what loops report. Reports of an earlier assignment are ignored.
+  mutating func note(_ progress: [PartitionProgress]) {
+    for item in progress {
+      guard var entry = entries[item.partition], entry.epoch == item.epoch else { continue }
+      entry.committable = max(entry.committable, item.committable)
+      entries[item.partition] = entry
+    }
+  }
+
+  /// What moved since the last commit, or nothing while one is outstanding.
+  mutating func due() -> [CommitRequest] {
+    if isOutstanding { return [] }
+    let offsets = everything()
+    isOutstanding = !offsets.isEmpty
+    return offsets
+  }
+
+  /// What moved since the last acknowledged commit.
+  func everything() -> [CommitRequest] {
+    entries.compactMap { partition, entry in
+      entry.committable > entry.committed
+        ? CommitRequest(partition, offset: entry.committable) : nil
+    }
+  }
+
+  /// The broker answered the outstanding commit; refused partitions come again with the next one.
+  mutating func answered(_ results: [CommitResult]) {
+    isOutstanding = false
+    for result in results where result.error == nil {
+      guard var entry = entries[result.partition] else { continue }
+      entry.committed = max(entry.committed, result.offset)
+      entries[result.partition] = entry
+    }
+  }
+
+  mutating func forgetAll() {
+    entries.removeAll(keepingCapacity: true)
+    isOutstanding = false
+  }
+}

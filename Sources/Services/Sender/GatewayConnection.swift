@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Delivery
+import EventLoop
+import HTTP2
+
+/// A provider token as the bytes of an `authorization` header, kept in place as long as somebody refers to
+/// it: HTTP/2 reads the value only when the request is written.
+final class Authorization {
+  let stamp: ProviderTokenStamp
+  /// `bearer <jwt>`. A secret.
+  private let memory: UnsafeMutableRawBufferPointer
+
+  init(stamp: ProviderTokenStamp, token: [UInt8]) {
+    self.stamp = stamp
+    let value = Array("bearer ".utf8) + token
+    memory = .allocate(byteCount: value.count, alignment: 1)
+    memory.copyBytes(from: value)
+  }
+
+  deinit { memory.deallocate() }
+
+  var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory) }
+}
+
+/// One connection of a pool: the HTTP/2 connection and what the core knows about it.
+final class GatewayConnection {
+  let http: HTTP2ClientConnection
+  let pool: GatewayPool
+  let address: SocketAddress
+  var state: ConnectionStateMachine
+  /// What its pushes carry now, and what they carried before the last change: requests that wait for the
+  /// next write still refer to it.
+  private(set) var authorization: Authorization?
+  private var previousAuthorization: Authorization?
+  /// Something was submitted since the last flush.
+  var isDirty = false
+  /// Monotonic milliseconds of the last answer or, before it, of the start.
+  var lastHeard: UInt64
+  /// Monotonic milliseconds when a PING was sent that is not answered yet.
+  var pingedAt: UInt64?
+
+  init(
+    _ http: HTTP2ClientConnection, pool: GatewayPool, address: SocketAddress,
+    authentication: ConnectionStateMachine.Authentication, now: UInt64
+  ) {
+    self.http = http
+    self.pool = pool
+    self.address = address
+    state = ConnectionStateMachine(authentication: authentication)
+    lastHeard = now
+  }
+
+  /// Puts the pool's newest provider token on, if the rules allow it.
+  ///
+  /// - Returns: false when no push may go out on this connection now.
+  func prepareToken(now: Int64) -> Bool {
+    guard let newest = pool.authorization else { return false }
+    switch state.chooseToken(newest: newest.stamp, now: now) {
+    case .current: return true
+    case .newest:
+      previousAuthorization = authorization
+      authorization = newest
+      return true
+    case .none: return false
+    }
+  }
+}

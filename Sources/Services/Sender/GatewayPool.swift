@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import HTTP2
+import Pipeline
+import Settings
+
+/// The connections of one loop that carry the pushes of one credential to one environment's gateway.
+///
+/// APNs ties a connection to the team and key of its first push, so that is what connections are pooled by.
+final class GatewayPool {
+  let index: Int32
+  /// The credential's id, for the log.
+  let credential: String
+  let environment: Environment
+  let gateway: Endpoint
+  /// The newest provider token, nil until one is known.
+  var authorization: Authorization?
+  var connections: [GatewayConnection] = []
+  /// Names being looked up for a connection to come.
+  var lookups = 0
+  /// Pushes that wait for stream credit.
+  var waiting = SlotQueue()
+  var policy: ConnectionPoolPolicy
+  /// Header fields; the first three are the same for all requests.
+  var headers = HeaderList()
+  private let authority: UnsafeMutableRawBufferPointer
+
+  static let sharedHeaders = 3
+
+  init(
+    index: Int32, credential: String, environment: Environment, gateway: Endpoint,
+    limits: ConnectionPoolPolicy.Limits
+  ) {
+    self.index = index
+    self.credential = credential
+    self.environment = environment
+    self.gateway = gateway
+    policy = ConnectionPoolPolicy(limits: limits)
+    let name = gateway.port == 443 ? gateway.host : gateway.description
+    authority = .allocate(byteCount: name.utf8.count, alignment: 1)
+    authority.copyBytes(from: Array(name.utf8))
+    headers.append(":method", "POST" as StaticString)
+    headers.append(":scheme", "https" as StaticString)
+    headers.append(":authority", UnsafeRawBufferPointer(authority))
+  }
+
+  deinit { authority.deallocate() }
+
+  /// The connection with the most free streams, or nil when none has any.
+  func mostFree() -> GatewayConnection? {
+    var best: GatewayConnection?
+    var most = 0
+    for connection in connections {
+      let credit = connection.state.credit
+      if credit > most {
+        most = credit
+        best = connection
+      }
+    }
+    return best
+  }
+
+  /// Streams that could be opened now.
+  var credit: Int {
+    var sum = 0
+    for connection in connections { sum += connection.state.credit }
+    return sum
+  }
+
+  /// What the pool's policy decides by.
+  var load: ConnectionPoolPolicy.Load {
+    var load = ConnectionPoolPolicy.Load(
+      connecting: lookups, serving: 0, credit: 0, openStreams: 0, capacity: 0,
+      isWaiting: !waiting.isEmpty && authorization != nil)
+    for connection in connections {
+      switch connection.state.state {
+      case .connecting: load.connecting += 1
+      case .priming, .ready, .suspect:
+        load.serving += 1
+        load.credit += connection.state.credit
+        load.openStreams += connection.state.openStreams
+        load.capacity += connection.state.limit
+      case .draining, .closed: break
+      }
+    }
+    return load
+  }
+
+  /// Appends the header fields of one push behind the shared ones (Apple, "Sending notification requests to
+  /// APNs"). Values are slices of the push, which stays where it is until its answer.
+  ///
+  /// Values that do not come again are kept out of the small compression table, except on a connection's
+  /// first request, which puts the names in.
+  func fillHeaders(for push: UnsafeMutablePointer<Push>, on connection: GatewayConnection) {
+    let perRequest: HeaderIndexing = connection.state.streamsOpened == 0 ? .allowed : .never
+    let envelope = push.pointee.envelope
+    headers.removeAll(keeping: Self.sharedHeaders)
+    headers.append(":path", push.pointee.path)
+    if let authorization = connection.authorization {
+      headers.append("authorization", authorization.value)
+    }
+    headers.append("apns-topic", push.pointee.field(envelope.topic))
+    headers.append("apns-push-type", push.pointee.field(envelope.pushTypeText))
+    headers.append("apns-priority", push.pointee.field(envelope.priorityText))
+    if !envelope.expirationText.isEmpty {
+      headers.append(
+        "apns-expiration", push.pointee.field(envelope.expirationText),
+        envelope.expiration == 0 ? .allowed : perRequest)
+    }
+    headers.append("apns-id", push.pointee.field(envelope.idText), perRequest)
+    if !envelope.collapseID.isEmpty {
+      headers.append("apns-collapse-id", push.pointee.field(envelope.collapseID), perRequest)
+    }
+  }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import Records
+
+/// What a GOAWAY frame says in its debug data: JSON like an error's body, or text, or nothing.
+struct GoAwayReason {
+  let reason: Reason?
+  /// For the log: the reason, or the untrusted bytes as printable ASCII.
+  let text: String
+
+  init(_ debug: [UInt8], parser: JSONParser) {
+    let answer = debug.withUnsafeBytes { GatewayAnswer(status: 0, body: $0, parser: parser) }
+    reason = answer.response.reason
+    text = reason?.name ?? Self.printable(debug)
+  }
+
+  private static func printable(_ bytes: [UInt8]) -> String {
+    String(decoding: bytes.map { (32..<127).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+  }
+}

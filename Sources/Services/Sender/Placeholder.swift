@@ -1,1 +1,0 @@
-// Sender: placeholder until its first file lands.

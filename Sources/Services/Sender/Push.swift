@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTP2
+import Pipeline
+
+/// Where a record came from: a partition in the loop's table, the assignment it was read under, its offset.
+struct Origin {
+  /// Index in the loop's partition table.
+  var partition: Int32
+  /// The assignment; what belongs to an earlier one is reported but completes nothing.
+  var epoch: UInt32
+  var offset: Int64
+}
+
+/// One notification in the sender, from being taken out of Kafka to its outcome.
+///
+/// `block` holds its bytes in the order in which they are needed:
+/// ```
+/// | "/3/device/" | token | envelope line \n body | response kept |
+/// ```
+/// so that the path is one slice, every header value is a slice of the envelope, and the body follows as it
+/// was on the topic.
+struct Push {
+  /// First, so that a pointer to the exchange is a pointer to the push.
+  var exchange = Exchange()
+  var origin = Origin(partition: 0, epoch: 0, offset: 0)
+  var block: UnsafeMutablePointer<UInt8>
+  var blockSize: Int32 = 0
+  var tokenCount: UInt16 = 0
+  var valueCount: UInt16 = 0
+  /// Sends that happened here and may have reached APNs, on top of `envelope.attempt`.
+  var sends: UInt16 = 0
+  /// Its deadline passed and its stream was reset.
+  var hasTimedOut = false
+  /// Index of the pool that it was routed to, or -1.
+  var pool: Int32 = -1
+  /// The connection it is open on.
+  var connection: Unmanaged<GatewayConnection>?
+  /// Time of day of the last send, in milliseconds.
+  var sentAt: Int64 = 0
+  /// Monotonic milliseconds when it began to wait for a credential.
+  var waitingSince: UInt64 = 0
+  var envelope = Envelope()
+
+  static let pathPrefix: StaticString = "/3/device/"
+  static let pathPrefixCount = 10
+  /// Bytes of an error body that are kept: APNs' are below 100.
+  static let responseCapacity = 256
+
+  init() { block = UnsafeMutablePointer(bitPattern: 8)! }
+
+  /// Begins a push in this slot: copies a record's bytes into `block`.
+  mutating func fill(
+    _ block: UnsafeMutablePointer<UInt8>, _ size: Int, _ key: UnsafeRawBufferPointer,
+    _ value: UnsafeRawBufferPointer, _ envelope: Envelope, _ origin: Origin
+  ) {
+    self.block = block
+    blockSize = Int32(size)
+    tokenCount = UInt16(key.count)
+    valueCount = UInt16(value.count)
+    self.envelope = envelope
+    self.origin = origin
+    sends = 0
+    hasTimedOut = false
+    pool = -1
+    connection = nil
+    UnsafeMutableRawPointer(block).copyMemory(
+      from: Self.pathPrefix.utf8Start, byteCount: Self.pathPrefixCount)
+    let token = block + Self.pathPrefixCount
+    UnsafeMutableRawPointer(token).copyMemory(from: key.baseAddress!, byteCount: key.count)
+    let start = token + key.count
+    UnsafeMutableRawPointer(start).copyMemory(from: value.baseAddress!, byteCount: value.count)
+    exchange.body = UnsafePointer(start + envelope.bodyStart)
+    exchange.bodyCount = UInt32(value.count - envelope.bodyStart)
+    exchange.response = start + value.count
+    exchange.responseCapacity = UInt16(Self.responseCapacity)
+  }
+
+  /// `/3/device/<token>`
+  var path: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: block, count: Self.pathPrefixCount + Int(tokenCount))
+  }
+  /// The device token: the record's key.
+  var token: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: block + Self.pathPrefixCount, count: Int(tokenCount))
+  }
+  /// The record's value: envelope line, newline, body.
+  var value: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(
+      start: block + Self.pathPrefixCount + Int(tokenCount), count: Int(valueCount))
+  }
+  var body: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: value[envelope.bodyStart...])
+  }
+  /// The bytes of one field of the envelope.
+  func field(_ range: ByteRange) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: value[range.indices])
+  }
+  /// Calls `body` with the answer's `apns-unique-id`, empty without one.
+  func withUniqueID(_ body: (UnsafeRawBufferPointer) -> Void) {
+    guard exchange.hasUniqueID else { return body(.init(start: nil, count: 0)) }
+    withUnsafeBytes(of: exchange.uniqueID, body)
+  }
+  /// Attempts made so far, earlier retries included.
+  var attempts: Int { Int(envelope.attempt) + Int(sends) }
+
+  /// Bytes that a block needs for a record.
+  static func blockBytes(token: Int, value: Int) -> Int {
+    pathPrefixCount + token + value + responseCapacity
+  }
+}

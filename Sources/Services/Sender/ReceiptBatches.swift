@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+
+/// Outcomes on their way to the receipts topic: many lines a record, because producing is the dearest Kafka
+/// step. A record's offset is complete when Kafka has acknowledged the batch that holds its receipt.
+///
+/// Owner: one sender loop.
+struct ReceiptBatches: ~Copyable {
+  /// A batch is sent at this many outcomes,
+  static let outcomesAtMost = 500
+  /// or at this many bytes, well below the broker's usual limit of a mebibyte,
+  static let bytesAtMost = 512 << 10
+  /// or when its first outcome is this old. An idle loop sends at once.
+  static let ageAtMost: UInt64 = 5
+
+  /// The lines of the batch being filled.
+  var lines = ByteBuffer(capacity: 64 << 10)
+  /// The records that the lines complete.
+  private var origins: [Origin] = []
+  /// Batches that were produced and not yet acknowledged, in slots that are reused.
+  private var flying: [[Origin]] = []
+  private var free: [Int] = []
+  /// Monotonic milliseconds of the first line.
+  private(set) var begun: UInt64 = 0
+
+  var isEmpty: Bool { origins.isEmpty }
+  var isFull: Bool {
+    origins.count >= Self.outcomesAtMost || lines.count >= Self.bytesAtMost
+  }
+  /// Batches waiting for their acknowledgement.
+  var flyingCount: Int { flying.count - free.count }
+
+  /// Notes that the line just appended to `lines` completes this record.
+  mutating func lineAdded(for origin: Origin, now: UInt64) {
+    if origins.isEmpty { begun = now }
+    origins.append(origin)
+  }
+
+  /// The slot that the batch will fly in; the caller produces `lines` and then calls `launched`.
+  mutating func launchSlot() -> Int {
+    if let slot = free.last { return slot }
+    flying.append([])
+    free.append(flying.count - 1)
+    return flying.count - 1
+  }
+
+  /// The batch was produced in this slot: the next one begins.
+  mutating func launched(in slot: Int) {
+    free.removeLast()
+    swap(&flying[slot], &origins)
+    lines.removeAll()
+  }
+
+  /// Kafka acknowledged the batch: hands back its records, to be completed.
+  mutating func landed(in slot: Int, _ complete: (Origin) -> Void) {
+    for origin in flying[slot] { complete(origin) }
+    flying[slot].removeAll(keepingCapacity: true)
+    if origins.capacity == 0 { swap(&flying[slot], &origins) }
+    free.append(slot)
+  }
+}

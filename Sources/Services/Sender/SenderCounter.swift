@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import ServiceKit
+import Telemetry
+
+/// What a sender loop counts. Every record taken ends in exactly one of the outcomes or a retry.
+enum SenderCounter: Int, CounterKey {
+  /// Records taken out of Kafka.
+  case taken
+  case delivered
+  case rejected
+  case expired
+  case deduplicated
+  case deadLettered
+  /// Moved to a retry topic.
+  case retried
+  /// Sent again at once on another connection because APNs certainly had not processed them.
+  case resentUnprocessed
+  /// Sent again at once though APNs may have processed them: possible duplicates.
+  case resentAmbiguous
+  /// Requests that got no answer in time.
+  case timedOut
+  /// Connections opened, and those that ended otherwise than by our own decision.
+  case connects
+  case connectionsLost
+  /// GOAWAY frames received.
+  case goAways
+  /// Records of a revoked partition that were dropped unsent; the next owner sends them.
+  case handedBack
+  case inFlight
+  case waiting
+  case openConnections
+
+  var kind: CounterKind {
+    switch self {
+    case .inFlight, .waiting, .openConnections: .gauge
+    default: .total
+    }
+  }
+}

@@ -1,0 +1,273 @@
+import APNS
+import Bytes
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import HTTP2
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// A side record that the producer had no room for.
+struct BlockedSide {
+  var topic: KafkaTopic
+  var key: [UInt8]
+  var value: [UInt8]
+  var headers: [KafkaHeader]
+  var side: SideRecord
+}
+
+/// Outcomes go to Kafka, and what Kafka acknowledges is complete.
+extension SenderLoop {
+  /// Ends a push: one receipt line and, for answers about the token, a feedback record before it.
+  func finish(
+    _ slot: UInt32, _ outcome: Outcome, answer: GatewayAnswer? = nil, feedback: Bool = false
+  ) {
+    counters.add(outcome.counter)
+    let push = pushes[slot]
+    if feedback, let answer {
+      publishFeedback(push, answer)
+    } else {
+      appendReceipt(push, outcome, answer, detail: nil, to: &receipts.lines)
+      receipts.lineAdded(for: push.pointee.origin, now: now)
+      if receipts.isFull { launchReceipts() }
+    }
+    free(slot)
+  }
+
+  private func appendReceipt(
+    _ push: UnsafeMutablePointer<Push>, _ outcome: Outcome, _ answer: GatewayAnswer?,
+    detail: StaticString?, to lines: inout ByteBuffer
+  ) {
+    let envelope = push.pointee.envelope
+    var line = ReceiptLine(outcome, at: wall)
+    line.apnsID = push.pointee.field(envelope.idText)
+    line.escapedID = push.pointee.field(envelope.requestID)
+    line.app = push.pointee.field(envelope.app)
+    line.environment = envelope.environment
+    line.token = push.pointee.token
+    line.lane = envelope.lane
+    line.attempts = UInt16(clamping: push.pointee.attempts)
+    line.created = envelope.created
+    if let detail {
+      line.detail = UnsafeRawBufferPointer(start: detail.utf8Start, count: detail.utf8CodeUnitCount)
+    }
+    guard let answer else {
+      if outcome == .delivered { line.status = 200 }
+      return push.pointee.withUniqueID { unique in
+        line.uniqueID = unique
+        ReceiptEncoder.append(line, into: &lines)
+      }
+    }
+    line.status = answer.response.status
+    line.timestamp = answer.response.timestamp
+    Array(answer.reasonText.utf8).withUnsafeBytes { reason in
+      line.reason = reason
+      ReceiptEncoder.append(line, into: &lines)
+    }
+  }
+
+  /// The receipt as a line of its own, for when it has to wait for a side record.
+  private func receiptLine(
+    _ push: UnsafeMutablePointer<Push>, _ outcome: Outcome, _ answer: GatewayAnswer?,
+    detail: StaticString? = nil
+  ) -> [UInt8] {
+    var line = ByteBuffer(capacity: 512)
+    appendReceipt(push, outcome, answer, detail: detail, to: &line)
+    return Array(line.bytes)
+  }
+
+  private func publishFeedback(_ push: UnsafeMutablePointer<Push>, _ answer: GatewayAnswer) {
+    let envelope = push.pointee.envelope
+    let record = FeedbackRecord(
+      device: DeviceKey(
+        token: text(push.pointee.token), app: text(push.pointee.field(envelope.app)),
+        environment: envelope.environment),
+      topic: text(push.pointee.field(envelope.topic)), status: answer.response.status,
+      reason: answer.reasonText, timestamp: answer.response.timestamp,
+      apnsID: text(push.pointee.field(envelope.idText)), sentAt: push.pointee.sentAt, at: wall)
+    publish(
+      topics.feedback, key: record.key, value: record.value,
+      SideRecord(
+        origin: push.pointee.origin, receipt: receiptLine(push, .rejected, answer)))
+  }
+
+  /// Moves a push to a retry topic.
+  func park(_ slot: UInt32, _ tier: RetryTier, _ answer: GatewayAnswer?) {
+    counters.add(.retried)
+    let push = pushes[slot]
+    var value = ByteBuffer(capacity: Int(push.pointee.valueCount) + 64)
+    Array((answer?.reasonText ?? "no answer").utf8).withUnsafeBytes { reason in
+      EnvelopeEncoder.encodeRetry(
+        of: push.pointee.value, push.pointee.envelope,
+        attempt: UInt16(clamping: push.pointee.attempts),
+        firstSeen: push.pointee.envelope.firstSeen ?? push.pointee.sentAt, reason: reason,
+        into: &value)
+    }
+    publish(
+      topics.retries[Int(tier.rawValue)], key: Array(push.pointee.token),
+      value: Array(value.bytes), SideRecord(origin: push.pointee.origin))
+    free(slot)
+  }
+
+  /// Ends a push that cannot be delivered.
+  func deadLetter(_ slot: UInt32, _ reason: DeadLetterReason, _ answer: GatewayAnswer?) {
+    counters.add(.deadLettered)
+    let push = pushes[slot]
+    let detail: StaticString =
+      reason == .noCredential
+      ? "no provider token serves this app and environment" : "every attempt failed"
+    let headers =
+      headers(reason, "\(detail)", attempts: push.pointee.attempts, push.pointee.origin) + [
+        KafkaHeader(
+          DeadLetterHeader.apnsID, Array(push.pointee.field(push.pointee.envelope.idText)))
+      ]
+    publish(
+      topics.deadLetters, key: Array(push.pointee.token), value: Array(push.pointee.value),
+      headers: headers,
+      SideRecord(
+        origin: push.pointee.origin,
+        receipt: receiptLine(push, .deadLettered, answer, detail: detail)))
+    free(slot)
+  }
+
+  /// Ends a record that is not a notification at all: no receipt, for there is no id to write one for.
+  func deadLetter(_ record: KafkaRecord, _ origin: Origin, detail: String) {
+    counters.add(.deadLettered)
+    publish(
+      topics.deadLetters, key: Array(record.key), value: Array(record.value),
+      headers: headers(.invalidEnvelope, detail, attempts: 0, origin), SideRecord(origin: origin))
+  }
+
+  private func headers(
+    _ reason: DeadLetterReason, _ detail: String, attempts: Int, _ origin: Origin
+  ) -> [KafkaHeader] {
+    let name = partitions[Int(origin.partition)].name
+    return [
+      KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
+      KafkaHeader(DeadLetterHeader.detail, detail),
+      KafkaHeader(DeadLetterHeader.stage, DeadLetterStage.sender.rawValue),
+      KafkaHeader(DeadLetterHeader.attempts, "\(attempts)"),
+      KafkaHeader(DeadLetterHeader.origin, "\(name.topic)/\(name.partition)/\(origin.offset)"),
+      KafkaHeader(DeadLetterHeader.at, "\(wall)"),
+    ]
+  }
+
+  private func publish(
+    _ topic: KafkaTopic, key: [UInt8], value: [UInt8], headers: [KafkaHeader] = [],
+    _ side: SideRecord
+  ) {
+    let blocked = BlockedSide(topic: topic, key: key, value: value, headers: headers, side: side)
+    if !blockedSides.isEmpty || !produce(blocked) { blockedSides.append(blocked) }
+  }
+
+  private func produce(_ record: BlockedSide) -> Bool {
+    let slot = sides.add(record.side)
+    let tag = DeliveryTag.side(slot: slot).value
+    let result = record.key.withUnsafeBytes { key in
+      record.value.withUnsafeBytes { value in
+        producer.produce(record.topic, key: key, value: value, headers: record.headers, tag: tag)
+      }
+    }
+    switch result {
+    case .queued: return true
+    case .full:
+      _ = sides.remove(slot)
+      return false
+    case .refused(let error):
+      _ = sides.remove(slot)
+      context.log.error("Kafka refuses a record; its offset stays open", ["error": "\(error)"])
+      return true
+    }
+  }
+
+  /// Tries again what the producer had no room for. Nothing is taken in until that is out.
+  func retryBlockedSides() {
+    guard !blockedSides.isEmpty else { return }
+    var sent = 0
+    while sent < blockedSides.count, produce(blockedSides[sent]) { sent += 1 }
+    blockedSides.removeFirst(sent)
+  }
+
+  /// Sends the batch of receipts if its time has come: it is old enough, or there is nothing to wait for.
+  func flushReceipts() {
+    guard !receipts.isEmpty else { return }
+    let isIdle = pushes.count == 0 && !canTakeMore
+    if isIdle || receipts.isFull || now >= receipts.begun + ReceiptBatches.ageAtMost {
+      launchReceipts()
+    }
+  }
+
+  private func launchReceipts() {
+    let slot = receipts.launchSlot()
+    let tag = DeliveryTag.receipts(slot: slot).value
+    let noKey = UnsafeRawBufferPointer(start: nil, count: 0)
+    switch producer.produce(topics.receipts, key: noKey, value: receipts.lines.bytes, tag: tag) {
+    case .queued: receipts.launched(in: slot)
+    case .full: break
+    case .refused(let error):
+      context.log.error("Kafka refuses receipts; keeping them", ["error": "\(error)"])
+    }
+  }
+
+  /// Kafka's acknowledgements.
+  func takeDeliveries() {
+    producer.drainDeliveries(into: &deliveries)
+    guard !deliveries.isEmpty else { return }
+    for delivery in deliveries { landed(delivery) }
+    deliveries.removeAll(keepingCapacity: true)
+  }
+
+  private func landed(_ delivery: Delivery) {
+    if let error = delivery.refused {
+      // Not acknowledged, so not complete: the offset stays, and the record is read again after a restart.
+      context.log.error("Kafka refused a record; its offset stays open", ["error": "\(error)"])
+      return
+    }
+    switch DeliveryTag(delivery.tag) {
+    case .receipts(let slot): receipts.landed(in: slot) { complete($0) }
+    case .side(let slot):
+      let side = sides.remove(slot)
+      if side.receipt.isEmpty { return complete(side.origin) }
+      if !receipts.lines.isEmpty { receipts.lines.append(UInt8(ascii: "\n")) }
+      receipts.lines.append(side.receipt)
+      receipts.lineAdded(for: side.origin, now: now)
+    }
+  }
+
+  private func text(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Drops a push unsent: its partition's next owner sends the record.
+  func handBack(_ slot: UInt32) {
+    counters.add(.handedBack)
+    free(slot)
+  }
+
+  /// Drops everything that waits unsent.
+  func handBackWaiting() {
+    for pool in pools {
+      while let slot = pool?.waiting.popFirst() { handBack(slot) }
+    }
+    while let slot = unresolved.popFirst() { handBack(slot) }
+    for index in partitions.indices {
+      if let held = partitions[index].held { handBack(held.slot) }
+      partitions[index].held = nil
+    }
+  }
+}
+
+extension Outcome {
+  /// The counter of this outcome.
+  var counter: SenderCounter {
+    switch self {
+    case .delivered: .delivered
+    case .rejected: .rejected
+    case .expired: .expired
+    case .deduplicated, .suppressed: .deduplicated
+    case .deadLettered: .deadLettered
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import APNS
+import Delivery
+import HTTP2
+// SPDX-License-Identifier: Apache-2.0
+import Pipeline
+import ServiceKit
+
+/// Pushes go out: from a pool's line to the connection with the most free streams.
+extension SenderLoop {
+  func dispatchAll() {
+    for pool in pools {
+      if let pool, !pool.waiting.isEmpty { dispatch(pool) }
+    }
+  }
+
+  /// Sends what waits, as far as there is stream credit and a usable provider token.
+  func dispatch(_ pool: GatewayPool) {
+    while let connection = pool.mostFree() {
+      guard connection.prepareToken(now: wall) else {
+        // A connection that may not change its token yet drains; another one may serve.
+        if connection.state.credit == 0 { continue }
+        return
+      }
+      guard let slot = pool.waiting.popFirst() else { return }
+      let push = pushes[slot]
+      if isExpired(push) {
+        finish(slot, .expired)
+      } else if !send(slot, push, on: connection) {
+        pool.waiting.prepend(slot)
+        return
+      }
+    }
+  }
+
+  /// Opens a stream. False when the connection has none after all.
+  private func send(
+    _ slot: UInt32, _ push: UnsafeMutablePointer<Push>, on connection: GatewayConnection
+  ) -> Bool {
+    connection.pool.fillHeaders(for: push, on: connection)
+    let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
+    guard connection.http.submit(connection.pool.headers, exchange) else { return false }
+    connection.state.opened()
+    push.pointee.connection = Unmanaged.passUnretained(connection)
+    push.pointee.sentAt = wall
+    push.pointee.sends += 1
+    deadlines.insert(slot, now: now)
+    if !connection.isDirty {
+      connection.isDirty = true
+      dirty.append(connection)
+    }
+    return true
+  }
+
+  /// One write for each connection that has something to say.
+  func flushConnections() {
+    guard !dirty.isEmpty else { return }
+    let flushing = dirty
+    dirty.removeAll(keepingCapacity: true)
+    for connection in flushing {
+      connection.isDirty = false
+      connection.http.flush()
+      if connection.http.isClosed { heed(connection) }
+    }
+  }
+
+  /// Gives up on answers whose time has passed; what that means is decided when the stream has closed.
+  func expireDeadlines() {
+    while let slot = deadlines.expire(now: now) {
+      counters.add(.timedOut)
+      let push = pushes[slot]
+      guard let connection = push.pointee.connection?.takeUnretainedValue() else { continue }
+      push.pointee.hasTimedOut = true
+      let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
+      connection.http.reset(exchange, code: HTTP2ErrorCode.cancel)
+      markDirty(connection)
+    }
+  }
+
+  func markDirty(_ connection: GatewayConnection) {
+    guard !connection.isDirty else { return }
+    connection.isDirty = true
+    dirty.append(connection)
+  }
+}

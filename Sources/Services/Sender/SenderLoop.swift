@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Delivery
+import EventLoop
+import HTTP2
+import JSON
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+import TLS
+
+/// One thread of the sender, and all that it owns: connections, Kafka queues, pushes in flight, offset
+/// ledgers, a producer. It shares nothing with other loops but mailboxes for control messages.
+///
+/// A turn gathers everything that is ready, decides, and then acts once: one write a connection, receipts in
+/// batches. Free stream credit is what pulls records out of Kafka; without it they stay in librdkafka's
+/// queues, which then stop fetching.
+final class SenderLoop {
+  /// Records that may wait here for stream credit, so that a turn always finds some.
+  static let lookahead = 64
+  /// Records taken from one partition before the next has its turn.
+  static let takeAtOnce = 64
+  /// The longest sleep; a missed wake-up costs no more than this.
+  private static let longestSleep: UInt64 = 100
+  static let wakeupToken: UInt64 = 0
+
+  let settings: SenderSettings
+  let context: ServiceContext
+  let counters = Counters<SenderCounter>()
+  let tls: TLSContext
+  let inbox: Mailbox<LoopMessage>
+  let control: Mailbox<ControlMessage>
+  let resolutions: Mailbox<Resolution>
+  let poller: Poller
+  let resolver: Resolver
+  let scratch = ConnectionScratch()
+  let parser = JSONParser()
+  let producer: KafkaProducer
+  let topics: OutgoingTopics
+  let retryPolicy: RetryPolicy
+
+  /// Monotonic and wall-clock milliseconds of this turn.
+  var now = MonotonicClock.milliseconds()
+  var wall = WallClock.milliseconds()
+  var random: RandomBits
+
+  var pushes = PushTable()
+  var blocks = BlockPool()
+  var deadlines: RequestDeadlines
+  var partitions: [Partition] = []
+  var nextLane = 0
+  var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
+  var book = ProviderTokenBook()
+  /// By credential index × 2 + environment; made at the first push.
+  var pools: [GatewayPool?] = []
+  /// By poller token − 1.
+  var connections: [GatewayConnection?] = []
+  var dirty: [GatewayConnection] = []
+  /// Connections to close at the end of the turn.
+  var closing: [GatewayConnection] = []
+  var completed: [UnsafeMutablePointer<Exchange>] = []
+  /// Pushes whose app has no usable credential.
+  var unresolved = SlotQueue()
+  var receipts = ReceiptBatches()
+  var sides = SideRecords()
+  var blockedSides: [BlockedSide] = []
+  var deliveries: [Delivery] = []
+  var ready: [ReadyEvent] = []
+  /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
+  var epochOfPartitions: UInt32 = 0
+  /// When the control thread asked for the partitions back, until when to wait for answers.
+  var releaseDeadline: UInt64?
+  var isStopping = false
+  var hasEnded = false
+  var nextProgress: UInt64 = 0
+  var nextUpkeep: UInt64 = 0
+
+  init(
+    _ settings: SenderSettings, _ context: ServiceContext, tls: TLSContext, names: TopicNames,
+    kafka: KafkaConfiguration, inbox: Mailbox<LoopMessage>, control: Mailbox<ControlMessage>,
+    seed: UInt64
+  ) throws {
+    self.settings = settings
+    self.context = context
+    self.tls = tls
+    self.inbox = inbox
+    self.control = control
+    resolutions = Mailbox(wakeup: inbox.wakeup)
+    resolver = try Resolver(answers: resolutions)
+    poller = try Poller(capacity: 256)
+    producer = try KafkaProducer(kafka, wakeup: inbox.wakeup)
+    topics = try OutgoingTopics(names, producer)
+    retryPolicy = RetryPolicy(maximumAttempts: settings.maxAttempts)
+    random = RandomBits(seed: seed)
+    deadlines = RequestDeadlines(
+      capacity: PushTable.slots(for: settings.maxInFlight),
+      timeout: UInt64(settings.requestTimeoutMilliseconds))
+    try poller.add(inbox.wakeup.fd, token: Self.wakeupToken, .readable)
+    context.counters.add(counters)
+  }
+
+  /// Runs turns until the control thread says stop and everything is handed over.
+  func run() {
+    while true {
+      poller.wait(timeoutMilliseconds: sleepTime(), into: &ready)
+      now = MonotonicClock.milliseconds()
+      wall = WallClock.milliseconds()
+      turn()
+      if isStopping, isEmptyHanded { break }
+    }
+    producer.close()
+    control.post(.ended)
+  }
+
+  private func turn() {
+    for event in ready {
+      if event.token == Self.wakeupToken {
+        wake()
+      } else {
+        socketReady(event)
+      }
+    }
+    takeDeliveries()
+    expireDeadlines()
+    intake()
+    dispatchAll()
+    upkeep()
+    flushConnections()
+    closeDoomed()
+    flushReceipts()
+    reportProgress()
+    releaseIfDone()
+    counters.set(.inFlight, pushes.count)
+  }
+
+  /// The wakeup was signalled: a queue has records, deliveries were reported, or somebody wrote to us.
+  private func wake() {
+    inbox.wakeup.clear()
+    for index in partitions.indices { partitions[index].mayHaveMore = true }
+    for message in inbox.drain() { take(message) }
+    for resolution in resolutions.drain() { connect(resolution) }
+  }
+
+  private func take(_ message: LoopMessage) {
+    switch message {
+    case .granted(let grants): for grant in grants { begin(grant) }
+    case .release(let deadline): beginRelease(deadline)
+    case .providerToken(let entry): learn(entry)
+    case .providerTokenRemoved(let credential): _ = book.remove(credential: credential, now: wall)
+    case .stop(let deadline):
+      isStopping = true
+      beginRelease(deadline)
+    }
+  }
+
+  /// How long the poller may wait, in milliseconds: until the next thing that time alone makes due.
+  private func sleepTime() -> Int32 {
+    if canTakeMore { return 0 }
+    let now = MonotonicClock.milliseconds()
+    var wake = now + Self.longestSleep
+    if !receipts.isEmpty { wake = min(wake, receipts.begun + ReceiptBatches.ageAtMost) }
+    if let due = deadlines.next { wake = min(wake, due) }
+    wake = min(wake, max(nextProgress, now + 1))
+    if let due = nextRetryDue { wake = min(wake, due) }
+    return Int32(clamping: wake > now ? wake - now : 0)
+  }
+}
+
+/// The topics a loop writes to.
+struct OutgoingTopics {
+  let receipts: KafkaTopic
+  let feedback: KafkaTopic
+  let deadLetters: KafkaTopic
+  /// By tier.
+  let retries: [KafkaTopic]
+
+  init(_ names: TopicNames, _ producer: KafkaProducer) throws(KafkaError) {
+    receipts = try producer.topic(named: names.receipts)
+    feedback = try producer.topic(named: names.feedback)
+    deadLetters = try producer.topic(named: names.deadLetters)
+    var tiers: [KafkaTopic] = []
+    for tier in RetryTier.allCases { tiers.append(try producer.topic(named: names.retries(tier))) }
+    retries = tiers
+  }
+}
+
+/// Cheap random bits for jitter (xorshift64*, Vigna 2016); equal seeds, equal bits.
+struct RandomBits {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed | 1 }
+
+  mutating func next() -> UInt64 {
+    state ^= state >> 12
+    state ^= state << 25
+    state ^= state >> 27
+    return state &* 0x2545_F491_4F6C_DD1D
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+import Synchronization
+import TLS
+
+/// `martlet-sender`: takes notifications out of Kafka and delivers them to APNs.
+///
+/// The process's main thread is the control thread (`SenderControl`): consumer group, commits, provider
+/// tokens. Each loop thread (`SenderLoop`) owns partitions, connections and everything in flight on them.
+package enum SenderService: Service {
+  package static let name = "martlet-sender"
+  package static let summary = """
+    Takes notifications out of Kafka and delivers them to the Apple Push Notification service over pooled \
+    HTTP/2 connections. Start more copies to send more: they share the work as one consumer group.
+    """
+  package static let table = SenderSettings.table
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> SenderSettings {
+    try SenderSettings(values)
+  }
+
+  package static func run(
+    _ settings: SenderSettings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    do {
+      try start(settings, context).run()
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func start(
+    _ settings: SenderSettings, _ context: ServiceContext
+  ) throws -> SenderControl {
+    var kafka = settings.kafka
+    try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
+    kafka.producerPreferences.append(("linger.ms", "1"))  // receipts are batched before they get there
+    let names = TopicNames(prefix: settings.topicPrefix)
+    let tls = try TLSContext.client(
+      roots: settings.gatewayRoots.map { TrustRoots.file($0) } ?? .system)
+    let inbox = Mailbox<ControlMessage>(wakeup: Wakeup())
+    var loops: [Mailbox<LoopMessage>] = []
+    for number in 0..<settings.loops {
+      let loopInbox = Mailbox<LoopMessage>(wakeup: Wakeup())
+      loops.append(loopInbox)
+      try startLoop(number, settings, context, tls, names, kafka, loopInbox, inbox)
+    }
+    let consumer = try KafkaGroupConsumer(
+      kafka, group: ReaderGroup.sender,
+      topics: [names.notifications, names.notificationsBulk]
+        + RetryTier.allCases.map { names.retries($0) },
+      instanceID: settings.instanceID, wakeup: inbox.wakeup)
+    let tokens = try KafkaTable(kafka, topic: names.providerTokens, wakeup: inbox.wakeup)
+    let requests = try TokenRequests(try KafkaProducer(kafka, wakeup: inbox.wakeup), names)
+    return SenderControl(
+      settings, context, topics: names, consumer: consumer, tokens: tokens, requests: requests,
+      inbox: inbox, loops: loops)
+  }
+
+  /// Starts a loop on a thread of its own; the loop is built there and never leaves it.
+  private static func startLoop(
+    _ number: Int, _ settings: SenderSettings, _ context: ServiceContext, _ tls: TLSContext,
+    _ names: TopicNames, _ kafka: KafkaConfiguration, _ inbox: Mailbox<LoopMessage>,
+    _ control: Mailbox<ControlMessage>
+  ) throws {
+    let thread = try LoopThread(name: "loop-\(number)") {
+      do {
+        let loop = try SenderLoop(
+          settings, context, tls: tls, names: names, kafka: kafka, inbox: inbox, control: control,
+          seed: MonotonicClock.nanoseconds() &+ UInt64(number) &+ UInt64(getpid()) << 32)
+        loop.run()
+      } catch {
+        context.log.error("a loop cannot start", ["error": "\(error)"])
+        control.post(.ended)
+      }
+    }
+    thread.detach()
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A record on its way to the feedback, retry or dead-letter topic.
+///
+/// The receipt follows only when Kafka has acknowledged it, so that whoever reads the receipt finds the
+/// feedback or dead letter in place; without a receipt line (a retry) the acknowledgement itself completes
+/// the record.
+struct SideRecord {
+  var origin: Origin
+  /// The receipt to write then, or empty.
+  var receipt: [UInt8] = []
+}
+
+/// Side records in flight, in slots that are reused. Rare: answers other than 200. Owner: one sender loop.
+struct SideRecords {
+  private var slots: [SideRecord] = []
+  private var free: [Int] = []
+
+  var count: Int { slots.count - free.count }
+
+  mutating func add(_ record: SideRecord) -> Int {
+    if let slot = free.popLast() {
+      slots[slot] = record
+      return slot
+    }
+    slots.append(record)
+    return slots.count - 1
+  }
+
+  mutating func remove(_ slot: Int) -> SideRecord {
+    free.append(slot)
+    let record = slots[slot]
+    slots[slot].receipt = []
+    return record
+  }
+}
+
+/// What a delivery report is about, packed into the producer's tag.
+enum DeliveryTag {
+  case receipts(slot: Int)
+  case side(slot: Int)
+
+  init(_ tag: UInt) {
+    let slot = Int(tag >> 1)
+    self = tag & 1 == 0 ? .receipts(slot: slot) : .side(slot: slot)
+  }
+
+  var value: UInt {
+    switch self {
+    case .receipts(let slot): UInt(slot) << 1
+    case .side(let slot): UInt(slot) << 1 | 1
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+
+/// Asks the signer for provider tokens, each at most once in ten seconds: a backlog of one app must not
+/// become a flood of requests. Owned by the control thread.
+final class TokenRequests {
+  private static let interval: UInt64 = 10_000
+
+  private let producer: KafkaProducer
+  private let topic: KafkaTopic
+  private var askedAt: [[UInt8]: UInt64] = [:]
+  private var deliveries: [Delivery] = []
+
+  init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
+    self.producer = producer
+    topic = try producer.topic(named: names.tokenRequests)
+  }
+
+  /// Asks, unless the same was asked a moment ago. A request that Kafka has no room for is dropped: the
+  /// need comes again with the next notification.
+  func want(_ request: TokenRequest) {
+    let now = MonotonicClock.milliseconds()
+    if let last = askedAt[request.key], now - last < Self.interval { return }
+    askedAt[request.key] = now
+    request.key.withUnsafeBytes { key in
+      request.value.withUnsafeBytes { value in
+        _ = producer.produce(topic, key: key, value: value, tag: 0)
+      }
+    }
+  }
+
+  /// Takes acknowledgements; to be called every turn.
+  func turn() {
+    producer.drainDeliveries(into: &deliveries)
+    deliveries.removeAll(keepingCapacity: true)
+  }
+
+  func close() { producer.close() }
+}
