@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+import Bytes
+import Glibc
+import JSON
+import Signing
+
+/// A folder with everything that a pipeline on one machine needs to authenticate itself to the
+/// simulator: signing keys, the credentials file, a root, a server certificate.
+package struct KeyFolder: Sendable {
+  /// A signing key to make, and what it may be used for.
+  package struct Credential: Sendable {
+    /// Ten letters and digits each.
+    package let teamID: String
+    package let keyID: String
+    /// Bundle ids; `*` stands for every one.
+    package let apps: [String]
+    /// nil serves both environments.
+    package let environment: Environment?
+
+    package init(teamID: String, keyID: String, apps: [String], environment: Environment? = nil) {
+      self.teamID = teamID
+      self.keyID = keyID
+      self.apps = apps
+      self.environment = environment
+    }
+  }
+
+  package let path: String
+
+  package init(_ path: String) { self.path = path }
+
+  /// The signer's credentials file.
+  package var credentials: String { "\(path)/credentials.json" }
+  /// The simulator's list of public keys.
+  package var gatewayKeys: String { "\(path)/gateway-keys.json" }
+  /// The certificate that senders trust.
+  package var root: String { "\(path)/root.pem" }
+  /// The simulator's certificate, for localhost and the loopback addresses.
+  package var certificate: String { "\(path)/gateway.pem" }
+  package var certificateKey: String { "\(path)/gateway-key.pem" }
+
+  func keyName(_ credential: Credential) -> String { "AuthKey_\(credential.keyID).p8" }
+  func publicKeyName(_ credential: Credential) -> String { "AuthKey_\(credential.keyID).pub.pem" }
+
+  /// Makes the folder and every file in it, each readable by its owner only.
+  ///
+  /// - Parameter overwrite: Otherwise nothing is written when any of the files is there.
+  package func generate(
+    _ credentials: [Credential], overwrite: Bool = false
+  ) throws(KeyFolderError) {
+    let files = fileNames(credentials).map { "\(path)/\($0)" }
+    if !overwrite, let found = files.first(where: File.exists) {
+      throw KeyFolderError(
+        description:
+          "\(found) is already there; --force replaces it and every other file of the set")
+    }
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+      throw KeyFolderError(
+        description: "cannot make the folder \(path): \(SystemError.meaning(of: errno))")
+    }
+    do {
+      for credential in credentials { try writeKeys(credential) }
+      try writeCertificates()
+      try writeLists(credentials)
+    } catch {
+      throw KeyFolderError(description: "\(error)")
+    }
+  }
+
+  /// Every file that `generate` writes, without the folder.
+  package func fileNames(_ credentials: [Credential]) -> [String] {
+    let keys = credentials.flatMap { [keyName($0), publicKeyName($0)] }
+    let others = [self.credentials, gatewayKeys, root, certificate, certificateKey]
+    return keys + others.map { String($0.dropFirst(path.count + 1)) }
+  }
+
+  private func writeKeys(_ credential: Credential) throws {
+    let key = try SigningKey.generate()
+    _ = try ProviderTokenMinter(key: key, teamID: credential.teamID, keyID: credential.keyID)
+    try File.write("\(path)/\(keyName(credential))", key.pem())
+    try File.write("\(path)/\(publicKeyName(credential))", key.publicKey.pem())
+  }
+
+  /// The authority's own key is forgotten: nobody can issue another certificate under this root.
+  private func writeCertificates() throws {
+    let authority = try CertificateAuthority(name: "Martlet simulator root")
+    try File.write(root, authority.certificatePEM)
+    try authority.issueServer().write(certificate: certificate, key: certificateKey)
+  }
+
+  private func writeLists(_ credentials: [Credential]) throws {
+    let signing = credentials.map { JSONValue.object(entry($0, "key_file", keyName($0))) }
+    let checking = credentials.map {
+      JSONValue.object(entry($0, "public_key_file", publicKeyName($0)))
+    }
+    try File.write(self.credentials, (["credentials": .array(signing)] as JSONValue).text + [10])
+    try File.write(gatewayKeys, (["keys": .array(checking)] as JSONValue).text + [10])
+  }
+
+  private func entry(_ credential: Credential, _ name: String, _ file: String) -> JSONObject {
+    var object = JSONObject()
+    object.append("team_id", .string(credential.teamID))
+    object.append("key_id", .string(credential.keyID))
+    object.append("environment", .string(credential.environment.map { "\($0)" } ?? "any"))
+    object.append("apps", .array(credential.apps.map { .string($0) }))
+    object.append(name, .string(file))
+    return object
+  }
+}
+
+/// Why the folder could not be made.
+package struct KeyFolderError: Error, Sendable, CustomStringConvertible {
+  package let description: String
+}

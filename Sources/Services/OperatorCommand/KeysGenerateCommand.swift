@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+package import ServiceKit
+package import Settings
+
+/// `martlet keys generate FOLDER`.
+package enum KeysGenerateCommand: Service {
+  package struct Settings: Sendable {
+    let folder: KeyFolder
+    let credential: KeyFolder.Credential
+    let overwrite: Bool
+  }
+
+  package static let name = "keys generate"
+  package static let summary =
+    "Makes a test signing key (.p8), a credentials file and the simulator's certificate. APNs"
+    + " accepts only keys from Apple's developer portal."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [
+      .text(
+        "team-id", default: "MARTLETDEV", placeholder: "ID",
+        "Team that the key belongs to: ten letters and digits."),
+      .text("key-id", default: "MARTLETKEY", placeholder: "ID", "The key's id, of the same form."),
+      .list("apps", default: "*", "Bundle ids that the key serves; * serves every one."),
+      .choice(
+        "environment", of: ["any", "production", "sandbox"], default: "any",
+        "Environment that the key serves."),
+      .boolean("force", "Replace files that are there."),
+    ], operands: .init("FOLDER", 1...1, "Where the files go; it is made if it is not there."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    for name in ["team-id", "key-id"]
+    where !ProviderTokenClaims.isIdentifier(values.text(name)) {
+      throw values.error(name, "must be ten capital letters and digits")
+    }
+    let environments: [String: Environment] = ["production": .production, "sandbox": .sandbox]
+    return Settings(
+      folder: KeyFolder(values.operands[0]),
+      credential: KeyFolder.Credential(
+        teamID: values.text("team-id"), keyID: values.text("key-id"), apps: values.list("apps"),
+        environment: environments[values.text("environment")]),
+      overwrite: values.boolean("force"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    do throws(KeyFolderError) {
+      try settings.folder.generate([settings.credential], overwrite: settings.overwrite)
+    } catch {
+      throw ServiceFailure(error.description)
+    }
+    for name in settings.folder.fileNames([settings.credential]) {
+      StandardOutput.line("\(settings.folder.path)/\(name)")
+    }
+  }
+}

@@ -1,1 +1,0 @@
-// OperatorCommand: placeholder until its first file lands.

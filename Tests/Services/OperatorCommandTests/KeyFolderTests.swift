@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import JSON
+import OperatorCommand
+import Signing
+import Testing
+
+@Suite struct KeyFolderTests {
+  private let credentials = [
+    KeyFolder.Credential(teamID: "TEAM000001", keyID: "KEY0000001", apps: ["*"]),
+    KeyFolder.Credential(
+      teamID: "TEAM000002", keyID: "KEY0000002", apps: ["com.example.a"], environment: .sandbox),
+  ]
+
+  private func withFolder(_ body: (KeyFolder) throws -> Void) throws {
+    var template = Array("/tmp/martlet-keys-XXXXXX".utf8CString)
+    let parent = try #require(mkdtemp(&template).map { String(cString: $0) })
+    let folder = KeyFolder("\(parent)/keys")
+    defer {
+      for name in folder.fileNames(credentials) { unlink("\(folder.path)/\(name)") }
+      rmdir(folder.path)
+      rmdir(parent)
+    }
+    try body(folder)
+  }
+
+  @Test func `every file is made, for its owner only`() throws {
+    try withFolder { folder in
+      try folder.generate(credentials)
+      for name in folder.fileNames(credentials) {
+        #expect(try !File.isReadableByOthers("\(folder.path)/\(name)"), "\(name)")
+      }
+    }
+  }
+
+  @Test func `the lists name the keys, and the public ones belong to the private ones`() throws {
+    try withFolder { folder in
+      try folder.generate(credentials)
+      let signing = try JSONDocument(File.read(folder.credentials)).root["credentials"]?.array
+      let checking = try JSONDocument(File.read(folder.gatewayKeys)).root["keys"]?.array
+      let first = try #require(signing?.first)
+      #expect(first["environment"]?.string == "any")
+      #expect(first["apps"]?.array == ["*"])
+      #expect(signing?.last?["environment"]?.string == "sandbox")
+      let keyFile = try #require(first["key_file"]?.string)
+      let publicFile = try #require(checking?.first?["public_key_file"]?.string)
+      let key = try SigningKey.load("\(folder.path)/\(keyFile)")
+      let publicKey = try PublicKey(pem: File.read("\(folder.path)/\(publicFile)"))
+      #expect(publicKey.verifies([1, 2], rawSignature: try key.signES256([1, 2])))
+    }
+  }
+
+  @Test func `nothing is replaced unless asked for`() throws {
+    try withFolder { folder in
+      try folder.generate(credentials)
+      let before = try File.read(folder.root)
+      #expect(throws: KeyFolderError.self) { try folder.generate(credentials) }
+      #expect(try File.read(folder.root) == before)
+      try folder.generate(credentials, overwrite: true)
+      #expect(try File.read(folder.root) != before)
+    }
+  }
+
+  @Test func `one file that is there stops everything before it is touched`() throws {
+    try withFolder { folder in
+      try folder.generate(credentials)
+      unlink(folder.credentials)
+      #expect(throws: KeyFolderError.self) { try folder.generate(credentials) }
+      #expect(!File.exists(folder.credentials))
+    }
+  }
+}
