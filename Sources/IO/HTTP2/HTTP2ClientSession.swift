@@ -8,6 +8,10 @@ import EventLoop
 package final class HTTP2ClientSession {
   private let session: OpaquePointer
   private let state: UnsafeMutablePointer<ClientState>
+  /// Looks at the first frame; nil afterwards.
+  private var early: EarlyGoAway? = EarlyGoAway()
+  /// The server refused the connection with its first frame.
+  private var isRefused = false
 
   /// A session whose preface and SETTINGS wait to be taken.
   package init(settings: SessionSettings = SessionSettings()) {
@@ -17,8 +21,6 @@ package final class HTTP2ClientSession {
     nghttp2_option_new(&options)
     nghttp2_option_set_peer_max_concurrent_streams(options, 1)
     nghttp2_option_set_no_closed_streams(options, 1)
-    // Lets a GOAWAY come before SETTINGS: a gateway that refuses us says why in it.
-    nghttp2_option_set_no_recv_client_magic(options, 1)
     var created: OpaquePointer?
     nghttp2_session_client_new2(&created, ClientCallbacks.table, state, options)
     nghttp2_option_del(options)
@@ -43,7 +45,8 @@ package final class HTTP2ClientSession {
   package var nextStreamID: UInt32 { nghttp2_session_get_next_stream_id(session) }
   /// Both sides are done: nothing to send and nothing to wait for.
   package var isFinished: Bool {
-    nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
+    isRefused
+      || (nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0)
   }
   /// Something waits to be taken by `produceOutput`.
   package var wantsWrite: Bool { nghttp2_session_want_write(session) != 0 }
@@ -99,9 +102,31 @@ package final class HTTP2ClientSession {
 
   /// Takes bytes from the peer. Throws when the connection cannot go on.
   package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+    guard early == nil else { return try receiveFirst(bytes) }
     let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let result = nghttp2_session_mem_recv(session, start, bytes.count)
     guard result >= 0 else { throw failure(Int32(result)) }
+  }
+
+  private func receiveFirst(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+    guard !isRefused, let finding = early?.take(bytes) else { return }
+    switch finding {
+    case .undecided: return
+    case .none(let held):
+      early = nil
+      let result = nghttp2_session_mem_recv(session, held, held.count)
+      guard result >= 0 else { throw failure(Int32(result)) }
+    case .goAway(let last, let code, let debug):
+      isRefused = true
+      state.pointee.isGoingAway = true
+      state.pointee.notices.append(.goAway(lastStreamID: last, code: code, debug: debug))
+      while let exchange = state.pointee.open {
+        let isUnprocessed = exchange.pointee.streamID > last
+        exchange.pointee.closeCode =
+          isUnprocessed ? HTTP2ErrorCode.refusedStream : HTTP2ErrorCode.internalError
+        state.pointee.complete(exchange, as: isUnprocessed ? .unprocessed : .ambiguous)
+      }
+    }
   }
 
   /// Appends what is to be sent until `buffer` holds at least `limit` bytes or nothing is left.

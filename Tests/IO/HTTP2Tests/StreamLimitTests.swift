@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTP2
+import Testing
+
+@Suite struct StreamLimitTests {
+  @Test func beforeTheServersSettingsThereIsOneStream() throws {
+    let pair = SessionPair()
+    #expect(pair.client.remoteMaxConcurrentStreams == 1)
+    #expect(pair.submit() != nil)
+    #expect(pair.submit() == nil)
+    try pair.settle()
+    #expect(pair.client.takeNotices() == [.settings(maxConcurrentStreams: 100)])
+    #expect(pair.submit() != nil)
+  }
+
+  @Test func theLimitMovesWithTheServersSettings() throws {
+    let pair = SessionPair(.gateway(maxConcurrentStreams: 1))
+    try pair.settle()
+    #expect(pair.submit() != nil)
+    #expect(pair.submit() == nil)
+    pair.server.updateSettings(maxConcurrentStreams: 3)
+    try pair.settle()
+    #expect(pair.submit() != nil)
+    #expect(pair.submit() != nil)
+    #expect(pair.submit() == nil)
+    try pair.settle()
+    pair.server.updateSettings(maxConcurrentStreams: 1)
+    try pair.settle()
+    #expect(pair.client.openStreams == 3)
+    #expect(pair.client.remoteMaxConcurrentStreams == 1)
+    // Open streams stay open; new ones wait until fewer than the limit are left.
+    for left in [2, 1] {
+      pair.answer()
+      try pair.settle()
+      #expect(pair.client.openStreams == left)
+      #expect(pair.submit() == nil)
+    }
+    pair.answer()
+    try pair.settle()
+    #expect(pair.submit() != nil)
+  }
+
+  @Test func streamsThatCrossALoweredLimitComeBackUnprocessed() throws {
+    let pair = SessionPair(.gateway(maxConcurrentStreams: 3))
+    try pair.settle()
+    let exchanges = try (0..<3).map { _ in try #require(pair.submit()) }
+    pair.server.updateSettings(maxConcurrentStreams: 1)
+    try pair.settle()
+    #expect(exchanges.map(\.pointee.fate) == [.pending, .unprocessed, .unprocessed])
+    pair.answer()
+    try pair.settle()
+    #expect(exchanges[0].pointee.fate == .answered)
+  }
+
+  @Test func aLimitOfZeroStopsEverything() throws {
+    let pair = SessionPair(.gateway(maxConcurrentStreams: 0))
+    try pair.settle()
+    #expect(pair.submit() == nil)
+  }
+
+  @Test func requestsQueuedWhenTheLimitDropsGoOutLaterOrAreUnprocessed() throws {
+    let pair = SessionPair(.gateway(maxConcurrentStreams: 5))
+    try pair.settle()
+    pair.server.updateSettings(maxConcurrentStreams: 1)
+    // Submitted under the old limit, not yet written when the new one arrives.
+    let exchanges = try (0..<3).map { _ in try #require(pair.submit()) }
+    let settings = frame(type: 4, [0, 3] + bigEndian(1))
+    try settings.withUnsafeBytes { try pair.client.receive($0) }
+    try pair.loseClientOutput()
+    pair.client.abandon()
+    pair.collect()
+    #expect(Set(pair.completed) == Set(exchanges))
+    #expect(exchanges.map(\.pointee.fate) == [.ambiguous, .unprocessed, .unprocessed])
+  }
+}
