@@ -79,6 +79,7 @@ size_t first_pass_offset(const char *text, size_t count) {
 padded_string_view martlet_json::take(std::string_view before, const uint8_t *bytes, size_t size,
                                       std::string_view after) {
   count = before.size() + size + after.size();
+  refused = nullptr;
   if (capacity < count + SIMDJSON_PADDING) {
     capacity = 2 * count + SIMDJSON_PADDING;
     copy.reset(new char[capacity]());
@@ -105,7 +106,11 @@ int32_t martlet_json::refuse(martlet_json_error *error, int32_t code, int32_t fi
 int32_t martlet_json::refuse(martlet_json_error *error, error_code problem, int32_t field,
                              ondemand::document &document, const char *fallback) {
   const char *place = fallback;
-  if (document.current_location().get(place) != SUCCESS) place = copy.get() + count;
+  if (refused) {
+    place = refused;
+  } else if (document.current_location().get(place) != SUCCESS) {
+    place = copy.get() + count;
+  }
   if (place < fallback) place = fallback;
   return refuse(error, MARTLET_JSON_MALFORMED, field, place, error_message(problem));
 }
@@ -162,7 +167,10 @@ error_code martlet_json::walk(ondemand::value value, int depth, bool keep, martl
   }
   ondemand::json_type type;
   error_code error = value.type().get(type);
-  if (error) return error;
+  if (error) {
+    refused = value.raw_json_token().data();
+    return error;
+  }
   uint32_t members = 0;
   if (type == ondemand::json_type::object) {
     ondemand::object object;
@@ -187,7 +195,10 @@ error_code martlet_json::walk(ondemand::value value, int depth, bool keep, martl
     }
     if (keep) nodes[node].kind = MARTLET_NODE_ARRAY;
   } else {
-    return walk_scalar(value, keep, node);
+    const char *start = value.raw_json_token().data();
+    error = walk_scalar(value, keep, node);
+    if (error) refused = start;
+    return error;
   }
   if (keep) nodes[node].members = members;
   return SUCCESS;

@@ -47,6 +47,8 @@ struct martlet_json {
   std::unique_ptr<char[]> copy;
   size_t capacity = 0;
   size_t count = 0;
+  // The scalar that `walk` refused, if that is what went wrong.
+  const char *refused = nullptr;
   std::vector<martlet_token> tokens;
   std::vector<martlet_node> nodes;
 

@@ -65,7 +65,10 @@ struct RequestReader {
     const std::string_view raw = martlet::trimmed(value.raw_json_token());
     std::string_view text;
     const error_code problem = value.get_string().get(text);
-    if (problem) return json.refuse(error, problem, field, document, raw.data());
+    if (problem) {
+      json.refused = raw.data();
+      return json.refuse(error, problem, field, document, raw.data());
+    }
     request.text[field] = martlet::slice(text);
     if (field == MARTLET_FIELD_ID) request.raw_id = martlet::slice(raw.substr(1, raw.size() - 2));
     if (field == MARTLET_FIELD_TOKEN) {
@@ -129,7 +132,10 @@ struct RequestReader {
     const char *start = element.raw_json_token().data();
     std::string_view text;
     const error_code problem = element.get_string().get(text);
-    if (problem) return json.refuse(error, problem, MARTLET_FIELD_TOKENS, document, start);
+    if (problem) {
+      json.refused = start;
+      return json.refuse(error, problem, MARTLET_FIELD_TOKENS, document, start);
+    }
     json.tokens.push_back({martlet::slice(text).bytes, uint32_t(text.size()), 1});
     return MARTLET_JSON_OK;
   }
@@ -188,8 +194,9 @@ extern "C" int32_t martlet_json_read_request(martlet_json *json, const uint8_t *
   }
   ondemand::object object;
   if ((problem = document.get_object().get(object))) {
+    const bool is_value = document.type().error() == SUCCESS;
     const int32_t code =
-        problem == INCORRECT_TYPE ? MARTLET_JSON_NOT_AN_OBJECT : MARTLET_JSON_MALFORMED;
+        problem == INCORRECT_TYPE && is_value ? MARTLET_JSON_NOT_AN_OBJECT : MARTLET_JSON_MALFORMED;
     return json->refuse(error, code, -1, json->copy.get(), error_message(problem));
   }
   RequestReader reader{*json, document, *request, error, maximum_tokens};

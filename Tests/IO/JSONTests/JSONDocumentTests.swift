@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Bytes
+import JSON
+import Testing
+
+@Suite("JSON documents")
+struct JSONDocumentTests {
+  private func error(_ text: String) -> JSONError? { error(Array(text.utf8)) }
+
+  private func error(_ text: [UInt8]) -> JSONError? {
+    do throws(JSONError) {
+      _ = try JSONDocument(text)
+      return nil
+    } catch { return error }
+  }
+
+  @Test("are read with every kind of value")
+  func values() throws {
+    let text = #"""
+      {"null":null,"yes":true,"no":false,"int":-12,"max":9223372036854775807,"double":1.5e2,
+       "text":"a\"b\u00e9\ud83d\ude00","list":[1,[2],{}],"empty":{}}
+      """#
+    let root = try JSONDocument(text).root
+    #expect(root["null"]?.isNull == true)
+    #expect(root["yes"]?.bool == true)
+    #expect(root["no"]?.bool == false)
+    #expect(root["int"]?.int == -12)
+    #expect(root["max"]?.int == Int64.max)
+    #expect(root["double"]?.number == 150)
+    #expect(root["text"]?.string == "a\"bé😀")
+    #expect(root["list"] == [1, [2], [:]])
+    #expect(root["empty"]?.object?.members.isEmpty == true)
+    #expect(root["absent"] == nil)
+    #expect(root.object?.keys.count == 9)
+  }
+
+  @Test("may be a scalar or an array")
+  func roots() throws {
+    #expect(try JSONDocument("7").root == 7)
+    #expect(try JSONDocument(" \"x\" ").root == "x")
+    #expect(try JSONDocument("null").root == nil)
+    #expect(try JSONDocument("[true]").root == [true])
+    #expect(try JSONDocument("1.5").root == 1.5)
+    #expect(try JSONDocument("18446744073709551616").root.number == 18_446_744_073_709_551_616)
+  }
+
+  @Test("show duplicate keys")
+  func duplicates() throws {
+    let object = try JSONDocument(#"{"a":1,"b":2,"a":3}"#).root.object
+    #expect(object?.duplicateKey == "a")
+    #expect(object?.members.count == 3)
+    #expect(object?["a"] == 1)
+    #expect(try JSONDocument(#"{"a":{"a":1}}"#).root.object?.duplicateKey == nil)
+  }
+
+  @Test(
+    "are refused with the byte at which they go wrong",
+    arguments: [
+      ("", 0), ("   ", 0), ("{", 1), ("[1,]", 3), ("[1 2]", 3), (#"{"a":tru}"#, 5),
+      (#"{"a" 1}"#, 5),
+      (#"{"a":01}"#, 5), ("1],[2", 1), ("[1] 2", 4), (#"["\x"]"#, 1), (#"["abc"#, 1), ("nul", 0),
+      ("[\"a\u{1}\"]", 3), ("-", 0), ("1.", 0), ("1e", 0), ("{1:2}", 1), (#"["\ud800"]"#, 1),
+    ])
+  func refused(text: String, offset: Int) {
+    let found = error(text)
+    #expect(found != nil, "\(text)")
+    // The parser looks a token ahead in places: the offset is the token or its neighbour.
+    #expect(abs((found?.offset ?? -9) - offset) <= 2, "\(text): \(String(describing: found))")
+  }
+
+  @Test("are refused when their UTF-8 is broken, at the broken byte")
+  func brokenText() {
+    let sequences: [[UInt8]] = [
+      [0xFF], [0xC0, 0x80], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80],
+      [0xC3], [0x80],
+    ]
+    for bad in sequences {
+      #expect(error(Array("[\"ab".utf8) + bad + Array("\"]".utf8))?.offset == 4)
+    }
+  }
+
+  @Test("may nest 128 deep and no deeper")
+  func depth() {
+    func nested(_ depth: Int) -> String {
+      String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+    #expect(error(nested(129)) == nil)
+    #expect(error(nested(130)) != nil)
+    #expect(error(nested(100_000)) != nil)
+    #expect(error(String(repeating: #"{"a":"#, count: 5_000)) != nil)
+  }
+
+  @Test("come back the same after being written")
+  func roundTrip() throws {
+    let value: JSONValue = [
+      "text": "tab\t quote\" back\\ é \u{1}", "list": [nil, true, -7, 2.5, ["x": []]],
+      "": "empty key",
+    ]
+    #expect(try JSONDocument(value.text).root == value)
+    let expected = #"{"a":[1,null],"b":"x\ny"}"#
+    #expect(
+      String(decoding: (["a": [1, nil], "b": "x\ny"] as JSONValue).text, as: UTF8.self) == expected)
+  }
+
+  @Test("of random values come back the same after being written")
+  func randomRoundTrip() throws {
+    var random = SplitMix(seed: 3)
+    let parser = JSONParser()
+    for _ in 0..<500 {
+      let value = Self.randomValue(&random, depth: 4)
+      #expect(try parser.parse(value.text) == value)
+    }
+  }
+
+  private static func randomValue(_ random: inout SplitMix, depth: Int) -> JSONValue {
+    switch random.next() % (depth > 0 ? 7 : 5) {
+    case 0: return nil
+    case 1: return .bool(random.next() % 2 == 0)
+    case 2: return .integer(Int64(bitPattern: random.next()))
+    case 3: return .double(Double(Int64(bitPattern: random.next()) >> 20) / 1_024 + 0.0001)
+    case 4:
+      let scalars = (0..<Int(random.next() % 12)).compactMap { _ in
+        Unicode.Scalar(UInt32(random.next() % 0x1_0FFF))
+      }
+      var text = ""
+      text.unicodeScalars.append(contentsOf: scalars)
+      return .string(text)
+    case 5:
+      return .array(
+        (0..<Int(random.next() % 5)).map { _ in randomValue(&random, depth: depth - 1) })
+    default:
+      return .object(
+        JSONObject(
+          (0..<Int(random.next() % 5)).map {
+            .init(key: "k\($0)\"", value: randomValue(&random, depth: depth - 1))
+          }))
+    }
+  }
+
+  @Test("survive 50,000 random mutations: read, or refused inside the text")
+  func mutations() {
+    var random = SplitMix(seed: 7)
+    let parser = JSONParser()
+    let good = Array(
+      #"{"aps":{"alert":{"title":"A\u00e9","body":"x"},"badge":1},"n":[1.5e3,-2,true,null,"😀"]}"#
+        .utf8)
+    let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)
+    var refused = 0
+    for _ in 0..<50_000 {
+      var text = good
+      for _ in 0...Int(random.next() % 4) where !text.isEmpty {
+        let position = Int(random.next() % UInt64(text.count))
+        switch random.next() % 4 {
+        case 0: text[position] = UInt8(truncatingIfNeeded: random.next())
+        case 1: text[position] = alphabet[Int(random.next() % UInt64(alphabet.count))]
+        case 2: text.remove(at: position)
+        default: text.removeLast(text.count - position)
+        }
+      }
+      do throws(JSONError) {
+        _ = try parser.parse(text)
+      } catch {
+        refused += 1
+        #expect(error.offset <= text.count)
+      }
+    }
+    #expect(refused > 25_000)
+    #expect(refused < 50_000)
+  }
+}
+
+@Suite("Byte buffers")
+struct ByteBufferTests {
+  private func text(_ fill: (inout ByteBuffer) -> Void) -> String {
+    var buffer = ByteBuffer(capacity: 16)
+    fill(&buffer)
+    return String(decoding: buffer.bytes, as: UTF8.self)
+  }
+
+  @Test("print every integer as Swift does")
+  func decimals() {
+    for value in [0, 7, 10, 99, 100, -1, Int64.max, Int64.min, 1_795_224_000_123] {
+      #expect(text { $0.append(decimal: value) } == "\(value)")
+    }
+  }
+
+  @Test("escape what JSON wants escaped")
+  func escapes() {
+    let raw: [UInt8] = Array("a\"b\\c\n\t\r\u{8}\u{c}\u{0}\u{1f}é/".utf8)
+    let escaped = text { buffer in raw.withUnsafeBytes { buffer.append(jsonEscaped: $0) } }
+    #expect(escaped == #"a\"b\\c\n\t\r\b\f\u0000\u001fé/"#)
+  }
+
+  @Test("grow and are emptied from the front without losing a byte")
+  func queue() {
+    var random = SplitMix(seed: 5)
+    var buffer = ByteBuffer(capacity: 16)
+    var expected: [UInt8] = []
+    for _ in 0..<5_000 {
+      if random.next() % 3 > 0 {
+        let piece = (0..<Int(random.next() % 40)).map { UInt8(truncatingIfNeeded: $0) }
+        buffer.append(piece)
+        expected += piece
+      } else {
+        let count = expected.isEmpty ? 0 : Int(random.next() % UInt64(expected.count + 1))
+        buffer.removeFirst(count)
+        expected.removeFirst(count)
+      }
+      let same = Array(buffer.bytes) == expected
+      #expect(same)
+    }
+  }
+
+  @Test("take a half-written entry back")
+  func truncate() {
+    #expect(
+      text {
+        $0.append("keep")
+        $0.append("drop")
+        $0.truncate(to: 4)
+      } == "keep")
+  }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Bytes
+import JSON
+import Pipeline
+import Records
+import Testing
+
+@Suite("Notification records")
+struct EnvelopeEncoderTests {
+  private static let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
+
+  /// The value of the first notification of a request.
+  private func encode(_ text: String, created: Int64 = 1_795_224_000_123) throws -> [UInt8] {
+    let reader = RequestReader()
+    return try Array(text.utf8).withUnsafeBytes { raw in
+      let request = try reader.read(raw)
+      var encoder = EnvelopeEncoder()
+      encoder.begin(request, created: created)
+      guard let id = NotificationID(Self.id) else { return [] }
+      encoder.setID(id)
+      let text = String(decoding: encoder.idText, as: UTF8.self)
+      #expect(text == Self.id)
+      return Array(encoder.value)
+    }
+  }
+
+  @Test("of the documented request have these bytes")
+  func golden() throws {
+    let payload =
+      #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
+      + #""badge":1},"special":"avocado_bacon_burger"}"#
+    let expected =
+      "M1\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t1900000000\t"
+      + "\(Self.id)\tspecials\t1795224000123\torder-8812\t\t\t\n" + payload
+    let value = try encode(RequestReaderTests.example)
+    #expect(String(decoding: value, as: UTF8.self) == expected)
+  }
+
+  @Test("read back as what was asked for, for every type, lane and environment")
+  func roundTrip() throws {
+    for type in PushType.allCases {
+      for lane in Lane.allCases {
+        for environment in Environment.allCases {
+          let text = RequestReaderTests.request(
+            #","type":"\#(type)","lane":"\#(lane)","environment":"\#(environment)","id":"a\tb""#)
+          let value = try encode(text)
+          let envelope = try Envelope.parse(value.span)
+          #expect(envelope.pushType == type)
+          #expect(envelope.lane == lane)
+          #expect(envelope.environment == environment)
+          #expect(envelope.priority == type.defaultPriority)
+          #expect(envelope.expiration == nil)
+          #expect(envelope.id == NotificationID(Self.id))
+          let topic = String(decoding: value[envelope.topic.indices], as: UTF8.self)
+          #expect(topic == "com.example.app" + type.topicSuffix.description)
+          #expect(String(decoding: value[envelope.requestID.indices], as: UTF8.self) == #"a\tb"#)
+          #expect(Array(value[envelope.bodyStart...]) == Array("{}".utf8))
+        }
+      }
+    }
+  }
+
+  @Test("stay within the line's limit with every field at its longest")
+  func longest() throws {
+    let app = String(repeating: "a", count: 230)
+    let escapedID = String(repeating: #"\u0001"#, count: 128)
+    let text =
+      #"{"app":"\#(app)","payload":{},"token":"ab","type":"liveactivity","lane":"transactional","#
+      + #""id":"\#(escapedID)","collapse_id":"\#(String(repeating: "c", count: 64))","#
+      + #""expiration":99999999999}"#
+    let value = try encode(text)
+    let envelope = try Envelope.parse(value.span)
+    #expect(envelope.requestID.count == 768)
+  }
+
+  @Test("keep envelope and body when they move to a retry topic")
+  func retry() throws {
+    let value = try encode(RequestReaderTests.example)
+    let envelope = try Envelope.parse(value.span)
+    var buffer = ByteBuffer()
+    value.withUnsafeBytes { record in
+      Array("TooMany\nRequests".utf8).withUnsafeBytes { reason in
+        EnvelopeEncoder.encodeRetry(
+          of: record, envelope, attempt: 2, firstSeen: 1_795_224_000_500, reason: reason,
+          into: &buffer)
+      }
+    }
+    let moved = Array(buffer.bytes)
+    let again = try Envelope.parse(moved.span)
+    #expect(again.attempt == 2)
+    #expect(again.firstSeen == 1_795_224_000_500)
+    #expect(String(decoding: moved[again.lastReason.indices], as: UTF8.self) == "TooMany Requests")
+    #expect(Array(moved[again.constantPart.indices]) == Array(value[envelope.constantPart.indices]))
+    #expect(Array(moved[again.bodyStart...]) == Array(value[envelope.bodyStart...]))
+  }
+}
+
+@Suite("Receipts")
+struct ReceiptTests {
+  private func with<R>(_ text: String, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+    Array(text.utf8).withUnsafeBytes { body($0) }
+  }
+
+  @Test("of a delivered notification have these bytes")
+  func golden() {
+    var buffer = ByteBuffer()
+    with("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e") { id in
+      with("com.example.app") { app in
+        with("abcd") { token in
+          var line = ReceiptLine(.delivered, at: 2)
+          line.apnsID = id
+          line.app = app
+          line.token = token
+          line.environment = .sandbox
+          line.lane = .bulk
+          line.status = 200
+          line.attempts = 1
+          line.created = 1
+          ReceiptEncoder.append(line, into: &buffer)
+          ReceiptEncoder.append(ReceiptLine(.suppressed, at: 3), into: &buffer)
+        }
+      }
+    }
+    let expected =
+      #"{"outcome":"delivered","apns_id":"0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e","app":"com.example.app","#
+      + #""environment":"sandbox","token":"abcd","lane":"bulk","status":200,"attempts":1,"created":1,"#
+      + #""at":2}"# + "\n" + #"{"outcome":"suppressed","at":3}"#
+    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    #expect(text == expected)
+  }
+
+  @Test("come back with every field, many lines a record")
+  func roundTrip() throws {
+    var buffer = ByteBuffer()
+    let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
+    with(id) { apnsID in
+      with(#"order \"1\"\u00e9"#) { escapedID in
+        with("quote\" back\\ \u{1}") { detail in
+          for outcome in Outcome.allCases {
+            var line = ReceiptLine(outcome, at: 99)
+            line.apnsID = apnsID
+            line.escapedID = escapedID
+            line.detail = detail
+            line.reason = detail
+            line.uniqueID = apnsID
+            line.timestamp = 5
+            line.status = 410
+            ReceiptEncoder.append(line, into: &buffer)
+          }
+        }
+      }
+    }
+    let receipts = try Receipt.all(in: buffer.bytes, parser: JSONParser())
+    #expect(receipts.map(\.outcome) == Outcome.allCases)
+    for receipt in receipts {
+      #expect(receipt.apnsID == NotificationID(id))
+      #expect(receipt.id == "order \"1\"é")
+      #expect(receipt.detail == "quote\" back\\ \u{1}")
+      #expect(receipt.reason == receipt.detail)
+      #expect(receipt.uniqueID == id)
+      #expect(receipt.timestamp == 5)
+      #expect(receipt.status == 410)
+      #expect(receipt.token == nil)
+      #expect(receipt.lane == nil)
+    }
+  }
+
+  @Test("that are damaged are refused by field")
+  func damaged() {
+    func field(_ text: String) -> String? {
+      with(text) { line in
+        do throws(RecordError) {
+          _ = try Receipt(line, parser: JSONParser())
+          return "none"
+        } catch { return error.field }
+      }
+    }
+    #expect(field(#"{"outcome":"delivered","at":1}"#) == "none")
+    #expect(field(#"{"outcome":"lost","at":1}"#) == "outcome")
+    #expect(field(#"{"outcome":"delivered"}"#) == "at")
+    #expect(field(#"{"outcome":"delivered","at":1,"apns_id":"x"}"#) == "apns_id")
+    #expect(field(#"{"outcome":"delivered","at":1,"status":70000}"#) == "status")
+    #expect(field(#"{"at":1,"at":2}"#) == "at")
+    #expect(field("[]") == nil)
+  }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import JSON
+import Records
+import Testing
+
+@Suite("Records of the other topics")
+struct RecordTests {
+  private static let device = DeviceKey(
+    token: "00aaff", app: "com.example.app", environment: .sandbox)
+
+  private func decode<Value>(
+    _ value: [UInt8], _ read: (UnsafeRawBufferPointer, JSONParser) throws(RecordError) -> Value
+  ) throws(RecordError) -> Value {
+    try value.withUnsafeBytes { bytes in
+      Result { () throws(RecordError) in try read(bytes, JSONParser()) }
+    }.get()
+  }
+
+  @Test("about devices share one key")
+  func keys() {
+    let expected = Array("00aaff:com.example.app:sandbox".utf8)
+    #expect(DeviceRecord(device: Self.device, event: .removed(at: 1)).key == expected)
+    let invalid = InvalidTokenRecord(
+      device: Self.device, invalidSince: 1, reason: "Unregistered", at: 2)
+    #expect(invalid.key == expected)
+  }
+
+  @Test("of feedback come back as they were, with and without a timestamp")
+  func feedback() throws {
+    var record = FeedbackRecord(
+      device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
+      timestamp: 7, apnsID: "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e", sentAt: 8, at: 9)
+    let again = try decode(record.value) { bytes, parser throws(RecordError) in
+      try FeedbackRecord(bytes, parser: parser)
+    }
+    #expect(again == record)
+    let golden =
+      #"{"token":"00aaff","app":"com.example.app","environment":"sandbox","topic":"com.example.app","#
+      + #""status":410,"reason":"Unregistered","timestamp":7,"#
+      + #""apns_id":"0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e","sent_at":8,"at":9}"#
+    #expect(String(decoding: record.value, as: UTF8.self) == golden)
+    record.timestamp = nil
+    let without = try decode(record.value) { bytes, parser throws(RecordError) in
+      try FeedbackRecord(bytes, parser: parser)
+    }
+    #expect(without == record)
+  }
+
+  @Test("of registrations and invalid tokens come back as they were")
+  func devices() throws {
+    for event in [DeviceRecord.Event.registered(at: 5), .removed(at: 6)] {
+      let record = DeviceRecord(device: Self.device, event: event)
+      let again = try decode(record.value) { bytes, parser throws(RecordError) in
+        try DeviceRecord(bytes, parser: parser)
+      }
+      #expect(again == record)
+    }
+    let record = InvalidTokenRecord(
+      device: Self.device, invalidSince: 3, reason: "ExpiredToken", at: 4)
+    let again = try decode(record.value) { bytes, parser throws(RecordError) in
+      try InvalidTokenRecord(bytes, parser: parser)
+    }
+    #expect(again == record)
+  }
+
+  @Test("of provider tokens and requests for them come back as they were")
+  func providerTokens() throws {
+    let record = ProviderTokenRecord(
+      credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
+      scope: .any, apps: ["com.example.app", "*"], issuedAt: 1_795_224_000, generation: 3,
+      token: "eyJ.eyJ.c2ln-_")
+    let again = try decode(record.value) { bytes, parser throws(RecordError) in
+      try ProviderTokenRecord(bytes, parser: parser)
+    }
+    #expect(again == record)
+    for request in [
+      TokenRequest(
+        credential: "a/b/any", app: nil, environment: nil, reason: "ExpiredProviderToken", at: 1),
+      TokenRequest(
+        credential: nil, app: "com.example.app", environment: .sandbox, reason: "missing", at: 2),
+    ] {
+      let again = try decode(request.value) { bytes, parser throws(RecordError) in
+        try TokenRequest(bytes, parser: parser)
+      }
+      #expect(again == request)
+    }
+    let keyed = TokenRequest(
+      credential: nil, app: "com.example.app", environment: .sandbox, reason: "missing", at: 2)
+    #expect(String(decoding: keyed.key, as: UTF8.self) == "com.example.app/sandbox")
+  }
+
+  @Test("never put a token into a header that could break it")
+  func tokenInjection() {
+    let text =
+      #"{"credential":"c","team_id":"t","key_id":"k","environment":"any","apps":["*"],"issued_at":1,"#
+      + #""generation":1,"token":"abc\r\nx: y"}"#
+    #expect(throws: RecordError.self) {
+      try decode(Array(text.utf8)) { bytes, parser throws(RecordError) in
+        try ProviderTokenRecord(bytes, parser: parser)
+      }
+    }
+  }
+
+  @Test(
+    "that are damaged are refused by field",
+    arguments: [
+      (#"{"app":"a","environment":"sandbox","registered_at":1}"#, "token"),
+      (#"{"token":"xyz","app":"a","environment":"sandbox","registered_at":1}"#, "token"),
+      (#"{"token":"ab","environment":"sandbox","registered_at":1}"#, "app"),
+      (#"{"token":"ab","app":"a","environment":"moon","registered_at":1}"#, "environment"),
+      (#"{"token":"ab","app":"a","environment":"sandbox"}"#, "registered_at"),
+      (#"{"token":"ab","app":"a","environment":"sandbox","registered_at":"1"}"#, "registered_at"),
+      (
+        #"{"token":"ab","app":"a","environment":"sandbox","registered_at":1,"removed_at":2}"#,
+        "removed_at"
+      ),
+      (#"{"token":"ab","token":"ab","app":"a","environment":"sandbox","removed_at":2}"#, "token"),
+    ])
+  func damaged(text: String, field: String) {
+    do throws(RecordError) {
+      _ = try decode(Array(text.utf8)) { bytes, parser throws(RecordError) in
+        try DeviceRecord(bytes, parser: parser)
+      }
+      Issue.record("\(text) was read")
+    } catch {
+      #expect(error.field == field)
+    }
+  }
+
+  @Test("survive random mutations: read, or refused")
+  func mutations() {
+    var random = SplitMix(seed: 9)
+    let good = FeedbackRecord(
+      device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
+      timestamp: 7, apnsID: "", sentAt: 8, at: 9
+    ).value
+    var refused = 0
+    let parser = JSONParser()
+    for _ in 0..<20_000 {
+      var text = good
+      for _ in 0...Int(random.next() % 3) {
+        text[Int(random.next() % UInt64(text.count))] = UInt8(
+          truncatingIfNeeded: random.next() % 128)
+      }
+      text.withUnsafeBytes { bytes in
+        do throws(RecordError) {
+          _ = try FeedbackRecord(bytes, parser: parser)
+        } catch {
+          refused += 1
+        }
+      }
+    }
+    #expect(refused > 5_000)
+    #expect(refused < 20_000)
+  }
+}
+
+@Suite("Answers of the gateway")
+struct GatewayAnswerTests {
+  private func answer(_ status: UInt16, _ body: String) -> GatewayAnswer {
+    Array(body.utf8).withUnsafeBytes {
+      GatewayAnswer(status: status, body: $0, parser: JSONParser())
+    }
+  }
+
+  @Test("give reason and timestamp, whatever else they hold")
+  func bodies() {
+    let gone = answer(410, #"{"reason":"Unregistered","timestamp":1794999000123,"more":[1]}"#)
+    #expect(gone.response.reason == .unregistered)
+    #expect(gone.response.timestamp == 1_794_999_000_123)
+    let new = answer(400, #"{"reason":"SomethingNew"}"#)
+    #expect(new.response.reason == nil)
+    #expect(new.reasonText == "SomethingNew")
+    #expect(new.response.verdict == .rejected(aboutToken: false))
+  }
+
+  @Test("without a readable body are judged by their status")
+  func unreadable() {
+    for body in ["", "<html>", #"{"reason":"Unregi"#, "[]", #"{"reason":7}"#] {
+      let found = answer(410, body)
+      #expect(found.reasonText.isEmpty)
+      #expect(found.response.verdict == .rejected(aboutToken: true))
+    }
+  }
+}

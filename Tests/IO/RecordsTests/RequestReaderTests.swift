@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Pipeline
+import Records
+import Testing
+
+@Suite("Requests")
+struct RequestReaderTests {
+  static let token = String(repeating: "aB", count: 32)
+  static let example =
+    #"{"id":"order-8812","app":"com.example.app","environment":"production","token":""# + token
+    + #"","type":"alert","payload":{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"#
+    + #""sound":"default","badge":1},"special":"avocado_bacon_burger"},"priority":10,"#
+    + #""expiration":1900000000,"collapse_id":"specials","lane":"transactional"}"#
+
+  /// A request with the required fields and these further ones.
+  static func request(_ more: String) -> String {
+    #"{"app":"com.example.app","token":""# + token + #"","payload":{}"# + more + "}"
+  }
+
+  static func string(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(decoding: bytes, as: UTF8.self)
+  }
+
+  private func read<Result>(
+    _ text: String, _ reader: RequestReader = RequestReader(),
+    _ body: (PushRequest) -> Result
+  ) throws(RequestError) -> Result {
+    let bytes = Array(text.utf8)
+    return try bytes.withUnsafeBytes { raw in
+      Swift.Result { () throws(RequestError) in body(try reader.read(raw)) }
+    }.get()
+  }
+
+  private func error(_ text: String) -> RequestError? {
+    do throws(RequestError) {
+      try read(text) { _ in }
+      return nil
+    } catch { return error }
+  }
+
+  @Test("of the documented form are read field by field, the payload byte for byte")
+  func example() throws {
+    let reader = RequestReader()
+    try read(Self.example, reader) { request in
+      #expect(Self.string(request.id) == "order-8812")
+      #expect(Self.string(request.escapedID) == "order-8812")
+      #expect(Self.string(request.app) == "com.example.app")
+      #expect(request.environment == .production)
+      #expect(request.type == .alert)
+      #expect(request.lane == .transactional)
+      #expect(request.priority == 10)
+      #expect(request.expiration == 1_900_000_000)
+      #expect(Self.string(request.collapseID) == "specials")
+      #expect(request.topic.isEmpty)
+      #expect(request.apnsID == nil)
+      #expect(request.tokens.count == 1)
+      #expect(Self.string(request.tokens[0]) == Self.token)
+      let payload =
+        #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
+        + #""badge":1},"special":"avocado_bacon_burger"}"#
+      #expect(Self.string(request.payload) == payload)
+    }
+  }
+
+  @Test("with the required fields only get the documented defaults")
+  func defaults() throws {
+    try read(Self.request("")) { request in
+      #expect(request.environment == .production)
+      #expect(request.type == .alert)
+      #expect(request.lane == .transactional)
+      #expect(request.priority == 10)
+      #expect(request.expiration == nil)
+      #expect(request.id.isEmpty)
+      #expect(request.collapseID.isEmpty)
+    }
+    try read(Self.request(#","type":"background""#)) { #expect($0.priority == 5) }
+    try read(Self.request(#","expiration":0"#)) { #expect($0.expiration == 0) }
+  }
+
+  @Test("keep the payload's own white space and escapes, and nothing around it")
+  func payloadBytes() throws {
+    let payload = #"{ "a" : [ 1 , "\u00e9\n" ] , "b":{ } }"#
+    let bundle = #""app":"com.example.app","token":"ab""#
+    for text in [
+      "{\"payload\": \(payload) \n,\(bundle)}", "{\(bundle),\"payload\":\(payload)}",
+      "{\(bundle),\"payload\":\(payload)   }  \n",
+    ] {
+      try read(text) { #expect(Self.string($0.payload) == payload) }
+    }
+  }
+
+  @Test("give the id both unescaped and as it stands")
+  func escapedID() throws {
+    try read(Self.request(#","id":"a\tb\u00e9\"""#)) { request in
+      #expect(Self.string(request.id) == "a\tbé\"")
+      #expect(Self.string(request.escapedID) == #"a\tb\u00e9\""#)
+    }
+  }
+
+  @Test("take tokens from an array, and normalise each by itself")
+  func tokens() throws {
+    let text = #"{"app":"a.b","payload":{},"tokens":["ABcd","xy","abc",12,null,["a"],"","00"]}"#
+    try read(text) { request in
+      #expect(request.tokens.count == 8)
+      var results: [String] = []
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 512) { room in
+        guard let base = room.baseAddress else { return }
+        for index in 0..<request.tokens.count {
+          do throws(DeviceToken.Problem) {
+            let count = try request.tokens.normalize(index, into: base)
+            results.append(String(decoding: room[..<count], as: UTF8.self))
+          } catch {
+            results.append("\(Self.string(request.tokens[index])) \(error)")
+          }
+        }
+      }
+      #expect(
+        results == [
+          "abcd", "xy has no hexadecimal digit at character 1",
+          "abc has an odd number of digits (3)",
+          "12 is not a string", "null is not a string", "[\"a\"] is not a string", " is empty",
+          "00",
+        ])
+    }
+  }
+
+  @Test("take 1,000 tokens and not one more")
+  func tokenLimit() throws {
+    func text(_ count: Int) -> String {
+      let list = (0..<count).map { _ in #""ab""# }.joined(separator: ",")
+      return #"{"app":"a.b","payload":{},"tokens":["# + list + "]}"
+    }
+    try read(text(1_000)) { #expect($0.tokens.count == 1_000) }
+    #expect(error(text(1_001))?.problem == .tooManyTokens(limit: 1_000))
+    #expect(error(text(0))?.problem == .noTokens)
+  }
+
+  @Test(
+    "are refused with the field and what is wrong with it",
+    arguments: [
+      (#"{}"#, RequestField.app, RequestError.Problem.missing),
+      (#"{"app":"a"}"#, .payload, .missing),
+      (#"{"app":"a","payload":{}}"#, .token, .missing),
+      (#"{"app":5,"payload":{},"token":"ab"}"#, .app, .notA("a string")),
+      (#"{"app":"","payload":{},"token":"ab"}"#, .app, .emptyText),
+      (#"{"app":"a b","payload":{},"token":"ab"}"#, .app, .forbiddenCharacter),
+      (#"{"app":"a","payload":[],"token":"ab"}"#, .payload, .notA("an object")),
+      (#"{"app":"a","payload":"{}","token":"ab"}"#, .payload, .notA("an object")),
+      (#"{"app":"a","payload":null,"token":"ab"}"#, .payload, .notA("an object")),
+      (#"{"app":"a","payload":{},"token":["ab"]}"#, .token, .notA("a string")),
+      (#"{"app":"a","payload":{},"tokens":"ab"}"#, .tokens, .notA("an array")),
+      (#"{"app":"a","payload":{},"token":"ab","tokens":[]}"#, .tokens, .bothTokenAndTokens),
+      (#"{"app":"a","app":"a","payload":{},"token":"ab"}"#, .app, .duplicate),
+      (request(#","priority":7"#), .priority, .priorityNotAllowed(7, .alert)),
+      (request(#","priority":"10""#), .priority, .notA("an integer")),
+      (request(#","priority":10.5"#), .priority, .notA("an integer")),
+      (
+        request(#","type":"background","priority":10"#), .priority,
+        .priorityNotAllowed(10, .background)
+      ),
+      (request(#","type":"alarm""#), .type, .unknownValue("alarm")),
+      (request(#","environment":"prod""#), .environment, .unknownValue("prod")),
+      (request(#","lane":"fast""#), .lane, .unknownValue("fast")),
+      (request(#","lane":null"#), .lane, .notA("a string")),
+      (
+        request(#","topic":"com.example.other""#), .topic,
+        .topicDoesNotMatch(expected: "com.example.app")
+      ),
+      (request(#","expiration":-1"#), .expiration, .negative),
+      (request(#","expiration":"soon""#), .expiration, .notA("an integer")),
+      (request(#","collapse_id":" x""#), .collapseID, .forbiddenCharacter),
+      (request(#","collapse_id":"a\nb""#), .collapseID, .forbiddenCharacter),
+      (request(#","id":"""#), .id, .emptyText),
+      (request(#","apns_id":"nope""#), .apnsID, .notUUID),
+    ])
+  func refused(text: String, field: RequestField, problem: RequestError.Problem) {
+    let found = error(text)
+    #expect(found?.field == field, "\(text)")
+    #expect(found?.problem == problem, "\(text)")
+  }
+
+  @Test("name a field that does not exist, with its place")
+  func unknownField() {
+    let found = error(Self.request(#","colour":"red""#))
+    #expect(found?.problem == .unknownField("colour"))
+    #expect(found?.description.hasPrefix("colour: is not a field of a request (byte ") == true)
+  }
+
+  @Test("that are no JSON objects are refused as such")
+  func notObjects() {
+    #expect(error("")?.problem == .empty)
+    #expect(error("  ")?.problem == .empty)
+    for text in ["[]", "7", "\"x\"", "null"] { #expect(error(text)?.field == nil, "\(text)") }
+    #expect(error("[]")?.problem == .notAnObject)
+    for text in [
+      "{", "{\"app\":", "}", "{\"app\":\"a\"} {}", Self.request("") + "x", Self.request("") + ",",
+    ] {
+      guard case .malformed = error(text)?.problem else {
+        Issue.record("\(text) gave \(String(describing: error(text)))")
+        continue
+      }
+    }
+  }
+
+  @Test("with a payload that is broken anywhere inside are refused at the payload")
+  func brokenPayload() {
+    for payload in [
+      #"{"a":tru}"#, #"{"a" 1}"#, #"{"a":01}"#, #"{"a":"\x"}"#, #"{"a":1.}"#, #"{"a":[1,]}"#,
+      #"{,}"#,
+      #"{"a":"\ud800"}"#, #"{"a":-}"#, #"{"a":[1 2]}"#, #"{1:2}"#,
+    ] {
+      let found = error(#"{"app":"a.b","token":"ab","payload":"# + payload + "}")
+      #expect(found?.field == .payload, "\(payload): \(String(describing: found))")
+      #expect((found?.offset ?? 0) >= 33, "\(payload): \(String(describing: found))")
+    }
+  }
+
+  @Test("bound the payload by the push type")
+  func payloadSize() {
+    func text(_ bytes: Int, _ type: String) -> String {
+      let filler = String(repeating: "x", count: bytes - 8)
+      return #"{"app":"a.b","token":"ab","type":"#
+        + "\"\(type)\",\"payload\":{\"a\":\"\(filler)\"}}"
+    }
+    #expect(error(text(4_096, "alert")) == nil)
+    #expect(error(text(4_097, "alert"))?.problem == .tooLong(bytes: 4_097, limit: 4_096))
+    #expect(error(text(5_120, "voip")) == nil)
+    #expect(error(text(5_121, "voip"))?.problem == .tooLong(bytes: 5_121, limit: 5_120))
+  }
+
+  @Test("may bring their own apns-id for exactly one token")
+  func callersID() throws {
+    let id = "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E"
+    try read(Self.request(#","apns_id":"\#(id)""#)) { #expect($0.apnsID == NotificationID(id)) }
+    let two = #"{"app":"a.b","payload":{},"tokens":["ab","cd"],"apns_id":"\#(id)"}"#
+    #expect(error(two)?.problem == .onlyWithOneToken)
+  }
+
+  @Test("leave nothing behind for the next one")
+  func reuse() throws {
+    let reader = RequestReader()
+    try read(Self.example, reader) { #expect(!$0.id.isEmpty) }
+    try read(Self.request(""), reader) { request in
+      #expect(request.id.isEmpty)
+      #expect(request.expiration == nil)
+      #expect(request.collapseID.isEmpty)
+      #expect(request.tokens.count == 1)
+    }
+    #expect(reader.refusedID.isEmpty)
+  }
+
+  @Test("survive 100,000 random mutations: read, or refused with a named place")
+  func mutations() {
+    var random = SplitMix(seed: 2)
+    let reader = RequestReader()
+    let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)
+    var refused = 0
+    for round in 0..<100_000 {
+      var text = Array((round % 2 == 0 ? Self.example : Self.request(#","tokens":["a"]"#)).utf8)
+      for _ in 0...Int(random.next() % 3) where !text.isEmpty {
+        let position = Int(random.next() % UInt64(text.count))
+        switch random.next() % 4 {
+        case 0: text[position] = UInt8(truncatingIfNeeded: random.next())
+        case 1: text[position] = alphabet[Int(random.next() % UInt64(alphabet.count))]
+        case 2: text.remove(at: position)
+        default: text.swapAt(position, Int(random.next() % UInt64(text.count)))
+        }
+      }
+      text.withUnsafeBytes { raw in
+        do throws(RequestError) {
+          let request = try reader.read(raw)
+          #expect(request.tokens.count > 0)
+        } catch {
+          refused += 1
+          #expect((error.offset ?? 0) <= raw.count)
+          #expect(!error.description.isEmpty)
+        }
+      }
+    }
+    #expect(refused > 50_000)
+    #expect(refused < 100_000)
+  }
+}
