@@ -115,6 +115,9 @@ let package = Package(
     .executableTarget(
       name: "http2-benchmark", dependencies: ["EventLoop", "TLS", "HTTP2", "CLinux"],
       path: "benchmarks/http2", swiftSettings: swift),
+    .executableTarget(
+      name: "queue-experiment", dependencies: ["Bytes", "EventLoop", "Kafka"],
+      path: "benchmarks/queues", swiftSettings: swift),
 
     // Tests.
     .target(
