@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import HTTP2
+import Signing
+import TLS
+import Testing
+
+/// Client and server connections over real sockets and TLS, on one poller.
+@Suite struct LoopbackTests {
+  @Test func requestsAreAnsweredOverTLS() throws {
+    let rig = try Rig()
+    try rig.connect()
+    let exchanges = (0..<2_000).map { rig.exchange(body: 300 + $0) }
+    var submitted = 0
+    var completed: [UnsafeMutablePointer<Exchange>] = []
+    try rig.turn(until: { completed.count == 2_000 }) {
+      while submitted < 2_000, rig.submit(exchanges[submitted]) { submitted += 1 }
+      rig.answerAll()
+      completed += rig.completed()
+    }
+    #expect(completed.allSatisfy { $0.pointee.status == 200 && $0.pointee.ended })
+    #expect(Set(completed).count == 2_000)
+    rig.client.close()
+    #expect(rig.client.isClosed)
+    #expect(rig.client.takeNotices().last == .closed(nil))
+  }
+
+  @Test func bothSidesEndInGoodOrderAfterAGoAway() throws {
+    let rig = try Rig()
+    try rig.connect()
+    let exchange = rig.exchange(body: 10)
+    let isTaken = rig.submit(exchange)
+    #expect(isTaken)
+    try rig.turn(until: { rig.hasRequests })
+    rig.server?.sendGoAway(debug: Array("{\"reason\":\"Shutdown\"}".utf8))
+    rig.answerAll()
+    var notices: [ConnectionNotice] = []
+    try rig.turn(until: { rig.client.isClosed }) { notices += rig.client.takeNotices() }
+    notices += rig.client.takeNotices()
+    #expect(
+      notices == [
+        .goAway(lastStreamID: 1, code: 0, debug: Array("{\"reason\":\"Shutdown\"}".utf8)),
+        .closed(nil),
+      ])
+    #expect(rig.completed() == [exchange])
+    #expect(exchange.pointee.fate == .answered)
+  }
+
+  @Test func aResetConnectionCompletesItsExchangesOnce() throws {
+    let rig = try Rig()
+    try rig.connect()
+    let exchanges = (0..<5).map { rig.exchange(body: $0) }
+    for exchange in exchanges {
+      let isTaken = rig.submit(exchange)
+      #expect(isTaken)
+    }
+    try rig.turn(until: { rig.hasRequests })
+    rig.server?.abort()
+    try rig.turn(until: { rig.client.isClosed })
+    let completed = rig.completed()
+    #expect(Set(completed) == Set(exchanges))
+    #expect(completed.count == 5)
+    #expect(completed.allSatisfy { $0.pointee.fate == .ambiguous })
+    let last = rig.client.takeNotices().last
+    guard case .closed(.some) = last else {
+      Issue.record("expected a failure, not \(String(describing: last))")
+      return
+    }
+    #expect(!rig.submit(rig.exchange(body: 1)))
+  }
+
+  @Test func aRefusedTCPConnectionIsReported() throws {
+    let rig = try Rig()
+    let client = try rig.newClient()
+    // The listener of another rig that is gone.
+    client.connect(to: try Rig().address)
+    try rig.turn(until: { client.isClosed }, serving: client)
+    guard case .closed(.connect(let error)) = client.takeNotices().last else {
+      Issue.record("expected a refused connection")
+      return
+    }
+    #expect(error.description.hasPrefix("cannot connect"))
+  }
+
+  @Test func aServerWithTheWrongNameIsReportedWithTheReason() throws {
+    let rig = try Rig()
+    let client = try rig.newClient(name: "gateway.example")
+    client.connect(to: rig.address)
+    try rig.turn(until: { client.isClosed }, serving: client)
+    guard case .closed(.tls(let error)) = client.takeNotices().last else {
+      Issue.record("expected a TLS failure")
+      return
+    }
+    #expect(error.kind == .certificate)
+    #expect(error.message.contains("gateway.example"))
+  }
+
+  @Test func aServerThatHangsUpDuringTheHandshakeIsReported() throws {
+    let rig = try Rig()
+    let listener = try Socket.listening(on: .loopback(port: 0))
+    let bound = listener.localAddress
+    let client = try rig.newClient()
+    client.connect(to: try #require(bound))
+    try rig.turn(until: { client.isClosed }, serving: client) {
+      // Accepted and closed at once.
+      _ = try? listener.accept()
+    }
+    guard case .closed(.some) = client.takeNotices().last else {
+      Issue.record("expected a failure")
+      return
+    }
+  }
+
+  @Test func aSlowReaderBlocksTheWriterUntilItReadsAgain() throws {
+    let rig = try Rig()
+    try rig.connect()
+    // More than the sockets' buffers hold, within the stream limit.
+    let exchanges = (0..<500).map { _ in rig.exchange(body: 16_000) }
+    var completed = 0
+    var submitted = 0
+    rig.isServerReading = false
+    try rig.turn(until: { submitted == 500 }) {
+      while submitted < 500, rig.submit(exchanges[submitted]) { submitted += 1 }
+    }
+    rig.isServerReading = true
+    try rig.turn(until: { completed == 500 }) {
+      rig.answerAll()
+      completed += rig.completed().count
+    }
+    #expect(exchanges.allSatisfy { $0.pointee.status == 200 })
+    #expect(rig.client.bytesWaiting == 0)
+  }
+}

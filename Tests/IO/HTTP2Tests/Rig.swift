@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import HTTP2
+import Signing
+import TLS
+import Testing
+
+/// A listener, a client and the server side of its connection, all turned by hand.
+final class Rig {
+  private static let certificates = Result { try issue() }
+
+  private static func issue() throws -> (roots: [UInt8], server: TLSIdentity) {
+    let authority = try CertificateAuthority()
+    let issued = try authority.issueServer()
+    return (
+      authority.certificatePEM,
+      TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
+    )
+  }
+
+  let poller: Poller
+  let address: SocketAddress
+  let client: HTTP2ClientConnection
+  var server: HTTP2ServerConnection?
+  var isServerReading = true
+  private let listener: Socket
+  private let clientTLS: TLSContext
+  private let serverTLS: TLSContext
+  private let pool = ServerRequestPool()
+  private let scratch = ConnectionScratch()
+  private var requests: [UnsafeMutablePointer<ServerRequest>] = []
+  private var exchanges: [UnsafeMutablePointer<Exchange>] = []
+  private let body = UnsafeMutablePointer<UInt8>.allocate(capacity: 16_000)
+
+  private static let clientToken: UInt64 = 1
+  private static let serverToken: UInt64 = 2
+  private static let listenerToken: UInt64 = 3
+  private static let otherToken: UInt64 = 4
+
+  init() throws {
+    let certificates = try Self.certificates.get()
+    body.initialize(repeating: UInt8(ascii: "b"), count: 16_000)
+    poller = try Poller()
+    let socket = try Socket.listening(on: .loopback(port: 0))
+    guard let bound = socket.localAddress else { throw ConnectionFailure.peerClosed }
+    address = bound
+    try poller.add(socket.fd, token: Self.listenerToken, .readable)
+    listener = socket
+    clientTLS = try .client(roots: .pem(certificates.roots))
+    serverTLS = try .server(identity: certificates.server)
+    client = try HTTP2ClientConnection(
+      poller: poller, token: Self.clientToken, tls: clientTLS, serverName: "localhost")
+  }
+
+  deinit {
+    for exchange in exchanges { exchange.deallocate() }
+    body.deallocate()
+  }
+
+  /// Another client, for one that must fail.
+  func newClient(name: String = "localhost") throws -> HTTP2ClientConnection {
+    try HTTP2ClientConnection(
+      poller: poller, token: Self.otherToken, tls: clientTLS, serverName: name)
+  }
+
+  /// Connects and waits for the server's SETTINGS.
+  func connect() throws {
+    client.connect(to: address)
+    var notices: [ConnectionNotice] = []
+    try turn(until: { notices.count == 2 }) { notices += client.takeNotices() }
+    #expect(notices == [.connected(resumed: false), .settings(maxConcurrentStreams: 1_000)])
+  }
+
+  /// Turns the loop, at most for ten seconds, until `isDone`.
+  func turn(
+    until isDone: () -> Bool, serving other: HTTP2ClientConnection? = nil, _ each: () -> Void = {}
+  ) throws {
+    let end = MonotonicClock.milliseconds() + 10_000
+    var events: [ReadyEvent] = []
+    while !isDone() {
+      try #require(MonotonicClock.milliseconds() < end, "nothing happened for ten seconds")
+      poller.wait(timeoutMilliseconds: 10, into: &events)
+      for event in events { try handle(event, other) }
+      pool.takeReady(into: &arrived)
+      requests += arrived
+      each()
+      client.flush()
+      other?.flush()
+      if isServerReading { server?.flush() }
+    }
+  }
+
+  private var arrived: [UnsafeMutablePointer<ServerRequest>] = []
+
+  private func handle(_ event: ReadyEvent, _ other: HTTP2ClientConnection?) throws {
+    let (readable, writable, hangup) = (event.readable, event.writable, event.hangup)
+    switch event.token {
+    case Self.clientToken:
+      client.socketReady(readable: readable, writable: writable, hangup: hangup)
+    case Self.otherToken:
+      other?.socketReady(readable: readable, writable: writable, hangup: hangup)
+    case Self.serverToken where isServerReading:
+      server?.socketReady(readable: readable, writable: writable, hangup: hangup)
+    case Self.listenerToken:
+      guard let socket = try listener.accept() else { return }
+      server = try HTTP2ServerConnection(
+        accepted: socket, poller: poller, token: Self.serverToken, tls: serverTLS,
+        settings: .gateway(maxConcurrentStreams: 1_000), pool: pool, scratch: scratch)
+    default: break
+    }
+  }
+
+  var hasRequests: Bool { !requests.isEmpty }
+
+  func answerAll() {
+    var headers = HeaderList()
+    headers.append(":status", "200")
+    for request in requests {
+      HTTP2ServerConnection.respond(
+        request, headers, body: UnsafeRawBufferPointer(start: nil, count: 0), pool: pool)
+    }
+    requests = []
+  }
+
+  func exchange(body count: Int) -> UnsafeMutablePointer<Exchange> {
+    let new = UnsafeMutablePointer<Exchange>.allocate(capacity: 1)
+    new.initialize(to: Exchange())
+    new.pointee.body = UnsafePointer(body)
+    new.pointee.bodyCount = UInt32(count)
+    exchanges.append(new)
+    return new
+  }
+
+  func submit(_ exchange: UnsafeMutablePointer<Exchange>) -> Bool {
+    var headers = HeaderList()
+    headers.append(":method", "POST")
+    headers.append(":scheme", "https")
+    headers.append(":authority", "localhost")
+    headers.append(":path", "/3/device/00")
+    return client.submit(headers, exchange)
+  }
+
+  func completed() -> [UnsafeMutablePointer<Exchange>] {
+    var list: [UnsafeMutablePointer<Exchange>] = []
+    client.takeCompleted(into: &list)
+    return list
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import Signing
+import TLS
+import Testing
+
+@Suite struct HandshakeTests {
+  let certificates: Certificates
+  let client: TLSContext
+
+  init() throws {
+    certificates = try Certificates.shared.get()
+    client = try .client(roots: .pem(certificates.authority.certificatePEM))
+  }
+
+  @Test(arguments: ["localhost", "127.0.0.1"])
+  func aCertificateThatNamesTheServerIsAccepted(name: String) throws {
+    let pair = try TLSPair(client, .server(identity: certificates.localhost), name: name)
+    try pair.handshake()
+    #expect(pair.client.isEstablished)
+    #expect(pair.server.isEstablished)
+    #expect(pair.client.version == "TLSv1.3")
+    #expect(!pair.server.hasPeerCertificate)
+  }
+
+  @Test(arguments: ["gateway.example", "192.0.2.1"])
+  func aCertificateForAnotherHostIsRefused(name: String) throws {
+    let pair = try TLSPair(client, .server(identity: certificates.localhost), name: name)
+    let error = #expect(throws: TLSError.self) { try pair.handshake() }
+    #expect(error?.kind == .certificate)
+    #expect(error?.message.hasPrefix("the certificate of \(name) is refused: ") == true)
+    #expect(error?.message.contains("mismatch") == true)
+    #expect(!pair.client.isEstablished)
+  }
+
+  @Test func anUnknownAuthorityIsRefused() throws {
+    let stranger = try CertificateAuthority(name: "stranger")
+    let client = try TLSContext.client(roots: .pem(stranger.certificatePEM))
+    let pair = try TLSPair(client, .server(identity: certificates.localhost))
+    let error = #expect(throws: TLSError.self) { try pair.handshake() }
+    #expect(error?.kind == .certificate)
+    #expect(error?.message.contains("issuer certificate") == true)
+  }
+
+  @Test func theSystemsAuthoritiesDoNotKnowTheTestAuthority() throws {
+    let pair = try TLSPair(.client(), .server(identity: certificates.localhost))
+    let error = #expect(throws: TLSError.self) { try pair.handshake() }
+    #expect(error?.kind == .certificate)
+  }
+
+  @Test func anExpiredCertificateIsRefused() throws {
+    let pair = try TLSPair(client, .server(identity: certificates.expired))
+    let error = #expect(throws: TLSError.self) { try pair.handshake() }
+    #expect(
+      error?.message == "the certificate of localhost is refused: certificate has expired")
+  }
+
+  @Test func aServerThatChoosesHTTP1IsRefused() throws {
+    let server = try TLSContext.server(identity: certificates.localhost, fault: .selectsHTTP1)
+    let pair = try TLSPair(client, server)
+    let error = #expect(throws: TLSError.self) { try pair.handshake() }
+    #expect(error?.kind == .handshake)
+    #expect(!pair.client.isEstablished)
+  }
+
+  @Test func aServerThatSpeaksOnlyTLS11IsRefused() throws {
+    let server = try TLSContext.server(identity: certificates.localhost, fault: .speaksOnlyTLS11)
+    let pair = try TLSPair(client, server)
+    let error = #expect(throws: TLSError.self) { try pair.handshake() }
+    #expect(error?.kind == .handshake)
+  }
+
+  @Test func theSecondConnectionResumesTheFirstOnesSession() throws {
+    let server = try TLSContext.server(identity: certificates.localhost)
+    let first = try TLSPair(client, server)
+    try first.handshake()
+    // TLS 1.3 sends the session's tickets after the handshake.
+    var room = [UInt8](repeating: 0, count: 10)
+    let count = try room.withUnsafeMutableBytes { try first.client.read(into: $0) }
+    #expect(count == 0)
+    #expect(!first.client.isResumed)
+    let second = try TLSPair(client, server)
+    try second.handshake()
+    #expect(second.client.isResumed)
+    // Not for another name: the session would skip the certificate's check.
+    let other = try TLSPair(client, server, name: "gateway.example")
+    #expect(throws: TLSError.self) { try other.handshake() }
+  }
+
+  @Test func aClientCertificateIsShownWhenAskedFor() throws {
+    let roots = certificates.authority.certificatePEM
+    let server = try TLSContext.server(identity: certificates.localhost, clientRoots: roots)
+    let issued = try certificates.authority.issueClient(bundleID: "com.example.app")
+    let client = try TLSContext.client(roots: .pem(roots), identity: TLSIdentity(issued))
+    let pair = try TLSPair(client, server)
+    try pair.handshake()
+    #expect(pair.server.hasPeerCertificate)
+    let without = try TLSPair(self.client, server)
+    try without.handshake()
+    #expect(without.server.isEstablished)
+    #expect(!without.server.hasPeerCertificate)
+  }
+
+  @Test func unusableCertificatesAndKeysAreRefusedWithTheReason() throws {
+    let other = try certificates.authority.issueServer()
+    let mixed = TLSIdentity(
+      certificates: certificates.localhost.certificates, key: other.keyPEM)
+    let mismatch = #expect(throws: TLSError.self) { try TLSContext.server(identity: mixed) }
+    #expect(mismatch?.message.contains("does not belong to the certificate") == true)
+    let empty = TLSIdentity(certificates: [], key: [])
+    let nothing = #expect(throws: TLSError.self) { try TLSContext.server(identity: empty) }
+    #expect(nothing?.message.hasPrefix("no certificate in the PEM text") == true)
+    let missing = #expect(throws: TLSError.self) {
+      try TLSContext.client(roots: .file("/nonexistent/roots.pem"))
+    }
+    #expect(missing?.message.contains("/nonexistent/roots.pem") == true)
+  }
+
+  @Test func garbageInsteadOfAHandshakeIsAnError() throws {
+    let connection = try TLSConnection(client: client, serverName: "localhost")
+    try connection.advance()
+    let garbage = [UInt8](repeating: UInt8(ascii: "x"), count: 100)
+    garbage.withUnsafeBytes { connection.receive($0) }
+    let error = #expect(throws: TLSError.self) { try connection.advance() }
+    #expect(error?.kind == .handshake)
+  }
+}
