@@ -143,7 +143,7 @@ let package = Package(
     tests("Services", "Sender", ["Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator"]),
     tests("Services", "Feedback", ["Feedback", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Store", "Bytes", "EventLoop", "Settings", "TestSupport"]),
     tests("Services", "GatewaySimulator", ["GatewaySimulator", "APNS", "JSON", "TLS", "HTTP2", "HTTPClient", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport"]),
-    tests("Services", "OperatorCommand", ["OperatorCommand", "Signing", "Pipeline", "Kafka", "JSON", "Records", "Bytes", "Settings", "TestSupport"]),
+    tests("Services", "OperatorCommand", ["OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "JSON", "Records", "Bytes", "Settings", "TestSupport"]),
     tests("System", "System", ["Pipeline", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "TestSupport"]),
     tests("Tidy", "Tidy", []),
   ],
