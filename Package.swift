@@ -90,7 +90,7 @@ let package = Package(
 
     // Services: one room a process.
     .target(
-      name: "ServiceKit", dependencies: ["Settings", "Telemetry", "Bytes", "EventLoop", "Kafka"],
+      name: "ServiceKit", dependencies: ["Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery"],
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service("Ingest", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
     service("Signer", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),

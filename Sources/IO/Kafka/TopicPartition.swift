@@ -48,6 +48,12 @@ package struct CommitResult: Sendable, Hashable {
   package let offset: Int64
   /// nil: committed.
   package let error: KafkaError?
+
+  package init(partition: TopicPartition, offset: Int64, error: KafkaError?) {
+    self.partition = partition
+    self.offset = offset
+    self.error = error
+  }
 }
 
 /// Owns librdkafka's list type for the length of one call.

@@ -43,6 +43,11 @@ struct Partition {
   /// The committable offset last told to the control thread.
   var told: Int64 = -1
 
+  var isRetry: Bool {
+    if case .retries = feed { return true }
+    return false
+  }
+
   /// Records taken and not completed.
   var open: Int { ledger?.holes ?? 0 }
 }

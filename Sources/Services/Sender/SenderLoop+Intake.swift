@@ -23,7 +23,9 @@ extension SenderLoop {
 
   /// Whether a turn right now would find records and room for them.
   var canTakeMore: Bool {
-    guard partitions.contains(where: { $0.mayHaveMore && $0.held == nil }) else { return false }
+    let lanes = mayFillSides
+    guard partitions.contains(where: { $0.mayHaveMore && $0.held == nil && (lanes || $0.isRetry) })
+    else { return false }
     return room > 0
   }
 
@@ -37,12 +39,19 @@ extension SenderLoop {
   }
 
   /// Takes what there is room for: transactional first, then retries that are due, then bulk.
+  ///
+  /// While the retry or feedback topics of the embedded broker are full only retries are taken: that is what
+  /// empties them.
   func intake() {
     guard isFeeding, !partitions.isEmpty else { return }
-    takeLane(.transactional)
+    let lanes = mayFillSides
+    if lanes { takeLane(.transactional) }
     takeRetries()
-    takeLane(.bulk)
+    if lanes { takeLane(.bulk) }
   }
+
+  /// Whether the embedded broker has room for what an answer may lead to.
+  private var mayFillSides: Bool { holdBack?.isOpen(outstandingBytes: 0) ?? true }
 
   private func takeLane(_ lane: Lane) {
     var room = self.room

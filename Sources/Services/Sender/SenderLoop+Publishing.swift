@@ -158,6 +158,9 @@ extension SenderLoop {
     _ topic: KafkaTopic, key: [UInt8], value: [UInt8], headers: [KafkaHeader] = [],
     _ side: SideRecord
   ) {
+    var side = side
+    side.bytes = key.count + value.count
+    side.watched = topics.watchedIndex(of: topic)
     let blocked = BlockedSide(topic: topic, key: key, value: value, headers: headers, side: side)
     if !blockedSides.isEmpty || !produce(blocked) { blockedSides.append(blocked) }
   }
@@ -229,6 +232,10 @@ extension SenderLoop {
     case .receipts(let slot): receipts.landed(in: slot) { complete($0) }
     case .side(let slot):
       let side = sides.remove(slot)
+      if let watched = side.watched {
+        holdBack?.acknowledged(
+          watched, partition: delivery.partition, offset: delivery.offset, bytes: side.bytes)
+      }
       if side.receipt.isEmpty { return complete(side.origin) }
       if !receipts.lines.isEmpty { receipts.lines.append(UInt8(ascii: "\n")) }
       receipts.lines.append(side.receipt)

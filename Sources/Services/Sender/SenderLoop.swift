@@ -39,6 +39,8 @@ final class SenderLoop {
   let parser = JSONParser()
   let producer: KafkaProducer
   let topics: OutgoingTopics
+  /// Only against the embedded broker.
+  let holdBack: HoldBack?
   let retryPolicy: RetryPolicy
 
   /// Monotonic and wall-clock milliseconds of this turn.
@@ -92,6 +94,7 @@ final class SenderLoop {
     poller = try Poller(capacity: 256)
     producer = try KafkaProducer(kafka, wakeup: inbox.wakeup)
     topics = try OutgoingTopics(names, producer)
+    holdBack = try HoldBack(kafka, OutgoingTopics.watched(names), wakeup: inbox.wakeup)
     retryPolicy = RetryPolicy(maximumAttempts: settings.maxAttempts)
     random = RandomBits(seed: seed)
     deadlines = RequestDeadlines(
@@ -139,6 +142,7 @@ final class SenderLoop {
   private func wake() {
     inbox.wakeup.clear()
     for index in partitions.indices { partitions[index].mayHaveMore = true }
+    holdBack?.refresh()
     for message in inbox.drain() { take(message) }
     for resolution in resolutions.drain() { connect(resolution) }
   }
@@ -175,6 +179,18 @@ struct OutgoingTopics {
   let deadLetters: KafkaTopic
   /// By tier.
   let retries: [KafkaTopic]
+
+  /// The topics that have a reader, in the order of `watchedIndex(of:)`.
+  static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
+    [.init(topic: names.feedback, group: ReaderGroup.feedback)]
+      + RetryTier.allCases.map { .init(topic: names.retries($0), group: ReaderGroup.sender) }
+  }
+
+  /// The topic's number among the watched ones; nil for the rings (receipts, dead letters).
+  func watchedIndex(of topic: KafkaTopic) -> Int? {
+    if topic == feedback { return 0 }
+    return retries.firstIndex(of: topic).map { $0 + 1 }
+  }
 
   init(_ names: TopicNames, _ producer: KafkaProducer) throws(KafkaError) {
     receipts = try producer.topic(named: names.receipts)

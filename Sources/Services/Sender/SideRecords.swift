@@ -9,6 +9,9 @@ struct SideRecord {
   var origin: Origin
   /// The receipt to write then, or empty.
   var receipt: [UInt8] = []
+  /// Bytes of key and value, and the topic's number among those that hold the sender back.
+  var bytes = 0
+  var watched: Int?
 }
 
 /// Side records in flight, in slots that are reused. Rare: answers other than 200. Owner: one sender loop.

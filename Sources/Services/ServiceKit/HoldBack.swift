@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+package import EventLoop
+import Glibc
+package import Kafka
+import Synchronization
+
+/// Holds a writer to the embedded broker back while the readers of what it writes are behind.
+///
+/// That broker drops the oldest data of a full partition in silence, so nothing may be written that its
+/// reader group could miss. A thread of its own asks every 50 ms what the groups have committed, as long as
+/// something is unread; the writer's thread asks `isOpen` before it takes more work in. A real cluster keeps
+/// what it is told to keep: there the initialiser gives nil.
+package final class HoldBack {
+  /// A topic that is written and the group that reads it.
+  package struct Watched: Sendable {
+    package let topic: String
+    package let group: String
+
+    package init(topic: String, group: String) {
+      self.topic = topic
+      self.group = group
+    }
+  }
+
+  /// Bytes that may be on their way to the broker: the part of a partition that the gates leave free
+  /// covers it even if all of it goes to one partition.
+  package static let outstandingLimit = 1 << 20
+
+  private var gates: [BacklogGate]
+  private let inbox: Mailbox<[[Int64]]>
+  private let state: WatchState
+
+  /// - Parameter wakeup: signalled when the readers have moved.
+  ///
+  /// Returns nil against a real cluster. Throws when the broker or one of the topics is not there.
+  package init?(
+    _ configuration: KafkaConfiguration, _ watched: [Watched], wakeup: Wakeup
+  ) throws {
+    guard configuration.isEmbeddedBroker else { return nil }
+    let admin = try KafkaAdmin(configuration)
+    let counts = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+    admin.close()
+    let partitions = watched.map { counts[$0.topic] ?? 0 }
+    gates = partitions.map { BacklogGate(partitions: $0) }
+    let inbox = Mailbox<[[Int64]]>(wakeup: wakeup)
+    let state = WatchState()
+    self.inbox = inbox
+    self.state = state
+    let thread = try LoopThread(name: "hold-back") {
+      BacklogWatch(configuration, watched, partitions, inbox, state).run()
+    }
+    thread.detach()
+  }
+
+  deinit { state.end() }
+
+  /// Notes a record that the broker has acknowledged.
+  ///
+  /// - Parameters:
+  ///   - index: of the topic among the watched ones.
+  ///   - bytes: of key and value.
+  package func acknowledged(_ index: Int, partition: Int32, offset: Int64, bytes: Int) {
+    gates[index].acknowledged(Int(partition), offset: offset, bytes: bytes)
+    state.keepWatching()
+  }
+
+  /// Takes in how far the readers have got; to be called once a turn.
+  package func refresh() {
+    guard let newest = inbox.drain().last else { return }
+    var unread = false
+    for (index, offsets) in newest.enumerated() {
+      for (partition, offset) in offsets.enumerated() where offset >= 0 {
+        gates[index].committed(partition, offset: offset)
+      }
+      for partition in offsets.indices where gates[index].unreadBytes(partition) > 0 {
+        unread = true
+      }
+    }
+    if unread { state.keepWatching() }
+  }
+
+  /// Whether the writer may take more work in.
+  ///
+  /// - Parameter outstandingBytes: what its producer has not had acknowledged.
+  package func isOpen(outstandingBytes: Int) -> Bool {
+    outstandingBytes < Self.outstandingLimit && gates.allSatisfy(\.isOpen)
+  }
+}
+
+/// What the two threads share.
+private final class WatchState: Sendable {
+  private let ended = Atomic(false)
+  private let wanted = Atomic(false)
+
+  var isEnded: Bool { ended.load(ordering: .acquiring) }
+  func end() { ended.store(true, ordering: .releasing) }
+  func keepWatching() { wanted.store(true, ordering: .relaxed) }
+  func takeWanted() -> Bool { wanted.exchange(false, ordering: .relaxed) }
+}
+
+/// The thread that asks the group coordinators.
+private struct BacklogWatch {
+  private static let intervalMicroseconds: UInt32 = 50_000
+
+  private let configuration: KafkaConfiguration
+  private let watched: [HoldBack.Watched]
+  private let partitions: [Int]
+  private let inbox: Mailbox<[[Int64]]>
+  private let state: WatchState
+
+  init(
+    _ configuration: KafkaConfiguration, _ watched: [HoldBack.Watched], _ partitions: [Int],
+    _ inbox: Mailbox<[[Int64]]>, _ state: WatchState
+  ) {
+    self.configuration = configuration
+    self.watched = watched
+    self.partitions = partitions
+    self.inbox = inbox
+    self.state = state
+  }
+
+  func run() {
+    guard let admin = try? KafkaAdmin(configuration) else { return }
+    while !state.isEnded {
+      usleep(Self.intervalMicroseconds)
+      guard state.takeWanted() else { continue }
+      if let findings = look(admin) {
+        inbox.post(findings)
+      } else {
+        // The broker did not answer: ask again.
+        state.keepWatching()
+      }
+    }
+    admin.close()
+  }
+
+  private func look(_ admin: KafkaAdmin) -> [[Int64]]? {
+    var findings: [[Int64]] = []
+    for (index, watch) in watched.enumerated() {
+      let all = (0..<Int32(partitions[index])).map {
+        TopicPartition(topic: watch.topic, partition: $0)
+      }
+      guard
+        let offsets = try? admin.groupOffsets(watch.group, all, timeoutMilliseconds: 5_000)
+      else { return nil }
+      var committed = Array(repeating: Int64(-1), count: partitions[index])
+      for offset in offsets {
+        committed[Int(offset.partition.partition)] = offset.offset ?? -1
+      }
+      findings.append(committed)
+    }
+    return findings
+  }
+}
