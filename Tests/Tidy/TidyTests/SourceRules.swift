@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What no source file may have, as functions over its lines.
+///
+/// Words that a rule forbids are spelt in two halves here, or this file would break it itself.
+enum SourceRules {
+  static let fileLimit = 600
+  static let functionLimit = 70
+
+  /// Functions that are longer than the limit, by the indentation that the formatter guarantees:
+  /// a function ends at the first closing brace under its first letter.
+  static func longFunctions(_ lines: [Substring]) -> [(line: Int, count: Int)] {
+    var found: [(line: Int, count: Int)] = []
+    for (index, line) in lines.enumerated() where isFunction(line) {
+      let indent = line.prefix { $0 == " " }
+      let end = lines[index...].firstIndex { $0.hasPrefix("\(indent)}") }
+      let count = (end ?? lines.endIndex) - index + 1
+      if count > functionLimit { found.append((index + 1, count)) }
+    }
+    return found
+  }
+
+  private static func isFunction(_ line: Substring) -> Bool {
+    let words = line.split(separator: " ").prefix { !$0.hasPrefix("//") }
+    guard line.hasSuffix("{") || line.hasSuffix("(") else { return false }
+    return words.contains("func") || words.contains { $0.hasPrefix("init(") || $0 == "deinit" }
+  }
+
+  /// Words that no file may hold, with the reason.
+  static let bannedWords: [(word: String, reason: String)] = [
+    ("TO" + "DO", "finish it or open an issue"),
+    ("FIX" + "ME", "finish it or open an issue"),
+    ("import Found" + "ation", "8 MB of program for what Glibc does"),
+    ("/ho" + "me/", "a path of somebody's machine"),
+    ("/ro" + "ot/", "a path of somebody's machine"),
+    ("/wo" + "rk/", "a path of somebody's machine"),
+    ("-Ouncheck" + "ed", "it removes checks and gained nothing when measured"),
+  ]
+
+  /// Endings that say nothing about what a type is.
+  static let bannedEndings = [
+    "Manager", "Helper", "Helpers", "Util", "Utils", "Impl", "Info", "Data",
+  ]
+
+  /// Names of types declared here with such an ending.
+  static func vagueTypes(_ lines: [Substring]) -> [String] {
+    let kinds: Set<Substring> = ["class", "struct", "enum", "protocol", "actor", "typealias"]
+    var found: [String] = []
+    for line in lines {
+      let words = line.split(separator: " ")
+      guard let place = words.firstIndex(where: kinds.contains), place + 1 < words.count,
+        words[..<place].allSatisfy({ $0.first?.isLowercase == true || $0.hasPrefix("@") })
+      else { continue }
+      let name = String(words[place + 1].prefix { $0.isLetter || $0.isNumber })
+      if bannedEndings.contains(where: name.hasSuffix) { found.append(name) }
+    }
+    return found
+  }
+
+  /// Whatever makes a file of Core more than values: pointers, clocks, output, other rooms.
+  static func impurities(_ lines: [Substring]) -> [String] {
+    let core = ["APNS", "Pipeline", "Delivery", "Settings", "Telemetry"]
+    let banned = [
+      "Unsafe", "unsafe", "Continuous" + "Clock", "Suspending" + "Clock", "print(", "random(",
+      "RandomNumber", "async ", "await ",
+    ]
+    var found: [String] = []
+    for line in lines where !line.drop(while: { $0 == " " }).hasPrefix("//") {
+      found += banned.filter { line.contains($0) }
+      let words = line.split(separator: " ")
+      if words.prefix(2).contains("import"), !core.contains(where: { $0 == words.last ?? "" }) {
+        found.append(String(line))
+      }
+    }
+    return found
+  }
+
+  /// Targets of relative links in Markdown, without their anchors.
+  static func links(_ text: String) -> [String] {
+    text.matches(of: #/\]\(([^)\s#]+)(?:#[^)]*)?\)/#).map { String($0.1) }.filter {
+      !$0.contains("://") && !$0.hasPrefix("mailto:")
+    }
+  }
+}

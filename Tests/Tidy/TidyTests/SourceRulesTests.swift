@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+/// The rules themselves: a rule that finds nothing anywhere proves nothing.
+@Suite struct SourceRulesTests {
+  private func lines(_ text: String) -> [Substring] {
+    text.split(separator: "\n", omittingEmptySubsequences: false)
+  }
+
+  private func function(_ count: Int, _ head: String = "  func long() {") -> [Substring] {
+    lines(head + "\n" + String(repeating: "    work()\n", count: count - 2) + "  }\n")
+  }
+
+  @Test func `a function of 70 lines passes, one of 71 does not`() {
+    #expect(SourceRules.longFunctions(function(70)).isEmpty)
+    #expect(SourceRules.longFunctions(function(71)).map(\.count) == [71])
+    #expect(SourceRules.longFunctions(function(71, "  package init(_ x: Int) {")).count == 1)
+    #expect(SourceRules.longFunctions(function(71, "  package static func a(")).count == 1)
+    #expect(SourceRules.longFunctions(function(71, "  // func in words {")).isEmpty)
+  }
+
+  @Test(arguments: [
+    "package final class ConnectionManager {", "enum StringUtils {",
+    "struct ServerInfo: Sendable {",
+    "  private struct TokenData {", "public protocol FooHelper {",
+  ])
+  func `a vague type is found`(line: String) {
+    #expect(SourceRules.vagueTypes([line[...]]).count == 1)
+  }
+
+  @Test(arguments: [
+    "struct Connection {", "/// struct ServerInfo is what we do not want", "let data = Data()",
+    "struct Metadata_ {",
+  ])
+  func `other types pass`(line: String) {
+    #expect(SourceRules.vagueTypes([line[...]]).isEmpty)
+  }
+
+  @Test(arguments: [
+    "import Glibc", "package import Bytes", "  let p: UnsafePointer<Int>", "  print(1)",
+    "  let x = Int.random(in: 1...2)",
+  ])
+  func `an impurity of Core is found`(line: String) {
+    #expect(!SourceRules.impurities([line[...]]).isEmpty)
+  }
+
+  @Test(arguments: ["package import APNS", "import Pipeline", "/// not unsafe at all", "let a = 1"])
+  func `pure lines pass`(line: String) {
+    #expect(SourceRules.impurities([line[...]]).isEmpty)
+  }
+
+  @Test func `links are cut out of Markdown`() {
+    let text = "[a](x.md) [b](https://e.org/x) [c](docs/y.md#part) [d](#here) ![p](i.svg)"
+    #expect(SourceRules.links(text) == ["x.md", "docs/y.md", "i.svg"])
+  }
+}
