@@ -90,18 +90,33 @@ let package = Package(
 
     // Services: one room a process.
     .target(
-      name: "ServiceKit", dependencies: ["Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery"],
+      name: "ServiceKit",
+      dependencies: ["Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery"],
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
-    service("Ingest", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
-    service("Signer", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
-    service("Sender", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2", "CNghttp2"]),
-    service("Feedback", ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Store"]),
+    service(
+      "Ingest",
+      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
+    service(
+      "Signer",
+      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
+    service(
+      "Sender",
+      [
+        "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
+        "CNghttp2",
+      ]),
+    service(
+      "Feedback",
+      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Store"]),
     service(
       "GatewaySimulator",
       ["APNS", "Pipeline", "EventLoop", "JSON", "Records", "TLS", "HTTP2", "HTTPServer", "Signing"]),
     service(
       "OperatorCommand",
-      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient"]),
+      [
+        "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing", "Store",
+        "HTTPClient",
+      ]),
 
     // Executables: parse, build, run.
     executable("martlet-ingest", "Ingest"),
@@ -130,21 +145,56 @@ let package = Package(
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop", "TestSupport"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing", "TestSupport"]),
-    tests("IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "CNghttp2", "Signing", "TestSupport"]),
+    tests(
+      "IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "CNghttp2", "Signing", "TestSupport"]),
     tests("IO", "Kafka", ["Bytes", "EventLoop", "Kafka", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "TestSupport"]),
     tests("IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "TestSupport"]),
     tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests("IO", "Store", ["Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
-    tests("Services", "ServiceKit", ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Bytes", "Kafka"]),
-    tests("Services", "Ingest", ["Ingest", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "Settings", "TestSupport"]),
-    tests("Services", "Signer", ["Signer", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport"]),
-    tests("Services", "Sender", ["Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator"]),
-    tests("Services", "Feedback", ["Feedback", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Store", "Bytes", "EventLoop", "Settings", "TestSupport"]),
-    tests("Services", "GatewaySimulator", ["GatewaySimulator", "APNS", "JSON", "TLS", "HTTP2", "HTTPClient", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport"]),
-    tests("Services", "OperatorCommand", ["OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "JSON", "Records", "Bytes", "Settings", "TestSupport"]),
-    tests("System", "System", ["Pipeline", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "TestSupport"]),
+    tests(
+      "Services", "ServiceKit",
+      ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Bytes", "Kafka"]),
+    tests(
+      "Services", "Ingest",
+      [
+        "Ingest", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Bytes", "EventLoop",
+        "Settings", "TestSupport",
+      ]),
+    tests(
+      "Services", "Signer",
+      [
+        "Signer", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Signing", "Bytes",
+        "EventLoop", "Settings", "TestSupport",
+      ]),
+    tests(
+      "Services", "Sender",
+      [
+        "Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2",
+        "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
+      ]),
+    tests(
+      "Services", "Feedback",
+      [
+        "Feedback", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Store", "Bytes",
+        "EventLoop", "Settings", "TestSupport",
+      ]),
+    tests(
+      "Services", "GatewaySimulator",
+      [
+        "GatewaySimulator", "APNS", "JSON", "TLS", "HTTP2", "HTTPClient", "Signing", "Bytes",
+        "EventLoop", "Settings", "TestSupport",
+      ]),
+    tests(
+      "Services", "OperatorCommand",
+      [
+        "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "JSON", "Records", "Bytes",
+        "Settings", "TestSupport",
+      ]),
+    tests(
+      "System", "System",
+      ["Pipeline", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "TestSupport"]),
     tests("Tidy", "Tidy", []),
   ],
   cxxLanguageStandard: .cxx17
