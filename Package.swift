@@ -133,6 +133,10 @@ let package = Package(
     .executableTarget(
       name: "queue-experiment", dependencies: ["Bytes", "EventLoop", "Kafka"],
       path: "benchmarks/queues", swiftSettings: swift),
+    .executableTarget(
+      name: "benchmark-load",
+      dependencies: ["Bytes", "EventLoop", "Kafka", "Pipeline", "ServiceKit", "Settings"],
+      path: "benchmarks/load", swiftSettings: swift),
 
     // Tests.
     .target(
