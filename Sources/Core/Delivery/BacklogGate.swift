@@ -42,8 +42,8 @@ package struct BacklogGate: Sendable {
   package init(partitions: Int, mode: Mode = .consumed, capacity: Int64 = embeddedCapacity) {
     self.partitions = Array(repeating: Partition(), count: partitions)
     self.mode = mode
-    closeAbove = capacity / 100 * 60
-    openBelow = capacity / 100 * 50
+    closeAbove = capacity * 60 / 100
+    openBelow = capacity * 50 / 100
   }
 
   /// True while no partition is closed: a writer that cannot know where its next record goes asks this.

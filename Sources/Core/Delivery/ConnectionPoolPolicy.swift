@@ -79,6 +79,8 @@ package struct ConnectionPoolPolicy: Sendable {
   private var surplusSince: UInt64?
   /// A pool that was never asked for anything opens nothing.
   private var hadWork = false
+  /// A connect failed or the credential was refused since the last accepted push.
+  @usableFromInline var isTroubled = false
 
   package init(limits: Limits = Limits(), breaker: CredentialBreaker = CredentialBreaker()) {
     self.limits = limits
@@ -113,20 +115,25 @@ package struct ConnectionPoolPolicy: Sendable {
 
   /// A connect failed, or a connection was lost before a push was accepted on it.
   package mutating func connectFailed(now: UInt64, random: UInt64) {
+    isTroubled = true
     connectAt = max(connectAt, now + backoff.failed(random: random))
   }
 
-  /// A push was accepted on some connection.
-  package mutating func accepted() {
-    if backoff.failures > 0 {
-      backoff.succeeded()
-      connectAt = 0
-    }
-    if breaker.state != .closed { breaker.accepted() }
+  /// A push was accepted on some connection: called for each of them.
+  @inlinable package mutating func accepted() {
+    if isTroubled { recover() }
+  }
+
+  @usableFromInline mutating func recover() {
+    isTroubled = false
+    backoff.succeeded()
+    connectAt = 0
+    breaker.accepted()
   }
 
   /// APNs refused the credential (403, or GOAWAY with a reason about it).
   package mutating func credentialRefused(now: UInt64, random: UInt64) {
+    isTroubled = true
     breaker.refused(now: now, random: random)
   }
 

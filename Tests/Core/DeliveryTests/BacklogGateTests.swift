@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Delivery
+import Testing
+
+@Suite struct BacklogGateTests {
+  private let mebibyte = 1_024 * 1_024
+
+  @Test func closesAboveSixtyPercentAndOpensBelowFifty() {
+    var gate = BacklogGate(partitions: 2)
+    for offset in 0..<3 as Range<Int64> {
+      gate.acknowledged(1, offset: offset, bytes: mebibyte)
+    }
+    #expect(gate.isOpen, "3 MiB are 60 %, not more")
+    gate.acknowledged(1, offset: 3, bytes: mebibyte)
+    #expect(!gate.isOpen)
+    #expect(!gate.isOpen(1))
+    #expect(gate.isOpen(0))
+    gate.committed(1, offset: 1)
+    #expect(!gate.isOpen(1), "3 MiB: still above half")
+    gate.committed(1, offset: 2)
+    #expect(gate.isOpen(1))
+    #expect(gate.isOpen)
+  }
+
+  @Test func seesWhatOtherWritersWrote() {
+    var gate = BacklogGate(partitions: 1)
+    gate.acknowledged(0, offset: 0, bytes: 1_000)
+    gate.ended(0, offset: 5_000)
+    #expect(gate.unreadBytes(0) == 5_000_000)
+    #expect(!gate.isOpen)
+    gate.committed(0, offset: 5_000)
+    #expect(gate.isOpen)
+  }
+
+  @Test func aTableClosesForEverWhenFull() {
+    var gate = BacklogGate(partitions: 1, mode: .table)
+    gate.acknowledged(0, offset: 3, bytes: mebibyte)
+    #expect(!gate.isOpen)
+    gate.committed(0, offset: 4)
+    #expect(!gate.isOpen)
+  }
+
+  @Test func theEstimateRisesQuicklyAndFallsSlowly() {
+    var gate = BacklogGate(partitions: 1)
+    for offset in 0..<1_000 as Range<Int64> { gate.acknowledged(0, offset: offset, bytes: 100) }
+    gate.committed(0, offset: 1_000)
+    for offset in 1_000..<1_050 as Range<Int64> {
+      gate.acknowledged(0, offset: offset, bytes: 10_000)
+    }
+    #expect(gate.unreadBytes(0) > 50 * 9_900)
+    for offset in 1_050..<1_100 as Range<Int64> {
+      gate.acknowledged(0, offset: offset, bytes: 100)
+    }
+    #expect(gate.unreadBytes(0) > 100 * 8_000)
+  }
+
+  /// A writer that asks the gate before every record never has more unread than the broker keeps.
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func aWriterThatAsksNeverOverrunsTheBroker(seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    var gate = BacklogGate(partitions: 1)
+    var sizes: [Int] = []
+    var unread = 0
+    var read = 0
+    let typical = 50 + random.below(5_000)
+    for _ in 0..<50_000 {
+      if gate.isOpen(0) {
+        let bytes = typical / 2 + random.below(typical)
+        gate.acknowledged(0, offset: Int64(sizes.count), bytes: bytes)
+        sizes.append(bytes)
+        unread += bytes
+      }
+      if random.oneIn(3), read < sizes.count {
+        let count = min(sizes.count - read, random.below(5))
+        for _ in 0..<count {
+          unread -= sizes[read]
+          read += 1
+        }
+        gate.committed(0, offset: Int64(read))
+      }
+      #expect(unread < 5 * mebibyte, "seed \(seed)")
+      if unread >= 5 * mebibyte { return }
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Delivery
+import Testing
+
+@Suite struct BackoffTests {
+  @Test func doublesUpToItsCap() {
+    var backoff = Backoff(base: 1_000, cap: 60_000)
+    let waits = (0..<9).map { _ in backoff.failed(random: .max) }
+    let bounds: [UInt64] = [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    for (wait, bound) in zip(waits, bounds) {
+      #expect((bound * 500...bound * 1_000).contains(wait))
+    }
+    backoff.succeeded()
+    #expect(backoff.failed(random: 0) == 500)
+  }
+
+  @Test func thousandsOfFailuresDoNotOverflow() {
+    var backoff = Backoff(base: 1 << 40, cap: 1 << 62)
+    for random in 0..<5_000 as Range<UInt64> { #expect(backoff.failed(random: random) <= 1 << 62) }
+  }
+
+  @Test func jitterSpreadsOverTheUpperHalf() {
+    var random = SplitMix(seed: 1)
+    var seen: Set<UInt64> = []
+    for _ in 0..<2_000 {
+      var backoff = Backoff(base: 100, cap: 100)
+      seen.insert(backoff.failed(random: random.next()))
+    }
+    #expect(seen == Set(50...100))
+  }
+
+  @Test func theBreakerOpensLongerEachTimeAndLetsOneTry() {
+    var breaker = CredentialBreaker(shortest: 100, longest: 250)
+    #expect(breaker.allowance(now: 0) == nil)
+    breaker.refused(now: 0, random: 50)
+    #expect(breaker.allowance(now: 50) == 0)
+    breaker.refused(now: 60, random: 50)
+    #expect(breaker.state == .open(until: 100), "a straggler does not prolong it")
+    #expect(breaker.allowance(now: 100) == 1)
+    breaker.refused(now: 110, random: 100)
+    #expect(breaker.state == .open(until: 310))
+    #expect(breaker.refusals == 3)
+    breaker.accepted()
+    #expect(breaker.allowance(now: 120) == nil)
+  }
+
+  @Test func aChangedCredentialMayTryAtOnce() {
+    var breaker = CredentialBreaker()
+    breaker.refused(now: 0, random: 0)
+    breaker.credentialChanged()
+    #expect(breaker.allowance(now: 1) == 1)
+  }
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Delivery
+import Testing
+
+@Suite struct ConnectionStateMachineTests {
+  private typealias Machine = ConnectionStateMachine
+
+  /// A connection that has accepted a push and has this limit.
+  private func ready(limit: Int = 100) -> ConnectionStateMachine {
+    var machine = Machine(authentication: .providerToken)
+    machine.connected()
+    machine.settings(limit: limit)
+    machine.opened()
+    #expect(machine.accepted() == .nothing)
+    return machine
+  }
+
+  private func open(_ machine: inout ConnectionStateMachine, _ count: Int) {
+    for _ in 0..<count { machine.opened() }
+  }
+
+  @Test func opensNothingBeforeItIsConnected() {
+    var machine = Machine(authentication: .providerToken)
+    machine.settings(limit: 1_000)
+    #expect(machine.credit == 0)
+    machine.connected()
+    #expect(machine.state == .priming)
+  }
+
+  @Test func withATokenOneStreamUntilTheFirstAcceptedPush() {
+    var machine = Machine(authentication: .providerToken)
+    machine.connected()
+    machine.settings(limit: 1_000)
+    #expect(machine.credit == 1)
+    machine.opened()
+    #expect(machine.credit == 0)
+    #expect(machine.answered(status: 400, connection: .keep) == .nothing)
+    #expect(machine.state == .priming, "a rejection does not lift the limit")
+    #expect(machine.credit == 1)
+    machine.opened()
+    #expect(machine.accepted() == .nothing)
+    #expect(machine.state == .ready)
+    #expect(machine.credit == 1_000)
+  }
+
+  @Test func withACertificateTheFullLimitAtOnceButNotBeforeSettings() {
+    var machine = Machine(authentication: .certificate)
+    machine.connected()
+    #expect(machine.state == .ready)
+    #expect(machine.credit == 1)
+    machine.settings(limit: 500)
+    #expect(machine.credit == 500)
+  }
+
+  @Test func followsTheLimitDownToOneAndZeroAndUpAgain() {
+    var machine = ready(limit: 10)
+    open(&machine, 8)
+    #expect(machine.credit == 2)
+    machine.settings(limit: 1)
+    #expect(machine.credit == 0)
+    #expect(machine.openStreams == 8, "open streams stay")
+    machine.settings(limit: 0)
+    for _ in 0..<8 { #expect(machine.answered(status: 200, connection: .keep) == .nothing) }
+    #expect(machine.credit == 0)
+    machine.settings(limit: 20)
+    #expect(machine.credit == 20)
+  }
+
+  @Test func aRefusedStreamGivesItsCreditBack() {
+    var machine = ready(limit: 3)
+    open(&machine, 3)
+    machine.settings(limit: 2)
+    #expect(machine.refused() == .nothing)
+    #expect(machine.credit == 0)
+    #expect(machine.refused() == .nothing)
+    #expect(machine.credit == 1)
+  }
+
+  @Test func goAwayWaitsForTheOpenStreamsAndThenCloses() {
+    var machine = ready()
+    open(&machine, 2)
+    #expect(machine.goAway() == .nothing)
+    #expect(machine.state == .draining)
+    #expect(machine.credit == 0)
+    #expect(machine.goAway() == .nothing, "a second GOAWAY changes nothing")
+    #expect(machine.refused() == .nothing)
+    #expect(machine.answered(status: 200, connection: .keep) == .close)
+    #expect(machine.state == .closed)
+    #expect(machine.goAway() == .nothing)
+  }
+
+  @Test func goAwayWithNothingOpenClosesAtOnce() {
+    var machine = ready()
+    #expect(machine.goAway() == .close)
+  }
+
+  @Test func theDecisionTableClosesOrDrains() {
+    var closing = ready()
+    open(&closing, 2)
+    #expect(closing.answered(status: 403, connection: .close) == .close)
+    var draining = ready()
+    open(&draining, 2)
+    #expect(draining.answered(status: 429, connection: .drain) == .nothing)
+    #expect(draining.state == .draining)
+    #expect(draining.answered(status: 200, connection: .keep) == .close)
+  }
+
+  @Test func serverFaultsInARowCloseButNotScatteredOnes() {
+    var machine = ready()
+    open(&machine, 20)
+    for _ in 0..<4 {
+      #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .nothing)
+    }
+    #expect(machine.answered(status: 200, connection: .keep) == .nothing)
+    for _ in 0..<4 {
+      #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .nothing)
+    }
+    #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .close)
+  }
+
+  @Test func silenceMakesItSuspectAndAnAnswerClearsIt() {
+    var machine = ready()
+    open(&machine, 2)
+    #expect(machine.silent() == .ping)
+    #expect(machine.state == .suspect)
+    #expect(machine.credit == 0)
+    #expect(machine.silent() == .nothing)
+    machine.ponged()
+    #expect(machine.state == .ready)
+    #expect(machine.silent() == .ping)
+    #expect(machine.answered(status: 200, connection: .keep) == .nothing)
+    #expect(machine.state == .ready)
+    #expect(machine.silent() == .ping)
+    #expect(machine.pingTimedOut() == .close)
+    #expect(machine.pingTimedOut() == .nothing)
+  }
+
+  @Test func aSuspectPrimingConnectionGoesBackToPriming() {
+    var machine = Machine(authentication: .providerToken)
+    machine.connected()
+    machine.opened()
+    #expect(machine.silent() == .ping)
+    machine.ponged()
+    #expect(machine.state == .priming)
+  }
+
+  @Test func oneSilentStreamAmongHealthyOnesIsNoReason() {
+    var machine = ready()
+    open(&machine, 10)
+    for _ in 0..<5 {
+      #expect(machine.timedOut() == .nothing)
+      #expect(machine.answered(status: 200, connection: .keep) == .nothing)
+    }
+    #expect(machine.state == .ready)
+  }
+
+  @Test func requestsThatKeepTimingOutDrainItAlthoughPingsAreAnswered() {
+    var machine = ready()
+    open(&machine, 5)
+    #expect(machine.timedOut() == .nothing)
+    #expect(machine.timedOut() == .nothing)
+    #expect(machine.timedOut() == .ping)
+    #expect(machine.state == .suspect)
+    machine.ponged()
+    #expect(machine.state == .suspect, "a pong alone does not show that requests are answered")
+    #expect(machine.timedOut() == .nothing)
+    #expect(machine.state == .draining)
+    #expect(machine.timedOut() == .close)
+  }
+
+  @Test func theFirstTokenIsTakenAndKeptFor20Minutes() {
+    var machine = Machine(authentication: .providerToken)
+    let minute: Int64 = 60_000
+    let first = ProviderTokenStamp(issuedAt: 0, generation: 1)
+    let second = ProviderTokenStamp(issuedAt: 45 * 60, generation: 2)
+    #expect(machine.chooseToken(newest: first, now: 30 * minute) == .newest)
+    #expect(machine.chooseToken(newest: first, now: 31 * minute) == .current)
+    #expect(machine.chooseToken(newest: second, now: 45 * minute) == .current)
+    #expect(machine.token == first)
+    #expect(machine.chooseToken(newest: second, now: 50 * minute) == .newest)
+    #expect(machine.token == second)
+    #expect(machine.chooseToken(newest: first, now: 51 * minute) == .current, "never back")
+    #expect(machine.token == second)
+  }
+
+  @Test func ratherThanTwoTokensWithin20MinutesTheConnectionIsGivenUp() {
+    var machine = ready()
+    let minute: Int64 = 60_000
+    let first = ProviderTokenStamp(issuedAt: 0, generation: 1)
+    let second = ProviderTokenStamp(issuedAt: 45 * 60, generation: 2)
+    #expect(machine.chooseToken(newest: first, now: 44 * minute) == .newest)
+    #expect(machine.chooseToken(newest: second, now: 54 * minute) == .current)
+    #expect(machine.chooseToken(newest: second, now: 55 * minute) == .none)
+    #expect(machine.state == .draining)
+  }
+
+  @Test func withoutAUsableTokenTheConnectionWaits() {
+    var machine = ready()
+    let old = ProviderTokenStamp(issuedAt: 0, generation: 1)
+    #expect(machine.chooseToken(newest: old, now: 55 * 60_000) == .none)
+    #expect(machine.token == nil)
+    #expect(machine.state == .ready)
+    #expect(machine.chooseToken(newest: old, now: 54 * 60_000) == .newest)
+    #expect(machine.chooseToken(newest: old, now: 56 * 60_000) == .none)
+    #expect(machine.state == .ready, "nothing newer to replace it with: hold")
+  }
+
+  /// Any events in any order: never above the limit, every stream ends once, tokens only forward and not
+  /// twice within 20 minutes, closed stays closed.
+  @Test(arguments: 0..<100 as Range<UInt64>)
+  func keepsItsPromisesInAnyOrderOfEvents(seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    for round in 0..<10 {
+      var run = ConnectionRun(random: &random)
+      for step in 0..<2_000 {
+        if let broken = run.step(&random) {
+          Issue.record("seed \(seed), round \(round), step \(step): \(broken)")
+          return
+        }
+      }
+    }
+  }
+}
+
+/// One connection under random events, with what has to hold.
+private struct ConnectionRun {
+  var machine: ConnectionStateMachine
+  var limit = 1
+  var open = 0
+  var accepted = false
+  var now: Int64 = 1_000_000
+  var newest = ProviderTokenStamp(issuedAt: 0, generation: 0)
+  var switchedAt: Int64?
+  var wasClosed = false
+
+  init(random: inout SplitMix) {
+    machine = .init(authentication: random.oneIn(3) ? .certificate : .providerToken)
+  }
+
+  mutating func step(_ random: inout SplitMix) -> String? {
+    now += Int64(random.below(20_000))
+    if newest.issuedAt * 1_000 + 45 * 60_000 < now, random.oneIn(20) {
+      newest = .init(issuedAt: now / 1_000 - 5, generation: newest.generation + 1)
+    }
+    let action = event(&random)
+    if action == .close {
+      if wasClosed { return "closed twice" }
+      wasClosed = true
+    }
+    return broken() ?? chooseToken()
+  }
+
+  private mutating func event(_ random: inout SplitMix) -> ConnectionStateMachine.Action {
+    switch random.below(200) {
+    case 0..<3: machine.connected()
+    case 3..<6:
+      limit = random.oneIn(3) ? random.below(2) : random.below(50)
+      machine.settings(limit: limit)
+    case 6: if random.oneIn(8) { return machine.goAway() }
+    case 7..<9: return machine.silent()
+    case 9..<12: machine.ponged()
+    case 12: if random.oneIn(8) { return machine.pingTimedOut() }
+    case 13: if random.oneIn(20) { machine.closed() }
+    case 14: if random.oneIn(20) { return machine.retire() }
+    case 15..<100:
+      if machine.credit > 0 {
+        open += 1
+        machine.opened()
+      }
+    default: return end(&random)
+    }
+    return .nothing
+  }
+
+  private mutating func end(_ random: inout SplitMix) -> ConnectionStateMachine.Action {
+    guard open > 0 else { return .nothing }
+    open -= 1
+    switch random.below(40) {
+    case 0: return machine.refused()
+    case 1: return machine.reset()
+    case 2..<4: return machine.timedOut()
+    case 4: return machine.answered(status: 500, connection: .closeIfRepeated)
+    case 5: return machine.answered(status: 400, connection: .keep)
+    case 6: if random.oneIn(9) { return machine.answered(status: 429, connection: .drain) }
+    default: break
+    }
+    accepted = true
+    return random.oneIn(2)
+      ? machine.accepted() : machine.answered(status: 200, connection: .keep)
+  }
+
+  private func broken() -> String? {
+    if machine.openStreams != open { return "streams miscounted" }
+    if machine.credit < 0 { return "negative credit" }
+    if machine.credit > 0 && open + machine.credit > max(limit, 1) { return "above the limit" }
+    if limit == 0 && machine.credit > 0 { return "credit with a limit of 0" }
+    if machine.authentication == .providerToken && !accepted && open + machine.credit > 1 {
+      return "more than one stream before the first accepted push"
+    }
+    if wasClosed && machine.state != .closed { return "closed and came back" }
+    if machine.state == .draining && open == 0 { return "drained and not closed" }
+    return nil
+  }
+
+  private mutating func chooseToken() -> String? {
+    let before = machine.token
+    switch machine.chooseToken(newest: newest, now: now) {
+    case .current:
+      guard let token = machine.token, token == before else { return "no current token" }
+      if !token.isUsable(now: now) { return "a token older than 55 minutes" }
+    case .newest:
+      if machine.token != newest || !newest.isUsable(now: now) { return "a wrong token" }
+      if let before, before >= newest { return "a token went back" }
+      if let since = switchedAt, now - since < 20 * 60_000 { return "two within 20 minutes" }
+      switchedAt = now
+    case .none:
+      // Draining by the choice itself: the owner learns of it from the state.
+      if machine.state == .draining && open == 0 && machine.retire() == .close { wasClosed = true }
+    }
+    return nil
+  }
+}

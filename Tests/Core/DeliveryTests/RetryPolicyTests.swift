@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Delivery
+import Pipeline
+import Testing
+
+@Suite struct RetryPolicyTests {
+  private let policy = RetryPolicy(maximumAttempts: 6, promptAttempts: 2)
+
+  private func decide(_ cause: RetryPolicy.Cause, _ attempts: Int, left: Int64? = nil)
+    -> RetryPolicy.Decision
+  {
+    policy.decide(
+      cause, attempts: attempts, now: 1_000_000, expiresAt: left.map { 1_000_000 + $0 })
+  }
+
+  @Test func whatAPNsDidNotProcessIsFree() {
+    for attempts in [1, 6, 100] {
+      #expect(decide(.unprocessed, attempts) == .now(counts: false))
+    }
+    #expect(decide(.unprocessed, 1, left: 0) == .expired)
+  }
+
+  @Test func anUnknownFateIsTriedAgainPromptlyThenLaterAndLater() {
+    let decisions = (1...6).map { decide(.ambiguous, $0) }
+    #expect(
+      decisions == [
+        .now(counts: true), .now(counts: true), .tier(.seconds5), .tier(.minute1),
+        .tier(.minutes15), .deadLetter,
+      ])
+  }
+
+  @Test func aServerFaultIsTriedElsewhereOnceOrTwiceThenAfterAQuarterOfAnHour() {
+    let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    #expect(decide(fault, 1) == .now(counts: true))
+    #expect(decide(fault, 3) == .tier(.minutes15))
+    #expect(decide(fault, 5) == .tier(.minutes15))
+    #expect(decide(fault, 6) == .deadLetter)
+  }
+
+  @Test func aThrottledDeviceIsNeverTriedAtOnce() {
+    let throttled = RetryPolicy.Cause.answered(.retryLater(.soon))
+    let decisions = (1...4).map { decide(throttled, $0) }
+    #expect(
+      decisions == [
+        .tier(.seconds5), .tier(.minute1), .tier(.minutes15), .tier(.minutes15),
+      ])
+  }
+
+  @Test func aWaitThatTheNotificationWouldNotSurviveIsShortened() {
+    let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    #expect(decide(fault, 3, left: 900_001) == .tier(.minutes15))
+    #expect(decide(fault, 3, left: 900_000) == .tier(.minute1))
+    #expect(decide(fault, 3, left: 60_000) == .tier(.seconds5))
+    #expect(decide(fault, 3, left: 5_000) == .expired)
+    #expect(decide(fault, 1, left: 1) == .now(counts: true))
+  }
+
+  @Test func aFinalAnswerIsNeverRetried() {
+    for verdict in [
+      Verdict.delivered, .rejected(aboutToken: true), .rejected(aboutToken: false),
+      .credentialRefused(retryOnce: false),
+    ] {
+      #expect(decide(.answered(verdict), 1) == .final)
+      #expect(decide(.answered(verdict), 1, left: 0) == .final, "the answer says more than time")
+    }
+  }
+
+  @Test func aRefusedTokenGetsOneMoreAttempt() {
+    let refused = RetryPolicy.Cause.answered(.credentialRefused(retryOnce: true))
+    #expect(decide(refused, 1) == .now(counts: true))
+    #expect(decide(refused, 2) == .final)
+  }
+
+  /// Whatever the causes, a notification ends: attempts that count are bounded and time only goes on.
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func everySequenceOfFailuresEnds(seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    let causes: [RetryPolicy.Cause] = [
+      .ambiguous, .answered(.retryElsewhere), .answered(.refreshToken),
+      .answered(.retryLater(.soon)), .answered(.retryLater(.quarterHour)),
+    ]
+    var now: Int64 = 0
+    let expiresAt: Int64? = random.oneIn(2) ? Int64(random.below(2_000_000)) : nil
+    for attempts in 1...6 {
+      let cause = causes[random.below(causes.count)]
+      switch policy.decide(cause, attempts: attempts, now: now, expiresAt: expiresAt) {
+      case .now(let counts): #expect(counts, "seed \(seed)")
+      case .tier(let tier):
+        now += tier.delay
+        #expect(expiresAt == nil || now < expiresAt!, "seed \(seed): due before it expires")
+      case .deadLetter:
+        #expect(attempts == 6, "seed \(seed)")
+        return
+      case .expired: return
+      case .final:
+        Issue.record("seed \(seed): nothing was final")
+        return
+      }
+    }
+    Issue.record("seed \(seed): six attempts did not end it")
+  }
+}
