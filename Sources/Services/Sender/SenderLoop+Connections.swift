@@ -116,6 +116,11 @@ extension SenderLoop {
     pool.authorization = Authorization(stamp: entry.stamp, token: entry.token)
   }
 
+  /// Whether pushes wait for a connection, which `upkeep` opens, or for a provider token.
+  var hasWaiting: Bool {
+    !unresolved.isEmpty || pools.contains { $0.map { !$0.waiting.isEmpty } ?? false }
+  }
+
   /// Opens and closes connections as each pool's policy says, and looks after silent ones.
   func upkeep() {
     guard now >= nextUpkeep else { return }

@@ -168,6 +168,7 @@ final class SenderLoop {
     if let due = deadlines.next { wake = min(wake, due) }
     wake = min(wake, max(nextProgress, now + 1))
     if let due = nextRetryDue { wake = min(wake, due) }
+    if hasWaiting { wake = min(wake, nextUpkeep) }
     return Int32(clamping: wake > now ? wake - now : 0)
   }
 }
