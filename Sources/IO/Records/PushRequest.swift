@@ -30,8 +30,11 @@ package struct PushRequest {
   /// The body for APNs, byte for byte.
   package internal(set) var payload = nothing
   package internal(set) var tokens = RequestTokens(nil, 0)
+  /// The field that the tokens came in: `token` or `tokens`.
+  package internal(set) var tokenField = RequestField.token
 
-  init() {}
+  /// An empty one, to be replaced.
+  package init() {}
 }
 
 /// The device tokens of a request as they were given: not yet judged.

@@ -73,6 +73,7 @@ package final class RequestReader {
     request.payload = UnsafeRawBufferPointer(
       start: raw.pointee.payload.bytes, count: raw.pointee.payload.count)
     try RequestRules.checkPayload(request.payload.count, type: request.type)
+    request.tokenField = has(.tokens) ? .tokens : .token
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
     return request
   }

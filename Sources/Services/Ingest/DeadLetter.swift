@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+
+/// Why a record, or one token of it, ends here; becomes the headers of a dead letter.
+struct DeadLetter {
+  /// A broker's usual limit for a record, less room for the headers: a longer value is cut.
+  static let longestValue = 900_000
+  /// What is kept of a value that is cut.
+  static let keptValue = 64 << 10
+  private static let longestToken = 600
+
+  let reason: DeadLetterReason
+  let detail: String
+  /// The one bad token of a good request.
+  var token: UnsafeRawBufferPointer?
+  /// The request id, unescaped, or its raw text where the request was refused.
+  var requestID: UnsafeRawBufferPointer?
+
+  func headers(origin: String, at now: Int64, cutFrom bytes: Int?) -> [KafkaHeader] {
+    var detail = detail
+    if let bytes { detail += " (value cut to \(Self.keptValue) of \(bytes) bytes)" }
+    var headers = [
+      KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
+      KafkaHeader(DeadLetterHeader.detail, detail),
+      KafkaHeader(DeadLetterHeader.stage, DeadLetterStage.ingest.rawValue),
+      KafkaHeader(DeadLetterHeader.attempts, "0"),
+      KafkaHeader(DeadLetterHeader.origin, origin),
+      KafkaHeader(DeadLetterHeader.at, "\(now)"),
+    ]
+    if let token {
+      headers.append(KafkaHeader(DeadLetterHeader.token, Array(token.prefix(Self.longestToken))))
+    }
+    if let requestID, !requestID.isEmpty {
+      headers.append(KafkaHeader(DeadLetterHeader.requestID, Array(requestID)))
+    }
+    return headers
+  }
+}

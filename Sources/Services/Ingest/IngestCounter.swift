@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+import ServiceKit
+import Telemetry
+
+/// What ingest counts. Every token of a request ends as a notification, suppressed, or a dead letter.
+enum IngestCounter: Int, CounterKey {
+  /// Records taken out of Kafka.
+  case requests
+  /// Notifications handed to Kafka.
+  case notifications
+  /// Tokens known to be dead.
+  case suppressed
+  /// Requests that were refused as a whole.
+  case badRequests
+  /// Tokens that were refused by themselves.
+  case badTokens
+  /// Requests dropped from memory because their partition was taken away; the next owner has them.
+  case handedBack
+  /// Turns in which nothing was taken because Kafka or the readers were behind.
+  case heldBack
+  case inFlight
+  case invalidTokens
+
+  var kind: CounterKind {
+    switch self {
+    case .inFlight, .invalidTokens: .gauge
+    default: .total
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// Membership in the group: taking partitions over, giving them back, commits.
+extension IngestLoop {
+  func take(_ event: GroupEvent) {
+    switch event {
+    case .assigned(let partitions): assign(partitions)
+    case .revoked(_, let lost):
+      release(lost: lost, drainMilliseconds: Self.rebalanceDrainMilliseconds)
+      do throws(KafkaError) {
+        try consumer.unassign()
+      } catch {
+        failure = ServiceFailure("\(error)")
+      }
+    case .offsetsCommitted(let results, let error):
+      commitUnderWay = false
+      if let error { context.log.debug("commit refused; trying again", ["error": "\(error)"]) }
+      for result in results where result.error == nil { committed(result.partition, result.offset) }
+    case .error(let error): context.log.warning("kafka", ["error": "\(error)"])
+    case .fatal(let error): failure = ServiceFailure("\(error)")
+    }
+  }
+
+  private func assign(_ partitions: [TopicPartition]) {
+    epoch += 1
+    let highest = partitions.map(\.partition).max() ?? -1
+    ledgers = Array(repeating: nil, count: Int(highest) + 1)
+    if !partitions.isEmpty { queue = consumer.openSharedQueue(partitions, wakeup: wakeup) }
+    do throws(KafkaError) {
+      // librdkafka looks the committed offsets up; a ledger begins with its partition's first record.
+      try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
+    } catch {
+      failure = ServiceFailure("\(error)")
+    }
+    context.log.info("assigned", ["partitions": "\(partitions.count)"])
+  }
+
+  /// Takes nothing more, waits for what was taken, commits it and forgets the rest: the partitions' next
+  /// owner reads it again, and the same requests make the same notifications.
+  func release(lost: Bool, drainMilliseconds: Int64) {
+    guard let queue else { return }
+    dropBatch()
+    queue.close()
+    self.queue = nil
+    sendReceipts()
+    if !lost { drain(drainMilliseconds) }
+    if !lost { commitNow() }
+    counters.add(.handedBack, requests.count)
+    epoch += 1
+    ledgers = []
+    commitUnderWay = false
+  }
+
+  private func drain(_ milliseconds: Int64) {
+    let deadline = MonotonicClock.milliseconds() + UInt64(milliseconds)
+    while requests.count > 0 && failure == nil && MonotonicClock.milliseconds() < deadline {
+      if !receipts.isEmpty { sendReceipts() }
+      _ = producer.flush(timeoutMilliseconds: 10)
+      takeDeliveries()
+    }
+  }
+
+  private func dropBatch() {
+    // The offset of the request in the middle of which it stopped must not be completed by what was made.
+    if case .none = work {} else { requests.abandon(slot) }
+    batch.release()
+    position = 0
+    work = .none
+  }
+
+  // MARK: Commits
+
+  func commitIfDue(_ now: UInt64) {
+    guard !commitUnderWay, now >= nextCommit, queue != nil else { return }
+    nextCommit = now + UInt64(settings.commitIntervalMilliseconds)
+    let requests = commitRequests()
+    guard !requests.isEmpty else { return }
+    do throws(KafkaError) {
+      try consumer.commitAsync(requests)
+      commitUnderWay = true
+    } catch {
+      context.log.debug("commit refused; trying again", ["error": "\(error)"])
+    }
+  }
+
+  private func commitNow() {
+    do throws(KafkaError) {
+      try consumer.commit(commitRequests())
+    } catch {
+      // The embedded broker takes none during a rebalance. What is not committed is made again, with the
+      // same ids.
+      context.log.debug("last commit refused", ["error": "\(error)"])
+    }
+  }
+
+  private func commitRequests() -> [CommitRequest] {
+    ledgers.indices.compactMap { index in
+      guard let ledger = ledgers[index], ledger.isDirty else { return nil }
+      let partition = TopicPartition(topic: names.requests, partition: Int32(index))
+      return CommitRequest(partition, offset: ledger.committable)
+    }
+  }
+
+  private func committed(_ partition: TopicPartition, _ offset: Int64) {
+    guard ledgers.indices.contains(Int(partition.partition)) else { return }
+    ledgers[Int(partition.partition)]?.markCommitted(offset)
+  }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// From a record to its notifications.
+extension IngestLoop {
+  /// Works on the batch at hand; false when it has to wait, in the middle of a request perhaps.
+  func workOnBatch() -> Bool {
+    while position < batch.count {
+      if case .none = work {
+        guard !requests.isFull else { return false }
+        begin(batch[position])
+      }
+      guard finishRequest() else { return false }
+      work = .none
+      position += 1
+    }
+    batch.release()
+    position = 0
+    return true
+  }
+
+  /// Takes a record in: reads it, and decides what is to be done.
+  private func begin(_ record: KafkaRecord) {
+    if let error = record.error {
+      context.log.warning("kafka", ["error": "\(error)"])
+      return
+    }
+    guard admit(record) else { return }
+    counters.add(.requests)
+    slot = requests.insert(partition: record.partition, epoch: epoch, offset: record.offset)
+    do throws(RequestError) {
+      request = try reader.read(record.value)
+      let created = record.timestamp > 0 ? record.timestamp : WallClock.milliseconds()
+      encoder.begin(request, created: created)
+      naming.begin(
+        request, topic: requestsTopic, partition: record.partition, offset: record.offset)
+      invalidTokens.begin(request)
+      nextToken = 0
+      work = .fanOut
+    } catch {
+      work = .refuse(error)
+    }
+  }
+
+  /// Whether the record is to be worked on: not one that was seen before in this assignment.
+  private func admit(_ record: KafkaRecord) -> Bool {
+    let index = Int(record.partition)
+    if ledgers[index] == nil { ledgers[index] = OffsetLedger(nextOffset: record.offset) }
+    return ledgers[index]?.received(record.offset) == .new
+  }
+
+  /// Goes on with the request at hand; false when it has to wait.
+  private func finishRequest() -> Bool {
+    switch work {
+    case .none: return true
+    case .refuse(let error):
+      guard refuse(error) else { return false }
+    case .fanOut:
+      while nextToken < request.tokens.count {
+        guard mayProduce, notify(nextToken) else { return false }
+        nextToken += 1
+      }
+    }
+    settle(slot)
+    return true
+  }
+
+  /// Makes the notification of one token; false when it has to wait.
+  private func notify(_ index: Int) -> Bool {
+    let digits: Int
+    do throws(DeviceToken.Problem) {
+      digits = try request.tokens.normalize(index, into: tokenText)
+    } catch {
+      return refuse(token: index, error)
+    }
+    let token = UnsafeRawBufferPointer(start: tokenText, count: digits)
+    encoder.setID(request.apnsID ?? naming.id(token))
+    if invalidTokens.contains(token) { return suppress(token) }
+    let value = encoder.value
+    let tag = RecordTag(.init(request.lane), slot: slot, bytes: token.count + value.count)
+    let topic = request.lane == .bulk ? topics.bulk : topics.transactional
+    switch producer.produce(topic, key: token, value: value, tag: tag.number) {
+    case .queued:
+      counters.add(.notifications)
+      requests.expect(slot)
+      return true
+    case .full: return false
+    case .refused(let error):
+      failure = ServiceFailure("Kafka refuses notifications: \(error)")
+      return false
+    }
+  }
+
+  // MARK: What does not become a notification
+
+  /// A token known to be dead: a receipt instead of a notification.
+  private func suppress(_ token: UnsafeRawBufferPointer) -> Bool {
+    guard hasRoomForReceipt() else { return false }
+    var line = receiptLine(.suppressed)
+    line.apnsID = encoder.idText
+    line.token = token
+    add(line)
+    counters.add(.suppressed)
+    return true
+  }
+
+  /// A bad token of a good request: a dead letter of its own.
+  private func refuse(token index: Int, _ problem: DeviceToken.Problem) -> Bool {
+    guard hasRoomForReceipt() else { return false }
+    let error = RequestError(request.tokenField, .token(problem))
+    let place = request.tokenField == .tokens ? " (entry \(index + 1))" : ""
+    let letter = DeadLetter(
+      reason: .invalidToken, detail: "\(error)\(place)", token: request.tokens[index],
+      requestID: request.id)
+    guard write(letter) else { return false }
+    counters.add(.badTokens)
+    guard !request.id.isEmpty else { return true }
+    var line = receiptLine(.deadLettered)
+    line.token = UnsafeRawBufferPointer(rebasing: request.tokens[index].prefix(600))
+    add(line, letter)
+    return true
+  }
+
+  /// A bad request: a dead letter, and a receipt if it has an id.
+  private func refuse(_ error: RequestError) -> Bool {
+    guard hasRoomForReceipt() else { return false }
+    let id = reader.refusedID
+    let letter = DeadLetter(reason: .invalidRequest, detail: "\(error)", requestID: id)
+    guard write(letter) else { return false }
+    counters.add(.badRequests)
+    guard id.count > 0 && id.count <= 6 * RequestRules.maximumID else { return true }
+    var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
+    line.escapedID = id
+    line.created = max(batch[position].timestamp, 0)
+    add(line, letter)
+    return true
+  }
+
+  /// A receipt line with what it says about the request at hand.
+  private func receiptLine(_ outcome: Outcome) -> ReceiptLine {
+    var line = ReceiptLine(outcome, at: WallClock.milliseconds())
+    line.escapedID = request.escapedID
+    line.app = request.app
+    line.environment = request.environment
+    line.lane = request.lane
+    line.created = max(batch[position].timestamp, 0)
+    return line
+  }
+
+  private func hasRoomForReceipt() -> Bool {
+    if receipts.isFull { sendReceipts() }
+    return !receipts.isFull
+  }
+
+  private func add(_ line: ReceiptLine) {
+    requests.expect(slot)
+    receipts.append(line, for: slot, now: MonotonicClock.milliseconds())
+  }
+
+  private func add(_ line: ReceiptLine, _ letter: DeadLetter) {
+    var line = line
+    var reason = letter.reason.rawValue
+    var detail = letter.detail
+    reason.withUTF8 { reason in
+      detail.withUTF8 { detail in
+        line.reason = UnsafeRawBufferPointer(reason)
+        line.detail = UnsafeRawBufferPointer(detail)
+        add(line)
+      }
+    }
+  }
+
+  /// Writes the record at hand to the dead letters, key and value as they came; false when it has to wait.
+  private func write(_ letter: DeadLetter) -> Bool {
+    let record = batch[position]
+    let isCut = record.value.count > DeadLetter.longestValue
+    let value =
+      isCut
+      ? UnsafeRawBufferPointer(rebasing: record.value.prefix(DeadLetter.keptValue)) : record.value
+    let headers = letter.headers(
+      origin: "\(names.requests)/\(record.partition)/\(record.offset)",
+      at: WallClock.milliseconds(), cutFrom: isCut ? record.value.count : nil)
+    let tag = RecordTag(.deadLetter, slot: slot, bytes: value.count)
+    let result = producer.produce(
+      topics.deadLetters, key: record.key, value: value.baseAddress == nil ? nil : value,
+      headers: headers, tag: tag.number)
+    switch result {
+    case .queued:
+      requests.expect(slot)
+      return true
+    case .full: return false
+    case .refused(let error):
+      failure = ServiceFailure("Kafka refuses dead letters: \(error)")
+      return false
+    }
+  }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Delivery
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// The one thread of ingest: membership in the group, requests, notifications, commits.
+///
+/// A turn takes what Kafka acknowledged, follows the group and the table of dead tokens, works on the batch of
+/// requests at hand, and commits. It takes a further batch only when the last one is done, and stops in the
+/// middle of a request when Kafka has no room or the readers are behind: what waits, waits in Kafka.
+final class IngestLoop {
+  /// What a rebalance waits for acknowledgements at most: the whole group stands still meanwhile.
+  static let rebalanceDrainMilliseconds: Int64 = 3_000
+  /// What may be unacknowledged on the embedded broker, whatever the settings: written beyond its gate's
+  /// view, all on one partition, it must still fit.
+  static let embeddedInFlightBytes = 1_536 << 10
+  /// The longest sleep: repeats of failed deliveries, and wakeups that a queue may owe.
+  static let turnMilliseconds: Int32 = 100
+  static let batchCapacity = 256
+  private static let batchesATurn = 4
+
+  let settings: IngestSettings
+  let context: ServiceContext
+  let names: TopicNames
+  let counters = Counters<IngestCounter>()
+  let wakeup = Wakeup()
+  let producer: KafkaProducer
+  let consumer: KafkaGroupConsumer
+  let invalidTokens: InvalidTokens
+  /// Only on an embedded broker.
+  let backlog: LaneBacklog?
+  let topics: OutputTopics
+  /// The name of the requests' topic, for the names of notifications.
+  let requestsTopic: [UInt8]
+  private let poller: Poller
+  private let inFlightBytes: Int
+
+  // The batch at hand.
+  var batch = KafkaBatch(capacity: IngestLoop.batchCapacity)
+  var position = 0
+  var work = Work.none
+  let reader = RequestReader()
+  var request = PushRequest()
+  var nextToken = 0
+  var slot = 0
+  var encoder = EnvelopeEncoder()
+  var naming = NotificationNaming()
+  let tokenText = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
+
+  // What was taken and is not complete.
+  var requests: RequestTable
+  var receipts = ReceiptBatch()
+  var ledgers: [OffsetLedger?] = []
+  var epoch: UInt32 = 0
+  var queue: KafkaQueue?
+  var commitUnderWay = false
+  var nextCommit: UInt64 = 0
+  private var deliveries: [Delivery] = []
+  private var settled: [Int] = []
+  /// Why the service has to give up.
+  var failure: ServiceFailure?
+
+  /// What is done with the record at `position`.
+  enum Work {
+    case none
+    case fanOut
+    case refuse(RequestError)
+  }
+
+  /// The topics that ingest writes, as the producer knows them.
+  struct OutputTopics {
+    let transactional: KafkaTopic
+    let bulk: KafkaTopic
+    let receipts: KafkaTopic
+    let deadLetters: KafkaTopic
+
+    init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
+      transactional = try producer.topic(named: names.notifications)
+      bulk = try producer.topic(named: names.notificationsBulk)
+      receipts = try producer.topic(named: names.receipts)
+      deadLetters = try producer.topic(named: names.deadLetters)
+    }
+  }
+
+  /// Connects to Kafka, reads the table of dead tokens, and joins the group.
+  init(_ settings: IngestSettings, _ context: ServiceContext) throws(ServiceFailure) {
+    self.settings = settings
+    self.context = context
+    names = TopicNames(prefix: settings.topicPrefix)
+    requestsTopic = Array(names.requests.utf8)
+    requests = RequestTable(capacity: settings.maxInFlight)
+    do {
+      var kafka = settings.kafka
+      try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
+      kafka.producerPreferences.append(("linger.ms", "2"))
+      inFlightBytes =
+        kafka.isEmbeddedBroker
+        ? min(settings.maxInFlightBytes, Self.embeddedInFlightBytes) : settings.maxInFlightBytes
+      poller = try Poller(capacity: 4)
+      try poller.add(wakeup.fd, token: 0, .readable)
+      producer = try KafkaProducer(kafka, wakeup: wakeup)
+      topics = try OutputTopics(producer, names)
+      backlog = kafka.isEmbeddedBroker ? try LaneBacklog(kafka, names) : nil
+      invalidTokens = try InvalidTokens(
+        kafka, topic: names.invalidTokens, limit: settings.maxInvalidTokens, wakeup: wakeup)
+      Self.catchUp(invalidTokens, context)
+      consumer = try KafkaGroupConsumer(
+        kafka, group: ReaderGroup.ingest, topics: [names.requests],
+        instanceID: settings.instanceID, wakeup: wakeup)
+    } catch {
+      throw ServiceFailure("cannot start on Kafka: \(error); do its topics exist?")
+    }
+  }
+
+  deinit { tokenText.deallocate() }
+
+  /// Requests taken before the table is read would notify dead tokens: worth a wait, not an outage.
+  private static func catchUp(_ invalidTokens: InvalidTokens, _ context: ServiceContext) {
+    let deadline = MonotonicClock.milliseconds() + 30_000
+    while !invalidTokens.isCaughtUp && !context.signals.isStopping {
+      invalidTokens.follow(timeoutMilliseconds: 20)
+      if MonotonicClock.milliseconds() >= deadline {
+        context.log.warning("the table of invalid tokens is not read yet; starting without it")
+        return
+      }
+    }
+  }
+
+  /// Works until a stop is requested, then finishes what was taken, commits it and leaves the group.
+  func run() throws(ServiceFailure) {
+    context.counters.add(counters)
+    context.signals.subscribe(wakeup)
+    var ready: [ReadyEvent] = []
+    var timeout: Int32 = 0
+    while !context.signals.isStopping && failure == nil {
+      poller.wait(timeoutMilliseconds: timeout, into: &ready)
+      wakeup.clear()
+      timeout = turn()
+    }
+    release(lost: failure != nil, drainMilliseconds: settings.drainTimeoutMilliseconds)
+    consumer.close()
+    _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
+    producer.close()
+    invalidTokens.close()
+    backlog?.close()
+    if let failure { throw failure }
+  }
+
+  /// One turn; returns how long to sleep after it.
+  private func turn() -> Int32 {
+    takeDeliveries()
+    invalidTokens.follow()
+    while failure == nil, let event = consumer.nextEvent(timeoutMilliseconds: 0) { take(event) }
+    let now = MonotonicClock.milliseconds()
+    backlog?.look(now)
+    let state = takeRequests()
+    if state != .busy || receipts.isDue(now) { sendReceipts() }
+    commitIfDue(now)
+    counters.set(.inFlight, requests.count)
+    counters.set(.invalidTokens, invalidTokens.count)
+    switch state {
+    case .busy: return 0
+    case .idle: return receipts.isEmpty ? Self.turnMilliseconds : 1
+    case .blocked:
+      counters.add(.heldBack)
+      return backlog == nil ? Self.turnMilliseconds : 10
+    }
+  }
+
+  private enum Intake {
+    case idle
+    case busy
+    case blocked
+  }
+
+  private func takeRequests() -> Intake {
+    guard let queue else { return .idle }
+    for _ in 0..<Self.batchesATurn {
+      guard workOnBatch() else { return failure == nil ? .blocked : .idle }
+      if queue.take(into: &batch, upTo: Self.batchCapacity) == 0 { return .idle }
+    }
+    return .busy
+  }
+
+  /// Whether a further notification may be written now.
+  var mayProduce: Bool {
+    producer.outstandingBytes < inFlightBytes && (backlog?.isOpen ?? true)
+  }
+
+  // MARK: Acknowledgements
+
+  func takeDeliveries() {
+    deliveries.removeAll(keepingCapacity: true)
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      if let error = delivery.refused {
+        failure = ServiceFailure("Kafka refuses ingest's records: \(error)")
+        return
+      }
+      let tag = RecordTag(delivery.tag)
+      switch tag.kind {
+      case .transactional, .bulk:
+        backlog?.acknowledged(
+          tag.kind == .bulk ? .bulk : .transactional, partition: delivery.partition,
+          offset: delivery.offset, bytes: tag.bytes)
+        settle(tag.slot)
+      case .deadLetter: settle(tag.slot)
+      case .receipts:
+        settled.removeAll(keepingCapacity: true)
+        receipts.acknowledged(tag.slot, into: &settled)
+        for slot in settled { settle(slot) }
+      }
+    }
+  }
+
+  /// One of a request's records is acknowledged; after the last one its offset is complete.
+  func settle(_ slot: Int) {
+    guard let entry = requests.settle(slot), entry.epoch == epoch else { return }
+    ledgers[Int(entry.partition)]?.completed(entry.offset)
+  }
+
+  /// Hands the receipts to Kafka; when it has no room they wait.
+  func sendReceipts() {
+    if receipts.isEmpty { return }
+    let tag = RecordTag(.receipts, slot: receipts.nextPlace(), bytes: receipts.lines.count)
+    let none = UnsafeRawBufferPointer(start: nil, count: 0)
+    let result = producer.produce(
+      topics.receipts, key: none, value: receipts.lines.bytes, tag: tag.number)
+    switch result {
+    case .queued: receipts.sent()
+    case .full: break
+    case .refused(let error): failure = ServiceFailure("Kafka refuses receipts: \(error)")
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+package import ServiceKit
+package import Settings
+
+/// `martlet-ingest`: takes requests out of Kafka, checks them and makes notifications of them.
+///
+/// One thread does everything (`IngestLoop`): it owns the group's membership, the requests it has taken, and
+/// the producer. A request's offset is committed when Kafka has acknowledged every record that it led to.
+package enum IngestService: Service {
+  package static let name = "martlet-ingest"
+  package static let summary = """
+    Takes notification requests out of Kafka, checks them, and puts one notification a device on its \
+    lane; bad requests end as dead letters. Start more copies to take more: they share the work as one \
+    consumer group.
+    """
+  package static let table = IngestSettings.table
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> IngestSettings {
+    try IngestSettings(values)
+  }
+
+  package static func run(
+    _ settings: IngestSettings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    try IngestLoop(settings, context).run()
+  }
+}

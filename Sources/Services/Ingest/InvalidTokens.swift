@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import Kafka
+import Records
+
+/// The tokens known to be dead: follows `push.invalid-tokens` from its beginning.
+///
+/// Owner: the ingest loop.
+final class InvalidTokens {
+  private let table: KafkaTable
+  private let hash = KeyHash.random()
+  private var keys: KeySet
+  private var rebuilds = 0
+  private var key = ByteBuffer(capacity: 1_024)
+  /// `:<app>:<environment>` of the request at hand.
+  private var suffix = ByteBuffer(capacity: 512)
+
+  init(
+    _ configuration: KafkaConfiguration, topic: String, limit: Int, wakeup: Wakeup
+  ) throws(KafkaError) {
+    table = try KafkaTable(configuration, topic: topic, wakeup: wakeup)
+    keys = KeySet(limit: limit)
+  }
+
+  var count: Int { keys.count }
+  var isCaughtUp: Bool { table.isCaughtUp }
+  /// Tokens that found no room.
+  var refused: Int { keys.refused }
+
+  /// Takes in what has been written since.
+  func follow(timeoutMilliseconds: Int32 = 0) {
+    table.poll(timeoutMilliseconds: timeoutMilliseconds) { key, value in
+      forgetIfRebuilt()
+      let hashed = hash.value(key)
+      if value == nil { keys.remove(hashed) } else { keys.insert(hashed) }
+    }
+    forgetIfRebuilt()
+  }
+
+  /// After the topic was read again from its start, only what is told again holds.
+  private func forgetIfRebuilt() {
+    guard rebuilds != table.rebuilds else { return }
+    rebuilds = table.rebuilds
+    keys.removeAll()
+  }
+
+  /// The tokens asked about from now on belong to this request.
+  func begin(_ request: borrowing PushRequest) {
+    suffix.removeAll()
+    suffix.append(UInt8(ascii: ":"))
+    suffix.append(request.app)
+    suffix.append(UInt8(ascii: ":"))
+    suffix.append(request.environment.name)
+  }
+
+  /// Whether the token (lower case) is known to be dead for the request's app and environment.
+  func contains(_ token: UnsafeRawBufferPointer) -> Bool {
+    if keys.count == 0 { return false }
+    key.removeAll()
+    key.append(token)
+    key.append(suffix.bytes)
+    return keys.contains(hash.value(key.bytes))
+  }
+
+  func close() { table.close() }
+}

@@ -1,1 +1,0 @@
-// Ingest: placeholder until its first file lands.
