@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// That broker drops the oldest data of a full partition in silence, so nothing may be written that its
 /// reader group could miss. A thread of its own asks every 50 ms what the groups have committed, as long as
-/// something is unread; the writer's thread asks `isOpen` before it takes more work in. A real cluster keeps
+/// much is unread; the writer's thread asks `isOpen` before it takes more work in. A real cluster keeps
 /// what it is told to keep: there the initialiser gives nil.
 package final class HoldBack {
   /// A topic that is written and the group that reads it.
@@ -27,6 +27,10 @@ package final class HoldBack {
   /// covers it even if all of it goes to one partition.
   package static let outstandingLimit = 1 << 20
 
+  /// Less than this in a partition needs no asking.
+  private static let harmless = BacklogGate.embeddedCapacity / 4
+
+  private let partitions: [Int]
   private var gates: [BacklogGate]
   private let inbox: Mailbox<[[Int64]]>
   private let state: WatchState
@@ -41,12 +45,13 @@ package final class HoldBack {
     let admin = try KafkaAdmin(configuration)
     let counts = try admin.partitionCounts(timeoutMilliseconds: 10_000)
     admin.close()
-    let partitions = watched.map { counts[$0.topic] ?? 0 }
+    partitions = watched.map { counts[$0.topic] ?? 0 }
     gates = partitions.map { BacklogGate(partitions: $0) }
     let inbox = Mailbox<[[Int64]]>(wakeup: wakeup)
     let state = WatchState()
     self.inbox = inbox
     self.state = state
+    let partitions = self.partitions
     let thread = try LoopThread(name: "hold-back") {
       BacklogWatch(configuration, watched, partitions, inbox, state).run()
     }
@@ -61,8 +66,10 @@ package final class HoldBack {
   ///   - index: of the topic among the watched ones.
   ///   - bytes: of key and value.
   package func acknowledged(_ index: Int, partition: Int32, offset: Int64, bytes: Int) {
+    // The broker does not say where a record is that it had already taken.
+    guard offset >= 0, Int(partition) < partitions[index] else { return }
     gates[index].acknowledged(Int(partition), offset: offset, bytes: bytes)
-    state.keepWatching()
+    if gates[index].unreadBytes(Int(partition)) > Self.harmless { state.keepWatching() }
   }
 
   /// Takes in how far the readers have got; to be called once a turn.
@@ -73,7 +80,7 @@ package final class HoldBack {
       for (partition, offset) in offsets.enumerated() where offset >= 0 {
         gates[index].committed(partition, offset: offset)
       }
-      for partition in offsets.indices where gates[index].unreadBytes(partition) > 0 {
+      for partition in offsets.indices where gates[index].unreadBytes(partition) > Self.harmless {
         unread = true
       }
     }
