@@ -16,6 +16,8 @@ package struct ServerRequest {
   /// A body is kept up to this size and counted beyond it.
   package static let bodyCapacity = 16 * 1_024
 
+  package static let scratchCapacity = 256
+
   /// The stream it came in on.
   package internal(set) var streamID: Int32 = 0
   /// The token of the connection it came in on.
@@ -24,6 +26,9 @@ package struct ServerRequest {
   package internal(set) var fieldCount = 0
   /// Bytes of the body received; more than `body.count` means that the end is missing here.
   package internal(set) var bodyTotal = 0
+  /// 256 bytes free for the owner, e.g. header values of the answer; they last until the stream
+  /// closes.
+  package let scratch: UnsafeMutablePointer<UInt8>
   /// Free for the owner, e.g. the time at which to answer.
   package var due: UInt64 = 0
   /// Free for the owner, e.g. the list it waits in.
@@ -49,6 +54,7 @@ package struct ServerRequest {
     capacity = 2_048
     bytes = .allocate(capacity: capacity)
     fields = .allocate(capacity: Self.fieldCapacity)
+    scratch = .allocate(capacity: Self.scratchCapacity)
   }
 
   /// The stream is still open: an answer would be sent.
@@ -142,6 +148,7 @@ package final class ServerRequestPool {
     for request in all {
       request.pointee.bytes.deallocate()
       request.pointee.fields.deallocate()
+      request.pointee.scratch.deallocate()
       request.deallocate()
     }
   }

@@ -1,1 +1,0 @@
-// GatewaySimulator: placeholder until its first file lands.

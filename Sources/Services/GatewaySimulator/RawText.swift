@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Glibc
+
+/// Reading header values where they lie, without making strings.
+extension UnsafeRawBufferPointer {
+  func spells(_ text: StaticString) -> Bool {
+    guard count == text.utf8CodeUnitCount, let start = baseAddress else { return false }
+    return memcmp(start, text.utf8Start, count) == 0
+  }
+
+  func equals(_ bytes: [UInt8]) -> Bool {
+    guard count == bytes.count, let start = baseAddress else { return false }
+    return bytes.withUnsafeBytes { other in
+      guard let otherStart = other.baseAddress else { return true }
+      return memcmp(start, otherStart, count) == 0
+    }
+  }
+
+  func hasSuffix(_ text: StaticString) -> Bool {
+    let size = text.utf8CodeUnitCount
+    guard size > 0 else { return true }
+    // Something must be left in front of the suffix.
+    guard count > size, let start = baseAddress else { return false }
+    return memcmp(start + (count - size), text.utf8Start, size) == 0
+  }
+
+  /// A decimal integer of 1…19 digits and nothing else.
+  var decimal: Int64? {
+    guard count > 0, count <= 19 else { return nil }
+    var value: UInt64 = 0
+    for byte in self {
+      let digit = byte &- UInt8(ascii: "0")
+      guard digit < 10 else { return nil }
+      value = value &* 10 &+ UInt64(digit)
+    }
+    return Int64(exactly: value)
+  }
+
+  var text: String { String(decoding: self, as: UTF8.self) }
+
+  private func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+    body(UnsafeBufferPointer(
+      start: baseAddress?.assumingMemoryBound(to: UInt8.self), count: count
+    ).span)
+  }
+
+  var pushType: PushType? { withSpan { PushType($0) } }
+
+  /// A notification id; callers check the length.
+  var id: NotificationID? { withSpan { NotificationID($0) } }
+
+  var isDeviceToken: Bool {
+    withSpan { span in
+      do throws(DeviceToken.Problem) {
+        try DeviceToken.validate(span)
+        return true
+      } catch {
+        return false
+      }
+    }
+  }
+
+  /// FNV-1a, letters taken as lower case; for tables of bytes that are compared afterwards.
+  var foldedHash: UInt64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in self { hash = (hash ^ UInt64(byte | 0x20)) &* 0x0000_0100_0000_01B3 }
+    return hash
+  }
+}
+
+extension UnsafeRawBufferPointer? {
+  func spells(_ text: StaticString) -> Bool { self?.spells(text) ?? false }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+package import EventLoop
+import Glibc
+import HTTPServer
+import JSON
+package import ServiceKit
+package import Settings
+import TLS
+
+/// `apns-simulator`: answers as the Apple Push Notification service does, and remembers what it was
+/// sent. Loops (`SimulatorLoop`) serve the pushes; the admin API has a thread of its own.
+package enum SimulatorService: Service {
+  package static let name = "apns-simulator"
+  package static let summary = """
+    Plays the APNs gateway on this machine: TLS, HTTP/2, the checks and the answers of the real one, and \
+    a report of everything it received on its admin port.
+    """
+  package static let table = SimulatorSettings.table
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> SimulatorSettings {
+    try SimulatorSettings(values)
+  }
+
+  package static func run(
+    _ settings: SimulatorSettings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    do {
+      let simulator = try Simulator(settings, context)
+      try simulator.announce(to: settings.addressFile)
+      context.signals.waitForStop()
+      simulator.wait()
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+}
+
+/// A running gateway; also for tests that run one inside their own process.
+package final class Simulator {
+  /// Where pushes go.
+  package let address: SocketAddress
+  /// The port of the admin API.
+  package let adminPort: UInt16
+  private let adminHost: String
+  private let admin: HTTPServer
+  private var threads: [GatewayThread] = []
+
+  /// Opens the ports and starts the loops. They stop when `context.signals` says so.
+  package init(_ settings: SimulatorSettings, _ context: ServiceContext) throws {
+    let tls = try TLSContext.server(
+      identity: TLSIdentity(
+        certificates: try File.read(settings.certificate),
+        key: try File.read(settings.certificateKey)))
+    let world = GatewayWorld(
+      keys: try settings.keys.map {
+        try GatewayFiles.keys(GatewayFiles.json($0), folder: GatewayFiles.folder(of: $0))
+      } ?? [],
+      tokens: try settings.tokens.map { try GatewayFiles.tokens(GatewayFiles.json($0)) } ?? [],
+      acceptsUnknown: settings.acceptsUnknownTokens)
+    let shares = (0..<settings.loops).map { _ in
+      LoopShare(world: world, log: RequestLog(limit: settings.recordLimit / settings.loops))
+    }
+    guard var address = SocketAddress(numeric: settings.listen.host, port: settings.listen.port)
+    else { throw ServiceFailure("--listen needs a numeric address, not \(settings.listen.host)") }
+    adminHost = settings.admin.host
+    admin = try AdminAPI(world, shares).serve(
+      host: settings.admin.host, port: settings.admin.port)
+    adminPort = admin.port
+    for (number, share) in shares.enumerated() {
+      let listener = try Socket.listening(on: address, sharesPort: settings.loops > 1)
+      if let bound = listener.localAddress { address = bound }
+      context.counters.add(share.counters)
+      let loop = try SimulatorLoop(settings, context, share, tls: tls, listener: listener)
+      threads.append(try GatewayThread(name: "gateway-\(number)", loop))
+    }
+    self.address = address
+  }
+
+  /// Prints the addresses as one line of JSON, and writes it to `path`.
+  func announce(to path: String?) throws {
+    let line: JSONValue = [
+      "listening": .string("\(address)"), "admin": .string("\(adminHost):\(adminPort)"),
+    ]
+    if let path { try File.write(path, line.text + [10]) }
+    StandardOutput.line(String(decoding: line.text, as: UTF8.self))
+  }
+
+  /// Waits for the loops to end.
+  package func wait() {
+    for thread in threads { thread.join() }
+    threads = []
+  }
+}
+
+/// A loop's thread in a form that an array can hold.
+private final class GatewayThread {
+  private var thread: LoopThread?
+
+  init(name: String, _ loop: sending SimulatorLoop) throws(SystemError) {
+    thread = try Self.start(name, loop)
+  }
+
+  private static func start(
+    _ name: String, _ loop: sending SimulatorLoop
+  ) throws(SystemError) -> LoopThread {
+    try LoopThread(name: name) { loop.run() }
+  }
+
+  func join() { thread.take()?.join() }
+}
