@@ -163,7 +163,8 @@ let package = Package(
     tests(
       "Services", "Ingest",
       [
-        "Ingest", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Bytes", "EventLoop",
+        "Ingest", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
+        "Records", "Bytes", "EventLoop",
         "Settings", "TestSupport",
       ]),
     tests(

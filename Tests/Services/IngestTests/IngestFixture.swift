@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Ingest
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Synchronization
+import Telemetry
+import TestSupport
+
+/// A cluster with all topics of the pipeline, and requests on it.
+final class IngestFixture {
+  let kafka: KafkaFixture
+  let names: TopicNames
+  let producer: KafkaProducer
+
+  /// - Parameter lanePartitions: partitions of both lanes.
+  init(requestPartitions: Int = 4, lanePartitions: Int = 4, embedded: Bool = false) throws {
+    kafka = try KafkaFixture(embedded: embedded)
+    names = TopicNames(prefix: kafka.prefix)
+    let full = kafka.prefix.count
+    for topic in names.all {
+      let partitions =
+        topic.name == names.requests
+        ? requestPartitions
+        : [names.notifications, names.notificationsBulk].contains(topic.name) ? lanePartitions : 2
+      try kafka.createTopic(
+        String(topic.name.dropFirst(full)), partitions: partitions,
+        compacted: topic.cleanup == .compact)
+    }
+    producer = try KafkaProducer(kafka.configuration)
+  }
+
+  /// Produces to a topic; waits until the broker has it.
+  @discardableResult
+  func produce(_ topic: String, key: String? = nil, _ value: String?) throws -> Delivery {
+    try kafka.produce(producer, producer.topic(named: topic), key: key, value: value)
+  }
+
+  /// Produces many requests and waits once.
+  func request(_ values: [String]) throws {
+    let topic = try producer.topic(named: names.requests)
+    let none = UnsafeRawBufferPointer(start: nil, count: 0)
+    for value in values {
+      let result = Array(value.utf8).withUnsafeBytes {
+        producer.produce(topic, key: none, value: $0, tag: 0)
+      }
+      guard case .queued = result else { throw KafkaFixtureTimeout() }
+    }
+    guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
+  }
+
+  func start(_ flags: [String] = []) throws -> RunningIngest {
+    let table = IngestSettings.table
+    let values = try table.read(
+      CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table))
+    var settings = try IngestSettings(values)
+    settings.kafka = kafka.configuration
+    return try RunningIngest(settings, values)
+  }
+
+  func read(_ topic: String, count: Int) throws -> [ReadRecord] {
+    try kafka.read(topic, count: count, timeoutMilliseconds: 20_000)
+  }
+
+  /// What is on a topic after everything expected is there and a little time has passed.
+  func readAll(_ topic: String) throws -> [ReadRecord] {
+    let tail = try KafkaTail(kafka.configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 500)
+    var records: [ReadRecord] = []
+    let caughtUp = eventually {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
+      batch.release()
+      return tail.isCaughtUp
+    }
+    guard caughtUp else { throw KafkaFixtureTimeout() }
+    return records
+  }
+
+  func receipts(count: Int) throws -> [Receipt] {
+    let parser = JSONParser()
+    var receipts: [Receipt] = []
+    _ = try eventually(withinMilliseconds: 20_000) {
+      receipts = []
+      for record in try readAll(names.receipts) {
+        try Array((record.value ?? "").utf8).withUnsafeBytes {
+          receipts += try Receipt.all(in: $0, parser: parser)
+        }
+      }
+      return receipts.count >= count
+    }
+    return receipts
+  }
+
+  /// The committed offsets of ingest, added up.
+  func committed(requestPartitions: Int = 4) throws -> Int64 {
+    let admin = try KafkaAdmin(kafka.configuration)
+    defer { admin.close() }
+    let partitions = (0..<Int32(requestPartitions)).map {
+      TopicPartition(topic: names.requests, partition: $0)
+    }
+    return try admin.groupOffsets(ReaderGroup.ingest, partitions, timeoutMilliseconds: 5_000)
+      .reduce(0) { $0 + ($1.offset ?? 0) }
+  }
+
+  static let token = String(repeating: "ab", count: 32)
+
+  /// A request with the required fields and these further ones.
+  static func request(_ more: String = "", token: String = token) -> String {
+    #"{"app":"com.example.app","token":"\#(token)","payload":{"aps":{"alert":"x"}}\#(more)}"#
+  }
+}
+
+/// An ingest process inside this one.
+final class RunningIngest {
+  private final class Result: Sendable {
+    let failure = Mutex<ServiceFailure?>(nil)
+    let isDone = Atomic(false)
+  }
+
+  let context: ServiceContext
+  private let result: Result
+  private var isStopped = false
+
+  init(_ settings: IngestSettings, _ values: SettingValues) throws {
+    let context = ServiceContext(
+      name: "martlet-ingest", log: Logger(service: "martlet-ingest", level: .error), values: values)
+    let result = Result()
+    let thread = try LoopThread(name: "ingest") {
+      do throws(ServiceFailure) {
+        try IngestService.run(settings, context)
+      } catch {
+        result.failure.withLock { $0 = error }
+      }
+      result.isDone.store(true, ordering: .releasing)
+    }
+    thread.detach()
+    self.context = context
+    self.result = result
+  }
+
+  deinit { if !isStopped { _ = stop() } }
+
+  func counter(_ name: String) -> Int {
+    context.counters.sums.first { $0.name == name }?.value ?? 0
+  }
+
+  /// Stops as SIGTERM does; returns why it failed, if it did.
+  func stop() -> ServiceFailure? {
+    isStopped = true
+    context.signals.requestStop()
+    let ended = eventually(withinMilliseconds: 30_000) { result.isDone.load(ordering: .acquiring) }
+    return ended
+      ? result.failure.withLock { $0 } : ServiceFailure("ingest did not stop within 30 s")
+  }
+}

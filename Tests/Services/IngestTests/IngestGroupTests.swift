@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Kafka
+import Pipeline
+import TestSupport
+import Testing
+
+@Suite("Ingest in a group")
+struct IngestGroupTests {
+  private func ids(_ records: [ReadRecord]) throws -> [NotificationID] {
+    try records.map { try Envelope.parse(Array(($0.value ?? "").utf8).span).id }
+  }
+
+  private func requests(_ range: Range<Int>) -> [String] {
+    range.map { IngestFixture.request(#","id":"r\#($0)""#) }
+  }
+
+  @Test("goes on where it stopped: everything is committed, nothing made twice")
+  func restart() throws {
+    let fixture = try IngestFixture()
+    try fixture.request(requests(0..<300))
+    let first = try fixture.start()
+    #expect(try fixture.read(fixture.names.notifications, count: 300).count == 300)
+    #expect(first.stop() == nil)
+    #expect(try fixture.committed() == 300)
+    try fixture.request(requests(300..<400))
+    let second = try fixture.start()
+    let records = try fixture.read(fixture.names.notifications, count: 400)
+    #expect(second.stop() == nil)
+    #expect(try fixture.readAll(fixture.names.notifications).count == 400)
+    #expect(Set(try ids(records)).count == 400)
+    #expect(second.counter("requests") == 100)
+  }
+
+  @Test("shares the work when a second one joins and when the first one leaves, losing nothing")
+  func rebalances() throws {
+    let fixture = try IngestFixture()
+    let total = 3_000
+    let first = try fixture.start()
+    try fixture.request(requests(0..<1_000))
+    #expect(eventually { first.counter("requests") > 0 })
+    let second = try fixture.start()
+    try fixture.request(requests(1_000..<2_000))
+    #expect(
+      try eventually(withinMilliseconds: 30_000) {
+        try fixture.request(requests(0..<20))
+        return second.counter("requests") > 0
+      })
+    #expect(first.stop() == nil)
+    try fixture.request(requests(2_000..<total))
+    var distinct: Set<NotificationID> = []
+    let isComplete = try eventually(withinMilliseconds: 40_000, pauseMilliseconds: 100) {
+      distinct = Set(try ids(fixture.readAll(fixture.names.notifications)))
+      return distinct.count == total
+    }
+    #expect(isComplete, "\(distinct.count) of \(total)")
+    #expect(second.stop() == nil)
+    #expect(first.counter("requests") > 0)
+  }
+
+  @Test("holds back while the senders of an embedded broker are behind, and drops nothing")
+  func backlog() throws {
+    let fixture = try IngestFixture(lanePartitions: 1, embedded: true)
+    var random = SeededGenerator(seed: 4)
+    // What does not compress fills the broker as fast as the gate counts.
+    let values = (0..<2_400).map { index in
+      let filler = (0..<190).map { _ in String(random.next(), radix: 36) }.joined()
+      return
+        #"{"app":"com.example.app","token":"ab","id":"r\#(index)","payload":{"x":"\#(filler.prefix(2_400))"}}"#
+    }
+    try fixture.request(values)
+    let lane = TopicPartition(topic: fixture.names.notifications, partition: 0)
+    let admin = try KafkaAdmin(fixture.kafka.configuration)
+    defer { admin.close() }
+    let ingest = try fixture.start()
+    #expect(eventually { ingest.counter("held_back") > 20 })
+    let held = try admin.watermarks(lane, timeoutMilliseconds: 5_000)
+    #expect(held.low == 0)
+    #expect(held.high > 500)
+    #expect(held.high < 2_400)
+    // A reader that commits as it goes lets the rest through.
+    var read = 0
+    let reader = try KafkaGroupConsumer(
+      fixture.kafka.configuration, group: ReaderGroup.sender, topics: [fixture.names.notifications],
+      wakeup: nil)
+    var queue: KafkaQueue?
+    var batch = KafkaBatch(capacity: 500)
+    let isComplete = try eventually(withinMilliseconds: 40_000) {
+      if case .assigned(let partitions)? = reader.nextEvent(timeoutMilliseconds: 10) {
+        queue = reader.openSharedQueue(partitions, wakeup: .init())
+        try reader.assign(partitions.map { PartitionStart($0, offset: nil) })
+      }
+      guard let queue else { return false }
+      while queue.take(into: &batch, upTo: 500) > 0 {
+        let next = batch[batch.count - 1].offset + 1
+        read += batch.count
+        batch.release()
+        try reader.commit([CommitRequest(lane, offset: next)])
+      }
+      return read >= 2_400
+    }
+    #expect(isComplete, "\(read) of 2400 read")
+    queue?.close()
+    reader.close()
+    #expect(ingest.stop() == nil)
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Records
+import TestSupport
+import Testing
+
+@testable import Ingest
+
+@Suite("The parts of ingest")
+struct IngestPartsTests {
+  private func hash(_ text: String, _ hash: KeyHash) -> KeyHash.Value {
+    Array(text.utf8).withUnsafeBytes { hash.value($0) }
+  }
+
+  @Test("hash keys so that any change of length or content shows")
+  func keyHash() {
+    let first = KeyHash(1, 2)
+    var values: [KeyHash.Value] = []
+    for length in 0..<100 { values.append(hash(String(repeating: "a", count: length), first)) }
+    for length in 1..<100 {
+      values.append(hash(String(repeating: "a", count: length - 1) + "b", first))
+    }
+    for index in values.indices {
+      for other in values.indices where other > index { #expect(values[index] != values[other]) }
+    }
+    #expect(hash("abc", first) == hash("abc", KeyHash(1, 2)))
+    #expect(hash("abc", first) != hash("abc", KeyHash(1, 3)))
+  }
+
+  @Test("keep a set of keys as a Swift set does, through growth and removals")
+  func keySet() {
+    var random = SeededGenerator(seed: 1)
+    var set = KeySet(limit: 100_000)
+    var expected: Set<UInt64> = []
+    func key(_ number: UInt64) -> KeyHash.Value {
+      // Few low bits, so that many keys meet in one place.
+      KeyHash.Value(low: number & 15, high: number &+ 1)
+    }
+    for _ in 0..<20_000 {
+      let number = random.next() % 400
+      if random.next() % 2 == 0 {
+        set.insert(key(number))
+        expected.insert(number)
+      } else {
+        set.remove(key(number))
+        expected.remove(number)
+      }
+    }
+    let count = set.count
+    #expect(count == expected.count)
+    for number in 0..<UInt64(400) {
+      let isThere = set.contains(key(number))
+      #expect(isThere == expected.contains(number))
+    }
+    set.removeAll()
+    let isEmpty = set.count == 0
+    #expect(isEmpty)
+  }
+
+  @Test("stop remembering keys at the limit instead of growing")
+  func keySetLimit() {
+    var set = KeySet(limit: 10)
+    for number in 0..<UInt64(25) { set.insert(.init(low: number, high: 1)) }
+    let (count, refused, knowsLast) = (
+      set.count, set.refused, set.contains(.init(low: 24, high: 1))
+    )
+    #expect(count == 10)
+    #expect(refused == 15)
+    #expect(!knowsLast)
+  }
+
+  @Test("complete a request after its last record, and never one that was given up")
+  func requestTable() {
+    var table = RequestTable(capacity: 2)
+    let first = table.insert(partition: 3, epoch: 1, offset: 77)
+    let second = table.insert(partition: 3, epoch: 1, offset: 78)
+    let isFull = table.isFull
+    #expect(isFull)
+    table.expect(first)
+    table.expect(first)
+    #expect(table.settle(first) == nil)
+    #expect(table.settle(first) == nil)
+    #expect(table.settle(first)?.offset == 77)
+    table.expect(second)
+    table.abandon(second)
+    #expect(table.settle(second)?.epoch == RequestTable.noEpoch)
+    let count = table.count
+    #expect(count == 0)
+    let third = table.insert(partition: 0, epoch: 2, offset: 1)
+    #expect(table.settle(third)?.epoch == 2)
+  }
+
+  @Test("carry kind, slot and size through the producer's tag")
+  func tags() {
+    for kind in [RecordTag.Kind.transactional, .bulk, .deadLetter, .receipts] {
+      for slot in [0, 1, 999_999] {
+        for bytes in [0, 300, 4_194_303, 90_000_000] {
+          let tag = RecordTag(RecordTag(kind, slot: slot, bytes: bytes).number)
+          #expect(tag == RecordTag(kind, slot: slot, bytes: bytes))
+          #expect(tag.slot == slot)
+          #expect(tag.kind == kind)
+        }
+      }
+    }
+  }
+
+  @Test("name a notification by its request's place when there is no id")
+  func naming() throws {
+    let reader = RequestReader()
+    let text = #"{"app":"a.b","environment":"sandbox","token":"00ff","payload":{}}"#
+    let id = try Array(text.utf8).withUnsafeBytes { bytes in
+      let request = try reader.read(bytes)
+      var naming = NotificationNaming()
+      naming.begin(request, topic: Array("push.requests".utf8), partition: 3, offset: 77)
+      return naming.id(request.tokens[0])
+    }
+    // Computed by another program.
+    #expect(id.description == "cb60be53-cf14-5bea-9ca6-22cf714c029f")
+  }
+}

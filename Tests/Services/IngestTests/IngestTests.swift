@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Kafka
+import Pipeline
+import Records
+import TestSupport
+import Testing
+
+@Suite("Ingest")
+struct IngestTests {
+  private func header(_ record: ReadRecord, _ name: String) -> String? {
+    record.headers.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
+  }
+
+  @Test("makes the documented request into exactly these bytes on the transactional lane")
+  func example() throws {
+    let fixture = try IngestFixture()
+    let payload =
+      #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
+      + #""badge":1},"special":"avocado_bacon_burger"}"#
+    let delivery = try fixture.produce(
+      fixture.names.requests,
+      #"{"id":"order-8812","app":"com.example.app","environment":"production","token":""#
+        + String(repeating: "aB", count: 32) + #"","type":"alert","payload":"# + payload
+        + #","priority":10,"expiration":1900000000,"collapse_id":"specials","lane":"transactional"}"#
+    )
+    let ingest = try fixture.start()
+    let records = try fixture.read(fixture.names.notifications, count: 1)
+    #expect(ingest.stop() == nil)
+    let request = try fixture.readAll(fixture.names.requests)
+    #expect(delivery.offset == 0)
+    #expect(records.map(\.key) == [IngestFixture.token])
+    // The id is UUIDv5 of app, environment, request id and token, computed by another program.
+    let expected =
+      "M1\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t1900000000\t"
+      + "2026cac1-9ae6-57d2-99bc-82090dbd2081\tspecials\t\(request[0].timestamp)\torder-8812\t\t\t\n"
+      + payload
+    #expect(records.map(\.value) == [expected])
+    #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
+  }
+
+  @Test(
+    "sends bad requests to the dead letters with the field named, and a receipt where there is an id"
+  )
+  func badRequests() throws {
+    let fixture = try IngestFixture()
+    let cases: [(value: String?, detail: String, hasReceipt: Bool)] = [
+      (nil, "request: is empty", false),
+      ("{\"app\":", "request: is not valid JSON", false),
+      ("not json", "request: is not a JSON object", false),
+      (#"{"app":"com.example.app"}"#, "payload: is required", false),
+      (IngestFixture.request(#","priority":7,"id":"p7""#), "priority: 7 is not allowed", true),
+      (IngestFixture.request(#","colour":1"#), "colour: is not a field", false),
+      (IngestFixture.request(#","id":"big","topic":"x""#), "topic: does not match", true),
+    ]
+    for entry in cases { try fixture.produce(fixture.names.requests, key: "k", entry.value) }
+    try fixture.produce(fixture.names.requests, IngestFixture.request())
+    let ingest = try fixture.start()
+    let letters = try fixture.read(fixture.names.deadLetters, count: cases.count)
+    #expect(try fixture.read(fixture.names.notifications, count: 1).count == 1)
+    let receipts = try fixture.receipts(count: 2)
+    #expect(ingest.stop() == nil)
+    #expect(letters.count == cases.count)
+    for entry in cases {
+      let letter = letters.first { header($0, "martlet-detail")?.hasPrefix(entry.detail) == true }
+      guard let letter else {
+        Issue.record("no dead letter says \(entry.detail)")
+        continue
+      }
+      #expect(letter.key == "k")
+      #expect(letter.value == entry.value)
+      #expect(header(letter, "martlet-reason") == "invalid_request")
+      #expect(header(letter, "martlet-stage") == "ingest")
+      #expect(header(letter, "martlet-attempts") == "0")
+      #expect(header(letter, "martlet-origin")?.hasPrefix(fixture.names.requests + "/") == true)
+      #expect(header(letter, "martlet-at") != nil)
+    }
+    #expect(receipts.map(\.outcome) == [.deadLettered, .deadLettered])
+    #expect(Set(receipts.compactMap(\.id)) == ["p7", "big"])
+    #expect(receipts.allSatisfy { $0.reason == "invalid_request" && $0.detail != nil })
+    #expect(try fixture.committed() == 8)
+  }
+
+  @Test("sends only the bad tokens of a good request to the dead letters")
+  func badTokens() throws {
+    let fixture = try IngestFixture()
+    let value =
+      #"{"app":"com.example.app","payload":{},"id":"r1","lane":"bulk","tokens":["AA","xyz!","bb",null,"abc"]}"#
+    try fixture.produce(fixture.names.requests, key: "user-7", value)
+    let ingest = try fixture.start()
+    let letters = try fixture.read(fixture.names.deadLetters, count: 3)
+    let records = try fixture.read(fixture.names.notificationsBulk, count: 2)
+    let receipts = try fixture.receipts(count: 3)
+    #expect(ingest.stop() == nil)
+    #expect(Set(records.compactMap(\.key)) == ["aa", "bb"])
+    #expect(Set(letters.compactMap { header($0, "martlet-token") }) == ["xyz!", "null", "abc"])
+    #expect(letters.allSatisfy { $0.key == "user-7" && $0.value == value })
+    #expect(letters.allSatisfy { header($0, "martlet-reason") == "invalid_token" })
+    #expect(letters.allSatisfy { header($0, "martlet-request-id") == "r1" })
+    let details = Set(letters.compactMap { header($0, "martlet-detail") })
+    #expect(details.contains("tokens: has no hexadecimal digit at character 1 (entry 2)"))
+    #expect(details.contains("tokens: is not a string (entry 4)"))
+    #expect(details.contains("tokens: has an odd number of digits (3) (entry 5)"))
+    #expect(receipts.count == 3)
+    #expect(
+      receipts.allSatisfy { $0.id == "r1" && $0.outcome == .deadLettered && $0.lane == .bulk })
+    #expect(try fixture.readAll(fixture.names.notifications).isEmpty)
+  }
+
+  @Test("makes one notification a token, of up to 1,000, with ids that differ")
+  func fanOut() throws {
+    let fixture = try IngestFixture()
+    let tokens = (0..<1_000).map { index in
+      let digits = String(index + 65_536, radix: 16)
+      return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+    let list = tokens.map { "\"\($0)\"" }.joined(separator: ",")
+    try fixture.produce(
+      fixture.names.requests, #"{"app":"com.example.app","payload":{},"tokens":[\#(list)]}"#)
+    let ingest = try fixture.start(["--max-in-flight-bytes", "65536"])
+    let records = try fixture.read(fixture.names.notifications, count: 1_000)
+    #expect(ingest.stop() == nil)
+    #expect(records.count == 1_000)
+    #expect(Set(records.compactMap(\.key)) == Set(tokens))
+    let ids = try records.map { try Envelope.parse(Array(($0.value ?? "").utf8).span).id }
+    #expect(Set(ids).count == 1_000)
+    #expect(try fixture.committed() == 1)
+  }
+
+  @Test("answers for a token that is known to be dead, until it is registered again")
+  func suppression() throws {
+    let fixture = try IngestFixture()
+    let device = DeviceKey(
+      token: IngestFixture.token, app: "com.example.app", environment: .production)
+    let record = InvalidTokenRecord(device: device, invalidSince: 1, reason: "Unregistered", at: 2)
+    try fixture.produce(
+      fixture.names.invalidTokens, key: device.description,
+      String(decoding: record.value, as: UTF8.self))
+    try fixture.produce(fixture.names.requests, IngestFixture.request(#","id":"one""#))
+    try fixture.produce(
+      fixture.names.requests, IngestFixture.request(#","id":"two","environment":"sandbox""#))
+    let ingest = try fixture.start()
+    let receipts = try fixture.receipts(count: 1)
+    let records = try fixture.read(fixture.names.notifications, count: 1)
+    #expect(receipts.map(\.outcome) == [.suppressed])
+    #expect(receipts.map(\.id) == ["one"])
+    #expect(receipts.map(\.token) == [IngestFixture.token])
+    #expect(receipts.first?.apnsID != nil)
+    #expect(records.first?.value?.contains("\ttwo\t") == true)
+    try fixture.produce(fixture.names.invalidTokens, key: device.description, nil)
+    #expect(eventually { ingest.counter("invalid_tokens") == 0 })
+    try fixture.produce(fixture.names.requests, IngestFixture.request(#","id":"three""#))
+    let later = try fixture.read(fixture.names.notifications, count: 2)
+    #expect(ingest.stop() == nil)
+    #expect(later.contains { $0.value?.contains("\tthree\t") == true })
+    #expect(ingest.counter("suppressed") == 1)
+  }
+
+  @Test("makes the same ids of the same request, and different ones of requests without an id")
+  func derivedIDs() throws {
+    let fixture = try IngestFixture(requestPartitions: 1)
+    let same = IngestFixture.request(#","id":"again""#)
+    try fixture.request([same, same, IngestFixture.request(), IngestFixture.request()])
+    let ingest = try fixture.start()
+    let records = try fixture.read(fixture.names.notifications, count: 4)
+    #expect(ingest.stop() == nil)
+    let ids = try records.map { try Envelope.parse(Array(($0.value ?? "").utf8).span).id }
+    #expect(ids.count == 4)
+    #expect(ids[0] == ids[1])
+    #expect(Set(ids).count == 3)
+  }
+}
