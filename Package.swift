@@ -80,7 +80,7 @@ let package = Package(
     io("EventLoop", ["Bytes", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
-    io("Kafka", ["Bytes", "EventLoop", "CRdKafka"]),
+    io("Kafka", ["Bytes", "EventLoop", "Telemetry", "CRdKafka"]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd"]),

@@ -104,7 +104,8 @@ struct Experiment {
   ) throws -> pid_t {
     let arguments =
       [CommandLine.arguments[0], "member", "--bootstrap", broker.bootstrap, "--topic", topic]
-      + ["--style", style.rawValue, "--out", "\(folder)/\(name)"] + extra
+      + ["--style", style.rawValue, "--partitions", "\(partitions)", "--out", "\(folder)/\(name)"]
+      + extra
     var pid = pid_t()
     var pointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
     defer { for pointer in pointers { free(pointer) } }

@@ -9,6 +9,7 @@ struct MemberOptions {
   var bootstrap = ""
   var topic = ""
   var style = QueueStyle.partition
+  var partitions = 1
   var out = ""
   /// Ends after that many records; 0: on SIGTERM.
   var expect = 0
@@ -24,6 +25,7 @@ struct MemberOptions {
       case "--bootstrap": bootstrap = value
       case "--topic": topic = value
       case "--style": style = QueueStyle(rawValue: value) ?? .partition
+      case "--partitions": partitions = Int(value) ?? 1
       case "--out": out = value
       case "--expect": expect = Int(value) ?? 0
       case "--hold": hold = UInt64(value) ?? 0
@@ -64,6 +66,10 @@ final class Member {
     var configuration = KafkaConfiguration(bootstrap: options.bootstrap, clientID: "member")
     configuration.isEmbeddedBroker = true
     configuration.consumer = [("session.timeout.ms", "4000")]
+    if options.style == .divided {
+      let share = Self.loopCount * 4_000 / options.partitions
+      configuration.consumer.append(("queued.min.messages", "\(share)"))
+    }
     consumer = try KafkaGroupConsumer(
       configuration, group: "readers", topics: [options.topic], wakeup: wakeup)
     loops = (0..<Self.loopCount).map { _ in Loop(options) }
@@ -109,7 +115,7 @@ final class Member {
       guard !mine.isEmpty else { continue }
       let queues =
         switch options.style {
-        case .partition: mine.map { consumer.openQueue($0, wakeup: loop.wakeup) }
+        case .partition, .divided: mine.map { consumer.openQueue($0, wakeup: loop.wakeup) }
         case .loop: [consumer.openSharedQueue(mine, wakeup: loop.wakeup)]
         }
       loop.commands.post(.own(queues))

@@ -41,8 +41,10 @@ import Kafka
 
 /// How records reach a loop.
 enum QueueStyle: String, CaseIterable {
-  /// One queue for each partition.
+  /// One queue for each partition, each with librdkafka's limits as they come.
   case partition
+  /// One queue for each partition; they share the prefetch that the two loop queues have.
+  case divided
   /// One queue for all partitions of a loop.
   case loop
 }

@@ -1,10 +1,58 @@
 #include "CLinux.h"
 
 #include <pthread.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 int martlet_accept(int listener) {
   return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
 void martlet_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+/* Only async-signal-safe calls between fork and exec: other threads may hold any lock. */
+static void become(
+    const char *path, char *const *arguments, char *const *environment, int output,
+    int complaint, pid_t parent) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  signal(SIGPIPE, SIG_DFL);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  int input = open("/dev/null", O_RDONLY);
+  if (input >= 0) dup2(input, STDIN_FILENO);
+  if (output >= 0) {
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+  }
+  /* The parent may have died before prctl. */
+  if (getppid() == parent) execve(path, arguments, environment);
+  int code = errno;
+  ssize_t ignored = write(complaint, &code, sizeof(code));
+  (void)ignored;
+  _exit(127);
+}
+
+int martlet_spawn(
+    const char *path, char *const *arguments, char *const *environment, int output) {
+  int ends[2];
+  int code = 0;
+  pid_t parent = getpid();
+  /* Closed by a successful exec, so reading tells whether the program began. */
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  pid_t child = fork();
+  if (child == 0) become(path, arguments, environment, output, ends[1], parent);
+  close(ends[1]);
+  if (child > 0 && read(ends[0], &code, sizeof(code)) == sizeof(code)) {
+    errno = code;
+    child = -1;
+  }
+  code = errno;
+  close(ends[0]);
+  errno = code;
+  return child;
+}

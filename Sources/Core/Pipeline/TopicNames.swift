@@ -9,7 +9,7 @@ package struct TopicSpecification: Equatable, Sendable {
 
   package let name: String
   /// The default for one machine; the count is the user's.
-  package let partitions: Int32
+  package var partitions: Int32
   package let cleanup: Cleanup
   /// The consumer group that reads the topic to its end, if one does. What it has not committed must
   /// not be dropped.

@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+import OperatorCommand
+
 @main
 struct Main {
-  static func main() {}
+  static func main() { MartletCommand.main() }
 }

@@ -51,6 +51,8 @@ package final class KafkaAdmin {
     client = nil
   }
 
+  var handle: OpaquePointer { client!.raw }
+
   /// The cluster's id. Throws when no broker answers within the time.
   package func clusterID(timeoutMilliseconds: Int32) throws(KafkaError) -> String {
     guard let text = rd_kafka_clusterid(client!.raw, timeoutMilliseconds) else {

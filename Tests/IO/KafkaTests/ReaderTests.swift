@@ -136,4 +136,20 @@ import Testing
       .filter { $0.key.hasPrefix(fixture.prefix) }
     #expect(counts == [fixture.name("three"): 3, fixture.name("five"): 5])
   }
+
+  @Test func theWatermarksOfManyPartitionsComeInTheOrderAskedFor() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 3)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 100)
+    let admin = try KafkaAdmin(fixture.configuration)
+    let partitions = [2, 0, 1].map { TopicPartition(topic: topic, partition: Int32($0)) }
+    let together = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)
+    var single: [Watermarks] = []
+    for partition in partitions {
+      single.append(try admin.watermarks(partition, timeoutMilliseconds: 5_000))
+    }
+    #expect(together == single)
+    #expect(together.reduce(0) { $0 + $1.high } == 100)
+    #expect(together.allSatisfy { $0.low == 0 })
+  }
 }

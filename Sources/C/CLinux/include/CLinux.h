@@ -15,4 +15,11 @@ int martlet_accept(int listener);
 
 /* Names the calling thread (15 bytes at most), as `top -H` and a debugger show it. */
 void martlet_name_thread(const char *name);
+
+/* Starts a program as posix_spawn does, which cannot do what is needed here: no signal is blocked in
+ * the child, standard input is /dev/null, both outputs go to `output` (kept as they are when it is
+ * negative), and the child gets SIGTERM when the *thread* that called this ends. Returns the process
+ * id, or -1 with errno. */
+int martlet_spawn(
+    const char *path, char *const *arguments, char *const *environment, int output);
 #endif

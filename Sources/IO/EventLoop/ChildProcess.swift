@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import CLinux
+import Glibc
+
+/// Starts other programs.
+package enum ChildProcess {
+  /// Starts a program and returns its process id; the caller reaps it with waitpid(2).
+  ///
+  /// The child has no signal blocked and nothing on its standard input. It gets SIGTERM when the
+  /// thread that called this ends, so call it from one that lasts.
+  ///
+  /// - Parameters:
+  ///   - environment: `NAME=value` each.
+  ///   - output: where both of its outputs go; nil leaves them where ours go.
+  ///
+  /// Throws what the system says, also when the file is not a program.
+  package static func spawn(
+    _ path: String, _ arguments: [String], environment: [String], output: Int32? = nil
+  ) throws(SystemError) -> Int32 {
+    let arguments = CStrings([path] + arguments)
+    let environment = CStrings(environment)
+    let pid = martlet_spawn(path, arguments.pointers, environment.pointers, output ?? -1)
+    guard pid > 0 else { throw .last("cannot start \(path)") }
+    return pid
+  }
+
+  /// The variables this process was started with, `NAME=value` each.
+  package static func inheritedEnvironment() throws(SystemError) -> [String] {
+    try File.read("/proc/self/environ").split(separator: 0).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+  }
+
+  /// The path that a program has if it is installed beside this one.
+  package static func sibling(_ name: String) -> String {
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    let count = buffer.withUnsafeMutableBytes {
+      readlink("/proc/self/exe", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+    }
+    let own = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+    guard let slash = own.lastIndex(of: "/") else { return name }
+    return own[...slash] + name
+  }
+}
+
+/// A C array of C strings, ended by nil.
+private final class CStrings {
+  let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  private let count: Int
+
+  init(_ strings: [String]) {
+    count = strings.count
+    pointers = .allocate(capacity: count + 1)
+    for (index, string) in strings.enumerated() {
+      (pointers + index).initialize(to: strdup(string))
+    }
+    (pointers + count).initialize(to: nil)
+  }
+
+  deinit {
+    for index in 0..<count { free(pointers[index]) }
+    pointers.deallocate()
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+
+extension KafkaAdmin {
+  /// The watermarks of many partitions with two requests a broker, in the order given.
+  ///
+  /// Throws when a partition does not exist or a broker does not answer within the time.
+  package func watermarks(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [Watermarks] {
+    let low = try ends(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
+    let high = try ends(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
+    return zip(low, high).map { Watermarks(low: $0, high: $1) }
+  }
+
+  /// The "timestamps" −2 and −1 ask for a partition's two ends.
+  private func ends(
+    _ partitions: [TopicPartition], _ end: Int64, _ timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [Int64] {
+    guard !partitions.isEmpty else { return [] }
+    let list = PartitionList(capacity: partitions.count)
+    for partition in partitions { list.add(partition).pointee.offset = end }
+    let code = rd_kafka_offsets_for_times(handle, list.raw, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "cannot read the watermarks of \(partitions.count) partitions")
+    }
+    var found: [TopicPartition: Int64] = [:]
+    for entry in PartitionList.read(list.raw) {
+      guard entry.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
+        throw KafkaError(entry.err, "cannot read the watermarks of \(entry.identity)")
+      }
+      found[entry.identity] = entry.offset
+    }
+    return partitions.map { found[$0] ?? 0 }
+  }
+}

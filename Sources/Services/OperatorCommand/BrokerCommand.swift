@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet broker`: the embedded Kafka broker in a process of its own.
+package enum BrokerCommand: Service {
+  package struct Settings: Sendable {
+    let names: TopicNames
+    let topics: [TopicSpecification]
+    let addressFile: String?
+    let checkInterval: Int64
+  }
+
+  package static let name = "broker"
+  package static let summary =
+    "An in-memory Kafka broker on loopback with all topics, for trying, testing and benchmarking."
+    + " Nothing survives its end: never for production."
+  package static let table = SettingTable([
+    CommonSettings.topicPrefix, PartitionCounts.setting,
+    .path(
+      "address-file", placeholder: "FILE",
+      "Where to write the broker's address (host:port), also printed on standard output."),
+    .duration(
+      "check-interval", default: "500ms", in: 50...60_000,
+      "Between two looks whether anything was dropped that still had a reader."),
+  ])
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    return Settings(
+      names: names, topics: try PartitionCounts.specifications(names, values),
+      addressFile: values.optionalText("address-file"),
+      checkInterval: values.milliseconds("check-interval"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    do {
+      let broker = try EmbeddedBroker(settings.topics.map { $0.kafka(replication: 1) })
+      let watch = try RetentionWatch(
+        settings.topics,
+        KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-broker"),
+        context)
+      announce(broker, settings, context)
+      StandardOutput.line(broker.bootstrap)
+      if let file = settings.addressFile {
+        try File.write(file, Array((broker.bootstrap + "\n").utf8), mode: 0o644)
+      }
+      defer { if let file = settings.addressFile { try? File.remove(file) } }
+      watch.run(everyMilliseconds: settings.checkInterval)
+      try watch.finish()
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func announce(
+    _ broker: EmbeddedBroker, _ settings: Settings, _ context: ServiceContext
+  ) {
+    context.log.warning(
+      "embedded broker: memory only, gone when it ends, not for production",
+      ["address": broker.bootstrap, "topics": "\(settings.topics.count)"])
+    let capacity = EmbeddedBroker.bytesPerPartition >> 20
+    for topic in [settings.names.receipts, settings.names.deadLetters] {
+      guard let found = settings.topics.first(where: { $0.name == topic }) else { continue }
+      let total = Int(found.partitions) * capacity
+      context.log.info(
+        "a ring: keeps the newest \(total) MiB and drops what is older",
+        ["topic": topic, "partitions": "\(found.partitions)", "each": "\(capacity)MiB"])
+    }
+  }
+}

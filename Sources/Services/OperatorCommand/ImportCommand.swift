@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet import FILE`: requests from a file into `push.requests`.
+package enum ImportCommand: Service {
+  package struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let names: TopicNames
+    let file: String
+    let isStrict: Bool
+    let showsProgress: Bool
+  }
+
+  package static let name = "import"
+  package static let summary =
+    "Produces the lines of a file (NDJSON, one request a line) to the requests topic, as they are."
+    + " A line that is no valid request is produced too: it ends as a dead letter and is reported."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [
+      CommonSettings.kafka, CommonSettings.topicPrefix,
+      .boolean("strict", "End with status 1 if any line is no valid request."),
+      .boolean("progress", default: true, "Show progress on standard error."),
+    ], kafkaProperties: true,
+    operands: .init(
+      "FILE", 1...1,
+      "The file; - is standard input. A record's key is the first device token of its line, or none"
+        + " where the line cannot be read."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-import"),
+      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
+      file: values.operands[0], isStrict: values.boolean("strict"),
+      showsProgress: values.boolean("progress"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let source = try LineSource(settings.file)
+    let cluster = try KafkaCluster(settings.kafka, context)
+    let work = try Importer(
+      source, cluster, topic: settings.names.requests,
+      progress: settings.showsProgress ? ProgressLine("import", unit: "lines") : nil, context)
+    defer { cluster.admin.close() }
+    let result = try work.run()
+    StandardOutput.line(result.text)
+    if result.wasStopped { throw ServiceFailure("stopped before the end of \(settings.file)") }
+    if result.refused > 0 {
+      throw ServiceFailure("\(result.refused) lines could not be produced; they are listed above")
+    }
+    if settings.isStrict && result.unusable > 0 {
+      throw ServiceFailure("\(result.unusable) lines are no valid requests")
+    }
+  }
+}
+
+/// What an import came to.
+package struct ImportResult: Sendable, Equatable {
+  /// Lines that Kafka has.
+  package var produced = 0
+  /// Those among them that are no valid request.
+  package var unusable = 0
+  /// Lines that Kafka will never take.
+  package var refused = 0
+  package var milliseconds: UInt64 = 0
+  package var wasStopped = false
+
+  var text: String {
+    let seconds = Double(milliseconds) / 1_000
+    let rate = seconds > 0 ? Int(Double(produced) / seconds) : produced
+    return "\(produced) lines produced in \(Int(seconds * 10) / 10).\(Int(seconds * 10) % 10) s"
+      + " (\(rate)/s), \(unusable) of them no valid requests, \(refused) refused"
+  }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// Produces the lines of a source, holding back where the embedded broker would drop them.
+///
+/// Memory is bounded by the producer's queue (and 1 MiB of unanswered lines on the embedded broker).
+final class Importer {
+  private static let reportedLines = 20
+
+  private let source: LineSource
+  private let producer: KafkaProducer
+  private let topic: KafkaTopic
+  private let reader = RequestReader()
+  private let context: ServiceContext
+  private var holdBack: HoldBack?
+  private var progress: ProgressLine?
+  private var result = ImportResult()
+  private var line = 0
+  private var unusableShown = 0
+  private var deliveries: [Delivery] = []
+
+  init(
+    _ source: LineSource, _ cluster: KafkaCluster, topic: String, progress: ProgressLine?,
+    _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    self.source = source
+    self.progress = progress
+    self.context = context
+    do {
+      producer = try KafkaProducer(cluster.configuration)
+      self.topic = try producer.topic(named: topic)
+      holdBack = try HoldBack(
+        cluster.configuration, [.init(topic: topic, group: ReaderGroup.ingest)], wakeup: Wakeup())
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  func run() throws(ServiceFailure) -> ImportResult {
+    let start = MonotonicClock.milliseconds()
+    defer { producer.close() }
+    while !context.signals.isStopping, let bytes = try source.next() {
+      line += 1
+      if bytes.isEmpty { continue }
+      waitForRoom()
+      if context.signals.isStopping { break }
+      produce(bytes)
+      if line % 64 == 0 {
+        drain()
+        show("")
+      }
+    }
+    result.wasStopped = context.signals.isStopping
+    finish()
+    result.milliseconds = MonotonicClock.milliseconds() - start
+    if unusableShown > Self.reportedLines {
+      let rest = unusableShown - Self.reportedLines
+      StandardError.line("… and \(rest) more lines that are no valid requests")
+    }
+    return result
+  }
+
+  private func produce(_ bytes: UnsafeRawBufferPointer) {
+    let key = usableKey(bytes)
+    while true {
+      switch producer.produce(
+        topic, key: key, value: bytes, tag: UInt(line) << 24 | UInt(min(bytes.count, 0xFF_FFFF)))
+      {
+      case .queued: return
+      case .full:
+        usleep(1_000)
+        drain()
+        if context.signals.isStopping { return }
+      case .refused(let error): return refuse(line, error)
+      }
+    }
+  }
+
+  /// The first token of a valid request; no key, and a word about the line, for others.
+  private func usableKey(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    do throws(RequestError) {
+      let request = try reader.read(bytes)
+      return request.tokens[0]
+    } catch {
+      result.unusable += 1
+      report("line \(line) is no valid request and will be a dead letter: \(error)")
+      return UnsafeRawBufferPointer(start: nil, count: 0)
+    }
+  }
+
+  private func report(_ text: String) {
+    unusableShown += 1
+    guard unusableShown <= Self.reportedLines else { return }
+    progress?.end()
+    StandardError.line(text)
+  }
+
+  private func refuse(_ line: Int, _ error: KafkaError) {
+    result.refused += 1
+    progress?.end()
+    StandardError.line("line \(line) was not produced: \(error)")
+  }
+
+  /// Holds back while readers of the embedded broker are behind.
+  private func waitForRoom() {
+    guard let holdBack else { return }
+    while !context.signals.isStopping {
+      holdBack.refresh()
+      if holdBack.isOpen(outstandingBytes: producer.outstandingBytes) { return }
+      drain()
+      if producer.outstanding == 0 { show("waiting for martlet-ingest to catch up") }
+      usleep(producer.outstanding == 0 ? 10_000 : 500)
+    }
+  }
+
+  private func drain() {
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      if let error = delivery.refused {
+        refuse(Int(delivery.tag >> 24), error)
+      } else {
+        result.produced += 1
+        acknowledge(delivery)
+      }
+    }
+    deliveries.removeAll(keepingCapacity: true)
+  }
+
+  private func acknowledge(_ delivery: Delivery) {
+    guard delivery.offset >= 0 else { return }
+    holdBack?.acknowledged(
+      0, partition: delivery.partition, offset: delivery.offset,
+      bytes: Int(delivery.tag & 0xFF_FFFF))
+  }
+
+  /// Waits for the answers to what was produced; a second stop signal ends the process anyway.
+  private func finish() {
+    while producer.outstanding > 0 {
+      _ = producer.flush(timeoutMilliseconds: 200)
+      drain()
+      show("waiting for Kafka")
+    }
+    drain()
+    progress?.end()
+  }
+
+  private func show(_ note: String) {
+    let fraction = source.totalBytes.map { $0 == 0 ? 1 : Double(source.readBytes) / Double($0) }
+    progress?.update(count: result.produced, fraction: fraction, note: note)
+  }
+}

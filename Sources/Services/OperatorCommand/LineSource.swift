@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import ServiceKit
+
+/// Reads a file or standard input line by line in bounded memory.
+final class LineSource {
+  /// Longer lines are cut to this and said to be too long: more than any Kafka record holds.
+  static let longestLine = 4 << 20
+
+  /// The size of the file; nil for a stream.
+  let totalBytes: Int?
+  /// Bytes of the lines that `next` has given so far.
+  private(set) var readBytes = 0
+  private let descriptor: Int32
+  private var buffer = ByteBuffer(capacity: 1 << 18)
+  private var consumed = 0
+  private var isAtEnd = false
+
+  /// Throws when the file cannot be read.
+  init(_ path: String) throws(ServiceFailure) {
+    if path == "-" {
+      descriptor = STDIN_FILENO
+    } else {
+      descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else {
+        throw ServiceFailure("cannot read \(path): \(SystemError.meaning(of: errno))")
+      }
+    }
+    var status = stat()
+    let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    totalBytes = isFile ? Int(status.st_size) : nil
+  }
+
+  deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+
+  /// The next line without its end (`\n` or `\r\n`); nil at the end of the file. Valid until the next
+  /// call. Throws when reading fails.
+  func next() throws(ServiceFailure) -> UnsafeRawBufferPointer? {
+    buffer.removeFirst(consumed)
+    consumed = 0
+    var searched = 0
+    while true {
+      let bytes = buffer.bytes
+      if let found = memchr(bytes.baseAddress! + searched, 10, bytes.count - searched) {
+        let length = UnsafeRawPointer(found) - bytes.baseAddress!
+        return take(length, length + 1)
+      }
+      if isAtEnd { return bytes.isEmpty ? nil : take(bytes.count, bytes.count) }
+      searched = bytes.count
+      if searched > Self.longestLine { return take(searched, searched) }
+      try fill()
+    }
+  }
+
+  private func take(_ length: Int, _ used: Int) -> UnsafeRawBufferPointer {
+    consumed = used
+    readBytes += used
+    let bytes = buffer.bytes
+    let end = length > 0 && bytes[length - 1] == 13 ? length - 1 : length
+    return UnsafeRawBufferPointer(rebasing: bytes[..<end])
+  }
+
+  private func fill() throws(ServiceFailure) {
+    let piece = 1 << 18
+    let count = withUnsafeTemporaryAllocation(byteCount: piece, alignment: 16) { space in
+      var count = read(descriptor, space.baseAddress, piece)
+      while count < 0 && errno == EINTR { count = read(descriptor, space.baseAddress, piece) }
+      if count > 0 { buffer.append(UnsafeRawBufferPointer(rebasing: space[..<count])) }
+      return count
+    }
+    guard count >= 0 else {
+      throw ServiceFailure("cannot read the input: \(SystemError.meaning(of: errno))")
+    }
+    isAtEnd = count == 0
+  }
+}

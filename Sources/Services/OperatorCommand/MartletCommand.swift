@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+package import ServiceKit
+
+/// The operator's command, `martlet`.
+package enum MartletCommand {
+  package static let summary =
+    "Martlet delivers push notifications from Kafka to Apple devices. This is its operator's command."
+
+  /// In the order of `martlet --help`.
+  package static var commands: [any Service.Type] {
+    [
+      UpCommand.self, ImportCommand.self, InspectCommand.self, BrokerCommand.self,
+      TopicsCreateCommand.self, KeysGenerateCommand.self,
+    ]
+  }
+
+  /// Runs the command that the process's arguments name.
+  package static func main() -> Never {
+    runCommands(program: "martlet", summary: summary, commands)
+  }
+}

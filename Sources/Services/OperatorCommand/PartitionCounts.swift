@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+import Settings
+
+/// How many partitions each topic gets: the defaults, changed by `--partitions`.
+enum PartitionCounts {
+  static let setting = Setting.list(
+    "partitions",
+    "Partitions of topics that differ from the default, as NAME=COUNT: notifications=24,receipts=12."
+      + " NAME is without the prefix; a bare number is for every topic but provider-tokens and"
+      + " token-requests, which have one.")
+
+  /// The topics to create. Throws for names that are no topic and counts that cannot be.
+  static func specifications(
+    _ names: TopicNames, _ values: SettingValues
+  ) throws(SettingErrors) -> [TopicSpecification] {
+    var counts: [String: Int32] = [:]
+    for word in values.list(setting.name) {
+      let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let count = Int32(parts[parts.count - 1]), (1...10_000).contains(count) else {
+        throw values.error(setting.name, "\(word) is not NAME=COUNT with a count of 1 to 10000")
+      }
+      if parts.count == 1 {
+        for topic in names.all where topic.partitions > 1 { counts[topic.name] = count }
+      } else {
+        let name = try topic(String(parts[0]), names, values)
+        counts[name] = count
+      }
+    }
+    try check(counts, names, values)
+    return names.all.map { topic in
+      var changed = topic
+      changed.partitions = counts[topic.name] ?? topic.partitions
+      return changed
+    }
+  }
+
+  private static func topic(
+    _ short: String, _ names: TopicNames, _ values: SettingValues
+  ) throws(SettingErrors) -> String {
+    guard let name = TopicLookup.find(short, in: names) else {
+      throw values.error(
+        setting.name, "there is no topic \(short); there are \(TopicLookup.list(names))")
+    }
+    return name
+  }
+
+  /// What all processes rely on.
+  private static func check(
+    _ counts: [String: Int32], _ names: TopicNames, _ values: SettingValues
+  ) throws(SettingErrors) {
+    for name in [names.providerTokens, names.tokenRequests] where (counts[name] ?? 1) != 1 {
+      throw values.error(setting.name, "\(name) has one partition, always")
+    }
+    let together = [names.feedback, names.devices, names.invalidTokens]
+    let different = Set(together.map { counts[$0] ?? 4 })
+    guard different.count == 1 else {
+      throw values.error(
+        setting.name,
+        "feedback, devices and invalid-tokens need the same count: one process owns a token's events"
+      )
+    }
+  }
+}
+
+/// Topics by the names that people type.
+enum TopicLookup {
+  /// `receipts` and `push.receipts` both name it; nil for none of ours.
+  static func find(_ word: String, in names: TopicNames) -> String? {
+    let all = names.all.map(\.name)
+    return all.contains(word) ? word : all.first { $0 == names.prefix + word }
+  }
+
+  /// The short names, for messages.
+  static func list(_ names: TopicNames) -> String {
+    names.all.map { String($0.name.dropFirst(names.prefix.count)) }.joined(separator: ", ")
+  }
+}
+
+extension TopicSpecification {
+  /// The topic as Kafka creates it; compacted topics drop old values soon, so that readers start fast.
+  func kafka(replication: Int) -> KafkaTopicSpecification {
+    var configuration = ["cleanup.policy": cleanup.rawValue]
+    if cleanup == .compact {
+      configuration["segment.ms"] = "3600000"
+      configuration["max.compaction.lag.ms"] = "21600000"
+      // A reader slower than this may miss that a token became valid again.
+      configuration["delete.retention.ms"] = "604800000"
+    }
+    return KafkaTopicSpecification(
+      name, partitions: Int(partitions), replication: replication, configuration: configuration)
+  }
+}

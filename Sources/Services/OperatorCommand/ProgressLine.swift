@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import ServiceKit
+
+/// How far a long piece of work has got, on standard error: a bar that is redrawn on a terminal, a
+/// plain line every five seconds elsewhere.
+package struct ProgressLine {
+  private let title: String
+  private let unit: String
+  private let startedAt = MonotonicClock.milliseconds()
+  private let isTerminal: Bool
+  private let interval: UInt64
+  private var nextAt: UInt64
+  private var isDrawn = false
+
+  /// - Parameter unit: what is counted, in the plural.
+  package init(_ title: String, unit: String, isTerminal: Bool = StandardError.isTerminal) {
+    self.title = title
+    self.unit = unit
+    self.isTerminal = isTerminal
+    interval = isTerminal ? 100 : 5_000
+    nextAt = MonotonicClock.milliseconds() + interval
+  }
+
+  /// Shows where the work stands, if it is time.
+  ///
+  /// - Parameters:
+  ///   - fraction: how much is done, 0…1; nil when nobody knows.
+  ///   - note: said at the end of the line.
+  package mutating func update(count: Int, fraction: Double?, note: String = "") {
+    let now = MonotonicClock.milliseconds()
+    guard now >= nextAt else { return }
+    nextAt = now + interval
+    let text = Self.text(
+      title, unit, count: count, fraction: fraction, milliseconds: now - startedAt, note: note)
+    if isTerminal {
+      // Back to the line's start; clear what the last, longer line left.
+      StandardError.write("\r\(text)\u{1B}[K")
+      isDrawn = true
+    } else {
+      StandardError.line(text)
+    }
+  }
+
+  /// Ends a drawn line, so that what follows stands on its own.
+  package mutating func end() {
+    if isDrawn { StandardError.write("\r\u{1B}[K") }
+    isDrawn = false
+  }
+
+  static func text(
+    _ title: String, _ unit: String, count: Int, fraction: Double?, milliseconds: UInt64,
+    note: String
+  ) -> String {
+    let rate = milliseconds > 0 ? count * 1_000 / Int(milliseconds) : 0
+    var text = title
+    if let fraction {
+      let done = min(max(fraction, 0), 1)
+      let cells = Int(done * 20)
+      text += " [" + String(repeating: "#", count: cells)
+      text += String(repeating: ".", count: 20 - cells) + "] \(Int(done * 100)) %"
+    }
+    text += "  \(count) \(unit)  \(rate)/s"
+    if let fraction, fraction > 0.001, fraction < 1 {
+      let left = Double(milliseconds) / fraction - Double(milliseconds)
+      text += "  \(clock(Int(left / 1_000 + 0.5))) left"
+    }
+    return note.isEmpty ? text : text + "  (\(note))"
+  }
+
+  /// `3s`, `2m05s`, `1h02m`
+  private static func clock(_ seconds: Int) -> String {
+    func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    if seconds < 60 { return "\(seconds)s" }
+    if seconds < 3_600 { return "\(seconds / 60)m\(two(seconds % 60))s" }
+    return "\(seconds / 3_600)h\(two(seconds / 60 % 60))m"
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet topics create`: the topics on a real cluster.
+package enum TopicsCreateCommand: Service {
+  package struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let topics: [TopicSpecification]
+    let replication: Int
+    let onlyShow: Bool
+  }
+
+  package static let name = "topics create"
+  package static let summary =
+    "Creates Martlet's topics on a Kafka cluster and says which of them exist already."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [
+      CommonSettings.kafka, CommonSettings.topicPrefix, PartitionCounts.setting,
+      .integer(
+        "replication", default: 0, in: 0...100,
+        "Copies of each partition; 0 takes the cluster's own default. Three lose nothing when a"
+          + " broker dies."),
+      .boolean("dry-run", "Only print what would be created."),
+    ], kafkaProperties: true)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    return Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-topics"),
+      topics: try PartitionCounts.specifications(names, values),
+      replication: values.integer("replication"), onlyShow: values.boolean("dry-run"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    if settings.onlyShow {
+      for topic in settings.topics { StandardOutput.line(describe(topic)) }
+      return
+    }
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    guard !cluster.isEmbedded else {
+      throw ServiceFailure(
+        "this is an embedded broker (martlet broker): it made all topics when it started and cannot"
+          + " make others; its own --partitions says how many partitions they have")
+    }
+    do throws(KafkaError) {
+      try create(settings, cluster.admin)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func create(_ settings: Settings, _ admin: KafkaAdmin) throws(KafkaError) {
+    let existing = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+    let missing = settings.topics.filter { existing[$0.name] == nil }
+    for topic in settings.topics {
+      guard let count = existing[topic.name] else { continue }
+      let note = count == Int(topic.partitions) ? "" : ", not \(topic.partitions)"
+      StandardOutput.line("exists   \(topic.name) (\(count) partitions\(note))")
+    }
+    guard !missing.isEmpty else { return }
+    let results = try admin.createTopics(
+      missing.map { $0.kafka(replication: settings.replication) }, timeoutMilliseconds: 30_000)
+    var failure: KafkaError?
+    for (topic, result) in zip(missing, results) {
+      if let error = result.error, !error.isTopicAlreadyThere {
+        StandardOutput.line("FAILED   \(topic.name): \(error)")
+        failure = failure ?? error
+      } else {
+        StandardOutput.line("created  \(describe(topic))")
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  private static func describe(_ topic: TopicSpecification) -> String {
+    "\(topic.name) (\(topic.partitions) partitions, \(topic.cleanup.rawValue))"
+  }
+}
