@@ -170,7 +170,9 @@ let package = Package(
     tests(
       "Services", "Signer",
       [
-        "Signer", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Signing", "Bytes",
+        "Signer", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
+        "Records",
+        "Signing", "Bytes",
         "EventLoop", "Settings", "TestSupport",
       ]),
     tests(
@@ -182,7 +184,9 @@ let package = Package(
     tests(
       "Services", "Feedback",
       [
-        "Feedback", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "Store", "Bytes",
+        "Feedback", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
+        "Records",
+        "Store", "Bytes",
         "EventLoop", "Settings", "TestSupport",
       ]),
     tests(

@@ -1,4 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+import ServiceKit
+import Signer
+
 @main
 struct Main {
-  static func main() {}
+  static func main() { runService(SignerService.self) }
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+package import Records
+import Signing
+
+/// A signing key with what it may be used for. Holds a secret: never printed.
+package struct Credential: Sendable {
+  package let teamID: String
+  package let keyID: String
+  package let scope: ProviderTokenRecord.Scope
+  /// Bundle ids, or `*` alone.
+  package let apps: [String]
+  let minter: ProviderTokenMinter
+
+  /// `<team>/<key>/<environment>`: the key of its records.
+  package var id: String { "\(teamID)/\(keyID)/\(scope.rawValue)" }
+
+  /// Whether a notification of this app in this environment would use the credential.
+  func serves(app: String, environment: Environment) -> Bool {
+    scope.covers(environment) && (apps.contains(app) || apps.contains("*"))
+  }
+}

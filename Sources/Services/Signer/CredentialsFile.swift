@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import JSON
+import Records
+import Signing
+
+/// Why the credentials cannot be used: which entry, which field, what to do. Names no secret.
+package struct CredentialsError: Error, Equatable, Sendable, CustomStringConvertible {
+  package let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+/// The file that lists the signing keys: a JSON array, or an object whose `credentials` is that array.
+///
+/// ```json
+/// [{"key_id": "ABC123DEFG", "team_id": "DEF123GHIJ", "environment": "any",
+///   "apps": ["com.example.app"], "key_file": "AuthKey_ABC123DEFG.p8"}]
+/// ```
+package enum CredentialsFile {
+  private static let fields = ["key_id", "team_id", "environment", "apps", "key_file"]
+
+  /// Reads the file and every key that it names. Throws at the first thing that is wrong.
+  package static func load(_ path: String) throws(CredentialsError) -> [Credential] {
+    let entries = try list(path)
+    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+    var credentials: [Credential] = []
+    for (index, entry) in entries.enumerated() {
+      let place = "\(path): entry \(index + 1)"
+      let credential = try read(entry, folder: folder, place: place)
+      guard !credentials.contains(where: { $0.id == credential.id }) else {
+        throw CredentialsError("\(place): \(credential.id) is listed twice")
+      }
+      credentials.append(credential)
+    }
+    guard !credentials.isEmpty else { throw CredentialsError("\(path): lists no credential") }
+    return credentials
+  }
+
+  private static func list(_ path: String) throws(CredentialsError) -> [JSONValue] {
+    let root: JSONValue
+    do {
+      root = try JSONDocument(try File.read(path, limit: 4 << 20)).root
+    } catch let error as JSONError {
+      throw CredentialsError("\(path): \(error)")
+    } catch {
+      throw CredentialsError("\(error)")
+    }
+    guard let entries = root.array ?? root["credentials"]?.array else {
+      throw CredentialsError("\(path): is neither an array nor an object with credentials")
+    }
+    return entries
+  }
+
+  private static func read(
+    _ entry: JSONValue, folder: String, place: String
+  ) throws(CredentialsError) -> Credential {
+    guard let object = entry.object else { throw CredentialsError("\(place): is not an object") }
+    if let stranger = object.keys.first(where: { !fields.contains($0) }) {
+      throw CredentialsError(
+        "\(place): \(stranger) is not a field (\(fields.joined(separator: ", ")))")
+    }
+    if let twice = object.duplicateKey {
+      throw CredentialsError("\(place): \(twice) is given twice")
+    }
+    let keyID = try text(object, "key_id", place)
+    let teamID = try text(object, "team_id", place)
+    for (field, value) in [("key_id", keyID), ("team_id", teamID)]
+    where !ProviderTokenClaims.isIdentifier(value) {
+      throw CredentialsError(
+        "\(place): \(field): \"\(value)\" is not ten capital letters and digits")
+    }
+    let environment = object["environment"] == nil ? "any" : try text(object, "environment", place)
+    guard let scope = ProviderTokenRecord.Scope(rawValue: environment) else {
+      throw CredentialsError(
+        "\(place): environment: \"\(environment)\" is not production, sandbox or any")
+    }
+    let apps = object["apps"]?.array?.compactMap(\.string) ?? []
+    guard !apps.isEmpty, apps.count == object["apps"]?.array?.count, !apps.contains("") else {
+      throw CredentialsError("\(place): apps: is not a list of bundle ids, or of \"*\" alone")
+    }
+    let file = try text(object, "key_file", place)
+    do throws(SigningError) {
+      let key = try SigningKey.load(file.hasPrefix("/") ? file : folder + file)
+      return Credential(
+        teamID: teamID, keyID: keyID, scope: scope, apps: apps,
+        minter: try ProviderTokenMinter(key: key, teamID: teamID, keyID: keyID))
+    } catch {
+      throw CredentialsError("\(place): key_file: \(error)")
+    }
+  }
+
+  private static func text(
+    _ object: JSONObject, _ field: String, _ place: String
+  ) throws(CredentialsError) -> String {
+    guard let value = object[field] else {
+      throw CredentialsError("\(place): \(field) is required")
+    }
+    guard let text = value.string, !text.isEmpty else {
+      throw CredentialsError("\(place): \(field): is not a text")
+    }
+    return text
+  }
+}

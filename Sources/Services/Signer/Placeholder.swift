@@ -1,1 +1,0 @@
-// Signer: placeholder until its first file lands.

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Signing
+
+/// The signer's one thread: membership in the signers' group, requests, the tokens' topic, minting.
+///
+/// The owner of partition 0 of the requests' topic is the one that mints. It reads the tokens' topic from its
+/// beginning to its end each time it becomes the owner, so it goes on with its predecessor's tokens and mints
+/// none early. There is no fence: an owner that was cut off stops when it notices, and tokens carry `iat` and
+/// generation, by which senders go forward only.
+final class SignerWorker {
+  private static let turnMilliseconds: Int32 = 250
+  /// A turn that took longer than this may have cost us the membership without our knowing yet.
+  private static let suspiciousPause: UInt64 = 2_000
+  private static let settleMilliseconds: UInt64 = 3_000
+  private static let retryMilliseconds: UInt64 = 5_000
+
+  private let settings: SignerSettings
+  private let context: ServiceContext
+  private let log: Logger
+  private let counters = Counters<SignerCounter>()
+  private let wakeup = Wakeup()
+  private let requestsPartition: TopicPartition
+  private let tokensTopic: String
+  private let consumer: KafkaGroupConsumer
+  private let producer: KafkaProducer
+  private let output: KafkaTopic
+  private let parser = JSONParser()
+
+  private var desk: MintingDesk
+  /// Open while this signer owns the requests' partition.
+  private var queue: KafkaQueue?
+  private var table: KafkaTable?
+  private var batch = KafkaBatch(capacity: 64)
+  private var nextOffset: Int64?
+  private var committedOffset: Int64?
+  /// Records on their way, by tag; nil for a tombstone.
+  private var outstanding: [UInt: ProviderTokenRecord?] = [:]
+  private var nextTag: UInt = 1
+  private var deliveries: [Delivery] = []
+  private var mintNotBefore: UInt64 = 0
+  private var unknownApps: Set<String> = []
+
+  init(_ settings: SignerSettings, _ context: ServiceContext) throws {
+    self.settings = settings
+    self.context = context
+    log = context.log
+    let names = TopicNames(prefix: settings.topicPrefix)
+    requestsPartition = TopicPartition(topic: names.tokenRequests, partition: 0)
+    tokensTopic = names.providerTokens
+    desk = MintingDesk(settings.credentials)
+    producer = try KafkaProducer(settings.kafka, wakeup: wakeup)
+    output = try producer.topic(named: names.providerTokens)
+    consumer = try KafkaGroupConsumer(
+      settings.kafka, group: ReaderGroup.signer, topics: [names.tokenRequests],
+      instanceID: settings.instanceID, wakeup: wakeup)
+    context.counters.add(counters)
+  }
+
+  /// Runs until a stop is requested.
+  func run() throws {
+    let poller = try Poller(capacity: 4)
+    try poller.add(wakeup.fd, token: 0, .readable)
+    context.signals.subscribe(wakeup)
+    log.info("signing for \(settings.credentials.count) credentials")
+    var ready: [ReadyEvent] = []
+    var lastTurn = MonotonicClock.milliseconds()
+    while !context.signals.isStopping {
+      poller.wait(timeoutMilliseconds: Self.turnMilliseconds, into: &ready)
+      wakeup.clear()
+      let now = MonotonicClock.milliseconds()
+      if now - lastTurn > Self.suspiciousPause { mintNotBefore = now + Self.settleMilliseconds }
+      lastTurn = now
+      try turn(now)
+    }
+    stop()
+  }
+
+  private func turn(_ now: UInt64) throws {
+    while let event = consumer.nextEvent(timeoutMilliseconds: 0) { try take(event) }
+    if context.signals.takeReload() { try reload() }
+    readTokens()
+    readRequests()
+    mintWhatIsDue(now)
+    takeDeliveries(now)
+    try commit()
+  }
+
+  private func stop() {
+    if !producer.flush(timeoutMilliseconds: 5_000) {
+      log.warning("stopping without Kafka's answer to a provider token")
+    }
+    release(commits: true)
+    consumer.close()
+    producer.close()
+  }
+
+  // MARK: Ownership
+
+  private func take(_ event: GroupEvent) throws {
+    switch event {
+    case .assigned(let partitions): try begin(partitions)
+    case .revoked(_, let lost):
+      release(commits: !lost)
+      try consumer.unassign()
+    case .offsetsCommitted(_, let error):
+      if let error {
+        log.debug("commit refused; trying again", ["error": "\(error)"])
+        committedOffset = nil
+      }
+    case .error(let error): log.warning("kafka", ["error": "\(error)"])
+    case .fatal(let error): throw error
+    }
+  }
+
+  private func begin(_ partitions: [TopicPartition]) throws {
+    guard partitions.contains(requestsPartition) else {
+      try consumer.assign([])
+      log.info("standing by: another signer mints")
+      return
+    }
+    let committed = try consumer.committed([requestsPartition], timeoutMilliseconds: 10_000)
+    nextOffset = committed.first?.offset
+    committedOffset = nextOffset
+    queue = consumer.openQueue(requestsPartition, wakeup: wakeup)
+    try consumer.assign([PartitionStart(requestsPartition, offset: nextOffset)])
+    // A table of its own for each ownership: caught up means up to the end that the topic has now.
+    try readTableAnew()
+    counters.set(.owner, 1)
+    log.info("this signer mints now")
+  }
+
+  private func release(commits: Bool) {
+    guard let queue else { return }
+    if commits, let nextOffset, nextOffset != committedOffset {
+      // Requests that are read twice change nothing.
+      try? consumer.commit([CommitRequest(requestsPartition, offset: nextOffset)])
+    }
+    queue.close()
+    self.queue = nil
+    table?.close()
+    table = nil
+    counters.set(.owner, 0)
+  }
+
+  private func commit() throws {
+    guard queue != nil, let nextOffset, nextOffset != committedOffset else { return }
+    try consumer.commitAsync([CommitRequest(requestsPartition, offset: nextOffset)])
+    committedOffset = nextOffset
+  }
+
+  // MARK: What is read
+
+  private func readTokens() {
+    guard let table else { return }
+    table.poll(timeoutMilliseconds: 0) { _, value in
+      guard let value else { return }
+      do throws(RecordError) {
+        let record = try ProviderTokenRecord(value, parser: parser)
+        desk.published(
+          credential: record.credential, issuedAt: record.issuedAt, generation: record.generation)
+      } catch {
+        log.warning("ignoring a provider token record", ["error": "\(error)"])
+      }
+    }
+  }
+
+  private func readRequests() {
+    guard let queue else { return }
+    while queue.take(into: &batch, upTo: batch.capacity) > 0 {
+      for index in 0..<batch.count {
+        let record = batch[index]
+        if let error = record.error {
+          log.warning("reading requests", ["error": "\(error)"])
+        } else {
+          take(record.value)
+          nextOffset = record.offset + 1
+        }
+      }
+      batch.release()
+    }
+  }
+
+  private func take(_ value: UnsafeRawBufferPointer) {
+    counters.add(.requests)
+    do throws(RecordError) {
+      let request = try TokenRequest(value, parser: parser)
+      guard !desk.requested(request) else { return }
+      let who =
+        request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
+      if unknownApps.count < 1_000, unknownApps.insert(who).inserted {
+        log.warning("a sender needs a credential that the file does not list", ["for": who])
+      }
+    } catch {
+      counters.add(.badRequests)
+      log.warning("ignoring a token request", ["error": "\(error)"])
+    }
+  }
+
+  // MARK: Minting
+
+  private func mintWhatIsDue(_ now: UInt64) {
+    guard let table, table.isCaughtUp, now >= mintNotBefore, !producer.isFull else { return }
+    let seconds = WallClock.seconds()
+    while let index = desk.due(now: seconds) {
+      do throws(SigningError) {
+        guard let record = try desk.mint(index, now: seconds) else { return }
+        guard publish(record.key, record.value, record) else {
+          desk.answered(record, isStored: false)
+          mintNotBefore = now + Self.retryMilliseconds
+          return
+        }
+      } catch {
+        log.error("cannot sign a provider token", ["error": "\(error)"])
+        mintNotBefore = now + Self.retryMilliseconds
+        return
+      }
+    }
+  }
+
+  /// - Returns: false when the record could not be handed over.
+  private func publish(_ key: [UInt8], _ value: [UInt8]?, _ record: ProviderTokenRecord?) -> Bool {
+    let tag = nextTag
+    nextTag += 1
+    let result = key.withUnsafeBytes { key in
+      (value ?? []).withUnsafeBytes { bytes in
+        producer.produce(
+          output, key: key, value: value == nil ? nil : bytes, headers: [], tag: tag)
+      }
+    }
+    switch result {
+    case .queued:
+      outstanding[tag] = .some(record)
+      return true
+    case .full: return false
+    case .refused(let error):
+      log.error("kafka does not take a provider token", ["error": "\(error)"])
+      return false
+    }
+  }
+
+  private func takeDeliveries(_ now: UInt64) {
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      guard let entry = outstanding.removeValue(forKey: delivery.tag), let record = entry else {
+        continue
+      }
+      if let error = delivery.refused {
+        desk.answered(record, isStored: false)
+        mintNotBefore = now + Self.retryMilliseconds
+        log.error("kafka does not take a provider token", ["error": "\(error)"])
+        continue
+      }
+      desk.answered(record, isStored: true)
+      counters.add(.minted)
+      log.info(
+        "provider token published",
+        [
+          "credential": record.credential, "generation": "\(record.generation)",
+          "issued_at": "\(record.issuedAt)",
+        ])
+    }
+    deliveries.removeAll(keepingCapacity: true)
+  }
+
+  // MARK: Reload
+
+  private func reload() throws {
+    let credentials: [Credential]
+    do throws(CredentialsError) {
+      credentials = try CredentialsFile.load(settings.credentialsPath)
+    } catch {
+      return log.error("keeping the credentials as they are", ["error": "\(error)"])
+    }
+    let gone = desk.replace(credentials)
+    log.info("credentials read again", ["count": "\(credentials.count)"])
+    unknownApps = []
+    // Only the owner speaks for the topic; a stand-by reads the same file.
+    guard table != nil else { return }
+    for id in gone {
+      _ = publish(Array(id.utf8), nil, nil)
+      log.info("credential withdrawn", ["credential": id])
+    }
+    // The topic may know a token of a credential that is new to us.
+    try readTableAnew()
+  }
+
+  private func readTableAnew() throws {
+    table?.close()
+    desk.startOver()
+    table = try KafkaTable(settings.kafka, topic: tokensTopic, wakeup: wakeup)
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Signing
+import Telemetry
+import TestSupport
+
+@testable import Signer
+
+/// A cluster with the signer's topics, and a folder with keys and a credentials file.
+final class SignerFixture {
+  let kafka: KafkaFixture
+  let folder = TemporaryFolder()
+  let names: TopicNames
+  let key: SigningKey
+
+  init(issuedTo keyID: String = "KEYKEYKEY1") throws {
+    kafka = try KafkaFixture()
+    names = TopicNames(prefix: kafka.prefix)
+    try kafka.createTopic("provider-tokens", partitions: 1, compacted: true)
+    try kafka.createTopic("token-requests", partitions: 1)
+    key = try SigningKey.generate()
+    try File.write(folder.file("key.p8"), try key.pem())
+    try writeCredentials(keyIDs: [keyID])
+  }
+
+  var credentialsPath: String { folder.file("credentials.json") }
+
+  func writeCredentials(keyIDs: [String], keyFile: String = "key.p8") throws {
+    let entries = keyIDs.map { keyID in
+      """
+      {"key_id":"\(keyID)","team_id":"TEAMTEAM01","environment":"any","apps":["com.example.app"],\
+      "key_file":"\(keyFile)"}
+      """
+    }
+    try File.write(credentialsPath, Array("[\(entries.joined(separator: ","))]".utf8))
+  }
+
+  /// The settings that these flags give, on this fixture's cluster.
+  func values() throws -> SettingValues {
+    let table = CommonSettings.table(of: SignerService.self)
+    let flags = try CommandLineFlags(
+      [
+        "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
+        "--credentials", credentialsPath, "--kafka.session.timeout.ms=4000",
+      ], for: table)
+    return try table.read(flags, environment: [:], file: nil)
+  }
+
+  func start() throws -> RunningSigner {
+    let values = try values()
+    return try RunningSigner(SignerService.settings(values), values)
+  }
+
+  /// Every token on the topic so far.
+  func tokens(atLeast count: Int) throws -> [ProviderTokenRecord] {
+    try kafka.read(names.providerTokens, count: count).map { record in
+      try Array((record.value ?? "").utf8).withUnsafeBytes { bytes in
+        try ProviderTokenRecord(bytes, parser: JSONParser())
+      }
+    }
+  }
+
+  func publish(_ record: ProviderTokenRecord) throws {
+    let producer = try KafkaProducer(kafka.configuration)
+    defer { producer.close() }
+    let topic = try producer.topic(named: names.providerTokens)
+    try kafka.produce(
+      producer, topic, key: record.credential,
+      value: String(decoding: record.value, as: UTF8.self))
+  }
+}
+
+/// A signer on a thread of this process.
+final class RunningSigner {
+  let context: ServiceContext
+  private var thread: LoopThread?
+
+  init(_ settings: SignerSettings, _ values: SettingValues) throws {
+    context = ServiceContext(
+      name: "signer", log: Logger(service: "signer", level: .error), values: values)
+    let context = self.context
+    thread = try LoopThread(name: "signer") {
+      do throws(ServiceFailure) {
+        try SignerService.run(settings, context)
+      } catch {
+        context.log.error("\(error)")
+      }
+    }
+  }
+
+  var isOwner: Bool {
+    context.counters.sums.contains { $0.name == "owner" && $0.value == 1 }
+  }
+
+  /// Stops it as SIGTERM does and waits for its end.
+  func stop() {
+    context.signals.requestStop()
+    thread.take()?.join()
+  }
+}

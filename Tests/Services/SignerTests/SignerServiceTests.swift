@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Signing
+import TestSupport
+import Testing
+
+@testable import Signer
+
+@Suite(.serialized) struct SignerServiceTests {
+  private func record(_ fixture: SignerFixture, age: Int64, generation: Int64) throws
+    -> ProviderTokenRecord
+  {
+    let minter = try ProviderTokenMinter(
+      key: fixture.key, teamID: "TEAMTEAM01", keyID: "KEYKEYKEY1")
+    let issuedAt = WallClock.seconds() - age
+    return ProviderTokenRecord(
+      credential: "TEAMTEAM01/KEYKEYKEY1/any", teamID: "TEAMTEAM01", keyID: "KEYKEYKEY1",
+      scope: .any, apps: ["com.example.app"], issuedAt: issuedAt, generation: generation,
+      token: try minter.mint(issuedAt: issuedAt))
+  }
+
+  @Test func `mints at the start, a token that the public key verifies, dated back 5 s at most`()
+    throws
+  {
+    let fixture = try SignerFixture()
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    let tokens = try fixture.tokens(atLeast: 1)
+    #expect(tokens.count == 1)
+    let token = try #require(tokens.first)
+    #expect(token.credential == "TEAMTEAM01/KEYKEYKEY1/any")
+    #expect(token.apps == ["com.example.app"])
+    #expect(token.generation == 1)
+    let age = WallClock.seconds() - token.issuedAt
+    #expect((5...20).contains(age))
+    let parts = token.token.split(separator: ".")
+    let signature = try #require(Base64URL.decode(parts[2].utf8))
+    let signed = Array("\(parts[0]).\(parts[1])".utf8)
+    #expect(fixture.key.publicKey.verifies(signed, rawSignature: signature))
+  }
+
+  @Test func `a token younger than 45 minutes on the topic is left alone`() throws {
+    let fixture = try SignerFixture()
+    try fixture.publish(record(fixture, age: 44 * 60, generation: 7))
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { signer.isOwner })
+    usleep(1_500_000)
+    #expect(try fixture.tokens(atLeast: 1).count == 1)
+  }
+
+  @Test func `an older token is renewed with the next generation`() throws {
+    let fixture = try SignerFixture()
+    try fixture.publish(record(fixture, age: 46 * 60, generation: 7))
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    let tokens = try fixture.tokens(atLeast: 2)
+    #expect(tokens.map(\.generation) == [7, 8])
+  }
+
+  @Test func `a second signer stands by and takes over without minting, whatever is requested`()
+    throws
+  {
+    let fixture = try SignerFixture()
+    let first = try fixture.start()
+    #expect(try fixture.tokens(atLeast: 1).count == 1)
+    let second = try fixture.start()
+    defer { second.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { first.isOwner != second.isOwner })
+    first.stop()
+    #expect(eventually(withinMilliseconds: 20_000) { second.isOwner })
+    try request(fixture, reason: "ExpiredProviderToken")
+    #expect(
+      eventually {
+        second.context.counters.sums.contains { $0.name == "requests" && $0.value == 1 }
+      })
+    usleep(1_000_000)
+    #expect(try fixture.tokens(atLeast: 1).count == 1, "none is minted early")
+  }
+
+  @Test func `a changed credentials file is taken over on reload and a removed key withdrawn`()
+    throws
+  {
+    let fixture = try SignerFixture()
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(try fixture.tokens(atLeast: 1).count == 1)
+    try fixture.writeCredentials(keyIDs: ["KEYKEYKEY2"])
+    signer.context.signals.requestReload()
+    let records = try fixture.kafka.read(fixture.names.providerTokens, count: 3)
+    #expect(
+      records.map(\.key) == [
+        "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY2/any",
+      ])
+    #expect(records.map { $0.value == nil } == [false, true, false])
+  }
+
+  private func request(_ fixture: SignerFixture, reason: String) throws {
+    let producer = try KafkaProducer(fixture.kafka.configuration)
+    defer { producer.close() }
+    let topic = try producer.topic(named: fixture.names.tokenRequests)
+    let request = TokenRequest(
+      credential: "TEAMTEAM01/KEYKEYKEY1/any", app: nil, environment: nil, reason: reason,
+      at: WallClock.milliseconds())
+    try fixture.kafka.produce(
+      producer, topic, key: "k", value: String(decoding: request.value, as: UTF8.self))
+  }
+}
