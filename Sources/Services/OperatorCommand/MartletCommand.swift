@@ -9,7 +9,7 @@ package enum MartletCommand {
   /// In the order of `martlet --help`.
   package static var commands: [any Service.Type] {
     [
-      UpCommand.self, ImportCommand.self, InspectCommand.self, BrokerCommand.self,
+      UpCommand.self, DemoCommand.self, ImportCommand.self, InspectCommand.self, BrokerCommand.self,
       TopicsCreateCommand.self, KeysGenerateCommand.self,
     ]
   }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Store
+
+/// What feedback wrote, read back from its files.
+enum DemoDatabase {
+  /// The devices that are invalid now.
+  static func invalidTokens(_ path: String) throws -> Set<DemoGateway.Device> {
+    []
+  }
+
+  /// A file's text; empty when it is not there yet.
+  static func text(_ path: String) -> String {
+    (try? File.read(path)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// Produces the lines of a file to the requests topic, as they are, and tells the ledger where each
+/// came to lie. Never further ahead of ingest than the embedded broker can hold.
+final class DemoFeeder {
+  private let producer: KafkaProducer
+  private let topic: KafkaTopic
+  private let topicName: String
+  private let lines: LineSource
+  private var line: UnsafeRawBufferPointer?
+  private var number: UInt = 0
+  private let holdBack: HoldBack?
+  private let wakeup: Wakeup
+  private let parser = JSONParser()
+  private var waiting: [UInt: [UInt8]] = [:]
+  private var deliveries: [Delivery] = []
+
+  /// Lines that Kafka will never take, by number.
+  private(set) var refused: [(line: UInt, error: KafkaError)] = []
+  private(set) var acknowledged = 0
+
+  init(_ kafka: KafkaConfiguration, _ names: TopicNames, path: String) throws {
+    wakeup = Wakeup()
+    producer = try KafkaProducer(kafka, wakeup: wakeup)
+    topicName = names.requests
+    topic = try producer.topic(named: topicName)
+    holdBack = try HoldBack(
+      kafka, [.init(topic: topicName, group: ReaderGroup.ingest)], wakeup: wakeup)
+    lines = try LineSource(path)
+    try advance()
+  }
+
+  /// Whether every line has its answer from Kafka.
+  var isDone: Bool { line == nil && producer.outstanding == 0 }
+
+  /// How much of the file was handed to Kafka, 0…1; nil for a pipe.
+  var fraction: Double? {
+    lines.totalBytes.map { $0 == 0 ? 1 : Double(lines.readBytes) / Double($0) }
+  }
+
+  /// Produces what may be produced now, at most `limit` lines, and hears what was acknowledged.
+  func turn(limit: Int, _ ledger: DemoLedger) throws {
+    holdBack?.refresh()
+    var count = 0
+    while let line, count < limit, isOpen {
+      let tag = number
+      let noKey = UnsafeRawBufferPointer(start: nil, count: 0)
+      switch producer.produce(topic, key: noKey, value: line, tag: tag) {
+      case .queued: waiting[tag] = Array(line)
+      case .full: count = limit
+      case .refused(let error): refused.append((tag, error))
+      }
+      guard count < limit else { break }
+      count += 1
+      try advance()
+    }
+    hear(ledger)
+  }
+
+  /// Goes to the next line that is not empty.
+  private func advance() throws {
+    repeat {
+      line = try lines.next()
+      number += 1
+    } while line?.isEmpty == true
+  }
+
+  private var isOpen: Bool {
+    let bytes = producer.outstandingBytes
+    return holdBack?.isOpen(outstandingBytes: bytes) ?? (bytes < HoldBack.outstandingLimit)
+  }
+
+  private func hear(_ ledger: DemoLedger) {
+    wakeup.clear()
+    deliveries.removeAll(keepingCapacity: true)
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      guard let text = waiting.removeValue(forKey: delivery.tag) else { continue }
+      if let error = delivery.refused {
+        refused.append((delivery.tag, error))
+        continue
+      }
+      acknowledged += 1
+      holdBack?.acknowledged(
+        0, partition: delivery.partition, offset: delivery.offset, bytes: text.count)
+      let ids = text.withUnsafeBytes {
+        RequestLine.ids(
+          $0, topic: topicName, partition: delivery.partition, offset: delivery.offset,
+          parser: parser)
+      }
+      ledger.produced(partition: delivery.partition, offset: delivery.offset, ids: ids)
+    }
+  }
+
+  func close() { producer.close() }
+}

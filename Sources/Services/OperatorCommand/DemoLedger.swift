@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import Pipeline
+
+/// What is known of each notification of a run, from the requests as they were produced and from
+/// three independent reports: receipts, dead letters and the gateway's own list.
+///
+/// Notifications are kept by their 128-bit id: about 60 bytes each, whatever their size.
+package final class DemoLedger {
+  /// All that was said about one notification.
+  struct Account {
+    /// Receipts with an outcome of its own, and those that say it was seen before.
+    var receipts: UInt16 = 0
+    var deduplicated: UInt16 = 0
+    /// Answers of the gateway: 200, and others.
+    var accepted: UInt16 = 0
+    var refused: UInt16 = 0
+    /// The outcome of the first receipt that is not `deduplicated`; 255 before one came.
+    var outcome: UInt8 = .max
+    /// Index of the receipt's reason.
+    var reason: UInt16 = 0
+    var isDeadLetter = false
+
+    var isAccountedFor: Bool { receipts > 0 || deduplicated > 0 || isDeadLetter }
+  }
+
+  /// A request as it lies on its topic.
+  private struct Request {
+    let firstID: Int32
+    let idCount: Int32
+    var deadTokens: Int32 = 0
+    var isDead = false
+  }
+
+  private var accounts: [NotificationID: Account] = [:]
+  private var requests: [UInt64: Request] = [:]
+  private var ids: [NotificationID] = []
+  private var reasons = ["none"]
+  /// Dead letters whose request is not known yet: its delivery report may come later.
+  private var early: [UInt64: (whole: Int, tokens: Int)] = [:]
+  /// All receipts, and all dead letters by their reason.
+  package private(set) var receiptCount = 0
+  package private(set) var deadLetters: [String: Int] = [:]
+  /// Receipts that no request of this run explains.
+  package private(set) var strangers = 0
+
+  package init() {}
+
+  /// Notifications that the produced requests ask for.
+  package var notificationCount: Int { ids.count }
+  package var deadLetterCount: Int { deadLetters.values.reduce(0, +) }
+
+  /// A request was acknowledged by Kafka at this place.
+  package func produced(partition: Int32, offset: Int64, ids newIDs: [NotificationID]) {
+    let place = Self.place(partition, offset)
+    var request = Request(firstID: Int32(ids.count), idCount: Int32(newIDs.count))
+    if let known = early.removeValue(forKey: place) {
+      request.isDead = known.whole > 0
+      request.deadTokens = Int32(known.tokens)
+    }
+    requests[place] = request
+    ids.append(contentsOf: newIDs)
+    for id in newIDs where accounts[id] == nil { accounts[id] = Account() }
+  }
+
+  package func receipt(_ id: NotificationID, _ outcome: Outcome, reason: String?) {
+    receiptCount += 1
+    guard accounts[id] != nil else {
+      strangers += 1
+      return
+    }
+    if outcome == .deduplicated {
+      accounts[id]!.deduplicated &+= 1
+      return
+    }
+    let index = reason.map { number(of: $0) } ?? 0
+    accounts[id]!.receipts &+= 1
+    if accounts[id]!.outcome == .max {
+      accounts[id]!.outcome = outcome.rawValue
+      accounts[id]!.reason = index
+    }
+  }
+
+  /// A dead letter that ingest wrote about a request at this place, or about one of its tokens.
+  package func deadLetter(
+    partition: Int32, offset: Int64, isOneToken: Bool, reason: String
+  ) {
+    deadLetters[reason, default: 0] += 1
+    let place = Self.place(partition, offset)
+    if requests[place] == nil {
+      early[place, default: (0, 0)].whole += isOneToken ? 0 : 1
+      early[place]!.tokens += isOneToken ? 1 : 0
+    } else if isOneToken {
+      requests[place]!.deadTokens += 1
+    } else {
+      requests[place]!.isDead = true
+    }
+  }
+
+  /// A dead letter that a sender wrote about a notification.
+  package func deadLetter(_ id: NotificationID, reason: String) {
+    deadLetters[reason, default: 0] += 1
+    accounts[id]?.isDeadLetter = true
+  }
+
+  /// The gateway's list says that it answered this.
+  package func answered(_ id: NotificationID, status: Int) {
+    guard accounts[id] != nil else { return }
+    if status == 200 { accounts[id]!.accepted &+= 1 } else { accounts[id]!.refused &+= 1 }
+  }
+
+  private func number(of reason: String) -> UInt16 {
+    if let index = reasons.firstIndex(of: reason) { return UInt16(index) }
+    reasons.append(reason)
+    return UInt16(reasons.count - 1)
+  }
+
+  private static func place(_ partition: Int32, _ offset: Int64) -> UInt64 {
+    UInt64(partition) << 48 | UInt64(offset)
+  }
+}
+
+extension DemoLedger {
+  /// Notifications of produced requests that nothing accounts for yet.
+  ///
+  /// A request whose text names no notification must be a dead letter itself; of the others each
+  /// token must have a receipt or a dead letter.
+  package var missing: Int {
+    var count = 0
+    for request in requests.values where !request.isDead {
+      guard request.idCount > 0 else {
+        count += 1
+        continue
+      }
+      var open = 0
+      for index in request.firstID..<request.firstID + request.idCount {
+        if accounts[ids[Int(index)]]?.isAccountedFor != true { open += 1 }
+      }
+      count += max(0, open - Int(request.deadTokens))
+    }
+    return count
+  }
+
+  /// The sums of all accounts.
+  package var totals: DemoTotals {
+    var totals = DemoTotals()
+    totals.requests = requests.count
+    totals.lost = missing
+    totals.deadLettered = deadLetterCount
+    for account in accounts.values { add(account, to: &totals) }
+    return totals
+  }
+
+  private func add(_ account: Account, to totals: inout DemoTotals) {
+    totals.deduplicated += Int(account.deduplicated)
+    let repeated = max(account.accepted, account.receipts)
+    totals.duplicates += max(0, Int(repeated) - 1)
+    guard let outcome = Outcome(rawValue: account.outcome) else { return }
+    switch outcome {
+    case .delivered:
+      totals.delivered += 1
+      if account.accepted == 0 { totals.unconfirmed += 1 }
+    case .rejected:
+      totals.rejected[reasons[Int(account.reason)], default: 0] += 1
+      if account.refused == 0 { totals.unconfirmed += 1 }
+    case .expired: totals.expired += 1
+    case .suppressed: totals.suppressed += 1
+    case .deduplicated, .deadLettered: break
+    }
+  }
+}
+
+/// The numbers of a run.
+package struct DemoTotals: Equatable, Sendable {
+  package var requests = 0
+  package var delivered = 0
+  package var rejected: [String: Int] = [:]
+  package var expired = 0
+  package var suppressed = 0
+  package var deduplicated = 0
+  package var deadLettered = 0
+  /// Accepted by the gateway, or given an outcome, more than once.
+  package var duplicates = 0
+  package var lost = 0
+  /// Receipts that say what the gateway's own list does not: a lie of one of the two.
+  package var unconfirmed = 0
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import Kafka
+import Pipeline
+import Records
+import Telemetry
+
+/// Follows receipts and dead letters, without a group, and enters them into the ledger.
+final class DemoReaders {
+  private let receipts: KafkaTail
+  private let deadLetters: KafkaTail
+  private let admin: KafkaAdmin
+  private let lanes: [TopicPartition]
+  /// Records that lay on the lanes before the run.
+  private var laneStart: Int64 = 0
+  private let parser = JSONParser()
+  private var batch = KafkaBatch(capacity: 1_000)
+
+  private(set) var latency = LatencyHistogram()
+  private(set) var firstCreated = Int64.max
+  private(set) var lastOutcome = Int64.min
+  /// Receipts by their outcome, as they come; for the progress line.
+  private(set) var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
+  private(set) var unreadable = 0
+
+  init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
+    receipts = try KafkaTail(kafka, topic: names.receipts, from: .end)
+    deadLetters = try KafkaTail(kafka, topic: names.deadLetters, from: .end)
+    admin = try KafkaAdmin(kafka)
+    let counts = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+    lanes = Lane.allCases.flatMap { lane in
+      let topic = names.notifications(lane)
+      return (0..<Int32(counts[topic] ?? 0)).map { TopicPartition(topic: topic, partition: $0) }
+    }
+    laneStart = try laneEnd()
+  }
+
+  /// Records that the brokers dropped before they could be read.
+  var missed: Int { receipts.missed + deadLetters.missed }
+
+  /// Notifications that ingest put on the lanes during the run.
+  func laneRecords() throws(KafkaError) -> Int { Int(try laneEnd() - laneStart) }
+
+  private func laneEnd() throws(KafkaError) -> Int64 {
+    var sum: Int64 = 0
+    for lane in lanes { sum += try admin.watermarks(lane, timeoutMilliseconds: 10_000).high }
+    return sum
+  }
+
+  /// Enters what has arrived, waiting at most 20 ms for the first; true when anything came.
+  func turn(_ ledger: DemoLedger) -> Bool {
+    let some = readReceipts(ledger)
+    return readDeadLetters(ledger) || some
+  }
+
+  private func readReceipts(_ ledger: DemoLedger) -> Bool {
+    let count = receipts.poll(into: &batch, timeoutMilliseconds: 20)
+    for index in 0..<count {
+      Receipt.forEachLine(in: batch[index].value) { line in
+        guard let receipt = try? Receipt(line, parser: parser) else {
+          unreadable += 1
+          return
+        }
+        enter(receipt, ledger)
+      }
+    }
+    batch.release()
+    return count > 0
+  }
+
+  private func enter(_ receipt: Receipt, _ ledger: DemoLedger) {
+    outcomes[Int(receipt.outcome.rawValue)] += 1
+    lastOutcome = max(lastOutcome, receipt.at)
+    if let created = receipt.created {
+      firstCreated = min(firstCreated, created)
+      if receipt.outcome == .delivered { latency.record(UInt64(max(0, receipt.at - created))) }
+    }
+    guard let id = receipt.apnsID else { return }
+    ledger.receipt(id, receipt.outcome, reason: receipt.reason)
+  }
+
+  private func readDeadLetters(_ ledger: DemoLedger) -> Bool {
+    let count = deadLetters.poll(into: &batch, timeoutMilliseconds: 0)
+    for index in 0..<count { enter(deadLetter: batch[index], ledger) }
+    batch.release()
+    return count > 0
+  }
+
+  private func enter(deadLetter record: KafkaRecord, _ ledger: DemoLedger) {
+    let reason = text(record, DeadLetterHeader.reason) ?? "unknown"
+    let id = text(record, DeadLetterHeader.apnsID).flatMap { NotificationID($0) }
+    if let id {
+      ledger.deadLetter(id, reason: reason)
+    } else if let origin = text(record, DeadLetterHeader.origin).flatMap(Origin.init) {
+      let isOneToken = text(record, DeadLetterHeader.token) != nil
+      ledger.deadLetter(
+        partition: origin.partition, offset: origin.offset, isOneToken: isOneToken, reason: reason)
+    } else {
+      unreadable += 1
+    }
+  }
+
+  private func text(_ record: KafkaRecord, _ header: String) -> String? {
+    record.header(named: header).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  func close() {
+    receipts.close()
+    deadLetters.close()
+    admin.close()
+  }
+}
+
+/// Where a dead letter's record came from: `topic/partition/offset`.
+private struct Origin {
+  let partition: Int32
+  let offset: Int64
+
+  init?(_ text: String) {
+    let parts = text.split(separator: "/")
+    guard parts.count == 3, let partition = Int32(parts[1]), let offset = Int64(parts[2]) else {
+      return nil
+    }
+    self.partition = partition
+    self.offset = offset
+  }
+}
