@@ -179,7 +179,8 @@ let package = Package(
       "Services", "Sender",
       [
         "Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
+        "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
+        "Signing", "Telemetry",
       ]),
     tests(
       "Services", "Feedback",

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import GatewaySimulator
+import Glibc
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Signing
+import Synchronization
+import Telemetry
+import TestSupport
+
+@testable import Sender
+
+/// A sender between a broker and a simulator, all in this process.
+final class SenderRig {
+  static let app = "com.example.app"
+  let fixture: KafkaFixture
+  let names: TopicNames
+  let simulator: Simulator
+  let producer: KafkaProducer
+  private let folder = TemporaryFolder()
+  private let key: SigningKey
+  private let simulatorContext: ServiceContext
+  private var senders: [RunningSender] = []
+
+  init(simulator flags: [String] = [], unregistered: [Int] = []) throws {
+    fixture = try KafkaFixture()
+    names = TopicNames(prefix: fixture.prefix)
+    for topic in names.all {
+      try fixture.createTopic(
+        String(topic.name.dropFirst(fixture.prefix.count)),
+        partitions: min(Int(topic.partitions), 4), compacted: topic.cleanup == .compact)
+    }
+    key = try SigningKey.generate()
+    (simulator, simulatorContext) = try Self.startSimulator(
+      in: folder, key, flags, unregistered: unregistered)
+    producer = try KafkaProducer(fixture.configuration)
+  }
+
+  deinit {
+    for sender in senders { sender.stop() }
+    simulatorContext.signals.requestStop()
+    simulator.wait()
+    producer.close()
+  }
+
+  private static func startSimulator(
+    in folder: TemporaryFolder, _ key: SigningKey, _ flags: [String], unregistered: [Int]
+  ) throws -> (Simulator, ServiceContext) {
+    func write(_ bytes: [UInt8], _ name: String) throws {
+      try File.write(folder.file(name), bytes)
+    }
+    let authority = try CertificateAuthority()
+    try authority.issueServer().write(
+      certificate: folder.file("gateway.pem"), key: folder.file("gateway-key.pem"))
+    try write(authority.certificatePEM, "root.pem")
+    try write(key.publicKey.pem(), "public.pem")
+    let keys = """
+      {"keys":[{"team_id":"TEAM000001","key_id":"KEY0000001","environment":"any","apps":["*"],\
+      "public_key_file":"public.pem"}]}
+      """
+    try write(Array(keys.utf8), "keys.json")
+    let gone = unregistered.map {
+      #"{"token":"\#(Self.token($0))","state":"unregistered","timestamp":1790000000000}"#
+    }
+    try write(Array("[\(gone.joined(separator: ","))]".utf8), "tokens.json")
+    let all =
+      [
+        "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--certificate",
+        folder.file("gateway.pem"), "--certificate-key", folder.file("gateway-key.pem"),
+        "--keys", folder.file("keys.json"), "--tokens", folder.file("tokens.json"),
+      ] + flags
+    let context = try Self.context(SimulatorService.self, all)
+    return (try Simulator(try SimulatorSettings(context.values), context), context)
+  }
+
+  private static func context<S: Service>(
+    _ service: S.Type, _ flags: [String]
+  ) throws -> ServiceContext {
+    let table = CommonSettings.table(of: service)
+    let values = try table.read(
+      CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    return ServiceContext(
+      name: S.name, log: Logger(service: S.name, level: .error), values: values)
+  }
+
+  /// Puts a provider token of every app on its topic.
+  func publishToken(issuedAt: Int64 = WallClock.seconds(), generation: Int64 = 1) throws {
+    let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: "KEY0000001")
+    let record = ProviderTokenRecord(
+      credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
+      scope: .any, apps: ["*"], issuedAt: issuedAt, generation: generation,
+      token: try minter.mint(issuedAt: issuedAt))
+    let topic = try producer.topic(named: names.providerTokens)
+    try fixture.produce(
+      producer, topic, key: record.credential, value: String(decoding: record.value, as: UTF8.self))
+  }
+
+  @discardableResult
+  func startSender(_ flags: [String] = []) throws -> RunningSender {
+    let gateway = "localhost:\(simulator.address.port)"
+    let context = try Self.context(
+      SenderService.self,
+      [
+        "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
+        "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots",
+        folder.file("root.pem"), "--loops", "2", "--kafka.consumer.session.timeout.ms=4000",
+      ] + flags)
+    let sender = try RunningSender(context)
+    senders.append(sender)
+    return sender
+  }
+
+  /// A notification record's value.
+  static func envelope(
+    id: String, lane: Lane = .transactional, expiration: String = "", app: String = app,
+    created: Int64 = WallClock.milliseconds(), body: String = #"{"aps":{"alert":"x"}}"#
+  ) -> String {
+    [
+      "M1", "\(lane)", "production", app, app, "alert", "10", expiration, id, "", "\(created)",
+      "order-1", "", "", "",
+    ].joined(separator: "\t") + "\n" + body
+  }
+
+  static func id(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
+  }
+
+  static func token(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 64 - digits.count) + digits
+  }
+
+  /// The sum of what the group has committed on the transactional lane.
+  func committed() throws -> Int {
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    let all = (0..<Int32(4)).map { TopicPartition(topic: names.notifications, partition: $0) }
+    let offsets = try admin.groupOffsets(ReaderGroup.sender, all, timeoutMilliseconds: 5_000)
+    return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
+  }
+
+  /// Produces to the transactional lane and waits for nothing.
+  func send(_ key: String, _ value: String) throws {
+    let topic = try producer.topic(named: names.notifications)
+    let result = Array(key.utf8).withUnsafeBytes { key in
+      Array(value.utf8).withUnsafeBytes { value in
+        producer.produce(topic, key: key, value: value, tag: 0)
+      }
+    }
+    if case .refused(let error) = result { throw error }
+  }
+
+  /// Receipts until there are `count`, or the time is up.
+  func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 20_000) throws -> [Receipt] {
+    _ = producer.flush(timeoutMilliseconds: 10_000)
+    let parser = JSONParser()
+    let tail = try KafkaTail(fixture.configuration, topic: names.receipts, from: .beginning)
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 100)
+    var receipts: [Receipt] = []
+    let deadline = MonotonicClock.milliseconds() + limit
+    while receipts.count < count, MonotonicClock.milliseconds() < deadline {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count {
+        receipts += try Receipt.all(in: batch[index].value, parser: parser)
+      }
+      batch.release()
+    }
+    return receipts
+  }
+}
+
+/// A sender on a thread of its own.
+final class RunningSender {
+  let context: ServiceContext
+  private let failure = FailureBox()
+  private var thread: LoopThread?
+
+  init(_ context: ServiceContext) throws {
+    self.context = context
+    let settings = try SenderSettings(context.values)
+    let failure = self.failure
+    thread = try LoopThread(name: "sender") {
+      do throws(ServiceFailure) {
+        try SenderService.run(settings, context)
+      } catch {
+        failure.set("\(error)")
+      }
+    }
+  }
+
+  /// Stops it and waits; what it failed with, if it did.
+  @discardableResult
+  func stop() -> String? {
+    context.signals.requestStop()
+    thread.take()?.join()
+    return failure.text
+  }
+}
+
+private final class FailureBox: Sendable {
+  private let box = Mutex<String?>(nil)
+  var text: String? { box.withLock { $0 } }
+  func set(_ text: String) { box.withLock { $0 = text } }
+}
