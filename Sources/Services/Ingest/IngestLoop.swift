@@ -15,9 +15,6 @@ import ServiceKit
 final class IngestLoop {
   /// What a rebalance waits for acknowledgements at most: the whole group stands still meanwhile.
   static let rebalanceDrainMilliseconds: Int64 = 3_000
-  /// What may be unacknowledged on the embedded broker, whatever the settings: written beyond its gate's
-  /// view, all on one partition, it must still fit.
-  static let embeddedInFlightBytes = 1_536 << 10
   /// The longest sleep: repeats of failed deliveries, and wakeups that a queue may owe.
   static let turnMilliseconds: Int32 = 100
   static let batchCapacity = 256
@@ -31,13 +28,12 @@ final class IngestLoop {
   let producer: KafkaProducer
   let consumer: KafkaGroupConsumer
   let invalidTokens: InvalidTokens
-  /// Only on an embedded broker.
-  let backlog: LaneBacklog?
+  /// Only on an embedded broker: what it has no room for, it drops.
+  let holdBack: HoldBack?
   let topics: OutputTopics
   /// The name of the requests' topic, for the names of notifications.
   let requestsTopic: [UInt8]
   private let poller: Poller
-  private let inFlightBytes: Int
 
   // The batch at hand.
   var batch = KafkaBatch(capacity: IngestLoop.batchCapacity)
@@ -84,6 +80,13 @@ final class IngestLoop {
       receipts = try producer.topic(named: names.receipts)
       deadLetters = try producer.topic(named: names.deadLetters)
     }
+
+    /// The topics whose records must not be dropped before they were read, in the order of `Lane`.
+    static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
+      Lane.allCases.map {
+        HoldBack.Watched(topic: names.notifications($0), group: ReaderGroup.sender)
+      }
+    }
   }
 
   /// Connects to Kafka, reads the table of dead tokens, and joins the group.
@@ -97,14 +100,11 @@ final class IngestLoop {
       var kafka = settings.kafka
       try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
       kafka.producerPreferences.append(("linger.ms", "2"))
-      inFlightBytes =
-        kafka.isEmbeddedBroker
-        ? min(settings.maxInFlightBytes, Self.embeddedInFlightBytes) : settings.maxInFlightBytes
       poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
       topics = try OutputTopics(producer, names)
-      backlog = kafka.isEmbeddedBroker ? try LaneBacklog(kafka, names) : nil
+      holdBack = try HoldBack(kafka, OutputTopics.watched(names), wakeup: wakeup)
       invalidTokens = try InvalidTokens(
         kafka, topic: names.invalidTokens, limit: settings.maxInvalidTokens, wakeup: wakeup)
       Self.catchUp(invalidTokens, context)
@@ -146,7 +146,6 @@ final class IngestLoop {
     _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
     producer.close()
     invalidTokens.close()
-    backlog?.close()
     if let failure { throw failure }
   }
 
@@ -156,7 +155,7 @@ final class IngestLoop {
     invalidTokens.follow()
     while failure == nil, let event = consumer.nextEvent(timeoutMilliseconds: 0) { take(event) }
     let now = MonotonicClock.milliseconds()
-    backlog?.look(now)
+    holdBack?.refresh()
     let state = takeRequests()
     if state != .busy || receipts.isDue(now) { sendReceipts() }
     commitIfDue(now)
@@ -167,7 +166,7 @@ final class IngestLoop {
     case .idle: return receipts.isEmpty ? Self.turnMilliseconds : 1
     case .blocked:
       counters.add(.heldBack)
-      return backlog == nil ? Self.turnMilliseconds : 10
+      return Self.turnMilliseconds
     }
   }
 
@@ -188,7 +187,8 @@ final class IngestLoop {
 
   /// Whether a further notification may be written now.
   var mayProduce: Bool {
-    producer.outstandingBytes < inFlightBytes && (backlog?.isOpen ?? true)
+    producer.outstandingBytes < settings.maxInFlightBytes
+      && (holdBack?.isOpen(outstandingBytes: producer.outstandingBytes) ?? true)
   }
 
   // MARK: Acknowledgements
@@ -204,9 +204,9 @@ final class IngestLoop {
       let tag = RecordTag(delivery.tag)
       switch tag.kind {
       case .transactional, .bulk:
-        backlog?.acknowledged(
-          tag.kind == .bulk ? .bulk : .transactional, partition: delivery.partition,
-          offset: delivery.offset, bytes: tag.bytes)
+        holdBack?.acknowledged(
+          Int(tag.kind.rawValue), partition: delivery.partition, offset: delivery.offset,
+          bytes: tag.bytes)
         settle(tag.slot)
       case .deadLetter: settle(tag.slot)
       case .receipts:

@@ -3,6 +3,7 @@ import Pipeline
 
 /// What a produced record is, as the number that comes back with its acknowledgement.
 struct RecordTag: Equatable {
+  /// The lanes come first, numbered as `Lane` does.
   enum Kind: UInt, Equatable {
     case transactional
     case bulk
