@@ -40,9 +40,10 @@ extension UnsafeRawBufferPointer {
   var text: String { String(decoding: self, as: UTF8.self) }
 
   private func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
-    body(UnsafeBufferPointer(
-      start: baseAddress?.assumingMemoryBound(to: UInt8.self), count: count
-    ).span)
+    body(
+      UnsafeBufferPointer(
+        start: baseAddress?.assumingMemoryBound(to: UInt8.self), count: count
+      ).span)
   }
 
   var pushType: PushType? { withSpan { PushType($0) } }

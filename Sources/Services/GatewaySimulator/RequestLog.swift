@@ -21,7 +21,6 @@ package final class RequestLog: Sendable {
     var entries: [Entry] = []
     var tokens: [UInt8] = []
     var topics: [[UInt8]] = []
-    var dropped = 0
   }
 
   private static let none = UInt8.max
@@ -31,18 +30,16 @@ package final class RequestLog: Sendable {
 
   package init(limit: Int) { self.limit = limit }
 
-  /// Requests that were not kept.
-  package var dropped: Int { store.withLock { $0.dropped } }
   package var count: Int { store.withLock { $0.entries.count } }
 
   package func clear() { store.withLock { $0 = Store() } }
 
-  func append(_ push: PushFields, id: NotificationID, refusal: Refusal?, time: Int64) {
+  /// False when there is no room left.
+  func append(
+    _ push: PushFields, id: NotificationID, refusal: Refusal?, time: Int64
+  ) -> Bool {
     store.withLock { store in
-      guard store.entries.count < limit else {
-        store.dropped += 1
-        return
-      }
+      guard store.entries.count < limit else { return false }
       let token = push.deviceToken.map { UnsafeRawBufferPointer(rebasing: $0.prefix(1_024)) }
       store.entries.append(
         Entry(
@@ -52,6 +49,7 @@ package final class RequestLog: Sendable {
           type: push.pushType?.pushType?.rawValue ?? Self.none,
           reason: refusal?.reason.rawValue ?? Self.none))
       if let token { store.tokens.append(contentsOf: token) }
+      return true
     }
   }
 

@@ -174,7 +174,8 @@ final class SimulatorLoop {
   private func take() {
     shared.counters.add(.requests, ready.count)
     for request in ready {
-      if !settings.isFast { examine(request) }
+      // One that was given up before it was looked at counts as never processed.
+      if !settings.isFast, request.pointee.isAlive { examine(request) }
       if settings.latency == .none {
         answer(request)
       } else {
@@ -188,13 +189,11 @@ final class SimulatorLoop {
   private func examine(_ request: UnsafeMutablePointer<ServerRequest>) {
     let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
     let push = PushFields(request.pointee)
-    var refusal: Refusal?
-    if request.pointee.isAlive, let connection = connections[slot] {
-      var isAuthenticated = false
-      refusal = validator.refusal(
-        of: push, binding: &connection.binding, isAuthenticated: &isAuthenticated, now: wallNow)
-      if isAuthenticated { connection.isAuthenticated = true }
-    }
+    guard let connection = connections[slot] else { return }
+    var isAuthenticated = false
+    let refusal = validator.refusal(
+      of: push, binding: &connection.binding, isAuthenticated: &isAuthenticated, now: wallNow)
+    if isAuthenticated { connection.isAuthenticated = true }
     let scratch = request.pointee.scratch
     let id: NotificationID
     if let text = push.identifier, text.count == NotificationID.textLength, let sent = text.id {
@@ -210,7 +209,9 @@ final class SimulatorLoop {
       write(newID(), to: scratch + Answers.uniqueIDOffset)
     }
     if let refusal { request.pointee.verdict = encode(refusal, scratch) }
-    shared.log.append(push, id: id, refusal: refusal, time: wallNow)
+    if !shared.log.append(push, id: id, refusal: refusal, time: wallNow) {
+      shared.counters.add(.recordsDropped)
+    }
   }
 
   /// The verdict as the number that a request carries: 0 is accepted, else reason + 1, and from bit 8

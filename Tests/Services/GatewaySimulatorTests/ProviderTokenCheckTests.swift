@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import GatewaySimulator
+import Signing
+import Testing
+
+@Suite struct ProviderTokenCheckTests {
+  private static let now: Int64 = 1_795_000_000
+  private let key: TestKey
+
+  init() throws { key = try TestKey() }
+
+  private func gatewayKey(
+    _ key: TestKey, environment: Environment? = nil, apps: [String]? = nil
+  ) -> GatewayKey {
+    GatewayKey(
+      keyID: key.id, teamID: key.team, publicKey: key.key.publicKey, environment: environment,
+      apps: apps)
+  }
+
+  private func answer(
+    _ token: String, _ keys: [GatewayKey]? = nil, topic: String = "com.example.app",
+    binding: ConnectionBinding = ConnectionBinding()
+  ) -> Reason? {
+    var binding = binding
+    var isAuthenticated = false
+    var validator = PushValidator(
+      providerTokens: ProviderTokenCheck(
+        keys: keys ?? [gatewayKey(key)], environment: .production),
+      devices: DeviceRegistry())
+    return PushText(token: token).with("apns-topic", topic).withFields {
+      validator.refusal(
+        of: $0, binding: &binding, isAuthenticated: &isAuthenticated, now: Self.now * 1_000)
+    }?.reason
+  }
+
+  @Test func aTokenIsGoodForAnHourAndNotBefore() throws {
+    #expect(answer(try key.token(issuedAt: Self.now)) == nil)
+    #expect(answer(try key.token(issuedAt: Self.now - 3_600)) == nil)
+    #expect(answer(try key.token(issuedAt: Self.now - 3_601)) == .expiredProviderToken)
+    #expect(answer(try key.token(issuedAt: Self.now + 3_600)) == nil)
+    #expect(answer(try key.token(issuedAt: Self.now + 3_601)) == .invalidProviderToken)
+  }
+
+  @Test func aRememberedTokenStillExpires() throws {
+    var check = ProviderTokenCheck(keys: [gatewayKey(key)], environment: .production)
+    let text = PushText(token: try key.token(issuedAt: Self.now))
+    for (later, reason) in [(0, nil), (3_600, nil), (3_601, Reason.expiredProviderToken)] {
+      var binding = ConnectionBinding()
+      let refusal = text.withFields { push in
+        check.refusal(
+          of: push.authorization, binding: &binding, now: (Self.now + Int64(later)) * 1_000)
+      }
+      #expect(refusal?.reason == reason)
+    }
+  }
+
+  @Test func unknownKeysWrongTeamsAndForeignSignaturesAreInvalid() throws {
+    let stranger = try TestKey(id: "KEY0000002")
+    #expect(answer(try stranger.token(issuedAt: Self.now)) == .invalidProviderToken)
+    let impostor = try TestKey()
+    #expect(answer(try impostor.token(issuedAt: Self.now)) == .invalidProviderToken)
+    let otherTeam = GatewayKey(
+      keyID: key.id, teamID: "TEAM000002", publicKey: key.key.publicKey)
+    #expect(answer(try key.token(issuedAt: Self.now), [otherTeam]) == .invalidProviderToken)
+  }
+
+  @Test func changedTokensAreInvalid() throws {
+    let token = try key.token(issuedAt: Self.now)
+    let parts = token.split(separator: ".").map(String.init)
+    let unsigned = Base64URL.encode(Array(#"{"alg":"none","kid":"KEY0000001"}"#.utf8))
+    let later = Base64URL.encode(Array(#"{"iss":"TEAM000001","iat":1795000001}"#.utf8))
+    let text = Base64URL.encode(Array(#"{"iss":"TEAM000001","iat":"1795000000"}"#.utf8))
+    for changed in [
+      "\(unsigned).\(parts[1]).\(parts[2])", "\(parts[0]).\(later).\(parts[2])",
+      "\(parts[0]).\(text).\(parts[2])", "\(parts[0]).\(parts[1]).", "\(parts[0]).\(parts[1])",
+      "..", "a.b.c", token + ".x",
+    ] {
+      #expect(answer(changed) == .invalidProviderToken)
+    }
+  }
+
+  @Test func theDERFormOfASignatureIsAcceptedAsAPNsDoes() throws {
+    let token = try key.token(issuedAt: Self.now)
+    let signed = token.split(separator: ".")[..<2].joined(separator: ".")
+    let signature = try key.key.signDER(Array(signed.utf8))
+    #expect(answer("\(signed).\(Base64URL.encode(signature))") == nil)
+  }
+
+  @Test func aConnectionBelongsToTheTeamThatCameFirst() throws {
+    let other = try TestKey(team: "TEAM000002", id: "KEY0000002")
+    var binding = ConnectionBinding()
+    binding.team = "TEAM000002"
+    let keys = [gatewayKey(key), gatewayKey(other)]
+    #expect(
+      answer(try key.token(issuedAt: Self.now), keys, binding: binding) == .invalidProviderToken)
+    #expect(answer(try other.token(issuedAt: Self.now), keys, binding: binding) == nil)
+  }
+
+  @Test func aKeyOfTheOtherEnvironmentIsNamed() throws {
+    let token = try key.token(issuedAt: Self.now)
+    #expect(
+      answer(token, [gatewayKey(key, environment: .sandbox)]) == .badEnvironmentKeyIdInToken)
+    #expect(answer(token, [gatewayKey(key, environment: .production)]) == nil)
+  }
+
+  @Test func aKeyOfSomeAppsMayNotSendForOthers() throws {
+    let token = try key.token(issuedAt: Self.now)
+    let keys = [gatewayKey(key, apps: ["com.example.app"])]
+    #expect(answer(token, keys) == nil)
+    #expect(answer(token, keys, topic: "com.example.apple") == .topicDisallowed)
+    #expect(answer(token, keys, topic: "com.example") == .topicDisallowed)
+  }
+}

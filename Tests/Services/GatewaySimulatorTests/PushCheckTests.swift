@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import GatewaySimulator
+import Signing
+import Testing
+
+@Suite struct PushCheckTests {
+  private static let now: Int64 = 1_795_000_000_000
+  private let push: PushText
+  private let key: TestKey
+
+  init() throws {
+    key = try TestKey()
+    push = PushText(token: try key.token(issuedAt: Self.now / 1_000))
+  }
+
+  private func refusal(_ push: PushText, _ devices: DeviceRegistry = DeviceRegistry()) -> Refusal? {
+    var validator = PushValidator(
+      providerTokens: ProviderTokenCheck(
+        keys: [GatewayKey(keyID: key.id, teamID: key.team, publicKey: key.key.publicKey)],
+        environment: .production),
+      devices: devices)
+    var binding = ConnectionBinding()
+    var isAuthenticated = false
+    return push.withFields {
+      validator.refusal(
+        of: $0, binding: &binding, isAuthenticated: &isAuthenticated, now: Self.now)
+    }
+  }
+
+  @Test func aCompletePushIsAccepted() {
+    #expect(refusal(push) == nil)
+  }
+
+  @Test(arguments: [
+    "apns-id", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id",
+  ])
+  func anOptionalHeaderMayBeAbsent(name: String) {
+    #expect(refusal(push.with(name, nil)) == nil)
+  }
+
+  @Test(arguments: [
+    (":path", "/3/devices/00", Reason.badPath),
+    (":path", "/", .badPath),
+    (":path", "/3/device", .missingDeviceToken),
+    (":path", "/3/device/", .missingDeviceToken),
+    (":path", "/3/device/abc", .badDeviceToken),
+    (":path", "/3/device/xy", .badDeviceToken),
+    (":method", "GET", .methodNotAllowed),
+    ("apns-id", "0f6e1c1e5a0b4c559d0e6f6b3a1c2d3e", .badMessageId),
+    ("apns-id", "", .badMessageId),
+    ("authorization", "basic abc", .missingProviderToken),
+    ("authorization", "bearer ", .missingProviderToken),
+    ("authorization", "bearer abc", .invalidProviderToken),
+    ("apns-topic", "", .missingTopic),
+    ("apns-topic", "com.example app", .badTopic),
+    ("apns-push-type", "fancy", .invalidPushType),
+    ("apns-push-type", "voip", .badTopic),
+    ("apns-priority", "7", .badPriority),
+    ("apns-priority", "high", .badPriority),
+    ("apns-push-type", "background", .badPriority),
+    ("apns-expiration", "-1", .badExpirationDate),
+    ("apns-expiration", "tomorrow", .badExpirationDate),
+    ("apns-collapse-id", String(repeating: "c", count: 65), .badCollapseId),
+  ])
+  func aWrongHeaderHasItsReason(name: String, value: String, reason: Reason) {
+    #expect(refusal(push.with(name, value)) == Refusal(reason))
+  }
+
+  @Test(arguments: [
+    (":path", Reason.badPath), (":method", .methodNotAllowed),
+    ("authorization", .missingProviderToken), ("apns-topic", .missingTopic),
+  ])
+  func aRequiredHeaderThatIsAbsentHasItsReason(name: String, reason: Reason) {
+    #expect(refusal(push.with(name, nil)) == Refusal(reason))
+  }
+
+  @Test(arguments: ["apns-id", "apns-topic", "authorization", "apns-priority"])
+  func aRepeatedHeaderIsRefused(name: String) {
+    let value = push.fields.first { $0.name == name }?.value ?? ""
+    #expect(refusal(push.adding(name, value)) == Refusal(.duplicateHeaders))
+  }
+
+  @Test func anUnknownHeaderIsIgnoredEvenTwice() {
+    #expect(refusal(push.adding("x-note", "a").adding("x-note", "b")) == nil)
+  }
+
+  @Test func theBodysSizeIsLimitedByTheType() {
+    let voip = push.with("apns-push-type", "voip").with("apns-topic", "com.example.app.voip")
+    #expect(refusal(push.withBody(0)) == Refusal(.payloadEmpty))
+    #expect(refusal(push.withBody(4_096)) == nil)
+    #expect(refusal(push.withBody(4_097)) == Refusal(.payloadTooLarge))
+    #expect(refusal(voip.withBody(5_120)) == nil)
+    #expect(refusal(voip.withBody(5_121)) == Refusal(.payloadTooLarge))
+  }
+
+  @Test(arguments: PushType.allCases) func eachTypeGoesWithItsSuffix(type: PushType) {
+    let named = push.with("apns-push-type", "\(type)").with(
+      "apns-priority", "\(type.defaultPriority)")
+    #expect(refusal(named.with("apns-topic", "com.example.app\(type.topicSuffix)")) == nil)
+    let suffix = "\(type.topicSuffix)"
+    if !suffix.isEmpty {
+      #expect(refusal(named) == Refusal(.badTopic))
+      #expect(refusal(named.with("apns-topic", suffix)) == Refusal(.badTopic))
+    }
+  }
+
+  @Test func theFirstFailingCheckDecides() {
+    // Everything is wrong; what is answered is mended, in the order of the table.
+    var broken = PushText(token: "x").withBody(0)
+      .with(":path", "/nowhere").with(":method", "PUT").with("apns-id", "x")
+      .with("apns-topic", " ").with("apns-push-type", "x").with("apns-priority", "x")
+      .with("apns-expiration", "x").with(
+        "apns-collapse-id", String(repeating: "x", count: 65))
+    broken = broken.adding("apns-priority", "x")
+    let steps: [(Reason, (PushText) -> PushText)] = [
+      (.duplicateHeaders, { $0.with("apns-priority", nil).adding("apns-priority", "x") }),
+      (.badPath, { $0.with(":path", "/3/device/xx") }),
+      (.methodNotAllowed, { $0.with(":method", "POST") }),
+      (.badMessageId, { $0.with("apns-id", nil) }),
+      (.invalidProviderToken, { $0.with("authorization", push.fields[4].value) }),
+      (.badTopic, { $0.with("apns-topic", "com.example.app") }),
+      (.invalidPushType, { $0.with("apns-push-type", "alert") }),
+      (.badPriority, { $0.with("apns-priority", "10") }),
+      (.badExpirationDate, { $0.with("apns-expiration", "1") }),
+      (.badCollapseId, { $0.with("apns-collapse-id", nil) }),
+      (.payloadEmpty, { $0.withBody(10) }),
+      (.badDeviceToken, { $0.with(":path", "/3/device/ab") }),
+    ]
+    for (reason, mend) in steps {
+      #expect(refusal(broken) == Refusal(reason))
+      broken = mend(broken)
+    }
+    #expect(refusal(broken) == nil)
+  }
+
+  @Test func declaredTokensAreAnsweredByTheirState() {
+    var devices = DeviceRegistry()
+    let dead = String(repeating: "AB", count: 32)
+    devices.declare(DeclaredToken(token: dead, state: .gone(.unregistered, timestamp: 5)))
+    devices.declare(DeclaredToken(token: "cd", state: .gone(.expiredToken, timestamp: 6)))
+    devices.declare(DeclaredToken(token: "ef", state: .bad))
+    devices.declare(DeclaredToken(token: "0123", state: .active, topic: "com.example.other"))
+    func answer(_ token: String) -> Refusal? {
+      refusal(push.with(":path", "/3/device/" + token), devices)
+    }
+    #expect(answer(dead) == Refusal(.unregistered, timestamp: 5))
+    #expect(answer(dead.lowercased()) == Refusal(.unregistered, timestamp: 5))
+    #expect(answer("cd") == Refusal(.expiredToken, timestamp: 6))
+    #expect(answer("ef") == Refusal(.badDeviceToken))
+    #expect(answer("0123") == Refusal(.deviceTokenNotForTopic))
+    #expect(answer("4567") == nil)
+    devices.declare(DeclaredToken(token: dead, state: .active))
+    #expect(answer(dead) == nil)
+    #expect(devices.count == 4)
+  }
+
+  @Test func aRegistryThatKnowsAllTokensRefusesOthers() {
+    var devices = DeviceRegistry(acceptsUnknown: false)
+    #expect(refusal(push, devices) == Refusal(.badDeviceToken))
+    devices.declare(DeclaredToken(token: String(repeating: "0a", count: 32), state: .active))
+    #expect(refusal(push, devices) == nil)
+  }
+
+  @Test func tenThousandDeclaredTokensAreAllFound() {
+    var devices = DeviceRegistry()
+    for number in 0..<10_000 {
+      let token = String(repeating: "0", count: 10) + String(100_000 + number)
+      devices.declare(
+        DeclaredToken(token: token, state: .gone(.unregistered, timestamp: Int64(number))))
+    }
+    for number in stride(from: 0, to: 10_000, by: 97) {
+      let path = "/3/device/0000000000" + String(100_000 + number)
+      #expect(
+        refusal(push.with(":path", path), devices)
+          == Refusal(.unregistered, timestamp: Int64(number)))
+    }
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import GatewaySimulator
+import HTTP2
+import HTTPClient
+import JSON
+import ServiceKit
+import Settings
+import Signing
+import TLS
+import Telemetry
+import TestSupport
+import Testing
+
+/// A simulator in this process, on free ports, with one key.
+final class RunningGateway {
+  let simulator: Simulator
+  let key: TestKey
+  let rootPath: String
+  let root: [UInt8]
+  private let folder = TemporaryFolder()
+  private let context: ServiceContext
+
+  init(_ change: (inout SimulatorSettings) -> Void = { _ in }) throws {
+    key = try TestKey()
+    let authority = try CertificateAuthority()
+    root = authority.certificatePEM
+    rootPath = folder.file("root.pem")
+    try File.write(rootPath, root)
+    try authority.issueServer().write(
+      certificate: folder.file("cert.pem"), key: folder.file("key.pem"))
+    try File.write(folder.file("key.pub"), try key.key.publicKey.pem())
+    let keys: JSONValue = [
+      "keys": [
+        [
+          "key_id": .string(key.id), "team_id": .string(key.team), "apps": ["*"],
+          "environment": "any", "public_key_file": "key.pub",
+        ]
+      ]
+    ]
+    try File.write(folder.file("keys.json"), keys.text)
+    let table = CommonSettings.table(of: SimulatorService.self)
+    let flags = try CommandLineFlags(
+      [
+        "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--keys", folder.file("keys.json"),
+        "--certificate", folder.file("cert.pem"), "--certificate-key", folder.file("key.pem"),
+      ], for: table)
+    let values = try table.read(flags, environment: [:], file: nil)
+    var settings = try SimulatorSettings(values)
+    change(&settings)
+    context = ServiceContext(
+      name: "apns-simulator", log: Logger(service: "apns-simulator", level: .error),
+      values: values)
+    simulator = try Simulator(settings, context)
+  }
+
+  deinit {
+    stop()
+    simulator.wait()
+  }
+
+  func stop() { context.signals.requestStop() }
+
+  /// Calls the admin API and returns the answer's text.
+  func admin(_ method: String, _ path: String, _ body: String = "") throws -> String {
+    let url = "http://127.0.0.1:\(simulator.adminPort)\(path)"
+    let client = HTTPClient()
+    switch method {
+    case "PUT": return try client.put(url, Array(body.utf8)).text
+    case "POST": return try client.post(url, Array(body.utf8)).text
+    default: return try client.get(url).text
+    }
+  }
+}
+
+/// One connection to it, turned by hand.
+final class GatewayClient {
+  struct Answer {
+    let status: UInt16
+    let body: String
+    let hasUniqueID: Bool
+  }
+
+  let connection: HTTP2ClientConnection
+  let push: PushText
+  private(set) var notices: [ConnectionNotice] = []
+  private let poller: Poller
+  private var memory: [UnsafeMutableRawBufferPointer] = []
+  private var exchanges: [UnsafeMutablePointer<Exchange>] = []
+
+  init(_ gateway: RunningGateway) throws {
+    poller = try Poller()
+    push = PushText(token: try gateway.key.token(issuedAt: WallClock.seconds()))
+    let tls = try TLSContext.client(roots: .pem(gateway.root))
+    connection = try HTTP2ClientConnection(
+      poller: poller, token: 1, tls: tls, serverName: "localhost")
+    connection.connect(to: gateway.simulator.address)
+    try wait { !self.limits.isEmpty }
+  }
+
+  deinit {
+    connection.close()
+    for exchange in exchanges {
+      exchange.pointee.response?.deallocate()
+      exchange.deallocate()
+    }
+    for bytes in memory { bytes.deallocate() }
+  }
+
+  /// The stream limits that the gateway has announced.
+  var limits: [UInt32] {
+    notices.compactMap { if case .settings(let limit) = $0 { limit } else { nil } }
+  }
+
+  func send(_ push: PushText) throws -> Answer {
+    let exchange = begin(push)
+    try wait { exchange.pointee.fate != .pending }
+    return Answer(
+      status: exchange.pointee.status,
+      body: String(decoding: exchange.pointee.responseBytes, as: UTF8.self),
+      hasUniqueID: exchange.pointee.hasUniqueID)
+  }
+
+  func begin(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
+    var headers = HeaderList()
+    for field in push.fields {
+      guard let name = Self.names[field.name] else { continue }
+      headers.append(name, keep(field.value))
+    }
+    let exchange = UnsafeMutablePointer<Exchange>.allocate(capacity: 1)
+    exchange.initialize(to: Exchange())
+    exchange.pointee.response = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
+    exchange.pointee.responseCapacity = 512
+    let body = keep(String(repeating: "b", count: push.bodyCount))
+    exchange.pointee.body = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    exchange.pointee.bodyCount = UInt32(body.count)
+    exchanges.append(exchange)
+    let isTaken = connection.submit(headers, exchange)
+    #expect(isTaken)
+    connection.flush()
+    return exchange
+  }
+
+  /// Turns the connection until `isDone`, at most for ten seconds.
+  func wait(_ isDone: () throws -> Bool) throws {
+    let end = MonotonicClock.milliseconds() + 10_000
+    var events: [ReadyEvent] = []
+    while try !isDone() {
+      try #require(MonotonicClock.milliseconds() < end, "nothing happened for ten seconds")
+      poller.wait(timeoutMilliseconds: 10, into: &events)
+      for event in events {
+        connection.socketReady(
+          readable: event.readable, writable: event.writable, hangup: event.hangup)
+      }
+      connection.flush()
+      notices += connection.takeNotices()
+    }
+    notices += connection.takeNotices()
+  }
+
+  private func keep(_ text: String) -> UnsafeRawBufferPointer {
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: text.utf8.count, alignment: 1)
+    bytes.copyBytes(from: text.utf8)
+    memory.append(bytes)
+    return UnsafeRawBufferPointer(bytes)
+  }
+
+  private static let names: [String: StaticString] = [
+    ":method": ":method", ":scheme": ":scheme", ":authority": ":authority", ":path": ":path",
+    "authorization": "authorization", "apns-topic": "apns-topic",
+    "apns-push-type": "apns-push-type", "apns-priority": "apns-priority",
+    "apns-expiration": "apns-expiration", "apns-id": "apns-id",
+    "apns-collapse-id": "apns-collapse-id",
+  ]
+}
