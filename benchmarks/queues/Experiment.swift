@@ -66,11 +66,32 @@ struct Experiment {
     let reports = [try wait(first, "first"), try wait(second, "second")]
     let taken = reports.flatMap(\.taken)
     row.lost += source.produced - Set(taken).count
+    if row.lost > 0 { try explainLoss(broker, Set(taken), reports) }
     row.duplicates = taken.count - Set(taken).count
     row.letGo = reports.map(\.letGoMilliseconds).max() ?? 0
     row.stall = reports.map(\.stallMilliseconds).max() ?? 0
     row.droppedByBroker = try dropped(broker)
     source.close()
+  }
+
+  /// Says which records nobody took.
+  private func explainLoss(
+    _ broker: EmbeddedBroker, _ taken: Set<UInt64>, _ reports: [MemberReport]
+  ) throws {
+    let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "check"))
+    defer { admin.close() }
+    for partition in 0..<Int32(partitions) {
+      let name = TopicPartition(topic: "live", partition: partition)
+      let high = try admin.watermarks(name, timeoutMilliseconds: 5_000).high
+      let missing = (0..<high).filter { !taken.contains(UInt64(partition) << 48 | UInt64($0)) }
+      guard let first = missing.first, let last = missing.last else { continue }
+      let ends = reports.map { report in
+        report.taken.filter { $0 >> 48 == UInt64(partition) }.map { $0 & 0xFFFF_FFFF_FFFF }.max()
+      }
+      print(
+        "partition \(partition): \(missing.count) missing, \(first)…\(last) of \(high);",
+        "first took to \(ends[0] ?? 0), second to \(ends[1] ?? 0)")
+    }
   }
 
   private func waitUntilCommitted(_ broker: EmbeddedBroker, _ total: Int) throws {

@@ -7,6 +7,7 @@ import Kafka
 ///
 ///     swift run -c release queue-experiment            the whole table (about 3 minutes)
 ///     swift run -c release queue-experiment --quick    8 partitions, fewer records
+///     … queue-experiment 32 --loop                     one row
 ///
 /// Each row is measured twice over: *drain* (one process, a backlog held back and then taken) and
 /// *handover* (two processes, a rebalance when the second comes and when the first goes, records
@@ -22,7 +23,8 @@ import Kafka
     var complete = true
     print(Row.heading)
     for partitions in only.isEmpty ? (quick ? [8] : [8, 64]) : only {
-      for style in QueueStyle.allCases {
+      let named = QueueStyle.allCases.filter { arguments.contains("--\($0.rawValue)") }
+      for style in named.isEmpty ? QueueStyle.allCases : named {
         do {
           let experiment = Experiment(partitions: partitions, style: style, quick: quick)
           let row = try experiment.run()

@@ -14,6 +14,15 @@ package struct TopicSpecification: Equatable, Sendable {
   /// The consumer group that reads the topic to its end, if one does. What it has not committed must
   /// not be dropped.
   package let readerGroup: String?
+
+  package init(
+    name: String, partitions: Int32, cleanup: Cleanup = .delete, readerGroup: String? = nil
+  ) {
+    self.name = name
+    self.partitions = partitions
+    self.cleanup = cleanup
+    self.readerGroup = readerGroup
+  }
 }
 
 /// The consumer groups, one a service.

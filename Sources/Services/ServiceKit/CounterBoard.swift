@@ -66,6 +66,6 @@ private enum ResidentMemory {
     else { return "" }
     let words = text.split(separator: " ")
     guard words.count > 1, let pages = Int(words[1]) else { return "" }
-    return " resident=\(pages * Int(sysconf(Int32(_SC_PAGESIZE))) >> 20)MiB"
+    return " resident=\((pages * Int(sysconf(Int32(_SC_PAGESIZE)))) >> 20)MiB"
   }
 }

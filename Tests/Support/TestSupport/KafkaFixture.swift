@@ -32,6 +32,8 @@ package final class KafkaFixture {
       broker = nil
       configuration = Self.tuned(KafkaConfiguration(bootstrap: address, clientID: "martlet-test"))
     } else {
+      // Brokers go while clients of other tests still look for them: that is no news.
+      KafkaLog.silence()
       let embedded = try EmbeddedBroker()
       broker = embedded
       configuration = Self.tuned(

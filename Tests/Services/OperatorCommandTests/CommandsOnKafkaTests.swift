@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+/// A context as the harness would make it.
+private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
+  let table = CommonSettings.table(of: service)
+  let arguments = table.operands == nil ? [] : ["x"]
+  let values = try table.read(CommandLineFlags(arguments, for: table), environment: [:], file: nil)
+  return ServiceContext(name: S.name, log: Logger(service: "test", level: .error), values: values)
+}
+
+@Suite struct ImportTests {
+  private let token = String(repeating: "ab", count: 32)
+
+  private func imported(
+    _ content: String, _ fixture: KafkaFixture, _ context: ServiceContext
+  ) throws -> ImportResult {
+    let folder = TemporaryFolder()
+    try File.write(folder.file("in"), Array(content.utf8))
+    let cluster = try KafkaCluster(fixture.configuration, context)
+    return try Importer(
+      LineSource(folder.file("in")), cluster, topic: fixture.name("requests"), progress: nil,
+      context
+    ).run()
+  }
+
+  @Test func `lines are produced byte for byte, keyed by their first token`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 3)])
+    let good = #"{"app":"a.b",  "tokens":["\#(token)","cdcd"],"payload":{"aps":{}}}"#
+    let result = try imported("\(good)\n\nnot json\r\n{}\n", fixture, context(ImportCommand.self))
+    #expect(result.produced == 3)
+    #expect(result.unusable == 2)
+    #expect(result.refused == 0)
+    let records = try fixture.read(fixture.name("requests"), count: 3)
+    #expect(Set(records.map(\.value)) == [good, "not json", "{}"])
+    #expect(records.first { $0.value == good }?.key == token)
+    #expect(records.filter { $0.key == nil }.count == 2)
+  }
+
+  @Test func `a line larger than any record is refused and the rest goes on`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1)])
+    let large = String(repeating: "x", count: 2_000_000)
+    let result = try imported("{}\n\(large)\n{}\n", fixture, context(ImportCommand.self))
+    #expect(result.produced == 2)
+    #expect(result.refused == 1)
+  }
+
+  @Test func `nothing is dropped while nobody reads: the import waits`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1)], embedded: true)
+    let line = #"{"pad":"\#(String(repeating: "x", count: 9_000))"}"#
+    let content = String(repeating: line + "\n", count: 1_500)
+    let context = try context(ImportCommand.self)
+    let timer = try LoopThread(name: "timer") { [signals = context.signals] in
+      usleep(1_500_000)
+      signals.requestStop()
+    }
+    let result = try imported(content, fixture, context)
+    timer.join()
+    #expect(result.wasStopped)
+    #expect(result.produced > 100 && result.produced < 800)
+    let admin = try KafkaAdmin(fixture.configuration)
+    let partition = TopicPartition(topic: fixture.name("requests"), partition: 0)
+    let marks = try admin.watermarks(partition, timeoutMilliseconds: 5_000)
+    #expect(marks.low == 0)
+    #expect(marks.high == Int64(result.produced))
+  }
+}
+
+@Suite struct RetentionWatchTests {
+  /// Fills each topic's one partition beyond what the embedded broker holds.
+  private func watch(
+    _ topics: [TopicSpecification], committed: Bool = false
+  ) throws -> RetentionWatch {
+    let fixture = try KafkaFixture(
+      topics: topics.map { ($0.name, 1) }, embedded: true)
+    let named = topics.map {
+      TopicSpecification(
+        name: fixture.name($0.name), partitions: 1, cleanup: $0.cleanup,
+        readerGroup: $0.readerGroup.map { fixture.name($0) })
+    }
+    let watch = try RetentionWatch(named, fixture.configuration, context(BrokerCommand.self))
+    var configuration = fixture.configuration
+    configuration.producer = [("compression.type", "none")]
+    let producer = try KafkaProducer(configuration)
+    let value = [UInt8](repeating: 120, count: 500_000)
+    for topic in named {
+      let handle = try producer.topic(named: topic.name)
+      for _ in 0..<20 {
+        value.withUnsafeBytes {
+          _ = producer.produce(handle, key: .init(start: nil, count: 0), value: $0, tag: 0)
+        }
+        #expect(producer.flush(timeoutMilliseconds: 10_000))
+      }
+    }
+    watch.look()
+    return watch
+  }
+
+  private func topic(
+    _ group: String?, _ cleanup: TopicSpecification.Cleanup = .delete
+  ) -> TopicSpecification {
+    TopicSpecification(name: "filled", partitions: 1, cleanup: cleanup, readerGroup: group)
+  }
+
+  @Test func `records dropped before their group read them are counted and end with a failure`()
+    throws
+  {
+    let watch = try watch([topic("readers")])
+    #expect(watch.dropped >= 8 && watch.dropped <= 12)
+    watch.look()
+    #expect(watch.dropped <= 12)
+    #expect(throws: ServiceFailure.self) { try watch.finish() }
+  }
+
+  @Test func `a ring may turn`() throws {
+    let watch = try watch([topic(nil)])
+    #expect(watch.dropped == 0)
+    try watch.finish()
+  }
+
+  @Test func `a table may not lose entries`() throws {
+    let watch = try watch([topic(nil, .compact)])
+    #expect(watch.dropped > 0)
+  }
+
+  @Test func `what fits is not counted`() throws {
+    let fixture = try KafkaFixture(topics: [("small", 1)], embedded: true)
+    let named = TopicSpecification(
+      name: fixture.name("small"), partitions: 1, cleanup: .delete, readerGroup: "readers")
+    let watch = try RetentionWatch([named], fixture.configuration, context(BrokerCommand.self))
+    let producer = try KafkaProducer(fixture.configuration)
+    try fixture.produce(producer, producer.topic(named: named.name), key: nil, value: "x")
+    watch.look()
+    #expect(watch.dropped == 0)
+    try watch.finish()
+  }
+}
+
+@Suite struct InspectTests {
+  private let token = String(repeating: "0a1b2c3d", count: 8)
+
+  private func shown(
+    _ short: String, key: String?, value: String?, headers: [KafkaHeader] = [], isRaw: Bool = false
+  ) throws -> [String] {
+    let fixture = try KafkaFixture()
+    let names = TopicNames(prefix: fixture.prefix)
+    let topic = try fixture.createTopic(short, partitions: 1)
+    let producer = try KafkaProducer(fixture.configuration)
+    try fixture.produce(
+      producer, producer.topic(named: topic), key: key, value: value, headers: headers)
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
+    var batch = KafkaBatch(capacity: 10)
+    #expect(eventually { tail.poll(into: &batch, timeoutMilliseconds: 20) > 0 })
+    let lines = RecordPrinter(names, topic: topic, isRaw: isRaw).lines(batch[0])
+    batch.release()
+    tail.close()
+    // Without place and time.
+    return lines.map { $0.split(separator: " ", maxSplits: 2).dropFirst(2).joined() }
+  }
+
+  @Test func `an envelope is shown by its fields`() throws {
+    let fields = [
+      "M1", "transactional", "production", "com.example.app", "com.example.app", "alert", "10", "",
+      "8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a", "", "1763686184123", "order-1", "", "", "",
+    ]
+    let value = fields.joined(separator: "\t") + "\n" + #"{"aps":{}}"#
+    let lines = try shown("notifications", key: token, value: value)
+    #expect(
+      lines == [
+        "key=0a1b2c3d… lane=transactional environment=production app=com.example.app"
+          + " topic=com.example.app push type=alert priority=10"
+          + " apns-id=8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a created=1763686184123"
+          + #" request id=order-1 {"aps":{}}"#
+      ])
+  }
+
+  @Test func `receipts come one a line with short tokens`() throws {
+    let value = #"{"outcome":"delivered","token":"0a1b2c3d4e"}"# + "\n" + #"{"outcome":"expired"}"#
+    let lines = try shown("receipts", key: nil, value: value)
+    #expect(lines == [#"{"outcome":"delivered","token":"0a1b2c3d…"}"#, #"{"outcome":"expired"}"#])
+  }
+
+  @Test(arguments: [true, false])
+  func `a provider token is never shown, not even raw`(isRaw: Bool) throws {
+    let value = #"{"credential":"T/K/any","generation":3,"token":"eyJh.secret"}"#
+    let lines = try shown("provider-tokens", key: "T/K/any", value: value, isRaw: isRaw)
+    #expect(
+      lines == [#"key=T/K/any {"credential":"T/K/any","generation":3,"token":"(not shown)"}"#])
+    let broken = try shown("provider-tokens", key: "T/K/any", value: "secret", isRaw: isRaw)
+    #expect(broken.allSatisfy { !$0.contains("secret") })
+  }
+
+  @Test func `a dead letter has its reasons, and no control character reaches the terminal`() throws
+  {
+    let lines = try shown(
+      "dead-letters", key: nil, value: "not\u{1B}[31m json\n\(token)",
+      headers: [KafkaHeader("martlet-reason", "invalid_request")])
+    #expect(lines == ["martlet-reason=invalid_request not\u{FFFD}[31m json\\n0a1b2c3d…"])
+  }
+
+  @Test func `a tombstone is said to be one, with a short key`() throws {
+    let lines = try shown("invalid-tokens", key: "0a1b2c3d4e:com.example:production", value: nil)
+    #expect(lines == ["key=0a1b2c3d…:com.example:production (tombstone)"])
+  }
+
+  @Test func `raw shows device tokens`() throws {
+    let lines = try shown("requests", key: token, value: #"{"token":"\#(token)"}"#, isRaw: true)
+    #expect(lines == [#"key=\#(token) {"token":"\#(token)"}"#])
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import ServiceKit
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+@Suite struct LineSourceTests {
+  private func lines(_ content: [UInt8]) throws -> [[UInt8]] {
+    let folder = TemporaryFolder()
+    try File.write(folder.file("in"), content)
+    let source = try LineSource(folder.file("in"))
+    #expect(source.totalBytes == content.count)
+    var lines: [[UInt8]] = []
+    while let line = try source.next() { lines.append(Array(line)) }
+    #expect(source.readBytes == content.count)
+    return lines
+  }
+
+  @Test func `lines end with a newline, with or without a carriage return, or with the file`()
+    throws
+  {
+    let found = try lines(Array("one\ntwo\r\n\nfour".utf8))
+    #expect(found.map { String(decoding: $0, as: UTF8.self) } == ["one", "two", "", "four"])
+  }
+
+  @Test func `an empty file has no line`() throws { #expect(try lines([]).isEmpty) }
+
+  @Test func `lines longer than the buffer come whole`() throws {
+    let long = [UInt8](repeating: 97, count: 1_000_000)
+    #expect(try lines(long + [10] + [98, 10]) == [long, [98]])
+  }
+
+  @Test func `a line without end does not fill the memory`() throws {
+    let pieces = try lines([UInt8](repeating: 97, count: 10 << 20))
+    #expect(pieces.count > 1)
+    #expect(pieces.allSatisfy { $0.count <= LineSource.longestLine + 1 << 18 })
+  }
+
+  @Test func `a file that is not there is said by name`() {
+    let failure = #expect(throws: ServiceFailure.self) { _ = try LineSource("/nowhere/requests") }
+    #expect(failure?.description.contains("/nowhere/requests") == true)
+  }
+}

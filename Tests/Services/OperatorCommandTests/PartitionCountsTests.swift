@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import Pipeline
+import Settings
+import Testing
+
+@testable import OperatorCommand
+
+@Suite struct PartitionCountsTests {
+  private func counts(_ text: String?) throws -> [String: Int32] {
+    let table = SettingTable([PartitionCounts.setting])
+    let arguments = text.map { ["--partitions", $0] } ?? []
+    let values = try table.read(
+      CommandLineFlags(arguments, for: table), environment: [:], file: nil)
+    let topics = try PartitionCounts.specifications(TopicNames(), values)
+    return Dictionary(uniqueKeysWithValues: topics.map { ($0.name, $0.partitions) })
+  }
+
+  @Test func `without the setting every topic has its default`() throws {
+    #expect(try counts(nil)["push.requests"] == 12)
+    #expect(try counts(nil).count == TopicNames().all.count)
+  }
+
+  @Test func `topics are named with and without the prefix`() throws {
+    let counts = try counts("notifications=24,push.receipts=3")
+    #expect(counts["push.notifications"] == 24)
+    #expect(counts["push.receipts"] == 3)
+    #expect(counts["push.requests"] == 12)
+  }
+
+  @Test func `a bare number is for all topics but those that have one partition`() throws {
+    let counts = try counts("64")
+    #expect(counts["push.notifications.bulk"] == 64)
+    #expect(counts["push.invalid-tokens"] == 64)
+    #expect(counts["push.token-requests"] == 1)
+    #expect(counts["push.provider-tokens"] == 1)
+  }
+
+  @Test(arguments: [
+    "nothing=4", "receipts=0", "receipts=many", "token-requests=2", "feedback=8",
+    "provider-tokens=3",
+  ])
+  func `what would break the pipeline is refused`(text: String) {
+    #expect(throws: SettingErrors.self) { try counts(text) }
+  }
+
+  @Test func `the three topics about tokens may change together`() throws {
+    #expect(try counts("feedback=8,devices=8,invalid-tokens=8")["push.devices"] == 8)
+  }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+@testable import OperatorCommand
+
+@Suite struct ProgressLineTests {
+  @Test func `a known size shows bar, percentage, rate and the time that is left`() {
+    let text = ProgressLine.text(
+      "import", "lines", count: 5_000, fraction: 0.25, milliseconds: 2_000, note: "")
+    #expect(text == "import [#####...............] 25 %  5000 lines  2500/s  6s left")
+  }
+
+  @Test func `an unknown size shows what is known`() {
+    let text = ProgressLine.text(
+      "import", "lines", count: 10, fraction: nil, milliseconds: 1_000, note: "waiting")
+    #expect(text == "import  10 lines  10/s  (waiting)")
+  }
+
+  @Test func `long times are minutes and hours`() {
+    func left(_ milliseconds: UInt64) -> String {
+      let text = ProgressLine.text(
+        "x", "y", count: 1, fraction: 0.5, milliseconds: milliseconds, note: "")
+      return String(text.split(separator: " ").suffix(2).first ?? "")
+    }
+    #expect(left(65_000) == "1m05s")
+    #expect(left(3_720_000) == "1h02m")
+  }
+
+  @Test func `work that is done has no time left`() {
+    let text = ProgressLine.text("x", "y", count: 1, fraction: 1, milliseconds: 10, note: "")
+    #expect(!text.contains("left"))
+  }
+}
