@@ -14,11 +14,13 @@ import Testing
     let exchanges = (0..<2_000).map { rig.exchange(body: 300 + $0) }
     var submitted = 0
     var completed: [UnsafeMutablePointer<Exchange>] = []
-    try rig.turn(until: { completed.count == 2_000 }) {
-      while submitted < 2_000, rig.submit(exchanges[submitted]) { submitted += 1 }
-      rig.answerAll()
-      completed += rig.completed()
-    }
+    try rig.turn(
+      until: { completed.count == 2_000 },
+      each: {
+        while submitted < 2_000, rig.submit(exchanges[submitted]) { submitted += 1 }
+        rig.answerAll()
+        completed += rig.completed()
+      })
     #expect(completed.allSatisfy { $0.pointee.status == 200 && $0.pointee.ended })
     #expect(Set(completed).count == 2_000)
     rig.client.close()
@@ -36,7 +38,7 @@ import Testing
     rig.server?.sendGoAway(debug: Array("{\"reason\":\"Shutdown\"}".utf8))
     rig.answerAll()
     var notices: [ConnectionNotice] = []
-    try rig.turn(until: { rig.client.isClosed }) { notices += rig.client.takeNotices() }
+    try rig.turn(until: { rig.client.isClosed }, each: { notices += rig.client.takeNotices() })
     notices += rig.client.takeNotices()
     #expect(
       notices == [
@@ -102,10 +104,12 @@ import Testing
     let bound = listener.localAddress
     let client = try rig.newClient()
     client.connect(to: try #require(bound))
-    try rig.turn(until: { client.isClosed }, serving: client) {
-      // Accepted and closed at once.
-      _ = try? listener.accept()
-    }
+    try rig.turn(
+      until: { client.isClosed }, serving: client,
+      each: {
+        // Accepted and closed at once.
+        _ = try? listener.accept()
+      })
     guard case .closed(.some) = client.takeNotices().last else {
       Issue.record("expected a failure")
       return
@@ -120,14 +124,18 @@ import Testing
     var completed = 0
     var submitted = 0
     rig.isServerReading = false
-    try rig.turn(until: { submitted == 500 }) {
-      while submitted < 500, rig.submit(exchanges[submitted]) { submitted += 1 }
-    }
+    try rig.turn(
+      until: { submitted == 500 },
+      each: {
+        while submitted < 500, rig.submit(exchanges[submitted]) { submitted += 1 }
+      })
     rig.isServerReading = true
-    try rig.turn(until: { completed == 500 }) {
-      rig.answerAll()
-      completed += rig.completed().count
-    }
+    try rig.turn(
+      until: { completed == 500 },
+      each: {
+        rig.answerAll()
+        completed += rig.completed().count
+      })
     #expect(exchanges.allSatisfy { $0.pointee.status == 200 })
     #expect(rig.client.bytesWaiting == 0)
   }

@@ -68,13 +68,13 @@ final class Rig {
   func connect() throws {
     client.connect(to: address)
     var notices: [ConnectionNotice] = []
-    try turn(until: { notices.count == 2 }) { notices += client.takeNotices() }
+    try turn(until: { notices.count == 2 }, each: { notices += client.takeNotices() })
     #expect(notices == [.connected(resumed: false), .settings(maxConcurrentStreams: 1_000)])
   }
 
   /// Turns the loop, at most for ten seconds, until `isDone`.
   func turn(
-    until isDone: () -> Bool, serving other: HTTP2ClientConnection? = nil, _ each: () -> Void = {}
+    until isDone: () -> Bool, serving other: HTTP2ClientConnection? = nil, each: () -> Void = {}
   ) throws {
     let end = MonotonicClock.milliseconds() + 10_000
     var events: [ReadyEvent] = []
