@@ -200,7 +200,7 @@ let package = Package(
       "Services", "OperatorCommand",
       [
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "JSON", "Records", "Bytes",
-        "Settings", "TestSupport",
+        "Settings", "TestSupport", "Telemetry",
       ]),
     tests(
       "System", "System",

@@ -5,7 +5,7 @@
 /// Of all lines about 1 % are malformed, 0.5 % too large, 0.5 % expired, 1 % repeat an earlier
 /// request; 8 % go to several devices, 20 % are background pushes. Of all devices 2 % are
 /// unregistered.
-struct DemoGenerator {
+package struct DemoGenerator {
   /// One in this many devices no longer has the app.
   private static let devicesPerUnregistered: UInt64 = 50
   /// How far back a repeated request may lie.
@@ -17,14 +17,14 @@ struct DemoGenerator {
   private var count = 0
   private var recent: [String] = []
 
-  init(seed: UInt64, requests: Int) {
+  package init(seed: UInt64, requests: Int) {
     self.seed = seed
     random = SeededRandom(seed: seed)
     devicesPerApp = UInt64(max(100, requests / 4))
   }
 
   /// The next line, without its end.
-  mutating func next() -> String {
+  package mutating func next() -> String {
     count += 1
     if !recent.isEmpty, random.chance(per10000: 100) { return random.pick(recent) }
     let line = random.chance(per10000: 100) ? malformed() : request()
@@ -34,7 +34,7 @@ struct DemoGenerator {
   }
 
   /// Devices that the gateway must call unregistered.
-  var unregistered: [(token: String, app: String)] {
+  package var unregistered: [(token: String, app: String)] {
     DemoTexts.apps.indices.flatMap { app in
       stride(from: 0, to: devicesPerApp, by: Int(Self.devicesPerUnregistered)).map {
         (token(app: app, device: $0), DemoTexts.apps[app].bundleID)
