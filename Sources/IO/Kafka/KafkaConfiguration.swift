@@ -33,6 +33,22 @@ package struct KafkaConfiguration: Sendable {
     self.clientID = clientID
   }
 
+  /// Divides one budget for records that wait in this process among the partitions it may own, as a
+  /// preference of the service: librdkafka's own limits are for each partition.
+  ///
+  /// A waiting record of 300 bytes takes about 0.6 KiB. A partition keeps at least 250 records, since
+  /// one that is read at a pace (rather than emptied) gets no more than its limit each second.
+  ///
+  /// - Parameter partitions: all of the topics read, for the case that this is the only process.
+  package mutating func dividePrefetch(
+    among partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20
+  ) {
+    let share = min(max(records / max(partitions, 1), 250), 4_000)
+    let kilobytes = max(bytes / max(partitions, 1) >> 10, 256)
+    consumerPreferences.append(("queued.min.messages", "\(share)"))
+    consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
+  }
+
   /// Asks the cluster who it is and sets `isEmbeddedBroker`.
   ///
   /// Throws when no broker answers within the time.

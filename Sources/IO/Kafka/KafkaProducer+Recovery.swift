@@ -25,8 +25,11 @@ struct ProducerRecovery {
   var purgeAt: UInt64 = 0
   /// Held records are not produced again before; monotonic ms.
   var notBefore: UInt64 = 0
-  /// How long to wait before the next repetition, in ms; doubles up to a second.
-  var pause: UInt64 = 10
+  /// How long to wait before the next repetition, in ms; doubles up to a second while nothing gets
+  /// through.
+  var pause = firstPause
+
+  static let firstPause: UInt64 = 10
 
   /// How long answers for records on the wire are waited for.
   static let patience: UInt64 = 5_000
@@ -136,7 +139,7 @@ extension KafkaProducer {
     }
     held.removeFirst(done)
     recovery.notBefore = 0
-    recovery.pause = held.isEmpty && done > 0 ? min(recovery.pause * 2, 1_000) : recovery.pause
+    if done > 0 { recovery.pause = min(recovery.pause * 2, 1_000) }
   }
 
   /// Makes the client fail as librdkafka's idempotence does: for tests.

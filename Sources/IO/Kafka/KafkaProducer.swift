@@ -174,6 +174,7 @@ package final class KafkaProducer {
       hold(message, slot, code)
       return
     }
+    recovery.pause = ProducerRecovery.firstPause
     outstandingBytes -= message.pointee.len + message.pointee.key_len
     deliveries.append(
       Delivery(

@@ -51,6 +51,18 @@ import Testing
     #expect(queued == 2)
   }
 
+  @Test func prefetchIsDividedAmongPartitionsWithinBounds() {
+    func limits(_ partitions: Int) -> [String] {
+      var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+      configuration.dividePrefetch(among: partitions)
+      return configuration.consumerPreferences.map(\.value)
+    }
+    #expect(limits(1) == ["4000", "32768"])
+    #expect(limits(28) == ["571", "1170"])
+    #expect(limits(1_000) == ["250", "256"])
+    #expect(limits(0) == ["4000", "32768"])
+  }
+
   @Test func theEmbeddedBrokerIsRecognised() throws {
     let fixture = try KafkaFixture(embedded: true)
     var configuration = fixture.configuration
