@@ -29,7 +29,7 @@ package enum InspectCommand: Service {
         "from", of: ["beginning", "end"], default: "beginning",
         "Where to begin; end shows only what is written from now on, and follows."),
       .boolean("follow", "Go on with what is written later, until stopped."),
-      .integer("limit", default: 0, "Stop after so many records; 0 is no limit."),
+      .integer("limit", default: 0, "Stop after so many lines; 0 is no limit."),
       .boolean("raw", "Show device tokens in full and values as they are."),
     ], kafkaProperties: true,
     operands: .init(
@@ -82,9 +82,11 @@ package enum InspectCommand: Service {
       let count = tail.poll(into: &batch, timeoutMilliseconds: 100)
       defer { batch.release() }
       for index in 0..<count {
-        for line in printer.lines(batch[index]) where !StandardOutput.line(line) { return }
-        shown += 1
-        if shown == settings.limit { return }
+        for line in printer.lines(batch[index]) {
+          guard StandardOutput.line(line) else { return }
+          shown += 1
+          if shown == settings.limit { return }
+        }
       }
       if count == 0 && tail.isCaughtUp && !settings.follows { return }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 package import ServiceKit
 package import Settings
 
@@ -52,11 +53,25 @@ package enum UpCommand: Service {
       try pipeline.start()
       defer { stop(pipeline, context) }
       for line in introduction(pipeline) { StandardOutput.line(line) }
-      context.signals.waitForStop()
+      try wait(pipeline, context)
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
       throw ServiceFailure("\(error)")
+    }
+  }
+
+  /// Until a stop is requested. Throws when the broker dies: what it held is gone, and no process
+  /// can make up for that.
+  private static func wait(
+    _ pipeline: LocalPipeline, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    while !context.signals.isStopping {
+      if let broker = pipeline.processes.state("broker"), broker.pid == nil {
+        throw ServiceFailure(
+          "the broker has ended, and all records with it; see \(pipeline.logFile("broker"))")
+      }
+      usleep(100_000)
     }
   }
 
