@@ -112,10 +112,14 @@ final class Load {
     }
     let seconds = Double(MonotonicClock.nanoseconds() - before) / 1e9
     let microseconds = cpu() - cpuBefore
-    let rate = Int(Double(done) / seconds)
+    var usage = rusage()
+    getrusage(RUSAGE_SELF, &usage)
     print(
-      "requests \(done)  200s \(accepted)  requests/s \(rate)  "
-        + "CPU µs/request \(Double(Int(microseconds / Double(done) * 1_000)) / 1_000)")
+      """
+      {"requests":\(done),"accepted":\(accepted),"requests_per_second":\(Double(done) / seconds),\
+      "cpu_us_per_request":\(microseconds / Double(done)),\
+      "resident_mib":\(Double(usage.ru_maxrss) / 1_024)}
+      """)
   }
 
   func turn(_ connection: HTTP2ClientConnection, _ index: Int) {

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting, measuring and ending the processes of a benchmark."""
+import base64
+import json
+import os
+import pathlib
+import platform
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / ".build" / "release"
+TOKEN = "0123456789abcdef" * 4
+BODY_BYTES = 262
+
+
+class Failure(Exception):
+    """The benchmark cannot go on; says why."""
+
+
+def log(text):
+    print(f"benchmark: {text}", file=sys.stderr, flush=True)
+
+
+def prepare():
+    """Installs what is missing and builds in release mode."""
+    run = [str(ROOT / "scripts" / "setup"), "--bench"]
+    if subprocess.run(run, stdout=sys.stderr).returncode != 0:
+        raise Failure("scripts/setup --bench failed")
+    log("building in release mode")
+    build = ["swift", "build", "-c", "release", "--package-path", str(ROOT)]
+    if subprocess.run(build, stdout=sys.stderr).returncode != 0:
+        raise Failure("the build failed")
+
+
+def median(values):
+    return statistics.median(values)
+
+
+class Process:
+    """A process of the benchmark, with its log in the work folder."""
+
+    def __init__(self, name, arguments, folder):
+        self.name = name
+        self.log = open(folder / f"{name}.log", "wb")
+        self.popen = subprocess.Popen(
+            [str(argument) for argument in arguments], stdout=self.log, stderr=self.log,
+            stdin=subprocess.DEVNULL)
+
+    def cpu(self):
+        """Microseconds of CPU that its threads have used."""
+        total = 0
+        tasks = pathlib.Path(f"/proc/{self.popen.pid}/task")
+        for task in tasks.iterdir():
+            try:
+                total += int((task / "schedstat").read_text().split()[0])
+            except (OSError, IndexError):
+                pass
+        return total / 1_000
+
+    def resident_mib(self):
+        for line in pathlib.Path(f"/proc/{self.popen.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1_024
+        raise Failure(f"{self.name} has ended; see its log")
+
+    def check(self):
+        if self.popen.poll() is not None:
+            raise Failure(f"{self.name} ended with status {self.popen.returncode}:\n{self.tail()}")
+
+    def tail(self):
+        return pathlib.Path(self.log.name).read_text(errors="replace")[-2_000:]
+
+    def stop(self):
+        if self.popen.poll() is None:
+            self.popen.send_signal(signal.SIGTERM)
+            try:
+                self.popen.wait(20)
+            except subprocess.TimeoutExpired:
+                self.popen.kill()
+                self.popen.wait()
+        self.log.close()
+
+
+class Rig:
+    """A folder with keys, and the processes of one benchmark; ends them all at exit."""
+
+    def __init__(self, options):
+        self.options = options
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="martlet-benchmark-"))
+        self.processes = []
+
+    def __enter__(self):
+        call([BUILD / "martlet", "keys", "generate", self.folder / "keys"])
+        (self.folder / "body.json").write_text(body())
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, name, *arguments, program=None):
+        path = BUILD / (program or name)
+        process = Process(f"{name}-{len(self.processes)}", [path, *arguments], self.folder)
+        self.processes.append(process)
+        return process
+
+    def broker(self):
+        address = self.folder / "broker.address"
+        partitions = self.options.partitions
+        process = self.start(
+            "martlet", "broker", "--address-file", address, "--partitions",
+            f"notifications={partitions},notifications.bulk={partitions},requests={partitions}")
+        self.kafka = wait_for_file(address, process).strip()
+        return process
+
+    def simulator(self, *flags):
+        address = self.folder / f"simulator-{len(self.processes)}.address"
+        keys = self.folder / "keys"
+        process = self.start(
+            "apns-simulator", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
+            "--certificate", keys / "gateway.pem", "--certificate-key", keys / "gateway-key.pem",
+            "--keys", keys / "gateway-keys.json", "--address-file", address, *flags)
+        listening = json.loads(wait_for_file(address, process))["listening"]
+        self.port = int(listening.rsplit(":", 1)[1])
+        return process
+
+    def signer(self):
+        return self.start(
+            "martlet-signer", "--kafka", self.kafka, "--credentials",
+            self.folder / "keys" / "credentials.json")
+
+    def ingest(self):
+        return self.start("martlet-ingest", "--kafka", self.kafka)
+
+    def sender(self):
+        gateway = f"localhost:{self.port}"
+        return self.start(
+            "martlet-sender", "--kafka", self.kafka, "--gateway", gateway, "--sandbox-gateway",
+            gateway, "--gateway-roots", self.folder / "keys" / "root.pem", "--loops",
+            self.options.loops)
+
+    def load(self, kind, count, *flags):
+        """Runs the load to its end; returns records a second."""
+        output = call([
+            BUILD / "benchmark-load", "--kafka", self.kafka, "--kind", kind, "--count", count,
+            "--apps", self.options.apps, *flags], timeout=600)
+        for process in self.processes:
+            process.check()
+        result = json.loads(output.strip().splitlines()[-1])
+        return result["produced"] / result["seconds"]
+
+    def h2load(self, count, port=None, *flags):
+        """h2load on the gateway: its own CPU microseconds a request."""
+        return h2load(count, port or self.port, self.folder / "body.json", *flags)
+
+    def bearer(self):
+        return f"authorization: bearer {provider_token(self.folder / 'keys')}"
+
+
+def h2load(count, port, body_file, *flags):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    output = call([
+        "h2load", "-n", count, "-c", 1, "-m", 100, "-t", 1, "-d", body_file,
+        "-H", "apns-topic: com.example.app", "-H", "apns-push-type: alert",
+        "-H", "apns-priority: 10", "-H", "apns-id: 0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e",
+        *flags, f"https://localhost:{port}/3/device/{TOKEN}"], timeout=600)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if f"{count} done" not in output:
+        raise Failure(f"h2load did not finish its requests:\n{output}")
+    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return seconds * 1e6 / count
+
+
+def call(arguments, timeout=120):
+    result = subprocess.run(
+        [str(argument) for argument in arguments], capture_output=True, text=True,
+        timeout=timeout, stdin=subprocess.DEVNULL)
+    if result.returncode != 0:
+        raise Failure(f"{arguments[0]} failed:\n{result.stdout[-1000:]}{result.stderr[-2000:]}")
+    return result.stdout
+
+
+def wait_for_file(path, process, seconds=30):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        process.check()
+        if path.exists() and path.read_text().endswith("\n"):
+            return path.read_text()
+        time.sleep(0.05)
+    raise Failure(f"{process.name} did not write {path.name}:\n{process.tail()}")
+
+
+def body():
+    text = '{"aps":{"alert":"' + "x" * (BODY_BYTES - 20) + '"}}'
+    return text[:-3] + "x" * (BODY_BYTES - len(text)) + '"}}'
+
+
+def provider_token(keys):
+    """A provider token made by the openssl command, for clients that have no signer."""
+    def part(value):
+        text = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+    credential = json.loads((keys / "credentials.json").read_text())["credentials"][0]
+    header = part({"alg": "ES256", "kid": credential["key_id"]})
+    claims = part({"iss": credential["team_id"], "iat": int(time.time())})
+    signature = subprocess.run(
+        ["openssl", "dgst", "-sha256", "-sign", str(keys / credential["key_file"])],
+        input=f"{header}.{claims}".encode(), capture_output=True, check=True).stdout
+    return f"{header}.{claims}.{part(signature)}"
+
+
+def machine():
+    model = platform.processor() or platform.machine()
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}"
+
+
+def commit():
+    result = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return result.stdout.strip() or "unknown"
+
+
+def row(name, cpu, ratio, rate, resident):
+    return {
+        "name": name, "cpu_us_per_notification": round(cpu, 2),
+        "ratio_to_h2load": round(ratio, 2), "notifications_per_second": round(rate),
+        "resident_mib": round(resident, 1), "machine": machine(), "commit": commit(),
+    }
+
+
+def show(rows, as_json):
+    if as_json:
+        for entry in rows:
+            print(json.dumps(entry))
+        return
+    print(f"{rows[0]['machine']}, commit {rows[0]['commit']}")
+    print(f"{'':32} {'CPU µs each':>12} {'× h2load':>9} {'a second':>10} {'resident MiB':>13}")
+    for entry in rows:
+        print(
+            f"{entry['name']:32} {entry['cpu_us_per_notification']:12.2f}"
+            f" {entry['ratio_to_h2load']:9.2f} {entry['notifications_per_second']:10,}"
+            f" {entry['resident_mib']:13.1f}")

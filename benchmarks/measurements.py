@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, one function a benchmark. Each returns the rows of its table."""
+import json
+import socket
+import time
+
+from harness import BUILD, TOKEN, Process, Rig, call, log, median, row
+
+
+def rounds(options, measure):
+    """Runs a warm-up and the measured rounds; returns one list for each value of a round."""
+    log("warming up")
+    measure()
+    results = []
+    for number in range(options.rounds):
+        results.append(measure())
+        log(f"round {number + 1} of {options.rounds}: " + ", ".join(f"{v:.2f}" for v in results[-1]))
+    return [list(values) for values in zip(*results)]
+
+
+def http2(options):
+    with Rig(options) as rig:
+        simulator = rig.simulator("--profile", "fast")
+        root = rig.folder / "keys" / "root.pem"
+
+        def measure():
+            output = call([
+                BUILD / "http2-benchmark", "localhost", rig.port, root, options.count, 1_000, 1],
+                timeout=600)
+            figures = json.loads(output.strip().splitlines()[-1])
+            yardstick = rig.h2load(options.count)
+            return (
+                figures["cpu_us_per_request"], yardstick, figures["requests_per_second"],
+                figures["resident_mib"])
+
+        cpu, yardstick, rate, resident = rounds(options, measure)
+        simulator.check()
+        return [
+            row("http2", median(cpu), ratio(cpu, yardstick), median(rate), median(resident)),
+            row("h2load", median(yardstick), 1, 0, 0),
+        ]
+
+
+def ratio(values, yardsticks):
+    """The median of the rounds' ratios: both sides of each were measured together."""
+    return median([value / yardstick for value, yardstick in zip(values, yardsticks)])
+
+
+def sender(options):
+    with Rig(options) as rig:
+        rig.broker()
+        rig.simulator("--profile", "fast")
+        rig.signer()
+        process = rig.sender()
+
+        def measure():
+            before = process.cpu()
+            rate = rig.load("notifications", options.count)
+            cpu = (process.cpu() - before) / options.count
+            return cpu, rig.h2load(options.count), rate, process.resident_mib()
+
+        cpu, yardstick, rate, resident = rounds(options, measure)
+        return [
+            row("sender", median(cpu), ratio(cpu, yardstick), median(rate), max(resident)),
+            row("h2load", median(yardstick), 1, 0, 0),
+        ]
+
+
+def ingest(options):
+    with Rig(options) as rig:
+        rig.broker()
+        rig.simulator("--profile", "fast")
+        rig.signer()
+        process = rig.ingest()
+        rig.sender()
+
+        def measure():
+            before = process.cpu()
+            rate = rig.load("requests", options.count)
+            cpu = (process.cpu() - before) / options.count
+            return cpu, rig.h2load(options.count), rate, process.resident_mib()
+
+        cpu, yardstick, rate, resident = rounds(options, measure)
+        return [
+            row("ingest", median(cpu), ratio(cpu, yardstick), median(rate), max(resident)),
+            row("h2load", median(yardstick), 1, 0, 0),
+        ]
+
+
+def simulator(options):
+    """CPU of the answering side for one request of h2load. The ratio here is to nghttpd's CPU."""
+    with Rig(options) as rig:
+        fast = rig.simulator("--profile", "fast")
+        fast_port = rig.port
+        full = rig.simulator("--record-limit", "0")
+        full_port = rig.port
+        bearer = rig.bearer()
+        nghttpd, nghttpd_port = start_nghttpd(rig)
+        servers = [
+            ("nghttpd", nghttpd, nghttpd_port, []),
+            ("simulator, validation off", fast, fast_port, []),
+            ("simulator, validation on", full, full_port, ["-H", bearer]),
+        ]
+
+        def measure():
+            figures = []
+            for _, process, port, flags in servers:
+                before, start = process.cpu(), time.monotonic()
+                rig.h2load(options.count, port, *flags)
+                seconds = time.monotonic() - start
+                figures += [(process.cpu() - before) / options.count, options.count / seconds]
+            return figures
+
+        columns = rounds(options, measure)
+        base = columns[0]
+        rows = []
+        for index, (name, process, _, _) in enumerate(servers):
+            cpu, rate = columns[2 * index], columns[2 * index + 1]
+            rows.append(
+                row(name, median(cpu), ratio(cpu, base), median(rate), process.resident_mib()))
+        return rows
+
+
+def start_nghttpd(rig):
+    """nghttpd with an empty file at the device's path: it answers 200 without a body."""
+    root = rig.folder / "htdocs"
+    device = root / "3" / "device"
+    device.mkdir(parents=True)
+    (device / TOKEN).write_text("")
+    keys = rig.folder / "keys"
+    port = free_port()
+    process = Process(
+        "nghttpd", [
+            "nghttpd", "-d", root, "-n", 1, "-a", "127.0.0.1", port, keys / "gateway-key.pem",
+            keys / "gateway.pem"], rig.folder)
+    rig.processes.append(process)
+    time.sleep(0.5)
+    process.check()
+    return process, port
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def pipeline(options):
+    rows = []
+    for count in [int(text) for text in options.senders.split(",")]:
+        rows += pipeline_with(options, count)
+    return rows
+
+
+def pipeline_with(options, senders):
+    with Rig(options) as rig:
+        broker = rig.broker()
+        gateway = rig.simulator("--profile", "fast")
+        rig.signer()
+        ingesting = rig.ingest()
+        sending = [rig.sender() for _ in range(senders)]
+        measured = [("broker", [broker]), ("simulator", [gateway]), ("ingest", [ingesting]),
+                    ("senders", sending)]
+
+        def measure():
+            before = [cpu_of(processes) for _, processes in measured]
+            rate = rig.load("requests", options.count)
+            after = [cpu_of(processes) for _, processes in measured]
+            each = [(b - a) / options.count for a, b in zip(before, after)]
+            return [rig.h2load(options.count), rate, *each]
+
+        columns = rounds(options, measure)
+        yardstick, rate = columns[0], columns[1]
+        rows = []
+        for index, (name, processes) in enumerate(measured):
+            cpu = columns[2 + index]
+            resident = sum(process.resident_mib() for process in processes)
+            rows.append(row(
+                f"pipeline, {senders} senders: {name}", median(cpu), ratio(cpu, yardstick),
+                median(rate), resident))
+        return rows
+
+
+def cpu_of(processes):
+    return sum(process.cpu() for process in processes)
+
+
+ALL = {
+    "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
+    "pipeline": pipeline,
+}
