@@ -1,1 +1,0 @@
-// Store: placeholder until its first file lands.

@@ -1,1 +1,0 @@
-// Feedback: placeholder until its first file lands.
