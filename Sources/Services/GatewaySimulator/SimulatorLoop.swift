@@ -25,7 +25,7 @@ final class SimulatorLoop {
   private var answers: Answers
   private var validator: PushValidator
   private var knownVersion: Int
-  private var random: UInt64
+  private var random: RandomSource
   private var now: UInt64
   private var wallNow: Int64
   private var drainEnds: UInt64?
@@ -46,7 +46,7 @@ final class SimulatorLoop {
     answers = Answers(isSandbox: settings.environment == .sandbox)
     knownVersion = share.world.version
     validator = share.world.validator(settings.environment)
-    random = MonotonicClock.nanoseconds() | 1
+    random = RandomSource(seed: MonotonicClock.nanoseconds())
     now = MonotonicClock.milliseconds()
     wallNow = WallClock.milliseconds()
     wheel = AnswerWheel(now: now)
@@ -179,7 +179,7 @@ final class SimulatorLoop {
       if settings.latency == .none {
         answer(request)
       } else {
-        request.pointee.due = now + settings.latency.milliseconds(nextRandom())
+        request.pointee.due = now + settings.latency.milliseconds(random.next())
         wheel.add(request)
       }
     }
@@ -202,11 +202,11 @@ final class SimulatorLoop {
         from: text.baseAddress.unsafelyUnwrapped, byteCount: text.count)
       id = sent
     } else {
-      id = newID()
-      write(id, to: scratch + Answers.idOffset)
+      id = random.nextID()
+      id.write(to: scratch + Answers.idOffset)
     }
     if settings.environment == .sandbox {
-      write(newID(), to: scratch + Answers.uniqueIDOffset)
+      random.nextID().write(to: scratch + Answers.uniqueIDOffset)
     }
     if let refusal { request.pointee.verdict = encode(refusal, scratch) }
     if !shared.log.append(push, id: id, refusal: refusal, time: wallNow) {
@@ -279,57 +279,4 @@ final class SimulatorLoop {
     connection.limit = limit
     connection.http.updateSettings(maxConcurrentStreams: limit)
   }
-
-  // MARK: Identifiers
-
-  /// A random UUID (version 4).
-  private func newID() -> NotificationID {
-    NotificationID(
-      high: nextRandom() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
-      low: nextRandom() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
-  }
-
-  /// Upper case, as the ids that APNs makes.
-  private func write(_ id: NotificationID, to place: UnsafeMutablePointer<UInt8>) {
-    let characters = id.characters
-    for index in 0..<NotificationID.textLength {
-      let byte = characters[index]
-      place[index] = byte >= UInt8(ascii: "a") ? byte & 0xDF : byte
-    }
-  }
-
-  /// xorshift64* (Vigna 2016): which id or latency comes next needs no better.
-  private func nextRandom() -> UInt64 {
-    random ^= random >> 12
-    random ^= random << 25
-    random ^= random >> 27
-    return random &* 0x2545_F491_4F6C_DD1D
-  }
-}
-
-/// A connection and what the gateway knows about it.
-final class GatewayConnection {
-  let http: HTTP2ServerConnection
-  let slot: Int
-  var binding = ConnectionBinding()
-  var isAuthenticated = false
-  var isTouched = false
-  /// How many streams the client has been told that it may open.
-  var limit: UInt32
-  /// The limit was taken back after an error.
-  var isReduced = false
-
-  init(_ http: HTTP2ServerConnection, slot: Int, limit: UInt32) {
-    self.http = http
-    self.slot = slot
-    self.limit = limit
-  }
-}
-
-/// What a loop shares with the admin port.
-struct LoopShare: Sendable {
-  let world: GatewayWorld
-  let counters = Counters<GatewayCounter>()
-  let reasons = ReasonTally()
-  let log: RequestLog
 }

@@ -64,11 +64,13 @@ package final class Simulator {
     let shares = (0..<settings.loops).map { _ in
       LoopShare(world: world, log: RequestLog(limit: settings.recordLimit / settings.loops))
     }
-    guard var address = SocketAddress(numeric: settings.listen.host, port: settings.listen.port)
-    else { throw ServiceFailure("--listen needs a numeric address, not \(settings.listen.host)") }
-    adminHost = settings.admin.host
+    let host = settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host
+    guard var address = SocketAddress(numeric: host, port: settings.listen.port) else {
+      throw ServiceFailure("--listen needs a numeric address, not \(settings.listen.host)")
+    }
+    adminHost = settings.admin.host == "localhost" ? "127.0.0.1" : settings.admin.host
     admin = try AdminAPI(world, shares).serve(
-      host: settings.admin.host, port: settings.admin.port)
+      host: adminHost, port: settings.admin.port)
     adminPort = admin.port
     for (number, share) in shares.enumerated() {
       let listener = try Socket.listening(on: address, sharesPort: settings.loops > 1)

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+
+/// Random numbers for ids and latencies: xorshift64* (Vigna 2016), which is enough for both.
+struct RandomSource {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed | 1 }
+
+  mutating func next() -> UInt64 {
+    state ^= state >> 12
+    state ^= state << 25
+    state ^= state >> 27
+    return state &* 0x2545_F491_4F6C_DD1D
+  }
+
+  /// A random UUID (version 4).
+  mutating func nextID() -> NotificationID {
+    NotificationID(
+      high: next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
+      low: next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+  }
+}
+
+extension NotificationID {
+  /// Writes the 36 characters in upper case, as APNs writes the ids that it makes.
+  func write(to place: UnsafeMutablePointer<UInt8>) {
+    let characters = characters
+    for index in 0..<NotificationID.textLength {
+      let byte = characters[index]
+      place[index] = byte >= UInt8(ascii: "a") ? byte & 0xDF : byte
+    }
+  }
+}
