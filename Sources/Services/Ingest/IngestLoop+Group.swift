@@ -10,7 +10,8 @@ extension IngestLoop {
   func take(_ event: GroupEvent) {
     switch event {
     case .assigned(let partitions): assign(partitions)
-    case .revoked(_, let lost):
+    case .revoked(let partitions, let lost):
+      context.log.info("revoked", ["partitions": "\(partitions.count)", "lost": "\(lost)"])
       release(lost: lost, drainMilliseconds: Self.rebalanceDrainMilliseconds)
       do throws(KafkaError) {
         try consumer.unassign()
