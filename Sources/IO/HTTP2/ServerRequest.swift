@@ -161,7 +161,8 @@ package final class ServerRequestPool {
     swap(&list, &ready)
   }
 
-  func take() -> UnsafeMutablePointer<ServerRequest> {
+  /// An empty request. Sessions take theirs by themselves.
+  package func take() -> UnsafeMutablePointer<ServerRequest> {
     if let request = free.popLast() { return request }
     let request = UnsafeMutablePointer<ServerRequest>.allocate(capacity: 1)
     request.initialize(to: ServerRequest())

@@ -75,14 +75,17 @@ package final class TLSContext: Sendable {
     switch fault {
     case .selectsHTTP1: forced = UnsafeMutableRawPointer(mutating: http1.utf8Start)
     case .speaksOnlyTLS11: _ = martlet_ssl_ctx_limit_to_tls11(context.raw)
+    // Without the callback the server ignores what the client offers.
+    case .namesNoProtocol: return context
     case nil: break
     }
     SSL_CTX_set_alpn_select_cb(context.raw, martlet_ssl_select_protocol, forced)
     return context
   }
 
-  /// A server that breaks a rule on purpose, to see that clients refuse it.
+  /// A server that does something unusual on purpose, to see what clients make of it.
   package enum ServerFault: Sendable {
+    case namesNoProtocol
     case selectsHTTP1
     case speaksOnlyTLS11
   }

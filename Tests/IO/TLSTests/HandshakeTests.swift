@@ -62,6 +62,13 @@ import Testing
     #expect(!pair.client.isEstablished)
   }
 
+  @Test func aServerThatNamesNoProtocolIsAccepted() throws {
+    let server = try TLSContext.server(identity: certificates.localhost, fault: .namesNoProtocol)
+    let pair = try TLSPair(client, server)
+    try pair.handshake()
+    #expect(pair.client.isEstablished)
+  }
+
   @Test func aServerThatSpeaksOnlyTLS11IsRefused() throws {
     let server = try TLSContext.server(identity: certificates.localhost, fault: .speaksOnlyTLS11)
     let pair = try TLSPair(client, server)
