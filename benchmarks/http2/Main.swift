@@ -113,7 +113,7 @@ final class Load {
     let seconds = Double(MonotonicClock.nanoseconds() - before) / 1e9
     let microseconds = cpu() - cpuBefore
     var usage = rusage()
-    getrusage(RUSAGE_SELF, &usage)
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     print(
       """
       {"requests":\(done),"accepted":\(accepted),"requests_per_second":\(Double(done) / seconds),\
