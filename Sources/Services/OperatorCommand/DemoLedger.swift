@@ -20,6 +20,9 @@ package final class DemoLedger {
     /// Index of the receipt's reason.
     var reason: UInt16 = 0
     var isDeadLetter = false
+    /// Whether a request of this run asked for it. A receipt may be read before the request's own
+    /// delivery report, so accounts begin with whichever comes first.
+    var isExpected = false
 
     var isAccountedFor: Bool { receipts > 0 || deduplicated > 0 || isDeadLetter }
   }
@@ -41,8 +44,6 @@ package final class DemoLedger {
   /// All receipts, and all dead letters by their reason.
   package private(set) var receiptCount = 0
   package private(set) var deadLetters: [String: Int] = [:]
-  /// Receipts that no request of this run explains.
-  package private(set) var strangers = 0
 
   package init() {}
 
@@ -60,24 +61,24 @@ package final class DemoLedger {
     }
     requests[place] = request
     ids.append(contentsOf: newIDs)
-    for id in newIDs where accounts[id] == nil { accounts[id] = Account() }
+    for id in newIDs { accounts[id, default: Account()].isExpected = true }
   }
 
   package func receipt(_ id: NotificationID, _ outcome: Outcome, reason: String?) {
     receiptCount += 1
-    guard accounts[id] != nil else {
-      strangers += 1
-      return
-    }
-    if outcome == .deduplicated {
-      accounts[id]!.deduplicated &+= 1
-      return
-    }
     let index = reason.map { number(of: $0) } ?? 0
-    accounts[id]!.receipts &+= 1
-    if accounts[id]!.outcome == .max {
-      accounts[id]!.outcome = outcome.rawValue
-      accounts[id]!.reason = index
+    enter(outcome, index, into: &accounts[id, default: Account()])
+  }
+
+  private func enter(_ outcome: Outcome, _ reason: UInt16, into account: inout Account) {
+    guard outcome != .deduplicated else {
+      account.deduplicated &+= 1
+      return
+    }
+    account.receipts &+= 1
+    if account.outcome == .max {
+      account.outcome = outcome.rawValue
+      account.reason = reason
     }
   }
 
@@ -100,13 +101,16 @@ package final class DemoLedger {
   /// A dead letter that a sender wrote about a notification.
   package func deadLetter(_ id: NotificationID, reason: String) {
     deadLetters[reason, default: 0] += 1
-    accounts[id]?.isDeadLetter = true
+    accounts[id, default: Account()].isDeadLetter = true
   }
 
   /// The gateway's list says that it answered this.
   package func answered(_ id: NotificationID, status: Int) {
-    guard accounts[id] != nil else { return }
-    if status == 200 { accounts[id]!.accepted &+= 1 } else { accounts[id]!.refused &+= 1 }
+    if status == 200 {
+      accounts[id, default: Account()].accepted &+= 1
+    } else {
+      accounts[id, default: Account()].refused &+= 1
+    }
   }
 
   private func number(of reason: String) -> UInt16 {
@@ -141,13 +145,31 @@ extension DemoLedger {
     return count
   }
 
+  /// The lost notifications and what the gateway says about them, a line each: for whoever looks for
+  /// the cause. `offset` is the request's place; many tokens of one request may have one bad among them.
+  package var lostLines: [String] {
+    var lines: [String] = []
+    for (place, request) in requests where !request.isDead {
+      for index in request.firstID..<request.firstID + request.idCount {
+        let id = ids[Int(index)]
+        guard let account = accounts[id], !account.isAccountedFor else { continue }
+        lines.append(
+          "\(id) request=\(place >> 48)/\(place & 0xffff_ffff_ffff)"
+            + " accepted=\(account.accepted) refused=\(account.refused)")
+      }
+    }
+    return lines
+  }
+
   /// The sums of all accounts.
+  ///
+  /// Accounts of other writers' requests, on a cluster that others use too, are left out.
   package var totals: DemoTotals {
     var totals = DemoTotals()
     totals.requests = requests.count
     totals.lost = missing
     totals.deadLettered = deadLetterCount
-    for account in accounts.values { add(account, to: &totals) }
+    for account in accounts.values where account.isExpected { add(account, to: &totals) }
     return totals
   }
 

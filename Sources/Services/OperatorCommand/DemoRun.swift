@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import EventLoop
 import Glibc
 import Kafka
@@ -132,6 +133,10 @@ final class DemoRun {
     report.latency = readers.latency
     report.milliseconds = max(0, readers.lastOutcome &- readers.firstCreated)
     if readers.firstCreated == .max { report.milliseconds = 0 }
+    if report.totals.lost > 0 {
+      let text = ledger.lostLines.joined(separator: "\n") + "\n"
+      try File.write("\(place.folder)/lost.txt", Array(text.utf8))
+    }
     if readers.missed > 0 {
       remarks.append("\(readers.missed) records were gone before they were read")
     }

@@ -94,8 +94,20 @@ import Testing
 
   @Test func `receipts of other requests are not counted as this run's`() {
     ledger.receipt(id(9), .delivered, reason: nil)
-    #expect(ledger.strangers == 1)
     #expect(ledger.totals.delivered == 0)
+  }
+
+  @Test func `a receipt may be read before the request's delivery report`() {
+    ledger.receipt(id(1), .delivered, reason: nil)
+    ledger.produced(partition: 0, offset: 0, ids: [id(1)])
+    #expect(ledger.missing == 0)
+    #expect(ledger.totals.delivered == 1)
+  }
+
+  @Test func `what is lost is named with what the gateway says`() {
+    ledger.produced(partition: 2, offset: 5, ids: [id(1)])
+    ledger.answered(id(1), status: 200)
+    #expect(ledger.lostLines == ["\(id(1)) request=2/5 accepted=1 refused=0"])
   }
 }
 
