@@ -85,7 +85,7 @@ let package = Package(
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd"]),
     io("HTTPClient", ["Bytes", "CCurl"]),
-    io("Store", ["Bytes", "CSQLite"]),
+    io("Store", ["APNS", "CSQLite"]),
     io("Signing", ["Bytes", "COpenSSL"]),
 
     // Services: one room a process.
@@ -155,7 +155,7 @@ let package = Package(
     tests("IO", "JSON", ["Bytes", "JSON", "TestSupport"]),
     tests("IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "TestSupport"]),
     tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
-    tests("IO", "Store", ["Bytes", "Store", "TestSupport"]),
+    tests("IO", "Store", ["APNS", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",

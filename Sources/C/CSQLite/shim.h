@@ -1,4 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef MARTLET_CSQLite_H
 #define MARTLET_CSQLite_H
 #include <sqlite3.h>
+
+/* Binds a text that SQLite copies. SQLITE_TRANSIENT is a cast of -1 to a function pointer, which Swift does
+ * not import. */
+static inline int martlet_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text,
+                                           int count) {
+  return sqlite3_bind_text(statement, index, text, count, SQLITE_TRANSIENT);
+}
+
 #endif

@@ -6,7 +6,7 @@ package enum DeadLetterHeader {
   package static let reason = "martlet-reason"
   /// Which field, and what is wrong with it, in words.
   package static let detail = "martlet-detail"
-  /// The process that gave up: `ingest` or `sender`.
+  /// The process that gave up: `ingest`, `sender` or `feedback`.
   package static let stage = "martlet-stage"
   /// How often it was sent to APNs.
   package static let attempts = "martlet-attempts"
@@ -25,6 +25,8 @@ package enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidRequest = "invalid_request"
   case invalidToken = "invalid_token"
   case invalidEnvelope = "invalid_envelope"
+  case invalidFeedback = "invalid_feedback"
+  case invalidDevice = "invalid_device"
   case noCredential = "no_credential"
   case retriesExhausted = "retries_exhausted"
   /// The broker will never take the record: too large, no such topic, not authorised.
@@ -35,4 +37,5 @@ package enum DeadLetterReason: String, Sendable, CaseIterable {
 package enum DeadLetterStage: String, Sendable {
   case ingest
   case sender
+  case feedback
 }

@@ -1,4 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+import Feedback
+import ServiceKit
+
 @main
 struct Main {
-  static func main() {}
+  static func main() { runService(FeedbackService.self) }
 }

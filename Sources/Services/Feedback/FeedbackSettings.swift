@@ -3,47 +3,35 @@ package import Kafka
 import ServiceKit
 package import Settings
 
-/// The settings of `martlet-feedback` after validation.
+/// The feedback service's settings after validation.
 package struct FeedbackSettings: Sendable {
   package var kafka: KafkaConfiguration
   package var topicPrefix: String
   package var instanceID: String?
-  /// The file of the token database.
+  /// The SQLite database of device tokens.
   package var database: String
-  /// Facts written in one transaction, at most.
-  package var batchRows: Int
-  /// What a fact waits for others before it is written.
-  package var batchIntervalMilliseconds: Int64
-  /// Between two commits of offsets.
+  /// Records that go into one transaction at most.
+  package var batchSize: Int
+  /// By how many milliseconds APNs' clock may be behind that of who registers devices.
+  package var clockSkew: Int64
   package var commitIntervalMilliseconds: Int64
-  /// What a stop waits for the database and for acknowledgements.
-  package var drainTimeoutMilliseconds: Int64
-  /// By how much APNs' clock may be behind ours.
-  package var clockSkewMilliseconds: Int64
 
   package static let table = SettingTable(
     [
       CommonSettings.kafka, CommonSettings.topicPrefix, CommonSettings.instanceID,
       .path(
-        "database", default: "martlet-tokens.sqlite",
-        "SQLite file of the tokens, made when it is not there. One process a file."),
+        "database", required: true, placeholder: "FILE",
+        "The SQLite database of device tokens, on a local disk. It is made if it is not there."),
       .integer(
-        "batch-rows", default: 500, in: 1...10_000,
-        "Facts about tokens that one transaction writes at most."),
+        "batch-size", default: 500, in: 1...10_000,
+        "Records that go into one transaction of the database at most."),
       .duration(
-        "batch-interval", default: "50ms", in: 0...10_000,
-        "How long a fact waits for others before it is written."),
+        "clock-skew", default: "0s", in: 0...10_000,
+        "How far APNs' clock may be behind that of the registrations: a 410 this much older than a"
+          + " registration still counts."),
       .duration(
         "commit-interval", default: "200ms", in: 10...60_000,
-        "Time between two commits of Kafka offsets: what a crash repeats at most, in time."),
-      .duration(
-        "drain-timeout", default: "10s", in: 0...600_000,
-        "How long a stop waits for the database and Kafka's acknowledgements; a rebalance waits 3s"
-          + " at most."),
-      .duration(
-        "clock-skew", default: "0s", in: 0...5_000,
-        "By how much APNs' clock may be behind yours when a 410's time is compared with a"
-          + " registration."),
+        "Time between two commits of Kafka offsets: what a crash reads again at most, in time."),
     ], kafkaProperties: true)
 
   package init(_ values: SettingValues) throws(SettingErrors) {
@@ -51,10 +39,8 @@ package struct FeedbackSettings: Sendable {
     topicPrefix = values.text("topic-prefix")
     instanceID = values.optionalText("instance-id")
     database = values.text("database")
-    batchRows = values.integer("batch-rows")
-    batchIntervalMilliseconds = values.milliseconds("batch-interval")
+    batchSize = values.integer("batch-size")
+    clockSkew = values.milliseconds("clock-skew")
     commitIntervalMilliseconds = values.milliseconds("commit-interval")
-    drainTimeoutMilliseconds = values.milliseconds("drain-timeout")
-    clockSkewMilliseconds = values.milliseconds("clock-skew")
   }
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+
+/// A record that follows from a batch and that Kafka has to have before its offsets are committed.
+struct OutgoingRecord {
+  let topic: KafkaTopic
+  let key: [UInt8]?
+  /// nil: a tombstone.
+  let value: [UInt8]?
+  let headers: [KafkaHeader]
+  let isDeadLetter: Bool
+
+  var bytes: Int { (key?.count ?? 0) + (value?.count ?? 0) }
+
+  func produce(with producer: KafkaProducer, tag: UInt) -> ProduceResult {
+    withBytes(key) { key in
+      withBytes(value) { bytes in
+        producer.produce(
+          topic, key: key, value: value == nil ? nil : bytes, headers: headers, tag: tag)
+      }
+    }
+  }
+
+  private func withBytes<R>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+    guard let bytes else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    return bytes.withUnsafeBytes(body)
+  }
+}
+
+/// The records that are worked on together, and how far that is.
+struct FeedbackBatch {
+  enum Phase {
+    /// Empty: records may be taken.
+    case idle
+    /// The database does not have it yet; not tried before this time (monotonic milliseconds).
+    case applying(notBefore: UInt64)
+    /// In the database; `outgoing` from this index on still has to be handed to Kafka.
+    case publishing(next: Int)
+  }
+
+  var phase = Phase.idle
+  var jobs: [Job] = []
+  var outgoing: [OutgoingRecord] = []
+  /// Records handed to Kafka and not answered.
+  var awaiting = 0
+  /// Counts batches: answers to one that was given up are told by it.
+  private var number: UInt = 1
+
+  var isIdle: Bool {
+    if case .idle = phase { true } else { false }
+  }
+
+  /// The tag of an outgoing record.
+  func tag(_ index: Int) -> UInt { number << 32 | UInt(index) }
+
+  /// The outgoing record that a tag names, unless it is one of an earlier batch.
+  func outgoing(_ tag: UInt) -> OutgoingRecord? {
+    tag >> 32 == number ? outgoing[Int(tag & 0xFFFF_FFFF)] : nil
+  }
+
+  /// Forgets the batch.
+  mutating func removeAll() {
+    jobs.removeAll(keepingCapacity: true)
+    outgoing.removeAll(keepingCapacity: true)
+    awaiting = 0
+    number += 1
+    phase = .idle
+  }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// Membership in the group: both topics' partitions come and go together.
+extension FeedbackWorker {
+  func take(_ event: GroupEvent) throws {
+    switch event {
+    case .assigned(let partitions): try begin(partitions)
+    case .revoked(_, let lost):
+      if lost { dropBatch() } else { try finishBatch(within: Self.rebalanceDrainMilliseconds) }
+      release(lost: lost)
+      try consumer.unassign()
+    case .offsetsCommitted(let results, let error):
+      isCommitUnderWay = false
+      offsets.answered(results)
+      if let error { log.debug("commit refused; trying again", ["error": "\(error)"]) }
+    case .error(let error): log.warning("kafka", ["error": "\(error)"])
+    case .fatal(let error): throw error
+    }
+  }
+
+  private func begin(_ partitions: [TopicPartition]) throws {
+    try checkCoAssignment(partitions)
+    let committed = try consumer.committed(partitions, timeoutMilliseconds: 10_000)
+    for entry in committed {
+      queues.append(consumer.openQueue(entry.partition, wakeup: wakeup))
+      offsets.begin(entry.partition, committed: entry.offset)
+    }
+    try consumer.assign(committed.map { PartitionStart($0.partition, offset: $0.offset) })
+    isCommitUnderWay = false
+    log.info("partitions assigned", ["count": "\(partitions.count)"])
+  }
+
+  private func checkCoAssignment(_ partitions: [TopicPartition]) throws(ServiceFailure) {
+    let feedback = Set(partitions.filter { $0.topic == names.feedback }.map(\.partition))
+    let devices = Set(partitions.filter { $0.topic == names.devices }.map(\.partition))
+    guard feedback == devices else {
+      throw ServiceFailure(
+        "this process was not assigned the same partitions of \(names.feedback) and \(names.devices):"
+          + " leave kafka.consumer.partition.assignment.strategy at range in every member of the group"
+      )
+    }
+  }
+
+  /// Commits what is done and lets go of all partitions; `lost`: they belong to others already.
+  func release(lost: Bool) {
+    let due = offsets.due
+    if !lost && !due.isEmpty {
+      do throws(KafkaError) {
+        try consumer.commit(due)
+      } catch {
+        log.warning(
+          "the last offsets were not committed; the next owner applies what is above them again",
+          ["error": "\(error)"])
+      }
+    }
+    offsets.removeAll()
+    for queue in queues { queue.close() }
+    queues = []
+  }
+
+  func commitIfDue() {
+    let now = MonotonicClock.milliseconds()
+    guard now >= nextCommit, !isCommitUnderWay else { return }
+    nextCommit = now + UInt64(settings.commitIntervalMilliseconds)
+    let due = offsets.due
+    guard !due.isEmpty else { return }
+    do throws(KafkaError) {
+      try consumer.commitAsync(due)
+      isCommitUnderWay = true
+    } catch {
+      log.warning("cannot commit", ["error": "\(error)"])
+    }
+  }
+}

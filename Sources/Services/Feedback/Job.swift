@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import Kafka
+import Pipeline
+import Records
+
+/// What is to be done with one consumed record; a copy, so that Kafka's memory is free while it waits.
+struct Job {
+  enum Content {
+    case feedback(FeedbackRecord)
+    case device(DeviceRecord)
+    /// A record that says nothing usable.
+    case deadLetter(DeadLetter)
+    /// Compaction's tombstones of `devices`.
+    case nothing
+  }
+
+  let partition: TopicPartition
+  let offset: Int64
+  let content: Content
+}
+
+/// A record that ends here, as it came, and why.
+struct DeadLetter {
+  /// A broker's usual limit for a record, less room for the headers: a longer value is cut.
+  private static let longestValue = 900_000
+
+  let reason: DeadLetterReason
+  let detail: String
+  let key: [UInt8]?
+  let value: [UInt8]?
+
+  init(reason: DeadLetterReason, detail: String, key: [UInt8]?, value: [UInt8]?) {
+    self.reason = reason
+    let bytes = value?.count ?? 0
+    self.detail = bytes > Self.longestValue ? "\(detail) (value cut from \(bytes) bytes)" : detail
+    self.key = key
+    self.value = value.map { Array($0.prefix(Self.longestValue)) }
+  }
+
+  func headers(origin job: Job, at now: Int64) -> [KafkaHeader] {
+    [
+      KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
+      KafkaHeader(DeadLetterHeader.detail, detail),
+      KafkaHeader(DeadLetterHeader.stage, DeadLetterStage.feedback.rawValue),
+      KafkaHeader(DeadLetterHeader.attempts, "0"),
+      KafkaHeader(DeadLetterHeader.origin, "\(job.partition)/\(job.offset)"),
+      KafkaHeader(DeadLetterHeader.at, "\(now)"),
+    ]
+  }
+}
+
+/// Makes jobs of records.
+struct JobReader {
+  private let names: TopicNames
+  private let parser = JSONParser()
+
+  init(_ names: TopicNames) { self.names = names }
+
+  func job(_ record: KafkaRecord) -> Job {
+    let partition = TopicPartition(topic: record.topic, partition: record.partition)
+    let isDevice = partition.topic == names.devices
+    if isDevice && record.value.baseAddress == nil {
+      return Job(partition: partition, offset: record.offset, content: .nothing)
+    }
+    let content: Job.Content
+    do throws(RecordError) {
+      content = isDevice ? try device(record) : try feedback(record)
+    } catch {
+      content = .deadLetter(
+        DeadLetter(
+          reason: isDevice ? .invalidDevice : .invalidFeedback, detail: "\(error)",
+          key: copy(record.key), value: copy(record.value)))
+    }
+    return Job(partition: partition, offset: record.offset, content: content)
+  }
+
+  private func device(_ record: KafkaRecord) throws(RecordError) -> Job.Content {
+    let device = try DeviceRecord(record.value, parser: parser)
+    try check(record, device.key, "device")
+    return .device(device)
+  }
+
+  private func feedback(_ record: KafkaRecord) throws(RecordError) -> Job.Content {
+    let feedback = try FeedbackRecord(record.value, parser: parser)
+    try check(record, feedback.key, "feedback")
+    return .feedback(feedback)
+  }
+
+  /// The key chooses the partition, and so who hears of a token and in which order.
+  private func check(
+    _ record: KafkaRecord, _ expected: [UInt8], _ kind: String
+  ) throws(RecordError) {
+    guard !record.key.elementsEqual(expected) else { return }
+    throw RecordError(
+      record: kind, field: nil,
+      problem: "has not the key <token>:<app>:<environment> of its value, token in lower case")
+  }
+
+  private func copy(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+    bytes.baseAddress == nil ? nil : Array(bytes)
+  }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+
+/// How far each partition is done and committed. Batches end in order, so a number per partition is enough.
+struct OffsetBook {
+  private struct Entry {
+    var next: Int64?
+    var committed: Int64?
+  }
+
+  private var entries: [TopicPartition: Entry] = [:]
+
+  /// Begins a partition at what the group has committed.
+  mutating func begin(_ partition: TopicPartition, committed: Int64?) {
+    entries[partition] = Entry(next: committed, committed: committed)
+  }
+
+  /// Every record of the partition up to this offset is done.
+  mutating func completed(_ partition: TopicPartition, _ offset: Int64) {
+    guard let entry = entries[partition] else { return }
+    entries[partition]?.next = max(entry.next ?? 0, offset + 1)
+  }
+
+  /// What is done and not committed.
+  var due: [CommitRequest] {
+    entries.compactMap { partition, entry in
+      guard let next = entry.next, next != entry.committed else { return nil }
+      return CommitRequest(partition, offset: next)
+    }
+  }
+
+  /// The coordinator's answers.
+  mutating func answered(_ results: [CommitResult]) {
+    for result in results where result.error == nil {
+      entries[result.partition]?.committed = result.offset
+    }
+  }
+
+  /// The partitions were given up.
+  mutating func removeAll() { entries = [:] }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Feedback
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Store
+import Telemetry
+import TestSupport
+
+/// A cluster with the topics of device tokens, and a folder for the database.
+final class FeedbackFixture {
+  let kafka: KafkaFixture
+  let folder = TemporaryFolder()
+  let names: TopicNames
+  let producer: KafkaProducer
+
+  init(partitions: Int = 4) throws {
+    kafka = try KafkaFixture()
+    names = TopicNames(prefix: kafka.prefix)
+    for topic in ["feedback", "devices", "invalid-tokens"] {
+      try kafka.createTopic(topic, partitions: partitions, compacted: topic == "invalid-tokens")
+    }
+    try kafka.createTopic("dead-letters", partitions: 2)
+    producer = try KafkaProducer(kafka.configuration)
+  }
+
+  deinit { producer.close() }
+
+  var database: String { folder.file("tokens.db") }
+
+  static func device(_ number: Int, _ environment: Environment = .production) -> DeviceKey {
+    let digits = String(number, radix: 16)
+    return DeviceKey(
+      token: String(repeating: "0", count: 64 - digits.count) + digits, app: "com.example.app",
+      environment: environment)
+  }
+
+  static func feedback(
+    _ device: DeviceKey, status: UInt16 = 410, reason: String = "Unregistered",
+    timestamp: Int64? = 1_000, sentAt: Int64 = 2_000
+  ) -> FeedbackRecord {
+    FeedbackRecord(
+      device: device, topic: device.app, status: status, reason: reason, timestamp: timestamp,
+      apnsID: "", sentAt: sentAt, at: sentAt + 1)
+  }
+
+  /// Produces records without waiting for each.
+  func produce(_ topic: String, _ records: [(key: [UInt8], value: [UInt8])]) throws {
+    let topic = try producer.topic(named: topic)
+    for (key, value) in records {
+      let result = key.withUnsafeBytes { key in
+        value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
+      }
+      guard case .queued = result else { throw KafkaFixtureTimeout() }
+    }
+    guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+  }
+
+  func send(_ feedback: [FeedbackRecord]) throws {
+    try produce(names.feedback, feedback.map { ($0.key, $0.value) })
+  }
+
+  func send(_ devices: [DeviceRecord]) throws {
+    try produce(names.devices, devices.map { ($0.key, $0.value) })
+  }
+
+  func start(_ flags: [String] = []) throws -> RunningFeedback {
+    let values = try FeedbackSettings.table.read(
+      CommandLineFlags(
+        ["--topic-prefix", kafka.prefix, "--database", database] + flags,
+        for: FeedbackSettings.table))
+    var settings = try FeedbackSettings(values)
+    settings.kafka = kafka.configuration
+    return try RunningFeedback(settings, values)
+  }
+
+  /// Dead tokens in the database, once there are this many (or the time is up).
+  func invalid(atLeast count: Int) -> [InvalidDevice] {
+    var devices: [InvalidDevice] = []
+    _ = eventually(withinMilliseconds: 20_000) {
+      devices = (try? TokenStoreReader(path: database).invalidDevices()) ?? []
+      return devices.count >= count
+    }
+    return devices
+  }
+
+  /// The table that `invalid-tokens` stands for now, by key; nil values are tombstones.
+  func published(records count: Int) throws -> [String: String?] {
+    var table: [String: String?] = [:]
+    for record in try kafka.read(names.invalidTokens, count: count) {
+      table[record.key ?? ""] = .some(record.value)
+    }
+    return table
+  }
+
+  /// The committed offsets of the group over a topic, added up.
+  func committed(_ topic: String, partitions: Int = 4) throws -> Int64 {
+    let admin = try KafkaAdmin(kafka.configuration)
+    defer { admin.close() }
+    let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
+    return try admin.groupOffsets(ReaderGroup.feedback, all, timeoutMilliseconds: 5_000)
+      .reduce(0) { $0 + ($1.offset ?? 0) }
+  }
+}
+
+/// A feedback service on a thread of this process.
+final class RunningFeedback {
+  let context: ServiceContext
+  let failure = Mailbox<String>(wakeup: Wakeup())
+  private var thread: LoopThread?
+
+  init(_ settings: FeedbackSettings, _ values: SettingValues) throws {
+    context = ServiceContext(
+      name: "feedback", log: Logger(service: "feedback", level: .error), values: values)
+    let context = self.context
+    let failure = self.failure
+    thread = try LoopThread(name: "feedback") {
+      do throws(ServiceFailure) {
+        try FeedbackService.run(settings, context)
+      } catch {
+        failure.post("\(error)")
+      }
+    }
+  }
+
+  func count(_ counter: String) -> Int {
+    context.counters.sums.first { $0.name == counter }?.value ?? 0
+  }
+
+  /// Stops it as SIGTERM does and waits for its end.
+  func stop() {
+    context.signals.requestStop()
+    thread.take()?.join()
+  }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Store
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+@Suite(.serialized) struct FeedbackServiceTests {
+  private typealias Fixture = FeedbackFixture
+
+  @Test func `dead tokens are recorded and published, and their offsets committed`() throws {
+    let fixture = try Fixture()
+    let devices = (1...300).map { Fixture.device($0) }
+    try fixture.send(devices.map { Fixture.feedback($0) })
+    let service = try fixture.start()
+    defer { service.stop() }
+    let invalid = fixture.invalid(atLeast: 300)
+    #expect(Set(invalid.map(\.device.token)) == Set(devices.map(\.token)))
+    #expect(invalid.allSatisfy { $0.since == 1_000 && $0.reason == "Unregistered" })
+    let table = try fixture.published(records: 300)
+    #expect(Set(table.keys) == Set(devices.map(\.description)))
+    #expect(table.values.allSatisfy { $0?.contains("\"invalid_since\":1000") == true })
+    #expect(try eventually { try fixture.committed(fixture.names.feedback) == 300 })
+  }
+
+  @Test func `a token that was registered later is kept, and one registered again lives`() throws {
+    let fixture = try Fixture()
+    let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))
+    let service = try fixture.start()
+    defer { service.stop() }
+    try fixture.send([
+      DeviceRecord(device: kept, event: .registered(at: 1_001)),
+      DeviceRecord(device: dead, event: .registered(at: 1_000)),
+    ])
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("devices") == 2 })
+    try fixture.send([kept, dead, revived].map { Fixture.feedback($0) })
+    #expect(eventually { service.count("feedback") == 3 })
+    #expect(service.count("kept") == 1)
+    try fixture.send([DeviceRecord(device: revived, event: .registered(at: 1_500))])
+    let table = try fixture.published(records: 3)
+    #expect(table[dead.description]??.contains("Unregistered") == true)
+    #expect(table[revived.description] == .some(nil), "a tombstone")
+    #expect(table[kept.description] == nil)
+    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [dead.token])
+  }
+
+  @Test func `a bad token answer is a suspicion only and never makes a token dead`() throws {
+    let fixture = try Fixture()
+    let service = try fixture.start()
+    defer { service.stop() }
+    try fixture.send([
+      Fixture.feedback(
+        Fixture.device(1), status: 400, reason: "BadDeviceToken", timestamp: nil),
+      Fixture.feedback(
+        Fixture.device(2), status: 400, reason: "DeviceTokenNotForTopic", timestamp: nil),
+      Fixture.feedback(Fixture.device(3), status: 410, reason: "", timestamp: nil),
+    ])
+    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [Fixture.device(3).token])
+    #expect(eventually { service.count("feedback") == 3 })
+    #expect(service.count("suspected") == 2)
+    #expect(try fixture.published(records: 1).count == 1)
+  }
+
+  @Test func `a bad record becomes a dead letter with its reason and the rest goes on`() throws {
+    let fixture = try Fixture()
+    let good = Fixture.feedback(Fixture.device(1))
+    try fixture.produce(
+      fixture.names.feedback,
+      [
+        (Array("k".utf8), Array("{".utf8)), (Array("wrong key".utf8), good.value),
+        (good.key, good.value),
+      ])
+    try fixture.produce(fixture.names.devices, [(Array("k".utf8), Array("{}".utf8))])
+    let service = try fixture.start()
+    defer { service.stop() }
+    #expect(fixture.invalid(atLeast: 1).count == 1)
+    let letters = try fixture.kafka.read(fixture.names.deadLetters, count: 3)
+    #expect(letters.count == 3)
+    func header(_ letter: ReadRecord, _ name: String) -> String {
+      String(decoding: letter.headers.first { $0.name == name }?.value ?? [], as: UTF8.self)
+    }
+    #expect(
+      letters.map { header($0, "martlet-reason") }.sorted()
+        == ["invalid_device", "invalid_feedback", "invalid_feedback"])
+    let wrongKey = try #require(letters.first { $0.key == "wrong key" })
+    #expect(wrongKey.value == String(decoding: good.value, as: UTF8.self))
+    #expect(header(wrongKey, "martlet-detail").contains("key"))
+    #expect(header(wrongKey, "martlet-stage") == "feedback")
+    #expect(header(wrongKey, "martlet-origin").hasPrefix(fixture.names.feedback + "/"))
+    #expect(try eventually { try fixture.committed(fixture.names.feedback) == 3 })
+  }
+
+  @Test func `a locked database stops consumption and nothing is skipped`() throws {
+    let fixture = try Fixture()
+    let service = try fixture.start()
+    defer { service.stop() }
+    try fixture.send([Fixture.feedback(Fixture.device(1))])
+    #expect(fixture.invalid(atLeast: 1).count == 1)
+    #expect(try eventually { try fixture.committed(fixture.names.feedback) == 1 })
+    let lock = try TokenStore(path: fixture.database, now: 1)
+    try lock.transaction { () throws(StoreError) in
+      let isSent = (try? fixture.send((2...50).map { Fixture.feedback(Fixture.device($0)) })) != nil
+      #expect(isSent)
+      #expect(eventually(withinMilliseconds: 20_000) { service.count("database_retries") > 0 })
+      usleep(500_000)
+      let committed = try? fixture.committed(fixture.names.feedback)
+      #expect(committed == 1, "nothing is committed that the database does not have")
+    }
+    #expect(fixture.invalid(atLeast: 50).count == 50)
+    #expect(try eventually { try fixture.committed(fixture.names.feedback) == 50 })
+  }
+
+  @Test func `another process that takes over finds the database and loses nothing`() throws {
+    let fixture = try Fixture()
+    let first = try fixture.start()
+    let devices = (1...400).map { Fixture.device($0) }
+    try fixture.send(devices.prefix(200).map { Fixture.feedback($0) })
+    #expect(fixture.invalid(atLeast: 200).count == 200)
+    let second = try fixture.start()
+    defer { second.stop() }
+    try fixture.send(devices.suffix(200).map { Fixture.feedback($0) })
+    first.stop()
+    #expect(fixture.invalid(atLeast: 400).count == 400)
+    #expect(try eventually { try fixture.committed(fixture.names.feedback) == 400 })
+    #expect(first.failure.drain().isEmpty)
+    #expect(Set(try fixture.published(records: 400).keys).count == 400)
+  }
+
+  @Test func `topics with different numbers of partitions are refused`() throws {
+    let fixture = try Fixture()
+    let other = try KafkaFixture()
+    for (topic, partitions) in [("feedback", 4), ("devices", 3), ("invalid-tokens", 4)] {
+      try other.createTopic(topic, partitions: partitions)
+    }
+    let table = FeedbackSettings.table
+    let values = try table.read(
+      .init(["--topic-prefix", other.prefix, "--database", fixture.database], for: table))
+    var settings = try FeedbackSettings(values)
+    settings.kafka = other.configuration
+    let service = try RunningFeedback(settings, values)
+    service.stop()
+    let failures = service.failure.drain()
+    #expect(failures.count == 1)
+    #expect(failures.first?.contains("same number of partitions") == true)
+  }
+}
