@@ -205,6 +205,9 @@ let package = Package(
     tests(
       "System", "System",
       ["Pipeline", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "TestSupport"]),
+    tests(
+      "System", "Deploy",
+      ["Ingest", "Signer", "Sender", "Feedback", "Settings", "Pipeline", "Bytes"]),
     tests("Tidy", "Tidy", []),
   ],
   cxxLanguageStandard: .cxx17

@@ -69,8 +69,17 @@ private struct GatewayEntries {
       ledger.answered(id, status: Int(status))
     }
     if status == 410, let token = entry["token"]?.string, let topic = entry["topic"]?.string {
-      unregistered.insert(.init(token: token, app: topic))
+      let type = entry["type"]?.string.flatMap { PushType($0) } ?? .alert
+      unregistered.insert(.init(token: token, app: Self.app(topic, type)))
     }
+  }
+}
+
+extension GatewayEntries {
+  /// The bundle id of a topic: without its push type's suffix.
+  private static func app(_ topic: String, _ type: PushType) -> String {
+    let suffix = type.topicSuffix.description
+    return topic.hasSuffix(suffix) ? String(topic.dropLast(suffix.count)) : topic
   }
 }
 
