@@ -1,5 +1,5 @@
-internal import CRdKafka
 // SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
 internal import EventLoop
 
 /// Records that wait for one loop, of one partition or of several.

@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
 import EventLoop
 import HTTP2
 import Pipeline
 import Records
-// SPDX-License-Identifier: Apache-2.0
 import ServiceKit
 import Settings
 import TLS

@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
 import Delivery
 import HTTP2
 import Pipeline
 import Records
-// SPDX-License-Identifier: Apache-2.0
 import ServiceKit
 
 /// Answers become outcomes.

@@ -1,5 +1,5 @@
-import Delivery
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 import EventLoop
 import Kafka
 

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
 import HTTP2
-// SPDX-License-Identifier: Apache-2.0
 import Pipeline
 import ServiceKit
 

@@ -1,5 +1,5 @@
-import Glibc
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 package import Kafka
 import ServiceKit
 package import Settings
