@@ -6,6 +6,7 @@ import Kafka
 import Pipeline
 import Records
 import ServiceKit
+import Settings
 import Store
 import TestSupport
 import Testing
