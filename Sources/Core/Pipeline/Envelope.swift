@@ -94,19 +94,14 @@ package struct Envelope: Sendable {
   private mutating func readHeaders(
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
   ) throws(EnvelopeError) {
-    priorityText = try cursor.field(.priority, in: record)
-    let value = try cursor.integer(.priority, priorityText, in: record)
+    let value: Int64?
+    (priorityText, value) = try cursor.number(.priority, in: record)
     guard let value, value == 10 || value == 5 || value == 1 else {
       throw cursor.invalid(.priority, priorityText)
     }
     priority = UInt8(truncatingIfNeeded: value)
-    expirationText = try cursor.field(.expiration, in: record)
-    expiration = try cursor.integer(.expiration, expirationText, in: record)
-    idText = try cursor.field(.apnsID, in: record)
-    guard idText.count == NotificationID.textLength,
-      let id = NotificationID(record, at: Int(idText.start))
-    else { throw cursor.invalid(.apnsID, idText) }
-    self.id = id
+    (expirationText, expiration) = try cursor.number(.expiration, in: record)
+    (idText, id) = try cursor.id(in: record)
     collapseID = try cursor.field(.collapseID, in: record)
     if !collapseID.isEmpty {
       guard RequestRules.isCollapseID(record.extracting(collapseID.indices)) else {
@@ -118,10 +113,8 @@ package struct Envelope: Sendable {
   private mutating func readHistory(
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
   ) throws(EnvelopeError) {
-    let created = try cursor.field(.created, in: record)
-    guard let time = try cursor.integer(.created, created, in: record) else {
-      throw EnvelopeError(field: .created, problem: .missing, offset: Int(created.start))
-    }
+    let (created, found) = try cursor.number(.created, in: record)
+    guard let time = found else { throw cursor.invalid(.created, created) }
     self.created = time
     requestID = try cursor.field(.requestID, in: record)
     if !requestID.isEmpty {
@@ -131,12 +124,11 @@ package struct Envelope: Sendable {
       }
     }
     constantPart = ByteRange(start: 0, count: cursor.position - 1)
-    let attempt = try cursor.field(.attempt, in: record)
-    let attempts = try cursor.integer(.attempt, attempt, in: record) ?? 0
+    let (attempt, made) = try cursor.number(.attempt, in: record)
+    let attempts = made ?? 0
     guard attempts <= 65_535 else { throw cursor.invalid(.attempt, attempt) }
     self.attempt = UInt16(truncatingIfNeeded: attempts)
-    let firstSeen = try cursor.field(.firstSeen, in: record)
-    self.firstSeen = try cursor.integer(.firstSeen, firstSeen, in: record)
+    firstSeen = try cursor.number(.firstSeen, in: record).value
     lastReason = try cursor.lastField(.lastReason, in: record)
   }
 }

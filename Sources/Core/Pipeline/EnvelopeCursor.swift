@@ -8,6 +8,8 @@ struct EnvelopeCursor {
   private(set) var position = 0
 
   private static let tab: UInt8 = 0x09
+  /// Digits of a number, at most: beyond any time in milliseconds, and far from overflowing.
+  private static let mostDigits = 16
   private static let newline: UInt8 = 0x0A
 
   /// Reads field 0, which says that the rest has the form that we know.
@@ -45,6 +47,46 @@ struct EnvelopeCursor {
     return range
   }
 
+  /// Reads a field of decimal digits, which may be empty, in one pass; what is wrong with one that is
+  /// not is found by reading it again.
+  @inline(__always)
+  mutating func number(
+    _ field: EnvelopeField, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> (range: ByteRange, value: Int64?) {
+    let start = position
+    let limit = min(record.count, start + Self.mostDigits + 1)
+    var index = start
+    var value: Int64 = 0
+    while index < limit {
+      let digit = record[index] &- 0x30
+      guard digit < 10 else { break }
+      value = value &* 10 &+ Int64(digit)
+      index += 1
+    }
+    if index < limit && record[index] == Self.tab && index <= Envelope.maximumLine {
+      position = index + 1
+      return (ByteRange(start: start, count: index - start), index > start ? value : nil)
+    }
+    let range = try self.field(field, in: record)
+    return (range, try integer(field, range, in: record))
+  }
+
+  /// Reads the `apns-id`, whose length is known.
+  @inline(__always)
+  mutating func id(
+    in record: Span<UInt8>
+  ) throws(EnvelopeError) -> (range: ByteRange, value: NotificationID) {
+    let start = position
+    let end = start + NotificationID.textLength
+    if end < record.count && record[end] == Self.tab, end <= Envelope.maximumLine,
+      let id = NotificationID(record, at: start)
+    {
+      position = end + 1
+      return (ByteRange(start: start, count: NotificationID.textLength), id)
+    }
+    throw invalid(.apnsID, try field(.apnsID, in: record))
+  }
+
   /// Reads the bundle id or the topic: a required name that can stand in a header as it is.
   @inline(__always)
   mutating func name(
@@ -80,14 +122,13 @@ struct EnvelopeCursor {
     return ByteRange(start: start, count: index - start)
   }
 
-  /// The value of a field of decimal digits, or `nil` if it is empty. At most 16 digits: beyond any
-  /// time in milliseconds, and far from overflowing.
+  /// The value of a field of decimal digits, or `nil` if it is empty.
   @inline(__always)
   func integer(
     _ field: EnvelopeField, _ range: ByteRange, in record: Span<UInt8>
   ) throws(EnvelopeError) -> Int64? {
     guard !range.isEmpty else { return nil }
-    guard range.count <= 16 else { throw invalid(field, range) }
+    guard range.count <= Self.mostDigits else { throw invalid(field, range) }
     var value: Int64 = 0
     for index in range.indices {
       let digit = record[index] &- 0x30

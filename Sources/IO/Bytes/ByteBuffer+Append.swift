@@ -52,12 +52,13 @@ extension ByteBuffer {
   package mutating func append(decimalMagnitude value: UInt64) {
     reserve(20)
     var digits = 1
-    var rest = value
-    while rest >= 10 {
-      rest /= 10
+    var bound: UInt64 = 10
+    // Twenty digits are the most that fit; their bound, which does not, is never looked at.
+    while digits < 20 && value >= bound {
       digits += 1
+      bound = bound &* 10
     }
-    rest = value
+    var rest = value
     var position = end + digits
     end = position
     repeat {

@@ -183,6 +183,13 @@ struct ByteBufferTests {
     for value in [0, 7, 10, 99, 100, -1, Int64.max, Int64.min, 1_795_224_000_123] {
       #expect(text { $0.append(decimal: value) } == "\(value)")
     }
+    var power: UInt64 = 1
+    for _ in 0..<20 {
+      for value in [power - 1, power, UInt64.max] {
+        #expect(text { $0.append(decimalMagnitude: value) } == "\(value)")
+      }
+      power = power.multipliedReportingOverflow(by: 10).partialValue
+    }
   }
 
   @Test("escape what JSON wants escaped")
