@@ -71,13 +71,15 @@ final class FeedbackFixture {
     try produce(names.devices, devices.map { ($0.key, $0.value) })
   }
 
-  func start(_ flags: [String] = []) throws -> RunningFeedback {
+  /// - Parameter property: of librdkafka, for the consumer.
+  func start(property: KafkaConfiguration.Property? = nil) throws -> RunningFeedback {
     let values = try FeedbackSettings.table.read(
       CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--database", database] + flags,
+        ["--topic-prefix", kafka.prefix, "--database", database],
         for: FeedbackSettings.table))
     var settings = try FeedbackSettings(values)
     settings.kafka = kafka.configuration
+    if let property { settings.kafka.consumer.append(property) }
     return try RunningFeedback(settings, values)
   }
 
@@ -91,13 +93,20 @@ final class FeedbackFixture {
     return devices
   }
 
-  /// The table that `invalid-tokens` stands for now, by key; nil values are tombstones.
-  func published(records count: Int) throws -> [String: String?] {
-    var table: [String: String?] = [:]
-    for record in try kafka.read(names.invalidTokens, count: count) {
-      table[record.key ?? ""] = .some(record.value)
+  /// The table that `invalid-tokens` stands for, by key, once it has this many keys (or the time is up); nil
+  /// values are tombstones. A process that takes over may publish a state twice.
+  func published(keys count: Int) throws -> [String: String?] {
+    let table = try KafkaTable(kafka.configuration, topic: names.invalidTokens)
+    defer { table.close() }
+    var content: [String: String?] = [:]
+    _ = eventually {
+      table.poll(timeoutMilliseconds: 20) { key, value in
+        content[String(decoding: key, as: UTF8.self)] =
+          .some(value.map { String(decoding: $0, as: UTF8.self) })
+      }
+      return table.isCaughtUp && content.count >= count
     }
-    return table
+    return content
   }
 
   /// The committed offsets of the group over a topic, added up.

@@ -25,7 +25,7 @@ import Testing
     let invalid = fixture.invalid(atLeast: 300)
     #expect(Set(invalid.map(\.device.token)) == Set(devices.map(\.token)))
     #expect(invalid.allSatisfy { $0.since == 1_000 && $0.reason == "Unregistered" })
-    let table = try fixture.published(records: 300)
+    let table = try fixture.published(keys: 300)
     #expect(Set(table.keys) == Set(devices.map(\.description)))
     #expect(table.values.allSatisfy { $0?.contains("\"invalid_since\":1000") == true })
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 300 })
@@ -45,7 +45,8 @@ import Testing
     #expect(eventually { service.count("feedback") == 3 })
     #expect(service.count("kept") == 1)
     try fixture.send([DeviceRecord(device: revived, event: .registered(at: 1_500))])
-    let table = try fixture.published(records: 3)
+    #expect(eventually { service.count("published") == 3 })
+    let table = try fixture.published(keys: 2)
     #expect(table[dead.description]??.contains("Unregistered") == true)
     #expect(table[revived.description] == .some(nil), "a tombstone")
     #expect(table[kept.description] == nil)
@@ -66,7 +67,7 @@ import Testing
     #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [Fixture.device(3).token])
     #expect(eventually { service.count("feedback") == 3 })
     #expect(service.count("suspected") == 2)
-    #expect(try fixture.published(records: 1).count == 1)
+    #expect(try fixture.published(keys: 1).count == 1)
   }
 
   @Test func `a bad record becomes a dead letter with its reason and the rest goes on`() throws {
@@ -131,7 +132,7 @@ import Testing
     #expect(fixture.invalid(atLeast: 400).count == 400)
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 400 })
     #expect(first.failure.drain().isEmpty)
-    #expect(Set(try fixture.published(records: 400).keys).count == 400)
+    #expect(Set(try fixture.published(keys: 400).keys) == Set(devices.map(\.description)))
   }
 
   @Test func `topics with different numbers of partitions are refused`() throws {
@@ -142,7 +143,8 @@ import Testing
     }
     let table = FeedbackSettings.table
     let values = try table.read(
-      .init(["--topic-prefix", other.prefix, "--database", fixture.database], for: table))
+      CommandLineFlags(
+        ["--topic-prefix", other.prefix, "--database", fixture.database], for: table))
     var settings = try FeedbackSettings(values)
     settings.kafka = other.configuration
     let service = try RunningFeedback(settings, values)
@@ -150,5 +152,38 @@ import Testing
     let failures = service.failure.drain()
     #expect(failures.count == 1)
     #expect(failures.first?.contains("same number of partitions") == true)
+  }
+
+  @Test func `two processes share three partitions so that each has the same ones of both topics`()
+    throws
+  {
+    let fixture = try Fixture(partitions: 3)
+    let services = [try fixture.start(), try fixture.start()]
+    defer { for service in services { service.stop() } }
+    let devices = (1...60).map { Fixture.device($0) }
+    try fixture.send(devices.map { Fixture.feedback($0) })
+    try fixture.send(devices.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
+    #expect(
+      try eventually(withinMilliseconds: 30_000) {
+        let read = try fixture.committed(fixture.names.feedback, partitions: 3)
+        let registered = try fixture.committed(fixture.names.devices, partitions: 3)
+        return read == 60 && registered == 60
+      })
+    #expect(services.allSatisfy { $0.failure.drain().isEmpty })
+    #expect(try TokenStoreReader(path: fixture.database).invalidCount() == 0)
+  }
+
+  @Test func `an assignor that separates the two topics is refused`() throws {
+    let fixture = try Fixture(partitions: 3)
+    let strategy = ("partition.assignment.strategy", "roundrobin")
+    let services = try (0..<2).map { _ in try fixture.start(property: strategy) }
+    defer { for service in services { service.stop() } }
+    var failures: [String] = []
+    let failed = eventually(withinMilliseconds: 30_000) {
+      failures += services.flatMap { $0.failure.drain() }
+      return !failures.isEmpty
+    }
+    #expect(failed)
+    #expect(failures.first?.contains("same partitions") == true)
   }
 }
