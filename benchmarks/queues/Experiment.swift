@@ -125,7 +125,10 @@ struct Experiment {
   ) throws -> pid_t {
     let arguments =
       [CommandLine.arguments[0], "member", "--bootstrap", broker.bootstrap, "--topic", topic]
-      + ["--style", style.rawValue, "--partitions", "\(partitions)", "--out", "\(folder)/\(name)"]
+      + [
+        "--style", style.rawValue, "--partitions", "\(partitions)", "--verbose",
+        CommandLine.arguments.contains("--verbose") ? "yes" : "no", "--out", "\(folder)/\(name)",
+      ]
       + extra
     var pid = pid_t()
     var pointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]

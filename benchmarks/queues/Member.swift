@@ -10,6 +10,8 @@ struct MemberOptions {
   var topic = ""
   var style = QueueStyle.partition
   var partitions = 1
+  /// Prints the group's events.
+  var isVerbose = false
   var out = ""
   /// Ends after that many records; 0: on SIGTERM.
   var expect = 0
@@ -26,6 +28,7 @@ struct MemberOptions {
       case "--topic": topic = value
       case "--style": style = QueueStyle(rawValue: value) ?? .partition
       case "--partitions": partitions = Int(value) ?? 1
+      case "--verbose": isVerbose = value == "yes"
       case "--out": out = value
       case "--expect": expect = Int(value) ?? 0
       case "--hold": hold = UInt64(value) ?? 0
@@ -99,6 +102,11 @@ final class Member {
   }
 
   private func handle(_ event: GroupEvent) throws {
+    if options.isVerbose {
+      let text = "\(event)".prefix(160)
+      print("\(MonotonicClock.milliseconds()) \(getpid()) \(text)\n", terminator: "")
+      fflush(nil)
+    }
     switch event {
     case .assigned(let partitions): try assign(partitions)
     case .revoked: try revoke()
