@@ -9,13 +9,14 @@ package import Pipeline
 package final class DemoLedger {
   /// All that was said about one notification.
   struct Account {
-    /// Receipts with an outcome of its own, and those that say it was seen before.
+    /// Receipts of a sender's outcome; of repeats that a sender or ingest held back.
     var receipts: UInt16 = 0
     var deduplicated: UInt16 = 0
+    var suppressed: UInt16 = 0
     /// Answers of the gateway: 200, and others.
     var accepted: UInt16 = 0
     var refused: UInt16 = 0
-    /// The outcome of the first receipt that is not `deduplicated`; 255 before one came.
+    /// The outcome of the first of `receipts`; 255 before one came.
     var outcome: UInt8 = .max
     /// Index of the receipt's reason.
     var reason: UInt16 = 0
@@ -24,7 +25,9 @@ package final class DemoLedger {
     /// delivery report, so accounts begin with whichever comes first.
     var isExpected = false
 
-    var isAccountedFor: Bool { receipts > 0 || deduplicated > 0 || isDeadLetter }
+    var isAccountedFor: Bool {
+      receipts > 0 || deduplicated > 0 || suppressed > 0 || isDeadLetter
+    }
   }
 
   /// A request as it lies on its topic.
@@ -71,10 +74,16 @@ package final class DemoLedger {
   }
 
   private func enter(_ outcome: Outcome, _ reason: UInt16, into account: inout Account) {
-    guard outcome != .deduplicated else {
-      account.deduplicated &+= 1
-      return
+    switch outcome {
+    case .deduplicated: account.deduplicated &+= 1
+    // A repeated request whose device died between the two: its own outcome, no duplicate.
+    case .suppressed: account.suppressed &+= 1
+    case .deadLettered: account.isDeadLetter = true
+    case .delivered, .rejected, .expired: enterSent(outcome, reason, into: &account)
     }
+  }
+
+  private func enterSent(_ outcome: Outcome, _ reason: UInt16, into account: inout Account) {
     account.receipts &+= 1
     if account.outcome == .max {
       account.outcome = outcome.rawValue
@@ -175,6 +184,7 @@ extension DemoLedger {
 
   private func add(_ account: Account, to totals: inout DemoTotals) {
     totals.deduplicated += Int(account.deduplicated)
+    totals.suppressed += Int(account.suppressed)
     let repeated = max(account.accepted, account.receipts)
     totals.duplicates += max(0, Int(repeated) - 1)
     guard let outcome = Outcome(rawValue: account.outcome) else { return }
@@ -186,8 +196,7 @@ extension DemoLedger {
       totals.rejected[reasons[Int(account.reason)], default: 0] += 1
       if account.refused == 0 { totals.unconfirmed += 1 }
     case .expired: totals.expired += 1
-    case .suppressed: totals.suppressed += 1
-    case .deduplicated, .deadLettered: break
+    case .suppressed, .deduplicated, .deadLettered: break
     }
   }
 }

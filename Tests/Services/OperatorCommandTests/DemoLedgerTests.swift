@@ -70,6 +70,17 @@ import Testing
     #expect(ledger.totals.delivered == 1)
   }
 
+  @Test func `a repeat for a device that died meanwhile is suppressed, not a duplicate`() {
+    for number in 1...3 { ledger.produced(partition: 0, offset: Int64(number), ids: [id(1)]) }
+    ledger.receipt(id(1), .suppressed, reason: nil)
+    ledger.receipt(id(1), .rejected, reason: "Unregistered")
+    ledger.receipt(id(1), .suppressed, reason: nil)
+    ledger.answered(id(1), status: 410)
+    #expect(ledger.totals.duplicates == 0)
+    #expect(ledger.totals.suppressed == 2)
+    #expect(ledger.totals.rejected == ["Unregistered": 1])
+  }
+
   @Test func `the first outcome counts, reasons are told apart`() {
     ledger.produced(partition: 0, offset: 0, ids: [id(1), id(2), id(3)])
     for number: UInt64 in 1...2 {
