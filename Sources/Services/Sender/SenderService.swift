@@ -41,7 +41,8 @@ package enum SenderService: Service {
   ) throws -> SenderControl {
     var kafka = settings.kafka
     try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
-    kafka.producerPreferences.append(("linger.ms", "1"))  // receipts are batched before they get there
+    // Receipts are batched before they get there.
+    kafka.producerPreferences.append(("linger.ms", "1"))
     let names = TopicNames(prefix: settings.topicPrefix)
     let tls = try TLSContext.client(
       roots: settings.gatewayRoots.map { TrustRoots.file($0) } ?? .system)

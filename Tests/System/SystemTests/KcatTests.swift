@@ -56,7 +56,9 @@ struct KcatTests {
   }
 
   /// Every record of a topic with its timestamp in front.
-  private func read(_ topic: String, _ kafka: String, _ folder: TemporaryFolder) throws -> [Substring] {
+  private func read(_ topic: String, _ kafka: String, _ folder: TemporaryFolder) throws
+    -> [Substring]
+  {
     let result = try BuiltProgram.run(
       Self.kcat,
       ["-C", "-q", "-e", "-b", kafka, "-t", topic, "-o", "beginning", "-f", "%T %s\n"], in: folder)
