@@ -46,7 +46,7 @@ struct Experiment {
     row.peakMegabytes = Double(report.peakKilobytes) / 1024
     row.recordsPerSecond = Double(total) / (Double(report.drainMicroseconds) / 1e6)
     row.microseconds = Double(report.cpuMicroseconds) / Double(total)
-    row.lost += total - Set(report.taken).count
+    row.untaken += total - Set(report.taken).count
   }
 
   /// Records are produced all the while; the second member comes, then the first goes.
@@ -61,12 +61,14 @@ struct Experiment {
     try source.produce(rate * (quick ? 7 : 10), atRate: rate)
     kill(first, SIGTERM)
     try source.produce(rate * (quick ? 7 : 10), atRate: rate)
+    let end = MonotonicClock.milliseconds()
     try waitUntilCommitted(broker, source.produced)
+    row.catchUp = Int(MonotonicClock.milliseconds() - end)
     kill(second, SIGTERM)
     let reports = [try wait(first, "first"), try wait(second, "second")]
     let taken = reports.flatMap(\.taken)
-    row.lost += source.produced - Set(taken).count
-    if row.lost > 0 { try explainLoss(broker, Set(taken), reports) }
+    row.untaken += source.produced - Set(taken).count
+    if row.untaken > 0 { try explainUntaken(broker, Set(taken), reports) }
     row.duplicates = taken.count - Set(taken).count
     row.letGo = reports.map(\.letGoMilliseconds).max() ?? 0
     row.stall = reports.map(\.stallMilliseconds).max() ?? 0
@@ -75,7 +77,7 @@ struct Experiment {
   }
 
   /// Says which records nobody took.
-  private func explainLoss(
+  private func explainUntaken(
     _ broker: EmbeddedBroker, _ taken: Set<UInt64>, _ reports: [MemberReport]
   ) throws {
     let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "check"))

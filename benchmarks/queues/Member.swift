@@ -69,7 +69,7 @@ final class Member {
     var configuration = KafkaConfiguration(bootstrap: options.bootstrap, clientID: "member")
     configuration.isEmbeddedBroker = true
     configuration.consumer = [("session.timeout.ms", "4000")]
-    if options.style == .divided {
+    if options.style == .divided || options.style == .woken {
       let share = Self.loopCount * 4_000 / options.partitions
       configuration.consumer.append(("queued.min.messages", "\(share)"))
     }
@@ -87,7 +87,9 @@ final class Member {
     var events: [ReadyEvent] = []
     var nextCommit = MonotonicClock.milliseconds() + 200
     while !stopAsked {
-      poller.wait(timeoutMilliseconds: 100, into: &events)
+      let isWaking = options.style == .woken && !owned.isEmpty
+      poller.wait(timeoutMilliseconds: isWaking ? 20 : 100, into: &events)
+      if isWaking { consumer.wakeFetcher(of: owned[0]) }
       if events.contains(where: { $0.token == 1 }) { stopAsked = true }
       wakeup.clear()
       while let event = consumer.nextEvent() { try handle(event) }
@@ -123,7 +125,7 @@ final class Member {
       guard !mine.isEmpty else { continue }
       let queues =
         switch options.style {
-        case .partition, .divided: mine.map { consumer.openQueue($0, wakeup: loop.wakeup) }
+        case .partition, .divided, .woken: mine.map { consumer.openQueue($0, wakeup: loop.wakeup) }
         case .loop: [consumer.openSharedQueue(mine, wakeup: loop.wakeup)]
         }
       loop.commands.post(.own(queues))

@@ -152,6 +152,24 @@ package final class KafkaGroupConsumer {
     assigned = []
   }
 
+  /// Makes librdkafka look again whether the partition's broker may send more, by asking it for the
+  /// partition's ends; returns them.
+  ///
+  /// In 2.0.2 a fetcher whose queues are all full sleeps for up to a second, however soon they are
+  /// emptied, so a reader that is behind gets no more than its prefetch limit each second. Asking
+  /// every 20 ms while a reader empties full queues lifts that. Blocks for one round trip; nil when
+  /// no answer came within the time.
+  @discardableResult
+  package func wakeFetcher(
+    of partition: TopicPartition, timeoutMilliseconds: Int32 = 100
+  ) -> Watermarks? {
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = rd_kafka_query_watermark_offsets(
+      raw, partition.topic, partition.partition, &low, &high, timeoutMilliseconds)
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? Watermarks(low: low, high: high) : nil
+  }
+
   /// Commits and waits for the coordinator's answer. Metadata is text without NUL, at most 4,096
   /// UTF-16 units.
   package func commit(_ offsets: [CommitRequest]) throws(KafkaError) {
