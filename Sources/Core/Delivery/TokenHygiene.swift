@@ -45,14 +45,19 @@ package enum TokenHygiene {
     guard status == 410 else {
       return reason?.rule.kind == .suspect ? .suspect : .keep(.notAboutToken)
     }
-    if let timestamp {
-      guard let registeredAt, registeredAt > timestamp + skew else {
-        return .invalidate(since: timestamp)
-      }
-      return .keep(.registeredLater)
+    let alive = earliestRevival(timestamp: timestamp, sentAt: sentAt, skew: skew)
+    guard let registeredAt, registeredAt >= alive else {
+      return .invalidate(since: timestamp ?? sentAt)
     }
-    // Without APNs' time the push itself is the latest moment at which the token can have been found dead.
-    guard let registeredAt, registeredAt >= sentAt else { return .invalidate(since: sentAt) }
     return .keep(.registeredLater)
+  }
+
+  /// The earliest registration that proves the token of a 410 alive, milliseconds since the epoch; for who
+  /// stores the answer and hears of registrations later. Parameters as for `verdict`.
+  package static func earliestRevival(timestamp: Int64?, sentAt: Int64, skew: Int64 = 0) -> Int64 {
+    // Without APNs' time the push itself is the latest moment at which the token can have been found dead.
+    guard let timestamp else { return sentAt }
+    let (moment, overflow) = timestamp.addingReportingOverflow(skew)
+    return overflow || moment == .max ? .max : moment + 1
   }
 }

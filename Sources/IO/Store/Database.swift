@@ -122,6 +122,7 @@ final class Statement {
 
   func text(_ column: Int32) -> String {
     guard let bytes = sqlite3_column_text(raw, column) else { return "" }
-    return String(cString: bytes)
+    let count = Int(sqlite3_column_bytes(raw, column))
+    return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
   }
 }

@@ -28,7 +28,15 @@ enum Migrations {
       CREATE INDEX devices_invalid ON devices (app, environment, invalid_since)
         WHERE invalid_since IS NOT NULL;
       """
-    )
+    ),
+    (
+      "the registration that revives",
+      """
+      -- The earliest registration that proves an invalid token alive.
+      ALTER TABLE devices ADD COLUMN alive_from INTEGER;
+      UPDATE devices SET alive_from = invalid_since + 1 WHERE invalid_since IS NOT NULL;
+      """
+    ),
   ]
 
   /// Brings the database up to date. Refuses one that a newer program has written.

@@ -16,7 +16,9 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
   init(_ database: OpaquePointer?, _ attempt: String) {
     code = database.map { sqlite3_extended_errcode($0) } ?? SQLITE_NOMEM
-    self.attempt = attempt
+    let file =
+      database.flatMap { sqlite3_db_filename($0, "main") }.map { String(cString: $0) } ?? ""
+    self.attempt = file.isEmpty || attempt.contains(file) ? attempt : "\(attempt) (\(file))"
     message = database.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
   }
 
@@ -31,5 +33,22 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  package var description: String { "\(attempt): \(message) (SQLite \(code))" }
+  package var description: String {
+    let text = "\(attempt): \(message) (SQLite \(code))"
+    return advice.map { "\(text); \($0)" } ?? text
+  }
+
+  /// What a person can do about it.
+  private var advice: String? {
+    switch code & 0xFF {
+    case SQLITE_FULL: "make room on the disk"
+    case SQLITE_BUSY, SQLITE_LOCKED: "end the other program that writes to the database"
+    case SQLITE_READONLY: "let this user write to the file and to its folder"
+    case SQLITE_CANTOPEN: "see that the folder exists and that this user may use it"
+    case SQLITE_NOTADB: "name another file"
+    case SQLITE_CORRUPT: "restore a backup"
+    case SQLITE_IOERR: "look for errors of the disk in the system's log"
+    default: nil
+    }
+  }
 }

@@ -78,17 +78,16 @@ package final class TokenStore {
     try upsertRemoval.run()
   }
 
-  /// Notes that a token is dead since `since`, unless the device registered after `limit`. The latest known
-  /// death counts.
+  /// Notes that a token is dead since `since`, unless the device registered at `aliveFrom` or later. Of
+  /// several deaths the one counts that needs the latest registration.
   package func invalidate(
-    _ identity: DeviceIdentity, since: Int64, reason: String, recordedAt: Int64,
-    unlessRegisteredAfter limit: Int64
+    _ identity: DeviceIdentity, since: Int64, reason: String, recordedAt: Int64, aliveFrom: Int64
   ) throws(StoreError) {
     bind(upsertInvalid, identity)
     upsertInvalid.bind(4, since)
     upsertInvalid.bind(5, reason)
     upsertInvalid.bind(6, recordedAt)
-    upsertInvalid.bind(7, limit)
+    upsertInvalid.bind(7, aliveFrom)
     try upsertInvalid.run()
   }
 
@@ -128,10 +127,11 @@ private enum SQL {
     ON CONFLICT DO UPDATE SET
       registered_at = ?4,
       removed_at = iif(removed_at < ?4, NULL, removed_at),
-      revived_at = iif(invalid_since < ?4, ?4, revived_at),
-      invalid_reason = iif(invalid_since < ?4, NULL, invalid_reason),
-      recorded_at = iif(invalid_since < ?4, NULL, recorded_at),
-      invalid_since = iif(invalid_since < ?4, NULL, invalid_since),
+      revived_at = iif(alive_from <= ?4, ?4, revived_at),
+      invalid_reason = iif(alive_from <= ?4, NULL, invalid_reason),
+      recorded_at = iif(alive_from <= ?4, NULL, recorded_at),
+      invalid_since = iif(alive_from <= ?4, NULL, invalid_since),
+      alive_from = iif(alive_from <= ?4, NULL, alive_from),
       suspicions = iif(suspected_at < ?4, 0, suspicions),
       suspect_reason = iif(suspected_at < ?4, NULL, suspect_reason),
       suspected_at = iif(suspected_at < ?4, NULL, suspected_at)
@@ -145,13 +145,15 @@ private enum SQL {
     WHERE (registered_at IS NULL OR registered_at <= ?4) AND (removed_at IS NULL OR removed_at < ?4)
     """
 
-  /// ?4 since, ?5 reason, ?6 recorded at, ?7 limit.
+  /// ?4 since, ?5 reason, ?6 recorded at, ?7 alive from.
   static let invalid = """
-    INSERT INTO devices (token, app, environment, invalid_since, invalid_reason, recorded_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-    ON CONFLICT DO UPDATE SET invalid_since = ?4, invalid_reason = ?5, recorded_at = ?6
-    WHERE (registered_at IS NULL OR registered_at <= ?7)
-      AND (invalid_since IS NULL OR invalid_since < ?4)
+    INSERT INTO devices
+      (token, app, environment, invalid_since, invalid_reason, recorded_at, alive_from)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT DO UPDATE SET
+      invalid_since = ?4, invalid_reason = ?5, recorded_at = ?6, alive_from = ?7
+    WHERE (registered_at IS NULL OR registered_at < ?7)
+      AND (invalid_since IS NULL OR (alive_from, invalid_since) < (?7, ?4))
     """
 
   /// ?4 at, ?5 reason.

@@ -24,12 +24,12 @@ extension FeedbackWorker {
 
   private func begin(_ partitions: [TopicPartition]) throws {
     try checkCoAssignment(partitions)
-    let committed = try consumer.committed(partitions, timeoutMilliseconds: 10_000)
-    for entry in committed {
-      queues.append(consumer.openQueue(entry.partition, wakeup: wakeup))
-      offsets.begin(entry.partition, committed: entry.offset)
+    for partition in partitions {
+      queues.append(consumer.openQueue(partition, wakeup: wakeup))
+      offsets.begin(partition)
     }
-    try consumer.assign(committed.map { PartitionStart($0.partition, offset: $0.offset) })
+    // librdkafka looks the committed offsets up, as often as the coordinator needs to be asked.
+    try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
     isCommitUnderWay = false
     log.info("partitions assigned", ["count": "\(partitions.count)"])
   }

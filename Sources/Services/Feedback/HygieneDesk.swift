@@ -64,10 +64,10 @@ struct HygieneDesk {
     case .invalidate(let since):
       tally.add(.invalidated)
       // The verdict knew the registration; the database asks once more.
-      let limit = record.timestamp.map { $0 + clockSkew } ?? record.sentAt - 1
       try store.invalidate(
         device, since: since, reason: record.reason, recordedAt: now,
-        unlessRegisteredAfter: limit)
+        aliveFrom: TokenHygiene.earliestRevival(
+          timestamp: record.timestamp, sentAt: record.sentAt, skew: clockSkew))
       tally.touch(record.device)
     case .keep:
       tally.add(.kept)

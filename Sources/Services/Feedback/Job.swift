@@ -79,12 +79,19 @@ struct JobReader {
   private func device(_ record: KafkaRecord) throws(RecordError) -> Job.Content {
     let device = try DeviceRecord(record.value, parser: parser)
     try check(record, device.key, "device")
+    switch device.event {
+    case .registered(let time): try check(time, "device", "registered_at")
+    case .removed(let time): try check(time, "device", "removed_at")
+    }
     return .device(device)
   }
 
   private func feedback(_ record: KafkaRecord) throws(RecordError) -> Job.Content {
     let feedback = try FeedbackRecord(record.value, parser: parser)
     try check(record, feedback.key, "feedback")
+    try check(feedback.sentAt, "feedback", "sent_at")
+    try check(feedback.at, "feedback", "at")
+    if let timestamp = feedback.timestamp { try check(timestamp, "feedback", "timestamp") }
     return .feedback(feedback)
   }
 
@@ -96,6 +103,14 @@ struct JobReader {
     throw RecordError(
       record: kind, field: nil,
       problem: "has not the key <token>:<app>:<environment> of its value, token in lower case")
+  }
+
+  /// A time outside of 1970 … 9999 is a mistake of unit or worse; as the newest fact it would outlive all
+  /// true ones.
+  private func check(_ time: Int64, _ kind: String, _ field: String) throws(RecordError) {
+    guard !(0...253_402_300_799_999).contains(time) else { return }
+    throw RecordError(
+      record: kind, field: field, problem: "is no time in milliseconds since 1970 (\(time))")
   }
 
   private func copy(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {

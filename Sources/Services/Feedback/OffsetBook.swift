@@ -10,9 +10,9 @@ struct OffsetBook {
 
   private var entries: [TopicPartition: Entry] = [:]
 
-  /// Begins a partition at what the group has committed.
-  mutating func begin(_ partition: TopicPartition, committed: Int64?) {
-    entries[partition] = Entry(next: committed, committed: committed)
+  /// Begins a partition, wherever its first record is.
+  mutating func begin(_ partition: TopicPartition) {
+    entries[partition] = Entry(next: nil, committed: nil)
   }
 
   /// Every record of the partition up to this offset is done.

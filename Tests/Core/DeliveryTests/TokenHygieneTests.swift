@@ -46,6 +46,25 @@ import Testing
     #expect(verdict(410, .unregistered, registeredAt: 1_000) == .keep(.registeredLater))
   }
 
+  @Test func theEarliestRevivalIsTheFirstRegistrationThatKeepsTheToken() {
+    for timestamp in [nil, 500] as [Int64?] {
+      for skew in [0, 200] as [Int64] {
+        let alive = TokenHygiene.earliestRevival(timestamp: timestamp, sentAt: 1_000, skew: skew)
+        let kept = verdict(410, nil, timestamp: timestamp, registeredAt: alive, skew: skew)
+        let dead = verdict(410, nil, timestamp: timestamp, registeredAt: alive - 1, skew: skew)
+        #expect(kept == .keep(.registeredLater))
+        #expect(dead == .invalidate(since: timestamp ?? 1_000))
+      }
+    }
+  }
+
+  @Test func extremeTimesDoNotOverflow() {
+    for time in [Int64.min, .max - 1, .max] {
+      #expect(verdict(410, nil, timestamp: time, skew: 5_000) == .invalidate(since: time))
+      #expect(verdict(410, nil, sentAt: time, skew: 5_000) == .invalidate(since: time))
+    }
+  }
+
   @Test func aBadTokenIsOnlyEverASuspect() {
     for reason in [Reason.badDeviceToken, .deviceTokenNotForTopic] {
       #expect(verdict(400, reason) == .suspect)

@@ -18,7 +18,7 @@ import Testing
   private func invalidate(_ store: TokenStore, since: Int64, limit: Int64? = nil) throws {
     try store.invalidate(
       device, since: since, reason: "Unregistered", recordedAt: since + 1,
-      unlessRegisteredAfter: limit ?? since)
+      aliveFrom: (limit ?? since) + 1)
   }
 
   @Test func `a token is dead only if it was not registered later`() throws {
@@ -181,13 +181,85 @@ import Testing
     try store.register(device, at: 1)
     let dead = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
     try store.invalidate(
-      dead, since: 5, reason: "ExpiredToken", recordedAt: 6, unlessRegisteredAfter: 5)
+      dead, since: 5, reason: "ExpiredToken", recordedAt: 6, aliveFrom: 6)
     #expect(try reader.deviceCount() == 2)
     #expect(try reader.invalidCount() == 1)
     #expect(
       try reader.invalidDevices()
         == [InvalidDevice(device: dead, since: 5, reason: "ExpiredToken")])
     #expect(try reader.invalidDevices(limit: 0).isEmpty)
+  }
+
+  @Test func `dead tokens are read in pages, each once and in order, while others are written`()
+    throws
+  {
+    let store = try open()
+    let reader = try TokenStoreReader(path: folder.file("tokens.db"))
+    func identity(_ number: Int) -> DeviceIdentity {
+      let digits = String(number, radix: 16)
+      return DeviceIdentity(
+        token: String(repeating: "0", count: 4 - digits.count) + digits, app: "a",
+        environment: number % 2 == 0 ? .production : .sandbox)
+    }
+    try store.transaction { () throws(StoreError) in
+      for number in 0..<500 where number % 5 != 0 {
+        try store.invalidate(
+          identity(number), since: 1, reason: "Unregistered", recordedAt: 1, aliveFrom: 2)
+      }
+      for number in stride(from: 0, to: 500, by: 5) { try store.register(identity(number), at: 1) }
+    }
+    let expected = (0..<500).filter { $0 % 5 != 0 }.map(identity)
+    for pageSize in [1, 7, 400, 1_000] {
+      var seen: [DeviceIdentity] = []
+      try reader.forEachInvalidDevice(pageSize: pageSize) { device in
+        seen.append(device.device)
+        return true
+      }
+      #expect(seen == expected, "pages of \(pageSize)")
+    }
+    var count = 0
+    try reader.forEachInvalidDevice(pageSize: 3) { _ in
+      count += 1
+      return count < 5
+    }
+    #expect(count == 5)
+    let page = try reader.invalidDevices(after: expected[10], limit: 2).map(\.device)
+    #expect(page == Array(expected[11...12]))
+  }
+
+  @Test func `a database of the first schema is brought up to date, and its dead tokens can live`()
+    throws
+  {
+    let path = folder.file("old.db")
+    do {
+      let old = try Database(path: path, isReadOnly: false, busyTimeout: 50)
+      try old.execute(
+        "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+          + " applied_at INTEGER NOT NULL) STRICT")
+      try old.execute(Migrations.steps[0].sql)
+      try old.execute("INSERT INTO migrations VALUES (1, 'devices', 1)")
+      try old.execute(
+        "INSERT INTO devices (token, app, environment, invalid_since, invalid_reason)"
+          + " VALUES ('00ff', 'com.example.app', 'production', 100, 'Unregistered')")
+    }
+    let store = try TokenStore(path: path, now: 2)
+    #expect(try store.device(device)?.invalidSince == 100)
+    try store.register(device, at: 100)
+    #expect(try store.device(device)?.invalidSince == 100)
+    try store.register(device, at: 101)
+    #expect(try store.device(device)?.invalidSince == nil)
+  }
+
+  @Test func `an error names the file and what to do about it`() throws {
+    let path = folder.file("tokens.db")
+    try File.write(path, Array(repeating: 7, count: 5_000))
+    let error = #expect(throws: StoreError.self) { try open() }
+    #expect(error?.description.contains(path) == true)
+    #expect(error?.description.contains("name another file") == true)
+    let missing = #expect(throws: StoreError.self) {
+      try TokenStore(path: folder.file("no/tokens.db"), now: 1)
+    }
+    #expect(missing?.description.contains("see that the folder exists") == true)
   }
 
   @Test func `a reader never makes a database`() {

@@ -19,8 +19,9 @@ final class FeedbackFixture {
   let names: TopicNames
   let producer: KafkaProducer
 
-  init(partitions: Int = 4) throws {
-    kafka = try KafkaFixture()
+  /// - Parameter embedded: insists on an embedded broker.
+  init(partitions: Int = 4, embedded: Bool = false) throws {
+    kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     for topic in ["feedback", "devices", "invalid-tokens"] {
       try kafka.createTopic(topic, partitions: partitions, compacted: topic == "invalid-tokens")
@@ -72,10 +73,12 @@ final class FeedbackFixture {
   }
 
   /// - Parameter property: of librdkafka, for the consumer.
-  func start(property: KafkaConfiguration.Property? = nil) throws -> RunningFeedback {
+  func start(
+    property: KafkaConfiguration.Property? = nil, flags: [String] = []
+  ) throws -> RunningFeedback {
     let values = try FeedbackSettings.table.read(
       CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--database", database],
+        ["--topic-prefix", kafka.prefix, "--database", database] + flags,
         for: FeedbackSettings.table))
     var settings = try FeedbackSettings(values)
     settings.kafka = kafka.configuration

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import Records
+import Store
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+@Suite(.serialized) struct FeedbackPublishingTests {
+  private typealias Fixture = FeedbackFixture
+
+  @Test func `offsets are committed only after Kafka has what follows from their records`() throws {
+    let fixture = try Fixture(embedded: true)
+    let broker = try #require(fixture.kafka.broker)
+    try fixture.send((1...20).map { Fixture.feedback(Fixture.device($0)) })
+    // Only the service produces from now on, and the broker takes nothing of it.
+    broker.inject(Array(repeating: .notEnoughReplicas, count: 100_000), into: .produce)
+    let service = try fixture.start()
+    defer { service.stop() }
+    #expect(!fixture.invalid(atLeast: 1).isEmpty)
+    usleep(700_000)
+    #expect(service.count("published") == 0)
+    #expect(try fixture.committed(fixture.names.feedback) <= 0)
+    broker.clearFaults(of: .produce)
+    #expect(try fixture.published(keys: 20).count == 20)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.committed(fixture.names.feedback) == 20
+      })
+  }
+
+  @Test func `records read again after a crash change nothing in the database or in the table`()
+    throws
+  {
+    let fixture = try Fixture()
+    let (dead, revived) = (Fixture.device(1), Fixture.device(2))
+    func send() throws {
+      try fixture.send([Fixture.feedback(dead), Fixture.feedback(revived)])
+      try fixture.send([DeviceRecord(device: revived, event: .registered(at: 1_500))])
+    }
+    try send()
+    let service = try fixture.start()
+    defer { service.stop() }
+    #expect(eventually { service.count("feedback") == 2 && service.count("devices") == 1 })
+    let first = fixture.invalid(atLeast: 1)
+    // The same records once more are what a crash before the commit leads to.
+    try send()
+    #expect(eventually { service.count("feedback") == 4 && service.count("devices") == 2 })
+    #expect(first.map(\.device.token) == [dead.token])
+    #expect(fixture.invalid(atLeast: 1) == first)
+    #expect(try eventually { try fixture.committed(fixture.names.feedback) == 4 })
+    let table = try fixture.published(keys: 1)
+    #expect(table[dead.description]??.contains("\"invalid_since\":1000") == true)
+    #expect(table[revived.description]?.flatMap { $0 } == nil)
+  }
+
+  @Test func `a full table on the embedded broker stops consumption before anything is dropped`()
+    throws
+  {
+    let fixture = try Fixture(partitions: 1, embedded: true)
+    // Long keys fill the 5 MiB of the partition soon.
+    let app = String(repeating: "a", count: 1_500)
+    let feedback = (0..<2_000).map { number -> FeedbackRecord in
+      let token = Fixture.device(number).token
+      return Fixture.feedback(DeviceKey(token: token, app: app, environment: .production))
+    }
+    try fixture.send(Array(feedback.prefix(1_000)))
+    let service = try fixture.start()
+    defer { service.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("published") == 1_000 })
+    try fixture.send(Array(feedback.suffix(1_000)))
+    usleep(1_500_000)
+    let published = service.count("published")
+    #expect(published < 2_000, "the table takes no more")
+    let admin = try KafkaAdmin(fixture.kafka.configuration)
+    defer { admin.close() }
+    let partition = TopicPartition(topic: fixture.names.invalidTokens, partition: 0)
+    let kept = try admin.watermarks(partition, timeoutMilliseconds: 5_000)
+    #expect(kept.low == 0, "nothing was dropped")
+    #expect(kept.high == Int64(published))
+    #expect(try fixture.committed(fixture.names.feedback, partitions: 1) == Int64(published))
+  }
+}
