@@ -29,6 +29,7 @@ import Kafka
           let experiment = Experiment(partitions: partitions, style: style, quick: quick)
           let row = try experiment.run()
           print(row)
+          fflush(nil)
           complete = complete && row.untaken == 0 && row.droppedByBroker == 0
         } catch {
           print("\(partitions) partitions, \(style.rawValue): \(error)")

@@ -44,7 +44,7 @@ package struct KafkaConfiguration: Sendable {
     among partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20
   ) {
     let share = min(max(records / max(partitions, 1), 250), 4_000)
-    let kilobytes = max(bytes / max(partitions, 1) >> 10, 256)
+    let kilobytes = max((bytes >> 10) / max(partitions, 1), 256)
     consumerPreferences.append(("queued.min.messages", "\(share)"))
     consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
   }

@@ -167,4 +167,30 @@ import Testing
     kept.destroy()
     member.close()
   }
+
+  /// With a limit of 100 records a fetcher that sleeps a second each time it is full needs 29 s.
+  @Test func aFetcherThatIsWokenFillsAnEmptiedQueueWithoutSleepingASecond() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 3_000)
+    var configuration = fixture.configuration
+    configuration.consumer += [("queued.min.messages", "100"), ("fetch.message.max.bytes", "2000")]
+    let member = try GroupMember(fixture, group: "readers", topic: topic, configuration)
+    let owned = try eventually {
+      try member.serve()
+      return !member.owned.isEmpty
+    }
+    #expect(owned)
+    let start = MonotonicClock.milliseconds()
+    let complete = eventually(pauseMilliseconds: 20) {
+      member.takeAll()
+      let marks = member.consumer.wakeFetcher(of: member.owned[0])
+      #expect(marks?.high == 3_000)
+      return member.taken.count >= 3_000
+    }
+    #expect(complete)
+    #expect(MonotonicClock.milliseconds() - start < 8_000)
+    #expect(member.taken.count == 3_000)
+    member.close()
+  }
 }

@@ -21,11 +21,13 @@ final class GroupMember {
   private var batch = KafkaBatch(capacity: 200)
 
   init(
-    _ fixture: KafkaFixture, group: String, topic: String, shared: Bool = false
+    _ fixture: KafkaFixture, group: String, topic: String, shared: Bool = false,
+    _ configuration: KafkaConfiguration? = nil
   ) throws {
     self.shared = shared
     consumer = try KafkaGroupConsumer(
-      fixture.configuration, group: fixture.name(group), topics: [topic], wakeup: wakeup)
+      configuration ?? fixture.configuration, group: fixture.name(group), topics: [topic],
+      wakeup: wakeup)
   }
 
   /// Serves the events that are there.
