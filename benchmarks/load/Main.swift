@@ -79,9 +79,9 @@ private final class Producing {
     var kafka = load.kafka
     try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
     switch load.kind {
-    case "requests": (topicName, group) = (load.names.requests, ReaderGroup.ingest)
-    case "bulk": (topicName, group) = (load.names.notificationsBulk, ReaderGroup.sender)
-    default: (topicName, group) = (load.names.notifications, ReaderGroup.sender)
+    case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
+    case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
+    default: (topicName, group) = (load.names.notifications, load.names.group(.sender))
     }
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topic = try producer.topic(named: topicName)

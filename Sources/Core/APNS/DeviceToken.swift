@@ -30,6 +30,9 @@ package enum DeviceToken {
   /// Checks a token: an even number of hexadecimal digits, 2…512, in either case.
   package static func validate(_ text: Span<UInt8>) throws(Problem) {
     try validateLength(text.count)
+    var invalid: UInt8 = 0
+    for index in 0..<text.count { invalid |= HexDigit.value(text[index]) }
+    if invalid <= 15 { return }
     for index in 0..<text.count where HexDigit.value(text[index]) > 15 {
       throw .notHexadecimal(at: index)
     }

@@ -26,11 +26,11 @@ package struct TopicSpecification: Equatable, Sendable {
 }
 
 /// The consumer groups, one a service.
-package enum ReaderGroup {
-  package static let ingest = "martlet-ingest"
-  package static let sender = "martlet-sender"
-  package static let feedback = "martlet-feedback"
-  package static let signer = "martlet-signer"
+package enum ReaderGroup: String, Sendable, CaseIterable {
+  case ingest = "martlet-ingest"
+  case sender = "martlet-sender"
+  case feedback = "martlet-feedback"
+  case signer = "martlet-signer"
 }
 
 /// The names of all topics under one prefix.
@@ -57,6 +57,12 @@ package struct TopicNames: Equatable, Sendable {
   package var tokenRequests: String { prefix + "token-requests" }
   package var deadLetters: String { prefix + "dead-letters" }
 
+  /// The name of a consumer group. Two pipelines on one cluster differ by their prefix, and so must their
+  /// groups: with another prefix than the default it goes before the group's name.
+  package func group(_ reader: ReaderGroup) -> String {
+    prefix == Self.defaultPrefix ? reader.rawValue : prefix + reader.rawValue
+  }
+
   /// The topic of a lane.
   package func notifications(_ lane: Lane) -> String {
     switch lane {
@@ -76,24 +82,24 @@ package struct TopicNames: Equatable, Sendable {
   /// process owns all that is said about a token.
   package var all: [TopicSpecification] {
     func topic(
-      _ name: String, _ partitions: Int32, _ group: String?,
+      _ name: String, _ partitions: Int32, _ reader: ReaderGroup?,
       _ cleanup: TopicSpecification.Cleanup = .delete
     ) -> TopicSpecification {
-      .init(name: name, partitions: partitions, cleanup: cleanup, readerGroup: group)
+      .init(name: name, partitions: partitions, cleanup: cleanup, readerGroup: reader.map(group))
     }
     return [
-      topic(requests, 12, ReaderGroup.ingest),
-      topic(notifications, 12, ReaderGroup.sender),
-      topic(notificationsBulk, 12, ReaderGroup.sender),
-      topic(retries5s, 4, ReaderGroup.sender),
-      topic(retries1m, 4, ReaderGroup.sender),
-      topic(retries15m, 4, ReaderGroup.sender),
+      topic(requests, 12, .ingest),
+      topic(notifications, 12, .sender),
+      topic(notificationsBulk, 12, .sender),
+      topic(retries5s, 4, .sender),
+      topic(retries1m, 4, .sender),
+      topic(retries15m, 4, .sender),
       topic(receipts, 6, nil),
-      topic(feedback, 4, ReaderGroup.feedback),
+      topic(feedback, 4, .feedback),
       topic(devices, 4, ReaderGroup.feedback, .compact),
       topic(invalidTokens, 4, nil, .compact),
       topic(providerTokens, 1, nil, .compact),
-      topic(tokenRequests, 1, ReaderGroup.signer),
+      topic(tokenRequests, 1, .signer),
       topic(deadLetters, 4, nil),
     ]
   }

@@ -61,7 +61,7 @@ final class FeedbackWorker {
     gate =
       settings.kafka.isEmbeddedBroker ? BacklogGate(partitions: partitions, mode: .table) : nil
     consumer = try KafkaGroupConsumer(
-      settings.kafka, group: ReaderGroup.feedback, topics: [names.feedback, names.devices],
+      settings.kafka, group: names.group(.feedback), topics: [names.feedback, names.devices],
       instanceID: settings.instanceID, wakeup: wakeup)
     context.counters.add(counters)
   }

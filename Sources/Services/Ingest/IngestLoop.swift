@@ -84,7 +84,7 @@ final class IngestLoop {
     /// The topics whose records must not be dropped before they were read, in the order of `Lane`.
     static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
       Lane.allCases.map {
-        HoldBack.Watched(topic: names.notifications($0), group: ReaderGroup.sender)
+        HoldBack.Watched(topic: names.notifications($0), group: names.group(.sender))
       }
     }
   }
@@ -109,7 +109,7 @@ final class IngestLoop {
         kafka, topic: names.invalidTokens, limit: settings.maxInvalidTokens, wakeup: wakeup)
       Self.catchUp(invalidTokens, context)
       consumer = try KafkaGroupConsumer(
-        kafka, group: ReaderGroup.ingest, topics: [names.requests],
+        kafka, group: names.group(.ingest), topics: [names.requests],
         instanceID: settings.instanceID, wakeup: wakeup)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error); do its topics exist?")

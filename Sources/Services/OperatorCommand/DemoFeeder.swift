@@ -31,7 +31,7 @@ final class DemoFeeder {
     topicName = names.requests
     topic = try producer.topic(named: topicName)
     holdBack = try HoldBack(
-      kafka, [.init(topic: topicName, group: ReaderGroup.ingest)], wakeup: wakeup)
+      kafka, [.init(topic: topicName, group: names.group(.ingest))], wakeup: wakeup)
     lines = try LineSource(path)
     try advance()
   }

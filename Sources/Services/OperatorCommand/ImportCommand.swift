@@ -44,7 +44,7 @@ package enum ImportCommand: Service {
     let source = try LineSource(settings.file)
     let cluster = try KafkaCluster(settings.kafka, context)
     let work = try Importer(
-      source, cluster, topic: settings.names.requests,
+      source, cluster, settings.names,
       progress: settings.showsProgress ? ProgressLine("import", unit: "lines") : nil, context)
     defer { cluster.admin.close() }
     let result = try work.run()

@@ -25,7 +25,7 @@ final class Importer {
   private var deliveries: [Delivery] = []
 
   init(
-    _ source: LineSource, _ cluster: KafkaCluster, topic: String, progress: ProgressLine?,
+    _ source: LineSource, _ cluster: KafkaCluster, _ names: TopicNames, progress: ProgressLine?,
     _ context: ServiceContext
   ) throws(ServiceFailure) {
     self.source = source
@@ -33,9 +33,10 @@ final class Importer {
     self.context = context
     do {
       producer = try KafkaProducer(cluster.configuration)
-      self.topic = try producer.topic(named: topic)
+      self.topic = try producer.topic(named: names.requests)
       holdBack = try HoldBack(
-        cluster.configuration, [.init(topic: topic, group: ReaderGroup.ingest)], wakeup: Wakeup())
+        cluster.configuration, [.init(topic: names.requests, group: names.group(.ingest))],
+        wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
     }

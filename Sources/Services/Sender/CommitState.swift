@@ -8,15 +8,20 @@ struct CommitState {
     var epoch: UInt32
     var committable: Int64
     var committed: Int64
+    var completedAbove: [Range<Int64>] = []
   }
 
   private var entries: [TopicPartition: Entry] = [:]
   private var isOutstanding = false
 
-  /// A partition was assigned; `committed` is the group's offset, if it has one.
-  mutating func begin(_ partition: TopicPartition, epoch: UInt32, committed: Int64?) {
-    let start = committed ?? -1
-    entries[partition] = Entry(epoch: epoch, committable: start, committed: start)
+  /// A partition was assigned.
+  ///
+  /// - Parameters:
+  ///   - committed: the group's offset, if it has one.
+  ///   - next: where reading goes on; above `committed` if more is known to be done.
+  mutating func begin(_ partition: TopicPartition, epoch: UInt32, committed: Int64?, next: Int64?) {
+    entries[partition] = Entry(
+      epoch: epoch, committable: next ?? -1, committed: committed ?? -1)
   }
 
   /// Takes in what loops report. Reports of an earlier assignment are ignored.
@@ -24,6 +29,7 @@ struct CommitState {
     for item in progress {
       guard var entry = entries[item.partition], entry.epoch == item.epoch else { continue }
       entry.committable = max(entry.committable, item.committable)
+      entry.completedAbove = item.completedAbove
       entries[item.partition] = entry
     }
   }
@@ -54,7 +60,13 @@ struct CommitState {
     }
   }
 
-  mutating func forgetAll() {
+  /// The partitions are given back: what was done in them goes into `memory`.
+  mutating func handOver(to memory: inout CompletionMemory) {
+    for (partition, entry) in entries {
+      memory.remember(
+        partition, committed: entry.committed, committable: entry.committable,
+        completedAbove: entry.completedAbove)
+    }
     entries.removeAll(keepingCapacity: true)
     isOutstanding = false
   }

@@ -24,6 +24,8 @@ struct PartitionProgress: Sendable {
   var epoch: UInt32
   /// One past the contiguous prefix of completed records.
   var committable: Int64
+  /// What is completed above it; filled in when the partition is given back.
+  var completedAbove: [Range<Int64>] = []
 }
 
 /// What a loop tells the control thread.

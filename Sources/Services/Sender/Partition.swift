@@ -17,6 +17,8 @@ struct PartitionGrant: Sendable {
   var epoch: UInt32
   /// Where to go on; the group's committed offset, or nil for the start of the log.
   var nextOffset: Int64?
+  /// Offsets above it that were completed in an earlier assignment.
+  var completedAbove: [Range<Int64>]
   var queue: KafkaQueue
 
   /// A window for a lane's partition, none for a retry topic: what is there was taken before.

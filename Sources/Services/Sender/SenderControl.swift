@@ -30,6 +30,7 @@ final class SenderControl {
   private var state = State.idle
   private var epoch: UInt32 = 0
   private var commits = CommitState()
+  private var memory = CompletionMemory()
   private var nextCommit: UInt64 = 0
   private var endedLoops = 0
 
@@ -159,18 +160,20 @@ final class SenderControl {
     epoch += 1
     let committed = try consumer.committed(partitions, timeoutMilliseconds: 10_000)
     var grants = Array(repeating: [PartitionGrant](), count: loops.count)
+    var starts: [PartitionStart] = []
     for entry in committed {
       guard let feed = feed(of: entry.partition.topic) else { continue }
       let loop = Int(entry.partition.partition) % loops.count
+      let (next, completedAbove) = memory.resume(entry.partition, committed: entry.offset)
       let queue = consumer.openQueue(entry.partition, wakeup: loops[loop].wakeup)
       grants[loop].append(
         PartitionGrant(
-          partition: entry.partition, feed: feed, epoch: epoch, nextOffset: entry.offset,
-          queue: queue))
-      commits.begin(entry.partition, epoch: epoch, committed: entry.offset)
+          partition: entry.partition, feed: feed, epoch: epoch, nextOffset: next,
+          completedAbove: completedAbove, queue: queue))
+      commits.begin(entry.partition, epoch: epoch, committed: entry.offset, next: next)
+      starts.append(PartitionStart(entry.partition, offset: next))
     }
-    try consumer.assign(
-      committed.map { PartitionStart($0.partition, offset: $0.offset) })
+    try consumer.assign(starts)
     for (loop, grants) in grants.enumerated() where !grants.isEmpty {
       loops[loop].post(.granted(grants))
     }
@@ -195,7 +198,7 @@ final class SenderControl {
 
   private func finishRelease(lost: Bool) throws {
     if !lost { commitAtRevocation() }
-    commits.forgetAll()
+    commits.handOver(to: &memory)
     try consumer.unassign()
     state = .idle
   }

@@ -9,7 +9,9 @@ extension SenderLoop {
     partitions.append(
       Partition(
         name: grant.partition, feed: grant.feed, epoch: grant.epoch, queue: grant.queue,
-        ledger: grant.nextOffset.map { OffsetLedger(nextOffset: $0) },
+        ledger: grant.nextOffset.map {
+          OffsetLedger(nextOffset: $0, completedAbove: grant.completedAbove)
+        },
         recent: grant.recentIDs(settings.dedupWindow)))
   }
 
@@ -28,7 +30,7 @@ extension SenderLoop {
     guard let deadline = releaseDeadline else { return }
     let isDrained = partitions.allSatisfy { $0.open == 0 }
     guard isDrained || now >= deadline else { return }
-    let progress = partitions.compactMap(\.progress)
+    let progress = partitions.compactMap(\.finalProgress)
     partitions.removeAll()
     epochOfPartitions &+= 1
     if !isStopping {
@@ -72,5 +74,13 @@ extension Partition {
   var progress: PartitionProgress? {
     guard let ledger else { return nil }
     return PartitionProgress(partition: name, epoch: epoch, committable: ledger.committable)
+  }
+
+  /// The same with what is completed above it, for when the partition is given back.
+  var finalProgress: PartitionProgress? {
+    var progress = progress
+    progress?.completedAbove =
+      ledger?.completedRuns(limit: CompletionMemory.runsAtMost) ?? []
+    return progress
   }
 }

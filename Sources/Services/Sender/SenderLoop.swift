@@ -183,8 +183,8 @@ struct OutgoingTopics {
 
   /// The topics that have a reader, in the order of `watchedIndex(of:)`.
   static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
-    [.init(topic: names.feedback, group: ReaderGroup.feedback)]
-      + RetryTier.allCases.map { .init(topic: names.retries($0), group: ReaderGroup.sender) }
+    [.init(topic: names.feedback, group: names.group(.feedback))]
+      + RetryTier.allCases.map { .init(topic: names.retries($0), group: names.group(.sender)) }
   }
 
   /// The topic's number among the watched ones; nil for the rings (receipts, dead letters).

@@ -54,7 +54,7 @@ package enum SenderService: Service {
       try startLoop(number, settings, context, tls, names, kafka, loopInbox, inbox)
     }
     let consumer = try KafkaGroupConsumer(
-      kafka, group: ReaderGroup.sender,
+      kafka, group: names.group(.sender),
       topics: [names.notifications, names.notificationsBulk]
         + RetryTier.allCases.map { names.retries($0) },
       instanceID: settings.instanceID, wakeup: inbox.wakeup)

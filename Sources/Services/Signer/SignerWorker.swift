@@ -59,7 +59,7 @@ final class SignerWorker {
     producer = try KafkaProducer(settings.kafka, wakeup: wakeup)
     output = try producer.topic(named: names.providerTokens)
     consumer = try KafkaGroupConsumer(
-      settings.kafka, group: ReaderGroup.signer, topics: [names.tokenRequests],
+      settings.kafka, group: names.group(.signer), topics: [names.tokenRequests],
       instanceID: settings.instanceID, wakeup: wakeup)
     context.counters.add(counters)
   }

@@ -117,7 +117,7 @@ final class FeedbackFixture {
     let admin = try KafkaAdmin(kafka.configuration)
     defer { admin.close() }
     let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
-    return try admin.groupOffsets(ReaderGroup.feedback, all, timeoutMilliseconds: 5_000)
+    return try admin.groupOffsets(names.group(.feedback), all, timeoutMilliseconds: 5_000)
       .reduce(0) { $0 + ($1.offset ?? 0) }
   }
 }

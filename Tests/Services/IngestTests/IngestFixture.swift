@@ -108,7 +108,7 @@ final class IngestFixture {
     let partitions = (0..<Int32(requestPartitions)).map {
       TopicPartition(topic: names.requests, partition: $0)
     }
-    return try admin.groupOffsets(ReaderGroup.ingest, partitions, timeoutMilliseconds: 5_000)
+    return try admin.groupOffsets(names.group(.ingest), partitions, timeoutMilliseconds: 5_000)
       .reduce(0) { $0 + ($1.offset ?? 0) }
   }
 

@@ -30,7 +30,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     try File.write(folder.file("in"), Array(content.utf8))
     let cluster = try KafkaCluster(fixture.configuration, context)
     return try Importer(
-      LineSource(folder.file("in")), cluster, topic: fixture.name("requests"), progress: nil,
+      LineSource(folder.file("in")), cluster, TopicNames(prefix: fixture.prefix), progress: nil,
       context
     ).run()
   }

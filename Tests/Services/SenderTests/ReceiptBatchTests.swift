@@ -89,7 +89,7 @@ struct CommitStateTests {
   @Test("only what moved is committed, one commit at a time")
   func oneAtATime() {
     var commits = CommitState()
-    commits.begin(partition, epoch: 1, committed: 10)
+    commits.begin(partition, epoch: 1, committed: 10, next: 10)
     #expect(commits.due().isEmpty)
     commits.note(progress(15))
     #expect(commits.due() == [CommitRequest(partition, offset: 15)])
@@ -102,7 +102,7 @@ struct CommitStateTests {
   @Test("a refused commit comes again")
   func refusedComesAgain() {
     var commits = CommitState()
-    commits.begin(partition, epoch: 1, committed: nil)
+    commits.begin(partition, epoch: 1, committed: nil, next: nil)
     commits.note(progress(5))
     _ = commits.due()
     let error = KafkaError(code: 27, message: "rebalance", isFatal: false, isRetriable: true)
@@ -113,12 +113,58 @@ struct CommitStateTests {
   @Test("what an earlier assignment reports is never committed")
   func staleEpoch() {
     var commits = CommitState()
-    commits.begin(partition, epoch: 2, committed: 10)
+    commits.begin(partition, epoch: 2, committed: 10, next: 10)
     commits.note(progress(99, epoch: 1))
     #expect(commits.due().isEmpty)
     #expect(commits.everything().isEmpty)
-    commits.forgetAll()
+    var memory = CompletionMemory()
+    commits.handOver(to: &memory)
     commits.note(progress(99, epoch: 2))
     #expect(commits.everything().isEmpty)
+  }
+}
+
+@Suite("What was completed before a rebalance is not sent again after it")
+struct CompletionMemoryTests {
+  private let partition = TopicPartition(topic: "push.notifications", partition: 3)
+
+  private func memory() -> CompletionMemory {
+    var memory = CompletionMemory()
+    memory.remember(
+      partition, committed: 100, committable: 150, completedAbove: [160..<170, 180..<200])
+    return memory
+  }
+
+  @Test("a refused last commit is made good by what is remembered")
+  func refusedCommit() {
+    var memory = memory()
+    let (next, above) = memory.resume(partition, committed: 100)
+    #expect(next == 150)
+    #expect(above == [160..<170, 180..<200])
+  }
+
+  @Test("another owner's progress goes before, and what it passed is dropped")
+  func othersProgress() {
+    var memory = memory()
+    let (next, above) = memory.resume(partition, committed: 175)
+    #expect(next == 175)
+    #expect(above == [180..<200])
+  }
+
+  @Test("a log that begins anew is read from its own offset", arguments: [nil, 0, 99])
+  func anotherLog(committed: Int64?) {
+    var memory = memory()
+    let (next, above) = memory.resume(partition, committed: committed)
+    #expect(next == committed)
+    #expect(above.isEmpty)
+  }
+
+  @Test("what was never committed is not believed, and each memory serves once")
+  func oncePerMemory() {
+    var memory = memory()
+    _ = memory.resume(partition, committed: 100)
+    #expect(memory.resume(partition, committed: 100).next == 100)
+    memory.remember(partition, committed: -1, committable: 10, completedAbove: [])
+    #expect(memory.resume(partition, committed: nil).next == nil)
   }
 }

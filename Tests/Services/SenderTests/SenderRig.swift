@@ -143,7 +143,7 @@ final class SenderRig {
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
     let all = (0..<Int32(4)).map { TopicPartition(topic: names.notifications, partition: $0) }
-    let offsets = try admin.groupOffsets(ReaderGroup.sender, all, timeoutMilliseconds: 5_000)
+    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000)
     return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
   }
 
