@@ -85,7 +85,7 @@ import Testing
     let folder = TemporaryFolder()
     setenv("MARTLET_TEST_LEAK", "1", 1)
     let tree = try ProcessTree(log: log)
-    let script = "cat; env | grep -c MARTLET_; grep SigBlk /proc/$$/status"
+    let script = "cat; env | grep -c MARTLET_; exec grep SigBlk /proc/self/status"
     try tree.start(shell("child", script, log: folder.file("log"), restarts: false))
     #expect(eventually { tree.state("child")?.lastStatus != nil })
     tree.stopAll()
