@@ -31,7 +31,7 @@ extension IngestLoop {
     epoch += 1
     let highest = partitions.map(\.partition).max() ?? -1
     ledgers = Array(repeating: nil, count: Int(highest) + 1)
-    if !partitions.isEmpty { queue = consumer.openSharedQueue(partitions, wakeup: wakeup) }
+    queues = partitions.map { consumer.openQueue($0, wakeup: wakeup) }
     do throws(KafkaError) {
       // librdkafka looks the committed offsets up; a ledger begins with its partition's first record.
       try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
@@ -44,10 +44,10 @@ extension IngestLoop {
   /// Takes nothing more, waits for what was taken, commits it and forgets the rest: the partitions' next
   /// owner reads it again, and the same requests make the same notifications.
   func release(lost: Bool, drainMilliseconds: Int64) {
-    guard let queue else { return }
+    guard !queues.isEmpty else { return }
     dropBatch()
-    queue.close()
-    self.queue = nil
+    for queue in queues { queue.close() }
+    queues = []
     sendReceipts()
     if !lost { drain(drainMilliseconds) }
     if !lost { commitNow() }
@@ -77,7 +77,7 @@ extension IngestLoop {
   // MARK: Commits
 
   func commitIfDue(_ now: UInt64) {
-    guard !commitUnderWay, now >= nextCommit, queue != nil else { return }
+    guard !commitUnderWay, now >= nextCommit, !queues.isEmpty else { return }
     nextCommit = now + UInt64(settings.commitIntervalMilliseconds)
     let requests = commitRequests()
     guard !requests.isEmpty else { return }

@@ -52,7 +52,8 @@ final class IngestLoop {
   var receipts = ReceiptBatch()
   var ledgers: [OffsetLedger?] = []
   var epoch: UInt32 = 0
-  var queue: KafkaQueue?
+  var queues: [KafkaQueue] = []
+  private var nextQueue = 0
   var commitUnderWay = false
   var nextCommit: UInt64 = 0
   private var deliveries: [Delivery] = []
@@ -177,12 +178,23 @@ final class IngestLoop {
   }
 
   private func takeRequests() -> Intake {
-    guard let queue else { return .idle }
+    guard !queues.isEmpty else { return .idle }
     for _ in 0..<Self.batchesATurn {
       guard workOnBatch() else { return failure == nil ? .blocked : .idle }
-      if queue.take(into: &batch, upTo: Self.batchCapacity) == 0 { return .idle }
+      if fillBatch() == 0 { return .idle }
     }
     return .busy
+  }
+
+  /// Fills the batch from all queues, beginning with another one each time so that none is always last.
+  private func fillBatch() -> Int {
+    var taken = 0
+    nextQueue &+= 1
+    for step in queues.indices where taken < Self.batchCapacity {
+      let queue = queues[(step + nextQueue) % queues.count]
+      taken += queue.take(into: &batch, upTo: Self.batchCapacity - taken)
+    }
+    return taken
   }
 
   /// Whether a further notification may be written now.

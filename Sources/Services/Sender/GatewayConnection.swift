@@ -29,15 +29,15 @@ final class GatewayConnection {
   let http: HTTP2ClientConnection
   let pool: GatewayPool
   let address: SocketAddress
-  var state: ConnectionStateMachine
+  @exclusivity(unchecked) var state: ConnectionStateMachine
   /// What its pushes carry now, and what they carried before the last change: requests that wait for the
   /// next write still refer to it.
   private(set) var authorization: Authorization?
   private var previousAuthorization: Authorization?
   /// Something was submitted since the last flush.
-  var isDirty = false
+  @exclusivity(unchecked) var isDirty = false
   /// Monotonic milliseconds of the last answer or, before it, of the start.
-  var lastHeard: UInt64
+  @exclusivity(unchecked) var lastHeard: UInt64
   /// Monotonic milliseconds when a PING was sent that is not answered yet.
   var pingedAt: UInt64?
 

@@ -16,14 +16,14 @@ final class GatewayPool {
   let gateway: Endpoint
   /// The newest provider token, nil until one is known.
   var authorization: Authorization?
-  var connections: [GatewayConnection] = []
+  @exclusivity(unchecked) var connections: [GatewayConnection] = []
   /// Names being looked up for a connection to come.
   var lookups = 0
   /// Pushes that wait for stream credit.
-  var waiting = SlotQueue()
-  var policy: ConnectionPoolPolicy
+  @exclusivity(unchecked) var waiting = SlotQueue()
+  @exclusivity(unchecked) var policy: ConnectionPoolPolicy
   /// Header fields; the first three are the same for all requests.
-  var headers = HeaderList()
+  @exclusivity(unchecked) var headers = HeaderList()
   private let authority: UnsafeMutableRawBufferPointer
 
   static let sharedHeaders = 3

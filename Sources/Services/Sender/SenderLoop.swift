@@ -43,32 +43,35 @@ final class SenderLoop {
   let holdBack: HoldBack?
   let retryPolicy: RetryPolicy
 
+  // One thread owns the loop and no property is handed to a callback, so what every push touches goes without
+  // the run-time checks of overlapping access, which cost 5 % of a push.
+
   /// Monotonic and wall-clock milliseconds of this turn.
-  var now = MonotonicClock.milliseconds()
-  var wall = WallClock.milliseconds()
+  @exclusivity(unchecked) var now = MonotonicClock.milliseconds()
+  @exclusivity(unchecked) var wall = WallClock.milliseconds()
   var random: RandomBits
 
-  var pushes = PushTable()
-  var blocks = BlockPool()
-  var deadlines: RequestDeadlines
-  var partitions: [Partition] = []
+  @exclusivity(unchecked) var pushes = PushTable()
+  @exclusivity(unchecked) var blocks = BlockPool()
+  @exclusivity(unchecked) var deadlines: RequestDeadlines
+  @exclusivity(unchecked) var partitions: [Partition] = []
   var nextLane = 0
-  var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
-  var book = ProviderTokenBook()
+  @exclusivity(unchecked) var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
+  @exclusivity(unchecked) var book = ProviderTokenBook()
   /// By credential index × 2 + environment; made at the first push.
-  var pools: [GatewayPool?] = []
+  @exclusivity(unchecked) var pools: [GatewayPool?] = []
   /// By poller token − 1.
   var connections: [GatewayConnection?] = []
-  var dirty: [GatewayConnection] = []
+  @exclusivity(unchecked) var dirty: [GatewayConnection] = []
   /// Connections to close at the end of the turn.
   var closing: [GatewayConnection] = []
-  var completed: [UnsafeMutablePointer<Exchange>] = []
+  @exclusivity(unchecked) var completed: [UnsafeMutablePointer<Exchange>] = []
   /// Pushes whose app has no usable credential.
   var unresolved = SlotQueue()
-  var receipts = ReceiptBatches()
+  @exclusivity(unchecked) var receipts = ReceiptBatches()
   var sides = SideRecords()
   var blockedSides: [BlockedSide] = []
-  var deliveries: [Delivery] = []
+  @exclusivity(unchecked) var deliveries: [Delivery] = []
   var ready: [ReadyEvent] = []
   /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
   var epochOfPartitions: UInt32 = 0

@@ -42,8 +42,11 @@ package enum SenderService: Service {
     var kafka = settings.kafka
     try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
     // Receipts are batched before they get there.
-    kafka.producerPreferences.append(("linger.ms", "1"))
     let names = TopicNames(prefix: settings.topicPrefix)
+    let subscribed =
+      [names.notifications, names.notificationsBulk] + RetryTier.allCases.map { names.retries($0) }
+    kafka.dividePrefetch(among: try partitionCount(of: subscribed, kafka))
+    kafka.producerPreferences.append(("linger.ms", "1"))
     let tls = try TLSContext.client(
       roots: settings.gatewayRoots.map { TrustRoots.file($0) } ?? .system)
     let inbox = Mailbox<ControlMessage>(wakeup: Wakeup())
@@ -54,15 +57,26 @@ package enum SenderService: Service {
       try startLoop(number, settings, context, tls, names, kafka, loopInbox, inbox)
     }
     let consumer = try KafkaGroupConsumer(
-      kafka, group: names.group(.sender),
-      topics: [names.notifications, names.notificationsBulk]
-        + RetryTier.allCases.map { names.retries($0) },
-      instanceID: settings.instanceID, wakeup: inbox.wakeup)
+      kafka, group: names.group(.sender), topics: subscribed, instanceID: settings.instanceID,
+      wakeup: inbox.wakeup)
     let tokens = try KafkaTable(kafka, topic: names.providerTokens, wakeup: inbox.wakeup)
     let requests = try TokenRequests(try KafkaProducer(kafka, wakeup: inbox.wakeup), names)
     return SenderControl(
       settings, context, topics: names, consumer: consumer, tokens: tokens, requests: requests,
       inbox: inbox, loops: loops)
+  }
+
+  /// All partitions of the topics: what this process owns if it is the only one.
+  private static func partitionCount(
+    of topics: [String], _ kafka: KafkaConfiguration
+  ) throws -> Int {
+    let admin = try KafkaAdmin(kafka)
+    defer { admin.close() }
+    let counts = try admin.partitionCounts(timeoutMilliseconds: 30_000)
+    for topic in topics where counts[topic] == nil {
+      throw ServiceFailure("there is no topic \(topic); martlet topics create makes it")
+    }
+    return topics.reduce(0) { $0 + (counts[$1] ?? 0) }
   }
 
   /// Starts a loop on a thread of its own; the loop is built there and never leaves it.
