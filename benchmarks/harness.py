@@ -106,9 +106,11 @@ class Rig:
             process.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, name, *arguments, program=None):
-        path = BUILD / (program or name)
-        process = Process(f"{name}-{len(self.processes)}", [path, *arguments], self.folder)
+    def start(self, name, *arguments, under=()):
+        """Starts a program of the build; `under` is a command that runs it, such as valgrind."""
+        path = pathlib.Path(BUILD, name)
+        process = Process(
+            f"{path.name}-{len(self.processes)}", [*under, path, *arguments], self.folder)
         self.processes.append(process)
         return process
 
@@ -140,18 +142,18 @@ class Rig:
     def ingest(self):
         return self.start("martlet-ingest", "--kafka", self.kafka)
 
-    def sender(self):
+    def sender(self, *flags, program="martlet-sender", under=()):
         gateway = f"localhost:{self.port}"
         return self.start(
-            "martlet-sender", "--kafka", self.kafka, "--gateway", gateway, "--sandbox-gateway",
+            program, "--kafka", self.kafka, "--gateway", gateway, "--sandbox-gateway",
             gateway, "--gateway-roots", self.folder / "keys" / "root.pem", "--loops",
-            self.options.loops)
+            self.options.loops, *flags, under=under)
 
-    def load(self, kind, count, *flags):
+    def load(self, kind, count, *flags, timeout=600):
         """Runs the load to its end; returns records a second."""
         output = call([
             BUILD / "benchmark-load", "--kafka", self.kafka, "--kind", kind, "--count", count,
-            "--apps", self.options.apps, *flags], timeout=600)
+            "--apps", self.options.apps, *flags], timeout=timeout)
         for process in self.processes:
             process.check()
         result = json.loads(output.strip().splitlines()[-1])
@@ -180,9 +182,12 @@ def h2load(count, port, body_file, *flags):
 
 
 def call(arguments, timeout=120):
-    result = subprocess.run(
-        [str(argument) for argument in arguments], capture_output=True, text=True,
-        timeout=timeout, stdin=subprocess.DEVNULL)
+    try:
+        result = subprocess.run(
+            [str(argument) for argument in arguments], capture_output=True, text=True,
+            timeout=timeout, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as expiry:
+        raise Failure(f"{arguments[0]} did not end within {timeout} s") from expiry
     if result.returncode != 0:
         raise Failure(f"{arguments[0]} failed:\n{result.stdout[-1000:]}{result.stderr[-2000:]}")
     return result.stdout
