@@ -83,7 +83,8 @@ struct IngestGroupTests {
     // A reader that commits as it goes lets the rest through.
     var read = 0
     let reader = try KafkaGroupConsumer(
-      fixture.kafka.configuration, group: fixture.names.group(.sender), topics: [fixture.names.notifications],
+      fixture.kafka.configuration, group: fixture.names.group(.sender),
+      topics: [fixture.names.notifications],
       wakeup: nil)
     var queue: KafkaQueue?
     var batch = KafkaBatch(capacity: 500)
