@@ -252,6 +252,17 @@ def show(rows, as_json):
             print(json.dumps(entry))
         return
     print(f"{rows[0]['machine']}, commit {rows[0]['commit']}")
+    if "latency_ms" in rows[0]:
+        for entry in rows:
+            figures = ", ".join(f"{key} {value} ms" for key, value in entry["latency_ms"].items())
+            print(f"{entry['name']}: {figures}")
+        return
+    if "percent_of_a_core" in rows[0]:
+        for entry in rows:
+            print(
+                f"{entry['name']:32} {entry['percent_of_a_core']:6.2f} % of a core"
+                f" {entry['resident_mib']:8.1f} MiB")
+        return
     print(f"{'':32} {'CPU µs each':>12} {'× h2load':>9} {'a second':>10} {'resident MiB':>13}")
     for entry in rows:
         print(

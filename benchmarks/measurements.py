@@ -4,7 +4,7 @@ import json
 import socket
 import time
 
-from harness import BUILD, TOKEN, Process, Rig, call, log, median, row
+from harness import BUILD, TOKEN, Failure, Process, Rig, call, log, median, row
 
 
 def rounds(options, measure):
@@ -181,11 +181,64 @@ def pipeline_with(options, senders):
         return rows
 
 
+def latency(options):
+    """One request at a time through an idle pipeline: request record to answer, milliseconds."""
+    with Rig(options) as rig:
+        everything = start_everything(rig)
+        rig.load("requests", 100, "--rate", 20)
+        before = [process.cpu() for process in everything]
+        count = min(options.count, 600)
+        rig.load("requests", count, "--rate", 20)
+        cpu = sum(process.cpu() for process in everything) - sum(before)
+        output = call([
+            BUILD / "martlet", "inspect", "receipts", "--kafka", rig.kafka, "--raw", "--from",
+            "beginning"])
+        receipts = [json.loads(line[line.index("{"):]) for line in output.splitlines()
+                    if '"outcome"' in line]
+        times = sorted(receipt["at"] - receipt["created"] for receipt in receipts[-count:])
+        if len(times) < count:
+            raise Failure(f"{len(times)} of {count} receipts were found")
+        entry = row("latency, one request at a time", cpu / count, 0, 20, 0)
+        entry["latency_ms"] = {
+            "p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100],
+            "max": times[-1]}
+        log(f"latency of {count} requests: {entry['latency_ms']}")
+        return [entry]
+
+
+def idle(options):
+    """What each process costs while nothing happens, in percent of a core."""
+    with Rig(options) as rig:
+        everything = start_everything(rig)
+        rig.load("requests", 1_000)
+        time.sleep(3)
+        seconds = 20
+        before = [process.cpu() for process in everything]
+        time.sleep(seconds)
+        rows = []
+        for process, start in zip(everything, before):
+            share = (process.cpu() - start) / seconds / 10_000
+            entry = row(process.name, 0, 0, 0, process.resident_mib())
+            entry["percent_of_a_core"] = round(share, 2)
+            log(f"{process.name}: {share:.2f} % of a core")
+            rows.append(entry)
+        log(f"all: {sum(entry['percent_of_a_core'] for entry in rows):.2f} % of a core")
+        return rows
+
+
+def start_everything(rig):
+    processes = [
+        rig.broker(), rig.simulator(), rig.signer(), rig.ingest(), rig.sender(),
+        rig.start(
+            "martlet-feedback", "--kafka", rig.kafka, "--database", rig.folder / "tokens.db")]
+    return processes
+
+
 def cpu_of(processes):
     return sum(process.cpu() for process in processes)
 
 
 ALL = {
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
-    "pipeline": pipeline,
+    "pipeline": pipeline, "latency": latency, "idle": idle,
 }
