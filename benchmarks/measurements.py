@@ -94,19 +94,18 @@ def simulator(options):
         fast_port = rig.port
         full = rig.simulator("--record-limit", "0")
         full_port = rig.port
-        bearer = rig.bearer()
         nghttpd, nghttpd_port = start_nghttpd(rig)
         servers = [
-            ("nghttpd", nghttpd, nghttpd_port, []),
-            ("simulator, validation off", fast, fast_port, []),
-            ("simulator, validation on", full, full_port, ["-H", bearer]),
+            ("nghttpd", nghttpd, nghttpd_port),
+            ("simulator, validation off", fast, fast_port),
+            ("simulator, validation on", full, full_port),
         ]
 
         def measure():
             figures = []
-            for _, process, port, flags in servers:
+            for _, process, port in servers:
                 before, start = process.cpu(), time.monotonic()
-                rig.h2load(options.count, port, *flags)
+                rig.h2load(options.count, port)
                 seconds = time.monotonic() - start
                 figures += [(process.cpu() - before) / options.count, options.count / seconds]
             return figures
@@ -114,7 +113,7 @@ def simulator(options):
         columns = rounds(options, measure)
         base = columns[0]
         rows = []
-        for index, (name, process, _, _) in enumerate(servers):
+        for index, (name, process, _) in enumerate(servers):
             cpu, rate = columns[2 * index], columns[2 * index + 1]
             rows.append(
                 row(name, median(cpu), ratio(cpu, base), median(rate), process.resident_mib()))
