@@ -11,7 +11,9 @@ package import APNS
 /// When several credentials serve an app, the choice is the same in all senders that know the same
 /// credentials: a usable token before none, an app that is named before `*`, the very environment before
 /// `any`, then the lower id. Naming one key and leaving it is what APNs asks of a team.
-package struct ProviderTokenBook: Sendable {
+///
+/// It cannot be copied: a loop asks it for each push, and a copy would count twelve references up and down.
+package struct ProviderTokenBook: ~Copyable, Sendable {
   /// Which environments a credential is good for.
   package enum Scope: UInt8, Sendable, Equatable {
     case production

@@ -20,13 +20,13 @@ import Testing
   }
 
   private func resolve(
-    _ book: ProviderTokenBook, _ app: String, _ environment: Environment = .production
+    _ book: Book, _ app: String, _ environment: Environment = .production
   ) -> String? {
-    book.resolve(app: app.utf8.span, environment: environment).map { book.entries[$0].credential }
+    book.resolve(app, environment).map { book.entries[$0].credential }
   }
 
   @Test func resolvesNamedAppsFirstAndStarOtherwise() {
-    var book = ProviderTokenBook()
+    let book = Book()
     #expect(resolve(book, "com.example.app") == nil)
     #expect(book.apply(entry("named", apps: ["com.example.app", "b"]), now: now) == .added(0))
     #expect(book.apply(entry("all", apps: ["*"]), now: now) == .added(1))
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func keepsEnvironmentsApart() {
-    var book = ProviderTokenBook()
+    let book = Book()
     _ = book.apply(entry("p", apps: ["a"], scope: .production), now: now)
     #expect(resolve(book, "a", .sandbox) == nil)
     _ = book.apply(entry("s", apps: ["a"], scope: .sandbox), now: now)
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test func tokensOnlyGoForward() {
-    var book = ProviderTokenBook()
+    let book = Book()
     _ = book.apply(entry("k", apps: ["a"], issuedAt: 100, generation: 5), now: now)
     #expect(
       book.apply(entry("k", apps: ["a"], issuedAt: 90, generation: 9), now: now) == .stale)
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func aTokenIsUsableUntil55Minutes() {
-    var book = ProviderTokenBook()
+    let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     #expect(book.isUsable(0, now: now + 55 * 60_000 - 1))
     #expect(!book.isUsable(0, now: now + 55 * 60_000))
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test func aRemovedCredentialGivesWayAndItsOldTokenCannotReturn() {
-    var book = ProviderTokenBook()
+    let book = Book()
     _ = book.apply(entry("old", apps: ["a"], generation: 3), now: now)
     _ = book.apply(entry("zzz", apps: ["a"]), now: now)
     #expect(resolve(book, "a") == "old")
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test func aCredentialThatIsNoLongerRenewedGivesWayToAUsableOne() {
-    var book = ProviderTokenBook()
+    let book = Book()
     _ = book.apply(entry("a", apps: ["x"]), now: now)
     _ = book.apply(entry("b", apps: ["x"], issuedAt: 1_800), now: now)
     _ = book.apply(entry("c", apps: ["*"], issuedAt: 2_400), now: now)
@@ -99,7 +99,7 @@ import Testing
   }
 
   @Test func appsMayChangeWithANewToken() {
-    var book = ProviderTokenBook()
+    let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     _ = book.apply(entry("k", apps: ["b"], issuedAt: 10, generation: 2), now: now)
     #expect(resolve(book, "a") == nil)
@@ -117,7 +117,7 @@ import Testing
     let names = ["a0", "a1", "a2", "b0", "b1", "b2", "b3", "none"]
     var expected: [String?]?
     for _ in 0..<50 {
-      var book = ProviderTokenBook()
+      let book = Book()
       for entry in all.shuffled(using: &random) { _ = book.apply(entry, now: now) }
       var choice: [String?] = []
       for environment in Environment.allCases {
@@ -129,7 +129,7 @@ import Testing
   }
 
   @Test func hundredsOfAppsAreAllFound() {
-    var book = ProviderTokenBook()
+    let book = Book()
     for number in 0..<300 {
       _ = book.apply(
         entry("c\(number)", apps: ["com.example.app\(number)", "org.\(number)"]), now: now)
@@ -139,5 +139,24 @@ import Testing
       #expect(resolve(book, "org.\(number)", .sandbox) == "c\(number)")
     }
     #expect(resolve(book, "org.300") == nil)
+  }
+}
+
+/// A book that `#expect` can hold: the book itself cannot be copied.
+private final class Book {
+  private var book = ProviderTokenBook()
+
+  var entries: [ProviderTokenBook.Entry] { book.entries }
+  func stamp(_ index: Int) -> ProviderTokenStamp { book.stamp(index) }
+  func isUsable(_ index: Int, now: Int64) -> Bool { book.isUsable(index, now: now) }
+  func refresh(now: Int64) -> Bool { book.refresh(now: now) }
+  func resolve(_ app: String, _ environment: Environment) -> Int? {
+    book.resolve(app: app.utf8.span, environment: environment)
+  }
+  func apply(_ entry: ProviderTokenBook.Entry, now: Int64) -> ProviderTokenBook.Change {
+    book.apply(entry, now: now)
+  }
+  func remove(credential: String, now: Int64) -> ProviderTokenBook.Change {
+    book.remove(credential: credential, now: now)
   }
 }
