@@ -46,10 +46,12 @@ func executable(_ name: String, _ service: String) -> Target {
     swiftSettings: swift)
 }
 
-func tests(_ room: String, _ name: String, _ dependencies: [Target.Dependency]) -> Target {
+func tests(
+  _ room: String, _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+) -> Target {
   .testTarget(
     name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(room)/\(name)Tests",
-    swiftSettings: swift)
+    exclude: exclude, swiftSettings: swift)
 }
 
 let package = Package(
@@ -142,6 +144,9 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Bytes", "EventLoop", "Kafka", "Signing"],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
+    .target(
+      name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
+      path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
     tests("Core", "APNS", ["APNS", "TestSupport"]),
     tests("Core", "Pipeline", ["APNS", "Pipeline", "TestSupport"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
@@ -202,9 +207,11 @@ let package = Package(
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "JSON", "Records", "Bytes",
         "Settings", "TestSupport", "Telemetry",
       ]),
+    tests("System", "System", ["JSON", "SystemTestSupport", "TestSupport"]),
     tests(
-      "System", "System",
-      ["Pipeline", "Kafka", "JSON", "Records", "Bytes", "EventLoop", "TestSupport"]),
+      "System", "ForeignClient",
+      ["Bytes", "EventLoop", "JSON", "Signing", "SystemTestSupport", "TestSupport"],
+      exclude: ["Python"]),
     tests(
       "System", "Deploy",
       ["Ingest", "Signer", "Sender", "Feedback", "Settings", "Pipeline", "Bytes"]),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import JSON
+import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -2,23 +2,34 @@
 import Bytes
 import EventLoop
 import Glibc
-import TestSupport
+package import TestSupport
 
 /// A program of this build, or one of the system, running as a process of its own.
-final class BuiltProgram {
-  let pid: Int32
+///
+/// It is asked to end when the last reference goes, and killed if it does not. The folder stays as
+/// long as the program.
+package final class BuiltProgram {
+  package let pid: Int32
+  private let folder: TemporaryFolder
   private let outputPath: String
   private var status: Int32?
 
   /// Starts an executable of this build; its outputs go to a file of `folder`.
-  static func start(
+  package static func start(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
     try BuiltProgram(ChildProcess.sibling(name), arguments, in: folder)
   }
 
+  /// Starts a program of the system.
+  package static func start(
+    path: String, _ arguments: [String], in folder: TemporaryFolder
+  ) throws -> BuiltProgram {
+    try BuiltProgram(path, arguments, in: folder)
+  }
+
   /// Runs a program of the system to its end and returns what it printed.
-  static func run(
+  package static func run(
     _ path: String, _ arguments: [String], in folder: TemporaryFolder,
     withinMilliseconds limit: UInt64 = 20_000
   ) throws -> (status: Int32, output: String) {
@@ -28,6 +39,7 @@ final class BuiltProgram {
   }
 
   private init(_ path: String, _ arguments: [String], in folder: TemporaryFolder) throws {
+    self.folder = folder
     outputPath = folder.file("output-\(UInt32.random(in: 0...UInt32.max))")
     let descriptor = open(outputPath, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     defer { close(descriptor) }
@@ -49,19 +61,45 @@ final class BuiltProgram {
   }
 
   /// Everything it has printed so far, on either output.
-  var output: String {
+  package var output: String {
     (try? File.read(outputPath)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
   /// Waits until it has printed `text`.
-  func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
+  package func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
     eventually(withinMilliseconds: limit, pauseMilliseconds: 20) { output.contains(text) }
   }
 
-  func signal(_ number: Int32) { kill(pid, number) }
+  /// Waits until it has written the file that it announces its address in, and returns its content
+  /// without the newline; nil if it ends, or the time is up, before.
+  package func announcement(in path: String, withinMilliseconds limit: UInt64 = 20_000) -> String? {
+    var text: String?
+    _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
+      text = (try? File.read(path))?.split(separator: 10).first.map {
+        String(decoding: $0, as: UTF8.self)
+      }
+      return text != nil || hasEnded
+    }
+    return text
+  }
+
+  /// The port on which it accepts connections, as the kernel sees it: for programs that take a free
+  /// one and do not say which. nil if it ends, or the time is up, before there is one.
+  package func listeningPort(withinMilliseconds limit: UInt64 = 10_000) -> UInt16? {
+    var port: UInt16?
+    _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
+      port = ListeningSockets.ports(of: pid).first
+      return port != nil || hasEnded
+    }
+    return port
+  }
+
+  package func signal(_ number: Int32) { kill(pid, number) }
+
+  private var hasEnded: Bool { wait(withinMilliseconds: 0) != nil }
 
   /// Its exit status (128 + signal if one ended it), or nil if it still runs.
-  func wait(withinMilliseconds limit: UInt64) -> Int32? {
+  package func wait(withinMilliseconds limit: UInt64) -> Int32? {
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       var raw: Int32 = 0
       guard status == nil, waitpid(pid, &raw, WNOHANG) == pid else { return status != nil }
@@ -69,5 +107,11 @@ final class BuiltProgram {
       return true
     }
     return status
+  }
+
+  /// Asks it to end, and returns its exit status; nil if it still runs.
+  package func stop(withinMilliseconds limit: UInt64 = 20_000) -> Int32? {
+    if !hasEnded { signal(SIGTERM) }
+    return wait(withinMilliseconds: limit)
   }
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// Programs of the system that tests drive.
+package enum SystemProgram {
+  /// Where a program is. Servers stand in sbin, which is not on everybody's PATH.
+  package static func path(_ name: String) throws -> String {
+    for folder in ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"] {
+      if access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
+    }
+    throw MissingProgram(name: name)
+  }
+}
+
+/// A program that tests need is not installed.
+package struct MissingProgram: Error, CustomStringConvertible {
+  package let name: String
+
+  package init(name: String) { self.name = name }
+
+  package var description: String { "\(name) is missing: run scripts/setup --test" }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// A client that nobody here wrote produces requests and reads what became of them.
+@Suite("kcat", .serialized)
+struct KcatTests {
+  /// The request in the README's first kcat command.
+  private func readmeExample() throws -> String {
+    let readme = String(decoding: try File.read(Repository.path("README.md")), as: UTF8.self)
+    let command = readme.split(separator: "\n").first {
+      $0.hasPrefix("echo '") && $0.contains("kcat -P")
+    }
+    let line = try #require(command, "the README has no kcat command")
+    return String(line.dropFirst("echo '".count).prefix { $0 != "'" })
+  }
+
+  @Test(
+    "the README's line leads to a delivered receipt in less than a second, a bad one to a dead letter"
+  )
+  func readmeLine() throws {
+    let folder = TemporaryFolder()
+    let pipeline = try RunningPipeline(in: folder)
+    defer { pipeline.stop() }
+    let kcat = Kcat(kafka: pipeline.kafka, folder: folder)
+    let example = try readmeExample()
+    // The first one opens connections; the pipeline is idle when the second one comes.
+    try kcat.produce([example.replacing("order-8812", with: "order-warm-up")])
+    _ = try receipt(of: "order-warm-up", kcat)
+    usleep(500_000)
+    try kcat.produce([example])
+    let answered = try receipt(of: "order-8812", kcat)
+    #expect(answered.receipt["outcome"]?.string == "delivered")
+    let asked = try requestTime("order-8812", kcat)
+    #expect(answered.time - asked < 1_000, "took \(answered.time - asked) ms")
+
+    let bad = example.replacing("order-8812", with: "order-bad")
+      .replacing(#""priority":10"#, with: #""priority":"high""#)
+    #expect(bad != example.replacing("order-8812", with: "order-bad"))
+    try kcat.produce([bad])
+    #expect(try receipt(of: "order-bad", kcat).receipt["outcome"]?.string == "dead_lettered")
+    try expectDeadLetter(bad, field: "priority", kcat)
+  }
+
+  /// The original record is on the dead letter topic, and its headers name the field.
+  private func expectDeadLetter(_ request: String, field: String, _ kcat: Kcat) throws {
+    let letters = try kcat.read("push.dead-letters", format: "%s\t%h\n")
+    #expect(letters.count == 1)
+    let parts = try #require(letters.first).split(separator: "\t")
+    #expect(parts.first.map(String.init) == request)
+    let headers = String(parts.last ?? "")
+    #expect(headers.contains("martlet-reason=invalid_request"), "\(headers)")
+    #expect(headers.contains("martlet-detail=\(field)"), "\(headers)")
+  }
+
+  /// The receipt of a request, and the timestamp of its record.
+  private func receipt(of id: String, _ kcat: Kcat) throws -> (receipt: JSONValue, time: Int64) {
+    var found: (JSONValue, Int64)?
+    _ = try eventually(withinMilliseconds: 40_000, pauseMilliseconds: 100) {
+      var time: Int64 = 0
+      for line in try kcat.read("push.receipts", format: "%T %s\n") {
+        var text = line
+        if let space = line.firstIndex(of: " "), let stamp = Int64(line[..<space]) {
+          time = stamp
+          text = line[line.index(after: space)...]
+        }
+        guard let receipt = try? JSONDocument(String(text)).root else { continue }
+        if receipt["id"]?.string == id { found = (receipt, time) }
+      }
+      return found != nil
+    }
+    return try #require(found, "there is no receipt of \(id)")
+  }
+
+  private func requestTime(_ id: String, _ kcat: Kcat) throws -> Int64 {
+    let line = try #require(
+      try kcat.read("push.requests", format: "%T %s\n").first { $0.contains("\"\(id)\"") })
+    return try #require(Int64(line.prefix { $0 != " " }))
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import SystemTestSupport
+import TestSupport
+
+/// Where things of this repository are.
+enum Repository {
+  static func path(_ relative: String) -> String {
+    let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+    return "/\(root)/\(relative)"
+  }
+}
+
+/// A script of this test's Python folder, run with the packages that scripts/setup installed.
+enum PythonScript {
+  /// Runs it to its end, and returns its exit status, the JSON objects that it printed and all it printed.
+  static func run(
+    _ name: String, _ arguments: [String], in folder: TemporaryFolder
+  ) throws -> (status: Int32, objects: [JSONValue], output: String) {
+    let python = Repository.path(".build/python/bin/python")
+    guard File.exists(python) else { throw MissingProgram(name: python) }
+    let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
+    let result = try BuiltProgram.run(
+      python, ["-B", script] + arguments, in: folder, withinMilliseconds: 60_000)
+    let objects = result.output.split(separator: "\n").compactMap {
+      $0.hasPrefix("{") ? try? JSONDocument(String($0)).root : nil
+    }
+    return (result.status, objects, result.output)
+  }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// `martlet up`: everything on this machine, with a broker of its own.
+final class RunningPipeline {
+  /// `host:port` of Kafka.
+  let kafka: String
+  private let up: BuiltProgram
+
+  init(in folder: TemporaryFolder) throws {
+    up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")], in: folder)
+    let isUp = up.prints("Ctrl-C ends it.", withinMilliseconds: 60_000)
+    try #require(isUp, "up printed: \(up.output)")
+    let address = up.output.firstMatch(of: #/Kafka at ([0-9.:]+)/#)
+    kafka = String(try #require(address, "up printed: \(up.output)").1)
+  }
+
+  /// Ends it as a person does.
+  func stop() {
+    up.signal(SIGINT)
+    #expect(up.wait(withinMilliseconds: 20_000) == 0, "up printed: \(up.output)")
+  }
+}

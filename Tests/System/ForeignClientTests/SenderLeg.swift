@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// Broker, signer, ingest and sender as processes, with whatever gateway a test has.
+final class SenderLeg {
+  let kcat: Kcat
+  private var programs: [(name: String, program: BuiltProgram)] = []
+
+  /// - Parameter port: The gateway's port, on localhost; its certificate is that of `keys`.
+  init(gatewayPort port: UInt16, keys: GeneratedKeys, in folder: TemporaryFolder) throws {
+    let file = folder.file("broker.address")
+    let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
+    let kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
+    kcat = Kcat(kafka: kafka, folder: folder)
+    programs = [("broker", broker)]
+    try start("martlet-signer", ["--credentials", keys.credentials])
+    try start(
+      "martlet-sender",
+      [
+        "--gateway", "localhost:\(port)", "--sandbox-gateway", "localhost:\(port)",
+        "--gateway-roots", keys.roots, "--loops", "2",
+      ])
+    try start("martlet-ingest", [])
+  }
+
+  private func start(_ name: String, _ flags: [String]) throws {
+    let program = try BuiltProgram.start(name, ["--kafka", kcat.kafka] + flags, in: kcat.folder)
+    programs.append((name, program))
+  }
+
+  /// Produces a request for each token and waits for their receipts, by token.
+  func push(_ tokens: [String]) throws -> [Receipt] {
+    try kcat.produce(
+      tokens.map {
+        #"{"app":"\#(RunningSimulator.app)","token":"\#($0)","payload":{"aps":{"alert":"x"}}}"#
+      })
+    let receipts = try kcat.receipts(count: tokens.count).map {
+      Receipt(
+        token: $0["token"]?.string ?? "", outcome: $0["outcome"]?.string ?? "",
+        status: $0["status"]?.int, reason: $0["reason"]?.string,
+        timestamp: $0["timestamp"]?.int, attempts: $0["attempts"]?.int)
+    }
+    #expect(receipts.count == tokens.count, "\(logs)")
+    return receipts
+  }
+
+  /// Ends the processes, the broker last.
+  func stop() {
+    for (name, program) in programs.reversed() {
+      #expect(program.stop() == 0, "\(name) printed: \(program.output.suffix(2_000))")
+    }
+  }
+
+  private var logs: String {
+    programs.map { "\($0.name) printed: \($0.program.output.suffix(2_000))" }
+      .joined(separator: "\n")
+  }
+}
+
+/// What these tests look at in a receipt.
+struct Receipt {
+  let token: String
+  let outcome: String
+  let status: Int64?
+  let reason: String?
+  let timestamp: Int64?
+  let attempts: Int64?
+}
