@@ -61,12 +61,27 @@ extension ByteBuffer {
     var rest = value
     var position = end + digits
     end = position
-    repeat {
-      position -= 1
-      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-      storage.storeBytes(of: 0x30 + UInt8(digit), toByteOffset: position, as: UInt8.self)
+    // Two digits a division: receipts have two times of thirteen digits each.
+    while rest >= 100 {
+      let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
+      position -= 2
+      storeDigits(UInt8(truncatingIfNeeded: pair), at: position)
       rest = quotient
-    } while rest > 0
+    }
+    if rest >= 10 {
+      storeDigits(UInt8(truncatingIfNeeded: rest), at: position - 2)
+    } else {
+      storage.storeBytes(
+        of: 0x30 + UInt8(truncatingIfNeeded: rest), toByteOffset: position - 1, as: UInt8.self)
+    }
+  }
+
+  /// Writes a number below 100 as two digits.
+  @inlinable
+  mutating func storeDigits(_ value: UInt8, at position: Int) {
+    let tens = value / 10
+    storage.storeBytes(of: 0x30 + tens, toByteOffset: position, as: UInt8.self)
+    storage.storeBytes(of: 0x30 + value - tens * 10, toByteOffset: position + 1, as: UInt8.self)
   }
 
   /// Appends bytes as lower-case hexadecimal digits, two a byte.
@@ -89,15 +104,39 @@ extension ByteBuffer {
   /// characters are escaped, everything else is copied as it is.
   @inlinable
   package mutating func append(jsonEscaped bytes: UnsafeRawBufferPointer) {
-    var plain = 0
-    for index in 0..<bytes.count {
-      let byte = bytes[index]
-      if byte >= 0x20 && byte != 0x22 && byte != 0x5C { continue }
-      append(UnsafeRawBufferPointer(rebasing: bytes[plain..<index]))
-      append(jsonEscape: byte)
-      plain = index + 1
+    var start = 0
+    while true {
+      let end = Self.nextEscape(in: bytes, from: start)
+      append(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+      if end == bytes.count { return }
+      append(jsonEscape: bytes[end])
+      start = end + 1
     }
-    append(UnsafeRawBufferPointer(rebasing: bytes[plain...]))
+  }
+
+  /// Where the next byte stands that a JSON string has to escape, or the end. Looks at eight bytes a step: a
+  /// byte below 0x20, `"` or `\` sets the high bit of its place (a borrow may set a higher one as well, and
+  /// then the bytes are looked at one by one).
+  @inlinable
+  static func nextEscape(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    var index = start
+    while index + 8 <= bytes.count {
+      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let quote = word ^ (ones &* 0x22)
+      let backslash = word ^ (ones &* 0x5C)
+      let hits =
+        (quote &- ones) & ~quote | (backslash &- ones) & ~backslash
+        | (word &- ones &* 0x20) & ~word
+      if hits & (ones &* 0x80) != 0 { break }
+      index += 8
+    }
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte < 0x20 || byte == 0x22 || byte == 0x5C { return index }
+      index += 1
+    }
+    return index
   }
 
   @usableFromInline
