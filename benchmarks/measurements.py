@@ -92,7 +92,7 @@ def simulator(options):
     with Rig(options) as rig:
         fast = rig.simulator("--profile", "fast")
         fast_port = rig.port
-        full = rig.simulator("--record-limit", "0")
+        full = rig.simulator("--record-limit", "0", "--priming=false")
         full_port = rig.port
         nghttpd, nghttpd_port = start_nghttpd(rig)
         servers = [
