@@ -46,11 +46,14 @@ package struct HelpText: Sendable {
 
   private static func lines(of setting: Setting) -> [String] {
     let isBoolean = setting.kind == .boolean
-    let value = setting.placeholder.isEmpty ? "" : " \(setting.placeholder)"
+    var value = setting.placeholder.isEmpty ? "" : " \(setting.placeholder)"
     var note = ""
     if setting.isRequired { note = " Required." }
-    if let text = setting.defaultText, !(isBoolean && text == "false") {
-      note = " Default: \(text)."
+    if isBoolean {
+      if setting.defaultText == "true" { value = "=false" }
+    } else if let text = setting.defaultText {
+      // A default that ends with a dot must not look as if it had two.
+      note = " Default: \(text.hasSuffix(".") ? "\"\(text)\"" : text)."
     }
     return ["  --\(setting.name)\(value)"] + wrap(setting.documentation + note, indent: 6)
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Delivery
 import Kafka
 import Pipeline
@@ -20,12 +21,6 @@ struct PartitionGrant: Sendable {
   /// Offsets above it that were completed in an earlier assignment.
   var completedAbove: [Range<Int64>]
   var queue: KafkaQueue
-
-  /// A window for a lane's partition, none for a retry topic: what is there was taken before.
-  func recentIDs(_ capacity: Int) -> DedupWindow? {
-    guard case .lane = feed, capacity > 0 else { return nil }
-    return DedupWindow(capacity: capacity)
-  }
 }
 
 /// One assigned partition as its loop sees it.
@@ -36,8 +31,8 @@ struct Partition {
   var queue: KafkaQueue
   /// Made at the first record if the group has committed nothing yet.
   var ledger: OffsetLedger?
-  /// The `apns-id`s taken lately; nil where nothing is deduplicated.
-  var recent: DedupWindow?
+  /// The `apns-id`s taken lately. Made at the first record, so that quiet partitions cost no memory.
+  private var recent: DedupWindow?
   /// False once a take came back short: the queue's next record signals the loop.
   var mayHaveMore = true
   /// A retry that was read before it was due, and when it will be (time of day, milliseconds).
@@ -48,6 +43,24 @@ struct Partition {
   var isRetry: Bool {
     if case .retries = feed { return true }
     return false
+  }
+
+  init(_ grant: PartitionGrant) {
+    name = grant.partition
+    feed = grant.feed
+    epoch = grant.epoch
+    queue = grant.queue
+    ledger = grant.nextOffset.map {
+      OffsetLedger(nextOffset: $0, completedAbove: grant.completedAbove)
+    }
+  }
+
+  /// Whether a lane's record is the first with its `apns-id` among the last `window` ones. Retry topics hold
+  /// what was taken before.
+  mutating func isFirst(_ id: NotificationID, among window: Int) -> Bool {
+    guard window > 0, !isRetry else { return true }
+    if recent == nil { recent = DedupWindow(capacity: window) }
+    return recent!.insert(id)
   }
 
   /// Records taken and not completed.

@@ -135,9 +135,7 @@ extension SenderLoop {
       return deadLetter(record, origin, detail: "key: \(error)")
     }
     let slot = store(record, envelope, origin)
-    if envelope.attempt == 0, case .lane = partitions[index].feed,
-      partitions[index].recent?.insert(envelope.id) == false
-    {
+    guard partitions[index].isFirst(envelope.id, among: settings.dedupWindow) else {
       return finish(slot, .deduplicated)
     }
     if due > wall {

@@ -6,13 +6,7 @@ import Kafka
 /// Partitions come and go: what the loop was given, how far each is done, and giving them back.
 extension SenderLoop {
   func begin(_ grant: PartitionGrant) {
-    partitions.append(
-      Partition(
-        name: grant.partition, feed: grant.feed, epoch: grant.epoch, queue: grant.queue,
-        ledger: grant.nextOffset.map {
-          OffsetLedger(nextOffset: $0, completedAbove: grant.completedAbove)
-        },
-        recent: grant.recentIDs(settings.dedupWindow)))
+    partitions.append(Partition(grant))
   }
 
   /// Stops feeding at once. What waits unsent is dropped: its next owner sends it.
