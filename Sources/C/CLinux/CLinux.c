@@ -22,6 +22,8 @@ static void become(
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGPIPE, SIG_DFL);
+  /* A group of its own: Ctrl-C in a terminal reaches the parent alone, which ends its children in order. */
+  setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   int input = open("/dev/null", O_RDONLY);
   if (input >= 0) dup2(input, STDIN_FILENO);

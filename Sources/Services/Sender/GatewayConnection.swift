@@ -36,6 +36,8 @@ final class GatewayConnection {
   private var previousAuthorization: Authorization?
   /// Something was submitted since the last flush.
   @exclusivity(unchecked) var isDirty = false
+  /// A stream was given up; it completes with the next flush.
+  var hasReset = false
   /// Monotonic milliseconds of the last answer or, before it, of the start.
   @exclusivity(unchecked) var lastHeard: UInt64
   /// Monotonic milliseconds when a PING was sent that is not answered yet.

@@ -59,7 +59,11 @@ extension SenderLoop {
     for connection in flushing {
       connection.isDirty = false
       connection.http.flush()
-      if connection.http.isClosed { heed(connection) }
+      // A reset stream completes with the write, which no event of the socket follows.
+      if connection.hasReset || connection.http.isClosed {
+        connection.hasReset = false
+        heed(connection)
+      }
     }
   }
 
@@ -72,6 +76,7 @@ extension SenderLoop {
       push.pointee.hasTimedOut = true
       let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
       connection.http.reset(exchange, code: HTTP2ErrorCode.cancel)
+      connection.hasReset = true
       markDirty(connection)
     }
   }

@@ -109,6 +109,26 @@ struct SenderDeliveryTests {
     #expect(reason?.value == Array("no_credential".utf8))
   }
 
+  @Test("without an answer: again at once, then from the retry topic when due, then a dead letter")
+  func silentGateway() throws {
+    let rig = try SenderRig(simulator: ["--latency", "60s"])
+    try rig.publishToken()
+    try rig.startSender(["--request-timeout", "300ms", "--max-attempts", "4"])
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
+    let parked = try #require(try rig.fixture.read(rig.names.retries5s, count: 1).first)
+    let line = try #require(parked.value?.split(separator: "\n").first)
+    let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+    #expect(fields[12] == "3")
+    #expect(fields[14] == "no answer")
+    let receipts = try rig.receipts(1)
+    #expect(receipts.map(\.outcome) == [.deadLettered])
+    #expect(receipts.map(\.attempts) == [4])
+    #expect(receipts[0].at - parked.timestamp >= 5_000)
+    let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)
+    let reason = letters.first?.headers.first { $0.name == "martlet-reason" }
+    #expect(reason?.value == Array("retries_exhausted".utf8))
+  }
+
   @Test("a second sender takes over half the partitions and nothing is lost")
   func rebalance() throws {
     let rig = try SenderRig(simulator: ["--latency", "5ms"])
