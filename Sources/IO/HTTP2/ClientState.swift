@@ -52,18 +52,9 @@ struct ClientState {
 
 /// The callbacks of every client session, registered once.
 enum ClientCallbacks {
-  nonisolated(unsafe) static let table: OpaquePointer = {
-    var created: OpaquePointer?
-    nghttp2_session_callbacks_new(&created)
-    guard let table = created else { preconditionFailure("no memory for HTTP/2 callbacks") }
-    nghttp2_session_callbacks_set_on_begin_headers_callback(table, beginHeaders)
-    nghttp2_session_callbacks_set_on_header_callback(table, header)
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(table, dataChunk)
-    nghttp2_session_callbacks_set_on_frame_recv_callback(table, frameReceived)
-    nghttp2_session_callbacks_set_on_stream_close_callback(table, streamClosed)
-    nghttp2_session_callbacks_set_error_callback2(table, complained)
-    return table
-  }()
+  nonisolated(unsafe) static let table = sessionCallbacks(
+    beginHeaders: beginHeaders, header: header, dataChunk: dataChunk,
+    frameReceived: frameReceived, streamClosed: streamClosed, complained: complained)
 
   private static func exchange(
     _ session: OpaquePointer?, _ stream: Int32

@@ -182,8 +182,6 @@ package final class HTTP2ClientSession {
   private var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
 
   private func failure(_ code: Int32) -> ConnectionFailure {
-    let words = String(cString: nghttp2_strerror(code))
-    guard let complaint = state.pointee.complaint else { return .http2(words) }
-    return .http2("\(words) (\(complaint))")
+    .session(code, complaint: state.pointee.complaint)
   }
 }

@@ -31,8 +31,6 @@ struct Push {
   var sends: UInt16 = 0
   /// Its deadline passed and its stream was reset.
   var hasTimedOut = false
-  /// Index of the pool that it was routed to, or -1.
-  var pool: Int32 = -1
   /// The connection it is open on.
   var connection: Unmanaged<GatewayConnection>?
   /// Time of day of the last send, in milliseconds.
@@ -61,7 +59,6 @@ struct Push {
     self.origin = origin
     sends = 0
     hasTimedOut = false
-    pool = -1
     connection = nil
     UnsafeMutableRawPointer(block).copyMemory(
       from: Self.pathPrefix.utf8Start, byteCount: Self.pathPrefixCount)

@@ -70,12 +70,16 @@ extension SenderLoop {
     let pool = connection.pool
     pool.connections.removeAll { $0 === connection }
     if let index = connections.firstIndex(where: { $0 === connection }) { connections[index] = nil }
-    counters.set(.openConnections, connections.reduce(0) { $0 + ($1 == nil ? 0 : 1) })
+    countConnections()
     guard let failure else { return }
     counters.add(.connectionsLost)
     if !wasServing { pool.policy.connectFailed(now: now, random: random.next()) }
     context.log.warning(
       "connection lost", ["gateway": "\(connection.address)", "error": "\(failure)"])
+  }
+
+  private func countConnections() {
+    counters.set(.openConnections, connections.reduce(0) { $0 + ($1 == nil ? 0 : 1) })
   }
 
   /// Closes what was found useless during the turn; its open streams complete now.
@@ -93,6 +97,16 @@ extension SenderLoop {
   }
 
   // MARK: Pools
+
+  /// The pool that serves a push's app and environment; nil while no usable provider token does.
+  func pool(for push: UnsafeMutablePointer<Push>) -> GatewayPool? {
+    let envelope = push.pointee.envelope
+    let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
+    guard let credential = book.resolve(app: app, environment: envelope.environment),
+      book.isUsable(credential, now: wall)
+    else { return nil }
+    return pool(of: credential, envelope.environment)
+  }
 
   /// The pool of a credential's pushes to an environment; made when it is first needed.
   func pool(of credential: Int, _ environment: Environment) -> GatewayPool {
@@ -188,7 +202,7 @@ extension SenderLoop {
       counters.add(.connects)
       http.connect(to: address)
       heed(connection)
-      counters.set(.openConnections, connections.reduce(0) { $0 + ($1 == nil ? 0 : 1) })
+      countConnections()
     } catch {
       pool.policy.connectFailed(now: now, random: random.next())
       context.log.error("cannot connect", ["gateway": "\(address)", "error": "\(error)"])
@@ -246,29 +260,15 @@ extension SenderLoop {
           at: wall)))
   }
 
+  /// Puts the pushes in line that a token now serves; the others keep their order and their time.
   private func routeUnresolved() {
     for _ in 0..<unresolved.count {
       guard let slot = unresolved.popFirst() else { return }
-      let since = pushes[slot].pointee.waitingSince
-      let before = unresolved.count
-      routeAgain(slot)
-      // Still without one: it keeps its place in time.
-      if unresolved.count > before { pushes[slot].pointee.waitingSince = since }
-    }
-  }
-
-  private func routeAgain(_ slot: UInt32) {
-    let push = pushes[slot]
-    let envelope = push.pointee.envelope
-    let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
-    if let credential = book.resolve(app: app, environment: envelope.environment),
-      book.isUsable(credential, now: wall)
-    {
-      let pool = pool(of: credential, envelope.environment)
-      push.pointee.pool = pool.index
-      pool.waiting.append(slot)
-    } else {
-      unresolved.append(slot)
+      if let pool = pool(for: pushes[slot]) {
+        pool.waiting.append(slot)
+      } else {
+        unresolved.append(slot)
+      }
     }
   }
 

@@ -168,13 +168,7 @@ extension SenderLoop {
   func route(_ slot: UInt32) {
     let push = pushes[slot]
     if isExpired(push) { return finish(slot, .expired) }
-    let envelope = push.pointee.envelope
-    let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
-    guard let credential = book.resolve(app: app, environment: envelope.environment),
-      book.isUsable(credential, now: wall)
-    else { return waitForCredential(slot) }
-    let pool = pool(of: credential, envelope.environment)
-    push.pointee.pool = pool.index
+    guard let pool = pool(for: push) else { return waitForCredential(slot) }
     pool.waiting.append(slot)
   }
 

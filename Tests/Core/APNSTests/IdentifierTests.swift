@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
+import TestSupport
 import Testing
 
 @Suite("Notification ids")
@@ -16,7 +17,7 @@ struct NotificationIDTests {
 
   @Test("print and read back whatever their bits are")
   func randomRoundTrip() {
-    var random = SplitMix(seed: 11)
+    var random = SeededGenerator(seed: 11)
     for _ in 0..<2_000 {
       let id = NotificationID(high: random.next(), low: random.next())
       #expect(NotificationID(id.description) == id)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Delivery
+import TestSupport
 import Testing
 
 @Suite struct BacklogGateTests {
@@ -58,7 +59,7 @@ import Testing
   /// A writer that asks the gate before every record never has more unread than the broker keeps.
   @Test(arguments: 0..<20 as Range<UInt64>)
   func aWriterThatAsksNeverOverrunsTheBroker(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var gate = BacklogGate(partitions: 1)
     var sizes: [Int] = []
     var unread = 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Delivery
+import TestSupport
 import Testing
 
 @Suite struct BackoffTests {
@@ -21,7 +22,7 @@ import Testing
   }
 
   @Test func jitterSpreadsOverTheUpperHalf() {
-    var random = SplitMix(seed: 1)
+    var random = SeededGenerator(seed: 1)
     var seen: Set<UInt64> = []
     for _ in 0..<2_000 {
       var backoff = Backoff(base: 100, cap: 100)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import Delivery
@@ -105,7 +106,7 @@ import Testing
   /// again after the last fault.
   @Test(arguments: 0..<50 as Range<UInt64>)
   func neverStormsAndAlwaysComesBack(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 6))
     var pool = PoolModel()
     for now in stride(from: 0 as UInt64, to: 4_000_000, by: 250) {
@@ -131,7 +132,8 @@ private struct PoolModel {
   var connects = 0
 
   mutating func settle(
-    _ policy: inout ConnectionPoolPolicy, now: UInt64, random: inout SplitMix, isHealthy: Bool
+    _ policy: inout ConnectionPoolPolicy, now: UInt64, random: inout SeededGenerator,
+    isHealthy: Bool
   ) {
     while connecting > 0 {
       connecting -= 1

@@ -2,6 +2,7 @@
 
 import APNS
 import Delivery
+import TestSupport
 import Testing
 
 @Suite struct ConnectionStateMachineTests {
@@ -211,7 +212,7 @@ import Testing
   /// twice within 20 minutes, closed stays closed.
   @Test(arguments: 0..<100 as Range<UInt64>)
   func keepsItsPromisesInAnyOrderOfEvents(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     for round in 0..<10 {
       var run = ConnectionRun(random: &random)
       for step in 0..<2_000 {
@@ -235,11 +236,11 @@ private struct ConnectionRun {
   var switchedAt: Int64?
   var wasClosed = false
 
-  init(random: inout SplitMix) {
+  init(random: inout SeededGenerator) {
     machine = .init(authentication: random.oneIn(3) ? .certificate : .providerToken)
   }
 
-  mutating func step(_ random: inout SplitMix) -> String? {
+  mutating func step(_ random: inout SeededGenerator) -> String? {
     now += Int64(random.below(20_000))
     if newest.issuedAt * 1_000 + 45 * 60_000 < now, random.oneIn(20) {
       newest = .init(issuedAt: now / 1_000 - 5, generation: newest.generation + 1)
@@ -252,7 +253,7 @@ private struct ConnectionRun {
     return broken() ?? chooseToken()
   }
 
-  private mutating func event(_ random: inout SplitMix) -> ConnectionStateMachine.Action {
+  private mutating func event(_ random: inout SeededGenerator) -> ConnectionStateMachine.Action {
     switch random.below(200) {
     case 0..<3: machine.connected()
     case 3..<6:
@@ -274,7 +275,7 @@ private struct ConnectionRun {
     return .nothing
   }
 
-  private mutating func end(_ random: inout SplitMix) -> ConnectionStateMachine.Action {
+  private mutating func end(_ random: inout SeededGenerator) -> ConnectionStateMachine.Action {
     guard open > 0 else { return .nothing }
     open -= 1
     switch random.below(40) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
+import TestSupport
 import Testing
 
 @testable import Delivery
@@ -41,7 +42,7 @@ import Testing
   /// Few distinct ids, ids that count up and ids that share their place, against a queue and a set.
   @Test(arguments: 0..<40 as Range<UInt64>)
   func agreesWithAQueueInAnyOrderOfIds(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let capacity = 1 + random.below(40)
     var window = DedupWindow(capacity: capacity)
     let crowded = (0..<2_000).map { id(UInt64($0)) }.filter { window.home(of: $0) < 6 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import Delivery
@@ -58,7 +59,7 @@ import Testing
   /// Signers that come, go, are fenced and fall behind, each reading the topic before it mints; virtual days.
   @Test(arguments: 0..<40 as Range<UInt64>)
   func noFailOverMintsWithin20MinutesOrLetsATokenGrowOlderThan55(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var topic: [(issuedAt: Int64, generation: UInt64, mintedAt: Int64)] = []
     var signer = MintSchedule()
     var down: Int64 = 0

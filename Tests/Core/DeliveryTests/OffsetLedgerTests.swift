@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import Delivery
@@ -106,7 +107,7 @@ import Testing
   /// order, against a list of what is open.
   @Test(arguments: 0..<60 as Range<UInt64>)
   func agreesWithAListInAnyOrderOfEvents(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let start = Int64(random.below(5_000))
     var map: [Range<Int64>] = []
     if random.oneIn(2) {
@@ -133,7 +134,7 @@ import Testing
   }
 
   private func runStep(
-    _ ledger: inout OffsetLedger, _ model: inout LedgerModel, _ random: inout SplitMix
+    _ ledger: inout OffsetLedger, _ model: inout LedgerModel, _ random: inout SeededGenerator
   ) {
     switch random.below(100) {
     case 0..<42:

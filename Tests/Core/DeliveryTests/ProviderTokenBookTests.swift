@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
+import TestSupport
 import Testing
 
 @testable import Delivery
@@ -107,7 +108,7 @@ import Testing
   }
 
   @Test func allSendersChooseAlikeWhateverTheOrderOfRecords() {
-    var random = SplitMix(seed: 3)
+    var random = SeededGenerator(seed: 3)
     let scopes: [ProviderTokenBook.Scope] = [.any, .production, .sandbox]
     let all: [ProviderTokenBook.Entry] = (0..<12).map { (number: Int) in
       let apps = number % 5 == 0 ? ["*"] : ["a\(number % 3)", "b\(number % 4)"]

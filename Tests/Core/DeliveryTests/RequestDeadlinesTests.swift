@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Delivery
+import TestSupport
 import Testing
 
 @Suite struct RequestDeadlinesTests {
@@ -32,7 +33,7 @@ import Testing
 
   @Test(arguments: 0..<30 as Range<UInt64>)
   func agreesWithASortedListInAnyOrderOfEvents(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var deadlines = RequestDeadlines(capacity: 64, timeout: 50)
     var model: [(slot: UInt32, due: UInt64)] = []
     var now: UInt64 = 1

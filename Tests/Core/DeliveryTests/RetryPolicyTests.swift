@@ -3,6 +3,7 @@
 import APNS
 import Delivery
 import Pipeline
+import TestSupport
 import Testing
 
 @Suite struct RetryPolicyTests {
@@ -76,7 +77,7 @@ import Testing
   /// Whatever the causes, a notification ends: attempts that count are bounded and time only goes on.
   @Test(arguments: 0..<200 as Range<UInt64>)
   func everySequenceOfFailuresEnds(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let causes: [RetryPolicy.Cause] = [
       .ambiguous, .answered(.retryElsewhere), .answered(.refreshToken),
       .answered(.retryLater(.soon)), .answered(.retryLater(.quarterHour)),

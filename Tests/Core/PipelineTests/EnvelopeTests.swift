@@ -2,6 +2,7 @@
 
 import APNS
 import Pipeline
+import TestSupport
 import Testing
 
 @Suite("Envelopes")
@@ -134,7 +135,7 @@ struct EnvelopeTests {
 
   @Test("survive 50,000 random mutations: parsed, or refused with a field inside the record")
   func mutations() {
-    var random = SplitMix(seed: 42)
+    var random = SeededGenerator(seed: 42)
     let good = Self.record(body: #"{"aps":{"alert":"x"}}"#)
     var refused = 0
     for _ in 0..<50_000 {

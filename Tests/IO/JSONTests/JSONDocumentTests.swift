@@ -2,6 +2,7 @@
 
 import Bytes
 import JSON
+import TestSupport
 import Testing
 
 @Suite("JSON documents")
@@ -105,7 +106,7 @@ struct JSONDocumentTests {
 
   @Test("of random values come back the same after being written")
   func randomRoundTrip() throws {
-    var random = SplitMix(seed: 3)
+    var random = SeededGenerator(seed: 3)
     let parser = JSONParser()
     for _ in 0..<500 {
       let value = Self.randomValue(&random, depth: 4)
@@ -113,7 +114,7 @@ struct JSONDocumentTests {
     }
   }
 
-  private static func randomValue(_ random: inout SplitMix, depth: Int) -> JSONValue {
+  private static func randomValue(_ random: inout SeededGenerator, depth: Int) -> JSONValue {
     switch random.next() % (depth > 0 ? 7 : 5) {
     case 0: return nil
     case 1: return .bool(random.next() % 2 == 0)
@@ -140,7 +141,7 @@ struct JSONDocumentTests {
 
   @Test("survive 50,000 random mutations: read, or refused inside the text")
   func mutations() {
-    var random = SplitMix(seed: 7)
+    var random = SeededGenerator(seed: 7)
     let parser = JSONParser()
     let good = Array(
       #"{"aps":{"alert":{"title":"A\u00e9","body":"x"},"badge":1},"n":[1.5e3,-2,true,null,"😀"]}"#
@@ -201,7 +202,7 @@ struct ByteBufferTests {
 
   @Test("grow and are emptied from the front without losing a byte")
   func queue() {
-    var random = SplitMix(seed: 5)
+    var random = SeededGenerator(seed: 5)
     var buffer = ByteBuffer(capacity: 16)
     var expected: [UInt8] = []
     for _ in 0..<5_000 {

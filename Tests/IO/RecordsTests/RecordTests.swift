@@ -3,6 +3,7 @@
 import APNS
 import JSON
 import Records
+import TestSupport
 import Testing
 
 @Suite("Records of the other topics")
@@ -131,7 +132,7 @@ struct RecordTests {
 
   @Test("survive random mutations: read, or refused")
   func mutations() {
-    var random = SplitMix(seed: 9)
+    var random = SeededGenerator(seed: 9)
     let good = FeedbackRecord(
       device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
       timestamp: 7, apnsID: "", sentAt: 8, at: 9

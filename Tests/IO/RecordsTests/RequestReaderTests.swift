@@ -3,6 +3,7 @@
 import APNS
 import Pipeline
 import Records
+import TestSupport
 import Testing
 
 @Suite("Requests")
@@ -253,7 +254,7 @@ struct RequestReaderTests {
 
   @Test("survive 100,000 random mutations: read, or refused with a named place")
   func mutations() {
-    var random = SplitMix(seed: 2)
+    var random = SeededGenerator(seed: 2)
     let reader = RequestReader()
     let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)
     var refused = 0
