@@ -117,7 +117,7 @@ let package = Package(
       "OperatorCommand",
       [
         "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing", "Store",
-        "HTTPClient",
+        "HTTPClient", "HTTPServer",
       ]),
 
     // Executables: parse, build, run.

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
+import HTTPServer
 import Kafka
 import Pipeline
 package import ServiceKit
@@ -14,6 +15,8 @@ package enum BrokerCommand: Service {
     let topics: [TopicSpecification]
     let addressFile: String?
     let checkInterval: Int64
+    let brokers: Int
+    let control: Endpoint?
   }
 
   package static let name = "broker"
@@ -28,6 +31,11 @@ package enum BrokerCommand: Service {
     .duration(
       "check-interval", default: "500ms", in: 50...60_000,
       "Between two looks whether anything was dropped that still had a reader."),
+    .integer("brokers", default: 1, in: 1...9, "Brokers that the cluster pretends to have."),
+    .endpoint(
+      "control",
+      "Address and port of an HTTP interface that injects faults, for tests: docs/chaos.md. None"
+        + " unless told; keep it on the loopback address."),
   ])
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -35,19 +43,25 @@ package enum BrokerCommand: Service {
     return Settings(
       names: names, topics: try PartitionCounts.specifications(names, values),
       addressFile: values.optionalText("address-file"),
-      checkInterval: values.milliseconds("check-interval"))
+      checkInterval: values.milliseconds("check-interval"),
+      brokers: values.integer("brokers"), control: values.optionalEndpoint("control"))
   }
 
   package static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      let broker = try EmbeddedBroker(settings.topics.map { $0.kafka(replication: 1) })
+      let broker = try EmbeddedBroker(
+        settings.topics.map { $0.kafka(replication: 1) }, brokers: settings.brokers)
       let watch = try RetentionWatch(
         settings.topics,
         KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-broker"),
         context)
       announce(broker, settings, context)
+      let control = try settings.control.map {
+        try BrokerControl(broker, settings.topics).serve(host: $0.host, port: $0.port)
+      }
+      defer { withExtendedLifetime(control) {} }
       StandardOutput.line(broker.bootstrap)
       if let file = settings.addressFile {
         try File.write(file, Array((broker.bootstrap + "\n").utf8), mode: 0o644)

@@ -2,17 +2,17 @@
 import Bytes
 import EventLoop
 import JSON
-import Kafka
-import Pipeline
+package import Kafka
+package import Pipeline
 import ServiceKit
 
-/// Produces the lines of a file to the requests topic, as they are, and tells the ledger where each
-/// came to lie. Never further ahead of ingest than the embedded broker can hold.
-final class DemoFeeder {
+/// Produces lines to the requests topic, as they are, and tells the ledger where each came to lie.
+/// Never further ahead of ingest than the embedded broker can hold.
+package final class DemoFeeder {
   private let producer: KafkaProducer
   private let topic: KafkaTopic
   private let topicName: String
-  private let lines: LineSource
+  private let next: () throws -> UnsafeRawBufferPointer?
   private var line: UnsafeRawBufferPointer?
   private var number: UInt = 0
   private let holdBack: HoldBack?
@@ -22,30 +22,32 @@ final class DemoFeeder {
   private var deliveries: [Delivery] = []
 
   /// Lines that Kafka will never take, by number.
-  private(set) var refused: [(line: UInt, error: KafkaError)] = []
-  private(set) var acknowledged = 0
+  package private(set) var refused: [(line: UInt, error: KafkaError)] = []
+  package private(set) var acknowledged = 0
 
-  init(_ kafka: KafkaConfiguration, _ names: TopicNames, path: String) throws {
+  /// - Parameter next: the next line without its end, valid until it is called again; nil after the last.
+  package init(
+    _ kafka: KafkaConfiguration, _ names: TopicNames,
+    next: @escaping () throws -> UnsafeRawBufferPointer?
+  ) throws {
     wakeup = Wakeup()
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topicName = names.requests
     topic = try producer.topic(named: topicName)
     holdBack = try HoldBack(
       kafka, [.init(topic: topicName, group: names.group(.ingest))], wakeup: wakeup)
-    lines = try LineSource(path)
+    self.next = next
     try advance()
   }
 
   /// Whether every line has its answer from Kafka.
-  var isDone: Bool { line == nil && producer.outstanding == 0 }
+  package var isDone: Bool { line == nil && producer.outstanding == 0 }
 
-  /// How much of the file was handed to Kafka, 0…1; nil for a pipe.
-  var fraction: Double? {
-    lines.totalBytes.map { $0 == 0 ? 1 : Double(lines.readBytes) / Double($0) }
-  }
+  /// Lines that were handed to Kafka and have no answer yet.
+  package var outstanding: Int { producer.outstanding }
 
   /// Produces what may be produced now, at most `limit` lines, and hears what was acknowledged.
-  func turn(limit: Int, _ ledger: DemoLedger) throws {
+  package func turn(limit: Int, _ ledger: DemoLedger) throws {
     holdBack?.refresh()
     var count = 0
     while let line, count < limit, isOpen {
@@ -66,7 +68,7 @@ final class DemoFeeder {
   /// Goes to the next line that is not empty.
   private func advance() throws {
     repeat {
-      line = try lines.next()
+      line = try next()
       number += 1
     } while line?.isEmpty == true
   }
@@ -98,5 +100,5 @@ final class DemoFeeder {
     }
   }
 
-  func close() { producer.close() }
+  package func close() { producer.close() }
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+package import APNS
 import HTTPClient
 import JSON
 
 /// The simulator's administration, as the demo uses it.
-final class DemoGateway {
+package final class DemoGateway {
   /// A device that the gateway called unregistered, for one app.
-  struct Device: Hashable {
-    let token: String
-    let app: String
+  package struct Device: Hashable, Sendable {
+    package let token: String
+    package let app: String
   }
 
   private let client = HTTPClient(timeoutMilliseconds: 30_000)
   private let base: String
 
   /// - Parameter address: `host:port` of the admin port.
-  init(address: String) { base = "http://\(address)" }
+  package init(address: String) { base = "http://\(address)" }
 
   /// Declares devices unregistered since a moment, in milliseconds.
   func declare(_ devices: [(token: String, app: String)], since milliseconds: Int64) throws {
@@ -35,17 +35,37 @@ final class DemoGateway {
   ///
   /// - Returns: the devices that it called unregistered.
   func report(into ledger: DemoLedger) throws -> Set<Device> {
-    var cutter = LineCutter()
-    var entries = GatewayEntries()
-    let answer = try client.stream("\(base)/requests") { part in
-      cutter.append(part) { entries.take($0, ledger) }
+    var unregistered: Set<Device> = []
+    try forEachRequest { request in
+      if let id = request.id { ledger.answered(id, status: request.status) }
+      if request.status == 410, let device = request.device { unregistered.insert(device) }
     }
-    guard answer.status == 200, entries.unreadable == 0 else {
+    return unregistered
+  }
+
+  /// Calls `body` with every request that the gateway has recorded, in the order of arrival (of one loop).
+  package func forEachRequest(_ body: @escaping (GatewayRequest) -> Void) throws {
+    var cutter = LineCutter()
+    let parser = JSONParser()
+    var unreadable = 0
+    let answer = try client.stream("\(base)/requests") { part in
+      cutter.append(part) { line in
+        if let request = GatewayRequest(line, parser) { body(request) } else { unreadable += 1 }
+      }
+    }
+    guard answer.status == 200, unreadable == 0 else {
       throw HTTPStatusError(
         description: "the simulator's report is unreadable (status \(answer.status),"
-          + " \(entries.unreadable) lines)")
+          + " \(unreadable) lines)")
     }
-    return entries.unregistered
+  }
+
+  /// Posts a document of faults (see docs/chaos.md); throws what the simulator has against it.
+  package func post(_ path: String, _ body: [UInt8]) throws {
+    let answer = try client.post("\(base)\(path)", body)
+    guard answer.status == 200 else {
+      throw HTTPStatusError(description: "the simulator answers \(answer.status): \(answer.text)")
+    }
   }
 }
 
@@ -54,28 +74,32 @@ struct HTTPStatusError: Error, CustomStringConvertible {
   let description: String
 }
 
-/// Lines of the report.
-private struct GatewayEntries {
-  private let parser = JSONParser()
-  private(set) var unregistered: Set<DemoGateway.Device> = []
-  private(set) var unreadable = 0
+/// One request as the gateway recorded it.
+package struct GatewayRequest {
+  /// nil where the request had none that is one.
+  package let id: NotificationID?
+  /// nil without a token or topic.
+  package let device: DemoGateway.Device?
+  /// What it was answered; 0 for a request that was never answered.
+  package let status: Int
+  package let reason: String?
+  /// Milliseconds since the epoch.
+  package let time: Int64
 
-  mutating func take(_ line: UnsafeRawBufferPointer, _ ledger: DemoLedger) {
-    guard let entry = try? parser.parse(line), let status = entry["status"]?.int else {
-      unreadable += 1
-      return
-    }
-    if let id = entry["apns_id"]?.string.flatMap({ NotificationID($0) }) {
-      ledger.answered(id, status: Int(status))
-    }
-    if status == 410, let token = entry["token"]?.string, let topic = entry["topic"]?.string {
+  fileprivate init?(_ line: UnsafeRawBufferPointer, _ parser: JSONParser) {
+    guard let entry = try? parser.parse(line), let status = entry["status"]?.int else { return nil }
+    self.status = Int(status)
+    id = entry["apns_id"]?.string.flatMap { NotificationID($0) }
+    reason = entry["reason"]?.string
+    time = entry["time"]?.int ?? 0
+    if let token = entry["token"]?.string, let topic = entry["topic"]?.string {
       let type = entry["type"]?.string.flatMap { PushType($0) } ?? .alert
-      unregistered.insert(.init(token: token, app: Self.app(topic, type)))
+      device = .init(token: token, app: Self.app(topic, type))
+    } else {
+      device = nil
     }
   }
-}
 
-extension GatewayEntries {
   /// The bundle id of a topic: without its push type's suffix.
   private static func app(_ topic: String, _ type: PushType) -> String {
     let suffix = type.topicSuffix.description

@@ -8,14 +8,14 @@ package import Pipeline
 /// Notifications are kept by their 128-bit id: about 60 bytes each, whatever their size.
 package final class DemoLedger {
   /// All that was said about one notification.
-  struct Account {
+  package struct Account {
     /// Receipts of a sender's outcome; of repeats that a sender or ingest held back.
-    var receipts: UInt16 = 0
-    var deduplicated: UInt16 = 0
-    var suppressed: UInt16 = 0
+    package var receipts: UInt16 = 0
+    package var deduplicated: UInt16 = 0
+    package var suppressed: UInt16 = 0
     /// Answers of the gateway: 200, and others.
-    var accepted: UInt16 = 0
-    var refused: UInt16 = 0
+    package var accepted: UInt16 = 0
+    package var refused: UInt16 = 0
     /// The outcome of the first of `receipts`; 255 before one came.
     var outcome: UInt8 = .max
     /// Index of the receipt's reason.
@@ -25,7 +25,7 @@ package final class DemoLedger {
     /// delivery report, so accounts begin with whichever comes first.
     var isExpected = false
 
-    var isAccountedFor: Bool {
+    package var isAccountedFor: Bool {
       receipts > 0 || deduplicated > 0 || suppressed > 0 || isDeadLetter
     }
   }
@@ -41,6 +41,9 @@ package final class DemoLedger {
   private var accounts: [NotificationID: Account] = [:]
   private var requests: [UInt64: Request] = [:]
   private var ids: [NotificationID] = []
+  /// Places of requests in the order in which they were acknowledged.
+  private var order: [UInt64] = []
+  private var settledCount = 0
   private var reasons = ["none"]
   /// Dead letters whose request is not known yet: its delivery report may come later.
   private var early: [UInt64: (whole: Int, tokens: Int)] = [:]
@@ -63,6 +66,7 @@ package final class DemoLedger {
       request.deadTokens = Int32(known.tokens)
     }
     requests[place] = request
+    order.append(place)
     ids.append(contentsOf: newIDs)
     for id in newIDs { accounts[id, default: Account()].isExpected = true }
   }
@@ -128,6 +132,18 @@ package final class DemoLedger {
     return UInt16(reasons.count - 1)
   }
 
+  /// What was said about a notification; nil when nothing was.
+  package subscript(id: NotificationID) -> Account? { accounts[id] }
+
+  /// How many requests, from the first one acknowledged on, are accounted for without a gap: for how long
+  /// a fault holds the pipeline up.
+  package func settledRequests() -> Int {
+    while settledCount < order.count, open(requests[order[settledCount]]!) == 0 {
+      settledCount += 1
+    }
+    return settledCount
+  }
+
   private static func place(_ partition: Int32, _ offset: Int64) -> UInt64 {
     UInt64(partition) << 48 | UInt64(offset)
   }
@@ -139,19 +155,18 @@ extension DemoLedger {
   /// A request whose text names no notification must be a dead letter itself; of the others each
   /// token must have a receipt or a dead letter.
   package var missing: Int {
-    var count = 0
-    for request in requests.values where !request.isDead {
-      guard request.idCount > 0 else {
-        count += 1
-        continue
-      }
-      var open = 0
-      for index in request.firstID..<request.firstID + request.idCount {
-        if accounts[ids[Int(index)]]?.isAccountedFor != true { open += 1 }
-      }
-      count += max(0, open - Int(request.deadTokens))
+    requests.values.reduce(0) { $0 + open($1) }
+  }
+
+  /// How many notifications of a request nothing accounts for.
+  private func open(_ request: Request) -> Int {
+    guard !request.isDead else { return 0 }
+    guard request.idCount > 0 else { return 1 }
+    var open = 0
+    for index in request.firstID..<request.firstID + request.idCount {
+      if accounts[ids[Int(index)]]?.isAccountedFor != true { open += 1 }
     }
-    return count
+    return max(0, open - Int(request.deadTokens))
   }
 
   /// The lost notifications and what the gateway says about them, a line each: for whoever looks for

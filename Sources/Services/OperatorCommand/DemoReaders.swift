@@ -92,7 +92,7 @@ final class DemoReaders {
     let id = text(record, DeadLetterHeader.apnsID).flatMap { NotificationID($0) }
     if let id {
       ledger.deadLetter(id, reason: reason)
-    } else if let origin = text(record, DeadLetterHeader.origin).flatMap(Origin.init) {
+    } else if let origin = text(record, DeadLetterHeader.origin).flatMap({ DeadLetterOrigin($0) }) {
       let isOneToken = text(record, DeadLetterHeader.token) != nil
       ledger.deadLetter(
         partition: origin.partition, offset: origin.offset, isOneToken: isOneToken, reason: reason)
@@ -113,15 +113,24 @@ final class DemoReaders {
 }
 
 /// Where a dead letter's record came from: `topic/partition/offset`.
-private struct Origin {
-  let partition: Int32
-  let offset: Int64
+package struct DeadLetterOrigin: Hashable, Sendable {
+  package let topic: String
+  package let partition: Int32
+  package let offset: Int64
 
-  init?(_ text: String) {
+  package init(topic: String, partition: Int32, offset: Int64) {
+    self.topic = topic
+    self.partition = partition
+    self.offset = offset
+  }
+
+  /// The origin that a header names; nil for a text of another form.
+  package init?(_ text: String) {
     let parts = text.split(separator: "/")
     guard parts.count == 3, let partition = Int32(parts[1]), let offset = Int64(parts[2]) else {
       return nil
     }
+    topic = String(parts[0])
     self.partition = partition
     self.offset = offset
   }

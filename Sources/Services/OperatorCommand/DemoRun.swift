@@ -61,7 +61,8 @@ final class DemoRun {
 
   /// Feeds and follows until everything is accounted for, or nothing happens any more.
   private func follow(_ readers: DemoReaders) throws {
-    let feeder = try DemoFeeder(try kafka(), place.names, path: place.requests)
+    let lines = try LineSource(place.requests)
+    let feeder = try DemoFeeder(try kafka(), place.names) { try lines.next() }
     defer { feeder.close() }
     var lastNews = MonotonicClock.milliseconds()
     var nextLook = lastNews
@@ -72,7 +73,7 @@ final class DemoRun {
       let hasNews = readers.turn(ledger) || feeder.acknowledged > fed
       let now = MonotonicClock.milliseconds()
       if hasNews { lastNews = now }
-      show(feeder, readers)
+      show(feeder, readers, lines.fraction)
       killOnce(feeder)
       if feeder.isDone, now - lastNews >= Self.quietMilliseconds, now >= nextLook {
         if try isComplete(readers) { break }
@@ -92,14 +93,14 @@ final class DemoRun {
     try ledger.missing == 0 && ledger.receiptCount >= readers.laneRecords()
   }
 
-  private func show(_ feeder: DemoFeeder, _ readers: DemoReaders) {
+  private func show(_ feeder: DemoFeeder, _ readers: DemoReaders, _ fed: Double?) {
     let share = Double(ledger.receiptCount) / Double(max(1, ledger.notificationCount))
     let kinds = Outcome.allCases.compactMap { outcome -> String? in
       let count = readers.outcomes[Int(outcome.rawValue)]
       return count > 0 ? "\(count) \(outcome)" : nil
     }
     progress.update(
-      count: ledger.receiptCount, fraction: feeder.fraction.map { $0 * min(1, share) },
+      count: ledger.receiptCount, fraction: fed.map { $0 * min(1, share) },
       note: (["\(feeder.acknowledged) requests"] + kinds).joined(separator: ", "))
   }
 

@@ -12,6 +12,11 @@ final class LineSource {
   let totalBytes: Int?
   /// Bytes of the lines that `next` has given so far.
   private(set) var readBytes = 0
+  /// How much of the file was read, 0…1; nil for a stream.
+  var fraction: Double? {
+    totalBytes.map { $0 == 0 ? 1 : Double(readBytes) / Double($0) }
+  }
+
   private let descriptor: Int32
   private var buffer = ByteBuffer(capacity: 1 << 18)
   private var consumed = 0

@@ -23,6 +23,10 @@ package final class LocalPipeline {
     package var kafkaFlags: [String] = []
     /// Further arguments by executable, such as `apns-simulator`.
     package var extra: [String: [String]] = [:]
+    /// Further variables by process, such as `feedback`; `NAME=value` each.
+    package var environment: [String: [String]] = [:]
+    /// Arguments of the embedded broker.
+    package var brokerFlags: [String] = []
 
     package init(folder: String, credentials: [KeyFolder.Credential]) {
       self.folder = folder
@@ -89,7 +93,8 @@ package final class LocalPipeline {
     // Not started again: what it held is gone, and the others would wait for nothing.
     try startProgram(
       "broker", "martlet",
-      ["broker", "--address-file", file, "--topic-prefix", plan.topicPrefix], stage: 0,
+      ["broker", "--address-file", file, "--topic-prefix", plan.topicPrefix] + plan.brokerFlags,
+      stage: 0,
       restarts: false)
     kafka = try address(in: file, of: "broker").trimmingNewline
   }
@@ -112,20 +117,26 @@ package final class LocalPipeline {
   }
 
   private func startServices() throws {
-    let common = ["--kafka", kafka, "--topic-prefix", plan.topicPrefix] + plan.kafkaFlags
     try startProgram(
       "signer", "martlet-signer", common + ["--credentials", keys.credentials], stage: 2)
     try startProgram(
       "feedback", "martlet-feedback", common + ["--database", database], stage: 2)
-    for name in senderNames {
-      try startProgram(
-        name, "martlet-sender",
-        common + [
-          "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots", keys.root,
-          "--gateway-name", "localhost",
-        ], stage: 3)
-    }
+    for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
+  }
+
+  private var common: [String] {
+    ["--kafka", kafka, "--topic-prefix", plan.topicPrefix] + plan.kafkaFlags
+  }
+
+  /// Starts a further sending process under a name that no other has had.
+  package func startSender(_ name: String) throws {
+    try startProgram(
+      name, "martlet-sender",
+      common + [
+        "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots", keys.root,
+        "--gateway-name", "localhost",
+      ], stage: 3)
   }
 
   private func startProgram(
@@ -135,10 +146,11 @@ package final class LocalPipeline {
     guard access(path, X_OK) == 0 else {
       throw ServiceFailure("\(path) is missing; it belongs beside this program")
     }
-    try processes.start(
-      ChildProgram(
-        name, path: path, arguments: arguments + (plan.extra[executable] ?? []),
-        logFile: logFile(name), restarts: restarts, stage: stage))
+    var program = ChildProgram(
+      name, path: path, arguments: arguments + (plan.extra[executable] ?? []),
+      logFile: logFile(name), restarts: restarts, stage: stage)
+    program.environment = plan.environment[name] ?? []
+    try processes.start(program)
   }
 
   /// Waits for a child to write its address.
@@ -156,7 +168,7 @@ package final class LocalPipeline {
     throw ServiceFailure("\(name) did not start within 20 s; see \(logFile(name))")
   }
 
-  private static func freePort() throws -> UInt16 {
+  package static func freePort() throws -> UInt16 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw SystemError.last("cannot open a socket") }
     defer { close(descriptor) }

@@ -17,6 +17,8 @@ package struct ChildProgram: Sendable {
   package var restarts: Bool
   /// Programs of a higher stage are stopped first, those of one stage together.
   package var stage: Int
+  /// Variables beside the inherited ones, `NAME=value` each.
+  package var environment: [String] = []
 
   package init(
     _ name: String, path: String, arguments: [String] = [], logFile: String? = nil,
@@ -38,8 +40,10 @@ package struct ChildState: Sendable {
   package internal(set) var pid: Int32?
   /// How often it was started again.
   package internal(set) var restarts = 0
-  /// How it ended last: an exit status, or 128 + the signal's number; nil before the first end.
-  package internal(set) var lastStatus: Int32?
+  /// How it ended each time: an exit status, or 128 + the signal's number.
+  package internal(set) var endings: [Int32] = []
+  /// How it ended last; nil before the first end.
+  package var lastStatus: Int32? { endings.last }
 }
 
 /// Runs programs as children, starts those that die again with back-off, and ends all of them in
@@ -115,14 +119,23 @@ package final class ProcessTree: Sendable {
 
   /// Ends all children, the highest stage first, and the tree. Returns those that had to be killed.
   @discardableResult package func stopAll(timeoutMilliseconds: UInt64 = 20_000) -> [String] {
+    let killed = stop(stagesFrom: .min, timeoutMilliseconds: timeoutMilliseconds)
+    ends.store(true, ordering: .releasing)
+    wakeup.signal()
+    return killed
+  }
+
+  /// Ends the children of that stage and of higher ones, the highest first, and does not start them again.
+  /// Returns those that had to be killed.
+  @discardableResult package func stop(
+    stagesFrom lowest: Int, timeoutMilliseconds: UInt64 = 20_000
+  ) -> [String] {
     var killed: [String] = []
-    let stages = Set(children.withLock { $0.map(\.program.stage) })
+    let stages = Set(children.withLock { $0.map(\.program.stage) }).filter { $0 >= lowest }
     for stage in stages.sorted(by: >) {
       let names = children.withLock { $0.filter { $0.program.stage == stage }.map(\.program.name) }
       killed += end(names, timeoutMilliseconds)
     }
-    ends.store(true, ordering: .releasing)
-    wakeup.signal()
     return killed
   }
 
@@ -173,7 +186,7 @@ package final class ProcessTree: Sendable {
     var status: Int32 = 0
     guard waitpid(pid, &status, WNOHANG) == pid else { return }
     let signal = status & 0x7F
-    child.state.lastStatus = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+    child.state.endings.append(signal == 0 ? (status >> 8) & 0xFF : 128 + signal)
     child.state.pid = nil
     guard child.isWanted else { return }
     let now = MonotonicClock.milliseconds()
@@ -222,6 +235,7 @@ package final class ProcessTree: Sendable {
     defer { if let output { close(output) } }
     let environment = try ChildProcess.inheritedEnvironment().filter { !$0.hasPrefix("MARTLET_") }
     return try ChildProcess.spawn(
-      program.path, program.arguments, environment: environment, output: output)
+      program.path, program.arguments, environment: environment + program.environment,
+      output: output)
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Random numbers that a seed replays (SplitMix64, Steele et al. 2014).
-struct SeededRandom: RandomNumberGenerator {
+package struct SeededRandom: RandomNumberGenerator {
   private var state: UInt64
 
-  init(seed: UInt64) { state = seed }
+  package init(seed: UInt64) { state = seed }
 
-  mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state
     mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
@@ -15,9 +15,9 @@ struct SeededRandom: RandomNumberGenerator {
   }
 
   /// True in `share` of 10,000 calls.
-  mutating func chance(per10000 share: UInt64) -> Bool { next() % 10_000 < share }
+  package mutating func chance(per10000 share: UInt64) -> Bool { next() % 10_000 < share }
 
-  mutating func pick<Element>(_ choices: [Element]) -> Element {
+  package mutating func pick<Element>(_ choices: [Element]) -> Element {
     choices[Int(next() % UInt64(choices.count))]
   }
 }
