@@ -52,6 +52,13 @@ package final class HTTP2ServerConnection {
   /// The client showed a certificate.
   package var hasClientCertificate: Bool { tls.hasPeerCertificate }
 
+  /// What the client's certificate says; nil without one.
+  package var clientCertificate: PushCertificate? { tls.peerCertificate }
+  /// Why the client's certificate failed verification, if it was let in all the same.
+  package var clientCertificateProblem: String? { tls.peerProblem }
+  /// The host name that the client asked for in the TLS handshake.
+  package var requestedName: String? { tls.requestedName }
+
   /// Handles an event of the poller. `flush()` must follow in the same turn.
   package func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard !isClosed else { return }
@@ -101,6 +108,14 @@ package final class HTTP2ServerConnection {
     request.pointee.isHeld = false
     connection.session.reset(request.pointee.streamID, code: code)
     return connection
+  }
+
+  /// Leaves a request without an answer for ever: its memory comes back when its stream is gone.
+  package static func forsake(
+    _ request: UnsafeMutablePointer<ServerRequest>, pool: ServerRequestPool
+  ) {
+    guard request.pointee.isAlive else { return pool.recycle(request) }
+    request.pointee.isHeld = false
   }
 
   /// Changes how many streams the client may have open.

@@ -47,6 +47,15 @@ package struct HeaderList: ~Copyable {
       indexing)
   }
 
+  /// Appends a field whose name is not a constant, either; both must stay where they are.
+  package mutating func append(
+    name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
+    _ indexing: HeaderIndexing = .allowed
+  ) {
+    guard let start = name.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+    append(name: start, name.count, value.baseAddress, value.count, indexing)
+  }
+
   private mutating func append(
     name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafeRawPointer?, _ valueCount: Int,
     _ indexing: HeaderIndexing

@@ -36,16 +36,34 @@ package final class CertificateAuthority: Sendable {
 
   /// A client certificate as Apple issues them for one app: the bundle id as UID, its topics in
   /// extension 1.2.840.113635.100.6.3.6, marks for the environments it serves (…6.3.1 and …6.3.2).
+  ///
+  /// - Parameters:
+  ///   - isUniversal: Lists the app's own topic, `.voip` and `.complication`; otherwise the UID alone
+  ///     names the topic.
+  ///   - furtherTopics: More topics to list, each with its kind, such as a Live Activity's.
   package func issueClient(
-    bundleID: String, isUniversal: Bool = true, forSandbox: Bool = true,
-    forProduction: Bool = true, validity: Validity = .years(1)
+    bundleID: String, isUniversal: Bool = true, furtherTopics: [(name: String, kind: String)] = [],
+    forSandbox: Bool = true, forProduction: Bool = true, validity: Validity = .years(1)
   ) throws(SigningError) -> IssuedCertificate {
     let subject = [("UID", bundleID), ("CN", "Apple Push Services: \(bundleID)")]
+    let topics = (isUniversal ? AppleExtension.universal(bundleID) : []) + furtherTopics
     return try issue(subject: subject, validity) { draft throws(SigningError) in
       try draft.add(NID_ext_key_usage, "clientAuth")
       if forSandbox { try draft.add(AppleExtension.sandbox, DER.null) }
       if forProduction { try draft.add(AppleExtension.production, DER.null) }
-      if isUniversal { try draft.add(AppleExtension.topics, AppleExtension.topics(of: bundleID)) }
+      if !topics.isEmpty { try draft.add(AppleExtension.topics, AppleExtension.list(topics)) }
+    }
+  }
+
+  /// A certificate of the old VoIP service: its one topic stands in extension …6.3.4.
+  package func issueVoIPClient(
+    bundleID: String, validity: Validity = .years(1)
+  ) throws(SigningError) -> IssuedCertificate {
+    let subject = [("UID", bundleID + ".voip"), ("CN", "VoIP Services: \(bundleID)")]
+    return try issue(subject: subject, validity) { draft throws(SigningError) in
+      try draft.add(NID_ext_key_usage, "clientAuth")
+      try draft.add(
+        AppleExtension.voipTopics, AppleExtension.list([(bundleID + ".voip", "voip")]))
     }
   }
 

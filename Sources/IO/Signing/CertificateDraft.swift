@@ -78,13 +78,16 @@ enum AppleExtension {
   static let production = "1.2.840.113635.100.6.3.2"
   static let topics = "1.2.840.113635.100.6.3.6"
 
+  static let voipTopics = "1.2.840.113635.100.6.3.4"
+
+  /// What a universal certificate of an app lists.
+  static func universal(_ bundleID: String) -> [(name: String, kind: String)] {
+    [(bundleID, "app"), (bundleID + ".voip", "voip"), (bundleID + ".complication", "complication")]
+  }
+
   /// One sequence in which a topic's name and a sequence with its kind alternate.
-  static func topics(of bundleID: String) -> [UInt8] {
-    let kinds = [("", "app"), (".voip", "voip"), (".complication", "complication")]
-    let pairs = kinds.flatMap { suffix, kind in
-      DER.text(bundleID + suffix) + DER.sequence(DER.text(kind))
-    }
-    return DER.sequence(pairs)
+  static func list(_ topics: [(name: String, kind: String)]) -> [UInt8] {
+    DER.sequence(topics.flatMap { DER.text($0.name) + DER.sequence(DER.text($0.kind)) })
   }
 }
 

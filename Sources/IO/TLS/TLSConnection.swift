@@ -59,6 +59,24 @@ package final class TLSConnection {
     return true
   }
 
+  /// What the peer's certificate says; nil without one.
+  package var peerCertificate: PushCertificate? {
+    guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
+    defer { X509_free(certificate) }
+    return PushCertificate(certificate)
+  }
+
+  /// Why the peer's certificate failed verification, for servers that let it in all the same.
+  package var peerProblem: String? {
+    let result = SSL_get_verify_result(ssl)
+    return result == X509_V_OK ? nil : String(cString: X509_verify_cert_error_string(result))
+  }
+
+  /// The host name that the client asked for (SNI); nil when it named none.
+  package var requestedName: String? {
+    SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) }
+  }
+
   /// Takes ciphertext from the peer.
   package func receive(_ ciphertext: UnsafeRawBufferPointer) {
     BIO_write(incoming, ciphertext.baseAddress, Int32(ciphertext.count))

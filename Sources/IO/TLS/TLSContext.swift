@@ -32,8 +32,13 @@ package final class TLSContext: Sendable {
   nonisolated(unsafe) let raw: OpaquePointer
   /// The newest session of each server name, for resumption.
   let sessions = Mutex<[String: SessionHandle]>([:])
+  /// Kept for OpenSSL, which holds a plain pointer.
+  private let clientTrust: ClientTrust?
 
-  private init(owning raw: OpaquePointer) { self.raw = raw }
+  private init(owning raw: OpaquePointer, clientTrust: ClientTrust? = nil) {
+    self.raw = raw
+    self.clientTrust = clientTrust
+  }
 
   deinit {
     for (_, session) in sessions.withLock({ $0 }) { SSL_SESSION_free(session.raw) }
@@ -58,18 +63,23 @@ package final class TLSContext: Sendable {
     return context
   }
 
-  /// A server that shows `identity`. With `clientRoots` (PEM) it asks for a client certificate and
-  /// verifies one that is given; a client without one is still accepted, as APNs does.
+  /// A server that shows `identity`. With `clientRoots` (PEM) or `clientTrust` it asks for a client
+  /// certificate and verifies one that is given; a client without one is still accepted, as APNs does.
   package static func server(
-    identity: TLSIdentity, clientRoots: [UInt8]? = nil, fault: ServerFault? = nil
+    identity: TLSIdentity, clientRoots: [UInt8]? = nil, clientTrust: ClientTrust? = nil,
+    fault: ServerFault? = nil
   ) throws(TLSError) -> TLSContext {
-    let context = try create(TLS_server_method())
+    let context = try create(TLS_server_method(), clientTrust)
     try context.use(identity)
     let name: [UInt8] = Array("martlet".utf8)
     SSL_CTX_set_session_id_context(context.raw, name, UInt32(name.count))
     if let clientRoots {
       try context.trust(.pem(clientRoots))
       SSL_CTX_set_verify(context.raw, SSL_VERIFY_PEER, nil)
+    }
+    if let clientTrust {
+      try context.trust(.pem(clientTrust.roots))
+      clientTrust.install(in: context.raw)
     }
     var forced: UnsafeMutableRawPointer?
     switch fault {
@@ -92,7 +102,9 @@ package final class TLSContext: Sendable {
 
   private static let http1: StaticString = "\u{8}http/1.1"
 
-  private static func create(_ method: OpaquePointer?) throws(TLSError) -> TLSContext {
+  private static func create(
+    _ method: OpaquePointer?, _ clientTrust: ClientTrust? = nil
+  ) throws(TLSError) -> TLSContext {
     ERR_clear_error()
     guard let raw = SSL_CTX_new(method) else {
       throw TLSError.last(.configuration, "cannot set up TLS")
@@ -102,7 +114,7 @@ package final class TLSContext: Sendable {
       throw TLSError.last(.configuration, "cannot require TLS 1.2")
     }
     martlet_ssl_ctx_set_modes(raw)
-    return TLSContext(owning: raw)
+    return TLSContext(owning: raw, clientTrust: clientTrust)
   }
 
   private func trust(_ roots: TrustRoots) throws(TLSError) {

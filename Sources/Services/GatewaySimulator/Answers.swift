@@ -7,7 +7,6 @@ struct Answers: ~Copyable {
   private var headers = HeaderList()
   /// By reason: the JSON body without a timestamp.
   private let bodies: [UnsafeRawBufferPointer]
-  private let isSandbox: Bool
   private let constantID: StaticString = "00000000-0000-4000-8000-000000000000"
 
   // Where an answer's own values lie in the request's scratch memory.
@@ -15,8 +14,7 @@ struct Answers: ~Copyable {
   static let uniqueIDOffset = 36
   static let bodyOffset = 72
 
-  init(isSandbox: Bool) {
-    self.isSandbox = isSandbox
+  init() {
     bodies = Reason.allCases.map { reason in
       let text = "{\"reason\":\"\(reason.name)\"}"
       let bytes = UnsafeMutableRawBufferPointer.allocate(
@@ -40,7 +38,7 @@ struct Answers: ~Copyable {
 
   /// 200 with the id that `prepare` has left in the scratch memory.
   mutating func accept(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ pool: ServerRequestPool
+    _ request: UnsafeMutablePointer<ServerRequest>, isSandbox: Bool, _ pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
     begin(request, "200")
     if isSandbox {
@@ -61,6 +59,21 @@ struct Answers: ~Copyable {
       ? UnsafeRawBufferPointer(
         start: request.pointee.scratch + Self.bodyOffset, count: bodyCount)
       : bodies[Int(reason.rawValue)]
+    return HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
+  }
+
+  /// Whatever was asked for. Its bytes stay with the connection until the stream has closed.
+  mutating func custom(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ answer: CustomAnswer,
+    on connection: GatewayConnection, _ pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    headers.removeAll()
+    headers.append(":status", connection.hold("\(answer.status)".utf8), .never)
+    for field in answer.headers.prefix(HeaderList.capacity - 1) {
+      headers.append(
+        name: connection.hold(field.name.utf8), connection.hold(field.value.utf8), .never)
+    }
+    let body = answer.body.isEmpty ? nothing : connection.hold(answer.body)
     return HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
   }
 

@@ -7,6 +7,8 @@ import Telemetry
 /// What a loop counts.
 enum GatewayCounter: Int, CounterKey {
   case connections, requests, accepted, rejected, unregistered, abandoned, recordsDropped, open
+  /// Answered in another way than APNs would: a made-up answer, a reset stream, nothing at all.
+  case custom, reset, silent
 
   var kind: CounterKind { self == .open ? .gauge : .total }
 }

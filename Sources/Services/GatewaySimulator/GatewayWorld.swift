@@ -13,12 +13,18 @@ package final class GatewayWorld: Sendable {
   private let acceptsUnknown: Bool
   private let knowledge: Mutex<Knowledge>
   private let currentVersion = Atomic(1)
+  private let connectionIDs = Atomic<UInt64>(0)
 
   package init(keys: [GatewayKey], tokens: [DeclaredToken], acceptsUnknown: Bool) {
     self.acceptsUnknown = acceptsUnknown
     var devices = DeviceRegistry(acceptsUnknown: acceptsUnknown)
     for token in tokens { devices.declare(token) }
     knowledge = Mutex(Knowledge(keys: keys, devices: devices))
+  }
+
+  /// An id for a new connection, from 1 on.
+  func nextConnectionID() -> UInt64 {
+    connectionIDs.add(1, ordering: .relaxed).newValue
   }
 
   var version: Int { currentVersion.load(ordering: .acquiring) }

@@ -43,6 +43,10 @@ package enum SimulatorService: Service {
 package final class Simulator {
   /// Where pushes go.
   package let address: SocketAddress
+  package let sandboxAddress: SocketAddress
+  /// Where channels are managed.
+  package let managementAddress: SocketAddress
+  package let sandboxManagementAddress: SocketAddress
   /// The port of the admin API.
   package let adminPort: UInt16
   private let adminHost: String
@@ -55,37 +59,81 @@ package final class Simulator {
       identity: TLSIdentity(
         certificates: try File.read(settings.certificate),
         key: try File.read(settings.certificateKey)))
-    let world = GatewayWorld(
+    let world = try Self.world(settings)
+    let shares = (0..<settings.loops).map { _ in
+      LoopShare(world: world, log: RequestLog(limit: settings.recordLimit / settings.loops))
+    }
+    adminHost = Self.numeric(settings.admin.host)
+    admin = try AdminAPI(world, shares).serve(host: adminHost, port: settings.admin.port)
+    adminPort = admin.port
+    var plans = try Self.listeners(settings)
+    for (number, share) in shares.enumerated() {
+      var listeners: [GatewayListener] = []
+      for place in plans.indices {
+        let socket = try Socket.listening(
+          on: plans[place].address, sharesPort: settings.loops > 1)
+        // Loops after the first share the port that it got.
+        if let bound = socket.localAddress { plans[place].address = bound }
+        listeners.append(GatewayListener(socket, plans[place].role))
+      }
+      context.counters.add(share.counters)
+      let loop = try SimulatorLoop(settings, context, share, tls: tls, listeners: listeners)
+      threads.append(try GatewayThread(name: "gateway-\(number)", loop))
+    }
+    address = plans[0].address
+    sandboxAddress = plans[1].address
+    managementAddress = plans[2].address
+    sandboxManagementAddress = plans[3].address
+  }
+
+  private static func world(_ settings: SimulatorSettings) throws -> GatewayWorld {
+    GatewayWorld(
       keys: try settings.keys.map {
         try GatewayFiles.keys(GatewayFiles.json($0), folder: GatewayFiles.folder(of: $0))
       } ?? [],
       tokens: try settings.tokens.map { try GatewayFiles.tokens(GatewayFiles.json($0)) } ?? [],
       acceptsUnknown: settings.acceptsUnknownTokens)
-    let shares = (0..<settings.loops).map { _ in
-      LoopShare(world: world, log: RequestLog(limit: settings.recordLimit / settings.loops))
-    }
-    let host = settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host
-    guard var address = SocketAddress(numeric: host, port: settings.listen.port) else {
-      throw ServiceFailure("--listen needs a numeric address, not \(settings.listen.host)")
-    }
-    adminHost = settings.admin.host == "localhost" ? "127.0.0.1" : settings.admin.host
-    admin = try AdminAPI(world, shares).serve(
-      host: adminHost, port: settings.admin.port)
-    adminPort = admin.port
-    for (number, share) in shares.enumerated() {
-      let listener = try Socket.listening(on: address, sharesPort: settings.loops > 1)
-      if let bound = listener.localAddress { address = bound }
-      context.counters.add(share.counters)
-      let loop = try SimulatorLoop(settings, context, share, tls: tls, listener: listener)
-      threads.append(try GatewayThread(name: "gateway-\(number)", loop))
-    }
-    self.address = address
   }
+
+  private static func listeners(
+    _ settings: SimulatorSettings
+  ) throws -> [(address: SocketAddress, role: ListenerRole)] {
+    try [
+      (
+        address("listen", settings.listen),
+        ListenerRole(environment: settings.environment, service: .device)
+      ),
+      (
+        address("listen-sandbox", settings.listenSandbox),
+        ListenerRole(environment: .sandbox, service: .device)
+      ),
+      (
+        address("listen-management", settings.listenManagement),
+        ListenerRole(environment: .production, service: .management)
+      ),
+      (
+        address("listen-management-sandbox", settings.listenManagementSandbox),
+        ListenerRole(environment: .sandbox, service: .management)
+      ),
+    ]
+  }
+
+  private static func address(_ name: String, _ endpoint: Endpoint) throws -> SocketAddress {
+    guard let address = SocketAddress(numeric: numeric(endpoint.host), port: endpoint.port) else {
+      throw ServiceFailure("--\(name) needs a numeric address, not \(endpoint.host)")
+    }
+    return address
+  }
+
+  private static func numeric(_ host: String) -> String { host == "localhost" ? "127.0.0.1" : host }
 
   /// Prints the addresses as one line of JSON, and writes it to `path`.
   func announce(to path: String?) throws {
     let line: JSONValue = [
-      "listening": .string("\(address)"), "admin": .string("\(adminHost):\(adminPort)"),
+      "listening": .string("\(address)"), "sandbox": .string("\(sandboxAddress)"),
+      "management": .string("\(managementAddress)"),
+      "sandbox_management": .string("\(sandboxManagementAddress)"),
+      "admin": .string("\(adminHost):\(adminPort)"),
     ]
     if let path { try File.write(path, line.text + [10]) }
     StandardOutput.line(String(decoding: line.text, as: UTF8.self))

@@ -5,6 +5,9 @@ package import Settings
 /// The simulator's settings after validation.
 package struct SimulatorSettings: Sendable {
   package var listen: Endpoint
+  package var listenSandbox: Endpoint
+  package var listenManagement: Endpoint
+  package var listenManagementSandbox: Endpoint
   package var admin: Endpoint
   package var certificate: String
   package var certificateKey: String
@@ -30,8 +33,18 @@ package struct SimulatorSettings: Sendable {
       "listen", default: "127.0.0.1:2197",
       "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one."),
     .endpoint(
+      "listen-sandbox", default: "127.0.0.1:2198",
+      "Address and port of the sandbox. This and the next two default to free ports if --listen is given."
+    ),
+    .endpoint(
+      "listen-management", default: "127.0.0.1:2196",
+      "Address and port of channel management for production."),
+    .endpoint(
+      "listen-management-sandbox", default: "127.0.0.1:2195",
+      "Address and port of channel management for the sandbox."),
+    .endpoint(
       "admin", default: "127.0.0.1:2199",
-      "Address and port of the admin API (plain HTTP); keep it on the loopback address."),
+      "Address and port of the admin API (plain HTTP), on a loopback address."),
     .path(
       "certificate", required: true, placeholder: "FILE",
       "PEM file of the server's certificate and its chain (martlet keys generate makes one)."),
@@ -46,7 +59,7 @@ package struct SimulatorSettings: Sendable {
       "JSON list of declared device tokens, such as unregistered ones; more come by PUT /tokens."),
     .choice(
       "environment", of: ["production", "sandbox"], default: "production",
-      "Which gateway to play; the sandbox adds apns-unique-id to its answers."),
+      "Which gateway --listen plays; the sandbox adds apns-unique-id to its answers."),
     .integer("loops", default: 1, in: 1...64, "Threads that serve connections."),
     .integer(
       "max-concurrent-streams", default: 1_000, in: 1...1_000_000,
@@ -79,7 +92,13 @@ package struct SimulatorSettings: Sendable {
 
   package init(_ values: SettingValues) throws(SettingErrors) {
     listen = values.endpoint("listen")
+    listenSandbox = try Self.further("listen-sandbox", values)
+    listenManagement = try Self.further("listen-management", values)
+    listenManagementSandbox = try Self.further("listen-management-sandbox", values)
     admin = values.endpoint("admin")
+    guard Self.isLoopback(admin.host) else {
+      throw values.error("admin", "must be a loopback address, not \(admin.host)")
+    }
     certificate = values.text("certificate")
     certificateKey = values.text("certificate-key")
     keys = values.optionalText("keys")
@@ -98,5 +117,17 @@ package struct SimulatorSettings: Sendable {
     recordLimit = values.integer("record-limit")
     addressFile = values.optionalText("address-file")
     drainTimeoutMilliseconds = values.milliseconds("drain-timeout")
+  }
+
+  /// A listener beside the first: several simulators on one machine must not want the same ports.
+  private static func further(
+    _ name: String, _ values: SettingValues
+  ) throws(SettingErrors) -> Endpoint {
+    guard values.isGiven("listen"), !values.isGiven(name) else { return values.endpoint(name) }
+    return Endpoint(host: values.endpoint("listen").host, port: 0)
+  }
+
+  private static func isLoopback(_ host: String) -> Bool {
+    host == "localhost" || host.hasPrefix("127.")
   }
 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import HTTP2
+
+/// An answer that is none of the usual ones: any status, any header fields, any body.
+struct CustomAnswer: Sendable, Equatable {
+  /// 100…999.
+  var status: UInt16
+  /// After `:status`; names in lower case.
+  var headers: [(name: String, value: String)] = []
+  var body: [UInt8] = []
+
+  static func == (left: CustomAnswer, right: CustomAnswer) -> Bool {
+    left.status == right.status && left.body == right.body
+      && left.headers.elementsEqual(right.headers, by: ==)
+  }
+}
+
+/// What a request will be answered, and when.
+struct AnswerPlan: Sendable, Equatable {
+  enum Verdict: Sendable, Equatable {
+    case accepted
+    case refused(Refusal)
+    case custom(CustomAnswer)
+    /// The stream is reset with this code.
+    case reset(UInt32)
+    /// Nothing, ever: the stream stays open.
+    case silence
+  }
+
+  var verdict: Verdict
+  /// Milliseconds from now.
+  var delay: UInt64
+}
+
+/// A plan as the number that a request carries while it waits, without memory of its own.
+///
+/// The low byte is what to do: 0 accepts, a reason's raw value + 1 refuses, and three more. The rest
+/// belongs to it: the length of a refusal's body in the scratch memory, an error code, or the place of
+/// a custom answer.
+enum EncodedVerdict {
+  static let accepted: UInt32 = 0
+  static let custom: UInt32 = 0xFD
+  static let reset: UInt32 = 0xFE
+  static let silence: UInt32 = 0xFF
+  static let argumentShift: UInt32 = 8
+}
+
+/// Custom answers that wait for their time. Owned by one loop.
+struct CustomAnswers {
+  private var entries: [CustomAnswer?] = []
+  private var free: [Int] = []
+
+  mutating func add(_ answer: CustomAnswer) -> UInt32 {
+    let place = free.popLast() ?? entries.count
+    if place == entries.count { entries.append(answer) } else { entries[place] = answer }
+    return UInt32(place)
+  }
+
+  mutating func take(_ place: UInt32) -> CustomAnswer? {
+    let answer = entries[Int(place)]
+    entries[Int(place)] = nil
+    free.append(Int(place))
+    return answer
+  }
+}
