@@ -74,6 +74,7 @@ let package = Package(
     core("APNS"),
     core("Pipeline", ["APNS"]),
     core("Delivery", ["APNS", "Pipeline"]),
+    core("Faults", ["APNS"]),
     core("Settings"),
     core("Telemetry"),
 
@@ -150,6 +151,7 @@ let package = Package(
     tests("Core", "APNS", ["APNS", "TestSupport"]),
     tests("Core", "Pipeline", ["APNS", "Pipeline", "TestSupport"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
+    tests("Core", "Faults", ["APNS", "Faults", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop", "TestSupport"]),

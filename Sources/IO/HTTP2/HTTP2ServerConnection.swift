@@ -13,7 +13,7 @@ package final class HTTP2ServerConnection {
   private let tls: TLSConnection
   private let scratch: ConnectionScratch
   private let pool: ServerRequestPool
-  private let session: HTTP2ServerSession
+  let session: HTTP2ServerSession
   private var channel: SecureChannel
   package private(set) var isConnected = false
   package private(set) var isClosed = false
@@ -21,6 +21,15 @@ package final class HTTP2ServerConnection {
   package var isTouched = false
   /// Free for the owner: what the connection has been granted so far.
   package var stage: UInt8 = 0
+  /// The socket stays open although HTTP/2 has nothing more to do on it.
+  package var staysOpen = false
+  /// The connection ends as soon as no stream is open.
+  package var endsWhenIdle = false
+  /// Nothing is read from the socket while this is set, not even the handshake.
+  package var isReadingPaused: Bool {
+    get { channel.isReadingPaused }
+    set { channel.pauseReading(newValue) }
+  }
 
   /// Takes over an accepted socket and watches it. SETTINGS go out with the first `flush()` after
   /// the handshake.
@@ -64,6 +73,11 @@ package final class HTTP2ServerConnection {
     guard !isClosed else { return }
     do {
       guard readable || hangup else { return }
+      if channel.isReadingPaused {
+        // Only a connection that is gone is reported to somebody who does not read.
+        if hangup { end(.peerClosed) }
+        return
+      }
       let arrival = try channel.receive(scratch)
       if !isConnected {
         if try channel.handshake() {
@@ -150,7 +164,10 @@ package final class HTTP2ServerConnection {
       end(error)
       return
     }
-    if session.isFinished, channel.bytesWaiting == 0 {
+    guard channel.bytesWaiting == 0, !staysOpen else { return }
+    if endsWhenIdle, session.openStreams == 0 {
+      end(nil)
+    } else if session.isFinished {
       end(session.isGoingAway ? nil : .http2(session.complaint ?? "the client broke the protocol"))
     }
   }

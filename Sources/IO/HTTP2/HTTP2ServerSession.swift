@@ -4,8 +4,10 @@ import CNghttp2
 
 /// The server side of one HTTP/2 connection without any I/O. Owned by one thread.
 package final class HTTP2ServerSession {
-  private let session: OpaquePointer
+  let session: OpaquePointer
   private let state: UnsafeMutablePointer<ServerState>
+  /// What the server does wrong on purpose; nil is nothing.
+  var faults: ServerFaults?
 
   /// A session whose SETTINGS wait to be taken. Complete requests go to `pool`, marked with `token`.
   package init(settings: SessionSettings, pool: ServerRequestPool, token: UInt64) {
@@ -50,7 +52,7 @@ package final class HTTP2ServerSession {
   ) {
     request.pointee.isHeld = false
     let stream = request.pointee.streamID
-    guard body.count > 0 else {
+    guard body.count > 0 || request.pointee.hasTrailers else {
       nghttp2_submit_response(session, stream, headers.fields, headers.count, nil)
       return
     }
@@ -68,10 +70,19 @@ package final class HTTP2ServerSession {
 
   /// Changes how many streams the client may have open.
   package func updateSettings(maxConcurrentStreams: UInt32) {
-    var entry = nghttp2_settings_entry(
-      settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue),
-      value: maxConcurrentStreams)
-    nghttp2_submit_settings(session, noFlags, &entry, 1)
+    update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
+  }
+
+  /// Sends SETTINGS with new values.
+  package func update(_ change: SettingsChange) {
+    let entries = change.entries
+    nghttp2_submit_settings(session, noFlags, entries, entries.count)
+  }
+
+  /// Requests are announced when their header fields are complete (`ServerRequestPool.takeEarly`).
+  package var answersEarly: Bool {
+    get { state.pointee.answersEarly }
+    set { state.pointee.answersEarly = newValue }
   }
 
   /// Sends GOAWAY; streams above `lastStreamID` (the newest one unless told) are not processed.
@@ -91,6 +102,7 @@ package final class HTTP2ServerSession {
   package func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool {
+    faults?.takePending(into: &buffer)
     while buffer.count < limit {
       var chunk: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &chunk)
@@ -98,7 +110,8 @@ package final class HTTP2ServerSession {
         if count < 0 { throw failure(Int32(count)) }
         return false
       }
-      buffer.append(UnsafeRawBufferPointer(start: chunk, count: count))
+      let frame = UnsafeRawBufferPointer(start: chunk, count: count)
+      if faults == nil { buffer.append(frame) } else { faults?.pass(frame, into: &buffer) }
     }
     return true
   }
@@ -119,7 +132,7 @@ package final class HTTP2ServerSession {
 
   var complaint: String? { state.pointee.complaint }
 
-  private var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
+  var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
 
   private func failure(_ code: Int32) -> ConnectionFailure {
     .session(code, complaint: state.pointee.complaint)

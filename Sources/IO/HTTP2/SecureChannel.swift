@@ -37,6 +37,8 @@ final class SecureChannel {
   private var waiting = ByteBuffer(capacity: 1_024)
   private var interest: Interest = []
   private var isConnecting: Bool
+  /// The poller is not asked for what the peer sends.
+  private(set) var isReadingPaused = false
 
   /// Takes over a socket and watches it. A connecting one becomes writable when it is connected.
   init(
@@ -143,7 +145,14 @@ final class SecureChannel {
     open.abort()
   }
 
-  private func watch(_ wanted: Interest) {
+  /// Stops reading, or goes on with it.
+  func pauseReading(_ isPaused: Bool) {
+    isReadingPaused = isPaused
+    watch(interest.union(.readable))
+  }
+
+  private func watch(_ asked: Interest) {
+    let wanted = isReadingPaused ? asked.subtracting(.readable) : asked
     guard wanted != interest, let fd = socket?.fd else { return }
     // Fails only for descriptors that are not watched, which this one is.
     try? poller.modify(fd, token: token, wanted)

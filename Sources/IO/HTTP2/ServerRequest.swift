@@ -39,6 +39,9 @@ package struct ServerRequest {
   /// nil once the stream or the connection is gone: an answer would reach nobody.
   var connection: Unmanaged<HTTP2ServerConnection>?
   var isHeld = false
+  /// Its header fields are complete and its body is not, and nobody has been told yet.
+  var isEarly = false
+  var hasTrailers = false
   var bytes: UnsafeMutablePointer<UInt8>
   var count = 0
   var capacity: Int
@@ -88,6 +91,8 @@ package struct ServerRequest {
     verdict = 0
     connection = nil
     isHeld = false
+    isEarly = false
+    hasTrailers = false
     count = 0
     bodyStart = 0
     response = nil
@@ -138,6 +143,7 @@ package final class ServerRequestPool {
   private var free: [UnsafeMutablePointer<ServerRequest>] = []
   private var all: [UnsafeMutablePointer<ServerRequest>] = []
   private var ready: [UnsafeMutablePointer<ServerRequest>] = []
+  private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
   /// Keep header fields and bodies. Without it requests are only counted, for benchmarks.
   package let keepsContent: Bool
@@ -161,6 +167,20 @@ package final class ServerRequestPool {
     swap(&list, &ready)
   }
 
+  /// Replaces `list` by the requests of connections that answer early (`answersEarly`) whose header
+  /// fields became complete since the last call while their body is not. They belong to their
+  /// streams: answer them in the same turn, or not at all until they are ready.
+  package func takeEarly(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
+    list.removeAll(keepingCapacity: true)
+    guard !early.isEmpty else { return }
+    // One that was completed or given up since has lost its mark, or stands here twice.
+    for request in early where request.pointee.isEarly {
+      request.pointee.isEarly = false
+      list.append(request)
+    }
+    early.removeAll(keepingCapacity: true)
+  }
+
   /// An empty request. Sessions take theirs by themselves.
   package func take() -> UnsafeMutablePointer<ServerRequest> {
     if let request = free.popLast() { return request }
@@ -172,7 +192,13 @@ package final class ServerRequestPool {
 
   func complete(_ request: UnsafeMutablePointer<ServerRequest>) {
     request.pointee.isHeld = true
+    request.pointee.isEarly = false
     ready.append(request)
+  }
+
+  func announce(_ request: UnsafeMutablePointer<ServerRequest>) {
+    request.pointee.isEarly = true
+    early.append(request)
   }
 
   func recycle(_ request: UnsafeMutablePointer<ServerRequest>) {

@@ -16,6 +16,8 @@ struct ServerState {
   var notices: [ConnectionNotice] = []
   var isGoingAway = false
   var complaint: String?
+  /// Requests are announced when their header fields are complete.
+  var answersEarly = false
 
   static func from(_ user: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<ServerState> {
     user.unsafelyUnwrapped.assumingMemoryBound(to: ServerState.self)
@@ -98,10 +100,13 @@ enum ServerCallbacks {
     let flags = UInt32(frame.pointee.hd.flags)
     switch UInt32(frame.pointee.hd.type) {
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
-      guard flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
-        let request = request(session, frame.pointee.hd.stream_id)
-      else { return 0 }
-      ServerState.from(user).pointee.pool.complete(request)
+      guard let request = request(session, frame.pointee.hd.stream_id) else { return 0 }
+      let state = ServerState.from(user)
+      if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 {
+        state.pointee.pool.complete(request)
+      } else if state.pointee.answersEarly, frame.pointee.hd.type == NGHTTP2_HEADERS.rawValue {
+        state.pointee.pool.announce(request)
+      }
     case NGHTTP2_SETTINGS.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue == 0:
       let limit = nghttp2_session_get_remote_settings(
         session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
@@ -130,7 +135,7 @@ enum ServerCallbacks {
 
   /// Copies the next part of an answer's body.
   static let readBody: nghttp2_data_source_read_callback = {
-    _, _, buffer, capacity, flags, source, _ in
+    session, stream, buffer, capacity, flags, source, _ in
     let request = source.unsafelyUnwrapped.pointee.ptr.assumingMemoryBound(to: ServerRequest.self)
     let sent = request.pointee.responseSent
     let count = min(capacity, request.pointee.responseCount - sent)
@@ -140,6 +145,10 @@ enum ServerCallbacks {
     request.pointee.responseSent = sent + count
     if request.pointee.responseSent == request.pointee.responseCount {
       flags.unsafelyUnwrapped.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+      if request.pointee.hasTrailers {
+        flags.unsafelyUnwrapped.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
+        ServerFaults.submitTrailers(session, stream)
+      }
     }
     return count
   }

@@ -10,6 +10,8 @@ package struct SessionSettings: Sendable {
   package var maxHeaderListSize: UInt32?
   /// Receive window of the whole connection, 65,535 unless raised.
   package var connectionWindow: Int32?
+  /// Id of a client's first stream, odd: near 2³¹−1 to see what becomes of it when ids run out.
+  package var firstStreamID: Int32?
 
   package init() {}
 
@@ -37,10 +39,41 @@ package struct SessionSettings: Sendable {
     add(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initialWindowSize)
     add(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, maxFrameSize)
     add(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, maxHeaderListSize)
+    if isClient, let firstStreamID { nghttp2_session_set_next_stream_id(session, firstStreamID) }
     let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
     nghttp2_submit_settings(session, none, entries, entries.count)
     if let connectionWindow {
       nghttp2_session_set_local_window_size(session, none, 0, connectionWindow)
+    }
+  }
+}
+
+/// New values for SETTINGS that a server has sent before; nil leaves a value as it is.
+package struct SettingsChange: Sendable, Equatable {
+  package var maxConcurrentStreams: UInt32?
+  package var headerTableSize: UInt32?
+  package var initialWindowSize: UInt32?
+  package var maxHeaderListSize: UInt32?
+
+  package init(
+    maxConcurrentStreams: UInt32? = nil, headerTableSize: UInt32? = nil,
+    initialWindowSize: UInt32? = nil, maxHeaderListSize: UInt32? = nil
+  ) {
+    self.maxConcurrentStreams = maxConcurrentStreams
+    self.headerTableSize = headerTableSize
+    self.initialWindowSize = initialWindowSize
+    self.maxHeaderListSize = maxHeaderListSize
+  }
+
+  var entries: [nghttp2_settings_entry] {
+    let values: [(nghttp2_settings_id, UInt32?)] = [
+      (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, maxConcurrentStreams),
+      (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTableSize),
+      (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initialWindowSize),
+      (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, maxHeaderListSize),
+    ]
+    return values.compactMap { id, value in
+      value.map { nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: $0) }
     }
   }
 }

@@ -4,7 +4,7 @@ import HTTP2
 
 /// A client and a server session back to back, without sockets or TLS.
 final class SessionPair {
-  let client = HTTP2ClientSession()
+  let client: HTTP2ClientSession
   let server: HTTP2ServerSession
   let pool = ServerRequestPool()
   /// Requests that the server has not answered, in the order of arrival.
@@ -14,7 +14,11 @@ final class SessionPair {
   private var exchanges: [UnsafeMutablePointer<Exchange>] = []
   private var texts: [UnsafeMutableRawBufferPointer] = []
 
-  init(_ settings: SessionSettings = .gateway(maxConcurrentStreams: 100)) {
+  init(
+    _ settings: SessionSettings = .gateway(maxConcurrentStreams: 100),
+    client: SessionSettings = SessionSettings()
+  ) {
+    self.client = HTTP2ClientSession(settings: client)
     server = HTTP2ServerSession(settings: settings, pool: pool, token: 1)
   }
 
@@ -41,6 +45,20 @@ final class SessionPair {
   func loseClientOutput() throws {
     var buffer = ByteBuffer()
     _ = try client.produceOutput(into: &buffer, upTo: .max)
+  }
+
+  /// The types and flags of the frames that the server has to send, which are lost.
+  func serverFrames() throws -> [(type: UInt8, flags: UInt8)] {
+    var buffer = ByteBuffer()
+    _ = try server.produceOutput(into: &buffer, upTo: .max)
+    let bytes = Array(buffer.bytes)
+    var frames: [(type: UInt8, flags: UInt8)] = []
+    var at = 0
+    while at < bytes.count {
+      frames.append((bytes[at + 3], bytes[at + 4]))
+      at += 9 + Int(bytes[at]) << 16 + Int(bytes[at + 1]) << 8 + Int(bytes[at + 2])
+    }
+    return frames
   }
 
   func collect() {

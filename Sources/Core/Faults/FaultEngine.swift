@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides which faults are due. The same seed, rules and events give the same decisions: a run can
+/// be replayed.
+///
+/// Each rule draws from numbers of its own, so adding a rule changes nothing for the others.
+package struct FaultEngine: Sendable {
+  private struct Entry: Sendable {
+    let rule: FaultRule
+    /// When the rule was added, in ms.
+    let start: UInt64
+    var random: FaultRandom
+    var memory = FaultMemory()
+    var seen: UInt64 = 0
+    var fired: UInt64 = 0
+    /// A standing rule holds now.
+    var holds = false
+  }
+
+  /// What chance depends on.
+  package let seed: UInt64
+  private var entries: [Entry] = []
+  /// Rules added since the seed was set; it goes on after `removeAll`.
+  private var added: UInt64 = 0
+  /// For each stage, whether a rule looks at it.
+  private var stages: UInt8 = 0
+
+  package init(seed: UInt64) { self.seed = seed }
+
+  package var isEmpty: Bool { entries.isEmpty }
+
+  /// Whether any rule looks at this moment.
+  package func concerns(_ stage: FaultStage) -> Bool { stages & 1 << stage.rawValue != 0 }
+
+  /// The shortest silence that a rule waits for, in ms; nil if none does.
+  package var shortestIdle: UInt64? {
+    entries.lazy.filter { $0.rule.stage == .idle }.map { $0.rule.matcher.idle ?? 0 }.min()
+  }
+
+  /// Adds rules after those that are there. Their times count from `time` (ms).
+  package mutating func add(_ rules: [FaultRule], at time: UInt64) {
+    for rule in rules {
+      var mixer = FaultRandom(seed: seed &+ added &* 0xD6E8_FEB8_6659_FD93)
+      entries.append(Entry(rule: rule, start: time, random: FaultRandom(seed: mixer.next())))
+      stages |= 1 << rule.stage.rawValue
+      added += 1
+    }
+  }
+
+  /// Forgets every rule. With the same rules added again the run is another one unless a new engine
+  /// is made.
+  package mutating func removeAll() {
+    entries = []
+    stages = 0
+  }
+
+  /// The rules and how often each fired.
+  package var counts: [FaultCount] {
+    entries.map { FaultCount(rule: $0.rule, seen: $0.seen, fired: $0.fired) }
+  }
+
+  /// The faults that are due at an event, in the order of the rules.
+  package mutating func decide(_ event: FaultEvent) -> [FaultDecision] {
+    guard concerns(event.stage) else { return [] }
+    var decisions: [FaultDecision] = []
+    for index in entries.indices where entries[index].rule.stage == event.stage {
+      guard isDue(index, event) else { continue }
+      entries[index].fired += 1
+      decisions.append(decision(index, event))
+    }
+    return decisions
+  }
+
+  /// The standing rules that hold at `event.time`. A rule is counted each time it begins to hold.
+  package mutating func standing(_ event: FaultEvent) -> [FaultDecision] {
+    guard concerns(.standing) else { return [] }
+    var decisions: [FaultDecision] = []
+    for index in entries.indices where entries[index].rule.stage == .standing {
+      let rule = entries[index].rule
+      // An address is not the event's here but the rule's: which one is meant.
+      var matcher = rule.matcher
+      matcher.address = nil
+      let holds = matcher.passes(event, elapsed: event.time - min(event.time, entries[index].start))
+      if holds, !entries[index].holds {
+        entries[index].seen += 1
+        entries[index].fired += 1
+      }
+      entries[index].holds = holds
+      if holds {
+        decisions.append(FaultDecision(rule: index, id: rule.id, action: rule.action))
+      }
+    }
+    return decisions
+  }
+
+  /// The address that a rule is about; nil is every address.
+  package func address(of decision: FaultDecision) -> String? {
+    entries[decision.rule].rule.matcher.address
+  }
+
+  /// Forgets what was collected about a connection that has ended.
+  package mutating func forget(connection: UInt64) {
+    for index in entries.indices { entries[index].memory.forget(connection) }
+  }
+
+  private mutating func isDue(_ index: Int, _ event: FaultEvent) -> Bool {
+    let matcher = entries[index].rule.matcher
+    let elapsed = event.time - min(event.time, entries[index].start)
+    guard matcher.passes(event, elapsed: elapsed),
+      entries[index].memory.holds(matcher, event)
+    else { return false }
+    entries[index].seen += 1
+    guard matcher.picks(entries[index].seen) else { return false }
+    if matcher.probability < 1, entries[index].random.share() >= matcher.probability {
+      return false
+    }
+    return entries[index].fired < matcher.times ?? .max
+  }
+
+  private mutating func decision(_ index: Int, _ event: FaultEvent) -> FaultDecision {
+    let rule = entries[index].rule
+    let value: UInt64
+    switch rule.action {
+    case .delay(let profile):
+      let elapsed = event.time - min(event.time, entries[index].start)
+      value = profile.milliseconds(&entries[index].random, elapsed: elapsed, age: event.age)
+    case .limits(let limits, _) where !limits.isEmpty:
+      value = UInt64(limits[Int((entries[index].fired - 1) % UInt64(limits.count))])
+    case .resets(let codes, _) where !codes.isEmpty:
+      value = UInt64(codes[Int(entries[index].random.next() % UInt64(codes.count))])
+    case .shape(let shape) where shape.contains(.outOfOrder):
+      value = entries[index].random.next() % 50
+    default: value = 0
+    }
+    return FaultDecision(rule: index, id: rule.id, action: rule.action, value: value)
+  }
+}

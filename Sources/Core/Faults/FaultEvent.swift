@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+
+/// Something that happens in the gateway and may be answered with a fault.
+package struct FaultEvent: Sendable, Equatable {
+  package var stage: FaultStage
+  /// Milliseconds since the gateway started.
+  package var time: UInt64
+  package var environment: Environment
+  /// The address that the client connected to, without the port; empty if it does not matter.
+  package var address: String
+  /// The connection's number: 1, 2, 3… in the order of arrival.
+  package var connection: UInt64
+  /// Milliseconds since the connection was accepted.
+  package var age: UInt64
+  /// Milliseconds since something came in on it.
+  package var idle: UInt64
+  /// The request, at the stages `request` and `answer`.
+  package var request: FaultRequest?
+
+  package init(
+    _ stage: FaultStage, time: UInt64, environment: Environment = .production,
+    address: String = "", connection: UInt64 = 0, age: UInt64 = 0, idle: UInt64 = 0,
+    request: FaultRequest? = nil
+  ) {
+    self.stage = stage
+    self.time = time
+    self.environment = environment
+    self.address = address
+    self.connection = connection
+    self.age = age
+    self.idle = idle
+    self.request = request
+  }
+}
+
+/// What a fault may depend on of a request.
+package struct FaultRequest: Sendable, Equatable {
+  /// The device token of the path, in lower-case digits; empty if there is none.
+  package var token: [UInt8]
+  /// The `apns-topic`; empty if there is none.
+  package var topic: [UInt8]
+  package var pushType: PushType?
+  /// The status that the gateway gives by itself, or has given at the stage `answer`.
+  package var status: UInt16
+  /// That answer is `BadDeviceToken`, which the gateway forgives least.
+  package var isBadDeviceToken: Bool
+  package var streamID: Int32
+  /// Size of the header list as RFC 9113 §6.5.2 counts it: names, values and 32 bytes a field.
+  package var headerListSize: Int
+
+  package init(
+    token: [UInt8] = [], topic: [UInt8] = [], pushType: PushType? = nil, status: UInt16 = 200,
+    isBadDeviceToken: Bool = false, streamID: Int32 = 1, headerListSize: Int = 0
+  ) {
+    self.token = token
+    self.topic = topic
+    self.pushType = pushType
+    self.status = status
+    self.isBadDeviceToken = isBadDeviceToken
+    self.streamID = streamID
+    self.headerListSize = headerListSize
+  }
+}

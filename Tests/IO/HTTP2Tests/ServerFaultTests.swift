@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTP2
+import Testing
+
+/// What the server side can do wrong on purpose, and what our client makes of it.
+@Suite struct ServerFaultTests {
+  private func pairWithRequests(_ count: Int) throws -> (
+    SessionPair, [UnsafeMutablePointer<Exchange>]
+  ) {
+    let pair = SessionPair()
+    try pair.settle()
+    let exchanges = try (0..<count).map { _ in try #require(pair.submit()) }
+    try pair.settle()
+    _ = pair.client.takeNotices()
+    return (pair, exchanges)
+  }
+
+  @Test(arguments: [
+    AnswerShape.manyDataFrames, .continuation, .padding, .trailers, .informational,
+    [.manyDataFrames, .continuation, .padding, .trailers, .informational],
+  ])
+  func anAnswerInAnUnusualFormIsTheSameAnswer(shape: AnswerShape) throws {
+    let (pair, exchanges) = try pairWithRequests(3)
+    for (status, body) in [("410", "{\"reason\":\"Unregistered\"}"), ("200", ""), ("400", "x")] {
+      pair.server.shape(pair.received[0], shape)
+      switch status {
+      case "410": pair.answer("410", body: body, more: [("retry-after", "7")])
+      case "200": pair.answer("200", body: body)
+      default: pair.answer("400", body: body)
+      }
+    }
+    try pair.settle()
+    #expect(pair.completed.count == 3)
+    #expect(exchanges.map(\.pointee.status) == [410, 200, 400])
+    #expect(exchanges.map(\.answer) == ["{\"reason\":\"Unregistered\"}", "", "x"])
+    #expect(exchanges[0].pointee.retryAfter == 7)
+    #expect(exchanges.allSatisfy { $0.pointee.fate == .answered && $0.pointee.ended })
+    #expect(pair.server.openStreams == 0)
+    // The form was for one answer only, and the connection is none the worse.
+    let next = try #require(pair.submit())
+    try pair.settle()
+    pair.answer("200")
+    try pair.settle()
+    #expect(next.pointee.status == 200)
+  }
+
+  @Test func theShapesAreOnTheWire() throws {
+    let (pair, _) = try pairWithRequests(1)
+    pair.server.shape(
+      pair.received[0], [.manyDataFrames, .continuation, .padding, .trailers, .informational])
+    pair.answer("400", body: "{}")
+    let frames = try pair.serverFrames()
+    #expect(
+      frames.map(\.type) == [1, 1, 9, 0, 0, 1, 9], "HEADERS, HEADERS, CONTINUATION, DATA, DATA, …")
+    // END_STREAM stands on the trailers alone, END_HEADERS on the last frame of each block.
+    #expect(frames.map { $0.type == 9 ? 0 : $0.flags & 1 } == [0, 0, 0, 0, 0, 1, 0])
+    #expect(frames.map { $0.type == 0 ? 0 : $0.flags & 4 } == [0, 0, 4, 0, 0, 0, 4])
+    #expect(frames.map { $0.flags & 8 } == [8, 8, 0, 8, 8, 8, 0])
+  }
+
+  @Test func aRawGoAwaySaysWhatItIsTold() throws {
+    let (pair, exchanges) = try pairWithRequests(4)
+    pair.server.sendRawGoAway(lastStreamID: 0x7FFF_FFFF, code: 0, debug: [0xFF, 0xFE])
+    pair.server.sendRawGoAway(lastStreamID: 3, code: 11, debug: [])
+    try pair.settle()
+    #expect(
+      pair.client.takeNotices() == [
+        .goAway(lastStreamID: 0x7FFF_FFFF, code: 0, debug: [0xFF, 0xFE]),
+        .goAway(lastStreamID: 3, code: 11, debug: []),
+      ])
+    #expect(exchanges.map(\.pointee.fate) == [.pending, .pending, .unprocessed, .unprocessed])
+    // This side knows nothing of it and answers on.
+    pair.answer("200")
+    try pair.settle()
+    #expect(exchanges[0].pointee.fate == .answered)
+  }
+
+  @Test func whatWasQueuedBeforeARawFrameGoesOutBeforeIt() throws {
+    let (pair, exchanges) = try pairWithRequests(1)
+    pair.answer("200")
+    pair.server.sendRawGoAway(lastStreamID: 0, code: 0, debug: [])
+    pair.server.mute(.everything)
+    pair.server.update(SettingsChange(maxConcurrentStreams: 9))
+    let frames = try pair.serverFrames()
+    #expect(frames.map(\.type) == [1, 7])
+    #expect(exchanges.count == 1)
+  }
+
+  @Test func pingsAreNotAnswered() throws {
+    let (pair, exchanges) = try pairWithRequests(1)
+    pair.server.mute(.pingAnswers)
+    pair.client.ping()
+    pair.answer("200")
+    try pair.settle()
+    #expect(pair.client.takeNotices().isEmpty)
+    #expect(exchanges[0].pointee.status == 200)
+  }
+
+  @Test func aMuteServerSaysNothingAtAll() throws {
+    let (pair, exchanges) = try pairWithRequests(1)
+    pair.server.mute(.everything)
+    pair.answer("200")
+    pair.client.ping()
+    try pair.settle()
+    #expect(pair.client.takeNotices().isEmpty)
+    #expect(exchanges[0].pointee.fate == .pending)
+  }
+
+  @Test func anIgnoredRequestLeavesItsStreamOpenAndGoesBackWhenItCloses() throws {
+    let (pair, exchanges) = try pairWithRequests(1)
+    let request = pair.received.removeFirst()
+    pair.server.ignore(request)
+    try pair.settle()
+    #expect(exchanges[0].pointee.fate == .pending)
+    #expect(pair.server.openStreams == 1)
+    pair.client.reset(exchanges[0], code: HTTP2ErrorCode.cancel)
+    try pair.settle()
+    #expect(pair.server.openStreams == 0)
+    #expect(pair.pool.take() == request)
+  }
+
+  @Test func aStatusWithoutItsBodyIsAnAnswer() throws {
+    let (pair, exchanges) = try pairWithRequests(1)
+    var headers = HeaderList()
+    headers.append(":status", "503")
+    pair.server.respondPartly(
+      pair.received.removeFirst(), headers, code: HTTP2ErrorCode.internalError)
+    try pair.settle()
+    #expect(exchanges[0].pointee.fate == .answered)
+    #expect(exchanges[0].pointee.status == 503)
+    #expect(!exchanges[0].pointee.ended)
+    #expect(exchanges[0].pointee.closeCode == HTTP2ErrorCode.internalError)
+  }
+
+  @Test func aResetAfterTheAnswerChangesNothing() throws {
+    let (pair, exchanges) = try pairWithRequests(1)
+    pair.answer("200")
+    pair.server.sendRawReset(1, code: HTTP2ErrorCode.noError)
+    let next = try #require(pair.submit())
+    try pair.settle()
+    pair.answer("200")
+    try pair.settle()
+    #expect(exchanges[0].pointee.fate == .answered)
+    #expect(next.pointee.fate == .answered)
+    #expect(pair.completed.count == 2)
+  }
+
+  @Test func heldWindowUpdatesStopALargeBodyUntilTheyAreReleased() throws {
+    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
+    settings.initialWindowSize = 100
+    let pair = SessionPair(settings)
+    try pair.settle()
+    pair.server.holdWindowUpdates(true)
+    let exchange = try #require(pair.submit(body: String(repeating: "b", count: 1_000)))
+    try pair.settle()
+    #expect(pair.received.isEmpty)
+    #expect(exchange.pointee.bodySent == 100)
+    pair.server.holdWindowUpdates(false)
+    try pair.settle()
+    #expect(pair.received.first?.pointee.bodyTotal == 1_000)
+  }
+
+  @Test func aWindowThatBecomesNegativeIsWaitedFor() throws {
+    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
+    settings.initialWindowSize = 1_000
+    let pair = SessionPair(settings)
+    try pair.settle()
+    pair.server.holdWindowUpdates(true)
+    let exchange = try #require(pair.submit(body: String(repeating: "b", count: 3_000)))
+    try pair.settle()
+    #expect(exchange.pointee.bodySent == 1_000)
+    // 1,000 bytes are used up: a window of 10 leaves −990.
+    pair.server.update(SettingsChange(initialWindowSize: 10))
+    try pair.settle()
+    #expect(exchange.pointee.bodySent == 1_000)
+    pair.server.update(SettingsChange(initialWindowSize: 1_500))
+    try pair.settle()
+    #expect(exchange.pointee.bodySent == 1_500)
+    pair.server.holdWindowUpdates(false)
+    try pair.settle()
+    #expect(pair.received.first?.pointee.bodyTotal == 3_000)
+  }
+
+  @Test func anAnswerBeforeTheRequestsEndStopsItsBody() throws {
+    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
+    settings.initialWindowSize = 100
+    let pair = SessionPair(settings)
+    pair.server.answersEarly = true
+    try pair.settle()
+    pair.server.holdWindowUpdates(true)
+    let large = try #require(pair.submit(body: String(repeating: "b", count: 1_000)))
+    let small = try #require(pair.submit(body: "{}"))
+    try pair.settle()
+    var early: [UnsafeMutablePointer<ServerRequest>] = []
+    pair.pool.takeEarly(into: &early)
+    // The small one was complete in the same turn and is an ordinary request.
+    #expect(early.map(\.pointee.streamID) == [large.pointee.streamID])
+    #expect(pair.received.map(\.pointee.streamID) == [small.pointee.streamID])
+    var headers = HeaderList()
+    headers.append(":status", "413")
+    let request = try #require(early.first)
+    pair.server.respondEarly(
+      request, headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
+    try pair.settle()
+    #expect(pair.completed == [large])
+    #expect(large.pointee.status == 413)
+    #expect(large.pointee.fate == .answered)
+    #expect(large.pointee.closeCode == HTTP2ErrorCode.noError)
+    #expect(large.pointee.bodySent == 100)
+    pair.pool.takeEarly(into: &early)
+    #expect(early.isEmpty)
+  }
+
+  @Test func theEncoderFollowsATableSizeThatChanges() throws {
+    let pair = SessionPair()
+    try pair.settle()
+    for size: UInt32 in [0, 4_096, 100, 0, 65_536] {
+      pair.server.update(SettingsChange(headerTableSize: size))
+      try pair.settle()
+      for number in 0..<20 {
+        let exchange = pair.exchange(body: "{}")
+        let isTaken = pair.submit(
+          exchange, path: "/3/device/\(number)", more: [("apns-topic", "com.example.\(number)")])
+        #expect(isTaken)
+        try pair.settle()
+        let request = try #require(pair.received.first).pointee
+        let last = request.fieldCount - 1
+        #expect(request.value(last).string == "com.example.\(number)")
+        pair.answer("200")
+        try pair.settle()
+      }
+    }
+    #expect(pair.completed.count == 100)
+  }
+
+  @Test func streamIDsEnd() throws {
+    var settings = SessionSettings()
+    settings.firstStreamID = Int32.max - 2
+    let pair = SessionPair(.gateway(maxConcurrentStreams: 10), client: settings)
+    try pair.settle()
+    let exchanges = try (0..<2).map { _ in try #require(pair.submit()) }
+    #expect(pair.submit() == nil)
+    try pair.settle()
+    #expect(pair.received.map(\.pointee.streamID) == [Int32.max - 2, Int32.max])
+    pair.answer("200")
+    pair.answer("200")
+    try pair.settle()
+    #expect(exchanges.allSatisfy { $0.pointee.status == 200 })
+    #expect(pair.client.nextStreamID > UInt32(Int32.max))
+  }
+}
