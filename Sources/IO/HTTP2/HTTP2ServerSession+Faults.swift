@@ -35,6 +35,8 @@ extension HTTP2ServerSession {
     request.pointee.isHeld = false
     let stream = request.pointee.streamID
     nghttp2_submit_headers(session, noFlags, stream, nil, headers.fields, headers.count, nil)
+    // A reset overtakes what is queued for its stream.
+    settle()
     reset(stream, code: code)
   }
 
@@ -45,12 +47,8 @@ extension HTTP2ServerSession {
     body: UnsafeRawBufferPointer
   ) {
     respond(request, headers, body: body)
+    settle()
     reset(request.pointee.streamID, code: HTTP2ErrorCode.noError)
-  }
-
-  /// Lets go of a request whose stream stays open without an answer.
-  package func ignore(_ request: UnsafeMutablePointer<ServerRequest>) {
-    request.pointee.isHeld = false
   }
 
   /// Sends GOAWAY as it stands, whatever this side thinks of its last stream id. Requests go on.
@@ -137,19 +135,6 @@ extension HTTP2ServerConnection {
   ) -> HTTP2ServerConnection? {
     guard let connection = request.pointee.connection?.takeUnretainedValue() else { return nil }
     connection.session.respondEarly(request, headers, body: body)
-    return connection
-  }
-
-  /// Gives a request back and leaves its stream open: it never gets an answer.
-  @discardableResult
-  package static func ignore(
-    _ request: UnsafeMutablePointer<ServerRequest>, pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
-    guard let connection = request.pointee.connection?.takeUnretainedValue() else {
-      pool.recycle(request)
-      return nil
-    }
-    connection.session.ignore(request)
     return connection
   }
 }

@@ -35,6 +35,8 @@ package struct ServerRequest {
   package var link: UnsafeMutablePointer<ServerRequest>?
   /// Free for the owner, e.g. which answer it gets.
   package var verdict: UInt32 = 0
+  /// Free for the owner, e.g. in which unusual form the answer comes; 0 at first.
+  package var form: UInt32 = 0
 
   /// nil once the stream or the connection is gone: an answer would reach nobody.
   var connection: Unmanaged<HTTP2ServerConnection>?
@@ -89,6 +91,7 @@ package struct ServerRequest {
     due = 0
     link = nil
     verdict = 0
+    form = 0
     connection = nil
     isHeld = false
     isEarly = false
