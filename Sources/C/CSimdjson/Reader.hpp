@@ -51,6 +51,8 @@ struct martlet_json {
   const char *refused = nullptr;
   std::vector<martlet_token> tokens;
   std::vector<martlet_node> nodes;
+  // Keys of an `aps` that no rule names: only to see whether one stands twice.
+  std::vector<std::string_view> keys;
 
   // Takes a copy of the input between two further pieces of text.
   simdjson::padded_string_view take(std::string_view before, const uint8_t *bytes, size_t size,
@@ -70,7 +72,12 @@ struct martlet_json {
   // Checks a value to its depth; appends its nodes if `keep`. The value's key, if it has one, is given.
   simdjson::error_code walk(simdjson::ondemand::value value, int depth, bool keep, martlet_slice key);
 
+  // Checks a payload's JSON like `walk` and notes what rules ask about. Returns 0, or the error's code.
+  int32_t walk_payload(simdjson::ondemand::document &document, simdjson::ondemand::value value,
+                       martlet_payload &facts, martlet_json_error *error);
+
  private:
+  friend struct PayloadWalk;
   simdjson::error_code walk_scalar(simdjson::ondemand::value &value, bool keep, size_t node);
 };
 

@@ -21,6 +21,7 @@ int32_t field_named(std::string_view key) {
     case 7:
       return key == "payload" ? MARTLET_FIELD_PAYLOAD
              : key == "apns_id" ? MARTLET_FIELD_APNS_ID
+             : key == "channel" ? MARTLET_FIELD_CHANNEL
                                 : -1;
     case 8: return key == "priority" ? MARTLET_FIELD_PRIORITY : -1;
     case 10: return key == "expiration" ? MARTLET_FIELD_EXPIRATION : -1;
@@ -31,6 +32,10 @@ int32_t field_named(std::string_view key) {
     default: return -1;
   }
 }
+
+// A request names one kind of target.
+constexpr uint32_t target_fields =
+    1u << MARTLET_FIELD_TOKEN | 1u << MARTLET_FIELD_TOKENS | 1u << MARTLET_FIELD_CHANNEL;
 
 // Reads one request, field by field.
 struct RequestReader {
@@ -85,19 +90,27 @@ struct RequestReader {
 
   int32_t read_payload(ondemand::value &value) {
     if (!starts_with(value, '{')) return wrong_type(MARTLET_FIELD_PAYLOAD, value, "an object");
-    return read_raw(MARTLET_FIELD_PAYLOAD, value, request.payload);
+    const std::string_view first = value.raw_json_token();
+    if (const int32_t code = json.walk_payload(document, value, request.facts, error)) return code;
+    return take_raw(MARTLET_FIELD_PAYLOAD, first, request.payload);
   }
 
   // Checks a value to its depth and gives its bytes as they stand in the input.
   int32_t read_raw(int32_t field, ondemand::value &value, martlet_slice &raw) {
-    const char *start = value.raw_json_token().data();
+    const std::string_view first = value.raw_json_token();
     const error_code problem = json.walk(value, 1, false, {nullptr, 0});
-    if (problem) return json.refuse(error, problem, field, document, start);
+    if (problem) return json.refuse(error, problem, field, document, first.data());
+    return take_raw(field, first, raw);
+  }
+
+  // The bytes from a value's first token to the token that follows the value.
+  int32_t take_raw(int32_t field, std::string_view first, martlet_slice &raw) {
+    const char *start = first.data();
     const char *next = nullptr;
     const error_code ended = document.current_location().get(next);
     if (ended) return json.refuse(error, ended, field, document, start);
     // A scalar that was only looked at is still the current token.
-    if (next == start) next += value.raw_json_token().size();
+    if (next == start) next += first.size();
     raw = martlet::slice(martlet::trimmed(std::string_view(start, size_t(next - start))));
     return MARTLET_JSON_OK;
   }
@@ -164,9 +177,11 @@ struct RequestReader {
         return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, field, key_start, "");
       }
       request.present |= 1u << field;
-      if ((request.present & 6u) == 6u) {
-        return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, MARTLET_FIELD_TOKENS, key_start,
-                           "both");
+      const uint32_t targets = request.present & target_fields;
+      if ((targets & (targets - 1)) != 0) {
+        const bool has_channel = (targets & 1u << MARTLET_FIELD_CHANNEL) != 0;
+        const int32_t place = has_channel ? MARTLET_FIELD_CHANNEL : MARTLET_FIELD_TOKENS;
+        return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, place, key_start, "both");
       }
       if (const int32_t code = read(field, member.value())) return code;
     }

@@ -6,6 +6,15 @@ package enum DeviceToken {
   /// The most digits that are accepted: 256 bytes.
   package static let maximumDigits = 512
 
+  /// The digits that today's tokens have: 32 to 128 bytes. Others are taken, and counted.
+  package static let usualDigits = 64...256
+
+  /// Whether a byte only decorates a token: `<`, `>` and blanks of an old `NSData.description`.
+  @inlinable
+  package static func isDecoration(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
+  }
+
   /// What is wrong with a token.
   package enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     case empty

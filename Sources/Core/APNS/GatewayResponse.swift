@@ -30,6 +30,15 @@ package struct GatewayResponse: Equatable, Sendable {
     }
   }
 
+  /// What to do with a notification to this kind of target. An answer to a broadcast says nothing about
+  /// any device token, whatever its words.
+  package func verdict(for target: PushTarget) -> Verdict {
+    if target == .channel, case .rejected(aboutToken: true) = verdict {
+      return .rejected(aboutToken: false)
+    }
+    return verdict
+  }
+
   /// What to do with the connection.
   package var connection: ConnectionAction {
     if let rule = reason?.rule, status != 200 { return rule.connection }

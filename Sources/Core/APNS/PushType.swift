@@ -60,13 +60,47 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     self == .voip ? 5_120 : 4_096
   }
 
+  /// The largest body of a broadcast to a channel, in bytes.
+  package static let broadcastPayloadLimit = 5_120
+
+  /// How a request of this type may be authenticated.
+  package enum Authentication: UInt8, Sendable {
+    /// A provider token or a certificate that lists the topic.
+    case either
+    case providerToken
+    case certificate
+  }
+
+  /// Location, widget and control pushes take a provider token only; device management is bound to the
+  /// push certificate that its topic is the UID of. Live Activities are not documented with a certificate,
+  /// but a certificate that lists their topic has been seen to work.
+  package var authentication: Authentication {
+    switch self {
+    case .location, .widgets, .controls: .providerToken
+    case .mdm: .certificate
+    case .alert, .background, .voip, .complication, .fileprovider, .liveactivity, .pushtotalk:
+      .either
+    }
+  }
+
   /// The priority of a request that gives none: 5 for background pushes, else 10.
   @inlinable
   package var defaultPriority: UInt8 {
     self == .background ? 5 : 10
   }
 
-  /// Whether the type may be sent with this priority: 10, 5 or 1; a background push only with 5; a
+  /// Whether a request of this type makes sense with this priority: what APNs takes, less what defeats
+  /// the type. A call (VoIP) that waits for the device to save power comes too late, and a location
+  /// query at priority 1 never wakes the device.
+  package func suits(priority: Int64) -> Bool {
+    switch self {
+    case .voip: priority == 10
+    case .location: priority == 5 || priority == 10
+    default: allows(priority: priority)
+    }
+  }
+
+  /// Whether APNs takes the type with this priority: 10, 5 or 1; a background push only with 5; a
   /// Live Activity not with 1.
   @inlinable
   package func allows(priority: Int64) -> Bool {

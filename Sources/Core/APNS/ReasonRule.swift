@@ -139,7 +139,10 @@ extension ReasonRule {
     .init(
       .badEnvironmentKeyInToken, "BadEnvironmentKeyInToken", 403, .device, .credential,
       connection: .close),
-    .init(.topicMismatch, "TopicMismatch", 403, .broadcast, .credential),
+    // As with TopicDisallowed, the credential's other apps go on.
+    .init(
+      .topicMismatch, "TopicMismatch", 403, .broadcast, .credential,
+      credential: CredentialAction.none),
   ]
 
   private static let answerRows: [ReasonRule] = [

@@ -18,6 +18,8 @@ package struct Envelope: Sendable {
   package internal(set) var lane = Lane.transactional
   package internal(set) var environment = Environment.production
   package internal(set) var pushType = PushType.alert
+  /// What the record's key names.
+  package internal(set) var target = PushTarget.device
   /// 10, 5 or 1.
   package internal(set) var priority: UInt8 = 0
   /// Attempts that were already made.
@@ -129,6 +131,29 @@ package struct Envelope: Sendable {
     guard attempts <= 65_535 else { throw cursor.invalid(.attempt, attempt) }
     self.attempt = UInt16(truncatingIfNeeded: attempts)
     firstSeen = try cursor.number(.firstSeen, in: record).value
-    lastReason = try cursor.lastField(.lastReason, in: record)
+    lastReason = try cursor.optionallyLastField(.lastReason, in: record)
+    guard cursor.lineGoesOn(in: record) else { return cursor.step() }
+    try readTarget(record, &cursor)
+  }
+
+  /// The sixteenth field, which records for device tokens leave out.
+  private mutating func readTarget(
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+  ) throws(EnvelopeError) {
+    cursor.step()
+    let name = try cursor.lastField(.target, in: record)
+    if name.isEmpty { return }
+    guard let known = PushTarget(record.extracting(name.indices)) else {
+      throw cursor.invalid(.target, name)
+    }
+    target = known
+    guard target == .channel else { return }
+    // A broadcast is a Live Activity push, and APNs insists on an expiration.
+    guard pushType == .liveactivity else { throw cursor.invalid(.pushType, pushTypeText) }
+    guard expiration != nil else { throw cursor.invalid(.expiration, expirationText) }
+    // It is a part of the path.
+    guard Int(app.count) <= RequestRules.maximumName else {
+      throw EnvelopeError(field: .app, problem: .tooLong, offset: Int(app.start))
+    }
   }
 }

@@ -47,6 +47,22 @@ struct EnvelopeCursor {
     return range
   }
 
+  /// Reads a field that may end the line; `lineGoesOn` tells, `step` goes over what follows it.
+  @inline(__always)
+  mutating func optionallyLastField(
+    _ field: EnvelopeField, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> ByteRange {
+    try content(field, in: record)
+  }
+
+  /// Whether the field that was just read is followed by another one.
+  @inline(__always)
+  func lineGoesOn(in record: Span<UInt8>) -> Bool { record[position] == Self.tab }
+
+  /// Goes over the tab or newline behind a field.
+  @inline(__always)
+  mutating func step() { position += 1 }
+
   /// Reads a field of decimal digits, which may be empty, in one pass; what is wrong with one that is
   /// not is found by reading it again.
   @inline(__always)

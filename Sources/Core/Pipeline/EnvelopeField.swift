@@ -17,6 +17,7 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
   case attempt
   case firstSeen
   case lastReason
+  case target
 
   package var description: String {
     switch self {
@@ -35,6 +36,7 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
     case .attempt: "attempt"
     case .firstSeen: "first seen"
     case .lastReason: "last reason"
+    case .target: "target"
     }
   }
 }

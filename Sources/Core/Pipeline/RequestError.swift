@@ -32,6 +32,15 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     /// `apns_id` with more than one token: they would all be the same notification.
     case onlyWithOneToken
     case token(DeviceToken.Problem)
+    /// `channel` beside `token` or `tokens`.
+    case channelAndToken
+    case channel(ChannelID.Problem)
+    /// A field that a broadcast does not have, or not with this value.
+    case notOnChannel
+    /// A member of the payload.
+    case payload(PayloadKey, PayloadProblem)
+    /// A key that stands twice in the payload or in its `aps`, by its path.
+    case payloadDuplicate(String)
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -52,8 +61,12 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
   }
 
   private var subject: String {
-    if case .unknownField(let name) = problem { return name }
-    return field?.name ?? "request"
+    switch problem {
+    case .unknownField(let name): name
+    case .payload(let key, _): key.path
+    case .payloadDuplicate(let path): path
+    default: field?.name ?? "request"
+    }
   }
 
   private var words: String {
@@ -62,7 +75,7 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case .malformed(let words): "is not valid JSON: \(words)"
     case .notAnObject: "is not a JSON object"
     case .unknownField: "is not a field of a request"
-    case .duplicate: "is given twice"
+    case .duplicate, .payloadDuplicate: "is given twice"
     case .missing: "is required"
     case .notA(let type): "is not \(type)"
     case .emptyText: "is empty"
@@ -78,6 +91,10 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case .notUUID: "is not a UUID in canonical form"
     case .onlyWithOneToken: "is only allowed with exactly one token"
     case .token(let problem): problem.description
+    case .channelAndToken: "stands beside a device token; give one of channel, token, tokens"
+    case .channel(let problem): problem.description
+    case .notOnChannel: "is not for a channel: a broadcast is a liveactivity push without collapse id"
+    case .payload(_, let problem): problem.words
     }
   }
 }

@@ -15,6 +15,7 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
   case collapseID
   case lane
   case apnsID
+  case channel
 
   /// The key in the request's JSON.
   package var name: String {
@@ -32,6 +33,7 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
     case .collapseID: "collapse_id"
     case .lane: "lane"
     case .apnsID: "apns_id"
+    case .channel: "channel"
     }
   }
 

@@ -79,9 +79,12 @@ package enum RequestRules {
     return true
   }
 
-  /// Checks a priority against the type that it goes with.
-  package static func checkPriority(_ priority: Int64, type: PushType) throws(RequestError) {
-    guard type.allows(priority: priority) else {
+  /// Checks a priority against the type that it goes with. A broadcast takes any of the three.
+  package static func checkPriority(
+    _ priority: Int64, type: PushType, isBroadcast: Bool = false
+  ) throws(RequestError) {
+    let isOne = priority == 10 || priority == 5 || priority == 1
+    guard isBroadcast ? isOne : type.suits(priority: priority) else {
       throw RequestError(.priority, .priorityNotAllowed(priority, type))
     }
   }
@@ -95,11 +98,33 @@ package enum RequestRules {
     }
   }
 
-  /// Checks the size of a payload against its type's limit.
-  package static func checkPayload(_ bytes: Int, type: PushType) throws(RequestError) {
-    guard bytes <= type.payloadLimit else {
-      throw RequestError(.payload, .tooLong(bytes: bytes, limit: type.payloadLimit))
+  /// Checks the size of a payload against its type's limit, or the limit of broadcasts.
+  package static func checkPayload(
+    _ bytes: Int, type: PushType, isBroadcast: Bool = false
+  ) throws(RequestError) {
+    let limit = isBroadcast ? PushType.broadcastPayloadLimit : type.payloadLimit
+    guard bytes <= limit else {
+      throw RequestError(.payload, .tooLong(bytes: bytes, limit: limit))
     }
+  }
+
+  /// Checks a channel id and what may stand beside it: a broadcast is a Live Activity push, and APNs knows
+  /// no collapse id for it.
+  package static func checkChannel(
+    _ channel: Span<UInt8>, type: PushType, hasCollapseID: Bool
+  ) throws(RequestError) {
+    do throws(ChannelID.Problem) {
+      try ChannelID.validate(channel)
+    } catch {
+      throw RequestError(.channel, .channel(error))
+    }
+    guard type == .liveactivity else { throw RequestError(.type, .notOnChannel) }
+    if hasCollapseID { throw RequestError(.collapseID, .notOnChannel) }
+  }
+
+  /// Whether an app is a Wallet pass type instead of a bundle id.
+  package static func isPass(_ app: Span<UInt8>) -> Bool {
+    app.count > 5 && app.extracting(0..<5).spells("pass.")
   }
 }
 

@@ -54,7 +54,12 @@ package struct EnvelopeEncoder: ~Copyable {
     buffer.append(decimal: created)
     buffer.append(Self.tab)
     buffer.append(request.escapedID)
-    buffer.append("\t\t\t\n")
+    buffer.append("\t\t\t")
+    if request.isBroadcast {
+      buffer.append(Self.tab)
+      buffer.append(PushTarget.channel.name)
+    }
+    buffer.append(UInt8(ascii: "\n"))
     buffer.append(request.payload)
   }
 
@@ -77,6 +82,10 @@ package struct EnvelopeEncoder: ~Copyable {
     buffer.append(tab)
     // A reason that is not known may be any text: it must not break the line or make it too long.
     for byte in reason.prefix(64) { buffer.append(byte < 0x20 ? 0x20 : byte) }
+    if envelope.target == .channel {
+      buffer.append(tab)
+      buffer.append(PushTarget.channel.name)
+    }
     buffer.append(UInt8(ascii: "\n"))
     buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
   }

@@ -30,8 +30,15 @@ package struct PushRequest {
   /// The body for APNs, byte for byte.
   package internal(set) var payload = nothing
   package internal(set) var tokens = RequestTokens(nil, 0)
+  /// The channel that a broadcast goes to, in place of tokens; empty for devices.
+  package internal(set) var channel = nothing
+  /// The payload asks for something that has no effect; see `PayloadRules.isIneffective`.
+  package internal(set) var hasIneffectiveKey = false
   /// The field that the tokens came in: `token` or `tokens`.
   package internal(set) var tokenField = RequestField.token
+
+  /// Whether it goes to a channel.
+  package var isBroadcast: Bool { !channel.isEmpty }
 
   /// An empty one, to be replaced.
   package init() {}
@@ -52,7 +59,8 @@ package struct RequestTokens {
     UnsafeRawBufferPointer(start: entries[index].bytes, count: Int(entries[index].count))
   }
 
-  /// Copies a token in lower case to `destination`, which has room for 512 bytes.
+  /// Copies a token in lower case to `destination`, which has room for 512 bytes. The angle brackets and
+  /// blanks of an old `NSData.description` are left out.
   ///
   /// Throws what is wrong with it. Returns the number of digits.
   package func normalize(
@@ -60,15 +68,22 @@ package struct RequestTokens {
   ) throws(DeviceToken.Problem) -> Int {
     let entry = entries[index]
     guard entry.is_string != 0 else { throw .notText }
-    let count = Int(entry.count)
-    try DeviceToken.validateLength(count)
-    guard let digits = entry.bytes else { throw .empty }
-    for position in 0..<count {
-      let byte = digits[position]
-      if HexDigit.value(byte) > 15 { throw .notHexadecimal(at: position) }
-      // Sets the bit that makes a letter lower case; digits have it already.
-      destination[position] = byte | 0x20
+    guard entry.count > 0, let text = entry.bytes else { throw .empty }
+    var digits = 0
+    for position in 0..<Int(entry.count) {
+      let byte = text[position]
+      if HexDigit.value(byte) > 15 {
+        if DeviceToken.isDecoration(byte) { continue }
+        throw .notHexadecimal(at: position)
+      }
+      // Counted on, so that the error can tell the length.
+      if digits < DeviceToken.maximumDigits {
+        // Sets the bit that makes a letter lower case; digits have it already.
+        destination[digits] = byte | 0x20
+      }
+      digits += 1
     }
-    return count
+    try DeviceToken.validateLength(digits)
+    return digits
   }
 }

@@ -13,6 +13,8 @@ package struct Receipt: Equatable, Sendable {
   package var app: String?
   package var environment: Environment?
   package var token: String?
+  /// The channel of a broadcast.
+  package var channel: String?
   package var lane: Lane?
   package var status: UInt16?
   package var reason: String?
@@ -39,6 +41,7 @@ package struct Receipt: Equatable, Sendable {
     app = try fields.optionalText("app")
     if try fields.optionalText("environment") != nil { environment = try fields.environment() }
     token = try fields.optionalText("token")
+    channel = try fields.optionalText("channel")
     if let text = try fields.optionalText("lane") {
       guard let known = Lane(text) else { throw fields.fail("lane", "\"\(text)\" is not a lane") }
       lane = known

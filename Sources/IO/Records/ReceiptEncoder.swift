@@ -23,6 +23,8 @@ package struct ReceiptLine {
   package var escapedID = nothing
   package var app = nothing
   package var token = nothing
+  /// The channel of a broadcast, in place of a token.
+  package var channel = nothing
   /// APNs' reason, or a code of ours.
   package var reason = nothing
   /// Words for people.
@@ -59,6 +61,7 @@ package enum ReceiptEncoder {
       buffer.append(environment.name)
     }
     escaped("\",\"token\":\"", line.token, &buffer)
+    escaped("\",\"channel\":\"", line.channel, &buffer)
     if let lane = line.lane {
       buffer.append("\",\"lane\":\"")
       buffer.append(lane.name)

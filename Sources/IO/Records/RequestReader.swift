@@ -30,7 +30,7 @@ package final class RequestReader {
     let bytes = value.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let code = martlet_json_read_request(
       handle, bytes, value.count, UInt32(RequestRules.maximumTokens), raw, &error)
-    guard code == 0 else { throw requestError(error) }
+    guard code == 0 else { throw RequestError(error) }
     return try check()
   }
 
@@ -56,13 +56,22 @@ package final class RequestReader {
     var request = PushRequest()
     guard has(.app) else { throw RequestError(.app, .missing) }
     guard has(.payload) else { throw RequestError(.payload, .missing) }
-    guard has(.token) || has(.tokens) else { throw RequestError(.token, .missing) }
-    guard raw.pointee.token_count > 0 else { throw RequestError(.tokens, .noTokens) }
+    let isBroadcast = has(.channel)
+    if isBroadcast {
+      request.channel = UnsafeRawBufferPointer(text(.channel))
+    } else {
+      guard has(.token) || has(.tokens) else { throw RequestError(.token, .missing) }
+      guard raw.pointee.token_count > 0 else { throw RequestError(.tokens, .noTokens) }
+    }
     let app = text(.app)
     try RequestRules.checkName(app.span, .app)
     request.app = UnsafeRawBufferPointer(app)
     request.environment = try choice(.environment, .production) { Environment($0) }
-    request.type = try choice(.type, .alert) { PushType($0) }
+    request.type = try choice(.type, isBroadcast ? .liveactivity : .alert) { PushType($0) }
+    if isBroadcast {
+      try RequestRules.checkChannel(
+        text(.channel).span, type: request.type, hasCollapseID: has(.collapseID))
+    }
     request.lane = try choice(.lane, .transactional) { Lane($0) }
     if has(.topic) {
       try RequestRules.checkTopic(text(.topic).span, app: app.span, type: request.type)
@@ -72,7 +81,12 @@ package final class RequestReader {
     try checkIdentifiers(&request)
     request.payload = UnsafeRawBufferPointer(
       start: raw.pointee.payload.bytes, count: raw.pointee.payload.count)
-    try RequestRules.checkPayload(request.payload.count, type: request.type)
+    try RequestRules.checkPayload(
+      request.payload.count, type: request.type, isBroadcast: isBroadcast)
+    let facts = PayloadFacts(raw.pointee.facts)
+    try PayloadRules.check(
+      facts, type: request.type, isBroadcast: isBroadcast, isPass: RequestRules.isPass(app.span))
+    request.hasIneffectiveKey = PayloadRules.isIneffective(facts, type: request.type)
     request.tokenField = has(.tokens) ? .tokens : .token
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
     return request
@@ -92,12 +106,16 @@ package final class RequestReader {
   private func checkNumbers(_ request: inout PushRequest) throws(RequestError) {
     request.priority = request.type.defaultPriority
     if has(.priority) {
-      try RequestRules.checkPriority(raw.pointee.priority, type: request.type)
+      try RequestRules.checkPriority(
+        raw.pointee.priority, type: request.type, isBroadcast: request.isBroadcast)
       request.priority = UInt8(truncatingIfNeeded: raw.pointee.priority)
     }
     if has(.expiration) {
       try RequestRules.checkExpiration(raw.pointee.expiration)
       request.expiration = raw.pointee.expiration
+    } else if request.isBroadcast {
+      // APNs wants one, and 0 suits a channel of either storage policy.
+      request.expiration = 0
     }
   }
 
@@ -117,26 +135,41 @@ package final class RequestReader {
       guard name.count == NotificationID.textLength, let id = NotificationID(name.span) else {
         throw RequestError(.apnsID, .notUUID)
       }
-      guard raw.pointee.token_count == 1 else { throw RequestError(.apnsID, .onlyWithOneToken) }
+      guard request.isBroadcast || raw.pointee.token_count == 1 else { throw RequestError(.apnsID, .onlyWithOneToken) }
       request.apnsID = id
     }
   }
+}
 
-  private func requestError(_ error: martlet_json_error) -> RequestError {
+extension RequestError {
+  /// What the parser says.
+  init(_ error: martlet_json_error) {
     let field = RequestField(rawValue: UInt8(truncatingIfNeeded: error.field))
     let words = error.words.map { String(cString: $0) } ?? ""
     let problem: RequestError.Problem
     switch Int(error.code) {
-    case MARTLET_JSON_EMPTY: return RequestError(nil, .empty)
-    case MARTLET_JSON_NOT_AN_OBJECT: return RequestError(nil, .notAnObject)
-    case MARTLET_JSON_UNKNOWN_FIELD:
-      let name = UnsafeBufferPointer(start: error.name.bytes, count: error.name.count)
-      problem = .unknownField(String(decoding: name.prefix(64), as: UTF8.self))
-    case MARTLET_JSON_DUPLICATE_FIELD: problem = words == "both" ? .bothTokenAndTokens : .duplicate
+    case MARTLET_JSON_EMPTY:
+      self.init(field, .empty)
+      return
+    case MARTLET_JSON_NOT_AN_OBJECT:
+      self.init(nil, .notAnObject)
+      return
+    case MARTLET_JSON_UNKNOWN_FIELD: problem = .unknownField(Self.name(error))
+    case MARTLET_JSON_DUPLICATE_FIELD where error.name.bytes != nil:
+      problem = .payloadDuplicate(words + Self.name(error))
+    case MARTLET_JSON_DUPLICATE_FIELD where words == "both":
+      problem = field == .channel ? .channelAndToken : .bothTokenAndTokens
+    case MARTLET_JSON_DUPLICATE_FIELD: problem = .duplicate
     case MARTLET_JSON_WRONG_TYPE: problem = .notA(words)
     case MARTLET_JSON_TOO_MANY: problem = .tooManyTokens(limit: RequestRules.maximumTokens)
     default: problem = .malformed(words)
     }
-    return RequestError(field, problem, offset: error.offset)
+    self.init(field, problem, offset: error.offset)
+  }
+
+  /// The key that the error is about, cut to what a message can bear.
+  private static func name(_ error: martlet_json_error) -> String {
+    let name = UnsafeBufferPointer(start: error.name.bytes, count: error.name.count)
+    return String(decoding: name.prefix(64), as: UTF8.self)
   }
 }

@@ -14,6 +14,10 @@ enum IngestCounter: Int, CounterKey {
   case badRequests
   /// Tokens that were refused by themselves.
   case badTokens
+  /// Notifications to tokens outside 32 to 128 bytes: allowed, but not what devices have today.
+  case unusualTokens
+  /// Requests whose payload asks for something that has no effect.
+  case ineffectivePayloads
   /// Requests dropped from memory because their partition was taken away; the next owner has them.
   case handedBack
   /// Turns in which nothing was taken because Kafka or the readers were behind.

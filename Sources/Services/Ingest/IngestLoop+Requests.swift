@@ -41,6 +41,7 @@ extension IngestLoop {
       naming.begin(
         request, topic: requestsTopic, partition: record.partition, offset: record.offset)
       invalidTokens.begin(request)
+      if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
       nextToken = 0
       work = .fanOut
     } catch {
@@ -62,6 +63,9 @@ extension IngestLoop {
     case .refuse(let error):
       guard refuse(error) else { return false }
     case .fanOut:
+      if request.isBroadcast {
+        guard mayProduce, broadcast() else { return false }
+      }
       while nextToken < request.tokens.count {
         guard mayProduce, notify(nextToken) else { return false }
         nextToken += 1
@@ -82,10 +86,23 @@ extension IngestLoop {
     let token = UnsafeRawBufferPointer(start: tokenText, count: digits)
     encoder.setID(request.apnsID ?? naming.id(token))
     if invalidTokens.contains(token) { return suppress(token) }
+    guard produce(key: token) else { return false }
+    if !DeviceToken.usualDigits.contains(digits) { counters.add(.unusualTokens) }
+    return true
+  }
+
+  /// Makes the one notification of a broadcast; false when it has to wait.
+  private func broadcast() -> Bool {
+    encoder.setID(request.apnsID ?? naming.id(channel: request.channel))
+    return produce(key: request.channel)
+  }
+
+  /// Hands the notification at hand to Kafka; false when it has to wait.
+  private func produce(key: UnsafeRawBufferPointer) -> Bool {
     let value = encoder.value
-    let tag = RecordTag(.init(request.lane), slot: slot, bytes: token.count + value.count)
+    let tag = RecordTag(.init(request.lane), slot: slot, bytes: key.count + value.count)
     let topic = request.lane == .bulk ? topics.bulk : topics.transactional
-    switch producer.produce(topic, key: token, value: value, tag: tag.number) {
+    switch producer.produce(topic, key: key, value: value, tag: tag.number) {
     case .queued:
       counters.add(.notifications)
       requests.expect(slot)

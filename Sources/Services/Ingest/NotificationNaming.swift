@@ -39,6 +39,15 @@ struct NotificationNaming: ~Copyable {
     shared = name.count
   }
 
+  /// The id of the broadcast to this channel. No device token has a colon, so the two never meet.
+  mutating func id(channel: UnsafeRawBufferPointer) -> NotificationID {
+    name.truncate(to: shared)
+    name.append("channel:" as StaticString)
+    name.append(channel)
+    let digest = sha.digest(name.bytes)
+    return NotificationID(version5Digest: digest.span)
+  }
+
   /// The id of the notification to this token (lower case).
   mutating func id(_ token: UnsafeRawBufferPointer) -> NotificationID {
     name.truncate(to: shared)

@@ -82,11 +82,11 @@ final class Importer {
     }
   }
 
-  /// The first token of a valid request; no key, and a word about the line, for others.
+  /// The channel or first token of a valid request; no key, and a word about the line, for others.
   private func usableKey(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     do throws(RequestError) {
       let request = try reader.read(bytes)
-      return request.tokens[0]
+      return request.isBroadcast ? request.channel : request.tokens[0]
     } catch {
       result.unusable += 1
       report("line \(line) is no valid request and will be a dead letter: \(error)")

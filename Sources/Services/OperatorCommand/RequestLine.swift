@@ -18,15 +18,24 @@ package enum RequestLine {
     if let own = root["apns_id"]?.string, let id = NotificationID(own) { return [id] }
     let environment = root["environment"]?.string ?? "production"
     let id = root["id"]?.string ?? "\(topic)/\(partition)/\(offset)"
+    if let channel = root["channel"]?.string {
+      return [derive(app: app, environment: environment, id: id, key: "channel:\(channel)")]
+    }
     let tokens = root["tokens"]?.array ?? root["token"].map { [$0] } ?? []
     return tokens.compactMap { token in
       token.string.map { derive(app: app, environment: environment, id: id, token: $0) }
     }
   }
 
-  /// UUIDv5 of app, environment, request id and token, separated by NUL.
+  /// UUIDv5 of app, environment, request id and token (of a broadcast `channel:<id>`), separated by NUL.
   package static func derive(
     app: String, environment: String, id: String, token: String
+  ) -> NotificationID {
+    derive(app: app, environment: environment, id: id, key: token.lowercased())
+  }
+
+  private static func derive(
+    app: String, environment: String, id: String, key: String
   ) -> NotificationID {
     var name: [UInt8] = []
     for half in [NotificationID.namespace.high, NotificationID.namespace.low] {
@@ -34,7 +43,7 @@ package enum RequestLine {
         name.append(UInt8(truncatingIfNeeded: half >> UInt64(shift)))
       }
     }
-    for (index, part) in [app, environment, id, token.lowercased()].enumerated() {
+    for (index, part) in [app, environment, id, key].enumerated() {
       if index > 0 { name.append(0) }
       name.append(contentsOf: part.utf8)
     }

@@ -100,7 +100,11 @@ final class GatewayPool {
     if let authorization = connection.authorization {
       headers.append("authorization", authorization.value)
     }
-    headers.append("apns-topic", push.pointee.field(envelope.topic))
+    switch envelope.target {
+    case .device: headers.append("apns-topic", push.pointee.field(envelope.topic))
+    // Its topic is in the path.
+    case .channel: headers.append("apns-channel-id", push.pointee.token)
+    }
     headers.append("apns-push-type", push.pointee.field(envelope.pushTypeText))
     headers.append("apns-priority", push.pointee.field(envelope.priorityText))
     if !envelope.expirationText.isEmpty {
@@ -108,7 +112,11 @@ final class GatewayPool {
         "apns-expiration", push.pointee.field(envelope.expirationText),
         envelope.expiration == 0 ? .allowed : perRequest)
     }
-    headers.append("apns-id", push.pointee.field(envelope.idText), perRequest)
+    let id = push.pointee.field(envelope.idText)
+    switch envelope.target {
+    case .device: headers.append("apns-id", id, perRequest)
+    case .channel: headers.append("apns-request-id", id, perRequest)
+    }
     if !envelope.collapseID.isEmpty {
       headers.append("apns-collapse-id", push.pointee.field(envelope.collapseID), perRequest)
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import HTTP2
 import Pipeline
 
@@ -16,6 +17,7 @@ struct Origin {
 /// `block` holds its bytes in the order in which they are needed:
 /// ```
 /// | "/3/device/" | token | envelope line \n body | response kept |
+/// | "/4/broadcasts/apps/" app | channel | envelope line \n body | response kept |
 /// ```
 /// so that the path is one slice, every header value is a slice of the envelope, and the body follows as it
 /// was on the topic.
@@ -25,6 +27,8 @@ struct Push {
   var origin = Origin(partition: 0, epoch: 0, offset: 0)
   var block: UnsafeMutablePointer<UInt8>
   var blockSize: Int32 = 0
+  /// Where the record's key begins: a device token ends the path, a channel id follows it.
+  var tokenStart: UInt16 = 0
   var tokenCount: UInt16 = 0
   var valueCount: UInt16 = 0
   /// Sends that happened here and may have reached APNs, on top of `envelope.attempt`.
@@ -41,6 +45,8 @@ struct Push {
 
   static let pathPrefix: StaticString = "/3/device/"
   static let pathPrefixCount = 10
+  static let broadcastPrefix: StaticString = "/4/broadcasts/apps/"
+  static let broadcastPrefixCount = 19
   /// Bytes of an error body that are kept: APNs' are below 100.
   static let responseCapacity = 256
 
@@ -60,30 +66,42 @@ struct Push {
     sends = 0
     hasTimedOut = false
     connection = nil
-    UnsafeMutableRawPointer(block).copyMemory(
-      from: Self.pathPrefix.utf8Start, byteCount: Self.pathPrefixCount)
-    let token = block + Self.pathPrefixCount
+    let start = UnsafeMutableRawPointer(block)
+    switch envelope.target {
+    case .device:
+      start.copyMemory(from: Self.pathPrefix.utf8Start, byteCount: Self.pathPrefixCount)
+      tokenStart = UInt16(Self.pathPrefixCount)
+    case .channel:
+      start.copyMemory(from: Self.broadcastPrefix.utf8Start, byteCount: Self.broadcastPrefixCount)
+      let app = UnsafeRawBufferPointer(rebasing: value[envelope.app.indices])
+      (start + Self.broadcastPrefixCount).copyMemory(
+        from: app.baseAddress!, byteCount: app.count)
+      tokenStart = UInt16(Self.broadcastPrefixCount + app.count)
+    }
+    let token = block + Int(tokenStart)
     UnsafeMutableRawPointer(token).copyMemory(from: key.baseAddress!, byteCount: key.count)
-    let start = token + key.count
-    UnsafeMutableRawPointer(start).copyMemory(from: value.baseAddress!, byteCount: value.count)
-    exchange.body = UnsafePointer(start + envelope.bodyStart)
+    let record = token + key.count
+    UnsafeMutableRawPointer(record).copyMemory(from: value.baseAddress!, byteCount: value.count)
+    exchange.body = UnsafePointer(record + envelope.bodyStart)
     exchange.bodyCount = UInt32(value.count - envelope.bodyStart)
-    exchange.response = start + value.count
+    exchange.response = record + value.count
     exchange.responseCapacity = UInt16(Self.responseCapacity)
   }
 
-  /// `/3/device/<token>`
+  /// `/3/device/<token>`, or `/4/broadcasts/apps/<app>`.
   var path: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: block, count: Self.pathPrefixCount + Int(tokenCount))
+    let isDevice = envelope.target == .device
+    return UnsafeRawBufferPointer(
+      start: block, count: Int(tokenStart) + (isDevice ? Int(tokenCount) : 0))
   }
-  /// The device token: the record's key.
+  /// The device token, or the channel id of a broadcast: the record's key.
   var token: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: block + Self.pathPrefixCount, count: Int(tokenCount))
+    UnsafeRawBufferPointer(start: block + Int(tokenStart), count: Int(tokenCount))
   }
   /// The record's value: envelope line, newline, body.
   var value: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(
-      start: block + Self.pathPrefixCount + Int(tokenCount), count: Int(valueCount))
+      start: block + Int(tokenStart) + Int(tokenCount), count: Int(valueCount))
   }
   var body: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: value[envelope.bodyStart...])
@@ -101,7 +119,10 @@ struct Push {
   var attempts: Int { Int(envelope.attempt) + Int(sends) }
 
   /// Bytes that a block needs for a record.
-  static func blockBytes(token: Int, value: Int) -> Int {
-    pathPrefixCount + token + value + responseCapacity
+  static func blockBytes(token: Int, value: Int, _ envelope: Envelope = Envelope()) -> Int {
+    let path =
+      envelope.target == .device
+      ? pathPrefixCount : broadcastPrefixCount + Int(envelope.app.count)
+    return path + token + value + responseCapacity
   }
 }

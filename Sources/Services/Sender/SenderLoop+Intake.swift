@@ -129,8 +129,12 @@ extension SenderLoop {
     } catch {
       return deadLetter(record, origin, detail: "\(error)")
     }
-    do throws(DeviceToken.Problem) {
-      try DeviceToken.validate(record.key.bindMemory(to: UInt8.self).span)
+    do {
+      let key = record.key.bindMemory(to: UInt8.self).span
+      switch envelope.target {
+      case .device: try DeviceToken.validate(key)
+      case .channel: try ChannelID.validate(key)
+      }
     } catch {
       return deadLetter(record, origin, detail: "key: \(error)")
     }
@@ -149,7 +153,7 @@ extension SenderLoop {
   private func store(_ record: KafkaRecord, _ envelope: Envelope, _ origin: Origin) -> UInt32 {
     let slot = pushes.take()
     let push = pushes[slot]
-    let bytes = Push.blockBytes(token: record.key.count, value: record.value.count)
+    let bytes = Push.blockBytes(token: record.key.count, value: record.value.count, envelope)
     let size = BlockPool.size(fitting: bytes)
     let block = blocks.take(size)
     push.pointee.fill(block, size, record.key, record.value, envelope, origin)

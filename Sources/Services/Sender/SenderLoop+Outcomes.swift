@@ -55,12 +55,13 @@ extension SenderLoop {
       connection.state.answered(status: response.status, connection: response.connection),
       on: connection)
     act(on: response, from: connection)
-    switch response.verdict {
+    let verdict = response.verdict(for: push.pointee.envelope.target)
+    switch verdict {
     case .delivered: finish(slot, .delivered)
     case .rejected(let aboutToken):
       finish(slot, .rejected, answer: answer, feedback: aboutToken)
     default:
-      retry(slot, .answered(response.verdict), from: connection.pool, answer: answer)
+      retry(slot, .answered(verdict), from: connection.pool, answer: answer)
     }
   }
 

@@ -46,7 +46,10 @@ extension SenderLoop {
     line.escapedID = push.pointee.field(envelope.requestID)
     line.app = push.pointee.field(envelope.app)
     line.environment = envelope.environment
-    line.token = push.pointee.token
+    switch envelope.target {
+    case .device: line.token = push.pointee.token
+    case .channel: line.channel = push.pointee.token
+    }
     line.lane = envelope.lane
     line.attempts = UInt16(clamping: push.pointee.attempts)
     line.created = envelope.created

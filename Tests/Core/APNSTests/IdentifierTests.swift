@@ -101,22 +101,42 @@ struct PushTypeTests {
     #expect(PushType("") == nil)
   }
 
-  @Test("decide suffix, size and priority")
-  func rules() {
-    #expect(PushType.voip.payloadLimit == 5_120)
-    #expect(PushType.alert.payloadLimit == 4_096)
-    #expect(PushType.pushtotalk.payloadLimit == 4_096)
-    #expect(PushType.background.defaultPriority == 5)
-    #expect(PushType.alert.defaultPriority == 10)
-    #expect(PushType.liveactivity.topicSuffix.description == ".push-type.liveactivity")
-    #expect(!PushType.background.allows(priority: 10))
-    #expect(PushType.background.allows(priority: 5))
-    #expect(PushType.alert.allows(priority: 1))
-    #expect(!PushType.alert.allows(priority: 7))
-    #expect(!PushType.liveactivity.allows(priority: 1))
-    for type in PushType.allCases {
-      #expect(type.allows(priority: Int64(type.defaultPriority)))
+  @Test(
+    "decide suffix, body limit, priorities and authentication",
+    arguments: [
+      (PushType.alert, "", 4_096, [10, 5, 1], PushType.Authentication.either),
+      (.background, "", 4_096, [5], .either),
+      (.location, ".location-query", 4_096, [10, 5], .providerToken),
+      (.voip, ".voip", 5_120, [10], .either),
+      (.complication, ".complication", 4_096, [10, 5, 1], .either),
+      (.fileprovider, ".pushkit.fileprovider", 4_096, [10, 5, 1], .either),
+      (.mdm, "", 4_096, [10, 5, 1], .certificate),
+      (.liveactivity, ".push-type.liveactivity", 4_096, [10, 5], .either),
+      (.pushtotalk, ".voip-ptt", 4_096, [10, 5, 1], .either),
+      (.widgets, ".push-type.widgets", 4_096, [10, 5, 1], .providerToken),
+      (.controls, ".push-type.controls", 4_096, [10, 5, 1], .providerToken),
+    ])
+  func rules(
+    type: PushType, suffix: String, limit: Int, priorities: [Int64],
+    authentication: PushType.Authentication
+  ) {
+    #expect(type.topicSuffix.description == suffix)
+    #expect(type.payloadLimit == limit)
+    #expect(type.authentication == authentication)
+    for priority in Int64(-1)...11 {
+      #expect(type.suits(priority: priority) == priorities.contains(priority), "\(priority)")
     }
+    #expect(type.suits(priority: Int64(type.defaultPriority)))
+    #expect(type.defaultPriority == (type == .background ? 5 : 10))
+  }
+
+  @Test("are taken by APNs with more priorities than make sense")
+  func acceptedPriorities() {
+    #expect(PushType.voip.allows(priority: 5))
+    #expect(PushType.location.allows(priority: 1))
+    #expect(!PushType.background.allows(priority: 10))
+    #expect(!PushType.liveactivity.allows(priority: 1))
+    #expect(!PushType.alert.allows(priority: 7))
   }
 
   @Test("stand beside two environments, found by name")

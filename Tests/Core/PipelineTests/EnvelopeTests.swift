@@ -95,7 +95,7 @@ struct EnvelopeTests {
 
   @Test("refuse control characters in any field")
   func controlCharacters() {
-    for field in EnvelopeField.allCases {
+    for field in EnvelopeField.allCases where field != .target {
       let value = Self.fields[Int(field.rawValue)]
       let found = error(Self.record(field, "\u{1}" + value))
       #expect(found?.field == field)
@@ -110,7 +110,44 @@ struct EnvelopeTests {
       #expect(found?.problem == .lineEnded)
       #expect(Int(found?.field.rawValue ?? 0) == count)
     }
-    #expect(error(Self.record(Self.fields + ["x"]))?.problem == .unexpectedField)
+    #expect(error(Self.record(Self.fields + ["device", "x"]))?.problem == .unexpectedField)
+  }
+
+  /// A record that goes to a channel.
+  static let broadcast = [
+    "M1", "bulk", "sandbox", "com.example.app", "com.example.app.push-type.liveactivity",
+    "liveactivity", "5", "0", id, "", "1795224000123", "order-8812", "3", "1795224000456", "",
+  ]
+
+  @Test("say in a sixteenth field that they go to a channel; fifteen are for a device")
+  func target() throws {
+    #expect(try Envelope.parse(Self.record().span).target == .device)
+    for name in ["", "device"] {
+      #expect(try Envelope.parse(Self.record(Self.fields + [name]).span).target == .device)
+    }
+    let record = Self.record(Self.broadcast + ["channel"], body: "{}")
+    let envelope = try Envelope.parse(record.span)
+    #expect(envelope.target == .channel)
+    #expect(String(decoding: record[envelope.bodyStart...], as: UTF8.self) == "{}")
+    #expect(error(Self.record(Self.fields + ["group"]))?.field == .target)
+    #expect(error(Self.record(Self.fields + ["\u{1}"]))?.problem == .controlCharacter)
+  }
+
+  @Test("to a channel are Live Activity pushes with an expiration")
+  func broadcastRules() {
+    var fields = Self.broadcast + ["channel"]
+    fields[5] = "alert"
+    #expect(error(Self.record(fields))?.field == .pushType)
+    fields = Self.broadcast + ["channel"]
+    fields[7] = ""
+    #expect(error(Self.record(fields))?.field == .expiration)
+    #expect(error(Self.record(fields))?.problem == .missing)
+    fields = Self.broadcast + ["channel"]
+    fields[3] = String(repeating: "a", count: 255)
+    #expect(error(Self.record(fields)) == nil)
+    fields[3] += "a"
+    #expect(error(Self.record(fields))?.field == .app)
+    #expect(error(Self.record(fields))?.problem == .tooLong)
   }
 
   @Test("refuse what has no body, no line end, or too much of either")

@@ -26,6 +26,18 @@ struct EnvelopeEncoderTests {
     }
   }
 
+  /// A small payload that its type's rules let pass.
+  private static func payload(_ type: PushType) -> String {
+    switch type {
+    case .alert: #"{"aps":{"badge":1}}"#
+    case .background: #"{"aps":{"content-available":1}}"#
+    case .liveactivity: #"{"aps":{"timestamp":1,"event":"end"}}"#
+    case .widgets, .controls: #"{"aps":{"content-changed":true}}"#
+    case .mdm: #"{"mdm":"magic"}"#
+    case .location, .voip, .complication, .fileprovider, .pushtotalk: "{}"
+    }
+  }
+
   @Test("of the documented request have these bytes")
   func golden() throws {
     let payload =
@@ -43,8 +55,10 @@ struct EnvelopeEncoderTests {
     for type in PushType.allCases {
       for lane in Lane.allCases {
         for environment in Environment.allCases {
-          let text = RequestReaderTests.request(
-            #","type":"\#(type)","lane":"\#(lane)","environment":"\#(environment)","id":"a\tb""#)
+          let payload = Self.payload(type)
+          let text =
+            #"{"app":"com.example.app","token":"ab","payload":\#(payload),"type":"\#(type)","#
+            + #""lane":"\#(lane)","environment":"\#(environment)","id":"a\tb"}"#
           let value = try encode(text)
           let envelope = try Envelope.parse(value.span)
           #expect(envelope.pushType == type)
@@ -56,7 +70,7 @@ struct EnvelopeEncoderTests {
           let topic = String(decoding: value[envelope.topic.indices], as: UTF8.self)
           #expect(topic == "com.example.app" + type.topicSuffix.description)
           #expect(String(decoding: value[envelope.requestID.indices], as: UTF8.self) == #"a\tb"#)
-          #expect(Array(value[envelope.bodyStart...]) == Array("{}".utf8))
+          #expect(Array(value[envelope.bodyStart...]) == Array(payload.utf8))
         }
       }
     }
@@ -67,7 +81,8 @@ struct EnvelopeEncoderTests {
     let app = String(repeating: "a", count: 230)
     let escapedID = String(repeating: #"\u0001"#, count: 128)
     let text =
-      #"{"app":"\#(app)","payload":{},"token":"ab","type":"liveactivity","lane":"transactional","#
+      #"{"app":"\#(app)","payload":{"aps":{"timestamp":1,"event":"end"}},"token":"ab","#
+      + #""type":"liveactivity","lane":"transactional","#
       + #""id":"\#(escapedID)","collapse_id":"\#(String(repeating: "c", count: 64))","#
       + #""expiration":99999999999}"#
     let value = try encode(text)

@@ -17,7 +17,8 @@ struct RequestReaderTests {
 
   /// A request with the required fields and these further ones.
   static func request(_ more: String) -> String {
-    #"{"app":"com.example.app","token":""# + token + #"","payload":{}"# + more + "}"
+    #"{"app":"com.example.app","token":""# + token + #"","payload":{"aps":{"alert":"x"}}"# + more
+      + "}"
   }
 
   static func string(_ bytes: UnsafeRawBufferPointer) -> String {
@@ -76,14 +77,16 @@ struct RequestReaderTests {
       #expect(request.id.isEmpty)
       #expect(request.collapseID.isEmpty)
     }
-    try read(Self.request(#","type":"background""#)) { #expect($0.priority == 5) }
+    let background = Self.request(#","type":"background""#)
+      .replacing(#"{"alert":"x"}"#, with: #"{"content-available":1}"#)
+    try read(background) { #expect($0.priority == 5) }
     try read(Self.request(#","expiration":0"#)) { #expect($0.expiration == 0) }
   }
 
   @Test("keep the payload's own white space and escapes, and nothing around it")
   func payloadBytes() throws {
     let payload = #"{ "a" : [ 1 , "\u00e9\n" ] , "b":{ } }"#
-    let bundle = #""app":"com.example.app","token":"ab""#
+    let bundle = #""app":"com.example.app","token":"ab","type":"voip""#
     for text in [
       "{\"payload\": \(payload) \n,\(bundle)}", "{\(bundle),\"payload\":\(payload)}",
       "{\(bundle),\"payload\":\(payload)   }  \n",
@@ -102,7 +105,8 @@ struct RequestReaderTests {
 
   @Test("take tokens from an array, and normalise each by itself")
   func tokens() throws {
-    let text = #"{"app":"a.b","payload":{},"tokens":["ABcd","xy","abc",12,null,["a"],"","00"]}"#
+    let text =
+      #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ABcd","xy","abc",12,null,["a"],"","00"]}"#
     try read(text) { request in
       #expect(request.tokens.count == 8)
       var results: [String] = []
@@ -131,7 +135,7 @@ struct RequestReaderTests {
   func tokenLimit() throws {
     func text(_ count: Int) -> String {
       let list = (0..<count).map { _ in #""ab""# }.joined(separator: ",")
-      return #"{"app":"a.b","payload":{},"tokens":["# + list + "]}"
+      return #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["# + list + "]}"
     }
     try read(text(1_000)) { #expect($0.tokens.count == 1_000) }
     #expect(error(text(1_001))?.problem == .tooManyTokens(limit: 1_000))
@@ -143,17 +147,20 @@ struct RequestReaderTests {
     arguments: [
       (#"{}"#, RequestField.app, RequestError.Problem.missing),
       (#"{"app":"a"}"#, .payload, .missing),
-      (#"{"app":"a","payload":{}}"#, .token, .missing),
-      (#"{"app":5,"payload":{},"token":"ab"}"#, .app, .notA("a string")),
-      (#"{"app":"","payload":{},"token":"ab"}"#, .app, .emptyText),
-      (#"{"app":"a b","payload":{},"token":"ab"}"#, .app, .forbiddenCharacter),
+      (#"{"app":"a","payload":{"aps":{"alert":"x"}}}"#, .token, .missing),
+      (#"{"app":5,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .notA("a string")),
+      (#"{"app":"","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .emptyText),
+      (#"{"app":"a b","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .forbiddenCharacter),
       (#"{"app":"a","payload":[],"token":"ab"}"#, .payload, .notA("an object")),
       (#"{"app":"a","payload":"{}","token":"ab"}"#, .payload, .notA("an object")),
       (#"{"app":"a","payload":null,"token":"ab"}"#, .payload, .notA("an object")),
-      (#"{"app":"a","payload":{},"token":["ab"]}"#, .token, .notA("a string")),
-      (#"{"app":"a","payload":{},"tokens":"ab"}"#, .tokens, .notA("an array")),
-      (#"{"app":"a","payload":{},"token":"ab","tokens":[]}"#, .tokens, .bothTokenAndTokens),
-      (#"{"app":"a","app":"a","payload":{},"token":"ab"}"#, .app, .duplicate),
+      (#"{"app":"a","payload":{"aps":{"alert":"x"}},"token":["ab"]}"#, .token, .notA("a string")),
+      (#"{"app":"a","payload":{"aps":{"alert":"x"}},"tokens":"ab"}"#, .tokens, .notA("an array")),
+      (
+        #"{"app":"a","payload":{"aps":{"alert":"x"}},"token":"ab","tokens":[]}"#, .tokens,
+        .bothTokenAndTokens
+      ),
+      (#"{"app":"a","app":"a","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .duplicate),
       (request(#","priority":7"#), .priority, .priorityNotAllowed(7, .alert)),
       (request(#","priority":"10""#), .priority, .notA("an integer")),
       (request(#","priority":10.5"#), .priority, .notA("an integer")),
@@ -221,9 +228,9 @@ struct RequestReaderTests {
   @Test("bound the payload by the push type")
   func payloadSize() {
     func text(_ bytes: Int, _ type: String) -> String {
-      let filler = String(repeating: "x", count: bytes - 8)
+      let filler = String(repeating: "x", count: bytes - 26)
       return #"{"app":"a.b","token":"ab","type":"#
-        + "\"\(type)\",\"payload\":{\"a\":\"\(filler)\"}}"
+        + "\"\(type)\",\"payload\":{\"aps\":{\"badge\":1},\"a\":\"\(filler)\"}}"
     }
     #expect(error(text(4_096, "alert")) == nil)
     #expect(error(text(4_097, "alert"))?.problem == .tooLong(bytes: 4_097, limit: 4_096))
@@ -235,7 +242,8 @@ struct RequestReaderTests {
   func callersID() throws {
     let id = "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E"
     try read(Self.request(#","apns_id":"\#(id)""#)) { #expect($0.apnsID == NotificationID(id)) }
-    let two = #"{"app":"a.b","payload":{},"tokens":["ab","cd"],"apns_id":"\#(id)"}"#
+    let two =
+      #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ab","cd"],"apns_id":"\#(id)"}"#
     #expect(error(two)?.problem == .onlyWithOneToken)
   }
 

@@ -68,7 +68,8 @@ struct IngestGroupTests {
     let values = (0..<2_400).map { index in
       let filler = (0..<190).map { _ in String(random.next(), radix: 36) }.joined()
       return
-        #"{"app":"com.example.app","token":"ab","id":"r\#(index)","payload":{"x":"\#(filler.prefix(2_400))"}}"#
+        #"{"app":"com.example.app","token":"ab","id":"r\#(index)","#
+        + #""payload":{"aps":{"alert":"x"},"x":"\#(filler.prefix(2_400))"}}"#
     }
     try fixture.request(values)
     let lane = TopicPartition(topic: fixture.names.notifications, partition: 0)

@@ -85,7 +85,7 @@ struct IngestTests {
   func badTokens() throws {
     let fixture = try IngestFixture()
     let value =
-      #"{"app":"com.example.app","payload":{},"id":"r1","lane":"bulk","tokens":["AA","xyz!","bb",null,"abc"]}"#
+      #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"id":"r1","lane":"bulk","tokens":["AA","xyz!","bb",null,"abc"]}"#
     try fixture.produce(fixture.names.requests, key: "user-7", value)
     let ingest = try fixture.start()
     let letters = try fixture.read(fixture.names.deadLetters, count: 3)
@@ -107,6 +107,69 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.notifications).isEmpty)
   }
 
+  @Test("makes a broadcast one notification, keyed by its channel, whatever tokens are dead")
+  func broadcast() throws {
+    let fixture = try IngestFixture()
+    let payload = #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":40}}}"#
+    let text =
+      #"{"id":"goal-1","app":"com.example.app","channel":"dHN0LXNyY2gtY2hubA==","#
+      + #""payload":\#(payload)}"#
+    try fixture.produce(fixture.names.requests, text)
+    try fixture.produce(fixture.names.requests, text)
+    let ingest = try fixture.start()
+    let records = try fixture.read(fixture.names.notifications, count: 2)
+    #expect(ingest.stop() == nil)
+    #expect(records.map(\.key) == ["dHN0LXNyY2gtY2hubA==", "dHN0LXNyY2gtY2hubA=="])
+    for record in records {
+      let value = Array((record.value ?? "").utf8)
+      let envelope = try Envelope.parse(value.span)
+      #expect(envelope.target == .channel)
+      #expect(envelope.expiration == 0)
+      // UUIDv5 of app, environment, request id and "channel:" with the channel, by another program.
+      #expect(envelope.id.description == "b4b45049-4a16-5bba-805b-62496fd67915")
+      #expect(String(decoding: value[envelope.bodyStart...], as: UTF8.self) == payload)
+    }
+    #expect(ingest.counter("unusual_tokens") == 0)
+    #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
+  }
+
+  @Test("refuses payloads that APNs or the device would drop, by the member's name")
+  func badPayloads() throws {
+    let fixture = try IngestFixture()
+    func request(_ type: String, _ payload: String) -> String {
+      #"{"app":"com.example.app","token":"\#(IngestFixture.token)","type":"\#(type)","payload":\#(payload)}"#
+    }
+    let cases = [
+      (
+        request("background", #"{"aps":{"content-available":true}}"#),
+        "payload.aps.content-available"
+      ),
+      (request("background", #"{"aps":{"content-available":1,"badge":1}}"#), "payload.aps.badge"),
+      (request("alert", #"{"aps":{}}"#), "payload.aps"),
+      (request("widgets", #"{"aps":{"content-changed":1}}"#), "payload.aps.content-changed"),
+      (request("mdm", #"{"aps":{}}"#), "payload.mdm"),
+      (request("alert", #"{"aps":{"alert":"x","x":1,"x":2}}"#), "payload.aps.x"),
+    ]
+    for (value, _) in cases { try fixture.produce(fixture.names.requests, value) }
+    // These pass: what has no effect is counted, what is decorated is cleaned.
+    try fixture.produce(
+      fixture.names.requests, request("alert", #"{"aps":{"badge":1,"mutable-content":1}}"#))
+    try fixture.produce(fixture.names.requests, IngestFixture.request(token: "<ABAB abab>"))
+    let ingest = try fixture.start()
+    let letters = try fixture.read(fixture.names.deadLetters, count: cases.count)
+    let records = try fixture.read(fixture.names.notifications, count: 2)
+    #expect(eventually { ingest.counter("notifications") == 2 })
+    #expect(ingest.counter("ineffective_payloads") == 1)
+    #expect(ingest.counter("unusual_tokens") == 1)
+    #expect(ingest.stop() == nil)
+    #expect(Set(records.compactMap(\.key)) == [IngestFixture.token, "abababab"])
+    for (value, path) in cases {
+      let letter = letters.first { $0.value == value }
+      let detail = letter.flatMap { header($0, "martlet-detail") }
+      #expect(detail?.hasPrefix("\(path): ") == true, "\(detail ?? "none"): \(value)")
+    }
+  }
+
   @Test("makes one notification a token, of up to 1,000, with ids that differ")
   func fanOut() throws {
     let fixture = try IngestFixture()
@@ -116,7 +179,8 @@ struct IngestTests {
     }
     let list = tokens.map { "\"\($0)\"" }.joined(separator: ",")
     try fixture.produce(
-      fixture.names.requests, #"{"app":"com.example.app","payload":{},"tokens":[\#(list)]}"#)
+      fixture.names.requests,
+      #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"tokens":[\#(list)]}"#)
     let ingest = try fixture.start(["--max-in-flight-bytes", "65536"])
     let records = try fixture.read(fixture.names.notifications, count: 1_000)
     #expect(ingest.stop() == nil)

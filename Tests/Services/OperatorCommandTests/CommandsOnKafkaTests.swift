@@ -37,7 +37,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
 
   @Test func `lines are produced byte for byte, keyed by their first token`() throws {
     let fixture = try KafkaFixture(topics: [("requests", 3)])
-    let good = #"{"app":"a.b",  "tokens":["\#(token)","cdcd"],"payload":{"aps":{}}}"#
+    let good = #"{"app":"a.b",  "tokens":["\#(token)","cdcd"],"payload":{"aps":{"badge":1}}}"#
     let result = try imported("\(good)\n\nnot json\r\n{}\n", fixture, context(ImportCommand.self))
     #expect(result.produced == 3)
     #expect(result.unusable == 2)

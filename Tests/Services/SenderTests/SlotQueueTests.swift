@@ -56,6 +56,7 @@ struct SlotTests {
     #expect(BlockPool.size(fitting: 2_561) == 9_216)
     // The largest checked record: path prefix, token, line, newline, body, response.
     #expect(BlockPool.size(fitting: Push.blockBytes(token: 512, value: 2_048 + 1 + 5_120)) == 9_216)
+    #expect(19 + 255 + 512 + 2_048 + 1 + 5_120 + Push.responseCapacity <= 9_216)
     var pool = BlockPool()
     let block = pool.take(2_560)
     pool.put(block, 2_560)

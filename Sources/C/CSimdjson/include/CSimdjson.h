@@ -41,7 +41,7 @@ typedef struct {
   int32_t field;        // the request field (see below) it was found in, or -1
   size_t offset;        // the byte of the input where it was noticed
   const char *words;    // static text: what the parser says, for MALFORMED; the wanted type
-  martlet_slice name;   // the key, for UNKNOWN_FIELD
+  martlet_slice name;   // the key, for UNKNOWN_FIELD; for DUPLICATE_FIELD the one inside the payload
 } martlet_json_error;
 
 // The fields of a notification request, in the order of Swift's RequestField.
@@ -59,8 +59,62 @@ enum {
   MARTLET_FIELD_COLLAPSE_ID,
   MARTLET_FIELD_LANE,
   MARTLET_FIELD_APNS_ID,
+  MARTLET_FIELD_CHANNEL,
   MARTLET_FIELD_COUNT,
 };
+
+// The members of a payload that rules look at, in the order of Swift's PayloadKey.
+enum {
+  MARTLET_KEY_ALERT,
+  MARTLET_KEY_BADGE,
+  MARTLET_KEY_SOUND,
+  MARTLET_KEY_CONTENT_AVAILABLE,
+  MARTLET_KEY_MUTABLE_CONTENT,
+  MARTLET_KEY_CATEGORY,
+  MARTLET_KEY_CONTENT_CHANGED,
+  MARTLET_KEY_TIMESTAMP,
+  MARTLET_KEY_EVENT,
+  MARTLET_KEY_CONTENT_STATE,
+  MARTLET_KEY_ATTRIBUTES_TYPE,
+  MARTLET_KEY_ATTRIBUTES,
+  MARTLET_KEY_INPUT_PUSH_TOKEN,
+  MARTLET_KEY_INPUT_PUSH_CHANNEL,
+  MARTLET_KEY_STALE_DATE,
+  MARTLET_KEY_DISMISSAL_DATE,
+  MARTLET_KEY_RELEVANCE_SCORE,
+  MARTLET_KEY_SOUND_CRITICAL,
+  MARTLET_KEY_SOUND_NAME,
+  MARTLET_KEY_SOUND_VOLUME,
+  MARTLET_KEY_APS,
+  MARTLET_KEY_MDM,
+};
+
+// What stands at such a key, in the order of Swift's PayloadValue. Numbers are judged by their value.
+enum {
+  MARTLET_VALUE_ABSENT,
+  MARTLET_VALUE_NULL,
+  MARTLET_VALUE_NO,
+  MARTLET_VALUE_YES,
+  MARTLET_VALUE_ZERO,
+  MARTLET_VALUE_ONE,
+  MARTLET_VALUE_COUNT,     // a whole number above 1
+  MARTLET_VALUE_NEGATIVE,
+  MARTLET_VALUE_FRACTION,  // between 0 and 1
+  MARTLET_VALUE_DECIMAL,   // any other number
+  MARTLET_VALUE_TEXT,
+  MARTLET_VALUE_ARRAY,
+  MARTLET_VALUE_OBJECT,
+  MARTLET_VALUE_START,     // the texts "start", "update", "end" of `event`
+  MARTLET_VALUE_UPDATE,
+  MARTLET_VALUE_END,
+};
+
+// What a payload holds, as far as rules ask: four bits a key.
+typedef struct {
+  uint64_t values[2];  // keys 0 to 15, keys from 16 on
+  uint32_t members;    // of the top level
+  uint32_t alert_text; // `alert` is a text, or has a title, subtitle or body, or a key for one
+} martlet_payload;
 
 // One entry of `tokens`. What is not a JSON string keeps its text as it stands in the input.
 typedef struct {
@@ -76,6 +130,7 @@ typedef struct {
   martlet_slice text[MARTLET_FIELD_COUNT];  // unescaped strings, by field
   martlet_slice raw_id;   // the content of `id`'s string as it stands in the input, still escaped
   martlet_slice payload;  // from `{` to `}`, byte for byte
+  martlet_payload facts;  // of the payload
   int64_t priority;
   int64_t expiration;
 } martlet_request;
@@ -91,6 +146,10 @@ const char *martlet_json_implementation(void);
 int32_t martlet_json_read_request(martlet_json *parser, const uint8_t *bytes, size_t count,
                                   uint32_t maximum_tokens, martlet_request *request,
                                   martlet_json_error *error);
+
+// Reads a payload by itself, as it stands in a request. Returns 0, or the error's code with `error` filled.
+int32_t martlet_json_read_payload(martlet_json *parser, const uint8_t *bytes, size_t count,
+                                  martlet_payload *facts, martlet_json_error *error);
 
 // The kinds of a node.
 enum {

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+using namespace simdjson;
+
+namespace {
+
+// The key of `aps` with this name, or -1.
+int key_named(std::string_view name) {
+  switch (name.size()) {
+    case 5:
+      return name == "alert" ? MARTLET_KEY_ALERT : name == "badge" ? MARTLET_KEY_BADGE
+             : name == "sound" ? MARTLET_KEY_SOUND : name == "event" ? MARTLET_KEY_EVENT : -1;
+    case 8: return name == "category" ? MARTLET_KEY_CATEGORY : -1;
+    case 9: return name == "timestamp" ? MARTLET_KEY_TIMESTAMP : -1;
+    case 10:
+      return name == "attributes" ? MARTLET_KEY_ATTRIBUTES
+             : name == "stale-date" ? MARTLET_KEY_STALE_DATE : -1;
+    case 13: return name == "content-state" ? MARTLET_KEY_CONTENT_STATE : -1;
+    case 14: return name == "dismissal-date" ? MARTLET_KEY_DISMISSAL_DATE : -1;
+    case 15:
+      return name == "mutable-content" ? MARTLET_KEY_MUTABLE_CONTENT
+             : name == "content-changed" ? MARTLET_KEY_CONTENT_CHANGED
+             : name == "attributes-type" ? MARTLET_KEY_ATTRIBUTES_TYPE
+             : name == "relevance-score" ? MARTLET_KEY_RELEVANCE_SCORE : -1;
+    case 16: return name == "input-push-token" ? MARTLET_KEY_INPUT_PUSH_TOKEN : -1;
+    case 17: return name == "content-available" ? MARTLET_KEY_CONTENT_AVAILABLE : -1;
+    case 18: return name == "input-push-channel" ? MARTLET_KEY_INPUT_PUSH_CHANNEL : -1;
+    default: return -1;
+  }
+}
+
+int sound_key_named(std::string_view name) {
+  return name == "critical" ? MARTLET_KEY_SOUND_CRITICAL : name == "name" ? MARTLET_KEY_SOUND_NAME
+         : name == "volume" ? MARTLET_KEY_SOUND_VOLUME : -1;
+}
+
+// Whether an alert with this key has a text that an extension may change.
+bool is_alert_text(std::string_view name) {
+  return name == "title" || name == "subtitle" || name == "body" || name == "title-loc-key" ||
+         name == "subtitle-loc-key" || name == "loc-key";
+}
+
+unsigned number_kind(std::string_view text) {
+  double number = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec != std::errc()) {
+    return text.front() == '-' ? MARTLET_VALUE_NEGATIVE : MARTLET_VALUE_DECIMAL;
+  }
+  if (number < 0) return MARTLET_VALUE_NEGATIVE;
+  if (number == 0) return MARTLET_VALUE_ZERO;
+  if (number == 1) return MARTLET_VALUE_ONE;
+  if (number < 1) return MARTLET_VALUE_FRACTION;
+  return number == std::floor(number) ? MARTLET_VALUE_COUNT : MARTLET_VALUE_DECIMAL;
+}
+
+// What a value is, by its first token. The token itself is checked elsewhere.
+unsigned value_kind(std::string_view token) {
+  if (token.empty()) return MARTLET_VALUE_NULL;
+  switch (token.front()) {
+    case '{': return MARTLET_VALUE_OBJECT;
+    case '[': return MARTLET_VALUE_ARRAY;
+    case '"': return MARTLET_VALUE_TEXT;
+    case 't': return MARTLET_VALUE_YES;
+    case 'f': return MARTLET_VALUE_NO;
+    case 'n': return MARTLET_VALUE_NULL;
+    default: return number_kind(martlet::trimmed(token));
+  }
+}
+
+unsigned event_kind(std::string_view text) {
+  return text == "start" ? MARTLET_VALUE_START : text == "update" ? MARTLET_VALUE_UPDATE
+         : text == "end" ? MARTLET_VALUE_END : MARTLET_VALUE_TEXT;
+}
+
+}  // namespace
+
+// Goes through a payload once: its JSON, and what stands at the keys that rules name.
+struct PayloadWalk {
+  martlet_json &json;
+  ondemand::document &document;
+  martlet_payload &facts;
+  martlet_json_error *error;
+  const char *start;
+
+  int32_t refuse(error_code problem) {
+    return json.refuse(error, problem, MARTLET_FIELD_PAYLOAD, document, start);
+  }
+
+  // A key that stands twice behind this path.
+  int32_t twice(const char *path, std::string_view key, const char *place) {
+    json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, MARTLET_FIELD_PAYLOAD, place, path);
+    error->name = martlet::slice(key);
+    return error->code;
+  }
+
+  void note(int key, unsigned value) {
+    facts.values[key >> 4] |= uint64_t(value) << ((key & 15) * 4);
+  }
+
+  bool has(int key) const { return (facts.values[key >> 4] >> ((key & 15) * 4) & 15) != 0; }
+
+  // Calls `visit(name, place of the key, value)` for each member.
+  template <typename Visit>
+  int32_t each_member(ondemand::value value, Visit visit) {
+    ondemand::object object;
+    if (const error_code problem = value.get_object().get(object)) return refuse(problem);
+    for (auto result : object) {
+      ondemand::field field;
+      error_code problem = std::move(result).get(field);
+      if (problem) return refuse(problem);
+      const char *place = field.key().raw() - 1;
+      std::string_view name;
+      if ((problem = field.unescaped_key().get(name))) return refuse(problem);
+      if (const int32_t code = visit(name, place, field.value())) return code;
+    }
+    return MARTLET_JSON_OK;
+  }
+
+  int32_t check(ondemand::value value, int depth) {
+    const error_code problem = json.walk(value, depth, false, {nullptr, 0});
+    return problem ? refuse(problem) : int32_t(MARTLET_JSON_OK);
+  }
+
+  int32_t top(ondemand::value value) {
+    return each_member(value, [&](std::string_view name, const char *place, ondemand::value member) {
+      facts.members += 1;
+      const int key = name == "aps" ? MARTLET_KEY_APS : name == "mdm" ? MARTLET_KEY_MDM : -1;
+      if (key < 0) return check(member, 2);
+      if (has(key)) return twice("payload.", name, place);
+      const unsigned kind = value_kind(member.raw_json_token());
+      note(key, kind);
+      if (key != MARTLET_KEY_APS || kind != MARTLET_VALUE_OBJECT) return check(member, 2);
+      return aps(member);
+    });
+  }
+
+  int32_t aps(ondemand::value value) {
+    json.keys.clear();
+    const int32_t code =
+        each_member(value, [&](std::string_view name, const char *place, ondemand::value member) {
+          const int key = key_named(name);
+          if (key < 0) {
+            json.keys.push_back(name);
+            return check(member, 3);
+          }
+          if (has(key)) return twice("payload.aps.", name, place);
+          return known(key, member);
+        });
+    return code ? code : unknown_keys();
+  }
+
+  int32_t known(int key, ondemand::value member) {
+    const unsigned kind = value_kind(member.raw_json_token());
+    const bool is_object = kind == MARTLET_VALUE_OBJECT;
+    if (key == MARTLET_KEY_EVENT && kind == MARTLET_VALUE_TEXT) {
+      const char *place = member.raw_json_token().data();
+      std::string_view text;
+      if (const error_code problem = member.get_string().get(text)) {
+        json.refused = place;
+        return refuse(problem);
+      }
+      note(key, event_kind(text));
+      return MARTLET_JSON_OK;
+    }
+    note(key, kind);
+    if (key == MARTLET_KEY_ALERT && is_object) return alert(member);
+    if (key == MARTLET_KEY_ALERT && kind == MARTLET_VALUE_TEXT) facts.alert_text = 1;
+    if (key == MARTLET_KEY_SOUND && is_object) return sound(member);
+    return check(member, 3);
+  }
+
+  int32_t alert(ondemand::value value) {
+    return each_member(value, [&](std::string_view name, const char *, ondemand::value member) {
+      const unsigned kind = value_kind(member.raw_json_token());
+      const bool is_text = kind == MARTLET_VALUE_TEXT || kind == MARTLET_VALUE_OBJECT;
+      if (is_text && is_alert_text(name)) facts.alert_text = 1;
+      return check(member, 4);
+    });
+  }
+
+  int32_t sound(ondemand::value value) {
+    return each_member(value, [&](std::string_view name, const char *place, ondemand::value member) {
+      const int key = sound_key_named(name);
+      if (key >= 0) {
+        if (has(key)) return twice("payload.aps.sound.", name, place);
+        note(key, value_kind(member.raw_json_token()));
+      }
+      return check(member, 4);
+    });
+  }
+
+  // A key of `aps` that no rule names must not stand twice either: what that means is not defined.
+  int32_t unknown_keys() {
+    auto &keys = json.keys;
+    if (keys.size() < 2) return MARTLET_JSON_OK;
+    std::sort(keys.begin(), keys.end());
+    const auto found = std::adjacent_find(keys.begin(), keys.end());
+    return found == keys.end() ? int32_t(MARTLET_JSON_OK) : twice("payload.aps.", *found, start);
+  }
+};
+
+int32_t martlet_json::walk_payload(ondemand::document &document, ondemand::value value,
+                                   martlet_payload &facts, martlet_json_error *error) {
+  facts = {};
+  return PayloadWalk{*this, document, facts, error, value.raw_json_token().data()}.top(value);
+}
+
+extern "C" int32_t martlet_json_read_payload(martlet_json *json, const uint8_t *bytes, size_t count,
+                                             martlet_payload *facts, martlet_json_error *error) {
+  *facts = {};
+  const int32_t field = MARTLET_FIELD_PAYLOAD;
+  if (count == 0) return json->refuse(error, MARTLET_JSON_EMPTY, field, json->copy.get(), "empty");
+  const padded_string_view input = json->take("", bytes, count, "");
+  ondemand::document document;
+  if (const error_code problem = json->parser.iterate(input).get(document)) {
+    const int32_t code = problem == EMPTY ? MARTLET_JSON_EMPTY : MARTLET_JSON_MALFORMED;
+    const char *place = json->copy.get() + martlet::first_pass_offset(input.data(), json->count);
+    return json->refuse(error, code, field, place, error_message(problem));
+  }
+  ondemand::value value;
+  const error_code problem = document.get_value().get(value);
+  if (problem || value_kind(value.raw_json_token()) != MARTLET_VALUE_OBJECT) {
+    return json->refuse(error, MARTLET_JSON_WRONG_TYPE, field, json->copy.get(), "an object");
+  }
+  if (const int32_t code = json->walk_payload(document, value, *facts, error)) return code;
+  const char *rest = nullptr;
+  if (document.current_location().get(rest) == SUCCESS) {
+    return json->refuse(error, MARTLET_JSON_MALFORMED, field, rest, "more after the object");
+  }
+  return MARTLET_JSON_OK;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The rules of a broadcast channel's id: base64 text that APNs made (RFC 4648 §4). Its size is not
+/// documented, its case matters.
+package enum ChannelID {
+  /// The most characters that are accepted.
+  package static let maximumLength = 512
+
+  /// What is wrong with a channel id.
+  package enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
+    case empty
+    case tooLong(Int)
+    /// The first byte that is no character of base64, and where it stands.
+    case notBase64(at: Int)
+    /// No base64 text has this number of characters.
+    case incomplete(Int)
+
+    package var description: String {
+      switch self {
+      case .empty: "is empty"
+      case .tooLong(let count):
+        "has \(count) characters, more than \(ChannelID.maximumLength)"
+      case .notBase64(let position): "has no base64 character at character \(position + 1)"
+      case .incomplete(let count): "has \(count) characters, which no base64 text has"
+      }
+    }
+  }
+
+  /// Checks a channel id: 2…512 characters of base64, filled up with `=` to a multiple of four.
+  package static func validate(_ text: Span<UInt8>) throws(Problem) {
+    guard text.count > 0 else { throw .empty }
+    guard text.count <= maximumLength else { throw .tooLong(text.count) }
+    var end = text.count
+    while end > 0 && text.count - end < 2 && text[end - 1] == UInt8(ascii: "=") { end -= 1 }
+    for index in 0..<end where !isCharacter(text[index]) { throw .notBase64(at: index) }
+    guard text.count % 4 == 0 else { throw .incomplete(text.count) }
+  }
+
+  private static func isCharacter(_ byte: UInt8) -> Bool {
+    let letter = (byte | 0x20) &- 0x61
+    return letter < 26 || byte &- 0x30 < 10 || byte == UInt8(ascii: "+")
+      || byte == UInt8(ascii: "/")
+  }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The members of a payload that rules look at (Apple, "Generating a remote notification"). The order is
+/// the one of the parser's C interface.
+package enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+  case alert
+  case badge
+  case sound
+  case contentAvailable
+  case mutableContent
+  case category
+  case contentChanged
+  case timestamp
+  case event
+  case contentState
+  case attributesType
+  case attributes
+  case inputPushToken
+  case inputPushChannel
+  case staleDate
+  case dismissalDate
+  case relevanceScore
+  case soundCritical
+  case soundName
+  case soundVolume
+  case aps
+  case mdm
+
+  /// The member's path in a request: `payload.aps.content-available`.
+  package var path: String {
+    switch self {
+    case .alert: "payload.aps.alert"
+    case .badge: "payload.aps.badge"
+    case .sound: "payload.aps.sound"
+    case .contentAvailable: "payload.aps.content-available"
+    case .mutableContent: "payload.aps.mutable-content"
+    case .category: "payload.aps.category"
+    case .contentChanged: "payload.aps.content-changed"
+    case .timestamp: "payload.aps.timestamp"
+    case .event: "payload.aps.event"
+    case .contentState: "payload.aps.content-state"
+    case .attributesType: "payload.aps.attributes-type"
+    case .attributes: "payload.aps.attributes"
+    case .inputPushToken: "payload.aps.input-push-token"
+    case .inputPushChannel: "payload.aps.input-push-channel"
+    case .staleDate: "payload.aps.stale-date"
+    case .dismissalDate: "payload.aps.dismissal-date"
+    case .relevanceScore: "payload.aps.relevance-score"
+    case .soundCritical: "payload.aps.sound.critical"
+    case .soundName: "payload.aps.sound.name"
+    case .soundVolume: "payload.aps.sound.volume"
+    case .aps: "payload.aps"
+    case .mdm: "payload.mdm"
+    }
+  }
+
+  package var description: String { path }
+}
+
+/// What stands at a key, as far as rules ask. Numbers are judged by their value: `1.0` is `one`.
+package enum PayloadValue: UInt8, Sendable, CaseIterable {
+  case absent
+  case null
+  case no
+  case yes
+  case zero
+  case one
+  /// A whole number above 1.
+  case count
+  /// A number below zero.
+  case negative
+  /// A number between 0 and 1.
+  case fraction
+  /// Any other number.
+  case decimal
+  case text
+  case array
+  case object
+  /// The texts `start`, `update` and `end` of `event`.
+  case start
+  case update
+  case end
+
+  /// `null` says as much as nothing.
+  package var isGiven: Bool { self != .absent && self != .null }
+
+  package var isText: Bool {
+    switch self {
+    case .text, .start, .update, .end: true
+    default: false
+    }
+  }
+
+  package var isNumber: Bool {
+    switch self {
+    case .zero, .one, .count, .negative, .fraction, .decimal: true
+    default: false
+    }
+  }
+
+  /// A whole number from 0 up.
+  package var isCount: Bool { self == .zero || self == .one || self == .count }
+}
+
+/// What a parser saw of a payload while it checked its JSON: two words of four bits a key, so that nothing
+/// is allocated for a notification.
+package struct PayloadFacts: Sendable {
+  /// Four bits for each of the first 16 keys.
+  private var low: UInt64
+  /// Four bits for each of the others.
+  private var high: UInt64
+  /// Members of the payload's top level.
+  package var members: UInt32
+  /// `alert` is a text, or an object with a title, subtitle or body (or a key for one).
+  package var hasAlertText: Bool
+
+  package init(low: UInt64 = 0, high: UInt64 = 0, members: UInt32 = 0, hasAlertText: Bool = false) {
+    self.low = low
+    self.high = high
+    self.members = members
+    self.hasAlertText = hasAlertText
+  }
+
+  /// What stands at a key.
+  package subscript(key: PayloadKey) -> PayloadValue {
+    get {
+      let word = key.rawValue < 16 ? low : high
+      // Four bits, sixteen values.
+      return PayloadValue(rawValue: UInt8(word >> UInt64(key.rawValue % 16 * 4) & 15))!
+    }
+    set {
+      let shift = UInt64(key.rawValue % 16 * 4)
+      let bits = UInt64(newValue.rawValue) << shift
+      if key.rawValue < 16 {
+        low = low & ~(15 << shift) | bits
+      } else {
+        high = high & ~(15 << shift) | bits
+      }
+    }
+  }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+
+/// What is wrong with a member of a payload.
+package enum PayloadProblem: Equatable, Sendable {
+  case missing(for: PushType)
+  /// Not what it must be, in words: `the number 1`.
+  case mustBe(String, for: PushType)
+  case notAllowed(for: PushType)
+  /// An alert that shows nothing and makes no sound.
+  case showsNothing
+  /// Something that only the start of a Live Activity may carry.
+  case onlyOnStart
+  /// `input-push-token` and `input-push-channel`.
+  case onlyOneOfBoth
+  /// A broadcast cannot start a Live Activity.
+  case startByBroadcast
+  /// An MDM payload has no other member.
+  case mustStandAlone
+
+  package var words: String {
+    switch self {
+    case .missing(let type): "is required for type \(type)"
+    case .mustBe(let what, let type): "must be \(what) for type \(type)"
+    case .notAllowed(let type): "is not allowed for type \(type)"
+    case .showsNothing: "has none of alert, badge and sound, so type alert has nothing to show"
+    case .onlyOnStart: "is only allowed with event start"
+    case .onlyOneOfBoth: "stands beside input-push-token; give one of the two"
+    case .startByBroadcast: "must be update or end on a channel; a broadcast starts no activity"
+    case .mustStandAlone: "must be the only member of the payload for type mdm"
+    }
+  }
+}
+
+/// The rules of payloads, by push type: what APNs refuses or drops, or what the device drops without a
+/// word, is refused here; what only has no effect is `isIneffective`. Keys that no rule names are free.
+///
+/// Sources: Apple, "Generating a remote notification", "Pushing background updates to your App",
+/// "Starting and updating Live Activities with ActivityKit push notifications", "Updating widgets with
+/// WidgetKit push notifications".
+package enum PayloadRules {
+  /// Checks a payload against its push type.
+  ///
+  /// - Parameters:
+  ///   - isBroadcast: it goes to a channel.
+  ///   - isPass: the app is a Wallet pass type (`pass.…`), whose pushes carry nothing to show.
+  package static func check(
+    _ facts: PayloadFacts, type: PushType, isBroadcast: Bool = false, isPass: Bool = false
+  ) throws(RequestError) {
+    switch type {
+    case .alert: try checkAlert(facts, isPass)
+    case .background: try checkBackground(facts)
+    case .liveactivity: try checkLiveActivity(facts, isBroadcast)
+    case .widgets, .controls: try checkContentChanged(facts, type)
+    case .mdm: try checkDeviceManagement(facts)
+    // The body is the app's own; an `aps` in it may be empty but is an object.
+    case .location, .voip, .complication, .fileprovider, .pushtotalk:
+      if facts[.aps].isGiven { try require(facts, .aps, .object, "an object", type) }
+    }
+  }
+
+  /// Whether the payload asks for something that will not happen: `mutable-content` without a text for the
+  /// extension to change, or a `category` without an alert that could carry its actions. APNs accepts
+  /// and the device shows what is left, so this is counted, not refused.
+  package static func isIneffective(_ facts: PayloadFacts, type: PushType) -> Bool {
+    guard type == .alert else { return false }
+    return facts[.mutableContent] == .one && !facts.hasAlertText
+      || facts[.category].isGiven && !facts[.alert].isGiven
+  }
+
+  // MARK: Types
+
+  private static func checkAlert(
+    _ facts: PayloadFacts, _ isPass: Bool
+  ) throws(RequestError) {
+    if isPass && !facts[.aps].isGiven { return }
+    try require(facts, .aps, .object, "an object", .alert)
+    try checkAlertValue(facts, .alert)
+    if facts[.badge].isGiven && !facts[.badge].isCount {
+      throw RequestError(.badge, .mustBe("a whole number from 0 up", for: .alert))
+    }
+    try checkSound(facts, .alert)
+    let shows = facts[.alert].isGiven || facts[.badge].isGiven || facts[.sound].isGiven
+    guard shows || isPass else { throw RequestError(.aps, .showsNothing) }
+  }
+
+  private static func checkBackground(_ facts: PayloadFacts) throws(RequestError) {
+    try require(facts, .aps, .object, "an object", .background)
+    try require(facts, .contentAvailable, .one, "the number 1", .background)
+    for key in [PayloadKey.alert, .badge, .sound] where facts[key].isGiven {
+      throw RequestError(key, .notAllowed(for: .background))
+    }
+  }
+
+  private static func checkLiveActivity(
+    _ facts: PayloadFacts, _ isBroadcast: Bool
+  ) throws(RequestError) {
+    let type = PushType.liveactivity
+    try require(facts, .aps, .object, "an object", type)
+    try checkTime(facts, .timestamp)
+    guard facts[.timestamp].isGiven else { throw RequestError(.timestamp, .missing(for: type)) }
+    let event = facts[.event]
+    guard event.isGiven else { throw RequestError(.event, .missing(for: type)) }
+    guard event == .start || event == .update || event == .end else {
+      throw RequestError(.event, .mustBe("start, update or end", for: type))
+    }
+    if event == .start && isBroadcast { throw RequestError(.event, .startByBroadcast) }
+    // Advised with `end`, where the last state shown may stay.
+    if event != .end || facts[.contentState].isGiven {
+      try require(facts, .contentState, .object, "an object", type)
+    }
+    try checkAlertValue(facts, type)
+    try checkTime(facts, .staleDate)
+    try checkTime(facts, .dismissalDate)
+    if facts[.relevanceScore].isGiven && !facts[.relevanceScore].isNumber {
+      throw RequestError(.relevanceScore, .mustBe("a number", for: type))
+    }
+    try event == .start ? checkStart(facts) : checkNoStart(facts)
+  }
+
+  private static func checkStart(_ facts: PayloadFacts) throws(RequestError) {
+    let type = PushType.liveactivity
+    guard facts[.alert].isGiven else { throw RequestError(.alert, .missing(for: type)) }
+    guard facts[.attributesType].isGiven else {
+      throw RequestError(.attributesType, .missing(for: type))
+    }
+    guard facts[.attributesType].isText else {
+      throw RequestError(.attributesType, .mustBe("a string", for: type))
+    }
+    try require(facts, .attributes, .object, "an object", type)
+    let hasToken = facts[.inputPushToken].isGiven
+    let hasChannel = facts[.inputPushChannel].isGiven
+    if hasToken && hasChannel { throw RequestError(.inputPushChannel, .onlyOneOfBoth) }
+    if hasToken { try require(facts, .inputPushToken, .one, "the number 1", type) }
+    if hasChannel && !facts[.inputPushChannel].isText {
+      throw RequestError(.inputPushChannel, .mustBe("a string", for: type))
+    }
+  }
+
+  private static func checkNoStart(_ facts: PayloadFacts) throws(RequestError) {
+    for key in [PayloadKey.inputPushToken, .inputPushChannel] where facts[key].isGiven {
+      throw RequestError(key, .onlyOnStart)
+    }
+  }
+
+  private static func checkContentChanged(
+    _ facts: PayloadFacts, _ type: PushType
+  ) throws(RequestError) {
+    try require(facts, .aps, .object, "an object", type)
+    try require(facts, .contentChanged, .yes, "true", type)
+  }
+
+  private static func checkDeviceManagement(_ facts: PayloadFacts) throws(RequestError) {
+    guard facts[.mdm].isGiven else { throw RequestError(.mdm, .missing(for: .mdm)) }
+    guard facts[.mdm].isText else { throw RequestError(.mdm, .mustBe("a string", for: .mdm)) }
+    guard facts.members == 1 else { throw RequestError(.mdm, .mustStandAlone) }
+  }
+
+  // MARK: Values
+
+  private static func require(
+    _ facts: PayloadFacts, _ key: PayloadKey, _ value: PayloadValue, _ words: String,
+    _ type: PushType
+  ) throws(RequestError) {
+    guard facts[key] != value else { return }
+    throw RequestError(
+      key, facts[key].isGiven ? .mustBe(words, for: type) : .missing(for: type))
+  }
+
+  private static func checkAlertValue(
+    _ facts: PayloadFacts, _ type: PushType
+  ) throws(RequestError) {
+    let alert = facts[.alert]
+    guard !alert.isGiven || alert.isText || alert == .object else {
+      throw RequestError(.alert, .mustBe("a string or an object", for: type))
+    }
+  }
+
+  /// A sound is the name of a file, or an object for a critical alert.
+  private static func checkSound(
+    _ facts: PayloadFacts, _ type: PushType
+  ) throws(RequestError) {
+    let sound = facts[.sound]
+    guard sound.isGiven, !sound.isText else { return }
+    guard sound == .object else {
+      throw RequestError(.sound, .mustBe("a string, or an object for a critical alert", for: type))
+    }
+    let critical = facts[.soundCritical]
+    guard critical == .zero || critical == .one else {
+      throw RequestError(
+        .soundCritical, critical.isGiven ? .mustBe("0 or 1", for: type) : .missing(for: type))
+    }
+    if facts[.soundName].isGiven && !facts[.soundName].isText {
+      throw RequestError(.soundName, .mustBe("a string", for: type))
+    }
+    let volume = facts[.soundVolume]
+    guard !volume.isGiven || volume == .zero || volume == .one || volume == .fraction else {
+      throw RequestError(.soundVolume, .mustBe("a number from 0 to 1", for: type))
+    }
+  }
+
+  /// Epoch seconds, with or without a fraction.
+  private static func checkTime(
+    _ facts: PayloadFacts, _ key: PayloadKey
+  ) throws(RequestError) {
+    let time = facts[key]
+    guard !time.isGiven || time.isNumber && time != .negative else {
+      throw RequestError(key, .mustBe("a time in epoch seconds", for: .liveactivity))
+    }
+  }
+}
+
+extension RequestError {
+  init(_ key: PayloadKey, _ problem: PayloadProblem) {
+    self.init(.payload, .payload(key, problem))
+  }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Bytes
+import Pipeline
+import Records
+import TestSupport
+import Testing
+
+@Suite("Payloads")
+struct PayloadReaderTests {
+  private let reader = PayloadReader()
+
+  private func with<R>(_ text: String, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+    Array(text.utf8).withUnsafeBytes { body($0) }
+  }
+
+  private func facts(_ text: String) -> PayloadFacts? {
+    with(text) { bytes in
+      do throws(RequestError) { return try reader.facts(bytes) } catch {
+        Issue.record("\(text): \(error)")
+        return nil
+      }
+    }
+  }
+
+  private func problem(_ text: String, _ type: PushType, isBroadcast: Bool = false) -> String? {
+    with(text) { bytes in
+      do throws(RequestError) {
+        try reader.check(bytes, type: type, isBroadcast: isBroadcast)
+        return nil
+      } catch { return error.description }
+    }
+  }
+
+  /// The keys inside `aps`, and those inside `sound`.
+  static let names: [(String, PayloadKey)] = [
+    ("alert", .alert), ("badge", .badge), ("sound", .sound),
+    ("content-available", .contentAvailable), ("mutable-content", .mutableContent),
+    ("category", .category), ("content-changed", .contentChanged), ("timestamp", .timestamp),
+    ("event", .event), ("content-state", .contentState), ("attributes-type", .attributesType),
+    ("attributes", .attributes), ("input-push-token", .inputPushToken),
+    ("input-push-channel", .inputPushChannel), ("stale-date", .staleDate),
+    ("dismissal-date", .dismissalDate), ("relevance-score", .relevanceScore),
+  ]
+
+  static let values: [(String, PayloadValue)] = [
+    ("null", .null), ("false", .no), ("true", .yes), ("0", .zero), ("-0", .zero), ("0.0", .zero),
+    ("1", .one), ("1.0", .one), ("10e-1", .one), ("2", .count), ("2.0", .count),
+    ("1795000000", .count), ("1e3", .count), ("-1", .negative), ("-0.5", .negative),
+    ("0.5", .fraction), ("1.5", .decimal), ("1e400", .decimal), ("-1e400", .negative),
+    ("\"x\"", .text), ("\"\"", .text), ("[]", .array), ("[1,{}]", .array), ("{}", .object),
+    ("{\"a\":[]}", .object),
+  ]
+
+  @Test("show what stands at each key, whatever it is")
+  func everyKeyAndValue() {
+    for (name, key) in Self.names {
+      for (text, value) in Self.values {
+        for payload in [
+          "{\"aps\":{\"\(name)\":\(text)}}",
+          "{ \"x\" : [1] , \"aps\" : { \"y\":{} , \"\(name)\" : \(text) , \"z\":null } }",
+        ] {
+          guard let facts = facts(payload) else { continue }
+          #expect(facts[.aps] == .object)
+          #expect(facts[key] == value, "\(payload)")
+          for other in PayloadKey.allCases where other != key && other != .aps {
+            #expect(facts[other] == .absent, "\(payload) \(other)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test("show the events by name, also where the name is escaped")
+  func events() {
+    let events: [(String, PayloadValue)] = [
+      ("start", .start), ("update", .update), ("end", .end), ("Start", .text), ("", .text),
+      ("\\u0065nd", .end),
+    ]
+    for (text, value) in events {
+      #expect(facts("{\"aps\":{\"event\":\"\(text)\"}}")?[.event] == value)
+    }
+    #expect(facts(#"{"aps":{"\u0065vent":"end"}}"#)?[.event] == .end)
+  }
+
+  @Test("look into a sound's object and an alert's")
+  func insides() {
+    let sound = facts(#"{"aps":{"sound":{"critical":1,"name":"a.caf","volume":0.5,"x":[]}}}"#)
+    #expect(sound?[.sound] == .object)
+    #expect(sound?[.soundCritical] == .one)
+    #expect(sound?[.soundName] == .text)
+    #expect(sound?[.soundVolume] == .fraction)
+    for (alert, isText) in [
+      (#""hello""#, true), (#"{"title":"t"}"#, true), (#"{"subtitle":"t"}"#, true),
+      (#"{"body":"b","x":{}}"#, true), (#"{"loc-key":"k"}"#, true),
+      (#"{"title-loc-key":"k"}"#, true), (#"{"subtitle-loc-key":"k"}"#, true),
+      (#"{"title":{"loc-key":"k"}}"#, true), (#"{"launch-image":"i"}"#, false), ("{}", false),
+      (#"{"title":null}"#, false), ("null", false),
+    ] {
+      #expect(facts("{\"aps\":{\"alert\":\(alert)}}")?.hasAlertText == isText, "\(alert)")
+    }
+  }
+
+  @Test("count the members of the top level, and find mdm there")
+  func topLevel() {
+    #expect(facts("{}")?.members == 0)
+    let facts = facts(#"{"mdm":"magic","a":{"b":1,"c":2}}"#)
+    #expect(facts?.members == 2)
+    #expect(facts?[.mdm] == .text)
+    #expect(facts?[.aps] == .absent)
+  }
+
+  @Test("with a key twice in aps, known or not, are refused with its path (V14)")
+  func duplicates() {
+    for (name, _) in Self.names + [("unknown", .aps), ("x", .aps)] {
+      let text = "{\"aps\":{\"\(name)\":null,\"other\":1,\"\(name)\":null}}"
+      #expect(problem(text, .voip)?.hasPrefix("payload.aps.\(name): is given twice") == true)
+    }
+    #expect(
+      problem(#"{"aps":{},"aps":{}}"#, .voip)?.hasPrefix("payload.aps: is given twice") == true)
+    #expect(
+      problem(#"{"mdm":"a","mdm":"a"}"#, .mdm)?.hasPrefix("payload.mdm: is given twice") == true)
+    let sound = #"{"aps":{"alert":"x","sound":{"critical":1,"critical":0}}}"#
+    #expect(problem(sound, .alert)?.hasPrefix("payload.aps.sound.critical: is given twice") == true)
+    // An escaped spelling is the same key.
+    #expect(problem(#"{"aps":{"x":1,"\u0078":2}}"#, .voip)?.contains("is given twice") == true)
+    // The app's own members are its own affair.
+    #expect(problem(#"{"x":1,"x":2}"#, .voip) == nil)
+  }
+
+  @Test("with thousands of keys in aps are judged as any other")
+  func manyKeys() {
+    let keys = (0..<500).map { "\"k\($0)\":0" }.joined(separator: ",")
+    #expect(problem("{\"aps\":{\(keys)}}", .voip) == nil)
+    #expect(problem("{\"aps\":{\(keys),\"k7\":1}}", .voip)?.hasPrefix("payload.aps.k7: ") == true)
+  }
+
+  @Test("may have keys in aps that no rule names")
+  func unknownKeys() {
+    #expect(problem(#"{"aps":{"alert":"x","summary-arg":"y","future":{"a":1}}}"#, .alert) == nil)
+  }
+
+  @Test(
+    "of Apple's own examples pass",
+    arguments: [
+      (
+        #"{"aps":{"alert":{"title":"T","body":"B"},"sound":"default","badge":3,"mutable-content":1},"img":"u"}"#,
+        PushType.alert
+      ),
+      (#"{"aps":{"content-available":1},"v":42}"#, .background),
+      (
+        #"{"aps":{"timestamp":1795000000,"event":"start","content-state":{"p":0},"attributes-type":"RideAttributes","attributes":{"id":"r1"},"alert":{"title":"Ride","body":"Started"},"input-push-token":1}}"#,
+        .liveactivity
+      ),
+      (
+        #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":40},"stale-date":1795000600,"relevance-score":80}}"#,
+        .liveactivity
+      ),
+      (#"{"aps":{"content-changed":true}}"#, .widgets),
+      (#"{"aps":{"content-changed":true}}"#, .controls),
+      (#"{"mdm":"PushMagic"}"#, .mdm),
+      (#"{"aps":{}}"#, .pushtotalk),
+      (#"{"call":"c1"}"#, .voip),
+      (#"{"container-identifier":"c","domain":"d"}"#, .fileprovider),
+      (#"{"aps":{"alert":"x","sound":{"critical":1,"name":"siren.caf","volume":1.0}}}"#, .alert),
+    ])
+  func examples(text: String, type: PushType) {
+    #expect(problem(text, type) == nil)
+  }
+
+  @Test("that are no JSON object are refused")
+  func notObjects() {
+    for text in ["", " ", "[]", "7", "\"x\"", "null", "{", "{}x", "{} {}", "{\"a\":tru}"] {
+      #expect(problem(text, .voip)?.hasPrefix("payload: ") == true, "\(text)")
+    }
+  }
+
+  @Test("are bound by the limit of their kind")
+  func sizes() {
+    func text(_ bytes: Int) -> String {
+      #"{"aps":{"timestamp":1,"event":"end"},"x":""# + String(repeating: "x", count: bytes - 44)
+        + #""}"#
+    }
+    #expect(text(4_096).utf8.count == 4_096)
+    #expect(problem(text(4_096), .liveactivity) == nil)
+    #expect(problem(text(4_097), .liveactivity) == "payload: has 4097 bytes, more than 4096")
+    #expect(problem(text(5_120), .liveactivity, isBroadcast: true) == nil)
+    #expect(
+      problem(text(5_121), .liveactivity, isBroadcast: true)
+        == "payload: has 5121 bytes, more than 5120")
+    #expect(problem(text(5_120), .voip) == nil)
+    #expect(problem(text(5_121), .voip) != nil)
+  }
+
+  @Test("survive 50,000 random mutations: judged, or refused with words")
+  func mutations() {
+    let seed: UInt64 = 11
+    var random = SeededGenerator(seed: seed)
+    let good =
+      #"{"aps":{"alert":{"title":"a"},"sound":{"critical":1,"volume":0.5},"event":"end","x":[1,{}]},"mdm":"y"}"#
+    let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)
+    var judged = 0
+    for round in 0..<50_000 {
+      var text = Array(good.utf8)
+      for _ in 0...Int(random.next() % 3) {
+        let position = Int(random.next() % UInt64(text.count))
+        switch random.next() % 3 {
+        case 0: text[position] = UInt8(truncatingIfNeeded: random.next())
+        case 1: text[position] = alphabet[Int(random.next() % UInt64(alphabet.count))]
+        default: text.remove(at: position)
+        }
+      }
+      text.withUnsafeBytes { raw in
+        do throws(RequestError) {
+          _ = try reader.facts(raw)
+          judged += 1
+        } catch {
+          #expect((error.offset ?? 0) <= raw.count, "seed \(seed), round \(round)")
+          #expect(!error.description.isEmpty)
+        }
+      }
+    }
+    #expect(judged > 1_000)
+    #expect(judged < 40_000)
+  }
+}
