@@ -93,7 +93,7 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case .token(let problem): problem.description
     case .channelAndToken: "stands beside a device token; give one of channel, token, tokens"
     case .channel(let problem): problem.description
-    case .notOnChannel: "is not for a channel: a broadcast is a liveactivity push without collapse id"
+    case .notOnChannel: "is not for a channel (only liveactivity, no collapse id)"
     case .payload(_, let problem): problem.words
     }
   }

@@ -135,7 +135,9 @@ package final class RequestReader {
       guard name.count == NotificationID.textLength, let id = NotificationID(name.span) else {
         throw RequestError(.apnsID, .notUUID)
       }
-      guard request.isBroadcast || raw.pointee.token_count == 1 else { throw RequestError(.apnsID, .onlyWithOneToken) }
+      guard request.isBroadcast || raw.pointee.token_count == 1 else {
+        throw RequestError(.apnsID, .onlyWithOneToken)
+      }
       request.apnsID = id
     }
   }

@@ -107,7 +107,8 @@ struct IngestPartsTests {
   @Test("name a notification by its request's place when there is no id")
   func naming() throws {
     let reader = RequestReader()
-    let text = #"{"app":"a.b","environment":"sandbox","token":"00ff","payload":{"aps":{"alert":"x"}}}"#
+    let text =
+      #"{"app":"a.b","environment":"sandbox","token":"00ff","payload":{"aps":{"alert":"x"}}}"#
     let id = try Array(text.utf8).withUnsafeBytes { bytes in
       let request = try reader.read(bytes)
       var naming = NotificationNaming()
