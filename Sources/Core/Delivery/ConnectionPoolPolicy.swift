@@ -49,6 +49,10 @@ package struct ConnectionPoolPolicy: Sendable {
     package var capacity: Int
     /// Records that want to be sent and find no credit (or no connection).
     package var isWaiting: Bool
+    /// Of the serving ones those that are due for replacement: they serve until another one does.
+    package var aged = 0
+    /// Records that must not go out where they went out before, and find no other connection.
+    package var wantsElsewhere = false
 
     package init(
       connecting: Int, serving: Int, credit: Int, openStreams: Int, capacity: Int, isWaiting: Bool
@@ -76,6 +80,8 @@ package struct ConnectionPoolPolicy: Sendable {
   /// No connect before this time.
   private var connectAt: UInt64 = 0
   private var starvedSince: UInt64?
+  /// No further connection for records that avoid the present ones before this time.
+  private var elsewhereAt: UInt64 = 0
   private var surplusSince: UInt64?
   /// A pool that was never asked for anything opens nothing.
   private var hadWork = false
@@ -91,7 +97,7 @@ package struct ConnectionPoolPolicy: Sendable {
   /// Decides about one connection. The owner asks once per loop turn or timer, and again after `.open`.
   package mutating func decide(_ load: Load, now: UInt64) -> Action {
     hadWork = hadWork || load.isWaiting
-    let total = load.connecting + load.serving
+    let total = load.connecting + load.serving - load.aged
     note(load, now: now)
     if shouldClose(load, now: now) { return .closeOne }
     guard hadWork, now >= connectAt, total < limits.maximum else { return .nothing }
@@ -101,6 +107,10 @@ package struct ConnectionPoolPolicy: Sendable {
     if total < limits.minimum { return .open }
     if load.connecting == 0, let since = starvedSince, now - since >= limits.starvation {
       starvedSince = nil
+      return .open
+    }
+    if load.wantsElsewhere, load.connecting == 0, now >= elsewhereAt {
+      elsewhereAt = now + limits.starvation
       return .open
     }
     return .nothing
@@ -154,7 +164,7 @@ package struct ConnectionPoolPolicy: Sendable {
   }
 
   private mutating func shouldClose(_ load: Load, now: UInt64) -> Bool {
-    if load.serving > limits.maximum { return true }
+    if load.serving - load.aged > limits.maximum { return true }
     guard let since = surplusSince, now - since >= limits.surplus else { return false }
     surplusSince = now
     return true

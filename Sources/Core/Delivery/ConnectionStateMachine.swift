@@ -61,6 +61,8 @@ package struct ConnectionStateMachine: Sendable {
   package static let tokenGuard: Int64 = 20 * 60 * 1_000
   /// Streams after which a connection is replaced, well before HTTP/2's 2³⁰ client streams run out.
   package static let maximumStreams: UInt64 = 1 << 30 - 65_536
+  /// Streams refused in a row, with room below the announced limit, after which a connection is replaced.
+  package static let repeatedRefusals = 100
   /// Answers 5xx in a row after which `closeIfRepeated` closes.
   package static let repeatedFailures = 5
   /// Requests in a row without any answer after which a connection is suspect.
@@ -79,11 +81,19 @@ package struct ConnectionStateMachine: Sendable {
   private var tokenSince: Int64 = 0
   private var failuresInRow = 0
   private var silencesInRow = 0
+  private var refusalsInRow = 0
+  /// Streams after which this connection is replaced.
+  @usableFromInline let streamLimit: UInt64
   /// Whether a push was accepted: priming is over, also after being suspect.
   package private(set) var hasAccepted = false
 
-  package init(authentication: Authentication) {
+  /// - Parameter maximumStreams: streams after which the connection is replaced.
+  package init(
+    authentication: Authentication,
+    maximumStreams: UInt64 = ConnectionStateMachine.maximumStreams
+  ) {
     self.authentication = authentication
+    streamLimit = min(maximumStreams, Self.maximumStreams)
   }
 
   /// Streams that may be opened now.
@@ -112,7 +122,7 @@ package struct ConnectionStateMachine: Sendable {
   @inlinable package mutating func opened() {
     openStreams += 1
     streamsOpened += 1
-    if streamsOpened >= Self.maximumStreams { state = .draining }
+    if streamsOpened >= streamLimit { state = .draining }
   }
 
   /// A stream ended with a 200.
@@ -130,6 +140,7 @@ package struct ConnectionStateMachine: Sendable {
   package mutating func answered(status: UInt16, connection: ConnectionAction) -> Action {
     endStream()
     silencesInRow = 0
+    refusalsInRow = 0
     if status == 200 {
       failuresInRow = 0
       hasAccepted = true
@@ -149,9 +160,14 @@ package struct ConnectionStateMachine: Sendable {
     return closeWhenDrained()
   }
 
-  /// A stream was refused, unprocessed: it crossed a lowered limit.
+  /// A stream was refused, unprocessed: it crossed a lowered limit. A peer that goes on refusing what its
+  /// own limit allows is left.
   package mutating func refused() -> Action {
     endStream()
+    if openStreams < limit {
+      refusalsInRow += 1
+      if refusalsInRow >= Self.repeatedRefusals { drain() }
+    }
     return closeWhenDrained()
   }
 
@@ -183,10 +199,15 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// The peer answered a PING.
-  package mutating func ponged() {
+  package mutating func ponged() -> Action {
     // An answer to a PING shows that the peer lives, not that it answers requests: when those keep timing
-    // out the next one drains the connection.
-    if silencesInRow < Self.repeatedSilence { recover() }
+    // out the next one drains the connection, and at once when there is none.
+    if silencesInRow < Self.repeatedSilence {
+      recover()
+    } else if openStreams == 0, state == .suspect {
+      drain()
+    }
+    return closeWhenDrained()
   }
 
   /// A PING was not answered in time.
@@ -248,7 +269,7 @@ package struct ConnectionStateMachine: Sendable {
   // MARK: - Transitions
 
   @usableFromInline var isUndisturbed: Bool {
-    failuresInRow == 0 && silencesInRow == 0 && hasAccepted
+    failuresInRow == 0 && silencesInRow == 0 && refusalsInRow == 0 && hasAccepted
   }
 
   private mutating func endStream() {

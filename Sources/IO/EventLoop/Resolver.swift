@@ -42,10 +42,13 @@ package final class Resolver {
   private let requests: Mailbox<Message>
 
   /// A resolver that posts its answers to `answers`.
-  package init(answers: Mailbox<Resolution>) throws(SystemError) {
+  ///
+  /// - Parameter hostsFile: a file in the form of /etc/hosts that is read before each look-up and asked before
+  ///   the system.
+  package init(answers: Mailbox<Resolution>, hostsFile: String? = nil) throws(SystemError) {
     let requests = Mailbox<Message>(wakeup: Wakeup())
     self.requests = requests
-    try Self.start(requests, answers)
+    try Self.start(requests, answers, hostsFile)
   }
 
   deinit { requests.post(.stop) }
@@ -57,27 +60,36 @@ package final class Resolver {
   }
 
   private static func start(
-    _ requests: Mailbox<Message>, _ answers: Mailbox<Resolution>
+    _ requests: Mailbox<Message>, _ answers: Mailbox<Resolution>, _ hostsFile: String?
   ) throws(SystemError) {
-    let thread = try LoopThread(name: "resolver") { run(requests, answers) }
+    let thread = try LoopThread(name: "resolver") { run(requests, answers, hostsFile) }
     thread.detach()
   }
 
-  private static func run(_ requests: Mailbox<Message>, _ answers: Mailbox<Resolution>) {
+  private static func run(
+    _ requests: Mailbox<Message>, _ answers: Mailbox<Resolution>, _ hostsFile: String?
+  ) {
     var descriptor = pollfd(fd: requests.wakeup.fd, events: Int16(POLLIN), revents: 0)
     while true {
       poll(&descriptor, 1, -1)
       requests.wakeup.clear()
       for message in requests.drain() {
         guard case .resolve(let request) = message else { return }
-        answers.post(Resolution(request: request.number, result: lookUp(request)))
+        answers.post(Resolution(request: request.number, result: lookUp(request, hostsFile)))
       }
     }
   }
 
-  private static func lookUp(_ request: Request) -> Result<[SocketAddress], ResolutionFailure> {
+  private static func lookUp(
+    _ request: Request, _ hostsFile: String?
+  ) -> Result<[SocketAddress], ResolutionFailure> {
     if let address = SocketAddress(numeric: request.host, port: request.port) {
       return .success([address])
+    }
+    var random = SplitMix(state: request.seed)
+    if let hostsFile {
+      let listed = HostsFile.addresses(of: request.host, port: request.port, in: hostsFile)
+      if !listed.isEmpty { return .success(listed.shuffled(using: &random)) }
     }
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -101,7 +113,6 @@ package final class Resolver {
       }
       entry = current.pointee.ai_next
     }
-    var random = SplitMix(state: request.seed)
     addresses.shuffle(using: &random)
     return .success(addresses)
   }

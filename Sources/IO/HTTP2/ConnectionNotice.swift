@@ -22,6 +22,10 @@ package enum ConnectionNotice: Sendable, Equatable {
 package enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
   /// The TCP connection could not be made.
   case connect(SystemError)
+  /// It was not ready to carry requests in time: TCP, TLS and the peer's SETTINGS together.
+  case timedOut
+  /// The proxy did not let us through.
+  case proxy(String)
   /// TLS failed: an unacceptable certificate, no common protocol, a broken stream.
   case tls(TLSError)
   /// The peer broke HTTP/2, or says that we did.
@@ -34,6 +38,8 @@ package enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConverti
   package var description: String {
     switch self {
     case .connect(let error), .socket(let error): error.description
+    case .timedOut: "the peer was not ready in time"
+    case .proxy(let message): message
     case .tls(let error): error.description
     case .http2(let message): "HTTP/2 failed: \(message)"
     case .peerClosed: "the peer closed the connection"

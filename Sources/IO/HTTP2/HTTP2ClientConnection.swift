@@ -58,12 +58,17 @@ package final class HTTP2ClientConnection {
   package var tlsVersion: String { tls.version }
 
   /// Starts connecting. What becomes of it arrives as a notice; call once.
-  package func connect(to address: SocketAddress) {
+  ///
+  /// - Parameters:
+  ///   - address: the server's, or with `proxy` the proxy's.
+  ///   - proxy: what to ask an HTTP proxy for before TLS begins.
+  package func connect(to address: SocketAddress, through proxy: ProxyRequest? = nil) {
     precondition(channel == nil && !isClosed, "a connection connects once")
     do {
       let socket = try Socket.connecting(to: address)
       channel = try SecureChannel(
-        poller: poller, token: token, tls: tls, socket: socket, isConnecting: true)
+        poller: poller, token: token, tls: tls, socket: socket, isConnecting: true,
+        proxy: proxy)
     } catch {
       end(.connect(error))
     }
@@ -73,7 +78,9 @@ package final class HTTP2ClientConnection {
   package func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard let channel else { return }
     do {
-      guard try channel.finishConnecting() else { return }
+      guard try channel.finishConnecting(),
+        try channel.openTunnel(scratch, readable: readable || hangup)
+      else { return }
       if !isConnected, try establish(channel, readable: readable || hangup) { return }
       if isConnected, readable || hangup { try read(channel) }
     } catch {
@@ -131,6 +138,9 @@ package final class HTTP2ClientConnection {
     flush()
     end(nil)
   }
+
+  /// Gives up on a connection that is not ready in time; `.closed(.timedOut)` follows.
+  package func giveUp() { end(.timedOut) }
 
   /// Replaces `list` by the exchanges completed since the last call: each submitted exchange appears
   /// exactly once, also when the connection dies.

@@ -39,11 +39,15 @@ final class SecureChannel {
   private var isConnecting: Bool
   /// The poller is not asked for what the peer sends.
   private(set) var isReadingPaused = false
+  /// The conversation with a proxy, until it has let us through.
+  private var tunnel: ProxyTunnel?
 
   /// Takes over a socket and watches it. A connecting one becomes writable when it is connected.
   init(
-    poller: Poller, token: UInt64, tls: TLSConnection, socket: consuming Socket, isConnecting: Bool
+    poller: Poller, token: UInt64, tls: TLSConnection, socket: consuming Socket, isConnecting: Bool,
+    proxy: ProxyRequest? = nil
   ) throws(SystemError) {
+    tunnel = proxy.map { ProxyTunnel($0) }
     self.poller = poller
     self.token = token
     self.tls = tls
@@ -66,6 +70,33 @@ final class SecureChannel {
     isConnecting = false
     watch(.readable)
     return true
+  }
+
+  /// Goes on with a proxy; true when there is none, or none any more.
+  func openTunnel(_ scratch: ConnectionScratch, readable: Bool) throws(ConnectionFailure) -> Bool {
+    guard var tunnel else { return true }
+    if !tunnel.isAsked {
+      tunnel.isAsked = true
+      self.tunnel = tunnel
+      waiting.append(tunnel.request.bytes)
+    }
+    try write()
+    guard readable, let transfer = socket?.read(into: scratch.ciphertext) else { return false }
+    switch transfer {
+    case .moved(let count):
+      let bytes = UnsafeRawBufferPointer(rebasing: scratch.ciphertext[..<count])
+      guard let rest = try tunnel.take(bytes) else {
+        self.tunnel = tunnel
+        return false
+      }
+      self.tunnel = nil
+      rest.withUnsafeBytes { if !$0.isEmpty { tls.receive($0) } }
+      return true
+    case .wouldBlock: return false
+    case .end: throw tunnel.closed
+    case .failed(let code):
+      throw .socket(SystemError(code: code, attempt: "cannot read from the proxy"))
+    }
   }
 
   enum Arrival { case bytes, nothing, end }

@@ -38,27 +38,47 @@ final class GatewayConnection {
   @exclusivity(unchecked) var isDirty = false
   /// A stream was given up; it completes with the next flush.
   var hasReset = false
-  /// Monotonic milliseconds of the last answer or, before it, of the start.
+  /// Monotonic milliseconds of the start, of the last answer (the start before the first), and of the moment
+  /// when the first of the open streams was opened.
+  let startedAt: UInt64
   @exclusivity(unchecked) var lastHeard: UInt64
+  @exclusivity(unchecked) var busySince: UInt64
   /// Monotonic milliseconds when a PING was sent that is not answered yet.
   var pingedAt: UInt64?
+  /// From when on it is to be replaced, and whether that time has come.
+  let replaceAt: UInt64
+  var isAged = false
+  /// It failed, and its address was put aside for that.
+  var wasTroubled = false
 
   init(
     _ http: HTTP2ClientConnection, pool: GatewayPool, address: SocketAddress,
-    authentication: ConnectionStateMachine.Authentication, now: UInt64
+    maximumStreams: UInt64, now: UInt64, replaceAt: UInt64
   ) {
     self.http = http
     self.pool = pool
     self.address = address
-    state = ConnectionStateMachine(authentication: authentication)
+    state = ConnectionStateMachine(
+      authentication: pool.authentication, maximumStreams: maximumStreams)
+    startedAt = now
     lastHeard = now
+    busySince = now
+    self.replaceAt = replaceAt
+  }
+
+  /// It takes pushes, or would if it had credit.
+  var isServing: Bool {
+    switch state.state {
+    case .priming, .ready: true
+    case .connecting, .suspect, .draining, .closed: false
+    }
   }
 
   /// Puts the pool's newest provider token on, if the rules allow it.
   ///
   /// - Returns: false when no push may go out on this connection now.
   func prepareToken(now: Int64) -> Bool {
-    guard let newest = pool.authorization else { return false }
+    guard let newest = pool.authorization else { return pool.authentication == .certificate }
     switch state.chooseToken(newest: newest.stamp, now: now) {
     case .current: return true
     case .newest:

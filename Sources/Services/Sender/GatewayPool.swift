@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
+import EventLoop
 import HTTP2
 import Pipeline
 import Settings
+import TLS
 
 /// The connections of one loop that carry the pushes of one credential to one environment's gateway.
 ///
-/// APNs ties a connection to the team and key of its first push, so that is what connections are pooled by.
+/// APNs ties a connection to the team and key of its first push or to its client certificate, so that is what
+/// connections are pooled by.
 final class GatewayPool {
   let index: Int32
   /// The credential's id, for the log.
   let credential: String
   let environment: Environment
   let gateway: Endpoint
+  /// The HTTP proxy that connections go through, if any.
+  let proxy: ProxyRequest?
+  /// What is looked up and connected to: the proxy or the gateway itself.
+  let dialled: Endpoint
+  let authentication: ConnectionStateMachine.Authentication
+  /// For the next connection; replaced when certificates or roots are read again.
+  var tls: TLSContext
+  /// Where connections go, and which addresses have failed.
+  var addresses = AddressBook<SocketAddress>()
+  /// Of the client certificate, if it is one's.
+  var fingerprint: String?
+  /// Its credential is gone: what waits here belongs elsewhere, and its connections drain.
+  var isRetired = false
   /// The newest provider token, nil until one is known.
   var authorization: Authorization?
   @exclusivity(unchecked) var connections: [GatewayConnection] = []
@@ -29,13 +45,20 @@ final class GatewayPool {
   static let sharedHeaders = 3
 
   init(
-    index: Int32, credential: String, environment: Environment, gateway: Endpoint,
-    limits: ConnectionPoolPolicy.Limits
+    index: Int32, credential: String, environment: Environment, gateway: Endpoint, tls: TLSContext,
+    authentication: ConnectionStateMachine.Authentication = .providerToken,
+    proxy: SenderProxy? = nil, limits: ConnectionPoolPolicy.Limits
   ) {
     self.index = index
     self.credential = credential
     self.environment = environment
     self.gateway = gateway
+    self.tls = tls
+    self.authentication = authentication
+    self.proxy = proxy.map {
+      ProxyRequest(host: gateway.host, port: gateway.port, credentials: $0.credentials)
+    }
+    dialled = proxy?.endpoint ?? gateway
     policy = ConnectionPoolPolicy(limits: limits)
     let name = gateway.port == 443 ? gateway.host : gateway.description
     authority = .allocate(byteCount: name.utf8.count, alignment: 1)
@@ -68,16 +91,20 @@ final class GatewayPool {
     return sum
   }
 
+  /// Nothing waits to be sent.
+  var isIdle: Bool { waiting.isEmpty }
+
   /// What the pool's policy decides by.
   var load: ConnectionPoolPolicy.Load {
     var load = ConnectionPoolPolicy.Load(
       connecting: lookups, serving: 0, credit: 0, openStreams: 0, capacity: 0,
-      isWaiting: !waiting.isEmpty && authorization != nil)
+      isWaiting: !waiting.isEmpty && (authorization != nil || authentication == .certificate))
     for connection in connections {
       switch connection.state.state {
       case .connecting: load.connecting += 1
       case .priming, .ready, .suspect:
         load.serving += 1
+        if connection.isAged { load.aged += 1 }
         load.credit += connection.state.credit
         load.openStreams += connection.state.openStreams
         load.capacity += connection.state.limit

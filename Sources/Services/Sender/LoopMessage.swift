@@ -14,6 +14,8 @@ enum LoopMessage: Sendable {
   /// A provider token appeared or changed.
   case providerToken(ProviderTokenBook.Entry)
   case providerTokenRemoved(credential: String)
+  /// Client certificates and roots were read again.
+  case access(GatewayAccess)
   /// Drain as for `release`, then close the connections with GOAWAY and end.
   case stop(deadline: UInt64)
 }

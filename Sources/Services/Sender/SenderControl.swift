@@ -25,6 +25,7 @@ final class SenderControl {
   private let inbox: Mailbox<ControlMessage>
   private let loops: [Mailbox<LoopMessage>]
   private let topics: TopicNames
+  private let certificates: CertificateWatch
 
   private let parser = JSONParser()
   private var state = State.idle
@@ -57,6 +58,7 @@ final class SenderControl {
     self.requests = requests
     self.inbox = inbox
     self.loops = loops
+    certificates = CertificateWatch(settings.certificates, context)
   }
 
   /// Runs until a stop was requested and every loop has ended.
@@ -86,6 +88,10 @@ final class SenderControl {
       try take(event)
     }
     requests.turn()
+    if context.signals.takeReload(), let access = certificates.reload(settings) {
+      tell(.access(access))
+    }
+    certificates.turn()
     try commitIfDue()
     if context.signals.isStopping { beginStop() }
   }

@@ -22,6 +22,20 @@ enum SenderCounter: Int, CounterKey {
   /// Connections opened, and those that ended otherwise than by our own decision.
   case connects
   case connectionsLost
+  /// Connects that were given up because the gateway was not ready in time.
+  case connectTimeouts
+  /// Requests without an answer while others on the same connection were answered.
+  case silentStreams
+  /// Connections closed because a PING went unanswered.
+  case silentConnections
+  /// Pushes sent again to another address than before.
+  case movedAddress
+  /// Times an address was put aside because it failed.
+  case addressesAside
+  /// Connections replaced because of their age.
+  case replacedAged
+  /// Times APNs refused a credential.
+  case credentialRefusals
   /// GOAWAY frames received.
   case goAways
   /// Records of a revoked partition that were dropped unsent; the next owner sends them.

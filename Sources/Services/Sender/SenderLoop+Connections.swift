@@ -11,12 +11,6 @@ import TLS
 
 /// Connections and provider tokens come and go.
 extension SenderLoop {
-  /// Between two looks at pools and silent connections, in milliseconds.
-  private static let upkeepInterval: UInt64 = 20
-  /// Silence with open streams after which a sign of life is asked for, and how long that may take.
-  private static let silenceLimit: UInt64 = 10_000
-  private static let pingLimit: UInt64 = 10_000
-
   // MARK: Sockets
 
   func socketReady(_ event: ReadyEvent) {
@@ -32,17 +26,18 @@ extension SenderLoop {
     for notice in connection.http.takeNotices() {
       switch notice {
       case .connected:
-        connection.state.connected()
         connection.lastHeard = now
         context.log.debug("connected", ["gateway": "\(connection.address)"])
       case .settings(let limit):
+        // Before these nothing is known of what the gateway allows, so no stream goes out before them.
         connection.state.settings(limit: Int(limit))
+        connection.state.connected()
       case .goAway(_, let code, let debug):
         goAway(connection, code: code, debug: debug)
       case .pong:
         connection.pingedAt = nil
         connection.lastHeard = now
-        connection.state.ponged()
+        perform(connection.state.ponged(), on: connection)
       case .closed(let failure):
         closed(connection, failure)
       }
@@ -59,7 +54,10 @@ extension SenderLoop {
         "reason": said.text,
       ])
     if said.reason?.rule.credential == .stop {
-      connection.pool.policy.credentialRefused(now: now, random: random.next())
+      refuse(connection.pool, said.text)
+    } else if said.reason == .shutdown || !connection.state.hasAccepted {
+      // The host is stopping, or turned us away before it did anything for us: not a place to come back to.
+      troubled(connection)
     }
     perform(connection.state.goAway(), on: connection)
   }
@@ -73,12 +71,13 @@ extension SenderLoop {
     countConnections()
     guard let failure else { return }
     counters.add(.connectionsLost)
-    if !wasServing { pool.policy.connectFailed(now: now, random: random.next()) }
+    troubled(connection)
     context.log.warning(
-      "connection lost", ["gateway": "\(connection.address)", "error": "\(failure)"])
+      wasServing ? "connection lost" : "cannot connect",
+      ["gateway": "\(connection.address)", "error": "\(failure)"])
   }
 
-  private func countConnections() {
+  func countConnections() {
     counters.set(.openConnections, connections.reduce(0) { $0 + ($1 == nil ? 0 : 1) })
   }
 
@@ -98,10 +97,16 @@ extension SenderLoop {
 
   // MARK: Pools
 
-  /// The pool that serves a push's app and environment; nil while no usable provider token does.
+  /// The pool that serves a push's app and environment; nil while there is no credential that may be used.
   func pool(for push: UnsafeMutablePointer<Push>) -> GatewayPool? {
     let envelope = push.pointee.envelope
     let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
+    // APNs takes location pushes with provider tokens only.
+    if !certificates.isEmpty, envelope.pushType != .location,
+      let certificate = certificates.resolve(app: app, environment: envelope.environment)
+    {
+      return pool(ofCertificate: certificate, envelope.environment)
+    }
     guard let credential = book.resolve(app: app, environment: envelope.environment),
       book.isUsable(credential, now: wall)
     else { return nil }
@@ -110,18 +115,27 @@ extension SenderLoop {
 
   /// The pool of a credential's pushes to an environment; made when it is first needed.
   func pool(of credential: Int, _ environment: Environment) -> GatewayPool {
-    let index = credential * 2 + Int(environment.rawValue)
-    while pools.count <= index { pools.append(nil) }
-    if let pool = pools[index] { return pool }
-    let gateway =
-      environment == .production ? settings.productionGateway : settings.sandboxGateway
+    let place = credential * 2 + Int(environment.rawValue)
+    while tokenPools.count <= place { tokenPools.append(-1) }
+    if tokenPools[place] >= 0, let pool = pools[Int(tokenPools[place])] { return pool }
+    let pool = makePool(
+      book.entries[credential].credential, environment, access.tls, .providerToken)
+    tokenPools[place] = pool.index
+    authorize(pool, credential)
+    return pool
+  }
+
+  func makePool(
+    _ credential: String, _ environment: Environment, _ tls: TLSContext,
+    _ authentication: ConnectionStateMachine.Authentication
+  ) -> GatewayPool {
     let pool = GatewayPool(
-      index: Int32(index), credential: book.entries[credential].credential,
-      environment: environment, gateway: gateway,
+      index: Int32(pools.count), credential: credential, environment: environment,
+      gateway: environment == .production ? settings.productionGateway : settings.sandboxGateway,
+      tls: tls, authentication: authentication, proxy: settings.proxy,
       limits: .init(
         minimum: settings.connections.lowerBound, maximum: settings.connections.upperBound))
-    pools[index] = pool
-    authorize(pool, credential)
+    pools.append(pool)
     return pool
   }
 
@@ -135,93 +149,6 @@ extension SenderLoop {
     !unresolved.isEmpty || pools.contains { $0.map { !$0.waiting.isEmpty } ?? false }
   }
 
-  /// Opens and closes connections as each pool's policy says, and looks after silent ones.
-  func upkeep() {
-    guard now >= nextUpkeep else { return }
-    nextUpkeep = now + Self.upkeepInterval
-    var waiting = unresolved.count
-    for pool in pools {
-      guard let pool else { continue }
-      waiting += pool.waiting.count
-      maintain(pool)
-    }
-    counters.set(.waiting, waiting)
-    for connection in connections { if let connection { watch(connection) } }
-    if book.refresh(now: wall) { routeUnresolved() }
-    expireUnresolved()
-    retryBlockedSides()
-  }
-
-  private func maintain(_ pool: GatewayPool) {
-    while true {
-      switch pool.policy.decide(pool.load, now: now) {
-      case .nothing: return
-      case .open:
-        pool.lookups += 1
-        resolver.resolve(
-          pool.gateway.host, port: pool.gateway.port, number: UInt64(pool.index),
-          seed: random.next())
-      case .closeOne:
-        guard
-          let idlest = pool.connections.min(by: {
-            $0.state.openStreams < $1.state.openStreams
-          })
-        else { return }
-        perform(idlest.state.retire(), on: idlest)
-        return
-      }
-    }
-  }
-
-  /// The addresses of a gateway have come: connects to the first of them.
-  func connect(_ resolution: Resolution) {
-    guard let pool = pools[Int(resolution.request)] else { return }
-    pool.lookups -= 1
-    guard !isStopping else { return }
-    switch resolution.result {
-    case .failure(let failure):
-      pool.policy.connectFailed(now: now, random: random.next())
-      context.log.warning("\(failure)")
-    case .success(let addresses):
-      guard let address = addresses.first else { return }
-      open(pool, address)
-    }
-  }
-
-  private func open(_ pool: GatewayPool, _ address: SocketAddress) {
-    let index = connections.firstIndex { $0 == nil } ?? connections.count
-    do {
-      let http = try HTTP2ClientConnection(
-        poller: poller, token: UInt64(index + 1), tls: tls,
-        serverName: settings.gatewayName ?? pool.gateway.host, scratch: scratch)
-      let connection = GatewayConnection(
-        http, pool: pool, address: address, authentication: .providerToken, now: now)
-      if index == connections.count { connections.append(nil) }
-      connections[index] = connection
-      pool.connections.append(connection)
-      counters.add(.connects)
-      http.connect(to: address)
-      heed(connection)
-      countConnections()
-    } catch {
-      pool.policy.connectFailed(now: now, random: random.next())
-      context.log.error("cannot connect", ["gateway": "\(address)", "error": "\(error)"])
-    }
-  }
-
-  private func watch(_ connection: GatewayConnection) {
-    if let pingedAt = connection.pingedAt {
-      if now - pingedAt >= Self.pingLimit {
-        connection.pingedAt = nil
-        perform(connection.state.pingTimedOut(), on: connection)
-      }
-    } else if connection.state.openStreams > 0,
-      now - connection.lastHeard >= Self.silenceLimit
-    {
-      perform(connection.state.silent(), on: connection)
-    }
-  }
-
   // MARK: Provider tokens
 
   func learn(_ entry: ProviderTokenBook.Entry) {
@@ -230,7 +157,9 @@ extension SenderLoop {
     case .added(let index), .renewed(let index):
       for environment in Environment.allCases {
         let place = index * 2 + Int(environment.rawValue)
-        guard place < pools.count, let pool = pools[place] else { continue }
+        guard place < tokenPools.count, tokenPools[place] >= 0,
+          let pool = pools[Int(tokenPools[place])]
+        else { continue }
         authorize(pool, index)
         pool.policy.credentialChanged()
       }
@@ -261,7 +190,7 @@ extension SenderLoop {
   }
 
   /// Puts the pushes in line that a token now serves; the others keep their order and their time.
-  private func routeUnresolved() {
+  func routeUnresolved() {
     for _ in 0..<unresolved.count {
       guard let slot = unresolved.popFirst() else { return }
       if let pool = pool(for: pushes[slot]) {
@@ -272,7 +201,7 @@ extension SenderLoop {
     }
   }
 
-  private func expireUnresolved() {
+  func expireUnresolved() {
     let limit = UInt64(settings.credentialWaitMilliseconds)
     while let slot = unresolved.first, now - pushes[slot].pointee.waitingSince >= limit {
       _ = unresolved.popFirst()

@@ -24,6 +24,7 @@ extension SenderLoop {
     case .answered:
       connection.lastHeard = now
       if push.pointee.exchange.status == 200 {
+        if !connection.state.hasAccepted { connection.pool.addresses.succeeded(connection.address) }
         perform(connection.state.accepted(), on: connection)
         connection.pool.policy.accepted()
         finish(slot, .delivered)
@@ -71,10 +72,7 @@ extension SenderLoop {
     switch response.credential {
     case .none, .freeze: break
     case .stop:
-      pool.policy.credentialRefused(now: now, random: random.next())
-      context.log.error(
-        "APNs refuses the credential; holding its notifications",
-        ["credential": pool.credential, "reason": response.reason?.name ?? "\(response.status)"])
+      refuse(pool, response.reason?.name ?? "\(response.status)")
     case .refresh, .refreshIfOld:
       askForToken(pool, reason: response.reason?.name ?? "\(response.status)")
     }
@@ -92,7 +90,7 @@ extension SenderLoop {
     switch decision {
     case .now(let counts):
       counters.add(counts ? .resentAmbiguous : .resentUnprocessed)
-      pool.waiting.prepend(slot)
+      requeue(slot, pool)
     case .tier(let tier): park(slot, tier, answer)
     case .deadLetter: deadLetter(slot, .retriesExhausted, answer)
     case .expired: finish(slot, .expired, answer: answer)

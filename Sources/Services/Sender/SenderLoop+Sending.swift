@@ -38,7 +38,12 @@ extension SenderLoop {
   ) -> Bool {
     connection.pool.fillHeaders(for: push, on: connection)
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
-    guard connection.http.submit(connection.pool.headers, exchange) else { return false }
+    guard connection.http.submit(connection.pool.headers, exchange) else {
+      // Whatever the reason (stream ids used up, a GOAWAY not heeded yet): no more streams here.
+      perform(connection.state.retire(), on: connection)
+      return false
+    }
+    if connection.state.openStreams == 0 { connection.busySince = now }
     connection.state.opened()
     push.pointee.connection = Unmanaged.passUnretained(connection)
     push.pointee.sentAt = wall
@@ -73,6 +78,8 @@ extension SenderLoop {
       counters.add(.timedOut)
       let push = pushes[slot]
       guard let connection = push.pointee.connection?.takeUnretainedValue() else { continue }
+      // Others were answered since it was sent: the connection lives, this one request is ignored.
+      if connection.lastHeard + deadlines.timeout > now { counters.add(.silentStreams) }
       push.pointee.hasTimedOut = true
       let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
       connection.http.reset(exchange, code: HTTP2ErrorCode.cancel)

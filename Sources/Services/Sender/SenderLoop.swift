@@ -29,7 +29,7 @@ final class SenderLoop {
   let settings: SenderSettings
   let context: ServiceContext
   let counters = Counters<SenderCounter>()
-  let tls: TLSContext
+  var access: GatewayAccess
   let inbox: Mailbox<LoopMessage>
   let control: Mailbox<ControlMessage>
   let resolutions: Mailbox<Resolution>
@@ -58,8 +58,12 @@ final class SenderLoop {
   var nextLane = 0
   @exclusivity(unchecked) var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
   @exclusivity(unchecked) var book = ProviderTokenBook()
-  /// By credential index × 2 + environment; made at the first push.
+  @exclusivity(unchecked) var certificates: CertificateBook
+  /// Made at the first push; nil once a withdrawn credential's is empty.
   @exclusivity(unchecked) var pools: [GatewayPool?] = []
+  /// The pool of a credential (index × 2 + environment) and of a client certificate; −1 for none yet.
+  @exclusivity(unchecked) var tokenPools: [Int32] = []
+  @exclusivity(unchecked) var certificatePools: [Int32] = []
   /// By poller token − 1.
   var connections: [GatewayConnection?] = []
   @exclusivity(unchecked) var dirty: [GatewayConnection] = []
@@ -83,17 +87,18 @@ final class SenderLoop {
   var nextUpkeep: UInt64 = 0
 
   init(
-    _ settings: SenderSettings, _ context: ServiceContext, tls: TLSContext, names: TopicNames,
+    _ settings: SenderSettings, _ context: ServiceContext, access: GatewayAccess, names: TopicNames,
     kafka: KafkaConfiguration, inbox: Mailbox<LoopMessage>, control: Mailbox<ControlMessage>,
     seed: UInt64
   ) throws {
     self.settings = settings
     self.context = context
-    self.tls = tls
+    self.access = access
+    certificates = CertificateBook(access.certificates.map(\.entry), now: WallClock.seconds())
     self.inbox = inbox
     self.control = control
     resolutions = Mailbox(wakeup: inbox.wakeup)
-    resolver = try Resolver(answers: resolutions)
+    resolver = try Resolver(answers: resolutions, hostsFile: settings.gatewayHosts)
     poller = try Poller(capacity: 256)
     producer = try KafkaProducer(kafka, wakeup: inbox.wakeup)
     topics = try OutgoingTopics(names, producer)
@@ -155,7 +160,8 @@ final class SenderLoop {
     case .granted(let grants): for grant in grants { begin(grant) }
     case .release(let deadline): beginRelease(deadline)
     case .providerToken(let entry): learn(entry)
-    case .providerTokenRemoved(let credential): _ = book.remove(credential: credential, now: wall)
+    case .providerTokenRemoved(let credential): forget(credential)
+    case .access(let access): renew(access)
     case .stop(let deadline):
       isStopping = true
       beginRelease(deadline)

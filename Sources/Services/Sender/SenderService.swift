@@ -47,14 +47,15 @@ package enum SenderService: Service {
       [names.notifications, names.notificationsBulk] + RetryTier.allCases.map { names.retries($0) }
     kafka.dividePrefetch(among: try partitionCount(of: subscribed, kafka))
     kafka.producerPreferences.append(("linger.ms", "1"))
-    let tls = try TLSContext.client(
-      roots: settings.gatewayRoots.map { TrustRoots.file($0) } ?? .system)
+    let access = try GatewayAccess(
+      roots: settings.gatewayRoots, certificates: settings.certificates)
+    warnAboutRoots(settings, access, context)
     let inbox = Mailbox<ControlMessage>(wakeup: Wakeup())
     var loops: [Mailbox<LoopMessage>] = []
     for number in 0..<settings.loops {
       let loopInbox = Mailbox<LoopMessage>(wakeup: Wakeup())
       loops.append(loopInbox)
-      try startLoop(number, settings, context, tls, names, kafka, loopInbox, inbox)
+      try startLoop(number, settings, context, access, names, kafka, loopInbox, inbox)
     }
     let consumer = try KafkaGroupConsumer(
       kafka, group: names.group(.sender), topics: subscribed, instanceID: settings.instanceID,
@@ -64,6 +65,19 @@ package enum SenderService: Service {
     return SenderControl(
       settings, context, topics: names, consumer: consumer, tokens: tokens, requests: requests,
       inbox: inbox, loops: loops)
+  }
+
+  /// Apple's gateways are to be verified from a root that not every system has.
+  private static func warnAboutRoots(
+    _ settings: SenderSettings, _ access: GatewayAccess, _ context: ServiceContext
+  ) {
+    let gateways = [settings.productionGateway, settings.sandboxGateway]
+    guard gateways.contains(where: { $0.host.hasSuffix(".push.apple.com") }),
+      !access.tls.trusts(.userTrustRSA)
+    else { return }
+    context.log.warning(
+      "the trusted authorities lack Apple's root; connections to APNs will fail",
+      ["missing": RootName.userTrustRSA.commonName])
   }
 
   /// All partitions of the topics: what this process owns if it is the only one.
@@ -81,14 +95,15 @@ package enum SenderService: Service {
 
   /// Starts a loop on a thread of its own; the loop is built there and never leaves it.
   private static func startLoop(
-    _ number: Int, _ settings: SenderSettings, _ context: ServiceContext, _ tls: TLSContext,
+    _ number: Int, _ settings: SenderSettings, _ context: ServiceContext, _ access: GatewayAccess,
     _ names: TopicNames, _ kafka: KafkaConfiguration, _ inbox: Mailbox<LoopMessage>,
     _ control: Mailbox<ControlMessage>
   ) throws {
     let thread = try LoopThread(name: "loop-\(number)") {
       do {
         let loop = try SenderLoop(
-          settings, context, tls: tls, names: names, kafka: kafka, inbox: inbox, control: control,
+          settings, context, access: access, names: names, kafka: kafka, inbox: inbox,
+          control: control,
           seed: MonotonicClock.nanoseconds() &+ UInt64(number) &+ UInt64(getpid()) << 32)
         loop.run()
       } catch {

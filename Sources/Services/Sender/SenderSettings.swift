@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import Glibc
 package import Kafka
 import ServiceKit
@@ -16,6 +17,23 @@ package struct SenderSettings: Sendable {
   package var gatewayRoots: String?
   /// The name in the gateway's certificate if it is not the host that is connected to.
   package var gatewayName: String?
+  /// A hosts file that is asked before the name servers, or nil.
+  package var gatewayHosts: String?
+  /// Where the list of client certificates stands, read again on SIGHUP; nil without any.
+  package var certificatesPath: String?
+  package var certificates: [ClientCertificate] = []
+  package var proxy: SenderProxy?
+  /// TCP, TLS and the gateway's SETTINGS together.
+  package var connectTimeoutMilliseconds: Int64
+  /// Silence with open streams until a PING, an idle connection's silence until one, and how long its answer
+  /// may take.
+  package var pingAfterMilliseconds: Int64
+  package var idlePingMilliseconds: Int64
+  package var pingTimeoutMilliseconds: Int64
+  /// A connection is replaced at a random age between half of this and all of it.
+  package var connectionAgeMilliseconds: Int64
+  /// Requests after which a connection is replaced.
+  package var connectionRequests: Int
   /// Event loops, each a thread with connections of its own.
   package var loops: Int
   /// Connections of one loop to one gateway for one credential.
@@ -54,6 +72,43 @@ package struct SenderSettings: Sendable {
         "gateway-name", placeholder: "NAME",
         "The host name that the gateway's certificate must carry, if it is not the one connected to."
       ),
+      .path(
+        "gateway-hosts", placeholder: "FILE",
+        "Addresses of gateways in the form of /etc/hosts, read before each connect and asked before the name"
+          + " servers."),
+      .path(
+        "certificates", placeholder: "FILE",
+        "JSON list of client certificates, for apps that authenticate with one instead of provider tokens:"
+          + " certificate_file and key_file (PEM, relative to this file, the key readable by its owner only),"
+          + " apps and environment if it is to serve less than it says. SIGHUP reads it again."),
+      .text(
+        "proxy", secret: true, placeholder: "URL",
+        "HTTP proxy to reach the gateways through (CONNECT): http://host:port or"
+          + " http://user:password@host:port, percent-encoded. Rather give the password in a file."),
+      .path(
+        "proxy-credentials", placeholder: "FILE",
+        "File with user:password for the proxy in one line, readable by its owner only."),
+      .duration(
+        "connect-timeout", default: "10s", in: 100...120_000,
+        "How long TCP, TLS and the gateway's SETTINGS may take together before another address is tried."
+      ),
+      .duration(
+        "ping-after", default: "10s", in: 100...600_000,
+        "Silence with requests open after which a connection is asked for a sign of life (PING)."),
+      .duration(
+        "idle-ping", default: "45m", in: 1_000...86_400_000,
+        "The same for a connection without open requests; APNs wants no more than one an hour or so."
+      ),
+      .duration(
+        "ping-timeout", default: "10s", in: 100...120_000,
+        "How long that sign may take before the connection is closed and its requests go elsewhere."
+      ),
+      .duration(
+        "connection-age", default: "24h", in: 1_000...2_592_000_000,
+        "A connection is replaced at a random age between half of this and all of it."),
+      .integer(
+        "connection-requests", default: 1_000_000_000, in: 1...1_073_000_000,
+        "Requests after which a connection is replaced; HTTP/2 numbers no more than 1,073,741,824."),
       .integer(
         "loops", default: 0, in: 0...64,
         "Event loops, each one thread with its own connections; 0 makes one per processor core."),
@@ -101,6 +156,13 @@ package struct SenderSettings: Sendable {
     sandboxGateway = values.endpoint("sandbox-gateway")
     gatewayRoots = values.optionalText("gateway-roots")
     gatewayName = values.optionalText("gateway-name")
+    gatewayHosts = values.optionalText("gateway-hosts")
+    connectTimeoutMilliseconds = values.milliseconds("connect-timeout")
+    pingAfterMilliseconds = values.milliseconds("ping-after")
+    idlePingMilliseconds = values.milliseconds("idle-ping")
+    pingTimeoutMilliseconds = values.milliseconds("ping-timeout")
+    connectionAgeMilliseconds = values.milliseconds("connection-age")
+    connectionRequests = values.integer("connection-requests")
     let asked = values.integer("loops")
     loops = asked > 0 ? asked : max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     let least = values.integer("min-connections")
@@ -117,5 +179,55 @@ package struct SenderSettings: Sendable {
     maxAttempts = values.integer("max-attempts")
     dedupWindow = values.integer("dedup-window")
     commitIntervalMilliseconds = values.milliseconds("commit-interval")
+    certificatesPath = values.optionalText("certificates")
+    if let certificatesPath {
+      do throws(CertificatesError) {
+        certificates = try CertificatesFile.load(certificatesPath)
+      } catch {
+        throw values.error("certificates", error.description)
+      }
+    }
+    proxy = try Self.proxy(values)
+  }
+
+  private static func proxy(_ values: SettingValues) throws(SettingErrors) -> SenderProxy? {
+    let file = values.optionalText("proxy-credentials")
+    guard let text = values.optionalText("proxy") else {
+      guard file == nil else { throw values.error("proxy-credentials", "needs proxy") }
+      return nil
+    }
+    let url: ProxyURL
+    do throws(ValueProblem) {
+      url = try ProxyURL(parsing: text)
+    } catch {
+      throw values.error("proxy", error.text)
+    }
+    guard let file else { return SenderProxy(endpoint: url.endpoint, credentials: url.credentials) }
+    guard url.credentials == nil else {
+      throw values.error("proxy-credentials", "the proxy's URL has credentials already")
+    }
+    return SenderProxy(endpoint: url.endpoint, credentials: try credentials(file, values))
+  }
+
+  private static func credentials(
+    _ path: String, _ values: SettingValues
+  ) throws(SettingErrors) -> String {
+    let isExposed: Bool
+    let bytes: [UInt8]
+    do throws(SystemError) {
+      isExposed = try File.isReadableByOthers(path)
+      bytes = try File.read(path, limit: 4_096)
+    } catch {
+      throw values.error("proxy-credentials", "\(error)")
+    }
+    guard !isExposed else {
+      throw values.error(
+        "proxy-credentials", "\(path) can be read by others: chmod 600 \(path)")
+    }
+    let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }
+    guard let text = String(validating: line, as: UTF8.self), text.contains(":"),
+      text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+    else { throw values.error("proxy-credentials", "\(path) is not one line user:password") }
+    return text
   }
 }

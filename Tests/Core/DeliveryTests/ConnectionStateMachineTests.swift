@@ -128,7 +128,7 @@ import Testing
     #expect(machine.state == .suspect)
     #expect(machine.credit == 0)
     #expect(machine.silent() == .nothing)
-    machine.ponged()
+    #expect(machine.ponged() == .nothing)
     #expect(machine.state == .ready)
     #expect(machine.silent() == .ping)
     #expect(machine.answered(status: 200, connection: .keep) == .nothing)
@@ -143,7 +143,7 @@ import Testing
     machine.connected()
     machine.opened()
     #expect(machine.silent() == .ping)
-    machine.ponged()
+    #expect(machine.ponged() == .nothing)
     #expect(machine.state == .priming)
   }
 
@@ -164,7 +164,7 @@ import Testing
     #expect(machine.timedOut() == .nothing)
     #expect(machine.timedOut() == .ping)
     #expect(machine.state == .suspect)
-    machine.ponged()
+    #expect(machine.ponged() == .nothing)
     #expect(machine.state == .suspect, "a pong alone does not show that requests are answered")
     #expect(machine.timedOut() == .nothing)
     #expect(machine.state == .draining)
@@ -261,7 +261,7 @@ private struct ConnectionRun {
       machine.settings(limit: limit)
     case 6: if random.oneIn(8) { return machine.goAway() }
     case 7..<9: return machine.silent()
-    case 9..<12: machine.ponged()
+    case 9..<12: return machine.ponged()
     case 12: if random.oneIn(8) { return machine.pingTimedOut() }
     case 13: if random.oneIn(20) { machine.closed() }
     case 14: if random.oneIn(20) { return machine.retire() }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+
+/// The sender's client certificates: which one an app's pushes use.
+///
+/// `resolve` is called for each push, where there are certificates at all, and costs one probe of an
+/// open-addressing table. Of several certificates for an app the one that lasts longest is taken, so a
+/// renewed one may stand beside the old one. An expired one serves nobody.
+package struct CertificateBook: Sendable {
+  package struct Entry: Sendable, Equatable {
+    /// Bundle ids that it is used for.
+    package var apps: [String]
+    package var scope: ProviderTokenBook.Scope
+    /// In seconds since the epoch.
+    package var expiresAt: Int64
+
+    package init(apps: [String], scope: ProviderTokenBook.Scope, expiresAt: Int64) {
+      self.apps = apps
+      self.scope = scope
+      self.expiresAt = expiresAt
+    }
+  }
+
+  /// Days before its end from which on a certificate is worth a warning.
+  package static let warningDays = 30
+
+  package let entries: [Entry]
+  @usableFromInline package internal(set) var apps = AppTable()
+  /// When the next certificate expires, in seconds since the epoch.
+  private var nextExpiry = Int64.max
+
+  /// - Parameter now: seconds since the epoch.
+  package init(_ entries: [Entry] = [], now: Int64 = 0) {
+    self.entries = entries
+    rebuild(now: now)
+  }
+
+  @inlinable package var isEmpty: Bool { entries.isEmpty }
+
+  /// The certificate for an app's pushes, or nil when none serves it.
+  @inlinable package func resolve(app: Span<UInt8>, environment: Environment) -> Int? {
+    let index = apps.find(app, environment)
+    return index >= 0 ? Int(index) : nil
+  }
+
+  /// Lets expired certificates give way. To be called every second or so.
+  ///
+  /// - Parameter now: seconds since the epoch.
+  /// - Returns: true when some app may now resolve differently.
+  package mutating func refresh(now: Int64) -> Bool {
+    guard now >= nextExpiry else { return false }
+    rebuild(now: now)
+    return true
+  }
+
+  /// Whole days until the first certificate ends, negative afterwards; nil without certificates.
+  ///
+  /// - Parameter now: seconds since the epoch.
+  package func daysLeft(now: Int64) -> Int? {
+    entries.map { Self.days(from: now, to: $0.expiresAt) }.min()
+  }
+
+  /// Whole days from one time to another, rounded down; both in seconds.
+  package static func days(from now: Int64, to end: Int64) -> Int {
+    let seconds = end - now
+    return Int(seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400)
+  }
+
+  private mutating func rebuild(now: Int64) {
+    let valid = entries.indices.filter { entries[$0].expiresAt > now }
+    nextExpiry = valid.map { entries[$0].expiresAt }.min() ?? .max
+    apps = AppTable(apps: valid.reduce(0) { $0 + entries[$1].apps.count })
+    let ranked = valid.sorted {
+      entries[$0].expiresAt != entries[$1].expiresAt
+        ? entries[$0].expiresAt > entries[$1].expiresAt : $0 < $1
+    }
+    for environment in Environment.allCases {
+      for index in ranked where entries[index].scope.covers(environment) {
+        for app in entries[index].apps { apps.insert(app, environment, index) }
+      }
+    }
+  }
+}

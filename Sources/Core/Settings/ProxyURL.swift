@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where an HTTP proxy is, and perhaps who we are there: `http://user:password@host:port`.
+package struct ProxyURL: Sendable, Equatable {
+  package let endpoint: Endpoint
+  /// `user:password`, with percent signs decoded: a secret. nil without one.
+  package let credentials: String?
+
+  /// - Throws: what is wrong with the text, which is not repeated: it may hold a password.
+  package init(parsing text: String) throws(ValueProblem) {
+    guard text.hasPrefix("http://") else {
+      throw ValueProblem(text: "must be http://host:port or http://user:password@host:port")
+    }
+    var rest = text.dropFirst("http://".count)
+    if rest.hasSuffix("/") { rest = rest.dropLast() }
+    var user: Substring?
+    // A password may hold an at sign: the host stands behind the last one.
+    if let mark = rest.lastIndex(of: "@") {
+      user = rest[..<mark]
+      rest = rest[rest.index(after: mark)...]
+    }
+    endpoint = try Endpoint(parsing: String(rest))
+    guard let user else {
+      credentials = nil
+      return
+    }
+    guard let decoded = Self.decode(user), decoded.contains(":"), !decoded.hasPrefix(":") else {
+      throw ValueProblem(text: "must have user:password before the @, percent-encoded where needed")
+    }
+    credentials = decoded
+  }
+
+  private static func decode(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2,
+        let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      else { return nil }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    // A line break would end the header that this goes into.
+    guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}

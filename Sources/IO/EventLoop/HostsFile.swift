@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+
+/// Names and addresses in the form of /etc/hosts (hosts(5)): an address, then its names; `#` begins a comment.
+enum HostsFile {
+  /// The addresses of a name, in the order of the file; none when the file does not name it or cannot be
+  /// read. Lines that are not understood are passed over.
+  static func addresses(of host: String, port: UInt16, in path: String) -> [SocketAddress] {
+    guard let bytes = try? File.read(path, limit: 1 << 20) else { return [] }
+    let wanted = host.lowercased()
+    var found: [SocketAddress] = []
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      let text = String(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
+      let words = text.split { $0 == " " || $0 == "\t" || $0 == "\r" }
+      guard let first = words.first,
+        words.dropFirst().contains(where: { $0.lowercased() == wanted }),
+        let address = SocketAddress(numeric: String(first), port: port), !found.contains(address)
+      else { continue }
+      found.append(address)
+    }
+    return found
+  }
+}

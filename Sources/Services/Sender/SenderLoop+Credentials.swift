@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import EventLoop
+import HTTP2
+import Pipeline
+import ServiceKit
+import TLS
+
+/// Credentials are replaced while pushes are under way: connections that used the old one drain, what waited
+/// for them goes on with the new one, and nothing is dropped.
+extension SenderLoop {
+  /// The pool of a client certificate's pushes to an environment; made when it is first needed.
+  func pool(ofCertificate index: Int, _ environment: Environment) -> GatewayPool {
+    let place = index * 2 + Int(environment.rawValue)
+    while certificatePools.count <= place { certificatePools.append(-1) }
+    if certificatePools[place] >= 0, let pool = pools[Int(certificatePools[place])] { return pool }
+    let certificate = access.certificates[index]
+    let pool = makePool(
+      certificate.certificate.commonName ?? certificate.path, environment,
+      access.certificateTLS[index], .certificate)
+    pool.fingerprint = certificate.certificate.fingerprint
+    certificatePools[place] = pool.index
+    return pool
+  }
+
+  /// Certificates and roots were read again: what is new serves from now on, what is gone drains.
+  func renew(_ access: GatewayAccess) {
+    self.access = access
+    certificates = CertificateBook(access.certificates.map(\.entry), now: wall / 1_000)
+    certificatePools = Array(repeating: -1, count: access.certificates.count * 2)
+    for pool in pools {
+      guard let pool, !pool.isRetired else { continue }
+      guard let fingerprint = pool.fingerprint else {
+        pool.tls = access.tls
+        continue
+      }
+      let index = access.certificates.firstIndex { $0.certificate.fingerprint == fingerprint }
+      if let index {
+        pool.tls = access.certificateTLS[index]
+        certificatePools[index * 2 + Int(pool.environment.rawValue)] = pool.index
+      } else {
+        retire(pool)
+      }
+    }
+    routeUnresolved()
+  }
+
+  /// Lets certificates that have expired give way.
+  func refreshCertificates() {
+    guard !certificates.isEmpty, certificates.refresh(now: wall / 1_000) else { return }
+    for (index, entry) in certificates.entries.enumerated() where entry.expiresAt <= wall / 1_000 {
+      for environment in Environment.allCases {
+        let place = index * 2 + Int(environment.rawValue)
+        guard place < certificatePools.count, certificatePools[place] >= 0,
+          let pool = pools[Int(certificatePools[place])]
+        else { continue }
+        certificatePools[place] = -1
+        retire(pool)
+      }
+    }
+    routeUnresolved()
+  }
+
+  /// A credential was withdrawn.
+  func forget(_ credential: String) {
+    guard case .removed(let index) = book.remove(credential: credential, now: wall) else { return }
+    for environment in Environment.allCases {
+      let place = index * 2 + Int(environment.rawValue)
+      guard place < tokenPools.count, tokenPools[place] >= 0,
+        let pool = pools[Int(tokenPools[place])]
+      else { continue }
+      tokenPools[place] = -1
+      retire(pool)
+    }
+  }
+
+  /// Takes a pool out of service: its connections drain, and what waits in it is routed anew.
+  private func retire(_ pool: GatewayPool) {
+    pool.isRetired = true
+    for connection in pool.connections { perform(connection.state.retire(), on: connection) }
+    context.log.info(
+      "credential withdrawn; its connections drain",
+      ["credential": pool.credential, "environment": "\(pool.environment)"])
+    for _ in 0..<pool.waiting.count {
+      guard let slot = pool.waiting.popFirst() else { break }
+      route(slot)
+    }
+  }
+
+  /// Puts a push back in line for another try, at the head; of a pool that is gone, with its successor.
+  func requeue(_ slot: UInt32, _ pool: GatewayPool) {
+    if pool.isRetired { return route(slot) }
+    pool.waiting.prepend(slot)
+  }
+
+  /// Forgets pools that were withdrawn and have nothing left.
+  func dropRetiredPools() {
+    for index in pools.indices {
+      guard let pool = pools[index], pool.isRetired, pool.connections.isEmpty, pool.lookups == 0
+      else { continue }
+      pools[index] = nil
+    }
+  }
+}

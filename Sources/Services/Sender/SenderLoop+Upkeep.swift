@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import EventLoop
+import HTTP2
+import Pipeline
+import ServiceKit
+import Settings
+import TLS
+
+/// Connections are opened, replaced and looked after.
+extension SenderLoop {
+  /// Between two looks at pools and silent connections, in milliseconds.
+  private static let upkeepInterval: UInt64 = 20
+  /// A connection that lasted less, in milliseconds, is no reason to open the next one at once.
+  private static let shortLife: UInt64 = 5_000
+
+  /// Opens and closes connections as each pool's policy says, and looks after silent ones.
+  func upkeep() {
+    guard now >= nextUpkeep else { return }
+    nextUpkeep = now + Self.upkeepInterval
+    var waiting = unresolved.count
+    for connection in connections { if let connection { watch(connection) } }
+    for pool in pools {
+      guard let pool else { continue }
+      waiting += pool.waiting.count
+      if !pool.isRetired { maintain(pool) }
+    }
+    counters.set(.waiting, waiting)
+    dropRetiredPools()
+    refreshCertificates()
+    if book.refresh(now: wall) { routeUnresolved() }
+    expireUnresolved()
+    retryBlockedSides()
+  }
+
+  private func maintain(_ pool: GatewayPool) {
+    replaceAged(pool)
+    while true {
+      switch pool.policy.decide(pool.load, now: now) {
+      case .nothing: return
+      case .open:
+        pool.lookups += 1
+        // Asked anew before each connect: APNs spreads its load by what a name means now.
+        resolver.resolve(
+          pool.dialled.host, port: pool.dialled.port, number: UInt64(pool.index),
+          seed: random.next())
+      case .closeOne:
+        guard
+          let idlest = pool.connections.min(by: {
+            $0.state.openStreams < $1.state.openStreams
+          })
+        else { return }
+        perform(idlest.state.retire(), on: idlest)
+        return
+      }
+    }
+  }
+
+  /// Retires a connection that is too old once another one can serve in its place. One at a time.
+  private func replaceAged(_ pool: GatewayPool) {
+    guard let aged = pool.connections.first(where: { $0.isAged && $0.isServing }) else { return }
+    let canGo =
+      pool.connections.contains { $0 !== aged && !$0.isAged && $0.isServing }
+      || (aged.state.openStreams == 0 && pool.isIdle)
+    guard canGo else { return }
+    counters.add(.replacedAged)
+    perform(aged.state.retire(), on: aged)
+  }
+
+  /// The addresses of a gateway have come: connects to the one that has failed least and serves least.
+  func connect(_ resolution: Resolution) {
+    guard let pool = pools[Int(resolution.request)] else { return }
+    pool.lookups -= 1
+    guard !isStopping, !pool.isRetired else { return }
+    switch resolution.result {
+    case .failure(let failure):
+      pool.policy.connectFailed(now: now, random: random.next())
+      context.log.warning("\(failure)")
+    case .success(let addresses):
+      pool.addresses.resolved(addresses)
+      let inUse = pool.connections.map(\.address)
+      guard let address = pool.addresses.choose(inUse: inUse, now: now) else { return }
+      open(pool, address)
+    }
+  }
+
+  private func open(_ pool: GatewayPool, _ address: SocketAddress) {
+    let index = connections.firstIndex { $0 == nil } ?? connections.count
+    do {
+      let http = try HTTP2ClientConnection(
+        poller: poller, token: UInt64(index + 1), tls: pool.tls,
+        serverName: settings.gatewayName ?? pool.gateway.host, scratch: scratch)
+      let age = UInt64(settings.connectionAgeMilliseconds)
+      let connection = GatewayConnection(
+        http, pool: pool, address: address, maximumStreams: UInt64(settings.connectionRequests),
+        now: now, replaceAt: now + age / 2 + random.next() % (age / 2 + 1))
+      if index == connections.count { connections.append(nil) }
+      connections[index] = connection
+      pool.connections.append(connection)
+      counters.add(.connects)
+      http.connect(to: address, through: pool.proxy)
+      heed(connection)
+      countConnections()
+    } catch {
+      pool.policy.connectFailed(now: now, random: random.next())
+      context.log.error("cannot connect", ["gateway": "\(address)", "error": "\(error)"])
+    }
+  }
+
+  /// A connection failed us: its address is put aside, and the pool waits if there is no other one.
+  func troubled(_ connection: GatewayConnection) {
+    let pool = connection.pool
+    guard !connection.wasTroubled else { return }
+    connection.wasTroubled = true
+    pool.addresses.failed(connection.address, now: now, random: random.next())
+    counters.add(.addressesAside)
+    // Another address is tried at once; all of them failing is a reason to wait.
+    let wasShort = !connection.state.hasAccepted || now - connection.startedAt < Self.shortLife
+    if wasShort, !pool.addresses.hasOther(now: now) {
+      pool.policy.connectFailed(now: now, random: random.next())
+    }
+  }
+
+  /// APNs refuses a pool's credential: no connection until the breaker's time is over.
+  func refuse(_ pool: GatewayPool, _ reason: String) {
+    counters.add(.credentialRefusals)
+    pool.policy.credentialRefused(now: now, random: random.next())
+    context.log.error(
+      "APNs refuses the credential; holding its notifications",
+      [
+        "credential": pool.credential, "environment": "\(pool.environment)", "reason": reason,
+      ])
+  }
+
+  // MARK: Signs of life
+
+  private func watch(_ connection: GatewayConnection) {
+    switch connection.state.state {
+    case .connecting:
+      // TCP, TLS and SETTINGS together.
+      if now - connection.startedAt >= UInt64(settings.connectTimeoutMilliseconds) {
+        counters.add(.connectTimeouts)
+        connection.http.giveUp()
+        heed(connection)
+      }
+      return
+    case .draining:
+      // Drained by the choice of a token, which closes nothing by itself.
+      if connection.state.openStreams == 0 { perform(connection.state.retire(), on: connection) }
+    case .priming, .ready, .suspect, .closed: break
+    }
+    if now >= connection.replaceAt { connection.isAged = true }
+    if let pingedAt = connection.pingedAt {
+      if now - pingedAt >= UInt64(settings.pingTimeoutMilliseconds) {
+        connection.pingedAt = nil
+        counters.add(.silentConnections)
+        troubled(connection)
+        context.log.warning(
+          "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
+        perform(connection.state.pingTimedOut(), on: connection)
+      }
+      return
+    }
+    let silence = now - max(connection.lastHeard, connection.busySince)
+    if connection.state.openStreams > 0 {
+      if silence >= UInt64(settings.pingAfterMilliseconds) {
+        perform(connection.state.silent(), on: connection)
+      }
+    } else if silence >= UInt64(settings.idlePingMilliseconds) {
+      perform(.ping, on: connection)
+    }
+  }
+}
