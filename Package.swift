@@ -218,6 +218,7 @@ let package = Package(
       "System", "Deploy",
       ["Ingest", "Signer", "Sender", "Feedback", "Settings", "Pipeline", "Bytes"]),
     tests("Tidy", "Tidy", []),
+    tests("Tidy", "Conformance", ["APNS", "Faults"]),
   ],
   cxxLanguageStandard: .cxx17
 )
