@@ -140,7 +140,7 @@ final class Member {
   private func revoke() throws {
     let begun = MonotonicClock.milliseconds()
     letGo()
-    try? consumer.commit(positions())
+    _ = try? consumer.commit(positions())
     for loop in loops { loop.forgetPositions() }
     try consumer.unassign()
     owned = []
@@ -164,7 +164,7 @@ final class Member {
 
   private func finish(_ threads: [pthread_t]) throws {
     letGo()
-    try? consumer.commit(positions())
+    _ = try? consumer.commit(positions())
     for loop in loops { loop.commands.post(.stop) }
     for thread in threads { pthread_join(thread, nil) }
     consumer.close()

@@ -4,15 +4,16 @@ package import APNS
 
 /// The newest `apns-id`s of one partition: says whether a notification was taken before.
 ///
-/// A ring holds the ids in the order of arrival, an open-addressing table finds them. Both are allocated
-/// once: 16 bytes an id for the ring and 8…16 for the table. When the window is full, the oldest id leaves.
+/// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes an id for the ring
+/// and 8…16 for the table. Both double until the window has its size, so that a quiet partition's is small. When
+/// the window is full, the oldest id leaves.
 package struct DedupWindow: Sendable {
   /// Ring indices plus one; 0 is an empty place. Linear probing, no tombstones.
   @usableFromInline var table: [UInt32]
   @usableFromInline package internal(set) var ring: [NotificationID]
   /// Where the next id goes in the ring.
   @usableFromInline var cursor = 0
-  @usableFromInline let mask: Int
+  @usableFromInline var mask: Int
   /// Ids in the window.
   @usableFromInline package internal(set) var count = 0
   /// The most ids the window holds.
@@ -22,14 +23,38 @@ package struct DedupWindow: Sendable {
   package init(capacity: Int) {
     precondition(capacity >= 1 && capacity <= 1 << 30)
     self.capacity = capacity
-    var places = 16
-    while places < capacity * 2 { places *= 2 }
-    mask = places - 1
-    table = Array(repeating: 0, count: places)
-    ring = Array(repeating: NotificationID(high: 0, low: 0), count: capacity)
+    let places = min(capacity, Self.initialPlaces)
+    let tablePlaces = Self.tablePlaces(for: places)
+    mask = tablePlaces - 1
+    table = Array(repeating: 0, count: tablePlaces)
+    ring = Array(repeating: NotificationID(high: 0, low: 0), count: places)
   }
 
-  /// Bytes that the window occupies, empty or full.
+  private static let initialPlaces = 256
+
+  private static func tablePlaces(for ids: Int) -> Int {
+    var places = 16
+    while places < ids * 2 { places *= 2 }
+    return places
+  }
+
+  /// Doubles the ring, which is full and has not wrapped yet, and finds everything its place anew.
+  @usableFromInline mutating func grow() {
+    let places = min(capacity, ring.count * 2)
+    ring.reserveCapacity(places)
+    while ring.count < places { ring.append(NotificationID(high: 0, low: 0)) }
+    let tablePlaces = Self.tablePlaces(for: places)
+    mask = tablePlaces - 1
+    table = Array(repeating: 0, count: tablePlaces)
+    for index in 0..<count {
+      var place = home(of: ring[index])
+      while table[place] != 0 { place = (place + 1) & mask }
+      table[place] = UInt32(truncatingIfNeeded: index + 1)
+    }
+    cursor = count
+  }
+
+  /// Bytes that the window occupies now.
   package var memoryBytes: Int { ring.count * 16 + table.count * 4 }
 
   /// Takes the id in.
@@ -41,9 +66,9 @@ package struct DedupWindow: Sendable {
       if ring[Int(table[place]) - 1] == id { return false }
       place = (place + 1) & mask
     }
-    if count == capacity {
+    if count == ring.count {
+      if count < capacity { grow() } else { forgetOldest() }
       // The oldest id's place may lie in this very run of places: look for the empty place again.
-      forgetOldest()
       place = home(of: id)
       while table[place] != 0 { place = (place + 1) & mask }
     }

@@ -6,6 +6,8 @@ package enum CounterKind: Sendable, Equatable {
   case total
   /// A level that rises and falls.
   case gauge
+  /// A level of which a process tells the highest among its loops instead of their sum.
+  case peak
 }
 
 /// The fields of the line that each process prints every few seconds:

@@ -71,13 +71,9 @@ package final class KafkaGroupConsumer {
       return .revoked(partitions, lost: rd_kafka_assignment_lost(raw) != 0)
     case RD_KAFKA_EVENT_OFFSET_COMMIT:
       let code = rd_kafka_event_error(event)
-      let results = PartitionList.read(rd_kafka_event_topic_partition_list(event)).map {
-        CommitResult(
-          partition: $0.identity, offset: $0.offset,
-          error: $0.err.rawValue == 0 ? nil : KafkaError($0.err, "commit of \($0.identity)"))
-      }
       return .offsetsCommitted(
-        results, code.rawValue == 0 ? nil : KafkaError(code, "commit for group \(group)"))
+        Self.results(event),
+        code.rawValue == 0 ? nil : KafkaError(code, "commit for group \(group)"))
     case RD_KAFKA_EVENT_ERROR:
       let code = rd_kafka_event_error(event)
       let isFatal = rd_kafka_event_error_is_fatal(event) != 0 || code == RD_KAFKA_RESP_ERR__FATAL
@@ -170,15 +166,48 @@ package final class KafkaGroupConsumer {
     return code == RD_KAFKA_RESP_ERR_NO_ERROR ? Watermarks(low: low, high: high) : nil
   }
 
-  /// Commits and waits for the coordinator's answer. Metadata is text without NUL, at most 4,096
-  /// UTF-16 units.
-  package func commit(_ offsets: [CommitRequest]) throws(KafkaError) {
-    guard !offsets.isEmpty else { return }
+  /// Commits and waits for the coordinator's answer, no longer than the time given; says what became of each
+  /// partition. Metadata is text without NUL, at most 4,096 UTF-16 units.
+  ///
+  /// `rd_kafka_commit` itself waits for as long as the coordinator is away, and reports one error for all.
+  @discardableResult
+  package func commit(
+    _ offsets: [CommitRequest], timeoutMilliseconds: Int32 = 5_000
+  ) throws(KafkaError) -> [CommitResult] {
+    guard !offsets.isEmpty else { return [] }
     let list = Self.list(offsets)
-    let code = rd_kafka_commit(raw, list.raw, 0)
+    let answers = rd_kafka_queue_new(raw)!
+    defer { rd_kafka_queue_destroy(answers) }
+    var code = rd_kafka_commit_queue(raw, list.raw, answers, nil, nil)
+    var results: [CommitResult] = []
+    if code == RD_KAFKA_RESP_ERR_NO_ERROR {
+      if let event = rd_kafka_queue_poll(answers, timeoutMilliseconds) {
+        code = rd_kafka_event_error(event)
+        results = Self.results(event)
+        rd_kafka_event_destroy(event)
+      } else {
+        code = RD_KAFKA_RESP_ERR__TIMED_OUT
+      }
+    }
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
       throw KafkaError(code, "commit for group \(group)")
     }
+    return results
+  }
+
+  private static func results(_ event: OpaquePointer) -> [CommitResult] {
+    PartitionList.read(rd_kafka_event_topic_partition_list(event)).map {
+      CommitResult(
+        partition: $0.identity, offset: $0.offset,
+        error: $0.err.rawValue == 0 ? nil : KafkaError($0.err, "commit of \($0.identity)"))
+    }
+  }
+
+  /// Asks where a partition's log begins and ends; nil when no answer came within the time.
+  package func watermarks(
+    of partition: TopicPartition, timeoutMilliseconds: Int32 = 100
+  ) -> Watermarks? {
+    wakeFetcher(of: partition, timeoutMilliseconds: timeoutMilliseconds)
   }
 
   /// Commits; the answer comes as `.offsetsCommitted`. Keep one under way at a time.

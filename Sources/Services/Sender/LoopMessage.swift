@@ -8,6 +8,8 @@ import Records
 enum LoopMessage: Sendable {
   /// These partitions are the loop's now.
   case granted([PartitionGrant])
+  /// The window of a partition that waits for it; nil if there is nothing to put into it.
+  case window(TopicPartition, epoch: UInt32, DedupWindow?)
   /// Stop taking from every partition, finish what is in flight until the deadline (monotonic
   /// milliseconds), give the partitions back.
   case release(deadline: UInt64)
@@ -20,23 +22,26 @@ enum LoopMessage: Sendable {
   case stop(deadline: UInt64)
 }
 
-/// How far a partition is done.
-struct PartitionProgress: Sendable {
-  var partition: TopicPartition
-  var epoch: UInt32
-  /// One past the contiguous prefix of completed records.
-  var committable: Int64
-  /// What is completed above it; filled in when the partition is given back.
-  var completedAbove: [Range<Int64>] = []
-}
-
 /// What a loop tells the control thread.
 enum ControlMessage: Sendable {
-  case progress([PartitionProgress])
+  case progress([PartitionProgress<TopicPartition>])
   /// The loop owns no partition any more; these are the last figures.
-  case released([PartitionProgress])
+  case released([PartitionProgress<TopicPartition>])
+  /// Offsets that the log does not have. The widest stretch of a partition since the last message.
+  case jumped([LogJump])
+  /// A partition's log begins anew: it was cut below what had been read, or the topic was made again.
+  case logRestarted(TopicPartition, epoch: UInt32, offset: Int64)
+  /// The same in the middle of an assignment: everything has to be given back and begun again.
+  case mustResume(TopicPartition)
   /// No provider token for an app, or one that APNs refused.
   case tokenWanted(TokenRequest)
   /// The loop has ended.
   case ended
+}
+
+/// Offsets that were expected and did not come.
+struct LogJump: Sendable {
+  var partition: TopicPartition
+  var epoch: UInt32
+  var offsets: Range<Int64>
 }

@@ -16,10 +16,11 @@ struct PartitionGrant: Sendable {
   var feed: Feed
   /// Counts assignments of the whole process.
   var epoch: UInt32
-  /// Where to go on; the group's committed offset, or nil for the start of the log.
-  var nextOffset: Int64?
-  /// Offsets above it that were completed in an earlier assignment.
-  var completedAbove: [Range<Int64>]
+  /// Where to go on, and what is done above that.
+  var resume: ResumePoint
+  /// While the window of `apns-id`s is rebuilt from the partition's tail: when to go on without it, in
+  /// monotonic milliseconds. Until then nothing is taken.
+  var windowDeadline: UInt64?
   var queue: KafkaQueue
 }
 
@@ -37,23 +38,100 @@ struct Partition {
   var mayHaveMore = true
   /// A retry that was read before it was due, and when it will be (time of day, milliseconds).
   var held: (slot: UInt32, due: Int64)?
-  /// The committable offset last told to the control thread.
-  var told: Int64 = -1
+  /// Records that were taken and given up unsent since the partition is to be given back.
+  var handedBack = 0
+
+  private let bounds: PartitionBounds
+  /// Where reading began in this assignment.
+  private var start: Int64?
+  private(set) var windowDeadline: UInt64?
+  /// What was last told to the control thread.
+  private var told: (committable: Int64, completions: UInt64) = (-1, 0)
+  /// Completed runs above the committable offset when that was last looked at.
+  private var runs = 0
+  /// The widest jump of offsets since the control thread was last told.
+  private var jump: Range<Int64>?
+  private(set) var fault: LogFault?
+  /// When the committable offset last moved (monotonic milliseconds), and where to.
+  private var head: (offset: Int64, since: UInt64) = (-1, 0)
+
+  /// The log is not the one that was being read: it was cut, or the topic was made again.
+  enum LogFault {
+    /// Nothing was read yet: reading begins at its first record.
+    case restarted(at: Int64)
+    case mustResume
+  }
 
   var isRetry: Bool {
     if case .retries = feed { return true }
     return false
   }
 
-  init(_ grant: PartitionGrant) {
+  init(_ grant: PartitionGrant, bounds: PartitionBounds) {
     name = grant.partition
     feed = grant.feed
     epoch = grant.epoch
     queue = grant.queue
-    ledger = grant.nextOffset.map {
-      OffsetLedger(nextOffset: $0, completedAbove: grant.completedAbove)
+    windowDeadline = grant.windowDeadline
+    start = grant.resume.next
+    self.bounds = bounds
+    ledger = grant.resume.next.map {
+      OffsetLedger(nextOffset: $0, completedAbove: grant.resume.completedAbove)
     }
   }
+
+  /// Records taken and not completed.
+  var open: Int { ledger?.holes ?? 0 }
+
+  /// Whether everything that is still worked on is done.
+  var isDrained: Bool { open <= handedBack }
+
+  /// How many records may be taken now, as far as this partition alone is concerned.
+  var allowance: Int {
+    guard windowDeadline == nil else { return 0 }
+    guard let ledger else { return bounds.openAtMost }
+    return bounds.allowance(open: ledger.holes, runs: runs, span: ledger.span)
+  }
+
+  /// Whether there may be records and nothing of this partition forbids to take them.
+  var mayTake: Bool { mayHaveMore && allowance > 0 }
+
+  /// Takes the offset of a record in: what is done or under way already must not be worked on.
+  mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {
+    guard let expected = ledger?.nextOffset else {
+      ledger = OffsetLedger(nextOffset: offset)
+      start = offset
+      return ledger!.received(offset)
+    }
+    if offset > expected {
+      if jump == nil || offset - expected > jump!.upperBound - jump!.lowerBound {
+        jump = expected..<offset
+      }
+    } else if let start, offset < start {
+      return admitFromAnotherLog(offset)
+    }
+    return ledger!.received(offset)
+  }
+
+  /// A record from before the place where reading began: only another log has one there.
+  private mutating func admitFromAnotherLog(_ offset: Int64) -> OffsetLedger.Admission {
+    guard open == 0, ledger!.completions == 0 else {
+      fault = .mustResume
+      return .alreadyReceived
+    }
+    fault = .restarted(at: offset)
+    ledger = OffsetLedger(nextOffset: offset)
+    start = offset
+    told = (-1, 0)
+    return ledger!.received(offset)
+  }
+
+  mutating func takeFault() -> LogFault? {
+    defer { fault = nil }
+    return fault
+  }
+
+  // MARK: Deduplication
 
   /// Whether a lane's record is the first with its `apns-id` among the last `window` ones. Retry topics hold
   /// what was taken before.
@@ -63,6 +141,52 @@ struct Partition {
     return recent!.insert(id)
   }
 
-  /// Records taken and not completed.
-  var open: Int { ledger?.holes ?? 0 }
+  /// The window is in place, as far as it could be rebuilt.
+  mutating func setWindow(_ window: DedupWindow?) {
+    windowDeadline = nil
+    recent = window
+  }
+
+  // MARK: What the control thread is told
+
+  /// What may be committed if that is news; nil while nothing was read.
+  mutating func news() -> PartitionProgress<TopicPartition>? {
+    guard let ledger,
+      ledger.committable != told.committable || ledger.completions != told.completions
+    else { return nil }
+    told = (ledger.committable, ledger.completions)
+    return progress
+  }
+
+  /// How far the partition is done; nil while nothing was read.
+  var progress: PartitionProgress<TopicPartition>? {
+    mutating get {
+      guard let ledger else { return nil }
+      let above = ledger.completedRuns(limit: bounds.runsAtMost)
+      runs = above.count
+      return PartitionProgress(
+        name, epoch: epoch, committable: ledger.committable, completedAbove: above)
+    }
+  }
+
+  mutating func takeJump() -> Range<Int64>? {
+    defer { jump = nil }
+    return jump
+  }
+
+  /// How long the oldest open record has held the committable offset, in milliseconds, to within the time
+  /// between two looks; 0 when nothing is open.
+  mutating func headAge(now: UInt64) -> UInt64 {
+    guard let ledger, ledger.holes > 0 else {
+      head = (-1, now)
+      return 0
+    }
+    if head.offset != ledger.committable { head = (ledger.committable, now) }
+    return now - head.since
+  }
+
+  /// Offsets between the oldest open record and the newest.
+  var span: Int64 { ledger?.span ?? 0 }
+  /// Completed runs above the committable offset.
+  var runCount: Int { runs }
 }

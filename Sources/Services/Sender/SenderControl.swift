@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Delivery
 import EventLoop
 import JSON
 import Kafka
@@ -17,41 +18,55 @@ final class SenderControl {
   static let rebalanceDrainMilliseconds: Int64 = 3_000
   private static let turnMilliseconds: Int32 = 100
 
-  private let settings: SenderSettings
-  private let context: ServiceContext
-  private let consumer: KafkaGroupConsumer
+  /// What a last commit waits for its answer at most.
+  static let lastCommitMilliseconds: Int32 = 5_000
+
+  let settings: SenderSettings
+  let context: ServiceContext
+  let kafka: KafkaConfiguration
+  let consumer: KafkaGroupConsumer
   private let tokens: KafkaTable
   private let requests: TokenRequests
   private let inbox: Mailbox<ControlMessage>
-  private let loops: [Mailbox<LoopMessage>]
-  private let topics: TopicNames
+  let loops: [Mailbox<LoopMessage>]
+  let topics: TopicNames
   private let certificates: CertificateWatch
+  let counters = Counters<SenderGroupCounter>()
 
   private let parser = JSONParser()
   private var state = State.idle
-  private var epoch: UInt32 = 0
-  private var commits = CommitState()
-  private var memory = CompletionMemory()
+  var epoch: UInt32 = 0
+  var commits = CommitState<TopicPartition>()
+  var memory = CompletionMemory<TopicPartition>()
+  var gaps = RetentionGaps<TopicPartition>()
+  var rebuilds: [WindowRebuild] = []
+  /// What this process owns.
+  var assigned: [TopicPartition] = []
   private var nextCommit: UInt64 = 0
-  private var endedLoops = 0
+  private var isHurried = false
+  /// The group has taken everything back while the loops were finishing for a stop.
+  private var isRevokedAtStop = false
+  /// Why the service ends, when nobody asked it to.
+  private var failure: KafkaError?
 
   private enum State {
     /// No partitions, or serving them.
     case idle
     case assigned
-    /// Waiting for this many loops to give their partitions back.
-    case releasing(loops: Int, lost: Bool)
-    case stopping(loops: Int)
+    /// Waiting for this many loops to give their partitions back; `resumes`: to begin them again at once.
+    case releasing(loops: Int, lost: Bool, resumes: Bool)
+    case stopping(loops: Int, lost: Bool)
     case stopped
   }
 
   init(
-    _ settings: SenderSettings, _ context: ServiceContext, topics: TopicNames,
-    consumer: KafkaGroupConsumer, tokens: KafkaTable, requests: TokenRequests,
+    _ settings: SenderSettings, _ context: ServiceContext, kafka: KafkaConfiguration,
+    topics: TopicNames, consumer: KafkaGroupConsumer, tokens: KafkaTable, requests: TokenRequests,
     inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>]
   ) {
     self.settings = settings
     self.context = context
+    self.kafka = kafka
     self.topics = topics
     self.consumer = consumer
     self.tokens = tokens
@@ -63,6 +78,7 @@ final class SenderControl {
 
   /// Runs until a stop was requested and every loop has ended.
   func run() throws(ServiceFailure) {
+    context.counters.add(counters)
     do {
       let poller = try Poller(capacity: 8)
       try poller.add(inbox.wakeup.fd, token: 0, .readable)
@@ -74,11 +90,12 @@ final class SenderControl {
         try turn()
         if case .stopped = state { break }
       }
-    } catch let error as KafkaError {
-      throw ServiceFailure("\(error)")
+    } catch let error as ServiceFailure {
+      throw error
     } catch {
       throw ServiceFailure("\(error)")
     }
+    if let failure { throw ServiceFailure("\(failure)") }
   }
 
   private func turn() throws {
@@ -93,13 +110,17 @@ final class SenderControl {
     }
     certificates.turn()
     try commitIfDue()
+    lookForGaps()
     if context.signals.isStopping { beginStop() }
+    if context.signals.isHurrying { hurry() }
   }
 
   /// A further rebalance waits in the queue until the loops have let go.
   private var canChangeAssignment: Bool {
-    if case .releasing = state { return false }
-    return true
+    switch state {
+    case .releasing, .stopped: false
+    default: true
+    }
   }
 
   // MARK: Loops
@@ -107,28 +128,40 @@ final class SenderControl {
   private func take(_ message: ControlMessage) throws {
     switch message {
     case .progress(let progress): commits.note(progress)
+    case .jumped(let jumps):
+      for jump in jumps where jump.epoch == epoch { gaps.jumped(jump.partition, jump.offsets) }
+    case .logRestarted(let partition, let epoch, let offset):
+      logRestarted(partition, epoch: epoch, offset: offset)
+    case .mustResume(let partition): beginResume(partition)
     case .tokenWanted(let request): requests.want(request)
     case .released(let progress):
       commits.note(progress)
-      guard case .releasing(let waiting, let lost) = state else { return }
+      guard case .releasing(let waiting, let lost, let resumes) = state else { return }
       if waiting > 1 {
-        state = .releasing(loops: waiting - 1, lost: lost)
+        state = .releasing(loops: waiting - 1, lost: lost, resumes: resumes)
       } else {
-        try finishRelease(lost: lost)
+        try finishRelease(lost: lost, resumes: resumes)
       }
-    case .ended:
-      guard case .stopping(let waiting) = state else {
-        throw ServiceFailure("a sender loop ended by itself; see its last log line")
-      }
-      if waiting > 1 {
-        state = .stopping(loops: waiting - 1)
-      } else {
-        commitAtRevocation()
-        consumer.close()
-        requests.close()
-        state = .stopped
-      }
+    case .ended: try loopEnded()
     }
+  }
+
+  private func loopEnded() throws(ServiceFailure) {
+    guard case .stopping(let waiting, let lost) = state else {
+      throw ServiceFailure("a sender loop ended by itself; see its last log line")
+    }
+    guard waiting <= 1 else {
+      state = .stopping(loops: waiting - 1, lost: lost)
+      return
+    }
+    if !lost { commitAtRevocation() }
+    endRebuilds()
+    // A revocation without an answer would keep the consumer from closing. Its queues are closed, so this can
+    // only fail where closing does not matter.
+    if isRevokedAtStop { try? consumer.unassign() }
+    consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
+    requests.close()
+    state = .stopped
   }
 
   private func tell(_ message: LoopMessage) {
@@ -152,69 +185,94 @@ final class SenderControl {
 
   private func take(_ event: GroupEvent) throws {
     switch event {
-    case .assigned(let partitions): try assign(partitions)
-    case .revoked(_, let lost): beginRelease(lost: lost)
+    case .assigned(let partitions):
+      // While stopping this can only be the next generation of the group: it learns that we leave.
+      guard !isStopping else { return }
+      try assign(partitions)
+      state = .assigned
+    case .revoked(_, let lost): revoked(lost: lost)
     case .offsetsCommitted(let results, let error):
-      commits.answered(results)
+      commits.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
       if let error { context.log.debug("commit refused; trying again", ["error": "\(error)"]) }
     case .error(let error): context.log.warning("kafka", ["error": "\(error)"])
-    case .fatal(let error): throw error
+    case .fatal(let error): fail(error)
     }
   }
 
-  private func assign(_ partitions: [TopicPartition]) throws {
-    epoch += 1
-    let committed = try consumer.committed(partitions, timeoutMilliseconds: 10_000)
-    var grants = Array(repeating: [PartitionGrant](), count: loops.count)
-    var starts: [PartitionStart] = []
-    for entry in committed {
-      guard let feed = feed(of: entry.partition.topic) else { continue }
-      let loop = Int(entry.partition.partition) % loops.count
-      let (next, completedAbove) = memory.resume(entry.partition, committed: entry.offset)
-      let queue = consumer.openQueue(entry.partition, wakeup: loops[loop].wakeup)
-      grants[loop].append(
-        PartitionGrant(
-          partition: entry.partition, feed: feed, epoch: epoch, nextOffset: next,
-          completedAbove: completedAbove, queue: queue))
-      commits.begin(entry.partition, epoch: epoch, committed: entry.offset, next: next)
-      starts.append(PartitionStart(entry.partition, offset: next))
-    }
-    try consumer.assign(starts)
-    for (loop, grants) in grants.enumerated() where !grants.isEmpty {
-      loops[loop].post(.granted(grants))
-    }
-    state = .assigned
-    context.log.info("partitions assigned", ["count": "\(partitions.count)"])
-  }
-
-  private func feed(of topic: String) -> Feed? {
-    if topic == topics.notifications { return .lane(.transactional) }
-    if topic == topics.notificationsBulk { return .lane(.bulk) }
-    for tier in RetryTier.allCases where topic == topics.retries(tier) { return .retries(tier) }
-    return nil
-  }
-
-  private func beginRelease(lost: Bool) {
+  private func revoked(lost: Bool) {
     context.log.info("partitions revoked", ["lost": "\(lost)"])
     // What is lost belongs to somebody else already: nothing to wait for.
     let drain = lost ? 0 : UInt64(Self.rebalanceDrainMilliseconds)
-    state = .releasing(loops: loops.count, lost: lost)
-    tell(.release(deadline: MonotonicClock.milliseconds() + drain))
+    let deadline = MonotonicClock.milliseconds() + drain
+    if case .stopping(let waiting, let wasLost) = state {
+      // The group waits for us: the drain of a stop may take longer than a rebalance should.
+      state = .stopping(loops: waiting, lost: wasLost || lost)
+      isRevokedAtStop = true
+      return tell(.stop(deadline: deadline))
+    }
+    beginRelease(deadline: deadline, lost: lost, resumes: false)
   }
 
-  private func finishRelease(lost: Bool) throws {
+  private func beginRelease(deadline: UInt64, lost: Bool, resumes: Bool) {
+    cancelRebuilds()
+    state = .releasing(loops: loops.count, lost: lost, resumes: resumes)
+    tell(.release(deadline: deadline))
+  }
+
+  private func finishRelease(lost: Bool, resumes: Bool) throws {
     if !lost { commitAtRevocation() }
     commits.handOver(to: &memory)
+    gaps.dropQuestions()
     try consumer.unassign()
-    state = .idle
+    guard resumes else {
+      assigned = []
+      state = .idle
+      return
+    }
+    try assign(assigned)
+    state = .assigned
   }
 
-  private func beginStop() {
+  /// Everything is given back and begun again without the group noticing: the log of a partition is another one
+  /// than it was, and nothing of the old one may complete anything in the new one.
+  private func beginResume(_ partition: TopicPartition) {
+    guard case .assigned = state else { return }
+    context.log.error(
+      "the log begins anew below what was read: it was cut, or the topic was made again",
+      ["partition": "\(partition)"])
+    memory.forget(partition)
+    let drain = UInt64(Self.rebalanceDrainMilliseconds)
+    beginRelease(deadline: MonotonicClock.milliseconds() + drain, lost: false, resumes: true)
+  }
+
+  /// The consumer is of no further use, as when another process has taken its instance id: what is in flight is
+  /// finished and reported, and not committed.
+  private func fail(_ error: KafkaError) {
+    guard failure == nil else { return }
+    failure = error
+    context.log.error("stopping: this member of the group is lost", ["error": "\(error)"])
+    beginStop(lost: true)
+  }
+
+  private func beginStop(lost: Bool = false) {
     guard !isStopping else { return }
     if case .releasing = state { return }
-    state = .stopping(loops: loops.count)
+    cancelRebuilds()
+    state = .stopping(loops: loops.count, lost: lost)
     let drain = UInt64(settings.drainTimeoutMilliseconds)
     tell(.stop(deadline: MonotonicClock.milliseconds() + drain))
+  }
+
+  /// A second signal: what is in flight is left to its next owner, and what is done is committed.
+  private func hurry() {
+    guard !isHurried else { return }
+    if case .stopping = state {
+      isHurried = true
+      tell(.stop(deadline: MonotonicClock.milliseconds()))
+    } else if case .releasing = state {
+      isHurried = true
+      tell(.release(deadline: MonotonicClock.milliseconds()))
+    }
   }
 
   private var isStopping: Bool {
@@ -230,17 +288,26 @@ final class SenderControl {
     let now = MonotonicClock.milliseconds()
     guard now >= nextCommit, case .assigned = state else { return }
     nextCommit = now + UInt64(settings.commitIntervalMilliseconds)
-    let due = commits.due()
-    if !due.isEmpty { try consumer.commitAsync(due) }
+    let due = commits.due(now: now).map(\.request)
+    guard !due.isEmpty else { return }
+    do throws(KafkaError) {
+      try consumer.commitAsync(due)
+    } catch {
+      commits.refused()
+      context.log.warning("cannot commit; trying again", ["error": "\(error)"])
+    }
   }
 
   /// Commits what is done while the partitions are still ours. A refusal costs duplicates, not records.
   private func commitAtRevocation() {
-    let due = commits.everything()
+    let due = commits.everything(now: MonotonicClock.milliseconds()).map(\.request)
     guard !due.isEmpty else { return }
+    let patience = context.signals.isHurrying ? 500 : Self.lastCommitMilliseconds
     do throws(KafkaError) {
-      try consumer.commit(due)
+      let results = try consumer.commit(due, timeoutMilliseconds: patience)
+      commits.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
     } catch {
+      commits.refused()
       context.log.warning(
         "the last offsets were not committed; the next owner sends what is above them again",
         ["error": "\(error)"])

@@ -40,13 +40,26 @@ enum SenderCounter: Int, CounterKey {
   case goAways
   /// Records of a revoked partition that were dropped unsent; the next owner sends them.
   case handedBack
+  /// Partitions that began without the window of earlier `apns-id`s, since reading it took too long.
+  case dedupRebuildsLate
   case inFlight
   case waiting
   case openConnections
+  /// Records taken and not completed, and completed runs among them, of all partitions.
+  case openRecords
+  case completedRuns
+  /// How long the oldest open record of any partition has held its committed offset.
+  case oldestOpenMilliseconds
+  /// Offsets between the oldest open record and the newest one, in the partition where that is most.
+  case widestSpan
+  /// Partitions from which nothing is taken because too much of them is open.
+  case partitionsHeld
 
   var kind: CounterKind {
     switch self {
     case .inFlight, .waiting, .openConnections: .gauge
+    case .openRecords, .completedRuns, .partitionsHeld: .gauge
+    case .oldestOpenMilliseconds, .widestSpan: .peak
     default: .total
     }
   }

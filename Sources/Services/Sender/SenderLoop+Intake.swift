@@ -24,7 +24,7 @@ extension SenderLoop {
   /// Whether a turn right now would find records and room for them.
   var canTakeMore: Bool {
     let lanes = mayFillSides
-    guard partitions.contains(where: { $0.mayHaveMore && $0.held == nil && (lanes || $0.isRetry) })
+    guard partitions.contains(where: { $0.mayTake && $0.held == nil && (lanes || $0.isRetry) })
     else { return false }
     return room > 0
   }
@@ -60,7 +60,7 @@ extension SenderLoop {
     nextLane &+= 1
     for step in partitions.indices {
       let index = (step + nextLane) % partitions.count
-      guard partitions[index].mayHaveMore, case .lane(lane) = partitions[index].feed else {
+      guard partitions[index].mayTake, case .lane(lane) = partitions[index].feed else {
         continue
       }
       room -= take(from: index, upTo: room)
@@ -71,7 +71,8 @@ extension SenderLoop {
   private func take(from index: Int, upTo room: Int) -> Int {
     var total = 0
     while total < room {
-      let wanted = min(room - total, Self.takeAtOnce)
+      let wanted = min(room - total, Self.takeAtOnce, partitions[index].allowance)
+      if wanted == 0 { break }
       let taken = partitions[index].queue.take(into: &batch, upTo: wanted)
       for position in 0..<taken { accept(batch[position], from: index) }
       batch.release()
@@ -93,7 +94,7 @@ extension SenderLoop {
         partitions[index].held = nil
         route(held.slot)
       }
-      while partitions[index].mayHaveMore, partitions[index].held == nil, room > 0 {
+      while partitions[index].mayTake, partitions[index].held == nil, room > 0 {
         takeRetry(from: index, tier)
       }
     }
@@ -116,10 +117,11 @@ extension SenderLoop {
       context.log.warning("kafka", ["partition": "\(partitions[index].name)", "error": "\(error)"])
       return
     }
-    if partitions[index].ledger == nil {
-      partitions[index].ledger = OffsetLedger(nextOffset: record.offset)
+    switch partitions[index].admit(record.offset) {
+    case .new: break
+    case .alreadyCompleted: return remember(record, from: index)
+    case .alreadyReceived: return
     }
-    guard partitions[index].ledger!.received(record.offset) == .new else { return }
     counters.add(.taken)
     let origin = Origin(
       partition: Int32(index), epoch: epochOfPartitions, offset: record.offset)
@@ -147,6 +149,14 @@ extension SenderLoop {
     } else {
       route(slot)
     }
+  }
+
+  /// A record that an earlier assignment completed: a later one with its id is still a repeat.
+  private func remember(_ record: KafkaRecord, from index: Int) {
+    guard !partitions[index].isRetry,
+      let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
+    else { return }
+    _ = partitions[index].isFirst(envelope.id, among: settings.dedupWindow)
   }
 
   /// Copies a record into a slot; the record's own memory can go.

@@ -2,11 +2,12 @@
 import Delivery
 import EventLoop
 import Kafka
+import ServiceKit
 
 /// Partitions come and go: what the loop was given, how far each is done, and giving them back.
 extension SenderLoop {
   func begin(_ grant: PartitionGrant) {
-    partitions.append(Partition(grant))
+    partitions.append(Partition(grant, bounds: settings.partitionBounds))
   }
 
   /// Stops feeding at once. What waits unsent is dropped: its next owner sends it.
@@ -22,9 +23,11 @@ extension SenderLoop {
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up.
   func releaseIfDone() {
     guard let deadline = releaseDeadline else { return }
-    let isDrained = partitions.allSatisfy { $0.open == 0 }
-    guard isDrained || now >= deadline else { return }
-    let progress = partitions.compactMap(\.finalProgress)
+    guard partitions.allSatisfy(\.isDrained) || now >= deadline else { return }
+    var progress: [PartitionProgress<TopicPartition>] = []
+    for index in partitions.indices {
+      if let last = partitions[index].progress { progress.append(last) }
+    }
     partitions.removeAll()
     epochOfPartitions &+= 1
     if !isStopping {
@@ -47,34 +50,74 @@ extension SenderLoop {
     _ = partitions[Int(origin.partition)].ledger?.completed(origin.offset)
   }
 
-  /// Tells the control thread what may be committed.
+  /// A window has been rebuilt; if its partition is still ours, it begins to be read.
+  func takeWindow(_ name: TopicPartition, epoch: UInt32, _ window: DedupWindow?) {
+    guard
+      let index = partitions.firstIndex(where: {
+        $0.name == name && $0.epoch == epoch && $0.windowDeadline != nil
+      })
+    else { return }
+    partitions[index].setWindow(window)
+  }
+
+  /// Tells the control thread what may be committed, and what is strange.
   func reportProgress() {
     guard now >= nextProgress else { return }
     nextProgress = now + UInt64(settings.commitIntervalMilliseconds) / 2
-    var moved: [PartitionProgress] = []
+    var moved: [PartitionProgress<TopicPartition>] = []
+    var jumps: [LogJump] = []
+    var head = PartitionGauges()
     for index in partitions.indices {
-      guard let progress = partitions[index].progress,
-        progress.committable != partitions[index].told
-      else { continue }
-      partitions[index].told = progress.committable
-      moved.append(progress)
+      if let progress = partitions[index].news() { moved.append(progress) }
+      if let jump = partitions[index].takeJump() {
+        jumps.append(
+          LogJump(
+            partition: partitions[index].name, epoch: partitions[index].epoch, offsets: jump))
+      }
+      if let fault = partitions[index].takeFault() { report(fault, of: partitions[index]) }
+      goOnWithoutWindow(index)
+      head.add(&partitions[index], now: now)
     }
     if !moved.isEmpty { control.post(.progress(moved)) }
+    if !jumps.isEmpty { control.post(.jumped(jumps)) }
+    counters.set(.openRecords, head.open)
+    counters.set(.completedRuns, head.runs)
+    counters.set(.oldestOpenMilliseconds, Int(clamping: head.age))
+    counters.set(.widestSpan, Int(clamping: head.span))
+    counters.set(.partitionsHeld, head.held)
+  }
+
+  private func report(_ fault: Partition.LogFault, of partition: Partition) {
+    switch fault {
+    case .restarted(let offset):
+      control.post(.logRestarted(partition.name, epoch: partition.epoch, offset: offset))
+    case .mustResume: control.post(.mustResume(partition.name))
+    }
+  }
+
+  private func goOnWithoutWindow(_ index: Int) {
+    guard let deadline = partitions[index].windowDeadline, now >= deadline else { return }
+    partitions[index].setWindow(nil)
+    counters.add(.dedupRebuildsLate)
+    context.log.warning(
+      "the apns-ids of the records before were not read in time: repeats of those are sent again",
+      ["partition": "\(partitions[index].name)"])
   }
 }
 
-extension Partition {
-  /// What may be committed; nil while nothing was read.
-  var progress: PartitionProgress? {
-    guard let ledger else { return nil }
-    return PartitionProgress(partition: name, epoch: epoch, committable: ledger.committable)
-  }
+/// The figures of all partitions of a loop.
+private struct PartitionGauges {
+  var open = 0
+  var runs = 0
+  var age: UInt64 = 0
+  var span: Int64 = 0
+  var held = 0
 
-  /// The same with what is completed above it, for when the partition is given back.
-  var finalProgress: PartitionProgress? {
-    var progress = progress
-    progress?.completedAbove =
-      ledger?.completedRuns(limit: CompletionMemory.runsAtMost) ?? []
-    return progress
+  mutating func add(_ partition: inout Partition, now: UInt64) {
+    open += partition.open
+    runs += partition.runCount
+    age = max(age, partition.headAge(now: now))
+    span = max(span, partition.span)
+    if partition.windowDeadline == nil, partition.allowance == 0 { held += 1 }
   }
 }

@@ -253,6 +253,8 @@ extension SenderLoop {
   /// Drops a push unsent: its partition's next owner sends the record.
   func handBack(_ slot: UInt32) {
     counters.add(.handedBack)
+    let origin = pushes[slot].pointee.origin
+    if origin.epoch == epochOfPartitions { partitions[Int(origin.partition)].handedBack += 1 }
     free(slot)
   }
 

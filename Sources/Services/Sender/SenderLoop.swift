@@ -158,6 +158,7 @@ final class SenderLoop {
   private func take(_ message: LoopMessage) {
     switch message {
     case .granted(let grants): for grant in grants { begin(grant) }
+    case .window(let name, let epoch, let window): takeWindow(name, epoch: epoch, window)
     case .release(let deadline): beginRelease(deadline)
     case .providerToken(let entry): learn(entry)
     case .providerTokenRemoved(let credential): forget(credential)

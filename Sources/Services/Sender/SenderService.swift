@@ -63,7 +63,8 @@ package enum SenderService: Service {
     let tokens = try KafkaTable(kafka, topic: names.providerTokens, wakeup: inbox.wakeup)
     let requests = try TokenRequests(try KafkaProducer(kafka, wakeup: inbox.wakeup), names)
     return SenderControl(
-      settings, context, topics: names, consumer: consumer, tokens: tokens, requests: requests,
+      settings, context, kafka: kafka, topics: names, consumer: consumer, tokens: tokens,
+      requests: requests,
       inbox: inbox, loops: loops)
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+package import Delivery
 import Glibc
 package import Kafka
 import ServiceKit
@@ -52,6 +53,10 @@ package struct SenderSettings: Sendable {
   package var maxAttempts: Int
   /// `apns-id`s that one partition remembers.
   package var dedupWindow: Int
+  /// What one partition may have unfinished.
+  package var partitionBounds: PartitionBounds
+  /// How long a partition waits at most for its window of `apns-id`s after an assignment; 0 does not rebuild it.
+  package var dedupRebuildMilliseconds: Int64
   /// Between two commits of offsets.
   package var commitIntervalMilliseconds: Int64
 
@@ -144,6 +149,14 @@ package struct SenderSettings: Sendable {
         "apns-ids that each partition remembers, at about 48 bytes each; a repeated one is not sent again."
       ),
       .duration(
+        "dedup-rebuild", default: "5s", in: 0...60_000,
+        "How long a newly assigned partition waits at most until its latest apns-ids were read; 0s does not."
+      ),
+      .integer(
+        "max-open", default: 2_000, in: 1...1_000_000,
+        "Notifications of one partition that may be unfinished; above it the partition waits in Kafka."
+      ),
+      .duration(
         "commit-interval", default: "200ms", in: 10...60_000,
         "Time between two commits of Kafka offsets: what a crash sends again at most, in time."),
     ], kafkaProperties: true)
@@ -178,6 +191,8 @@ package struct SenderSettings: Sendable {
     maxAgeMilliseconds = (values.milliseconds("max-age"), values.milliseconds("max-age-bulk"))
     maxAttempts = values.integer("max-attempts")
     dedupWindow = values.integer("dedup-window")
+    partitionBounds = PartitionBounds(openAtMost: values.integer("max-open"))
+    dedupRebuildMilliseconds = values.milliseconds("dedup-rebuild")
     commitIntervalMilliseconds = values.milliseconds("commit-interval")
     certificatesPath = values.optionalText("certificates")
     if let certificatesPath {

@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 package import Telemetry
 
-/// All counters of a process. Numbers of the same name, from several loops, are added.
+/// All counters of a process. Numbers of the same name, from several loops, are added; of peaks the highest counts.
 package final class CounterBoard: Sendable {
   private let sources = Mutex<[any CounterSource]>([])
 
@@ -21,7 +21,8 @@ package final class CounterBoard: Sendable {
     var places: [String: Int] = [:]
     for (name, kind, value) in all.flatMap(\.numbers) {
       if let place = places[name] {
-        sums[place].value += value
+        sums[place].value =
+          kind == .peak ? max(sums[place].value, value) : sums[place].value + value
       } else {
         places[name] = sums.count
         sums.append((name, kind, value))

@@ -8,6 +8,7 @@ import Synchronization
 /// Threads that sleep in a poller subscribe a wakeup; then they ask `isStopping` each turn.
 package final class ServiceSignals: Sendable {
   private let stopping = Atomic(false)
+  private let hurrying = Atomic(false)
   private let reloading = Atomic(false)
   private let subscribers = Mutex<[Wakeup]>([])
 
@@ -15,6 +16,17 @@ package final class ServiceSignals: Sendable {
 
   /// Whether the service should take no more work, finish what it has, and return.
   package var isStopping: Bool { stopping.load(ordering: .acquiring) }
+
+  /// Whether it should not wait for anything any more: commit what is done, leave the rest to be done again,
+  /// and return.
+  package var isHurrying: Bool { hurrying.load(ordering: .acquiring) }
+
+  /// Asks the service to stop at once, as a second SIGTERM does.
+  package func requestHurry() {
+    hurrying.store(true, ordering: .releasing)
+    stopping.store(true, ordering: .releasing)
+    wakeAll()
+  }
 
   /// Asks the service to stop, as SIGTERM does.
   package func requestStop() {

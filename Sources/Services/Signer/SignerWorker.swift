@@ -141,7 +141,7 @@ final class SignerWorker {
     guard let queue else { return }
     if commits, let nextOffset, nextOffset != committedOffset {
       // Requests that are read twice change nothing.
-      try? consumer.commit([CommitRequest(requestsPartition, offset: nextOffset)])
+      _ = try? consumer.commit([CommitRequest(requestsPartition, offset: nextOffset)])
     }
     queue.close()
     self.queue = nil

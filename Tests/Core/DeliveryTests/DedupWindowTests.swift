@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func memoryIsAsStated() {
-    #expect(DedupWindow(capacity: 100_000).memoryBytes == 100_000 * 16 + 262_144 * 4)
+    #expect(DedupWindow(capacity: 100_000).memoryBytes == 256 * 16 + 512 * 4)
   }
 
   /// Few distinct ids, ids that count up and ids that share their place, against a queue and a set.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where the reading of a partition goes on after an assignment.
+package struct ResumePoint: Sendable, Equatable {
+  /// The first offset that is not known to be done; nil for the start of the log.
+  package var next: Int64?
+  /// What is known to be done above it: ascending, apart from each other and from `next`.
+  package var completedAbove: [Range<Int64>]
+
+  package init(next: Int64?, completedAbove: [Range<Int64>] = []) {
+    self.next = next
+    self.completedAbove = completedAbove
+  }
+
+  /// Joins what several sources say is done: ranges in any order, below, at or above `next`.
+  package init(next: Int64, joining ranges: [Range<Int64>]) {
+    var next = next
+    var joined: [Range<Int64>] = []
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if range.lowerBound <= next {
+        next = max(next, range.upperBound)
+      } else if let last = joined.last, range.lowerBound <= last.upperBound {
+        joined[joined.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
+      } else {
+        joined.append(range)
+      }
+    }
+    self.init(next: next, completedAbove: joined)
+  }
+}
+
+/// What this process completed in partitions that it has given back.
+///
+/// A rebalance often gives a process the same partitions again, and the broker may have refused the commit at
+/// revocation (a broker that is already rebalancing does). A completed record never becomes incomplete, so
+/// what is remembered is skipped instead of being sent twice. It is believed only if the group's offset lies
+/// where it must lie on the same log: not below the last commit that was acknowledged here. A topic that was
+/// deleted and made again begins below it, or without an offset.
+package struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
+  private struct Entry {
+    /// The last offset whose commit was acknowledged.
+    var committed: Int64
+    var committable: Int64
+    var completedAbove: [Range<Int64>]
+  }
+
+  private var entries: [Partition: Entry] = [:]
+
+  package init() {}
+
+  /// A partition was given back.
+  package mutating func remember(
+    _ partition: Partition, committed: Int64, committable: Int64, completedAbove: [Range<Int64>]
+  ) {
+    guard committed >= 0 else { return }
+    entries[partition] = Entry(
+      committed: committed, committable: committable, completedAbove: completedAbove)
+  }
+
+  /// The partition's log is not the one that was read.
+  package mutating func forget(_ partition: Partition) { entries[partition] = nil }
+
+  /// Where to go on in a partition that was assigned, and what is done above that.
+  ///
+  /// - Parameters:
+  ///   - committed: the group's offset, nil if it has none.
+  ///   - map: what the map committed beside it says is done.
+  /// - Returns: the point, and whether it says more than offset and map do.
+  package mutating func resume(
+    _ partition: Partition, committed: Int64?, map: [Range<Int64>]
+  ) -> (point: ResumePoint, isNews: Bool) {
+    let entry = entries.removeValue(forKey: partition)
+    guard let committed else { return (ResumePoint(next: nil), false) }
+    let told = ResumePoint(next: committed, joining: map)
+    let words = ResumePoint(next: committed, completedAbove: map)
+    guard let entry, committed >= entry.committed, entry.committable >= 0 else {
+      return (told, told != words)
+    }
+    // All below its committable offset is done, so the one range from the group's offset says it.
+    let prefix = committed..<max(committed, entry.committable)
+    let known = ResumePoint(
+      next: committed, joining: map + entry.completedAbove + (prefix.isEmpty ? [] : [prefix]))
+    return (known, known != words)
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds records that retention removed before they were read.
+///
+/// Offsets are missing in a log for good reasons, too: the marks of transactions take some, and compaction leaves
+/// gaps. Only the start of the log tells them apart: what lies below it was removed. So a stretch that did not come
+/// is a question, asked of the partition's watermarks; each lost offset is counted once.
+package struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
+  /// The ends of a partition's log.
+  package typealias Ends = (low: Int64, high: Int64)
+
+  package enum Finding: Sendable, Equatable {
+    /// Gone before they were read.
+    case lost(Partition, Range<Int64>)
+    /// The log ends before the offset that the group has committed: it was cut, or the topic was made again.
+    case endsBefore(Partition, committed: Int64, end: Int64)
+  }
+
+  private struct Question {
+    var partition: Partition
+    var expected: Int64
+    /// The first offset that came; nil while nothing has.
+    var came: Int64?
+  }
+
+  private var questions: [Question] = []
+  /// One past the highest offset counted as lost.
+  private var counted: [Partition: Int64] = [:]
+
+  package init() {}
+
+  /// Whether there is something to ask.
+  package var isCurious: Bool { !questions.isEmpty }
+
+  /// A partition was assigned and will be read from this offset.
+  package mutating func begin(_ partition: Partition, at expected: Int64) {
+    questions.append(Question(partition: partition, expected: expected, came: nil))
+  }
+
+  /// These offsets did not come.
+  package mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
+    questions.append(
+      Question(partition: partition, expected: offsets.lowerBound, came: offsets.upperBound))
+  }
+
+  /// The partitions were given up; what was counted stays counted.
+  package mutating func dropQuestions() { questions.removeAll(keepingCapacity: true) }
+
+  /// Answers some questions.
+  ///
+  /// - Parameters:
+  ///   - limit: questions answered at most, since each costs a round trip.
+  ///   - ends: the ends of a partition's log, or nil if no broker answers now: the rest waits.
+  package mutating func judge(
+    atMost limit: Int, _ ends: (Partition) -> Ends?
+  ) -> [Finding] {
+    var findings: [Finding] = []
+    var done = 0
+    while done < min(limit, questions.count) {
+      guard let found = ends(questions[done].partition) else { break }
+      if let finding = judge(questions[done], found) { findings.append(finding) }
+      done += 1
+    }
+    questions.removeFirst(done)
+    return findings
+  }
+
+  private mutating func judge(_ question: Question, _ ends: Ends) -> Finding? {
+    let partition = question.partition
+    if question.came == nil, ends.high < question.expected {
+      counted[partition] = nil
+      return .endsBefore(partition, committed: question.expected, end: ends.high)
+    }
+    let first = max(question.expected, counted[partition] ?? 0)
+    let end = min(ends.low, question.came ?? ends.low)
+    guard first < end else { return nil }
+    counted[partition] = end
+    return .lost(partition, first..<end)
+  }
+}

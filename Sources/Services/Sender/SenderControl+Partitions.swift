@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// What the sender's control thread counts.
+enum SenderGroupCounter: Int, CounterKey {
+  /// Records that retention removed before they were read.
+  case lostToRetention
+  /// Maps beside committed offsets that were not ours, cut or impossible: the offset alone was used.
+  case holeMapsRefused
+  /// Logs that were cut, or made again, below what the group had committed.
+  case logsRestarted
+}
+
+/// Where partitions go on, and what is strange about their logs.
+extension SenderControl {
+  /// Questions about logs that are asked in one turn: each is a round trip.
+  private static let questionsATurn = 8
+
+  func assign(_ partitions: [TopicPartition]) throws {
+    epoch += 1
+    assigned = partitions
+    let committed = try consumer.committed(partitions, timeoutMilliseconds: 10_000)
+    var grants = Array(repeating: [PartitionGrant](), count: loops.count)
+    var starts: [PartitionStart] = []
+    var wants: [WindowRebuild.Want] = []
+    let deadline = MonotonicClock.milliseconds() + UInt64(settings.dedupRebuildMilliseconds)
+    for entry in committed {
+      guard let feed = feed(of: entry.partition.topic) else { continue }
+      let loop = Int(entry.partition.partition) % loops.count
+      let (resume, isNews) = memory.resume(
+        entry.partition, committed: entry.offset, map: map(beside: entry))
+      let want = want(entry.partition, feed, resume, loops[loop])
+      grants[loop].append(
+        PartitionGrant(
+          partition: entry.partition, feed: feed, epoch: epoch, resume: resume,
+          windowDeadline: want == nil ? nil : deadline,
+          queue: consumer.openQueue(entry.partition, wakeup: loops[loop].wakeup)))
+      commits.begin(
+        entry.partition, epoch: epoch, committed: entry.offset, resume, isNews: isNews)
+      if let next = resume.next { gaps.begin(entry.partition, at: next) }
+      if let want { wants.append(want) }
+      starts.append(PartitionStart(entry.partition, offset: resume.next))
+    }
+    try consumer.assign(starts)
+    for (loop, grants) in grants.enumerated() where !grants.isEmpty {
+      loops[loop].post(.granted(grants))
+    }
+    try rebuildWindows(wants, deadline: deadline)
+    context.log.info("partitions assigned", ["count": "\(partitions.count)"])
+  }
+
+  private func feed(of topic: String) -> Feed? {
+    if topic == topics.notifications { return .lane(.transactional) }
+    if topic == topics.notificationsBulk { return .lane(.bulk) }
+    for tier in RetryTier.allCases where topic == topics.retries(tier) { return .retries(tier) }
+    return nil
+  }
+
+  /// What the map committed beside an offset says. Without a map that can be believed the offset is a safe
+  /// start: what was completed above it is sent again.
+  private func map(beside entry: CommittedOffset) -> [Range<Int64>] {
+    guard let offset = entry.offset, !entry.metadata.isEmpty else { return [] }
+    do throws(HoleMap.Problem) {
+      return try HoleMap.decode(entry.metadata, base: offset)
+    } catch {
+      counters.add(.holeMapsRefused)
+      context.log.warning(
+        "the text beside the committed offset is no map of what is done above it; going on without",
+        ["partition": "\(entry.partition)", "offset": "\(offset)", "problem": "\(error)"])
+      return []
+    }
+  }
+
+  // MARK: Windows of apns-ids
+
+  private func want(
+    _ partition: TopicPartition, _ feed: Feed, _ resume: ResumePoint, _ loop: Mailbox<LoopMessage>
+  ) -> WindowRebuild.Want? {
+    guard settings.dedupWindow > 0, settings.dedupRebuildMilliseconds > 0, case .lane = feed,
+      let next = resume.next, next > 0
+    else { return nil }
+    return WindowRebuild.Want(partition: partition, epoch: epoch, next: next, loop: loop)
+  }
+
+  /// Begins to read the tails, each topic on a thread of its own.
+  private func rebuildWindows(_ wants: [WindowRebuild.Want], deadline: UInt64) throws {
+    rebuilds.removeAll(where: \.hasEnded)
+    for wants in Dictionary(grouping: wants, by: \.partition.topic).values {
+      rebuilds.append(
+        try WindowRebuild.start(wants, kafka, window: settings.dedupWindow, deadline: deadline))
+    }
+  }
+
+  func cancelRebuilds() {
+    for rebuild in rebuilds { rebuild.cancel() }
+  }
+
+  /// Waits until no thread has a Kafka client any more.
+  func endRebuilds() {
+    cancelRebuilds()
+    let deadline = MonotonicClock.milliseconds() + 3_000
+    while !rebuilds.allSatisfy(\.hasEnded), MonotonicClock.milliseconds() < deadline {
+      usleep(1_000)
+    }
+  }
+
+  // MARK: Gaps
+
+  /// Asks whether what did not come was removed before it was read.
+  func lookForGaps() {
+    guard gaps.isCurious else { return }
+    let findings = gaps.judge(atMost: Self.questionsATurn) { partition in
+      consumer.watermarks(of: partition).map { ($0.low, $0.high) }
+    }
+    for finding in findings {
+      switch finding {
+      case .lost(let partition, let offsets):
+        counters.add(.lostToRetention, offsets.count)
+        context.log.error(finding)
+        memory.forget(partition)
+      case .endsBefore:
+        context.log.error(finding)
+      }
+    }
+  }
+
+  /// The first record of an assignment lies below the place where reading was to begin.
+  func logRestarted(_ partition: TopicPartition, epoch: UInt32, offset: Int64) {
+    guard epoch == self.epoch else { return }
+    counters.add(.logsRestarted)
+    context.log.error(
+      "the log begins anew: it was cut, or the topic was made again; reading all of it",
+      ["partition": "\(partition)", "offset": "\(offset)"])
+    commits.restart(partition, epoch: epoch)
+    memory.forget(partition)
+  }
+}
+
+extension PlannedCommit<TopicPartition> {
+  /// The commit with its map.
+  var request: CommitRequest {
+    CommitRequest(
+      partition, offset: offset, metadata: HoleMap.encode(base: offset, completedAbove))
+  }
+}
