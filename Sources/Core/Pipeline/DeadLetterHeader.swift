@@ -20,6 +20,21 @@ package enum DeadLetterHeader {
   package static let apnsID = "martlet-apns-id"
 }
 
+/// How much of a record a dead letter keeps, in bytes. Anyone may have written it, with more than our own
+/// producer takes.
+package enum DeadLetterValue {
+  /// A broker's usual limit for a record, less room for the headers: key and value that are longer together
+  /// are cut.
+  package static let longest = 900_000
+  /// What is kept of a key and of a value then.
+  package static let kept = 64 << 10
+
+  /// What a detail says of a value that was cut.
+  package static func remark(cutFrom bytes: Int) -> String {
+    " (value cut to \(kept) of \(bytes) bytes)"
+  }
+}
+
 /// Why a record became a dead letter.
 package enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidRequest = "invalid_request"

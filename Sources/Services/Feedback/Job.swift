@@ -23,9 +23,6 @@ struct Job {
 
 /// A record that ends here, as it came, and why.
 struct DeadLetter {
-  /// A broker's usual limit for a record, less room for the headers: a longer value is cut.
-  private static let longestValue = 900_000
-
   let reason: DeadLetterReason
   let detail: String
   let key: [UInt8]?
@@ -34,9 +31,11 @@ struct DeadLetter {
   init(reason: DeadLetterReason, detail: String, key: [UInt8]?, value: [UInt8]?) {
     self.reason = reason
     let bytes = value?.count ?? 0
-    self.detail = bytes > Self.longestValue ? "\(detail) (value cut from \(bytes) bytes)" : detail
-    self.key = key
-    self.value = value.map { Array($0.prefix(Self.longestValue)) }
+    let isCut = bytes + (key?.count ?? 0) > DeadLetterValue.longest
+    let most = isCut ? DeadLetterValue.kept : .max
+    self.detail = isCut ? detail + DeadLetterValue.remark(cutFrom: bytes) : detail
+    self.key = key.map { Array($0.prefix(most)) }
+    self.value = value.map { Array($0.prefix(most)) }
   }
 
   func headers(origin job: Job, at now: Int64) -> [KafkaHeader] {

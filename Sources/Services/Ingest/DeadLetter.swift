@@ -4,10 +4,6 @@ import Pipeline
 
 /// Why a record, or one token of it, ends here; becomes the headers of a dead letter.
 struct DeadLetter {
-  /// A broker's usual limit for a record, less room for the headers: a longer value is cut.
-  static let longestValue = 900_000
-  /// What is kept of a value that is cut.
-  static let keptValue = 64 << 10
   private static let longestToken = 600
 
   let reason: DeadLetterReason
@@ -19,7 +15,7 @@ struct DeadLetter {
 
   func headers(origin: String, at now: Int64, cutFrom bytes: Int?) -> [KafkaHeader] {
     var detail = detail
-    if let bytes { detail += " (value cut to \(Self.keptValue) of \(bytes) bytes)" }
+    if let bytes { detail += DeadLetterValue.remark(cutFrom: bytes) }
     var headers = [
       KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
       KafkaHeader(DeadLetterHeader.detail, detail),

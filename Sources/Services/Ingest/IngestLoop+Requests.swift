@@ -196,16 +196,19 @@ extension IngestLoop {
   /// Writes the record at hand to the dead letters, key and value as they came; false when it has to wait.
   private func write(_ letter: DeadLetter) -> Bool {
     let record = batch[position]
-    let isCut = record.value.count > DeadLetter.longestValue
+    let isCut = record.value.count + record.key.count > DeadLetterValue.longest
+    let key = UnsafeRawBufferPointer(
+      rebasing: record.key.prefix(isCut ? DeadLetterValue.kept : record.key.count))
     let value =
       isCut
-      ? UnsafeRawBufferPointer(rebasing: record.value.prefix(DeadLetter.keptValue)) : record.value
+      ? UnsafeRawBufferPointer(rebasing: record.value.prefix(DeadLetterValue.kept)) : record.value
     let headers = letter.headers(
       origin: "\(names.requests)/\(record.partition)/\(record.offset)",
       at: WallClock.milliseconds(), cutFrom: isCut ? record.value.count : nil)
     let tag = RecordTag(.deadLetter, slot: slot, bytes: value.count)
     let result = producer.produce(
-      topics.deadLetters, key: record.key, value: value.baseAddress == nil ? nil : value,
+      topics.deadLetters, key: key,
+      value: value.baseAddress == nil ? nil : value,
       headers: headers, tag: tag.number)
     switch result {
     case .queued:

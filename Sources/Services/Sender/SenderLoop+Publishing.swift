@@ -136,11 +136,19 @@ extension SenderLoop {
   }
 
   /// Ends a record that is not a notification at all: no receipt, for there is no id to write one for.
+  ///
+  /// Anyone may have written it, with a larger value than our producer takes: such a one is cut, or the
+  /// record would stay open for ever.
   func deadLetter(_ record: KafkaRecord, _ origin: Origin, detail: String) {
     counters.add(.deadLettered)
+    let isCut = record.value.count + record.key.count > DeadLetterValue.longest
+    let most = isCut ? DeadLetterValue.kept : .max
+    let remark = isCut ? DeadLetterValue.remark(cutFrom: record.value.count) : ""
     publish(
-      topics.deadLetters, key: Array(record.key), value: Array(record.value),
-      headers: headers(.invalidEnvelope, detail, attempts: 0, origin), SideRecord(origin: origin))
+      topics.deadLetters, key: Array(record.key.prefix(most)),
+      value: Array(record.value.prefix(most)),
+      headers: headers(.invalidEnvelope, detail + remark, attempts: 0, origin),
+      SideRecord(origin: origin))
   }
 
   private func headers(
