@@ -141,6 +141,17 @@ let package = Package(
       dependencies: ["Bytes", "EventLoop", "Kafka", "Pipeline", "ServiceKit", "Settings"],
       path: "benchmarks/load", swiftSettings: swift),
 
+    .target(
+      name: "ChaosSuite",
+      dependencies: [
+        "APNS", "Pipeline", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store", "Settings",
+        "ServiceKit", "OperatorCommand", "HTTPClient",
+      ],
+      path: "benchmarks/chaos-suite", swiftSettings: swift),
+    .executableTarget(
+      name: "martlet-chaos", dependencies: ["ChaosSuite", "ServiceKit"],
+      path: "benchmarks/chaos-program", swiftSettings: swift),
+
     // Tests.
     .target(
       name: "TestSupport", dependencies: ["Bytes", "EventLoop", "Kafka", "Signing"],
@@ -214,6 +225,12 @@ let package = Package(
       "System", "ForeignClient",
       ["Bytes", "EventLoop", "JSON", "Signing", "SystemTestSupport", "TestSupport"],
       exclude: ["Python"]),
+    tests(
+      "System", "Chaos",
+      [
+        "ChaosSuite", "OperatorCommand", "APNS", "JSON", "Records", "SystemTestSupport",
+        "TestSupport",
+      ]),
     tests(
       "System", "Deploy",
       ["Ingest", "Signer", "Sender", "Feedback", "Settings", "Pipeline", "Bytes"]),

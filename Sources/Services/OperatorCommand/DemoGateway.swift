@@ -9,6 +9,11 @@ package final class DemoGateway {
   package struct Device: Hashable, Sendable {
     package let token: String
     package let app: String
+
+    package init(token: String, app: String) {
+      self.token = token
+      self.app = app
+    }
   }
 
   private let client = HTTPClient(timeoutMilliseconds: 30_000)

@@ -20,10 +20,10 @@ package final class DemoLedger {
     var outcome: UInt8 = .max
     /// Index of the receipt's reason.
     var reason: UInt16 = 0
-    var isDeadLetter = false
+    package var isDeadLetter = false
     /// Whether a request of this run asked for it. A receipt may be read before the request's own
     /// delivery report, so accounts begin with whichever comes first.
-    var isExpected = false
+    package var isExpected = false
 
     package var isAccountedFor: Bool {
       receipts > 0 || deduplicated > 0 || suppressed > 0 || isDeadLetter
@@ -135,6 +135,22 @@ package final class DemoLedger {
   /// What was said about a notification; nil when nothing was.
   package subscript(id: NotificationID) -> Account? { accounts[id] }
 
+  /// Notifications that the requests ask for, one that is asked for twice named twice.
+  package var expectedIDs: [NotificationID] { ids }
+
+  /// Notifications, and requests that name none, of a partition's requests below an offset that nothing
+  /// accounts for and `isTaken` does not know.
+  package func open(
+    partition: Int32, below offset: Int64, isTaken: (NotificationID) -> Bool
+  ) -> Int {
+    var count = 0
+    for (place, request) in requests where !request.isDead {
+      guard place >> 48 == UInt64(partition), place & 0xffff_ffff_ffff < offset else { continue }
+      count += open(request, isTaken)
+    }
+    return count
+  }
+
   /// How many requests, from the first one acknowledged on, are accounted for without a gap: for how long
   /// a fault holds the pipeline up.
   package func settledRequests() -> Int {
@@ -159,12 +175,15 @@ extension DemoLedger {
   }
 
   /// How many notifications of a request nothing accounts for.
-  private func open(_ request: Request) -> Int {
+  private func open(
+    _ request: Request, _ isTaken: (NotificationID) -> Bool = { _ in false }
+  ) -> Int {
     guard !request.isDead else { return 0 }
     guard request.idCount > 0 else { return 1 }
     var open = 0
     for index in request.firstID..<request.firstID + request.idCount {
-      if accounts[ids[Int(index)]]?.isAccountedFor != true { open += 1 }
+      let id = ids[Int(index)]
+      if accounts[id]?.isAccountedFor != true, !isTaken(id) { open += 1 }
     }
     return max(0, open - Int(request.deadTokens))
   }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import OperatorCommand
+import Records
+import Testing
+
+@testable import ChaosSuite
+
+/// The auditor itself: one that finds nothing anywhere proves nothing.
+@Suite struct AuditorTests {
+  private let auditor = Auditor()
+  private let id = NotificationID(high: 1, low: 2)
+  private let other = NotificationID(high: 1, low: 3)
+
+  private func receipt(
+    _ outcome: String, _ id: NotificationID, at: Int = 1_000, _ more: String = ""
+  ) throws {
+    let text = "{\"outcome\":\"\(outcome)\",\"apns_id\":\"\(id)\",\"at\":\(at)\(more)}"
+    try Array(text.utf8).withUnsafeBytes {
+      auditor.receipt(try Receipt($0, parser: JSONParser()))
+    }
+  }
+
+  private func ask(_ ids: NotificationID..., offset: Int64 = 0) {
+    auditor.ledger.produced(partition: 0, offset: offset, ids: ids)
+  }
+
+  @Test func `a notification without receipt or dead letter is lost`() throws {
+    ask(id, other)
+    try receipt("delivered", id)
+    #expect(auditor.ledger.missing == 1)
+    auditor.deadLetter(nil, id: other, isOneToken: false, isRequest: false, reason: "x")
+    #expect(auditor.ledger.missing == 0)
+  }
+
+  @Test func `a repeat of something nobody ever heard of is lost in disguise`() throws {
+    ask(id)
+    try receipt("deduplicated", id)
+    #expect(auditor.onlyDeduplicated == [id])
+    try receipt("delivered", id)
+    #expect(auditor.onlyDeduplicated == [])
+  }
+
+  @Test func `a delivery that the gateway does not know is untrue`() throws {
+    ask(id)
+    try receipt("delivered", id)
+    #expect(auditor.untrue == [id])
+    auditor.gatewayAnswered(id, status: 200, reason: nil)
+    #expect(auditor.untrue == [])
+  }
+
+  @Test func `a rejection must name the gateway's own reason`() throws {
+    ask(id)
+    try receipt("rejected", id, ",\"status\":410,\"reason\":\"Unregistered\"")
+    auditor.gatewayAnswered(id, status: 400, reason: "BadDeviceToken")
+    #expect(auditor.untrue == [id])
+    auditor.gatewayAnswered(id, status: 410, reason: "Unregistered")
+    #expect(auditor.untrue == [])
+  }
+
+  @Test func `the earliest receipt is the first, in whatever order they are read`() throws {
+    ask(id)
+    auditor.gatewayAnswered(id, status: 200, reason: nil)
+    try receipt("delivered", id, at: 2_000)
+    #expect(auditor.untrue == [])
+    try receipt("rejected", id, at: 1_000, ",\"status\":410,\"reason\":\"Unregistered\"")
+    #expect(auditor.untrue == [id])
+  }
+
+  @Test func `only receipts of the time in which the gateway's list was lost are excused`() throws {
+    ask(id, other)
+    auditor.gatewayWasBlind(500...1_500)
+    try receipt("delivered", id, at: 1_000)
+    try receipt("delivered", other, at: 1_501)
+    #expect(auditor.untrue == [other])
+  }
+
+  @Test func `two acceptances, or two final receipts, are a duplicate`() throws {
+    ask(id, other)
+    auditor.gatewayAnswered(id, status: 200, reason: nil)
+    auditor.gatewayAnswered(id, status: 200, reason: nil)
+    try receipt("delivered", id)
+    #expect(auditor.ledger.totals.duplicates == 1)
+    try receipt("expired", other)
+    try receipt("expired", other)
+    #expect(auditor.ledger.totals.duplicates == 2)
+    try receipt("deduplicated", other)
+    #expect(auditor.ledger.totals.duplicates == 2)
+  }
+
+  @Test func `an offset must not pass a record that nothing closes`() throws {
+    let place = DeadLetterOrigin(topic: "push.notifications", partition: 3, offset: 7)
+    #expect(!auditor.isClosed(id, at: place))
+    #expect(!auditor.isClosed(nil, at: place))
+    auditor.laneRecord(id, isRetry: false)
+    #expect(!auditor.isClosed(id, at: place))
+    auditor.laneRecord(id, isRetry: true)
+    #expect(auditor.isClosed(id, at: place))
+    auditor.deadLetter(place, id: nil, isOneToken: false, isRequest: false, reason: "x")
+    #expect(auditor.isClosed(nil, at: place))
+  }
+
+  @Test func `ingest must not commit a request whose notifications are on no lane`() throws {
+    ask(id, other, offset: 5)
+    #expect(auditor.overtakenRequests(partition: 0, below: 5) == 0)
+    #expect(auditor.overtakenRequests(partition: 0, below: 6) == 2)
+    #expect(auditor.overtakenRequests(partition: 1, below: 6) == 0)
+    auditor.laneRecord(id, isRetry: false)
+    try receipt("suppressed", other)
+    #expect(auditor.overtakenRequests(partition: 0, below: 6) == 0)
+  }
+
+  @Test func `poison must become a dead letter, whole`() {
+    let place = DeadLetterOrigin(topic: "push.requests", partition: 0, offset: 9)
+    auditor.poisoned(place)
+    auditor.deadLetter(place, id: nil, isOneToken: true, isRequest: true, reason: "x")
+    #expect(auditor.undigested == [place])
+    auditor.deadLetter(place, id: nil, isOneToken: false, isRequest: true, reason: "x")
+    #expect(auditor.undigested == [])
+  }
+
+  @Test func `requests settle in the order in which they were acknowledged`() throws {
+    ask(id, offset: 0)
+    ask(other, offset: 1)
+    try receipt("delivered", other)
+    #expect(auditor.ledger.settledRequests() == 0)
+    try receipt("delivered", id)
+    #expect(auditor.ledger.settledRequests() == 2)
+  }
+}
+
+@Suite struct DuplicateBoundTests {
+  @Test func `a bound is seconds of traffic for each fault, by kind of broker`() {
+    let bound = DuplicateBound(
+      embeddedSeconds: 2, embeddedReason: "", realSeconds: 0.5, realReason: "")
+    #expect(bound.limit(isEmbedded: true, faults: 3, perSecond: 100) == 600)
+    #expect(bound.limit(isEmbedded: false, faults: 3, perSecond: 101) == 152)
+    let none = DuplicateBound.none("")
+    #expect(none.limit(isEmbedded: true, faults: 9, perSecond: 1_000) == 0)
+  }
+
+  @Test func `every scenario has a name of its own and says why its bound is what it is`() {
+    let names = Scenario.all.map(\.name)
+    #expect(Set(names).count == names.count)
+    for scenario in Scenario.all {
+      #expect(!scenario.bound.embeddedReason.isEmpty && !scenario.bound.realReason.isEmpty)
+      #expect(scenario.bound.realSeconds <= scenario.bound.embeddedSeconds || !scenario.isShort)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import SystemTestSupport
+import TestSupport
+import Testing
+
+@Suite("The chaos suite's short form: a pipeline of real processes, hurt and audited", .serialized)
+struct ShortFormTests {
+  private func chaos(_ arguments: [String]) throws -> (status: Int32?, text: String) {
+    let folder = TemporaryFolder()
+    let program = try BuiltProgram.start("martlet-chaos", arguments, in: folder)
+    let status = program.wait(withinMilliseconds: 300_000)
+    return (status, program.output)
+  }
+
+  @Test(
+    "nothing is lost, and no more arrives twice than the scenario's bound",
+    arguments: [
+      "kill-sender", "kill-ingest", "kill-signer-feedback", "broker-outage",
+      "rebalance-storm", "poison", "gateway-restart",
+    ])
+  func scenario(_ name: String) throws {
+    let (status, text) = try chaos([name, "--short", "--json"])
+    #expect(status == 0, "martlet-chaos printed: \(text.suffix(4_000))")
+    let line = text.split(separator: "\n").last { $0.hasPrefix("{") }
+    let report = try JSONDocument(String(try #require(line, "it printed: \(text)"))).root
+    #expect(report["scenario"]?.string == name)
+    #expect(report["lost"]?.int == 0)
+    #expect(report["problems"]?.array == [])
+    #expect((report["faults"]?.int ?? 0) >= 2)
+    #expect((report["notifications"]?.int ?? 0) > 200)
+    #expect((report["checkpoints"]?.int ?? 0) >= 1)
+    let duplicates = try #require(report["duplicates"]?.int)
+    let bound = try #require(report["bound"]?.int)
+    #expect(duplicates <= bound)
+  }
+
+  @Test("what only a real cluster can show is skipped with a line that says so")
+  func skipped() throws {
+    let (status, text) = try chaos(["static-member", "commit-in-rebalance", "broker-restart"])
+    #expect(status == 0, "martlet-chaos printed: \(text)")
+    for name in ["static-member", "commit-in-rebalance", "broker-restart"] {
+      let line = text.split(separator: "\n").first { $0.hasPrefix("\(name) skipped: needs a real") }
+      #expect(line != nil, "martlet-chaos printed: \(text)")
+    }
+  }
+
+  @Test("a scenario that does not exist is refused with the names of those that do")
+  func unknown() throws {
+    let (status, text) = try chaos(["kill-everybody"])
+    #expect(status == 2)
+    #expect(text.contains("kill-sender"))
+  }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import OperatorCommand
+import Pipeline
+package import Records
+
+/// Compares, for every notification of a run, what was asked for with what five independent reports say:
+/// receipts, dead letters, the records on the lanes, the gateway's list, and the offsets that readers committed.
+///
+/// It sees events in the order in which they were read and nothing else: no clock, no socket.
+package final class Auditor {
+  /// A final answer of the gateway, as its own list and as a receipt have it.
+  private struct Answer: Hashable {
+    let status: UInt16
+    let reason: String
+  }
+
+  /// The earliest receipt of a notification that says what became of it.
+  private struct FirstReceipt {
+    let outcome: Outcome
+    let answer: Answer?
+    let at: Int64
+  }
+
+  package let ledger = DemoLedger()
+  private var firsts: [NotificationID: FirstReceipt] = [:]
+  private var answers: [NotificationID: Set<Answer>] = [:]
+  /// Notifications that stand on a retry topic, and on any topic that senders read.
+  private var retried: Set<NotificationID> = []
+  private var onLanes: Set<NotificationID> = []
+  /// Records that ended as dead letters, by where they came from.
+  private var deadOrigins: Set<DeadLetterOrigin> = []
+  /// Poison that was written on purpose and must end as a dead letter.
+  private var poison: Set<DeadLetterOrigin> = []
+  /// Times during which the gateway's list was lost with its process, in milliseconds since the epoch.
+  private var blindSpots: [ClosedRange<Int64>] = []
+  /// Notifications that the gateway accepted.
+  package private(set) var accepted = 0
+  /// Devices that the gateway called unregistered.
+  package private(set) var unregistered: Set<DemoGateway.Device> = []
+
+  package init() {}
+
+  package var hasBlindSpots: Bool { !blindSpots.isEmpty }
+
+  // MARK: What is read
+
+  package func receipt(_ receipt: Receipt) {
+    guard let id = receipt.apnsID else { return }
+    ledger.receipt(id, receipt.outcome, reason: receipt.reason)
+    let isAboutFate =
+      switch receipt.outcome {
+      case .delivered, .rejected, .expired, .deadLettered: true
+      case .deduplicated, .suppressed: false
+      }
+    guard isAboutFate, receipt.at < firsts[id]?.at ?? .max else { return }
+    let answer = receipt.status.map { Answer(status: $0, reason: receipt.reason ?? "") }
+    firsts[id] = FirstReceipt(outcome: receipt.outcome, answer: answer, at: receipt.at)
+  }
+
+  /// A dead letter of `origin`; `id` where the sender knew it.
+  package func deadLetter(
+    _ origin: DeadLetterOrigin?, id: NotificationID?, isOneToken: Bool, isRequest: Bool,
+    reason: String
+  ) {
+    if let origin, !isOneToken { deadOrigins.insert(origin) }
+    if let id {
+      ledger.deadLetter(id, reason: reason)
+    } else if let origin, isRequest {
+      ledger.deadLetter(
+        partition: origin.partition, offset: origin.offset, isOneToken: isOneToken, reason: reason)
+    }
+  }
+
+  /// A record on a topic that senders read.
+  package func laneRecord(_ id: NotificationID, isRetry: Bool) {
+    onLanes.insert(id)
+    if isRetry { retried.insert(id) }
+  }
+
+  /// A request as the gateway's list has it.
+  package func gatewaySaw(_ request: GatewayRequest) {
+    if request.status == 410, let device = request.device { unregistered.insert(device) }
+    guard let id = request.id else { return }
+    gatewayAnswered(id, status: request.status, reason: request.reason)
+  }
+
+  package func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
+    ledger.answered(id, status: status)
+    if status == 200 { accepted += 1 }
+    answers[id, default: []].insert(Answer(status: UInt16(clamping: status), reason: reason ?? ""))
+  }
+
+  /// The gateway's list of this time is gone: its process was killed.
+  package func gatewayWasBlind(_ time: ClosedRange<Int64>) { blindSpots.append(time) }
+
+  /// Poison lies there; it must become a dead letter.
+  package func poisoned(_ origin: DeadLetterOrigin) { poison.insert(origin) }
+
+  // MARK: What is concluded
+
+  /// Whether a record of a lane or retry topic may lie below a committed offset: its outcome, or the record
+  /// that carries it on, is in Kafka.
+  package func isClosed(_ id: NotificationID?, at origin: DeadLetterOrigin) -> Bool {
+    if deadOrigins.contains(origin) { return true }
+    guard let id else { return false }
+    return ledger[id]?.isAccountedFor == true || retried.contains(id)
+  }
+
+  /// Requests below an offset that the ingest group committed although something of them is neither on a
+  /// lane nor accounted for.
+  package func overtakenRequests(partition: Int32, below offset: Int64) -> Int {
+    ledger.open(partition: partition, below: offset) { onLanes.contains($0) }
+  }
+
+  /// Whether the gateway's list agrees with the first receipt of a notification.
+  private func agrees(_ id: NotificationID, _ first: FirstReceipt) -> Bool {
+    switch first.outcome {
+    case .delivered:
+      if answers[id]?.contains(where: { $0.status == 200 }) == true { return true }
+    case .rejected:
+      // A refusal without an answer of the gateway is the sender's own.
+      guard let answer = first.answer else { return true }
+      if answers[id]?.contains(answer) == true { return true }
+    case .expired, .deadLettered, .suppressed, .deduplicated: return true
+    }
+    return blindSpots.contains { $0.contains(first.at) }
+  }
+
+  /// Notifications whose only receipt says that they were taken before, although nothing says what became
+  /// of that: lost in disguise.
+  package var onlyDeduplicated: [NotificationID] {
+    ledger.expectedIDs.filter { id in
+      guard let account = ledger[id], account.deduplicated > 0 else { return false }
+      return account.receipts == 0 && account.suppressed == 0 && !account.isDeadLetter
+    }
+  }
+
+  /// Notifications whose first receipt says what the gateway's list does not.
+  package var untrue: [NotificationID] {
+    firsts.filter { id, first in ledger[id]?.isExpected == true && !agrees(id, first) }.map(\.key)
+  }
+
+  /// Notifications that the gateway accepted, or that got a final receipt, more than once.
+  package var repeated: [NotificationID] {
+    firsts.keys.filter { id in
+      guard let account = ledger[id], account.isExpected else { return false }
+      return max(account.accepted, account.receipts) > 1
+    }
+  }
+
+  /// Poison that did not become a dead letter.
+  package var undigested: [DeadLetterOrigin] { poison.filter { !deadOrigins.contains($0) } }
+
+  /// A notification in words, for whoever looks for the cause.
+  package func describe(_ id: NotificationID) -> String {
+    guard let account = ledger[id] else { return "\(id): unknown" }
+    let first = firsts[id].map { "\($0.outcome) at \($0.at)" } ?? "none"
+    let said = answers[id]?.map { "\($0.status) \($0.reason)" }.joined(separator: ", ") ?? "none"
+    let asked = ledger.expectedIDs.count { $0 == id }
+    return
+      "\(id), asked for \(asked) times: first receipt \(first); receipts \(account.receipts), deduplicated"
+      + " \(account.deduplicated), suppressed \(account.suppressed); gateway: \(said)"
+  }
+}

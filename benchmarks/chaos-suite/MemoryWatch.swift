@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import OperatorCommand
+
+/// Resident memory of every process, looked at four times a second.
+struct MemoryWatch {
+  private struct Life {
+    let pid: Int32
+    let begin: UInt64
+    var samples: [(time: UInt64, kilobytes: Int)] = []
+  }
+
+  private var lives: [String: Life] = [:]
+  private var nextLook: UInt64 = 0
+  /// The most that a process of that name ever had, in KiB.
+  private(set) var peaks: [String: Int] = [:]
+  /// Processes whose memory grew although their load did not, in words.
+  private(set) var growths: [String] = []
+
+  /// A process that lived shorter says nothing about growth.
+  private static let shortestLife: UInt64 = 60_000
+
+  mutating func look(_ states: [ChildState]) {
+    let now = MonotonicClock.milliseconds()
+    guard now >= nextLook else { return }
+    nextLook = now + 250
+    for state in states {
+      if let life = lives[state.name], life.pid != state.pid { end(life, state.name) }
+      guard let pid = state.pid, let size = Self.residentKilobytes(pid) else { continue }
+      peaks[state.name] = max(peaks[state.name] ?? 0, size)
+      lives[state.name, default: Life(pid: pid, begin: now)].samples.append((now, size))
+    }
+  }
+
+  mutating func finish() {
+    for (name, life) in lives { end(life, name) }
+  }
+
+  /// Compares the second quarter of a process's life with its last one: the first one is start-up.
+  private mutating func end(_ life: Life, _ name: String) {
+    lives[name] = nil
+    guard let last = life.samples.last, last.time - life.begin >= Self.shortestLife else { return }
+    let quarter = life.samples.count / 4
+    let before = life.samples[quarter..<quarter * 2].map(\.kilobytes).max() ?? 0
+    let after = life.samples[(quarter * 3)...].map(\.kilobytes).max() ?? 0
+    let allowed = max(16 << 10, before / 4)
+    if after > before + allowed {
+      growths.append("\(name) grew from \(before >> 10) to \(after >> 10) MiB")
+    }
+  }
+
+  private static func residentKilobytes(_ pid: Int32) -> Int? {
+    guard let text = try? File.read("/proc/\(pid)/status") else { return nil }
+    for line in String(decoding: text, as: UTF8.self).split(separator: "\n")
+    where line.hasPrefix("VmRSS:") {
+      return line.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+    }
+    return nil
+  }
+}

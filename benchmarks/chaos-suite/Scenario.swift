@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How many pushes may arrive twice, as time: so many seconds of the run's traffic for each fault.
+///
+/// The embedded broker refuses commits while a group rebalances, so what was completed meanwhile is sent
+/// again by the next owner; a real broker takes them.
+struct DuplicateBound: Sendable {
+  let embeddedSeconds: Double
+  let embeddedReason: String
+  let realSeconds: Double
+  let realReason: String
+
+  /// No push may arrive twice.
+  static func none(_ reason: String) -> DuplicateBound {
+    DuplicateBound(
+      embeddedSeconds: 0, embeddedReason: reason, realSeconds: 0, realReason: reason)
+  }
+
+  /// The number for a run.
+  func limit(isEmbedded: Bool, faults: Int, perSecond: Double) -> Int {
+    let seconds = isEmbedded ? embeddedSeconds : realSeconds
+    return Int((seconds * perSecond * Double(faults)).rounded(.up))
+  }
+}
+
+/// One way to hurt the pipeline.
+struct Scenario: Sendable {
+  /// What a scenario cannot do without.
+  enum Need: Sendable {
+    case nothing
+    /// The embedded broker's control interface.
+    case embeddedBroker
+    /// A real cluster: the embedded broker would show something else.
+    case realCluster(why: String)
+    /// A real cluster, and a command that restarts one of its brokers.
+    case brokerRestart(why: String)
+    /// The library that makes a process see another clock or a full disk.
+    case shim
+  }
+
+  let name: String
+  let summary: String
+  var need = Need.nothing
+  var senders = 2
+  /// Brokers that the embedded cluster pretends to have.
+  var brokers = 1
+  var senderFlags: [String] = []
+  /// Whether it is part of the short form.
+  var isShort = false
+  let bound: DuplicateBound
+  /// Makes the faults. The load runs; what follows (settling, clean stop, audit) is the same for all.
+  let steps: @Sendable (ChaosRig) throws -> Void
+
+  var usesShim: Bool { if case .shim = need { true } else { false } }
+
+  /// Why it cannot be run with these options; nil when it can.
+  func obstacle(_ options: ChaosOptions) -> String? {
+    switch need {
+    case .nothing: nil
+    case .embeddedBroker:
+      options.kafka == nil
+        ? nil : "needs the embedded broker's control interface: leave out --kafka"
+    case .realCluster(let why):
+      options.kafka == nil ? "needs a real cluster (--kafka host:port): \(why)" : nil
+    case .brokerRestart(let why):
+      options.kafka == nil || options.restartCommand == nil
+        ? "needs a real cluster and a command that restarts a broker of it (--kafka host:port"
+          + " --restart-broker COMMAND): \(why)" : nil
+    case .shim:
+      options.shim == nil ? "needs the shim library (--shim; benchmarks/chaos builds it)" : nil
+    }
+  }
+
+  /// Every scenario, the most valuable first.
+  static let all: [Scenario] =
+    kills + kafkaFaults + gatewayFaults + [poison] + databaseFaults + [clockSteps] + realCluster
+    + [everything]
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import OperatorCommand
+import ServiceKit
+
+/// One run of one scenario, from the first process to the last sum.
+struct ScenarioRun {
+  let scenario: Scenario
+  let options: ChaosOptions
+  let log: Logger
+
+  /// What any of our processes may hold, in MiB. The gateway and the broker keep what they were given.
+  private static let memoryLimit = 160
+
+  func run() throws -> ScenarioReport {
+    let rig = try ChaosRig(options, scenario, log)
+    defer { rig.place.removeTopics() }
+    var report = ScenarioReport(scenario: scenario.name, seed: options.seed)
+    do {
+      defer { rig.close() }
+      try rig.start()
+      try rig.pump(1_000)
+      try scenario.steps(rig)
+      try rig.settle()
+      rig.checkpoints.take(rig.readers, rig.auditor)
+      try stopAndAudit(rig, &report)
+    } catch {
+      rig.problem("the run broke off: \(error)")
+    }
+    if let broker = rig.pipeline.processes.state("broker"), broker.endings != [0] {
+      rig.problem("the broker ended with \(broker.endings); see \(rig.pipeline.logFile("broker"))")
+    }
+    report.problems = rig.problems
+    if report.problems.isEmpty, !options.keeps {
+      rig.place.remove()
+    } else {
+      try? File.write(
+        "\(rig.place.folder)/problems.txt",
+        Array((report.problems.joined(separator: "\n") + "\n").utf8))
+      log.info("kept", ["folder": rig.place.folder])
+    }
+    return report
+  }
+
+  private func stopAndAudit(_ rig: ChaosRig, _ report: inout ScenarioReport) throws {
+    rig.stopServices()
+    try rig.pump(500)
+    try rig.readGateway()
+    count(rig, &report)
+    judgeNotifications(rig, report)
+    for text in try rig.checkpoints.leftOver(rig.readers) {
+      rig.problem("uncommitted after a clean stop: \(text)")
+    }
+    for text in rig.checkpoints.violations { rig.problem(text) }
+    try judgeTables(rig)
+    judgeProcesses(rig, report)
+  }
+
+  private func count(_ rig: ChaosRig, _ report: inout ScenarioReport) {
+    let totals = rig.auditor.ledger.totals
+    report.faults = rig.faults
+    report.requests = totals.requests
+    report.notifications = rig.readers.notifications
+    report.accepted = rig.auditor.accepted
+    report.lost = totals.lost + rig.auditor.onlyDeduplicated.count
+    report.duplicates = totals.duplicates
+    report.deduplicated = totals.deduplicated
+    report.deadLetters = totals.deadLettered
+    report.checkpoints = rig.checkpoints.count
+    report.recoverySeconds = Double(rig.slowestRecovery) / 1_000
+    let seconds = max(1, Double(rig.load.milliseconds) / 1_000)
+    report.bound = scenario.bound.limit(
+      isEmbedded: rig.isEmbedded, faults: rig.faults,
+      perSecond: Double(report.notifications) / seconds)
+    report.peakMebibytes = rig.memory.peaks.mapValues { $0 >> 10 }
+  }
+
+  private func judgeNotifications(_ rig: ChaosRig, _ report: ScenarioReport) {
+    let auditor = rig.auditor
+    if report.lost > 0 {
+      rig.problem("\(report.lost) lost")
+      for line in auditor.ledger.lostLines.prefix(10) { rig.problem("  lost: \(line)") }
+      for id in auditor.onlyDeduplicated.prefix(10) {
+        rig.problem("  called a repeat, and never heard of: \(auditor.describe(id))")
+      }
+    }
+    let untrue = auditor.untrue
+    if !untrue.isEmpty {
+      rig.problem("\(untrue.count) first receipts disagree with the gateway's list")
+      for id in untrue.prefix(10) { rig.problem("  \(auditor.describe(id))") }
+    }
+    if report.duplicates > report.bound {
+      rig.problem("\(report.duplicates) duplicates, and the bound is \(report.bound)")
+      for id in auditor.repeated.prefix(10) { rig.problem("  twice: \(auditor.describe(id))") }
+    }
+    for origin in auditor.undigested.prefix(10) {
+      rig.problem(
+        "poison at \(origin.topic)/\(origin.partition)/\(origin.offset) is no dead letter")
+    }
+    for text in rig.load.refused { rig.problem("a request was refused: \(text)") }
+    if rig.readers.missed > 0 {
+      rig.problem("\(rig.readers.missed) records were gone before they could be read")
+    }
+    if rig.readers.unreadable > 0 { rig.problem("\(rig.readers.unreadable) unreadable receipts") }
+    if rig.isEmbedded, report.checkpoints < 1 { rig.problem("no offsets could be compared") }
+  }
+
+  private func judgeTables(_ rig: ChaosRig) throws {
+    let tables = TableAudit(rig.kafka, rig.place.names)
+    for text in try tables.hastyMints() { rig.problem(text) }
+    for text in try tables.databaseDifferences(rig.pipeline.database).prefix(10) {
+      rig.problem(text)
+    }
+    let devices = try tables.unregisteredDifferences(
+      rig.pipeline.database, rig.auditor.unregistered)
+    if devices.missing > 0 {
+      rig.problem(
+        "the database lacks \(devices.missing) devices that the gateway called unregistered")
+    }
+    if devices.unexpected > 0, !rig.auditor.hasBlindSpots {
+      rig.problem("the database has \(devices.unexpected) dead tokens that the gateway never named")
+    }
+  }
+
+  private func judgeProcesses(_ rig: ChaosRig, _ report: ScenarioReport) {
+    rig.checkEndings()
+    rig.finishMemory()
+    for (name, size) in report.peakMebibytes.sorted(by: { $0.key < $1.key })
+    where name != "broker" && name != "simulator" && size > Self.memoryLimit {
+      rig.problem("\(name) took \(size) MiB; the limit is \(Self.memoryLimit)")
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import OperatorCommand
+
+/// Processes that die, stop, or stand still.
+extension Scenario {
+  static let kills = [
+    Scenario(
+      name: "kill-sender", summary: "SIGKILL of a random one of two senders", isShort: true,
+      bound: senderKill
+    ) { rig in
+      for _ in 0..<rig.options.kills { try killAndRecover(rig, rig.random.pick(rig.senders)) }
+    },
+    Scenario(
+      name: "kill-ingest", summary: "SIGKILL of ingest", isShort: true,
+      bound: .none(
+        "what ingest produces again has the same apns-id and goes to the same partition, whose owner"
+          + " stays: it ends as deduplicated")
+    ) { rig in
+      for _ in 0..<rig.options.kills { try killAndRecover(rig, "ingest") }
+    },
+    Scenario(
+      name: "kill-signer-feedback", summary: "SIGKILL of the signer and of feedback in turn",
+      isShort: true,
+      bound: .none("neither of them holds notifications")
+    ) { rig in
+      for turn in 0..<rig.options.kills {
+        try killAndRecover(rig, turn % 2 == 0 ? "signer" : "feedback")
+        try rig.awaitDatabase()
+      }
+    },
+    Scenario(
+      name: "clean-restart", summary: "SIGTERM of the only sender, under load", senders: 1,
+      isShort: true,
+      bound: .none("a clean stop drains and commits before it leaves the group")
+    ) { rig in
+      for _ in 0..<rig.options.kills {
+        try rig.pump(between: 500, and: 1_500)
+        let mark = rig.mark()
+        try rig.restart("sender-1")
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "rolling-restart", summary: "SIGTERM of one of two senders after the other",
+      bound: DuplicateBound(
+        embeddedSeconds: 3,
+        embeddedReason:
+          "the sender that stays may not commit while the group rebalances; what it completed"
+          + " of partitions that then go to the other one is sent again",
+        realSeconds: 0, realReason: "both commit what they completed before partitions move")
+    ) { rig in
+      for turn in 0..<rig.options.kills {
+        try rig.pump(between: 500, and: 2_000)
+        let mark = rig.mark()
+        try rig.restart(rig.senders[turn % 2])
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "zombie-sender", summary: "SIGSTOP of a sender past its session time-out, then SIGCONT",
+      bound: DuplicateBound(
+        embeddedSeconds: 8,
+        embeddedReason:
+          "what it had in flight and completed since its last commit is sent by the new owner"
+          + " and, when it wakes up, answered for it; two rebalances without commits",
+        realSeconds: 1,
+        realReason:
+          "what it had in flight and completed since its last commit; its late commits are refused")
+    ) { rig in
+      for _ in 0..<rig.options.kills {
+        try rig.pump(between: 500, and: 2_000)
+        let mark = rig.mark()
+        let name = rig.random.pick(rig.senders)
+        rig.signal(name, SIGSTOP)
+        try rig.pump(UInt64(rig.options.sessionMilliseconds) + 3_000)
+        rig.signal(name, SIGCONT)
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+  ]
+
+  private static let senderKill = DuplicateBound(
+    embeddedSeconds: 8,
+    embeddedReason:
+      "as on a real broker, and the survivor may not commit while the group rebalances, once"
+      + " when the dead one is noticed and once when it comes back",
+    realSeconds: 0.5,
+    realReason: "what the dead one had in flight, and completed since its last commit (200 ms)")
+
+  static func killAndRecover(_ rig: ChaosRig, _ name: String) throws {
+    try rig.pump(between: 300, and: 2_000)
+    rig.checkpoints.take(rig.readers, rig.auditor)
+    let mark = rig.mark()
+    try rig.kill(name)
+    // Every fourth kill is not waited for: the next one may hit a group that is still forming.
+    if rig.random.chance(per10000: 2_500) { return }
+    try rig.awaitRecovery(of: mark)
+  }
+}

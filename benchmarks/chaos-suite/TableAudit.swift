@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import JSON
+import Kafka
+import OperatorCommand
+import Pipeline
+import Records
+import ServiceKit
+import Store
+
+/// Checks of what is not about single notifications: provider tokens and the database of dead tokens.
+struct TableAudit {
+  private let kafka: KafkaConfiguration
+  private let names: TopicNames
+  private let parser = JSONParser()
+
+  /// APNs answers 429 to teams that change their token more often.
+  private static let shortestMintInterval: Int64 = 20 * 60
+
+  init(_ kafka: KafkaConfiguration, _ names: TopicNames) {
+    self.kafka = kafka
+    self.names = names
+  }
+
+  /// Every record of a topic, from its start to where it ends now.
+  private func forEach(_ topic: String, _ body: (KafkaRecord) -> Void) throws {
+    let tail = try KafkaTail(kafka, topic: topic, from: .beginning)
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 500)
+    let deadline = MonotonicClock.milliseconds() + 20_000
+    var count = 1
+    while count > 0 || !tail.isCaughtUp {
+      guard MonotonicClock.milliseconds() < deadline else {
+        throw ServiceFailure("\(topic) cannot be read to its end")
+      }
+      count = tail.poll(into: &batch, timeoutMilliseconds: 50)
+      for index in 0..<count { body(batch[index]) }
+      batch.release()
+    }
+  }
+
+  /// Teams that got two provider tokens within 20 minutes, in words.
+  func hastyMints() throws -> [String] {
+    var issued: [String: Set<Int64>] = [:]
+    try forEach(names.providerTokens) { record in
+      guard let token = try? ProviderTokenRecord(record.value, parser: parser) else { return }
+      issued[token.credential, default: []].insert(token.issuedAt)
+    }
+    guard !issued.isEmpty else { return ["there is no provider token at all"] }
+    return issued.flatMap { credential, times in
+      let sorted = times.sorted()
+      return zip(sorted, sorted.dropFirst()).filter { $1 - $0 < Self.shortestMintInterval }.map {
+        "\(credential) got a provider token \($1 - $0) s after the last"
+      }
+    }
+  }
+
+  /// Dead tokens that stand in the database and not in `push.invalid-tokens` played from its start, or the
+  /// other way round, in words.
+  func databaseDifferences(_ path: String) throws -> [String] {
+    var replayed: [[UInt8]: Int64] = [:]
+    try forEach(names.invalidTokens) { record in
+      let key = Array(record.key)
+      if record.value.baseAddress == nil {
+        replayed[key] = nil
+      } else if let entry = try? InvalidTokenRecord(record.value, parser: parser) {
+        replayed[key] = entry.invalidSince
+      }
+    }
+    var differences: [String] = []
+    var stored = 0
+    for entry in try TokenStoreReader(path: path).invalidDevices() {
+      stored += 1
+      let device = entry.device
+      let key = DeviceKey(
+        token: device.token, app: device.app, environment: device.environment
+      ).bytes
+      if replayed[key] != entry.since {
+        differences.append(
+          "\(device.token.prefix(8))…: \(entry.since) in the database,"
+            + " \(replayed[key].map { "\($0)" } ?? "nothing") on the topic")
+      }
+    }
+    if stored != replayed.count {
+      differences.append("\(stored) in the database, \(replayed.count) on the topic")
+    }
+    return differences
+  }
+
+  /// Devices that the gateway called unregistered and the database does not know, and the other way round.
+  func unregisteredDifferences(
+    _ path: String, _ expected: Set<DemoGateway.Device>
+  ) throws -> (missing: Int, unexpected: Int) {
+    let stored = Set(
+      try TokenStoreReader(path: path).invalidDevices().map {
+        DemoGateway.Device(token: $0.device.token, app: $0.device.app)
+      })
+    return (expected.subtracting(stored).count, stored.subtracting(expected).count)
+  }
+}
