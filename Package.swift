@@ -77,6 +77,7 @@ let package = Package(
     core("Faults", ["APNS"]),
     core("Settings"),
     core("Telemetry"),
+    core("Gateway", ["APNS", "Settings"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", []),
@@ -113,7 +114,10 @@ let package = Package(
       ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Store"]),
     service(
       "GatewaySimulator",
-      ["APNS", "Pipeline", "EventLoop", "JSON", "Records", "TLS", "HTTP2", "HTTPServer", "Signing"]),
+      [
+        "APNS", "Gateway", "Pipeline", "EventLoop", "JSON", "Records", "TLS", "HTTP2", "HTTPServer",
+        "Signing",
+      ]),
     service(
       "OperatorCommand",
       [
@@ -165,6 +169,7 @@ let package = Package(
     tests("Core", "Faults", ["APNS", "Faults", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Telemetry", ["Telemetry"]),
+    tests("Core", "Gateway", ["APNS", "Gateway", "Settings", "TestSupport"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop", "TestSupport"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing", "TestSupport"]),
     tests(
@@ -211,7 +216,8 @@ let package = Package(
     tests(
       "Services", "GatewaySimulator",
       [
-        "GatewaySimulator", "APNS", "JSON", "TLS", "HTTP2", "HTTPClient", "Signing", "Bytes",
+        "GatewaySimulator", "APNS", "Gateway", "JSON", "TLS", "HTTP2", "HTTPClient", "Signing",
+        "Bytes",
         "EventLoop", "Settings", "TestSupport",
       ]),
     tests(

@@ -4,5 +4,12 @@ import ServiceKit
 
 @main
 struct Main {
-  static func main() { runService(SimulatorService.self) }
+  static func main() {
+    // Alone: it needs no certificate, which everything else does.
+    if CommandLine.arguments.dropFirst() == ["--behaviours"] {
+      StandardOutput.write(BehaviourReport.text)
+      return
+    }
+    runService(SimulatorService.self)
+  }
 }

@@ -31,11 +31,15 @@ package final class HTTP2ServerConnection {
     set { channel.pauseReading(newValue) }
   }
 
+  /// Chooses the first SETTINGS when TLS is up and before anything of the client is read, for those who
+  /// gave none to `init`.
+  package var chooseSettings: ((HTTP2ServerConnection) -> SessionSettings)?
+
   /// Takes over an accepted socket and watches it. SETTINGS go out with the first `flush()` after
-  /// the handshake.
+  /// the handshake; nil leaves them to `chooseSettings`.
   package init(
     accepted socket: consuming Socket, poller: Poller, token: UInt64, tls: TLSContext,
-    settings: SessionSettings, pool: ServerRequestPool, scratch: ConnectionScratch
+    settings: SessionSettings?, pool: ServerRequestPool, scratch: ConnectionScratch
   ) throws(ConnectionFailure) {
     self.token = token
     self.scratch = scratch
@@ -82,6 +86,8 @@ package final class HTTP2ServerConnection {
       if !isConnected {
         if try channel.handshake() {
           isConnected = true
+          if let chooseSettings { session.start(chooseSettings(self)) }
+          chooseSettings = nil
           session.post(.connected(resumed: tls.isResumed))
         }
       }

@@ -9,8 +9,8 @@ package final class HTTP2ServerSession {
   /// What the server does wrong on purpose; nil is nothing.
   var faults: ServerFaults?
 
-  /// A session whose SETTINGS wait to be taken. Complete requests go to `pool`, marked with `token`.
-  package init(settings: SessionSettings, pool: ServerRequestPool, token: UInt64) {
+  /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.
+  package init(settings: SessionSettings?, pool: ServerRequestPool, token: UInt64) {
     state = .allocate(capacity: 1)
     state.initialize(to: ServerState(pool: pool, token: token, keepsContent: pool.keepsContent))
     var options: OpaquePointer?
@@ -21,7 +21,7 @@ package final class HTTP2ServerSession {
     nghttp2_option_del(options)
     guard let created else { preconditionFailure("no memory for an HTTP/2 session") }
     session = created
-    settings.submit(to: session, isClient: false)
+    settings?.submit(to: session, isClient: false)
   }
 
   deinit {
@@ -39,6 +39,9 @@ package final class HTTP2ServerSession {
   }
   /// The newest stream that the client has opened.
   package var lastStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
+
+  /// Queues the first SETTINGS of a session that was made without.
+  func start(_ settings: SessionSettings) { settings.submit(to: session, isClient: false) }
 
   func attach(_ connection: HTTP2ServerConnection) {
     state.pointee.connection = Unmanaged.passUnretained(connection)

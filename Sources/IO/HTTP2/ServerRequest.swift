@@ -6,6 +6,8 @@ package struct HeaderField {
   var nameCount: UInt32
   var valueStart: UInt32
   var valueCount: UInt32
+  /// The client forbade to keep it in the compression table (RFC 7541 §6.2.3).
+  var isNeverIndexed = false
 }
 
 /// A complete request as a server sees it: every header field in the order of arrival (repeated ones
@@ -79,6 +81,9 @@ package struct ServerRequest {
       start: bytes + Int(fields[index].valueStart), count: Int(fields[index].valueCount))
   }
 
+  /// Field `index` came as a literal that is never indexed (RFC 7541 §6.2.3).
+  package func isNeverIndexed(_ index: Int) -> Bool { fields[index].isNeverIndexed }
+
   /// The body, as far as it was kept.
   package var body: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: bytes + bodyStart, count: count - bodyStart)
@@ -107,7 +112,7 @@ package struct ServerRequest {
 
   mutating func addField(
     _ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>,
-    _ valueCount: Int
+    _ valueCount: Int, isNeverIndexed: Bool = false
   ) {
     if fieldCount < Self.fieldCapacity {
       reserve(nameCount + valueCount)
@@ -115,7 +120,8 @@ package struct ServerRequest {
       (bytes + count + nameCount).update(from: value, count: valueCount)
       fields[fieldCount] = HeaderField(
         nameStart: UInt32(count), nameCount: UInt32(nameCount),
-        valueStart: UInt32(count + nameCount), valueCount: UInt32(valueCount))
+        valueStart: UInt32(count + nameCount), valueCount: UInt32(valueCount),
+        isNeverIndexed: isNeverIndexed)
       count += nameCount + valueCount
       bodyStart = count
     }

@@ -76,11 +76,13 @@ enum ServerCallbacks {
   }
 
   private static let header: nghttp2_on_header_callback = {
-    _, _, name, nameCount, value, valueCount, _, user in
+    _, _, name, nameCount, value, valueCount, flags, user in
     let state = ServerState.from(user)
     guard state.pointee.keepsContent, let request = state.pointee.current, let name, let value
     else { return 0 }
-    request.pointee.addField(name, nameCount, value, valueCount)
+    let isNeverIndexed = UInt32(flags) & NGHTTP2_NV_FLAG_NO_INDEX.rawValue != 0
+    request.pointee.addField(
+      name, nameCount, value, valueCount, isNeverIndexed: isNeverIndexed)
     return 0
   }
 

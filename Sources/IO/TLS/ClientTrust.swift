@@ -6,13 +6,18 @@ import Synchronization
 package final class ClientTrust: Sendable {
   /// The authorities (PEM) that may have issued them.
   let roots: [UInt8]
-  /// Lets clients in whose certificate fails verification: ask `TLSConnection.peerProblem` afterwards.
-  private let admitsBroken: Bool
+  private let admitsBroken: Atomic<Bool>
   private let revoked = Mutex<Set<String>>([])
 
   package init(roots: [UInt8], admitsBroken: Bool = false) {
     self.roots = roots
-    self.admitsBroken = admitsBroken
+    self.admitsBroken = Atomic(admitsBroken)
+  }
+
+  /// Lets clients in whose certificate fails verification, or not: ask `TLSConnection.peerProblem`
+  /// afterwards.
+  package func admitBroken(_ isAdmitted: Bool) {
+    admitsBroken.store(isAdmitted, ordering: .relaxed)
   }
 
   /// Refuses the certificates with these SHA-256 fingerprints during the handshake, with the alert
@@ -26,7 +31,7 @@ package final class ClientTrust: Sendable {
       X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REVOKED)
       return 0
     }
-    return isValid || admitsBroken ? 1 : 0
+    return isValid || admitsBroken.load(ordering: .relaxed) ? 1 : 0
   }
 
   /// Makes a server's context ask for certificates and judge them. The context keeps `self`.

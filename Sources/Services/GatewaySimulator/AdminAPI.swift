@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import EventLoop
+import Gateway
+import Glibc
 import HTTPServer
 import JSON
 import ServiceKit
 import Synchronization
 import Telemetry
 
-/// The admin port: what the gateway has received, and what it knows.
+/// The admin port: what the gateway has received, what it knows, and what it is to do.
 final class AdminAPI: Sendable {
-  private let world: GatewayWorld
-  private let loops: [LoopShare]
+  let world: GatewayWorld
+  let loops: [LoopShare]
   /// What the counters showed at the last reset: loops alone write their counters.
   private let baseline = Mutex<[String: Int]>([:])
+  private let questions = Atomic(0)
 
   private static let bodyLimit = 256 << 20
+  /// How long loops may take to say which connections they have, in steps of half a millisecond.
+  private static let patience = 4_000
 
   init(_ world: GatewayWorld, _ loops: [LoopShare]) {
     self.world = world
@@ -23,14 +29,27 @@ final class AdminAPI: Sendable {
 
   /// Starts listening; the server lives as long as the result.
   func serve(host: String, port: UInt16) throws(HTTPServerError) -> HTTPServer {
-    try HTTPServer(host: host, port: port, bodyLimit: Self.bodyLimit, routes: routes)
+    try HTTPServer(
+      host: host, port: port, bodyLimit: Self.bodyLimit, routes: reports + changes + commands)
   }
 
-  private var routes: [HTTPRoute] {
+  /// What the gateway tells.
+  private var reports: [HTTPRoute] {
     [
       HTTPRoute("GET", "/health") { _ in .json("{\"status\":\"ok\"}\n") },
       HTTPRoute("GET", "/counters") { [self] _ in .json(counters()) },
       HTTPRoute("GET", "/requests") { [self] _ in .jsonLines(report()) },
+      HTTPRoute("GET", "/delivered") { [self] in delivered($0) },
+      HTTPRoute("GET", "/connections") { [self] _ in connections() },
+      HTTPRoute("GET", "/channels") { [self] _ in channels() },
+      HTTPRoute("GET", "/profile") { [self] _ in profile() },
+      HTTPRoute("GET", "/behaviours") { _ in .text(BehaviourReport.text) },
+    ]
+  }
+
+  /// What the gateway is told to know.
+  private var changes: [HTTPRoute] {
+    [
       HTTPRoute("PUT", "/keys") { [self] request in
         change(request) { value throws(GatewayFileError) in
           let keys = try GatewayFiles.keys(value, folder: ".")
@@ -45,6 +64,34 @@ final class AdminAPI: Sendable {
           return tokens.count
         }
       },
+      HTTPRoute("PUT", "/certs") { [self] request in
+        change(request) { value throws(GatewayFileError) in
+          let certificates = try GatewayFiles.certificates(value)
+          world.declare(certificates: certificates)
+          return certificates.count
+        }
+      },
+      HTTPRoute("PUT", "/apps") { [self] request in
+        change(request) { value throws(GatewayFileError) in
+          let apps = try GatewayFiles.apps(value)
+          world.channels.withLock { channels in
+            for entry in apps { channels.enable(entry.app, entry.broadcast) }
+          }
+          return apps.count
+        }
+      },
+      HTTPRoute("PUT", "/profile") { [self] request in
+        change(request) { value throws(GatewayFileError) in try setProfile(value) }
+      },
+    ]
+  }
+
+  /// What the gateway is to do.
+  private var commands: [HTTPRoute] {
+    [
+      HTTPRoute("POST", "/tokens/*") { [self] in changeToken($0) },
+      HTTPRoute("POST", "/clock/advance") { [self] in advanceClock($0) },
+      HTTPRoute("POST", "/connections/*") { [self] in sendGoAway($0) },
       HTTPRoute("POST", "/reset") { [self] _ in
         reset()
         return .json("{\"status\":\"ok\"}\n")
@@ -57,16 +104,45 @@ final class AdminAPI: Sendable {
   ) -> HTTPResponse {
     do {
       let count = try apply(try JSONDocument(request.body).root)
+      wake()
       return .json("{\"accepted\":\(count)}\n")
     } catch {
-      let answer: JSONValue = ["error": .string("\(error)")]
-      return .json(String(decoding: answer.text + [10], as: UTF8.self), status: 400)
+      return Self.problem("\(error)")
     }
   }
 
-  /// Forgets what was received and which tokens were declared; keys stay.
+  static func problem(_ text: String, status: Int = 400) -> HTTPResponse {
+    let answer: JSONValue = ["error": .string(text)]
+    return .json(String(decoding: answer.text + [10], as: UTF8.self), status: status)
+  }
+
+  static func answer(_ value: JSONValue) -> HTTPResponse {
+    .json(String(decoding: value.text + [10], as: UTF8.self))
+  }
+
+  /// Makes every loop look at what has changed.
+  func wake() { for loop in loops { loop.commands.post(.wake) } }
+
+  /// The connections of every loop that answers within two seconds.
+  func openConnections() -> [ConnectionReport] {
+    let question = questions.add(1, ordering: .relaxed).newValue
+    for loop in loops { loop.commands.post(.report(question)) }
+    var list: [ConnectionReport] = []
+    for loop in loops {
+      for _ in 0..<Self.patience {
+        if let found = loop.reports.list(for: question) {
+          list += found
+          break
+        }
+        usleep(500)
+      }
+    }
+    return list.sorted { $0.id < $1.id }
+  }
+
+  /// Forgets what was received and which tokens and certificates were declared; keys and rules stay.
   private func reset() {
-    world.forgetTokens()
+    world.reset()
     for loop in loops { loop.log.clear() }
     let sums = sums()
     baseline.withLock { $0 = sums }
@@ -93,6 +169,10 @@ final class AdminAPI: Sendable {
       object.append(name, .integer(Int64((sums[name] ?? 0) - taken)))
     }
     object.append("recorded", .integer(Int64(loops.reduce(0) { $0 + $1.log.count })))
+    let store = world.withExchange { ($0.store.count, $0.store.overwritten, $0.store.expired) }
+    object.append("waiting", .integer(Int64(store.0)))
+    object.append("overwritten", .integer(Int64(store.1)))
+    object.append("expired_in_store", .integer(Int64(store.2)))
     var reasons = JSONObject()
     for reason in Reason.allCases {
       let count = (sums[reason.name] ?? 0) - (base[reason.name] ?? 0)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import HTTP2
+import Gateway
 
 /// An answer that is none of the usual ones: any status, any header fields, any body.
 struct CustomAnswer: Sendable, Equatable {
@@ -31,6 +30,9 @@ struct AnswerPlan: Sendable, Equatable {
   var verdict: Verdict
   /// Milliseconds from now.
   var delay: UInt64
+  /// The push takes effect: it is delivered or stored. True for an acceptable one whatever becomes of
+  /// its answer; who puts a refusal in its place must say false.
+  var isProcessed = false
 }
 
 /// A plan as the number that a request carries while it waits, without memory of its own.
@@ -43,7 +45,15 @@ enum EncodedVerdict {
   static let custom: UInt32 = 0xFD
   static let reset: UInt32 = 0xFE
   static let silence: UInt32 = 0xFF
-  static let argumentShift: UInt32 = 8
+  /// Marks answers of broadcasts and of channel management, which have another id.
+  static let channelMark: UInt32 = 0x8000_0000
+  private static let argumentShift: UInt32 = 8
+
+  static func with(_ kind: UInt32, argument: UInt32) -> UInt32 {
+    kind | (argument & 0x7F_FFFF) << argumentShift
+  }
+
+  static func argument(of verdict: UInt32) -> UInt32 { verdict >> argumentShift & 0x7F_FFFF }
 }
 
 /// Custom answers that wait for their time. Owned by one loop.

@@ -38,10 +38,11 @@ struct Answers: ~Copyable {
 
   /// 200 with the id that `prepare` has left in the scratch memory.
   mutating func accept(
-    _ request: UnsafeMutablePointer<ServerRequest>, isSandbox: Bool, _ pool: ServerRequestPool
+    _ request: UnsafeMutablePointer<ServerRequest>, isSandbox: Bool, isChannel: Bool,
+    _ pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
-    begin(request, "200")
-    if isSandbox {
+    begin(request, "200", isChannel: isChannel)
+    if isSandbox || isChannel {
       headers.append("apns-unique-id", id(request, Self.uniqueIDOffset), .never)
     }
     return HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
@@ -50,9 +51,9 @@ struct Answers: ~Copyable {
   /// The status and body of a reason; with `bodyCount` > 0 the body is in the scratch memory.
   mutating func refuse(
     _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason, bodyCount: Int,
-    _ pool: ServerRequestPool
+    isChannel: Bool, _ pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
-    begin(request, Self.status(reason.rule.status))
+    begin(request, Self.status(reason.rule.status), isChannel: isChannel)
     headers.append("content-type", "application/json")
     let body =
       bodyCount > 0
@@ -78,11 +79,22 @@ struct Answers: ~Copyable {
   }
 
   private mutating func begin(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ status: StaticString
+    _ request: UnsafeMutablePointer<ServerRequest>, _ status: StaticString, isChannel: Bool
   ) {
     headers.removeAll()
     headers.append(":status", status)
-    headers.append("apns-id", id(request, Self.idOffset), .never)
+    if isChannel {
+      headers.append("apns-request-id", id(request, Self.idOffset), .never)
+    } else {
+      headers.append("apns-id", id(request, Self.idOffset), .never)
+    }
+  }
+
+  /// The id in a request's scratch memory as text.
+  static func identifier(in request: UnsafeMutablePointer<ServerRequest>) -> String {
+    UnsafeRawBufferPointer(
+      start: request.pointee.scratch + idOffset, count: NotificationID.textLength
+    ).text
   }
 
   private func id(

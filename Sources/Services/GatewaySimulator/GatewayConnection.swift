@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import EventLoop
+import Gateway
 import HTTP2
 import ServiceKit
+import Synchronization
 
 /// What a listener plays: which gateway, and which of its two services.
 struct ListenerRole: Sendable, Equatable {
@@ -18,26 +21,33 @@ final class GatewayConnection {
   /// Counts up over all loops of the gateway; never used again.
   let id: UInt64
   let role: ListenerRole
-  var binding = ConnectionBinding()
+  /// Milliseconds since the epoch.
+  let openedAt: Int64
+  /// The SETTINGS planned when it was accepted; a limit in them is not the model's to choose.
+  let settings: SessionSettings
+  var access = ConnectionAccess()
+  /// nil before TLS is up, and in the fast profile.
+  var model: ConnectionModel?
   var isAuthenticated = false
   var isTouched = false
   /// TLS is up and SETTINGS are on their way.
   var isReady = false
-  /// How many streams the client has been told that it may open.
-  var limit: UInt32
-  /// The limit was taken back after an error.
-  var isReduced = false
+  /// Its certificate is refused: a GOAWAY goes out and no request is looked at.
+  var isRefused = false
+  var requests = 0
   /// Memory that answers of this connection point to; free when no stream is open.
   private var held: [UnsafeMutableRawBufferPointer] = []
 
   init(
-    _ http: HTTP2ServerConnection, slot: Int, id: UInt64, role: ListenerRole, limit: UInt32
+    _ http: HTTP2ServerConnection, slot: Int, id: UInt64, role: ListenerRole,
+    settings: SessionSettings, openedAt: Int64
   ) {
     self.http = http
     self.slot = slot
     self.id = id
     self.role = role
-    self.limit = limit
+    self.settings = settings
+    self.openedAt = openedAt
   }
 
   deinit { release() }
@@ -62,10 +72,53 @@ final class GatewayConnection {
   }
 }
 
+/// What the admin port asks of a loop.
+enum LoopCommand: Sendable {
+  /// Look at the clock again.
+  case wake
+  /// GOAWAY on the connection with this id; with `keepsOpen` its socket stays open afterwards.
+  case goAway(UInt64, Reason, keepsOpen: Bool)
+  /// Publish the list of connections as the answer to this question.
+  case report(Int)
+}
+
+/// What the admin port shows of a connection.
+struct ConnectionReport: Sendable {
+  var id: UInt64
+  var role: ListenerRole
+  var peer: String
+  var serverName: String?
+  var openedAt: Int64
+  var certificateTopics: [String]
+  var hasCertificate: Bool
+  var team: String?
+  var keyIDs: [String]
+  var limit: UInt32
+  var openStreams: Int
+  var requests: Int
+  var errorScore: Int
+}
+
 /// What a loop shares with the admin port.
 struct LoopShare: Sendable {
   let world: GatewayWorld
   let counters = Counters<GatewayCounter>()
   let reasons = ReasonTally()
   let log: RequestLog
+  let commands = Mailbox<LoopCommand>(wakeup: Wakeup())
+  let reports = ConnectionReports()
+}
+
+/// A loop's last list of connections, and which question it answers.
+final class ConnectionReports: Sendable {
+  private let state = Mutex((question: 0, list: [ConnectionReport]()))
+
+  func answer(_ question: Int, _ list: [ConnectionReport]) {
+    state.withLock { $0 = (question, list) }
+  }
+
+  /// The answer to this question, or nil while there is none.
+  func list(for question: Int) -> [ConnectionReport]? {
+    state.withLock { $0.question >= question ? $0.list : nil }
+  }
 }

@@ -9,6 +9,10 @@ enum GatewayCounter: Int, CounterKey {
   case connections, requests, accepted, rejected, unregistered, abandoned, recordsDropped, open
   /// Answered in another way than APNs would: a made-up answer, a reset stream, nothing at all.
   case custom, reset, silent
+  /// Connections that were refused because there were too many, and those that got a GOAWAY.
+  case connectionsRefused, goAways
+  /// What became of accepted pushes.
+  case delivered, stored, discarded
 
   var kind: CounterKind { self == .open ? .gauge : .total }
 }

@@ -1,25 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+package import Gateway
 import Synchronization
+import TLS
+
+/// How the whole gateway feels, whatever it is asked.
+package enum ServiceState: String, Sendable, CaseIterable {
+  case normal
+  /// 500 InternalServerError.
+  case failing
+  /// 503 ServiceUnavailable.
+  case unavailable
+  /// 503 Shutdown.
+  case shutdown
+}
+
+/// What somebody declared about a client certificate.
+package enum CertificateState: String, Sendable, CaseIterable {
+  case active
+  /// Refused in the TLS handshake.
+  case revoked
+  /// BadCertificate.
+  case bad
+}
 
 /// What the gateway knows, shared by its loops and the admin port. Loops look at the version each
 /// turn and take a copy when it has changed: the hot path takes no lock.
 package final class GatewayWorld: Sendable {
+  /// What loops copy.
   struct Knowledge: Sendable {
     var keys: [GatewayKey]
-    var devices: DeviceRegistry
+    var devices = DeviceRegistry()
+    var rules: GatewayRules
+    var latency: LatencyModel
+    var service = ServiceState.normal
+    /// By fingerprint.
+    var certificates: [String: CertificateState] = [:]
   }
 
-  private let acceptsUnknown: Bool
+  /// What loops change; only for what is rare or was switched on.
+  struct Exchange: Sendable {
+    var store = NotificationStore()
+    /// Of notifications that had waited.
+    var deliveries: [Delivery] = []
+    var updates: [String: TokenUpdates] = [:]
+    var tokenRate = TokenRate()
+    var connectionRate = ConnectionRate()
+  }
+
   private let knowledge: Mutex<Knowledge>
+  private let exchange = Mutex(Exchange())
+  let channels = Mutex(ChannelRegistry())
   private let currentVersion = Atomic(1)
   private let connectionIDs = Atomic<UInt64>(0)
+  /// Milliseconds that the gateway's clock is ahead of the machine's.
+  private let clockOffset = Atomic<Int64>(0)
+  /// Judges client certificates in the handshake; nil when none are asked for.
+  private let trust: ClientTrust?
 
-  package init(keys: [GatewayKey], tokens: [DeclaredToken], acceptsUnknown: Bool) {
-    self.acceptsUnknown = acceptsUnknown
-    var devices = DeviceRegistry(acceptsUnknown: acceptsUnknown)
-    for token in tokens { devices.declare(token) }
-    knowledge = Mutex(Knowledge(keys: keys, devices: devices))
+  /// So many deliveries of waiting notifications are remembered.
+  private static let deliveryLimit = 1_000_000
+  /// So many teams or addresses are told apart.
+  private static let scopeLimit = 100_000
+
+  package init(
+    keys: [GatewayKey] = [], tokens: [DeclaredToken] = [], rules: GatewayRules = GatewayRules(),
+    latency: LatencyModel = .none
+  ) {
+    var known = Knowledge(keys: keys, rules: rules, latency: latency)
+    for token in tokens { known.devices.declare(token) }
+    knowledge = Mutex(known)
+    trust = nil
+  }
+
+  init(
+    keys: [GatewayKey], tokens: [DeclaredToken], rules: GatewayRules, latency: LatencyModel,
+    trust: ClientTrust?
+  ) {
+    var known = Knowledge(keys: keys, rules: rules, latency: latency)
+    for token in tokens { known.devices.declare(token) }
+    knowledge = Mutex(known)
+    self.trust = trust
   }
 
   /// An id for a new connection, from 1 on.
@@ -28,33 +88,124 @@ package final class GatewayWorld: Sendable {
   }
 
   var version: Int { currentVersion.load(ordering: .acquiring) }
+  var known: Knowledge { knowledge.withLock { $0 } }
+  var clockAhead: Int64 { clockOffset.load(ordering: .relaxed) }
 
-  func validator(_ environment: Environment) -> PushValidator {
-    let known = knowledge.withLock { $0 }
-    return PushValidator(
-      providerTokens: ProviderTokenCheck(keys: known.keys, environment: environment),
-      devices: known.devices)
+  /// Moves the gateway's clock ahead.
+  func advanceClock(milliseconds: Int64) { clockOffset.add(milliseconds, ordering: .relaxed) }
+
+  /// Changes what loops copy, and tells them.
+  @discardableResult
+  func change<Result: Sendable, Failure: Error>(
+    _ body: (inout Knowledge) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let result = knowledge.withLock { known in
+      // withLock does not carry a typed error through a generic parameter.
+      Swift.Result { () throws(Failure) in try body(&known) }
+    }
+    currentVersion.add(1, ordering: .acquiringAndReleasing)
+    return try result.get()
+  }
+
+  /// Switches behaviours. Throws the first that cannot be, and changes nothing then.
+  func set(_ choices: [(name: String, value: String)]) throws(BehaviourError) {
+    let rules = try change { known throws(BehaviourError) in
+      var rules = known.rules
+      for choice in choices { try rules.set(choice.name, choice.value) }
+      known.rules = rules
+      return rules
+    }
+    trust?.admitBroken(rules.badCertificate != .alert)
+  }
+
+  func withExchange<Result: Sendable>(_ body: (inout sending Exchange) -> sending Result) -> Result
+  {
+    exchange.withLock { body(&$0) }
   }
 
   /// Adds keys; one with a known id replaces it.
   package func add(_ keys: [GatewayKey]) {
-    knowledge.withLock { known in
-      known.keys.removeAll { old in keys.contains { $0.keyID == old.keyID } }
+    change { known in
+      known.keys.removeAll { old in keys.contains { $0.facts.keyID == old.facts.keyID } }
       known.keys += keys
     }
-    currentVersion.add(1, ordering: .acquiringAndReleasing)
   }
 
   package func declare(_ tokens: [DeclaredToken]) {
-    knowledge.withLock { known in
+    change { known in
       for token in tokens { known.devices.declare(token) }
     }
-    currentVersion.add(1, ordering: .acquiringAndReleasing)
   }
 
-  /// Forgets every declared token.
-  package func forgetTokens() {
-    knowledge.withLock { $0.devices = DeviceRegistry(acceptsUnknown: acceptsUnknown) }
-    currentVersion.add(1, ordering: .acquiringAndReleasing)
+  /// Declares certificates by their fingerprints.
+  func declare(certificates: [String: CertificateState]) {
+    let revoked = change { known in
+      known.certificates.merge(certificates) { $1 }
+      return Set(known.certificates.filter { $0.value == .revoked }.keys)
+    }
+    trust?.revoke(revoked)
+  }
+
+  /// Forgets declared tokens and certificates, what waits, what was delivered, and channels. Keys and
+  /// rules stay.
+  package func reset() {
+    change { known in
+      known.devices = DeviceRegistry()
+      known.certificates = [:]
+      known.service = .normal
+    }
+    trust?.revoke([])
+    withExchange { $0 = Exchange() }
+    channels.withLock { $0 = ChannelRegistry() }
+  }
+
+  // MARK: Devices
+
+  /// A push to a device that cannot be reached now, as the loop sees it.
+  func accept(_ push: AcceptedPush, roll: UInt64) -> PushFate {
+    let (state, rules) = knowledge.withLock {
+      ($0.devices.find(push.token.span)?.state ?? .active, $0.rules)
+    }
+    return withExchange { $0.store.accept(push, state: state, rules, roll: roll) }
+  }
+
+  /// Changes a token's state and delivers what has waited for it. Returns how many.
+  func set(_ token: String, _ state: DeclaredToken.State, now: Int64) -> Int {
+    let entry = DeclaredToken(token: token, state: state)
+    change { known in
+      let old = known.devices.find(entry.token.span)
+      known.devices.declare(old?.with(state) ?? entry)
+    }
+    return withExchange { exchange in
+      switch state {
+      case .active:
+        let waiting = exchange.store.release(entry.token, now: now)
+        let room = max(0, Self.deliveryLimit - exchange.deliveries.count)
+        exchange.deliveries += waiting.prefix(room).map { Delivery($0, deliveredAt: now) }
+        return waiting.count
+      case .gone, .bad: exchange.store.drop(entry.token)
+      case .offline, .powerRestricted: break
+      }
+      return 0
+    }
+  }
+
+  // MARK: Rules wider than a connection
+
+  var sharedChecks: SharedChecks {
+    SharedChecks(
+      tokenUpdate: { [self] scope, token, now in
+        let rules = known.rules
+        return withExchange { exchange in
+          guard exchange.updates.count < Self.scopeLimit || exchange.updates[scope] != nil else {
+            return .accepted
+          }
+          return exchange.updates[scope, default: TokenUpdates()].judge(token, rules, now: now)
+        }
+      },
+      tokenRate: { [self] token, now in
+        let rules = known.rules
+        return withExchange { $0.tokenRate.admits(token, rules, now: now) }
+      })
   }
 }

@@ -33,6 +33,16 @@ package enum LatencyModel: Sendable, Equatable {
       })
   }
 
+  /// The model as it would be written; a distribution by its median and 99th percentile.
+  package var text: String {
+    switch self {
+    case .none: "0ms"
+    case .fixed(let time): "\(time)ms"
+    case .quantiles(let table):
+      "lognormal:\(table[table.count / 2])ms,\(table[table.count * 99 / 100])ms"
+    }
+  }
+
   /// A time, chosen by a random number.
   package func milliseconds(_ random: UInt64) -> UInt64 {
     switch self {

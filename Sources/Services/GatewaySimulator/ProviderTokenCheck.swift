@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
+package import Gateway
 import JSON
 package import Signing
 
 /// A signing key that the gateway knows.
 package struct GatewayKey: Sendable {
-  package let keyID: String
-  package let teamID: String
+  package let facts: ProviderKey
   package let publicKey: PublicKey
-  /// The environment it is good for; nil is both.
-  package let environment: Environment?
-  /// The bundle ids it may send for; nil is all.
-  package let apps: [[UInt8]]?
+
+  package init(_ facts: ProviderKey, publicKey: PublicKey) {
+    self.facts = facts
+    self.publicKey = publicKey
+  }
 
   package init(
     keyID: String, teamID: String, publicKey: PublicKey, environment: Environment? = nil,
-    apps: [String]? = nil
+    apps: [String]? = nil, relatedKeyID: String? = nil, isRevoked: Bool = false
   ) {
-    self.keyID = keyID
-    self.teamID = teamID
-    self.publicKey = publicKey
-    self.environment = environment
-    self.apps = apps?.map { Array($0.utf8) }
+    self.init(
+      ProviderKey(
+        keyID: keyID, teamID: teamID, environment: environment,
+        apps: apps?.map { Array($0.utf8) }, relatedKeyID: relatedKeyID, isRevoked: isRevoked),
+      publicKey: publicKey)
   }
 }
 
@@ -30,7 +31,7 @@ package struct GatewayKey: Sendable {
 package struct ProviderTokenCheck {
   private enum Finding {
     case refused(Reason)
-    case signed(issuedAt: Int64, key: Int)
+    case signed(SignedToken, key: Int)
   }
 
   private struct Known {
@@ -40,53 +41,57 @@ package struct ProviderTokenCheck {
 
   private let environment: Environment
   private let keys: [GatewayKey]
+  private let rules: GatewayRules
   private var known: [Known] = []
   private var places: [UInt64: Int] = [:]
   private var latest = -1
   /// The key of the token that was checked last.
-  private var currentKey = -1
+  private(set) var currentKey: ProviderKey?
 
   /// So many tokens are remembered; then all are forgotten.
   private static let capacity = 4_096
-  /// APNs' limit of a token's age, and ours of its being early, in seconds.
-  private static let lifetime: Int64 = 3_600
 
-  package init(keys: [GatewayKey], environment: Environment) {
+  package init(
+    keys: [GatewayKey], environment: Environment, rules: GatewayRules = GatewayRules()
+  ) {
     self.keys = keys
     self.environment = environment
+    self.rules = rules
   }
 
-  /// What is wrong with the `authorization` value, or nil. `now` is in ms.
-  package mutating func refusal(
-    of authorization: UnsafeRawBufferPointer?, binding: inout ConnectionBinding, now: Int64
-  ) -> Refusal? {
+  /// Judges the `authorization` value. `now` is in ms; `shared` applies the 20-minute rule when its
+  /// scope is wider than a connection.
+  package mutating func judge(
+    _ authorization: UnsafeRawBufferPointer?, binding: inout ConnectionBinding, now: Int64,
+    shared: (String, UInt64) -> TokenVerdict = { _, _ in .accepted }
+  ) -> TokenVerdict {
+    currentKey = nil
     guard let authorization, authorization.count > 7, authorization[6] == UInt8(ascii: " "),
-      UnsafeRawBufferPointer(rebasing: authorization[..<6]).foldedHash == Self.bearer
-    else { return Refusal(.missingProviderToken) }
+      isBearer(UnsafeRawBufferPointer(rebasing: authorization[..<6]))
+    else { return .refused(.missingProviderToken) }
     switch finding(UnsafeRawBufferPointer(rebasing: authorization[7...])) {
-    case .refused(let reason): return Refusal(reason)
-    case .signed(let issuedAt, let key):
-      let age = now / 1_000 - issuedAt
-      if age > Self.lifetime { return Refusal(.expiredProviderToken) }
-      if age < -Self.lifetime { return Refusal(.invalidProviderToken) }
-      if let wanted = keys[key].environment, wanted != environment {
-        return Refusal(.badEnvironmentKeyIdInToken)
+    case .refused(let reason): return .refused(reason)
+    case .signed(let token, let place):
+      let key = keys[place].facts
+      let verdict = binding.judge(token, of: key, environment, rules, now: now) {
+        shared(key.teamID, $0)
       }
-      // A connection belongs to the team whose token came first.
-      if let team = binding.team {
-        if team != keys[key].teamID { return Refusal(.invalidProviderToken) }
-      } else {
-        binding.team = keys[key].teamID
-      }
-      currentKey = key
-      return nil
+      if verdict == .accepted { currentKey = key }
+      return verdict
     }
+  }
+
+  private func isBearer(_ scheme: UnsafeRawBufferPointer) -> Bool {
+    rules.providerTokenForm == .strict
+      ? scheme.spells("bearer") : scheme.foldedHash == Self.bearer
   }
 
   /// Whether the key of the token checked last may send to this topic: its bundle ids, with or
   /// without a suffix.
-  func allows(topic: UnsafeRawBufferPointer) -> Bool {
-    guard currentKey >= 0, let apps = keys[currentKey].apps else { return true }
+  func allows(topic: UnsafeRawBufferPointer, _ binding: ConnectionBinding) -> Bool {
+    guard let currentKey, currentKey.apps != nil || rules.snapshotsTopics,
+      let apps = binding.apps(of: currentKey, rules)
+    else { return true }
     return apps.contains { app in
       topic.count >= app.count
         && UnsafeRawBufferPointer(rebasing: topic[..<app.count]).equals(app)
@@ -108,7 +113,8 @@ package struct ProviderTokenCheck {
       known = []
       places = [:]
     }
-    let entry = Known(bytes: Array(token), finding: examine(Array(token)))
+    let entry = Known(
+      bytes: Array(token), finding: examine(Array(token), identity: token.foldedHash))
     latest = known.count
     places[hash] = latest
     known.append(entry)
@@ -116,15 +122,16 @@ package struct ProviderTokenCheck {
   }
 
   /// Reads and verifies a token that was not seen before.
-  private func examine(_ token: [UInt8]) -> Finding {
+  private func examine(_ token: [UInt8], identity: UInt64) -> Finding {
+    let isLenient = rules.providerTokenForm == .lenient
     let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 3,
       let header = json(parts[0]), header["alg"]?.string == "ES256",
       let keyID = header["kid"]?.string, let claims = json(parts[1]),
       let issuer = claims["iss"]?.string, let issuedAt = claims["iat"]?.int,
-      let place = keys.firstIndex(where: { $0.keyID == keyID }),
-      keys[place].teamID == issuer,
-      let signature = Base64URL.decode(parts[2], isLenient: true)
+      let place = keys.firstIndex(where: { $0.facts.keyID == keyID }),
+      keys[place].facts.teamID == issuer,
+      let signature = Base64URL.decode(parts[2], isLenient: isLenient)
     else { return .refused(.invalidProviderToken) }
     let message = Array(token[..<(parts[2].startIndex - 1)])
     let key = keys[place].publicKey
@@ -132,12 +139,14 @@ package struct ProviderTokenCheck {
     let isSigned =
       signature.count == 64
       ? key.verifies(message, rawSignature: signature)
-      : key.verifies(message, derSignature: signature)
-    return isSigned ? .signed(issuedAt: issuedAt, key: place) : .refused(.invalidProviderToken)
+      : isLenient && key.verifies(message, derSignature: signature)
+    let signed = SignedToken(identity: identity, issuedAt: issuedAt)
+    return isSigned ? .signed(signed, key: place) : .refused(.invalidProviderToken)
   }
 
   private func json(_ part: ArraySlice<UInt8>) -> JSONValue? {
-    guard let text = Base64URL.decode(part, isLenient: true) else { return nil }
+    let isLenient = rules.providerTokenForm == .lenient
+    guard let text = Base64URL.decode(part, isLenient: isLenient) else { return nil }
     return try? JSONDocument(text).root
   }
 }

@@ -13,10 +13,14 @@ package struct PushFields {
   package var priority: UnsafeRawBufferPointer?
   package var expiration: UnsafeRawBufferPointer?
   package var collapseID: UnsafeRawBufferPointer?
+  package var channelID: UnsafeRawBufferPointer?
+  package var requestID: UnsafeRawBufferPointer?
   /// One of the fields above came twice.
   package var hasDuplicate = false
   /// Bytes of the body.
   package var bodyCount = 0
+  /// The body as far as it was kept.
+  package var body = UnsafeRawBufferPointer(start: nil, count: 0)
 
   package init() {}
 
@@ -26,6 +30,7 @@ package struct PushFields {
       add(request.name(index), request.value(index))
     }
     bodyCount = request.bodyTotal
+    body = request.body
   }
 
   package mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
@@ -40,7 +45,10 @@ package struct PushFields {
       Self.set(&authorization, "authorization", name, value, &hasDuplicate)
       Self.set(&priority, "apns-priority", name, value, &hasDuplicate)
     case 14: Self.set(&pushType, "apns-push-type", name, value, &hasDuplicate)
-    case 15: Self.set(&expiration, "apns-expiration", name, value, &hasDuplicate)
+    case 15:
+      Self.set(&expiration, "apns-expiration", name, value, &hasDuplicate)
+      Self.set(&channelID, "apns-channel-id", name, value, &hasDuplicate)
+      Self.set(&requestID, "apns-request-id", name, value, &hasDuplicate)
     case 16: Self.set(&collapseID, "apns-collapse-id", name, value, &hasDuplicate)
     default: break
     }
@@ -53,6 +61,15 @@ package struct PushFields {
     guard name.spells(wanted) else { return }
     if field != nil { hasDuplicate = true }
     field = value
+  }
+
+  /// What follows a prefix of the path, without a query; nil if the path begins otherwise.
+  func path(after prefix: StaticString) -> UnsafeRawBufferPointer? {
+    let count = prefix.utf8CodeUnitCount
+    guard let path, path.count >= count, let start = path.baseAddress,
+      memcmp(start, prefix.utf8Start, count) == 0
+    else { return nil }
+    return UnsafeRawBufferPointer(rebasing: path[count...])
   }
 
   /// The device token in the path: what follows `/3/device/`; empty if nothing does; nil if the

@@ -23,12 +23,12 @@ struct RandomSource {
 }
 
 extension NotificationID {
-  /// Writes the 36 characters in upper case, as APNs writes the ids that it makes.
-  func write(to place: UnsafeMutablePointer<UInt8>) {
+  /// Writes the 36 characters, in upper case as APNs writes the ids that it makes, or in lower case.
+  func write(to place: UnsafeMutablePointer<UInt8>, isUpper: Bool) {
     let characters = characters
     for index in 0..<NotificationID.textLength {
       let byte = characters[index]
-      place[index] = byte >= UInt8(ascii: "a") ? byte & 0xDF : byte
+      place[index] = isUpper && byte >= UInt8(ascii: "a") ? byte & 0xDF : byte
     }
   }
 }

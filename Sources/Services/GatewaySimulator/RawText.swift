@@ -39,7 +39,7 @@ extension UnsafeRawBufferPointer {
 
   var text: String { String(decoding: self, as: UTF8.self) }
 
-  private func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+  func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
     body(
       UnsafeBufferPointer(
         start: baseAddress?.assumingMemoryBound(to: UInt8.self), count: count

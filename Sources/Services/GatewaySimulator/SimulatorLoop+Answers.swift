@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Gateway
 import HTTP2
 import ServiceKit
 
@@ -14,7 +15,6 @@ extension SimulatorLoop {
   }
 
   func answer(_ request: UnsafeMutablePointer<ServerRequest>) {
-    let verdict = request.pointee.verdict
     let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
     guard request.pointee.isAlive, let connection = connections[slot] else {
       abandon(request)
@@ -27,16 +27,27 @@ extension SimulatorLoop {
       return
     }
     guard answerDue(request, on: connection) else { return }
-    let argument = verdict >> EncodedVerdict.argumentShift
+    write(request, connection)
+  }
+
+  /// Writes the planned answer and tells the connection's model.
+  private func write(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
+  ) {
+    let verdict = request.pointee.verdict
+    let argument = EncodedVerdict.argument(of: verdict)
+    let isChannel = verdict & EncodedVerdict.channelMark != 0
     switch verdict & 0xFF {
     case EncodedVerdict.accepted:
       shared.counters.add(.accepted)
-      _ = answers.accept(request, isSandbox: connection.role.environment == .sandbox, pool)
-      allow(connection, connection.isAuthenticated ? settings.maxConcurrentStreams : 1)
+      _ = answers.accept(
+        request, isSandbox: connection.role.environment == .sandbox, isChannel: isChannel, pool)
+      advise(connection, nil)
     case EncodedVerdict.custom:
       guard let answer = customAnswers.take(argument) else { return }
-      shared.counters.add(.custom)
+      shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
       _ = answers.custom(request, answer, on: connection, pool)
+      if isChannel, answer.status < 300 { advise(connection, nil) }
     case EncodedVerdict.reset:
       shared.counters.add(.reset)
       HTTP2ServerConnection.drop(request, code: argument, pool: pool)
@@ -45,39 +56,31 @@ extension SimulatorLoop {
       HTTP2ServerConnection.forsake(request, pool: pool)
     default:
       guard let reason = Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1) else { return }
-      refuse(request, connection, reason, bodyCount: Int(argument))
+      shared.reasons.add(reason)
+      shared.counters.add(reason.rule.status == 410 ? .unregistered : .rejected)
+      _ = answers.refuse(
+        request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
+      advise(connection, reason)
     }
   }
 
   /// The client or its connection is gone: gives the request back.
   private func abandon(_ request: UnsafeMutablePointer<ServerRequest>) {
     shared.counters.add(.abandoned)
-    if request.pointee.verdict & 0xFF == EncodedVerdict.custom {
-      _ = customAnswers.take(request.pointee.verdict >> EncodedVerdict.argumentShift)
+    let verdict = request.pointee.verdict
+    if verdict & 0xFF == EncodedVerdict.custom {
+      _ = customAnswers.take(EncodedVerdict.argument(of: verdict))
     }
     HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
   }
 
-  private func refuse(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection,
-    _ reason: Reason, bodyCount: Int
-  ) {
-    shared.reasons.add(reason)
-    let isGone = reason.rule.status == 410
-    shared.counters.add(isGone ? .unregistered : .rejected)
-    _ = answers.refuse(request, reason, bodyCount: bodyCount, pool)
-    if settings.dropsLimit && !isGone {
-      allow(connection, 1)
-    } else if connection.isAuthenticated, !connection.isReduced {
-      allow(connection, settings.maxConcurrentStreams)
-    }
-  }
-
-  /// Tells the client a new limit if it is one.
-  private func allow(_ connection: GatewayConnection, _ limit: UInt32) {
-    guard settings.primes || settings.dropsLimit, connection.limit != limit else { return }
-    connection.isReduced = limit < connection.limit
-    connection.limit = limit
-    connection.http.updateSettings(maxConcurrentStreams: limit)
+  /// Lets the connection's model draw its conclusions from an answer.
+  private func advise(_ connection: GatewayConnection, _ reason: Reason?) {
+    guard
+      let step = connection.model?.answered(
+        reason, isAuthenticated: connection.isAuthenticated, known.rules, now: wallNow)
+    else { return }
+    if let limit = step.limit { connection.http.updateSettings(maxConcurrentStreams: limit) }
+    if let reason = step.end { end(connection, reason) }
   }
 }

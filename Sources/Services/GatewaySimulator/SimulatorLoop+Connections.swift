@@ -2,8 +2,10 @@
 import APNS
 import Bytes
 import EventLoop
+import Gateway
 import HTTP2
 import ServiceKit
+import TLS
 
 extension SimulatorLoop {
   func accept(_ place: Int) {
@@ -16,25 +18,65 @@ extension SimulatorLoop {
   }
 
   private func open(_ socket: consuming Socket, _ role: ListenerRole) {
-    let limit = settings.primes ? 1 : settings.maxConcurrentStreams
-    var plan = ConnectionPlan(tls: tls, settings: .gateway(maxConcurrentStreams: limit))
-    if !settings.isFast { connectionAccepted(&plan, from: socket.peerAddress, role) }
+    let peer = socket.peerAddress
+    guard admits(peer) else {
+      shared.counters.add(.connectionsRefused)
+      socket.abort()
+      return
+    }
+    var plan = ConnectionPlan(
+      tls: tls, settings: .gateway(maxConcurrentStreams: settings.rules.maxConcurrentStreams))
+    if !settings.isFast {
+      plan.settings.maxConcurrentStreams = nil
+      connectionAccepted(&plan, from: peer, role)
+    }
     guard !plan.isRefused else { return }
     let slot = freeSlots.popLast() ?? connections.count
     if slot == connections.count { connections.append(nil) }
     do throws(ConnectionFailure) {
       let http = try HTTP2ServerConnection(
         accepted: socket, poller: poller, token: UInt64(slot) + Self.firstConnectionToken,
-        tls: plan.tls, settings: plan.settings, pool: pool, scratch: scratch)
-      connections[slot] = GatewayConnection(
+        tls: plan.tls, settings: settings.isFast ? plan.settings : nil, pool: pool,
+        scratch: scratch)
+      let connection = GatewayConnection(
         http, slot: slot, id: shared.world.nextConnectionID(), role: role,
-        limit: plan.settings.maxConcurrentStreams ?? limit)
+        settings: plan.settings, openedAt: wallNow)
+      connection.access.address = peer?.host ?? ""
+      if !settings.isFast {
+        http.chooseSettings = { [unowned self, unowned connection] _ in greet(connection) }
+      }
+      connections[slot] = connection
       shared.counters.add(.connections)
       shared.counters.set(.open, connections.count - freeSlots.count)
     } catch {
       freeSlots.append(slot)
       context.log.warning("cannot serve a connection", ["error": "\(error)"])
     }
+  }
+
+  private func admits(_ peer: SocketAddress?) -> Bool {
+    guard known.rules.connectionRate > 0, let peer else { return true }
+    let (rules, now) = (known.rules, wallNow)
+    return shared.world.withExchange { $0.connectionRate.admits(peer.host, rules, now: now) }
+  }
+
+  /// TLS is up: looks at the client's certificate and says which SETTINGS come first.
+  private func greet(_ connection: GatewayConnection) -> SessionSettings {
+    if let certificate = connection.http.clientCertificate {
+      let isBroken =
+        connection.http.clientCertificateProblem != nil
+        || known.certificates[certificate.fingerprint] ?? .active != .active
+      let access = CertificateAccess(
+        certificate, connection.role.environment, isBroken: isBroken)
+      connection.access.certificate = access
+      connection.isRefused = access.problem != nil && known.rules.badCertificate != .status
+    }
+    let model = ConnectionModel(
+      hasCertificate: connection.access.certificate != nil, known.rules, now: wallNow)
+    connection.model = model
+    var settings = connection.settings
+    if settings.maxConcurrentStreams == nil { settings.maxConcurrentStreams = model.limit }
+    return settings
   }
 
   /// Puts a connection on the list of those to flush at the end of the turn.
@@ -49,7 +91,7 @@ extension SimulatorLoop {
       connection.isTouched = false
       connection.http.flush()
       connection.releaseIfIdle()
-      report(connection)
+      logEnd(of: connection)
       if connection.http.isClosed {
         connections[connection.slot] = nil
         freeSlots.append(connection.slot)
@@ -59,11 +101,56 @@ extension SimulatorLoop {
     touched.removeAll(keepingCapacity: true)
   }
 
-  private func report(_ connection: GatewayConnection) {
+  private func logEnd(of connection: GatewayConnection) {
     for notice in connection.http.takeNotices() {
       guard case .closed(let failure?) = notice, failure != .peerClosed else { continue }
       context.log.info("a connection broke", ["error": "\(failure)"])
     }
+  }
+
+  /// A GOAWAY's words as APNs writes them.
+  static func words(_ reason: Reason) -> [UInt8] {
+    Array("{\"reason\":\"\(reason.name)\"}".utf8)
+  }
+
+  /// Ends a connection: the streams that are open are still answered.
+  func end(_ connection: GatewayConnection, _ reason: Reason) {
+    switch known.rules.goAwayForm {
+    case .json: connection.http.sendGoAway(debug: Self.words(reason))
+    case .text: connection.http.sendGoAway(debug: Array("\(reason.name) on this endpoint.".utf8))
+    case .twice:
+      connection.http.sendGoAway(debug: Self.words(reason))
+      connection.http.sendGoAway(debug: Self.words(reason))
+    }
+    shared.counters.add(.goAways)
+    touch(connection)
+  }
+
+  /// Does what the admin port asks.
+  func obey(_ command: LoopCommand) {
+    switch command {
+    case .wake: break
+    case .goAway(let id, let reason, let keepsOpen):
+      for case let connection? in connections where connection.id == id {
+        if keepsOpen { connection.http.staysOpen = true }
+        end(connection, reason)
+      }
+    case .report(let question):
+      shared.reports.answer(question, connections.compactMap { $0.map(report) })
+    }
+  }
+
+  private func report(_ connection: GatewayConnection) -> ConnectionReport {
+    let certificate = connection.access.certificate
+    return ConnectionReport(
+      id: connection.id, role: connection.role, peer: connection.access.address,
+      serverName: connection.isReady ? connection.http.requestedName : nil,
+      openedAt: connection.openedAt,
+      certificateTopics: certificate?.topics.map { String(decoding: $0, as: UTF8.self) } ?? [],
+      hasCertificate: certificate != nil, team: connection.access.binding.team,
+      keyIDs: connection.access.binding.keyIDs, limit: connection.model?.limit ?? 0,
+      openStreams: connection.http.openStreams, requests: connection.requests,
+      errorScore: connection.model?.errorScore ?? 0)
   }
 
   /// A stop: no new connections, no new requests, answers to the open ones.
@@ -74,7 +161,7 @@ extension SimulatorLoop {
       listener.close()
     }
     for case let connection? in connections {
-      connection.http.sendGoAway(debug: Array("{\"reason\":\"Shutdown\"}".utf8))
+      connection.http.sendGoAway(debug: Self.words(.shutdown))
       touch(connection)
     }
     flush()

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Gateway
 import HTTP2
 import ServiceKit
+import Synchronization
 
 extension SimulatorLoop {
   /// Judges the requests that became complete in this turn and plans their answers.
   func take() {
     shared.counters.add(.requests, ready.count)
     for request in ready {
-      var delay = settings.latency == .none ? 0 : settings.latency.milliseconds(random.next())
+      var delay = known.latency == .none ? 0 : known.latency.milliseconds(random.next())
       // One that was given up before it was looked at counts as never processed.
       if !settings.isFast, request.pointee.isAlive { delay = examine(request, delay) }
       if delay == 0 {
@@ -20,45 +22,149 @@ extension SimulatorLoop {
     }
   }
 
-  /// Checks a request, records it, and leaves what its answer needs in its scratch memory. Returns
+  /// Judges a request, records it, and leaves what its answer needs in its scratch memory. Returns
   /// when to answer, in ms from now.
   private func examine(
     _ request: UnsafeMutablePointer<ServerRequest>, _ delay: UInt64
   ) -> UInt64 {
     let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
-    let push = PushFields(request.pointee)
     guard let connection = connections[slot] else { return delay }
-    var isAuthenticated = false
-    let refusal = validators[Int(connection.role.environment.rawValue)].refusal(
-      of: push, binding: &connection.binding, isAuthenticated: &isAuthenticated, now: wallNow)
-    if isAuthenticated { connection.isAuthenticated = true }
-    let id = identify(request, push, connection.role)
-    var plan = AnswerPlan(verdict: refusal.map { .refused($0) } ?? .accepted, delay: delay)
-    requestJudged(request, push, on: connection, &plan)
-    request.pointee.verdict = encode(plan.verdict, request.pointee.scratch)
-    if !shared.log.append(push, id: id, refusal: refusal, time: wallNow) {
-      shared.counters.add(.recordsDropped)
+    guard !connection.isRefused else {
+      request.pointee.verdict = EncodedVerdict.silence
+      return 0
     }
+    connection.requests += 1
+    connection.model?.received(now: wallNow)
+    let push = PushFields(request.pointee)
+    var kind = RequestKind.push
+    var reply: ChannelReply?
+    let judgement = judge(push, connection, &kind, &reply)
+    if judgement.isAuthenticated { connection.isAuthenticated = true }
+    let id = identify(request, push, connection.role, kind)
+    var plan = plan(judgement, reply, request, delay)
+    requestJudged(request, push, on: connection, &plan)
+    request.pointee.verdict =
+      encode(plan.verdict, request.pointee.scratch)
+      | (kind == .push ? 0 : EncodedVerdict.channelMark)
+    let fate = kind == .push && plan.isProcessed ? accept(push, id, judgement.device) : nil
+    record(request, push, connection, plan.verdict, kind, id, fate, judgement.isBrokenJSON)
     return plan.delay
+  }
+
+  /// Judges by the listener and the path.
+  private func judge(
+    _ push: PushFields, _ connection: GatewayConnection, _ kind: inout RequestKind,
+    _ reply: inout ChannelReply?
+  ) -> PushJudgement {
+    let place = Int(connection.role.environment.rawValue)
+    let app =
+      connection.role.service == .device ? push.path(after: "/4/broadcasts/apps/") : nil
+    kind = connection.role.service == .management ? .management : app == nil ? .push : .broadcast
+    if let refusal = serviceRefusal(kind) {
+      var judgement = PushJudgement()
+      judgement.refusal = refusal
+      return judgement
+    }
+    if kind == .push { return validators[place].judge(push, &connection.access, now: wallNow) }
+    // Rare enough for a lock: broadcasts are few, and management is rarer.
+    return shared.world.channels.withLock { channels in
+      if let app {
+        return validators[place].judgeBroadcast(
+          push, app: app, &connection.access, &channels, now: wallNow)
+      }
+      let (judgement, made) = validators[place].judgeManagement(
+        push, &connection.access, &channels, newID: newChannelID, now: wallNow)
+      reply = made
+      return judgement
+    }
+  }
+
+  private func serviceRefusal(_ kind: RequestKind) -> Refusal? {
+    switch known.service {
+    case .normal: nil
+    case .failing: Refusal(.internalServerError)
+    case .unavailable:
+      // Apple's page on broadcasts writes it with a space.
+      Refusal(kind == .push ? .serviceUnavailable : .serviceUnavailableSpaced)
+    case .shutdown: Refusal(.shutdown)
+    }
+  }
+
+  private func newChannelID() -> String {
+    let id = random.nextID()
+    return ChannelID.text(id)
+  }
+
+  private func plan(
+    _ judgement: PushJudgement, _ reply: ChannelReply?,
+    _ request: UnsafeMutablePointer<ServerRequest>, _ delay: UInt64
+  ) -> AnswerPlan {
+    if judgement.isSilent { return AnswerPlan(verdict: .silence, delay: 0) }
+    if let refusal = judgement.refusal {
+      return AnswerPlan(verdict: .refused(refusal), delay: delay)
+    }
+    guard let reply else {
+      return AnswerPlan(verdict: .accepted, delay: delay, isProcessed: true)
+    }
+    var headers = [(name: "apns-request-id", value: Answers.identifier(in: request))]
+    if let id = reply.channelID { headers.append(("apns-channel-id", id)) }
+    if !reply.body.isEmpty { headers.append(("content-type", "application/json")) }
+    return AnswerPlan(
+      verdict: .custom(CustomAnswer(status: reply.status, headers: headers, body: reply.body)),
+      delay: delay, isProcessed: true)
   }
 
   /// Writes the ids of the answer to the scratch memory.
   private func identify(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields, _ role: ListenerRole
+    _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields, _ role: ListenerRole,
+    _ kind: RequestKind
   ) -> NotificationID {
     let scratch = request.pointee.scratch
-    if role.environment == .sandbox {
-      random.nextID().write(to: scratch + Answers.uniqueIDOffset)
+    if role.environment == .sandbox || kind == .broadcast {
+      random.nextID().write(to: scratch + Answers.uniqueIDOffset, isUpper: true)
     }
-    if let text = push.identifier, text.count == NotificationID.textLength, let sent = text.id {
+    let given = kind == .push ? push.identifier : push.requestID
+    if let text = given, text.count == NotificationID.textLength, let sent = text.id {
       // Echoed byte for byte.
       UnsafeMutableRawPointer(scratch + Answers.idOffset).copyMemory(
         from: text.baseAddress.unsafelyUnwrapped, byteCount: text.count)
       return sent
     }
     let id = random.nextID()
-    id.write(to: scratch + Answers.idOffset)
+    id.write(to: scratch + Answers.idOffset, isUpper: known.rules.madeIdentifier == .upper)
     return id
+  }
+
+  /// The push takes effect: at once for a device that can be reached.
+  private func accept(
+    _ push: PushFields, _ id: NotificationID, _ device: DeclaredToken?
+  ) -> PushFate {
+    let fate: PushFate
+    if let device, device.state == .offline || device.state == .powerRestricted {
+      fate = shared.world.accept(
+        AcceptedPush(push, id: id, device, receivedAt: wallNow), roll: random.next() >> 32)
+    } else {
+      fate = .delivered
+    }
+    switch fate {
+    case .delivered: shared.counters.add(.delivered)
+    case .stored: shared.counters.add(.stored)
+    case .discarded: shared.counters.add(.discarded)
+    }
+    return fate
+  }
+
+  private func record(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
+    _ connection: GatewayConnection, _ verdict: AnswerPlan.Verdict, _ kind: RequestKind,
+    _ id: NotificationID, _ fate: PushFate?, _ isBrokenJSON: Bool
+  ) {
+    let (status, reason) = verdict.outcome
+    let record = RequestRecord(
+      time: wallNow, id: id, kind: kind, status: status, reason: reason, fate: fate,
+      connection: UInt32(truncatingIfNeeded: connection.id), stream: request.pointee.streamID,
+      environment: connection.role.environment, isBrokenJSON: isBrokenJSON)
+    if !shared.log.append(record, push, request) { shared.counters.add(.recordsDropped) }
   }
 
   private func encode(
@@ -68,9 +174,8 @@ extension SimulatorLoop {
     case .accepted: return EncodedVerdict.accepted
     case .refused(let refusal): return encode(refusal, scratch)
     case .custom(let answer):
-      return EncodedVerdict.custom | customAnswers.add(answer) << EncodedVerdict.argumentShift
-    case .reset(let code):
-      return EncodedVerdict.reset | code << EncodedVerdict.argumentShift
+      return EncodedVerdict.with(EncodedVerdict.custom, argument: customAnswers.add(answer))
+    case .reset(let code): return EncodedVerdict.with(EncodedVerdict.reset, argument: code)
     case .silence: return EncodedVerdict.silence
     }
   }
@@ -84,6 +189,32 @@ extension SimulatorLoop {
         count += 1
       }
     }
-    return UInt32(refusal.reason.rawValue) + 1 | UInt32(count) << EncodedVerdict.argumentShift
+    return EncodedVerdict.with(UInt32(refusal.reason.rawValue) + 1, argument: UInt32(count))
+  }
+}
+
+extension AnswerPlan.Verdict {
+  /// The status (0 for no answer) and the reason, for the record.
+  var outcome: (status: UInt16, reason: Reason?) {
+    switch self {
+    case .accepted: (200, nil)
+    case .refused(let refusal): (refusal.reason.rule.status, refusal.reason)
+    case .custom(let answer): (answer.status, nil)
+    case .reset, .silence: (0, nil)
+    }
+  }
+}
+
+extension AcceptedPush {
+  /// Copies what storing a push needs; the topic loses its push type's suffix.
+  init(_ push: PushFields, id: NotificationID, _ device: DeclaredToken, receivedAt: Int64) {
+    let type = push.pushType?.pushType
+    let topic = push.topic.map { Array($0) } ?? device.topic ?? []
+    let suffix = type?.topicSuffix.utf8CodeUnitCount ?? 0
+    self.init(
+      id: id, token: device.token, app: Array(topic.dropLast(suffix)),
+      collapseID: push.collapseID.map { Array($0) }, type: type,
+      priority: UInt8(clamping: push.priority?.decimal ?? Int64(type?.defaultPriority ?? 10)),
+      expiration: push.expiration?.decimal, body: Array(push.body), receivedAt: receivedAt)
   }
 }

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import EventLoop
+import Gateway
 import HTTP2
 import ServiceKit
 import TLS
@@ -15,7 +16,6 @@ final class SimulatorLoop {
   let shared: LoopShare
   let tls: TLSContext
   let poller: Poller
-  let wakeup = Wakeup()
   var listeners: [GatewayListener]
   let pool: ServerRequestPool
   let scratch = ConnectionScratch()
@@ -28,12 +28,14 @@ final class SimulatorLoop {
   var customAnswers = CustomAnswers()
   var validators: [PushValidator]
   var knownVersion: Int
+  var known: GatewayWorld.Knowledge
   var random: RandomSource
   /// Milliseconds of a clock that only goes forward.
   var now: UInt64
   /// Milliseconds since the epoch.
   var wallNow: Int64
   private var lastTick: UInt64 = 0
+  private var lastIdleCheck: UInt64 = 0
   var drainEnds: UInt64?
 
   static let wakeupToken: UInt64 = 0
@@ -53,7 +55,8 @@ final class SimulatorLoop {
     pool = ServerRequestPool(keepsContent: !settings.isFast)
     answers = Answers()
     knownVersion = share.world.version
-    validators = Self.validators(share.world)
+    known = share.world.known
+    validators = Self.validators(known, share.world.sharedChecks)
     random = RandomSource(seed: MonotonicClock.nanoseconds())
     now = MonotonicClock.milliseconds()
     wallNow = WallClock.milliseconds()
@@ -62,8 +65,8 @@ final class SimulatorLoop {
     for (index, listener) in listeners.enumerated() {
       try poller.add(listener.fd, token: Self.firstListenerToken + UInt64(index), .readable)
     }
-    try poller.add(wakeup.fd, token: Self.wakeupToken, .readable)
-    context.signals.subscribe(wakeup)
+    try poller.add(share.commands.wakeup.fd, token: Self.wakeupToken, .readable)
+    context.signals.subscribe(share.commands.wakeup)
   }
 
   /// Serves until a stop was requested and everything open is answered, or the time for that is up.
@@ -72,13 +75,14 @@ final class SimulatorLoop {
     while !isDone {
       poller.wait(timeoutMilliseconds: timeout, into: &events)
       now = MonotonicClock.milliseconds()
-      wallNow = WallClock.milliseconds()
+      wallNow = WallClock.milliseconds() + shared.world.clockAhead
       if shared.world.version != knownVersion { learn() }
       for event in events { handle(event) }
       pool.takeReady(into: &ready)
       if !ready.isEmpty { take() }
       answerDueRequests()
       tickConnections()
+      endIdleConnections()
       flush()
       if drainEnds == nil, context.signals.isStopping { drain() }
     }
@@ -86,7 +90,8 @@ final class SimulatorLoop {
   }
 
   private var timeout: Int32 {
-    let longest: UInt64 = drainEnds != nil ? 20 : needsTicks ? Self.tickInterval : 1_000
+    let isPatient = !needsTicks && !(1..<10_000).contains(known.rules.idleTimeout)
+    let longest: UInt64 = drainEnds != nil ? 20 : isPatient ? 1_000 : Self.tickInterval
     return Int32(min(wheel.wait(from: now) ?? longest, longest))
   }
 
@@ -97,17 +102,33 @@ final class SimulatorLoop {
 
   private func learn() {
     knownVersion = shared.world.version
-    validators = Self.validators(shared.world)
+    let before = known.rules
+    known = shared.world.known
+    validators = Self.validators(known, shared.world.sharedChecks)
+    guard known.rules != before else { return }
+    for case let connection? in connections {
+      guard let limit = connection.model?.changed(known.rules) else { continue }
+      connection.http.updateSettings(maxConcurrentStreams: limit)
+      touch(connection)
+    }
   }
 
   /// One for each environment, in the order of their raw values.
-  private static func validators(_ world: GatewayWorld) -> [PushValidator] {
-    Environment.allCases.map { world.validator($0) }
+  private static func validators(
+    _ known: GatewayWorld.Knowledge, _ shared: SharedChecks
+  ) -> [PushValidator] {
+    Environment.allCases.map {
+      PushValidator(
+        keys: known.keys, devices: known.devices, environment: $0, rules: known.rules,
+        shared: shared)
+    }
   }
 
   private func handle(_ event: ReadyEvent) {
     switch event.token {
-    case Self.wakeupToken: wakeup.clear()
+    case Self.wakeupToken:
+      shared.commands.wakeup.clear()
+      for command in shared.commands.drain() { obey(command) }
     case ..<Self.firstConnectionToken:
       accept(Int(event.token - Self.firstListenerToken))
     default:
@@ -118,6 +139,9 @@ final class SimulatorLoop {
         readable: event.readable, writable: event.writable, hangup: event.hangup)
       if !connection.isReady, connection.http.isConnected, !settings.isFast {
         connection.isReady = true
+        if let problem = connection.access.certificate?.problem, connection.isRefused {
+          connection.http.sendGoAway(lastStreamID: 0, debug: Self.words(problem))
+        }
         connectionReady(connection)
       }
       touch(connection)
@@ -128,5 +152,22 @@ final class SimulatorLoop {
     guard needsTicks, now >= lastTick + Self.tickInterval else { return }
     lastTick = now
     for case let connection? in connections { tick(connection) }
+  }
+
+  private func endIdleConnections() {
+    guard !settings.isFast, known.rules.idleTimeout > 0,
+      now >= lastIdleCheck + Self.tickInterval
+    else { return }
+    lastIdleCheck = now
+    for case let connection? in connections {
+      let isIdle = connection.model?.isIdle(
+        openStreams: connection.http.openStreams, known.rules, now: wallNow)
+      guard isIdle == true else { continue }
+      if known.rules.idleEnd == .goAway {
+        end(connection, .idleTimeout)
+      } else {
+        connection.http.fallSilent()
+      }
+    }
   }
 }

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 package import EventLoop
+import Gateway
 import Glibc
 import HTTPServer
 import JSON
@@ -55,13 +56,21 @@ package final class Simulator {
 
   /// Opens the ports and starts the loops. They stop when `context.signals` says so.
   package init(_ settings: SimulatorSettings, _ context: ServiceContext) throws {
+    let trust = try settings.clientRoots.map {
+      ClientTrust(
+        roots: try File.read($0), admitsBroken: settings.rules.badCertificate != .alert)
+    }
     let tls = try TLSContext.server(
       identity: TLSIdentity(
         certificates: try File.read(settings.certificate),
-        key: try File.read(settings.certificateKey)))
-    let world = try Self.world(settings)
+        key: try File.read(settings.certificateKey)), clientTrust: trust)
+    let world = try Self.world(settings, trust)
     let shares = (0..<settings.loops).map { _ in
-      LoopShare(world: world, log: RequestLog(limit: settings.recordLimit / settings.loops))
+      LoopShare(
+        world: world,
+        log: RequestLog(
+          limit: settings.recordLimit / settings.loops,
+          detailLimit: settings.detailLimit / settings.loops))
     }
     adminHost = Self.numeric(settings.admin.host)
     admin = try AdminAPI(world, shares).serve(host: adminHost, port: settings.admin.port)
@@ -86,13 +95,15 @@ package final class Simulator {
     sandboxManagementAddress = plans[3].address
   }
 
-  private static func world(_ settings: SimulatorSettings) throws -> GatewayWorld {
+  private static func world(
+    _ settings: SimulatorSettings, _ trust: ClientTrust?
+  ) throws -> GatewayWorld {
     GatewayWorld(
       keys: try settings.keys.map {
         try GatewayFiles.keys(GatewayFiles.json($0), folder: GatewayFiles.folder(of: $0))
       } ?? [],
       tokens: try settings.tokens.map { try GatewayFiles.tokens(GatewayFiles.json($0)) } ?? [],
-      acceptsUnknown: settings.acceptsUnknownTokens)
+      rules: settings.rules, latency: settings.latency, trust: trust)
   }
 
   private static func listeners(

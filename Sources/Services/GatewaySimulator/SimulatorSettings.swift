@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
+package import Gateway
 package import Settings
 
 /// The simulator's settings after validation.
@@ -15,20 +16,20 @@ package struct SimulatorSettings: Sendable {
   package var tokens: String?
   package var environment: Environment
   package var loops: Int
-  package var maxConcurrentStreams: UInt32
-  /// One stream until the first valid provider token.
-  package var primes: Bool
-  /// One stream after a 4xx (other than 410) until the next 200.
-  package var dropsLimit: Bool
-  package var acceptsUnknownTokens: Bool
+  /// Authorities (PEM file) of client certificates; without it none are asked for.
+  package var clientRoots: String?
+  package var rules: GatewayRules
   package var latency: LatencyModel
   package var recordLimit: Int
+  package var detailLimit: Int
   /// Constant answers, nothing checked or recorded.
   package var isFast: Bool
   package var addressFile: String?
   package var drainTimeoutMilliseconds: Int64
 
-  package static let table = SettingTable([
+  package static let table = SettingTable(listeners + credentials + traffic + behaviours)
+
+  private static let listeners: [Setting] = [
     .endpoint(
       "listen", default: "127.0.0.1:2197",
       "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one."),
@@ -45,6 +46,15 @@ package struct SimulatorSettings: Sendable {
     .endpoint(
       "admin", default: "127.0.0.1:2199",
       "Address and port of the admin API (plain HTTP), on a loopback address."),
+    .choice(
+      "environment", of: ["production", "sandbox"], default: "production",
+      "Which gateway --listen plays; the sandbox adds apns-unique-id to its answers."),
+    .path(
+      "address-file", placeholder: "FILE",
+      "Writes the JSON line with the addresses to this file as well once they are open."),
+  ]
+
+  private static let credentials: [Setting] = [
     .path(
       "certificate", required: true, placeholder: "FILE",
       "PEM file of the server's certificate and its chain (martlet keys generate makes one)."),
@@ -52,43 +62,54 @@ package struct SimulatorSettings: Sendable {
       "certificate-key", required: true, placeholder: "FILE",
       "PEM file of the certificate's private key."),
     .path(
+      "client-roots", placeholder: "FILE",
+      "PEM file of the authorities whose client certificates are accepted; without it none are asked for."
+    ),
+    .path(
       "keys", placeholder: "FILE",
       "JSON list of the public keys whose provider tokens are accepted; more come by PUT /keys."),
     .path(
       "tokens", placeholder: "FILE",
       "JSON list of declared device tokens, such as unregistered ones; more come by PUT /tokens."),
-    .choice(
-      "environment", of: ["production", "sandbox"], default: "production",
-      "Which gateway --listen plays; the sandbox adds apns-unique-id to its answers."),
+  ]
+
+  private static let traffic: [Setting] = [
     .integer("loops", default: 1, in: 1...64, "Threads that serve connections."),
-    .integer(
-      "max-concurrent-streams", default: 1_000, in: 1...1_000_000,
-      "Requests that one connection may have open."),
-    .boolean(
-      "priming", default: true,
-      "Allow one open request on a new connection until one with a valid provider token came."),
-    .boolean(
-      "limit-drop", default: false,
-      "After an error other than 410 allow one open request until the next success, as APNs does."),
-    .choice(
-      "registry", of: ["auto", "declared"], default: "auto",
-      "auto: every device token that was not declared is active; declared: it is a bad one."),
     .text(
       "latency", default: "0ms", placeholder: "TIME",
       "How long an answer takes: 20ms, or lognormal:P50,P99 such as lognormal:20ms,200ms."),
     .integer(
       "record-limit", default: 1_000_000, in: 0...100_000_000,
       "Requests that GET /requests can report; later ones are only counted."),
+    .integer(
+      "record-details", default: 10_000, in: 0...10_000_000,
+      "Requests of which header fields and body are kept, too."),
     .choice(
       "profile", of: ["full", "fast"], default: "full",
       "fast: constant answers, nothing checked or recorded, for benchmarks of clients."),
-    .path(
-      "address-file", placeholder: "FILE",
-      "Writes the JSON line with the addresses to this file as well once they are open."),
     .duration(
       "drain-timeout", default: "5s", in: 0...600_000,
       "How long a stop waits for open requests to be answered."),
-  ])
+    .boolean("limit-drop", "The same as --throttle=aggressive; --no-limit-drop as --throttle=off."),
+    .boolean(
+      "behaviours", "Alone: prints every behaviour, where it is known from, and its values."),
+  ]
+
+  /// A setting for each behaviour that can be switched.
+  private static let behaviours: [Setting] = Behaviour.table.compactMap { behaviour in
+    let kind: Setting.Kind
+    switch behaviour.kind {
+    case .boolean: kind = .boolean
+    case .choice(let words): kind = .choice(words)
+    case .count(let range): kind = .integer(range)
+    case .duration(let range): kind = .duration(range)
+    case .list: kind = .list
+    case .fixed: return nil
+    }
+    return Setting(
+      behaviour.name, kind, default: behaviour.standard,
+      "\(behaviour.meaning) (\(behaviour.mark.rawValue))")
+  }
 
   package init(_ values: SettingValues) throws(SettingErrors) {
     listen = values.endpoint("listen")
@@ -105,18 +126,42 @@ package struct SimulatorSettings: Sendable {
     tokens = values.optionalText("tokens")
     environment = values.text("environment") == "sandbox" ? .sandbox : .production
     loops = values.integer("loops")
-    maxConcurrentStreams = UInt32(values.integer("max-concurrent-streams"))
+    clientRoots = values.optionalText("client-roots")
     isFast = values.text("profile") == "fast"
-    primes = values.boolean("priming") && !isFast
-    dropsLimit = values.boolean("limit-drop")
-    acceptsUnknownTokens = values.text("registry") == "auto"
+    rules = try Self.rules(values)
     guard let latency = LatencyModel(values.text("latency")) else {
       throw values.error("latency", "is neither a time nor lognormal:P50,P99")
     }
     self.latency = latency
     recordLimit = values.integer("record-limit")
+    detailLimit = values.integer("record-details")
     addressFile = values.optionalText("address-file")
     drainTimeoutMilliseconds = values.milliseconds("drain-timeout")
+  }
+
+  private static func rules(_ values: SettingValues) throws(SettingErrors) -> GatewayRules {
+    var rules = GatewayRules()
+    for behaviour in Behaviour.table where behaviour.isSwitch && values.isGiven(behaviour.name) {
+      do throws(BehaviourError) {
+        try rules.set(behaviour.name, text(behaviour, values))
+      } catch {
+        throw values.error(behaviour.name, error.problem)
+      }
+    }
+    if values.isGiven("limit-drop"), !values.isGiven("throttle") {
+      rules.throttle = values.boolean("limit-drop") ? .aggressive : .off
+    }
+    return rules
+  }
+
+  private static func text(_ behaviour: Behaviour, _ values: SettingValues) -> String {
+    switch behaviour.kind {
+    case .boolean: values.boolean(behaviour.name) ? "true" : "false"
+    case .count: "\(values.integer(behaviour.name))"
+    case .duration: "\(values.milliseconds(behaviour.name))ms"
+    case .list: values.list(behaviour.name).joined(separator: ",")
+    case .choice, .fixed: values.text(behaviour.name)
+    }
   }
 
   /// A listener beside the first: several simulators on one machine must not want the same ports.

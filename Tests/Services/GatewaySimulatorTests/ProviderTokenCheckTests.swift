@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Gateway
 import GatewaySimulator
 import Signing
 import Testing
@@ -20,17 +21,15 @@ import Testing
 
   private func answer(
     _ token: String, _ keys: [GatewayKey]? = nil, topic: String = "com.example.app",
-    binding: ConnectionBinding = ConnectionBinding()
+    binding: ConnectionBinding = ConnectionBinding(), rules: GatewayRules = GatewayRules()
   ) -> Reason? {
-    var binding = binding
-    var isAuthenticated = false
+    var access = ConnectionAccess()
+    access.binding = binding
     var validator = PushValidator(
-      providerTokens: ProviderTokenCheck(
-        keys: keys ?? [gatewayKey(key)], environment: .production),
-      devices: DeviceRegistry())
+      keys: keys ?? [gatewayKey(key)], devices: DeviceRegistry(), environment: .production,
+      rules: rules)
     return PushText(token: token).with("apns-topic", topic).withFields {
-      validator.refusal(
-        of: $0, binding: &binding, isAuthenticated: &isAuthenticated, now: Self.now * 1_000)
+      validator.judge($0, &access, now: Self.now * 1_000).refusal
     }?.reason
   }
 
@@ -47,11 +46,11 @@ import Testing
     let text = PushText(token: try key.token(issuedAt: Self.now))
     for (later, reason) in [(0, nil), (3_600, nil), (3_601, Reason.expiredProviderToken)] {
       var binding = ConnectionBinding()
-      let refusal = text.withFields { push in
-        check.refusal(
-          of: push.authorization, binding: &binding, now: (Self.now + Int64(later)) * 1_000)
+      let verdict = text.withFields { push in
+        check.judge(
+          push.authorization, binding: &binding, now: (Self.now + Int64(later)) * 1_000)
       }
-      #expect(refusal?.reason == reason)
+      #expect(verdict == reason.map { .refused($0) } ?? .accepted)
     }
   }
 
@@ -87,11 +86,35 @@ import Testing
     #expect(answer("\(signed).\(Base64URL.encode(signature))") == nil)
   }
 
+  @Test func theStrictFormTakesOnlyWhatIsDocumented() throws {
+    var strict = GatewayRules()
+    strict.providerTokenForm = .strict
+    let token = try key.token(issuedAt: Self.now)
+    #expect(answer(token, rules: strict) == nil)
+    let signed = token.split(separator: ".")[..<2].joined(separator: ".")
+    let signature = try key.key.signDER(Array(signed.utf8))
+    #expect(
+      answer("\(signed).\(Base64URL.encode(signature))", rules: strict) == .invalidProviderToken)
+    #expect(answer(token + "==", rules: strict) == .invalidProviderToken)
+    #expect(answer(token + "==") == nil)
+    for (rules, reason) in [(GatewayRules(), nil), (strict, Reason.missingProviderToken)] {
+      var access = ConnectionAccess()
+      var validator = PushValidator(
+        keys: [gatewayKey(key)], devices: DeviceRegistry(), environment: .production, rules: rules)
+      let found = PushText(token: token).with("authorization", "Bearer " + token).withFields {
+        validator.judge($0, &access, now: Self.now * 1_000).refusal?.reason
+      }
+      #expect(found == reason)
+    }
+  }
+
   @Test func aConnectionBelongsToTheTeamThatCameFirst() throws {
     let other = try TestKey(team: "TEAM000002", id: "KEY0000002")
-    var binding = ConnectionBinding()
-    binding.team = "TEAM000002"
     let keys = [gatewayKey(key), gatewayKey(other)]
+    var binding = ConnectionBinding()
+    _ = binding.judge(
+      SignedToken(identity: 1, issuedAt: Self.now), of: keys[1].facts, .production,
+      GatewayRules(), now: Self.now * 1_000 - 1_200_000)
     #expect(
       answer(try key.token(issuedAt: Self.now), keys, binding: binding) == .invalidProviderToken)
     #expect(answer(try other.token(issuedAt: Self.now), keys, binding: binding) == nil)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Gateway
 import GatewaySimulator
 import Signing
+import TLS
 import Testing
 
 @Suite struct PushCheckTests {
@@ -14,18 +16,22 @@ import Testing
     push = PushText(token: try key.token(issuedAt: Self.now / 1_000))
   }
 
-  private func refusal(_ push: PushText, _ devices: DeviceRegistry = DeviceRegistry()) -> Refusal? {
+  private func refusal(
+    _ push: PushText, _ devices: DeviceRegistry = DeviceRegistry(),
+    rules: GatewayRules = GatewayRules()
+  ) -> Refusal? {
+    judgement(push, devices, rules: rules).refusal
+  }
+
+  private func judgement(
+    _ push: PushText, _ devices: DeviceRegistry = DeviceRegistry(),
+    rules: GatewayRules = GatewayRules(), environment: Environment = .production
+  ) -> PushJudgement {
     var validator = PushValidator(
-      providerTokens: ProviderTokenCheck(
-        keys: [GatewayKey(keyID: key.id, teamID: key.team, publicKey: key.key.publicKey)],
-        environment: .production),
-      devices: devices)
-    var binding = ConnectionBinding()
-    var isAuthenticated = false
-    return push.withFields {
-      validator.refusal(
-        of: $0, binding: &binding, isAuthenticated: &isAuthenticated, now: Self.now)
-    }
+      keys: [GatewayKey(keyID: key.id, teamID: key.team, publicKey: key.key.publicKey)],
+      devices: devices, environment: environment, rules: rules)
+    var access = ConnectionAccess()
+    return push.withFields { validator.judge($0, &access, now: Self.now) }
   }
 
   @Test func aCompletePushIsAccepted() {
@@ -156,10 +162,12 @@ import Testing
   }
 
   @Test func aRegistryThatKnowsAllTokensRefusesOthers() {
-    var devices = DeviceRegistry(acceptsUnknown: false)
-    #expect(refusal(push, devices) == Refusal(.badDeviceToken))
+    var rules = GatewayRules()
+    rules.acceptsUnknownTokens = false
+    var devices = DeviceRegistry()
+    #expect(refusal(push, devices, rules: rules) == Refusal(.badDeviceToken))
     devices.declare(DeclaredToken(token: String(repeating: "0a", count: 32), state: .active))
-    #expect(refusal(push, devices) == nil)
+    #expect(refusal(push, devices, rules: rules) == nil)
   }
 
   @Test func tenThousandDeclaredTokensAreAllFound() {
@@ -175,5 +183,111 @@ import Testing
         refusal(push.with(":path", path), devices)
           == Refusal(.unregistered, timestamp: Int64(number)))
     }
+  }
+
+  @Test func aTokenOfTheOtherEnvironmentIsABadOne() {
+    var devices = DeviceRegistry()
+    devices.declare(
+      DeclaredToken(
+        token: String(repeating: "0a", count: 32), state: .active, environment: .sandbox))
+    #expect(judgement(push, devices).refusal == Refusal(.badDeviceToken))
+    #expect(judgement(push, devices, environment: .sandbox).refusal == nil)
+  }
+
+  @Test func theOrderOfTheChecksCanBeChangedAndChecksLeftOut() throws {
+    let broken = push.with("apns-priority", "7").with(
+      "apns-collapse-id", String(repeating: "c", count: 65))
+    #expect(refusal(broken) == Refusal(.badPriority))
+    var rules = GatewayRules()
+    rules.checks = try PushCheck.order("path,collapse-id,priority")
+    #expect(refusal(broken, rules: rules) == Refusal(.badCollapseId))
+    #expect(refusal(push.with("authorization", nil), rules: rules) == nil)
+  }
+
+  @Test func theStrictFormOfAnIDIsLowerCase() throws {
+    let upper = push.with("apns-id", "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E")
+    #expect(refusal(upper) == nil)
+    var rules = GatewayRules()
+    rules.identifierForm = .strict
+    #expect(refusal(upper, rules: rules) == Refusal(.badMessageId))
+    #expect(refusal(push, rules: rules) == nil)
+  }
+
+  @Test func aBodyIsLookedAtAsFarAsTheRulesSay() {
+    var rules = GatewayRules()
+    let broken = push.withText("{\"aps\":")
+    #expect(judgement(broken).refusal == nil)
+    #expect(judgement(broken).isBrokenJSON)
+    #expect(!judgement(push.withText("{\"aps\":{\"alert\":\"x\"}}")).isBrokenJSON)
+    rules.jsonCheck = .off
+    #expect(!judgement(broken, rules: rules).isBrokenJSON)
+    rules.jsonCheck = .strict
+    #expect(refusal(broken, rules: rules) == Refusal(.payloadEmpty))
+    #expect(refusal(push.withText("{\"aps\":{}}"), rules: rules) == Refusal(.invalidPushType))
+    #expect(refusal(push.withText("{\"aps\":{\"alert\":\"x\"}}"), rules: rules) == nil)
+  }
+
+  @Test(arguments: [
+    (PushType.background, #"{"aps":{"content-available":1}}"#, true),
+    (.background, #"{"aps":{"content-available":1,"alert":"x"}}"#, false),
+    (.background, #"{"aps":{}}"#, false),
+    (.alert, #"{"aps":{"badge":1}}"#, true),
+    (.alert, #"{"x":1}"#, false),
+    (.voip, #"{"x":1}"#, true),
+    (.mdm, #"{"mdm":"magic"}"#, true),
+    (.mdm, #"{"mdm":"magic","aps":{}}"#, false),
+    (.widgets, #"{"aps":{"content-changed":true}}"#, true),
+    (.controls, #"{"aps":{}}"#, false),
+    (.liveactivity, #"{"aps":{"timestamp":1,"event":"update","content-state":{}}}"#, true),
+    (.liveactivity, #"{"aps":{"timestamp":1,"event":"start","content-state":{}}}"#, false),
+    (
+      .liveactivity,
+      #"{"aps":{"timestamp":1,"event":"start","content-state":{},"attributes-type":"A","attributes":{},"alert":"x"}}"#,
+      true
+    ), (.liveactivity, #"{"aps":{"event":"end"}}"#, false),
+  ])
+  func aStrictGatewayReadsWhatATypeNeeds(type: PushType, body: String, fits: Bool) {
+    var rules = GatewayRules()
+    rules.jsonCheck = .strict
+    let named = push.with("apns-push-type", "\(type)")
+      .with("apns-priority", "\(type.defaultPriority)")
+      .with("apns-topic", "com.example.app\(type.topicSuffix)").withText(body)
+    #expect(refusal(named, rules: rules) == (fits ? nil : Refusal(.invalidPushType)))
+  }
+
+  @Test func aCertificateStandsForItsTopicsAlone() throws {
+    let authority = try CertificateAuthority()
+    var access = ConnectionAccess()
+    func answer(
+      _ push: PushText, _ issued: IssuedCertificate, _ environment: Environment = .production
+    )
+      throws -> Reason?
+    {
+      access.certificate = CertificateAccess(
+        try PushCertificate(pem: issued.certificatePEM), environment, isBroken: false)
+      var validator = PushValidator(
+        keys: [], devices: DeviceRegistry(), environment: environment, rules: GatewayRules())
+      return push.withFields { validator.judge($0, &access, now: Self.now).refusal?.reason }
+    }
+    let single = try authority.issueClient(bundleID: "com.example.app", isUniversal: false)
+    let universal = try authority.issueClient(bundleID: "com.example.app")
+    // A provider token beside it is not looked at.
+    let bare = push.with("authorization", "bearer nonsense")
+    #expect(try answer(bare, single) == nil)
+    #expect(try answer(bare.with("apns-topic", nil), single) == nil)
+    #expect(try answer(bare.with("apns-topic", nil), universal) == .missingTopic)
+    #expect(try answer(bare.with("apns-topic", "com.example.other"), universal) == .badTopic)
+    let voip = bare.with("apns-push-type", "voip").with("apns-topic", "com.example.app.voip")
+    #expect(try answer(voip, universal) == nil)
+    #expect(try answer(voip, single) == .badTopic)
+    let location = try authority.issueClient(
+      bundleID: "com.example.app",
+      furtherTopics: [("com.example.app.location-query", "location")])
+    let query = bare.with("apns-push-type", "location")
+      .with("apns-topic", "com.example.app.location-query")
+    #expect(try answer(query, location) == .invalidPushType)
+    let sandbox = try authority.issueClient(bundleID: "com.example.app", forProduction: false)
+    #expect(try answer(bare, sandbox) == .badCertificateEnvironment)
+    #expect(try answer(bare.with("apns-topic", "com.example.app"), sandbox, .sandbox) == nil)
   }
 }

@@ -5,7 +5,8 @@ import Signing
 /// The fields of a push as text, and the memory they need while they are looked at.
 struct PushText {
   var fields: [(name: String, value: String)]
-  var bodyCount = 100
+  /// Ten bytes of JSON and blanks up to 100.
+  var body = Array(#"{"aps":{}}"#.utf8) + Array(repeating: 0x20, count: 90)
 
   /// A push that every check accepts.
   init(token: String) {
@@ -35,7 +36,13 @@ struct PushText {
 
   func withBody(_ count: Int) -> PushText {
     var changed = self
-    changed.bodyCount = count
+    changed.body = Array(repeating: UInt8(ascii: "b"), count: count)
+    return changed
+  }
+
+  func withText(_ text: String) -> PushText {
+    var changed = self
+    changed.body = Array(text.utf8)
     return changed
   }
 
@@ -43,15 +50,16 @@ struct PushText {
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 1)
     defer { memory.deallocate() }
     var end = 0
-    func place(_ text: String) -> UnsafeRawBufferPointer {
-      let part = UnsafeMutableRawBufferPointer(rebasing: memory[end..<end + text.utf8.count])
-      part.copyBytes(from: text.utf8)
-      end += text.utf8.count
+    func place(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+      let part = UnsafeMutableRawBufferPointer(rebasing: memory[end..<end + bytes.count])
+      part.copyBytes(from: bytes)
+      end += bytes.count
       return UnsafeRawBufferPointer(part)
     }
     var push = PushFields()
-    for field in fields { push.add(place(field.name), place(field.value)) }
-    push.bodyCount = bodyCount
+    for field in fields { push.add(place(Array(field.name.utf8)), place(Array(field.value.utf8))) }
+    push.bodyCount = self.body.count
+    push.body = place(self.body)
     return body(push)
   }
 }

@@ -133,7 +133,7 @@ final class GatewayClient {
     exchange.initialize(to: Exchange())
     exchange.pointee.response = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
     exchange.pointee.responseCapacity = 512
-    let body = keep(String(repeating: "b", count: push.bodyCount))
+    let body = keep(String(decoding: push.body, as: UTF8.self))
     exchange.pointee.body = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
     exchange.pointee.bodyCount = UInt32(body.count)
     exchanges.append(exchange)

@@ -86,8 +86,8 @@ import Testing
     #expect(try gateway.admin("PUT", "/keys", "[{}]").contains("keys[0]"))
   }
 
-  @Test func theLimitDropsAfterAnErrorWhenAskedToAndComesBack() throws {
-    let gateway = try RunningGateway { $0.dropsLimit = true }
+  @Test func theLimitDropsAfterAnErrorAndComesBack() throws {
+    let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     _ = try client.send(client.push)
     _ = try client.send(client.push.with("apns-priority", "3"))
@@ -121,10 +121,7 @@ import Testing
   }
 
   @Test func theFastProfileAnswersAnythingAndRecordsNothing() throws {
-    let gateway = try RunningGateway {
-      $0.isFast = true
-      $0.primes = false
-    }
+    let gateway = try RunningGateway { $0.isFast = true }
     let client = try GatewayClient(gateway)
     #expect(client.limits == [1_000])
     #expect(try client.send(PushText(token: "nonsense")).status == 200)

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+import Settings
+
+/// The behaviours of the gateway as they are switched now.
+package struct GatewayRules: Sendable, Equatable {
+  package enum PrimingEnd: String, Sendable { case success, authenticated }
+  package enum Throttle: String, Sendable { case aggressive, gradual, off }
+  package enum IdleEnd: String, Sendable {
+    case goAway = "goaway"
+    case silent
+  }
+  package enum GoAwayForm: String, Sendable { case json, text, twice }
+  package enum TokenUpdateRule: String, Sendable { case wedge, token, blackhole, off }
+  package enum TokenUpdateScope: String, Sendable { case connection, team, address }
+  package enum ExpiredToken: String, Sendable { case wedge, answer }
+  package enum Form: String, Sendable { case lenient, strict }
+  package enum BadCertificate: String, Sendable {
+    case goAway = "goaway"
+    case status, alert
+  }
+  package enum IdentifierCase: String, Sendable { case upper, lower }
+  package enum JSONCheck: String, Sendable { case off, lenient, strict }
+
+  package var maxConcurrentStreams: UInt32 = 1_000
+  package var primes = true
+  package var primingEnds = PrimingEnd.success
+  package var throttle = Throttle.aggressive
+  package var errorLimit = 1_000
+  package var badTokenWeight = 5
+  /// Milliseconds; 0 for never.
+  package var idleTimeout: Int64 = 3_600_000
+  package var idleEnd = IdleEnd.goAway
+  package var goAwayForm = GoAwayForm.json
+  package var connectionRate = 0
+  package var tokenUpdateRule = TokenUpdateRule.wedge
+  /// Milliseconds.
+  package var tokenUpdateInterval: Int64 = 1_200_000
+  package var tokenUpdateScope = TokenUpdateScope.connection
+  package var expiredToken = ExpiredToken.wedge
+  package var providerTokenForm = Form.lenient
+  package var bindsKeys = true
+  package var revokedKey = Reason.forbidden
+  package var keyEnvironmentReason = Reason.badEnvironmentKeyIdInToken
+  package var foreignTopic = Reason.topicDisallowed
+  package var snapshotsTopics = true
+  package var badCertificate = BadCertificate.goAway
+  package var certificateTopic = Reason.badTopic
+  package var checks = PushCheck.standardOrder
+  package var identifierForm = Form.lenient
+  package var madeIdentifier = IdentifierCase.upper
+  package var jsonCheck = JSONCheck.lenient
+  package var tokenRate = 0
+  package var acceptsUnknownTokens = true
+  package var storeKeepsOlder = 0
+  package var channelLimit = 10_000
+
+  package init() {}
+}
+
+extension GatewayRules {
+  /// Switches a behaviour by its name; the value as an operator would write it.
+  package mutating func set(_ name: String, _ value: String) throws(BehaviourError) {
+    guard let behaviour = Behaviour.table.first(where: { $0.name == name && $0.isSwitch }) else {
+      throw BehaviourError(name: name, problem: "there is no such behaviour")
+    }
+    switch behaviour.kind {
+    case .boolean:
+      guard value == "true" || value == "false" else {
+        throw BehaviourError(name: name, problem: "must be true or false, not \(value)")
+      }
+      set(name, flag: value == "true")
+    case .choice(let words):
+      guard words.contains(value) else {
+        let list = words.joined(separator: ", ")
+        throw BehaviourError(name: name, problem: "must be one of \(list), not \(value)")
+      }
+      set(name, word: value)
+    case .count(let range):
+      guard let number = Int(value), range.contains(number) else {
+        throw BehaviourError(
+          name: name,
+          problem: "must be a number from \(range.lowerBound) to \(range.upperBound), not \(value)")
+      }
+      set(name, number: number)
+    case .duration(let range):
+      guard let time = DurationText.milliseconds(of: value), range.contains(time) else {
+        throw BehaviourError(name: name, problem: "must be a time such as 20m, not \(value)")
+      }
+      if name == "idle-timeout" { idleTimeout = time } else { tokenUpdateInterval = time }
+    case .list: checks = try PushCheck.order(value)
+    case .fixed: break
+    }
+  }
+
+  private mutating func set(_ name: String, flag: Bool) {
+    switch name {
+    case "priming": primes = flag
+    case "key-binding": bindsKeys = flag
+    default: snapshotsTopics = flag
+    }
+  }
+
+  private mutating func set(_ name: String, number: Int) {
+    switch name {
+    case "max-concurrent-streams": maxConcurrentStreams = UInt32(number)
+    case "error-limit": errorLimit = number
+    case "bad-token-weight": badTokenWeight = number
+    case "connection-rate": connectionRate = number
+    case "token-rate": tokenRate = number
+    case "store-keeps-older": storeKeepsOlder = number
+    default: channelLimit = number
+    }
+  }
+
+  /// The table has checked that the word is one of the choices.
+  private mutating func set(_ name: String, word: String) {
+    switch name {
+    case "priming-ends": Self.take(word, &primingEnds)
+    case "throttle": Self.take(word, &throttle)
+    case "idle-end": Self.take(word, &idleEnd)
+    case "goaway-form": Self.take(word, &goAwayForm)
+    case "token-update-rule": Self.take(word, &tokenUpdateRule)
+    case "token-update-scope": Self.take(word, &tokenUpdateScope)
+    case "expired-token": Self.take(word, &expiredToken)
+    case "provider-token-form": Self.take(word, &providerTokenForm)
+    case "bad-certificate": Self.take(word, &badCertificate)
+    case "apns-id-form": Self.take(word, &identifierForm)
+    case "made-apns-id": Self.take(word, &madeIdentifier)
+    case "json-check": Self.take(word, &jsonCheck)
+    case "revoked-key": Self.take(word, &revokedKey)
+    case "key-environment-reason": Self.take(word, &keyEnvironmentReason)
+    case "foreign-topic": Self.take(word, &foreignTopic)
+    case "certificate-topic": Self.take(word, &certificateTopic)
+    default: acceptsUnknownTokens = word == "auto"
+    }
+  }
+
+  private static func take<Word: RawRepresentable<String>>(_ text: String, _ word: inout Word) {
+    if let read = Word(rawValue: text) { word = read }
+  }
+
+  private static func take(_ text: String, _ reason: inout Reason) {
+    if let read = Reason(text) { reason = read }
+  }
+
+  /// The value of a behaviour as an operator would write it; nil for one that is not a switch.
+  package func text(of name: String) -> String? {
+    switch name {
+    case "max-concurrent-streams": "\(maxConcurrentStreams)"
+    case "priming": "\(primes)"
+    case "error-limit": "\(errorLimit)"
+    case "bad-token-weight": "\(badTokenWeight)"
+    case "idle-timeout": DurationText.text(milliseconds: idleTimeout)
+    case "connection-rate": "\(connectionRate)"
+    case "token-update-interval": DurationText.text(milliseconds: tokenUpdateInterval)
+    case "key-binding": "\(bindsKeys)"
+    case "topic-snapshot": "\(snapshotsTopics)"
+    case "checks": PushCheck.text(checks)
+    case "token-rate": "\(tokenRate)"
+    case "store-keeps-older": "\(storeKeepsOlder)"
+    case "channel-limit": "\(channelLimit)"
+    default: word(of: name)
+    }
+  }
+
+  private func word(of name: String) -> String? {
+    switch name {
+    case "priming-ends": primingEnds.rawValue
+    case "throttle": throttle.rawValue
+    case "idle-end": idleEnd.rawValue
+    case "goaway-form": goAwayForm.rawValue
+    case "token-update-rule": tokenUpdateRule.rawValue
+    case "token-update-scope": tokenUpdateScope.rawValue
+    case "expired-token": expiredToken.rawValue
+    case "provider-token-form": providerTokenForm.rawValue
+    case "bad-certificate": badCertificate.rawValue
+    case "apns-id-form": identifierForm.rawValue
+    case "made-apns-id": madeIdentifier.rawValue
+    case "json-check": jsonCheck.rawValue
+    case "revoked-key": revokedKey.name
+    case "key-environment-reason": keyEnvironmentReason.name
+    case "foreign-topic": foreignTopic.name
+    case "certificate-topic": certificateTopic.name
+    case "registry": acceptsUnknownTokens ? "auto" : "declared"
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+
+/// A signing key as the gateway knows it, without the key itself.
+package struct ProviderKey: Sendable, Equatable {
+  package let keyID: String
+  package let teamID: String
+  /// The environment that it is good for; nil is both, as with older keys.
+  package let environment: Environment?
+  /// Bundle ids of a topic-specific key; nil is every topic of the team.
+  package let apps: [[UInt8]]?
+  /// The other key of a pair whose tokens may be mixed on one connection.
+  package let relatedKeyID: String?
+  package let isRevoked: Bool
+
+  package init(
+    keyID: String, teamID: String, environment: Environment? = nil, apps: [[UInt8]]? = nil,
+    relatedKeyID: String? = nil, isRevoked: Bool = false
+  ) {
+    self.keyID = keyID
+    self.teamID = teamID
+    self.environment = environment
+    self.apps = apps
+    self.relatedKeyID = relatedKeyID
+    self.isRevoked = isRevoked
+  }
+
+  /// Whether tokens of both may come on one connection.
+  func isRelated(to other: ProviderKey) -> Bool {
+    keyID == other.keyID || relatedKeyID == other.keyID || other.relatedKeyID == keyID
+  }
+}
+
+/// A provider token whose signature was verified.
+package struct SignedToken: Sendable, Equatable {
+  /// A hash of its bytes: tells tokens apart.
+  package let identity: UInt64
+  /// Seconds since the epoch.
+  package let issuedAt: Int64
+
+  package init(identity: UInt64, issuedAt: Int64) {
+    self.identity = identity
+    self.issuedAt = issuedAt
+  }
+}
+
+/// What is made of a provider token.
+package enum TokenVerdict: Sendable, Equatable {
+  case accepted
+  case refused(Reason)
+  /// No answer at all.
+  case silent
+}
+
+/// The rule that a provider token may be replaced only so often, for whatever the scope is: one
+/// connection and key, a team, or a client's address.
+package struct TokenUpdates: Sendable, Equatable {
+  private var current: UInt64?
+  private var changedAt: Int64 = 0
+  /// A violation blocks everything until then.
+  private var blockedUntil: Int64 = 0
+
+  package init() {}
+
+  /// Judges a token at `now` (ms).
+  package mutating func judge(
+    _ identity: UInt64, _ rules: GatewayRules, now: Int64
+  ) -> TokenVerdict {
+    guard rules.tokenUpdateRule != .off else { return .accepted }
+    if now < blockedUntil {
+      return rules.tokenUpdateRule == .blackhole
+        ? .silent : .refused(.tooManyProviderTokenUpdates)
+    }
+    guard let known = current, known != identity else {
+      if current == nil { take(identity, now) }
+      return .accepted
+    }
+    guard now - changedAt < rules.tokenUpdateInterval else {
+      take(identity, now)
+      return .accepted
+    }
+    switch rules.tokenUpdateRule {
+    case .wedge, .blackhole: blockedUntil = changedAt + rules.tokenUpdateInterval
+    case .token, .off: break
+    }
+    return .refused(.tooManyProviderTokenUpdates)
+  }
+
+  private mutating func take(_ identity: UInt64, _ now: Int64) {
+    current = identity
+    changedAt = now
+    blockedUntil = 0
+  }
+}
+
+/// What a connection is bound to by its first valid provider token.
+package struct ConnectionBinding: Sendable, Equatable {
+  /// One key's use on the connection.
+  private struct Use: Sendable, Equatable {
+    let key: ProviderKey
+    var updates = TokenUpdates()
+  }
+
+  private var first: Use?
+  /// The related key's, once it came.
+  private var second: Use?
+  /// An expired token came, and nothing else will be said.
+  private var isWedged = false
+
+  package init() {}
+
+  package var team: String? { first?.key.teamID }
+  package var keyIDs: [String] { [first, second].compactMap { $0?.key.keyID } }
+
+  /// The bundle ids that the connection may send for with this key: those of its first push if rules
+  /// say so. nil is every one.
+  package func apps(of key: ProviderKey, _ rules: GatewayRules) -> [[UInt8]]? {
+    guard rules.snapshotsTopics else { return key.apps }
+    if let first, first.key.keyID == key.keyID { return first.key.apps }
+    if let second, second.key.keyID == key.keyID { return second.key.apps }
+    return key.apps
+  }
+
+  /// Judges a token whose signature is right.
+  ///
+  /// - Parameters:
+  ///   - environment: The gateway's.
+  ///   - now: Milliseconds since the epoch.
+  ///   - shared: Applies the 20-minute rule when its scope is wider than the connection.
+  package mutating func judge(
+    _ token: SignedToken, of key: ProviderKey, _ environment: Environment, _ rules: GatewayRules,
+    now: Int64, shared: (UInt64) -> TokenVerdict = { _ in .accepted }
+  ) -> TokenVerdict {
+    if isWedged, rules.expiredToken == .wedge { return .refused(.expiredProviderToken) }
+    let age = now / 1_000 - token.issuedAt
+    if age > ProviderTokenClaims.lifetime {
+      isWedged = true
+      return .refused(.expiredProviderToken)
+    }
+    if age < -ProviderTokenClaims.lifetime { return .refused(.invalidProviderToken) }
+    if key.isRevoked { return .refused(rules.revokedKey) }
+    if let wanted = key.environment, wanted != environment {
+      return .refused(rules.keyEnvironmentReason)
+    }
+    if let first {
+      if first.key.teamID != key.teamID { return .refused(.invalidProviderToken) }
+      if rules.bindsKeys, !first.key.isRelated(to: key) {
+        return .refused(.unrelatedKeyIdInToken)
+      }
+    }
+    if rules.tokenUpdateScope != .connection {
+      let verdict = shared(token.identity)
+      if verdict == .accepted { bind(key) }
+      return verdict
+    }
+    return judgeUpdate(token.identity, of: key, rules, now: now)
+  }
+
+  private mutating func bind(_ key: ProviderKey) {
+    if first == nil {
+      first = Use(key: key)
+    } else if first?.key.keyID != key.keyID, second == nil {
+      second = Use(key: key)
+    }
+  }
+
+  private mutating func judgeUpdate(
+    _ identity: UInt64, of key: ProviderKey, _ rules: GatewayRules, now: Int64
+  ) -> TokenVerdict {
+    bind(key)
+    // A related key's tokens count for themselves.
+    if first?.key.keyID == key.keyID || (rules.bindsKeys == false) {
+      return first?.updates.judge(identity, rules, now: now) ?? .accepted
+    }
+    return second?.updates.judge(identity, rules, now: now) ?? .accepted
+  }
+}
+
+/// Pushes to one device token: more than so many within a second are too many.
+package struct TokenRate: Sendable {
+  private var second: Int64 = 0
+  private var counts: [UInt64: Int] = [:]
+  /// So many tokens are told apart; further ones in the same second are let pass.
+  private static let capacity = 1_000_000
+
+  package init() {}
+
+  /// Whether a push to the token with this hash may pass at `now` (ms).
+  package mutating func admits(_ token: UInt64, _ rules: GatewayRules, now: Int64) -> Bool {
+    guard rules.tokenRate > 0 else { return true }
+    if now / 1_000 != second {
+      second = now / 1_000
+      counts.removeAll(keepingCapacity: true)
+    }
+    guard counts.count < Self.capacity || counts[token] != nil else { return true }
+    let count = counts[token, default: 0] + 1
+    counts[token] = count
+    return count <= rules.tokenRate
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Gateway
+import HTTPServer
+import JSON
+import ServiceKit
+import Settings
+
+/// What the admin port can make the gateway do.
+extension AdminAPI {
+  /// Milliseconds since the epoch on the gateway's clock.
+  private var now: Int64 { WallClock.milliseconds() + world.clockAhead }
+
+  /// `POST /tokens/TOKEN/VERB`: uninstall (with `?ts=` in ms, else now), expire, reregister, offline,
+  /// online, restrict-power.
+  func changeToken(_ request: HTTPRequest) -> HTTPResponse {
+    let parts = request.path.split(separator: "/", omittingEmptySubsequences: false).map(
+      String.init)
+    guard parts.count == 4 else { return Self.problem("no such page", status: 404) }
+    let token = parts[2]
+    do throws(DeviceToken.Problem) { try DeviceToken.validate(token.utf8.span) } catch {
+      return Self.problem("the token \(error)")
+    }
+    if let other = request.query.first(where: { $0.name != "ts" }) {
+      return Self.problem("\(other.name) is not known: the query may have ts")
+    }
+    var time = now
+    if let text = request.query("ts") {
+      guard let number = Int64(text), number >= 0 else {
+        return Self.problem("ts must be milliseconds since 1970, not \(text)")
+      }
+      time = number
+    }
+    let state: DeclaredToken.State
+    switch parts[3] {
+    case "uninstall": state = .gone(.unregistered, timestamp: time)
+    case "expire": state = .gone(.expiredToken, timestamp: time)
+    case "reregister", "online": state = .active
+    case "offline": state = .offline
+    case "restrict-power": state = .powerRestricted
+    default: return Self.problem("\(parts[3]) is not known", status: 404)
+    }
+    let delivered = world.set(token, state, now: now)
+    wake()
+    return Self.answer(["delivered": .integer(Int64(delivered))])
+  }
+
+  /// `POST /clock/advance` with `{"by":"20m"}` or `{"milliseconds":n}`.
+  func advanceClock(_ request: HTTPRequest) -> HTTPResponse {
+    do {
+      let fields = try FieldReader(
+        try JSONDocument(request.body).root, "", known: ["by", "milliseconds"])
+      let text = try fields.optionalText("by")
+      let by = text.flatMap { DurationText.milliseconds(of: $0) }
+      if let text, by == nil { throw fields.error("by", "must be a time such as 20m, not \(text)") }
+      guard let step = try by ?? fields.integer("milliseconds") else {
+        throw fields.error("by", "is missing, and so is milliseconds")
+      }
+      guard (0...Self.longestStep).contains(step) else {
+        throw fields.error("milliseconds", "must be from 0 to \(Self.longestStep)")
+      }
+      world.advanceClock(milliseconds: step)
+      wake()
+      return Self.answer(["clock_ahead": .integer(world.clockAhead), "now": .integer(now)])
+    } catch {
+      return Self.problem("\(error)")
+    }
+  }
+
+  /// Ten years in milliseconds.
+  private static let longestStep: Int64 = 315_576_000_000
+
+  /// `POST /connections/ID/goaway`, optionally with `{"reason":"Shutdown","keep_open":true}`; the id
+  /// may be `all`.
+  func sendGoAway(_ request: HTTPRequest) -> HTTPResponse {
+    let parts = request.path.split(separator: "/").map(String.init)
+    guard parts.count == 3, parts[2] == "goaway" else {
+      return Self.problem("no such page", status: 404)
+    }
+    do {
+      let body: JSONValue = request.body.isEmpty ? [:] : try JSONDocument(request.body).root
+      let fields = try FieldReader(body, "", known: ["reason", "keep_open"])
+      let name = try fields.optionalText("reason") ?? Reason.shutdown.name
+      guard let reason = Reason(name) else {
+        throw fields.error("reason", "is not one of APNs' reasons")
+      }
+      let keepsOpen = try fields.flag("keep_open") ?? false
+      let open = openConnections().map(\.id)
+      let wanted = parts[1] == "all" ? open : open.filter { "\($0)" == parts[1] }
+      guard !wanted.isEmpty || parts[1] == "all" else {
+        return Self.problem("there is no connection \(parts[1])", status: 404)
+      }
+      for loop in loops {
+        for id in wanted { loop.commands.post(.goAway(id, reason, keepsOpen: keepsOpen)) }
+      }
+      return Self.answer(["accepted": .integer(Int64(wanted.count))])
+    } catch {
+      return Self.problem("\(error)")
+    }
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import Gateway
+import HTTPServer
+import JSON
+import ServiceKit
+import Synchronization
+
+/// What the admin port tells beyond the requests themselves.
+extension AdminAPI {
+  /// What devices have received, in the order of delivery. The query may name a `token`, an `app`, and
+  /// `visible=true` for what is left on the screens.
+  func delivered(_ request: HTTPRequest) -> HTTPResponse {
+    let known = ["token", "app", "visible"]
+    if let other = request.query.first(where: { !known.contains($0.name) }) {
+      return Self.problem("\(other.name) is not known: the query may have token, app, visible")
+    }
+    let visible = request.query("visible")
+    guard visible == nil || visible == "true" || visible == "false" else {
+      return Self.problem("visible must be true or false")
+    }
+    let waited = world.withExchange { $0.deliveries }
+    var lines = DeliveryView.lines(loops.flatMap { $0.log.deliveries() } + waited)
+    if let token = request.query("token") {
+      let wanted = Array(token.lowercased().utf8)
+      lines.removeAll { $0.delivery.token != wanted }
+    }
+    if let app = request.query("app") {
+      lines.removeAll { $0.delivery.app != Array(app.utf8) }
+    }
+    if visible == "true" { lines.removeAll { $0.isReplaced || $0.isDuplicate } }
+    var buffer = ByteBuffer(capacity: 200 * lines.count + 1)
+    for line in lines {
+      Self.json(line).write(into: &buffer)
+      buffer.append(UInt8(ascii: "\n"))
+    }
+    return HTTPResponse(
+      contentType: "application/x-ndjson", body: .bytes(Array(buffer.bytes)))
+  }
+
+  private static func json(_ line: DeliveryView.Line) -> JSONValue {
+    let delivery = line.delivery
+    func text(_ bytes: [UInt8]) -> JSONValue { .string(String(decoding: bytes, as: UTF8.self)) }
+    var object = JSONObject()
+    object.append("token", text(delivery.token))
+    object.append("app", text(delivery.app))
+    object.append("apns_id", .string(delivery.id.description))
+    if let type = delivery.type { object.append("type", .string(type.description)) }
+    object.append("priority", .integer(Int64(delivery.priority)))
+    if let id = delivery.collapseID { object.append("collapse_id", text(id)) }
+    object.append("received", .integer(delivery.receivedAt))
+    object.append("delivered", .integer(delivery.deliveredAt))
+    object.append("waited", .bool(delivery.deliveredAt != delivery.receivedAt))
+    object.append("replaced", .bool(line.isReplaced))
+    object.append("duplicate", .bool(line.isDuplicate))
+    if let body = delivery.body { object.append("body", text(body)) }
+    return .object(object)
+  }
+
+  /// The open connections of every loop.
+  func connections() -> HTTPResponse {
+    Self.answer(["connections": .array(openConnections().map(Self.json))])
+  }
+
+  private static func json(_ connection: ConnectionReport) -> JSONValue {
+    let service = connection.role.service == .device ? "device" : "management"
+    return [
+      "id": .integer(Int64(connection.id)),
+      "environment": .string(connection.role.environment.description),
+      "service": .string(service), "client": .string(connection.peer),
+      "server_name": connection.serverName.map { .string($0) } ?? .null,
+      "opened": .integer(connection.openedAt),
+      "mode": .string(connection.hasCertificate ? "certificate" : "token"),
+      "certificate_topics": .array(connection.certificateTopics.map { .string($0) }),
+      "team": connection.team.map { .string($0) } ?? .null,
+      "key_ids": .array(connection.keyIDs.map { .string($0) }),
+      "limit": .integer(Int64(connection.limit)),
+      "open_streams": .integer(Int64(connection.openStreams)),
+      "requests": .integer(Int64(connection.requests)),
+      "error_score": .integer(Int64(connection.errorScore)),
+    ]
+  }
+
+  /// Every broadcast channel.
+  func channels() -> HTTPResponse {
+    let all = world.channels.withLock { $0.all }
+    let list = all.map { channel -> JSONValue in
+      var object = JSONObject()
+      object.append("id", .string(channel.id))
+      object.append("app", .string(channel.app))
+      object.append("environment", .string(channel.environment.description))
+      object.append("storage_policy", .integer(channel.storesMessages ? 1 : 0))
+      object.append("published", .integer(Int64(channel.published)))
+      if let stored = channel.stored {
+        object.append("stored_until", .integer(stored.until))
+        object.append("stored_body", .string(String(decoding: stored.body, as: UTF8.self)))
+      }
+      return .object(object)
+    }
+    return Self.answer(["channels": .array(list)])
+  }
+
+  /// How every behaviour is switched.
+  func profile() -> HTTPResponse {
+    let known = world.known
+    var object = JSONObject()
+    for behaviour in Behaviour.table where behaviour.isSwitch {
+      object.append(behaviour.name, .string(known.rules.text(of: behaviour.name) ?? ""))
+    }
+    object.append("latency", .string(known.latency.text))
+    object.append("service", .string(known.service.rawValue))
+    object.append("clock_ahead", .integer(world.clockAhead))
+    return Self.answer(.object(object))
+  }
+
+  /// Switches behaviours, the latency and the service's state by their names.
+  func setProfile(_ value: JSONValue) throws(GatewayFileError) -> Int {
+    guard let object = value.object else {
+      throw GatewayFileError(description: "the body must be an object")
+    }
+    var choices: [(name: String, value: String)] = []
+    var latency: LatencyModel?
+    var service: ServiceState?
+    for member in object.members {
+      let text = try Self.text(member.value, of: member.key)
+      switch member.key {
+      case "latency":
+        latency = LatencyModel(text)
+        guard latency != nil else {
+          throw GatewayFileError(description: "latency is neither a time nor lognormal:P50,P99")
+        }
+      case "service":
+        service = ServiceState(rawValue: text)
+        guard service != nil else {
+          let words = ServiceState.allCases.map(\.rawValue).joined(separator: ", ")
+          throw GatewayFileError(description: "service must be one of \(words), not \(text)")
+        }
+      default: choices.append((member.key, text))
+      }
+    }
+    do throws(BehaviourError) { try world.set(choices) } catch {
+      throw GatewayFileError(description: error.description)
+    }
+    world.change { known in
+      if let latency { known.latency = latency }
+      if let service { known.service = service }
+    }
+    return object.members.count
+  }
+
+  private static func text(
+    _ value: JSONValue, of name: String
+  ) throws(GatewayFileError) -> String {
+    switch value {
+    case .string(let text): return text
+    case .integer(let number): return "\(number)"
+    case .bool(let flag): return flag ? "true" : "false"
+    default:
+      throw GatewayFileError(description: "\(name) must be a text, a whole number or true or false")
+    }
+  }
+}

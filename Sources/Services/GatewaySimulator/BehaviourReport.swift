@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+import Gateway
+
+/// The table of behaviours as text: for `--behaviours`, the admin port and the page about the simulator.
+package enum BehaviourReport {
+  /// Markdown: one row a behaviour.
+  package static var text: String {
+    var lines = [
+      "| behaviour | known from | default | values | what it is |", "|---|---|---|---|---|",
+    ]
+    for behaviour in Behaviour.table {
+      let name = behaviour.isSwitch ? "`\(behaviour.name)`" : behaviour.name
+      let standard = behaviour.isSwitch ? "`\(behaviour.standard)`" : behaviour.standard
+      lines.append(
+        "| \(name) | \(behaviour.mark.rawValue) | \(standard) | \(behaviour.values)"
+          + " | \(behaviour.meaning) |")
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import Gateway
+import JSON
+
+/// What a connection brings into the judgement of its requests.
+package struct ConnectionAccess {
+  package var binding = ConnectionBinding()
+  /// What the client's certificate is good for; nil in token mode.
+  package var certificate: CertificateAccess?
+  /// The client's address, without the port.
+  package var address = ""
+
+  package init() {}
+}
+
+/// What was found about a push.
+package struct PushJudgement {
+  /// nil for an acceptable push.
+  package var refusal: Refusal?
+  /// Nothing is to be answered.
+  package var isSilent = false
+  /// The credential was in order.
+  package var isAuthenticated = false
+  /// The body is not a JSON object.
+  package var isBrokenJSON = false
+  /// What was declared about the device token; nil for one that was not.
+  package var device: DeclaredToken?
+}
+
+/// Rules that hold for more than one loop: asked only when they are switched on.
+package struct SharedChecks: Sendable {
+  /// The 20-minute rule of a team or an address: scope, token, time (ms).
+  package var tokenUpdate: @Sendable (String, UInt64, Int64) -> TokenVerdict
+  /// Whether another push to the token with this hash may pass: hash, time (ms).
+  package var tokenRate: @Sendable (UInt64, Int64) -> Bool
+
+  package init(
+    tokenUpdate: @escaping @Sendable (String, UInt64, Int64) -> TokenVerdict = { _, _, _ in
+      .accepted
+    },
+    tokenRate: @escaping @Sendable (UInt64, Int64) -> Bool = { _, _ in true }
+  ) {
+    self.tokenUpdate = tokenUpdate
+    self.tokenRate = tokenRate
+  }
+}
+
+/// Applies the checks to device pushes. Owned by one loop; holds its copy of what the gateway knows.
+package struct PushValidator {
+  var providerTokens: ProviderTokenCheck
+  private let devices: DeviceRegistry
+  let rules: GatewayRules
+  let environment: Environment
+  private let shared: SharedChecks
+  let parser = JSONParser()
+
+  package init(
+    keys: [GatewayKey], devices: DeviceRegistry, environment: Environment, rules: GatewayRules,
+    shared: SharedChecks = SharedChecks()
+  ) {
+    providerTokens = ProviderTokenCheck(keys: keys, environment: environment, rules: rules)
+    self.devices = devices
+    self.environment = environment
+    self.rules = rules
+    self.shared = shared
+  }
+
+  /// Judges a push. `now` is in ms since the epoch. The connection's binding changes with the first
+  /// valid provider token.
+  package mutating func judge(
+    _ given: PushFields, _ access: inout ConnectionAccess, now: Int64
+  ) -> PushJudgement {
+    var push = given
+    var judgement = PushJudgement()
+    if push.topic == nil, let topic = access.certificate?.defaultTopic { push.topic = topic }
+    for check in rules.checks {
+      if check == .deviceToken {
+        judgement.device = push.deviceToken.flatMap { token in
+          token.withSpan { devices.find($0) }
+        }
+      }
+      let refusal = refusal(check, push, &access, &judgement, now)
+      if refusal != nil || judgement.isSilent {
+        judgement.refusal = refusal
+        return judgement
+      }
+    }
+    return judgement
+  }
+
+  private mutating func refusal(
+    _ check: PushCheck, _ push: PushFields, _ access: inout ConnectionAccess,
+    _ judgement: inout PushJudgement, _ now: Int64
+  ) -> Refusal? {
+    switch check {
+    case .duplicateHeaders: push.hasDuplicate ? Refusal(.duplicateHeaders) : nil
+    case .path: path(push)
+    case .method: push.method.spells("POST") ? nil : Refusal(.methodNotAllowed)
+    case .identifier: identifier(push)
+    case .credential: credential(push, &access, &judgement, now)
+    case .topic: topic(push, access, isAuthenticated: judgement.isAuthenticated)
+    case .pushType: pushType(push, hasCertificate: access.certificate != nil)
+    case .priority: priority(push)
+    case .expiration: expiration(push)
+    case .collapseID: (push.collapseID?.count ?? 0) > 64 ? Refusal(.badCollapseId) : nil
+    case .payload: payload(push)
+    case .json: json(push, &judgement)
+    case .deviceToken: deviceToken(push, judgement.device)
+    case .tokenTopic: tokenTopic(push, judgement.device)
+    case .tokenState: tokenState(judgement.device)
+    case .tokenRate: tokenRate(push, now)
+    }
+  }
+
+  private func path(_ push: PushFields) -> Refusal? {
+    guard let token = push.deviceToken else { return Refusal(.badPath) }
+    return token.count == 0 ? Refusal(.missingDeviceToken) : nil
+  }
+
+  func identifier(_ push: PushFields) -> Refusal? {
+    guard let text = push.identifier else { return nil }
+    let isCanonical = text.count == NotificationID.textLength && text.id != nil
+    let isCase =
+      rules.identifierForm == .lenient || !text.contains { (0x41...0x46).contains($0) }
+    return isCanonical && isCase ? nil : Refusal(.badMessageId)
+  }
+
+  mutating func credential(
+    _ push: PushFields, _ access: inout ConnectionAccess, _ judgement: inout PushJudgement,
+    _ now: Int64
+  ) -> Refusal? {
+    if let certificate = access.certificate {
+      // With a certificate a provider token is not looked at.
+      judgement.isAuthenticated = certificate.problem == nil
+      return certificate.problem.map { Refusal($0) }
+    }
+    let scope = rules.tokenUpdateScope
+    let (shared, address) = (shared, access.address)
+    let verdict = providerTokens.judge(push.authorization, binding: &access.binding, now: now) {
+      team, token in
+      shared.tokenUpdate(scope == .team ? "team \(team)" : "address \(address)", token, now)
+    }
+    switch verdict {
+    case .accepted:
+      judgement.isAuthenticated = true
+      return nil
+    case .refused(let reason): return Refusal(reason)
+    case .silent:
+      judgement.isSilent = true
+      return nil
+    }
+  }
+
+  private func topic(
+    _ push: PushFields, _ access: ConnectionAccess, isAuthenticated: Bool
+  ) -> Refusal? {
+    guard let topic = push.topic, topic.count > 0 else { return Refusal(.missingTopic) }
+    guard Self.isTopic(topic) else { return Refusal(.badTopic) }
+    if let certificate = access.certificate {
+      return certificate.allows(topic) ? nil : Refusal(rules.certificateTopic)
+    }
+    guard isAuthenticated else { return nil }
+    return providerTokens.allows(topic: topic, access.binding)
+      ? nil : Refusal(rules.foreignTopic)
+  }
+
+  private func pushType(_ push: PushFields, hasCertificate: Bool) -> Refusal? {
+    guard let name = push.pushType else { return nil }
+    guard let type = name.pushType else { return Refusal(.invalidPushType) }
+    // Location queries need a provider token.
+    if type == .location, hasCertificate { return Refusal(.invalidPushType) }
+    guard let topic = push.topic else { return nil }
+    return topic.hasSuffix(type.topicSuffix) ? nil : Refusal(.badTopic)
+  }
+
+  private func priority(_ push: PushFields) -> Refusal? {
+    // APNs takes an absent priority for 10, which a background push must not have.
+    let type = push.pushType?.pushType ?? .alert
+    guard let text = push.priority else {
+      return type == .background ? Refusal(.badPriority) : nil
+    }
+    guard let priority = text.decimal, type.allows(priority: priority) else {
+      return Refusal(.badPriority)
+    }
+    return nil
+  }
+
+  private func expiration(_ push: PushFields) -> Refusal? {
+    guard let text = push.expiration else { return nil }
+    return text.decimal == nil ? Refusal(.badExpirationDate) : nil
+  }
+
+  private func payload(_ push: PushFields) -> Refusal? {
+    guard push.bodyCount > 0 else { return Refusal(.payloadEmpty) }
+    let limit = (push.pushType?.pushType ?? .alert).payloadLimit
+    return push.bodyCount > limit ? Refusal(.payloadTooLarge) : nil
+  }
+
+  private func json(_ push: PushFields, _ judgement: inout PushJudgement) -> Refusal? {
+    guard rules.jsonCheck != .off else { return nil }
+    judgement.isBrokenJSON = !push.body.withSpan { JSONScan.isObject($0) }
+    guard rules.jsonCheck == .strict else { return nil }
+    // What APNs makes of broken JSON is not documented; one other mock answers so.
+    guard !judgement.isBrokenJSON, let body = try? parser.parse(push.body) else {
+      return Refusal(.payloadEmpty)
+    }
+    let type = push.pushType?.pushType ?? .alert
+    return PayloadRules.fits(body, type) ? nil : Refusal(.invalidPushType)
+  }
+
+  private func deviceToken(_ push: PushFields, _ device: DeclaredToken?) -> Refusal? {
+    guard let token = push.deviceToken, token.isDeviceToken else {
+      return Refusal(.badDeviceToken)
+    }
+    guard let device else {
+      return rules.acceptsUnknownTokens ? nil : Refusal(.badDeviceToken)
+    }
+    let isHere = device.environment == nil || device.environment == environment
+    return isHere && device.state != .bad ? nil : Refusal(.badDeviceToken)
+  }
+
+  private func tokenTopic(_ push: PushFields, _ device: DeclaredToken?) -> Refusal? {
+    guard let wanted = device?.topic, let topic = push.topic else { return nil }
+    return topic.equals(wanted) ? nil : Refusal(.deviceTokenNotForTopic)
+  }
+
+  private func tokenState(_ device: DeclaredToken?) -> Refusal? {
+    guard case .gone(let reason, let timestamp) = device?.state else { return nil }
+    return Refusal(reason, timestamp: timestamp)
+  }
+
+  private func tokenRate(_ push: PushFields, _ now: Int64) -> Refusal? {
+    guard rules.tokenRate > 0, let token = push.deviceToken else { return nil }
+    return shared.tokenRate(token.foldedHash, now) ? nil : Refusal(.tooManyRequests)
+  }
+
+  static func isTopic(_ topic: UnsafeRawBufferPointer) -> Bool {
+    topic.count <= 256 && topic.allSatisfy { isTopicByte[Int($0)] }
+  }
+
+  /// Letters, digits, `.`, `-` and `_`: what bundle ids and Apple's suffixes are made of.
+  private static let isTopicByte: [Bool] = (0..<256).map { byte in
+    let scalar = UnicodeScalar(UInt8(byte))
+    return scalar.isASCII
+      && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+        || ".-_".unicodeScalars.contains(scalar))
+  }
+}
