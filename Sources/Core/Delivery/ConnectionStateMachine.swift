@@ -116,6 +116,7 @@ package struct ConnectionStateMachine: Sendable {
   /// SETTINGS announced a limit, possibly below what is open: those streams stay.
   package mutating func settings(limit: Int) {
     self.limit = max(0, limit)
+    refusalsInRow = 0
   }
 
   /// A stream was opened.

@@ -11,6 +11,9 @@ import ServiceKit
 extension SenderLoop {
   /// Takes what a connection has completed and what has happened to it.
   func heed(_ connection: GatewayConnection) {
+    // Streams that crossed a falling limit came back refused: that is judged by the new limit.
+    let limit = Int(connection.http.remoteMaxConcurrentStreams)
+    if limit < connection.state.limit { connection.state.settings(limit: limit) }
     connection.http.takeCompleted(into: &completed)
     for exchange in completed { answered(exchange.pointee.owner, on: connection) }
     takeNotices(of: connection)

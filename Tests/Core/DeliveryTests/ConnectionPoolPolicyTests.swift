@@ -42,6 +42,35 @@ import Testing
     #expect(policy.decide(opening, now: 9_000) == .nothing, "one at a time")
   }
 
+  @Test func anAgedConnectionIsReplacedBeforeItGoes() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 1))
+    #expect(policy.decide(load(waiting: true), now: 0) == .open)
+    var aged = load(serving: 1, credit: 100, capacity: 100)
+    #expect(policy.decide(aged, now: 1) == .nothing)
+    aged.aged = 1
+    #expect(policy.decide(aged, now: 2) == .open, "also at the maximum")
+    aged.connecting = 1
+    #expect(policy.decide(aged, now: 3) == .nothing)
+    aged.connecting = 0
+    aged.serving = 2
+    #expect(policy.decide(aged, now: 4) == .nothing)
+  }
+
+  @Test func recordsThatMustGoElsewhereOpenOneMoreConnectionAtATime() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 3, starvation: 1_000))
+    var moving = load(serving: 1, credit: 100, capacity: 100, waiting: true)
+    #expect(policy.decide(moving, now: 0) == .nothing)
+    moving.wantsElsewhere = true
+    #expect(policy.decide(moving, now: 1) == .open)
+    moving.connecting = 1
+    #expect(policy.decide(moving, now: 2) == .nothing)
+    moving.connecting = 0
+    #expect(policy.decide(moving, now: 500) == .nothing)
+    #expect(policy.decide(moving, now: 1_001) == .open)
+    moving.serving = 3
+    #expect(policy.decide(moving, now: 9_000) == .nothing)
+  }
+
   @Test func neverMoreThanTheMaximum() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 2, starvation: 10))
     let starved = load(serving: 2, open: 10, capacity: 10, waiting: true)

@@ -171,6 +171,46 @@ import Testing
     #expect(machine.timedOut() == .close)
   }
 
+  @Test func anIdleSuspectThatAnswersPingsButNoRequestsIsReplaced() {
+    var machine = ready()
+    open(&machine, 3)
+    _ = machine.timedOut()
+    _ = machine.timedOut()
+    #expect(machine.timedOut() == .ping)
+    #expect(machine.ponged() == .close, "it would stay suspect for ever")
+  }
+
+  @Test func aPeerThatKeepsRefusingWhatItAllowsIsLeft() {
+    var machine = ready()
+    for _ in 1..<Machine.repeatedRefusals {
+      open(&machine, 1)
+      #expect(machine.refused() == .nothing)
+    }
+    open(&machine, 1)
+    #expect(machine.refused() == .close)
+  }
+
+  @Test func streamsThatCrossedAFallingLimitAreNoReasonToLeave() {
+    var machine = ready()
+    open(&machine, 500)
+    machine.settings(limit: 1)
+    for _ in 0..<499 { #expect(machine.refused() == .nothing) }
+    #expect(machine.state == .ready)
+  }
+
+  @Test func aConnectionServesSoManyRequestsAndNoMore() {
+    var machine = Machine(authentication: .certificate, maximumStreams: 3)
+    machine.settings(limit: 100)
+    machine.connected()
+    open(&machine, 3)
+    #expect(machine.state == .draining)
+    #expect(machine.credit == 0)
+    for left in [2, 1, 0] {
+      #expect(
+        machine.answered(status: 200, connection: .keep) == (left == 0 ? .close : .nothing))
+    }
+  }
+
   @Test func theFirstTokenIsTakenAndKeptFor20Minutes() {
     var machine = Machine(authentication: .providerToken)
     let minute: Int64 = 60_000

@@ -24,7 +24,9 @@ final class SenderRig {
   let names: TopicNames
   let simulator: Simulator
   let producer: KafkaProducer
-  private let folder = TemporaryFolder()
+  let folder = TemporaryFolder()
+  /// Issues the gateways' certificates; the senders trust it.
+  let authority: CertificateAuthority
   private let key: SigningKey
   private let simulatorContext: ServiceContext
   private var senders: [RunningSender] = []
@@ -38,8 +40,9 @@ final class SenderRig {
         partitions: min(Int(topic.partitions), 4), compacted: topic.cleanup == .compact)
     }
     key = try SigningKey.generate()
+    authority = try CertificateAuthority()
     (simulator, simulatorContext) = try Self.startSimulator(
-      in: folder, key, flags, unregistered: unregistered)
+      in: folder, authority, key, flags, unregistered: unregistered)
     producer = try KafkaProducer(fixture.configuration)
   }
 
@@ -51,12 +54,12 @@ final class SenderRig {
   }
 
   private static func startSimulator(
-    in folder: TemporaryFolder, _ key: SigningKey, _ flags: [String], unregistered: [Int]
+    in folder: TemporaryFolder, _ authority: CertificateAuthority, _ key: SigningKey,
+    _ flags: [String], unregistered: [Int]
   ) throws -> (Simulator, ServiceContext) {
     func write(_ bytes: [UInt8], _ name: String) throws {
       try File.write(folder.file(name), bytes)
     }
-    let authority = try CertificateAuthority()
     try authority.issueServer().write(
       certificate: folder.file("gateway.pem"), key: folder.file("gateway-key.pem"))
     try write(authority.certificatePEM, "root.pem")
@@ -102,15 +105,18 @@ final class SenderRig {
       producer, topic, key: record.credential, value: String(decoding: record.value, as: UTF8.self))
   }
 
+  /// - Parameter gateway: the simulator's unless told.
   @discardableResult
-  func startSender(_ flags: [String] = []) throws -> RunningSender {
-    let gateway = "localhost:\(simulator.address.port)"
+  func startSender(
+    _ flags: [String] = [], loops: Int = 2, gateway: String? = nil
+  ) throws -> RunningSender {
+    let gateway = gateway ?? "localhost:\(simulator.address.port)"
     let context = try Self.context(
       SenderService.self,
       [
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots",
-        folder.file("root.pem"), "--loops", "2", "--kafka.consumer.session.timeout.ms=4000",
+        folder.file("root.pem"), "--loops", "\(loops)", "--kafka.consumer.session.timeout.ms=4000",
       ] + flags)
     let sender = try RunningSender(context)
     senders.append(sender)

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import HTTP2
+import Pipeline
+import Records
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("The sender and the addresses of a gateway", .serialized)
+struct AddressTests {
+  @Test(
+    "an address that refuses is put aside; connections spread over the others, all is delivered")
+  func deadAddress() throws {
+    let rig = try SenderRig()
+    let gateways = try rig.gateways([.init(), .init(), .init()])
+    gateways[0].stop()
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, ["--min-connections", "4"])
+    try rig.sendMany(50)
+    let receipts = try rig.receipts(50)
+    #expect(receipts.count == 50)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(eventually { gateways[1].seen.open == 2 && gateways[2].seen.open == 2 })
+    #expect(sender.counter("addresses_aside") >= 1)
+    #expect(sender.counter("connects") <= 7, "the dead address is not tried again and again")
+  }
+
+  @Test(
+    "an address that takes the TCP connection and says nothing costs the connect timeout, no more")
+  func neverReady() throws {
+    let rig = try SenderRig()
+    var mute = ScriptedGateway.Script()
+    mute.accepts = false
+    let gateways = try rig.gateways([mute, .init()])
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, ["--min-connections", "2"])
+    try rig.sendMany(20)
+    let receipts = try rig.receipts(20)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(eventually { gateways[1].seen.open == 2 })
+    #expect(sender.counter("connect_timeouts") >= 1)
+    #expect(gateways[0].seen.requests.isEmpty)
+  }
+
+  @Test("the name is looked up anew before each connect: a gateway that moved is found")
+  func movedName() throws {
+    let rig = try SenderRig()
+    let gateways = try rig.gateways([.init(), .init()])
+    try rig.publishToken()
+    try rig.startSender(for: gateways)
+    try rig.point(to: [gateways[0].address])
+    try rig.sendMany(5)
+    #expect(try rig.receipts(5).count == 5)
+    try rig.point(to: [gateways[1].address])
+    gateways[0].stop()
+    try rig.sendMany(5, from: 5)
+    #expect(try rig.receipts(10).count == 10)
+    #expect(gateways[1].seen.requests.count >= 5)
+  }
+
+  @Test(
+    "one silent stream among healthy ones: the request moves to another address, the others go on")
+  func silentStream() throws {
+    let rig = try SenderRig()
+    let ignored = SenderRig.id(7)
+    let isIgnored = Once()
+    var script = ScriptedGateway.Script()
+    script.reply = { _, request in request.id == ignored && isIgnored.first ? .hold : .answer(200) }
+    let gateways = try rig.gateways([script, script])
+    try rig.publishToken()
+    let sender = try rig.startSender(
+      for: gateways, ["--min-connections", "2", "--request-timeout", "400ms"])
+    try rig.sendMany(5)
+    #expect(try rig.receipts(5).count == 5)
+    for number in 5..<60 {
+      try rig.sendMany(1, from: number)
+      _ = eventually(withinMilliseconds: 20) { false }
+    }
+    let receipts = try rig.receipts(60)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(receipts.filter { $0.attempts == 2 }.map(\.apnsID) == [NotificationID(ignored)])
+    let places = gateways.map { $0.seen.requests.filter { $0.id == ignored }.count }
+    #expect(places == [1, 1], "the second try went to the other address")
+    #expect(sender.counter("silent_streams") == 1)
+    #expect(sender.counter("moved_address") == 1)
+    #expect(sender.counter("silent_connections") == 0)
+  }
+
+  @Test("a connection that falls silent is found by a PING; its requests move to another address")
+  func silentConnection() throws {
+    let rig = try SenderRig()
+    let isFirst = Once()
+    var script = ScriptedGateway.Script()
+    script.reply = { peer, request in
+      // The first connection that has served ten requests is lost by the network.
+      if request.stream >= 21, isFirst.isMine(peer.http.token, of: peer) {
+        peer.http.fallSilent()
+        return .hold
+      }
+      return .answer(200)
+    }
+    let gateways = try rig.gateways([script, script])
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, ["--request-timeout", "20s"])
+    try rig.sendMany(60)
+    let receipts = try rig.receipts(60)
+    #expect(Set(receipts.map(\.apnsID)).count == 60)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(sender.counter("silent_connections") == 1)
+    #expect(gateways.allSatisfy { !$0.seen.requests.isEmpty }, "the other address took over")
+    #expect(sender.counter("moved_address") >= 1)
+  }
+}
+
+/// True once.
+final class Once: Sendable {
+  private let isUsed = Atomic(false)
+  private let owner = Mutex<ObjectIdentifier?>(nil)
+
+  var first: Bool { !isUsed.exchange(true, ordering: .acquiringAndReleasing) }
+
+  /// Whether this connection is the one that asked first.
+  func isMine(_ token: UInt64, of peer: ScriptedGateway.Peer) -> Bool {
+    owner.withLock { owner in
+      if owner == nil { owner = ObjectIdentifier(peer.http) }
+      return owner == ObjectIdentifier(peer.http)
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Delivery
+import EventLoop
+import HTTP2
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Signing
+import TLS
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("Client certificates", .serialized)
+struct CertificateTests {
+  /// Issues a client certificate and lists it in `certificates.json`.
+  private func list(
+    _ rig: SenderRig, _ name: String, _ issued: IssuedCertificate, _ more: String = ""
+  ) throws -> String {
+    try issued.write(
+      certificate: rig.folder.file("\(name).pem"), key: rig.folder.file("\(name)-key.pem"))
+    let path = rig.folder.file("certificates.json")
+    let entry = #"{"certificate_file":"\#(name).pem","key_file":"\#(name)-key.pem"\#(more)}"#
+    try File.write(path, Array("[\(entry)]".utf8))
+    return path
+  }
+
+  private func gateway(_ rig: SenderRig, _ script: ScriptedGateway.Script) throws -> ScriptedGateway
+  {
+    try ScriptedGateway(
+      try rig.gatewayIdentity(), clientTrust: ClientTrust(roots: rig.authority.certificatePEM),
+      script)
+  }
+
+  @Test("with a certificate: shown in TLS, no token, all streams at once")
+  func sends() throws {
+    let rig = try SenderRig()
+    var script = ScriptedGateway.Script()
+    script.limit = 100
+    script.reply = { peer, _ in
+      // What the gateway would refuse: no certificate, or another app's.
+      guard peer.http.clientCertificate?.bundleID == SenderRig.app else {
+        return .answer(403, #"{"reason":"BadCertificate"}"#)
+      }
+      return .hold
+    }
+    let gateway = try gateway(rig, script)
+    let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
+    let sender = try rig.startSender(for: [gateway], ["--certificates", path])
+    try rig.sendMany(40)
+    #expect(eventually { gateway.seen.mostOpen == 40 }, "no priming")
+    gateway.answerHeld()
+    let receipts = try rig.receipts(40)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(gateway.seen.requests.allSatisfy { $0.authorization == nil })
+    #expect(sender.counter("certificate_days_left") >= 364)
+  }
+
+  @Test("a location push needs a provider token, with which it goes on another connection")
+  func location() throws {
+    let rig = try SenderRig()
+    let gateway = try gateway(rig, .init())
+    let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
+    try rig.startSender(for: [gateway], ["--certificates", path, "--credential-wait", "20s"])
+    let fields = [
+      "M1", "transactional", "production", SenderRig.app, "\(SenderRig.app).location-query",
+      "location", "10", "", SenderRig.id(1), "", "\(WallClock.milliseconds())", "", "", "", "",
+    ]
+    try rig.send(SenderRig.token(1), fields.joined(separator: "\t") + "\n{}")
+    try rig.sendMany(3, from: 2)
+    #expect(try rig.receipts(3).count == 3)
+    try rig.publishToken()
+    #expect(try rig.receipts(4).count == 4)
+    let locations = gateway.seen.requests.filter { $0.id == SenderRig.id(1) }
+    #expect(locations.count == 1)
+    #expect(locations.allSatisfy { $0.authorization?.hasPrefix("bearer ") == true })
+    #expect(Set(gateway.seen.requests.map(\.connection)).count == 2)
+  }
+
+  @Test("SIGHUP: a renewed certificate takes over, the old connection drains, nothing is lost")
+  func renewal() throws {
+    let rig = try SenderRig()
+    var script = ScriptedGateway.Script()
+    script.reply = { peer, _ in
+      peer.http.clientCertificate == nil ? .answer(403) : .answer(200)
+    }
+    let gateway = try gateway(rig, script)
+    let path = try list(rig, "old", try rig.authority.issueClient(bundleID: SenderRig.app))
+    let sender = try rig.startSender(for: [gateway], ["--certificates", path])
+    try rig.sendMany(20)
+    #expect(try rig.receipts(20).count == 20)
+    // What cannot be used changes nothing.
+    try File.write(path, Array("[]".utf8))
+    sender.context.signals.requestReload()
+    try rig.sendMany(20, from: 20)
+    #expect(try rig.receipts(40).count == 40)
+    #expect(gateway.seen.connections == 1)
+    _ = try list(rig, "new", try rig.authority.issueClient(bundleID: SenderRig.app))
+    sender.context.signals.requestReload()
+    #expect(eventually { gateway.seen.open == 0 })
+    try rig.sendMany(20, from: 40)
+    let receipts = try rig.receipts(60)
+    #expect(receipts.count == 60)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(gateway.seen.connections == 2)
+  }
+
+  @Test("what cannot be used is refused with the entry, the field and what to do")
+  func refused() throws {
+    let rig = try SenderRig()
+    let client = try rig.authority.issueClient(bundleID: SenderRig.app)
+    func problem(_ path: String) -> String {
+      do throws(CertificatesError) {
+        _ = try CertificatesFile.load(path)
+        return "none"
+      } catch {
+        return error.description
+      }
+    }
+    let expired = try rig.authority.issueClient(bundleID: SenderRig.app, validity: .expired)
+    #expect(problem(try list(rig, "expired", expired)).contains("expired.pem expired"))
+    let exposed = try list(rig, "exposed", client)
+    try File.write(rig.folder.file("exposed-key.pem"), client.keyPEM, mode: 0o640)
+    #expect(problem(exposed).contains("chmod 600"))
+    let mixed = try list(rig, "mixed", client)
+    try File.write(rig.folder.file("mixed-key.pem"), try SigningKey.generate().pem())
+    let mismatch = problem(mixed)
+    #expect(mismatch.contains("private key"), "\(mismatch)")
+    let sandbox = try rig.authority.issueClient(bundleID: SenderRig.app, forProduction: false)
+    #expect(
+      problem(try list(rig, "sandbox", sandbox, #","environment":"production""#))
+        == "\(rig.folder.file("certificates.json")): entry 1: environment: "
+        + "the certificate is not one for production")
+    #expect(problem(try list(rig, "odd", client, #","app":["x"]"#)).contains("app is not a field"))
+  }
+
+  @Test("apps and environments come from the certificate unless the list says less")
+  func readsTheCertificate() throws {
+    let rig = try SenderRig()
+    let sandbox = try rig.authority.issueClient(bundleID: "com.example.a", forProduction: false)
+    let first = try CertificatesFile.load(try list(rig, "one", sandbox))[0]
+    #expect(first.apps == ["com.example.a"])
+    #expect(first.scope == .sandbox)
+    let universal = try rig.authority.issueClient(
+      bundleID: "com.example.a", furtherTopics: [("com.example.b", "app")])
+    let second = try CertificatesFile.load(try list(rig, "two", universal))[0]
+    #expect(second.apps == ["com.example.a", "com.example.b"])
+    #expect(second.scope == .any)
+    let third = try CertificatesFile.load(
+      try list(rig, "three", universal, #","apps":["com.example.b"],"environment":"sandbox""#))[0]
+    #expect(third.apps == ["com.example.b"])
+    #expect(third.scope == .sandbox)
+  }
+}

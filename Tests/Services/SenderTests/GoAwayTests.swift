@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import HTTP2
+import Pipeline
+import Records
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Sender
+
+/// A way in which APNs was seen to say goodbye.
+enum Farewell: CaseIterable, Sendable {
+  case shutdownWithOpenSocket, twoFrames, twoSteps, text, nothing, noUTF8, lastStreamZero
+
+  static let shutdown = Array(#"{"reason":"Shutdown"}"#.utf8)
+
+  /// Sends it on a connection whose streams above `last` were not processed.
+  func send(_ http: HTTP2ServerConnection, last: Int32) {
+    let last = UInt32(bitPattern: last)
+    switch self {
+    case .shutdownWithOpenSocket:
+      http.staysOpen = true
+      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+    case .twoFrames:
+      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+    case .twoSteps:
+      http.sendRawGoAway(lastStreamID: UInt32(Int32.max), debug: [])
+      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+    case .text:
+      let words = "Maximum active streams violated for this endpoint."
+      http.sendRawGoAway(lastStreamID: last, debug: Array(words.utf8))
+    case .nothing: http.sendRawGoAway(lastStreamID: last, debug: [])
+    case .noUTF8: http.sendRawGoAway(lastStreamID: last, debug: [0xFF, 0xC3, 0x28, 0x00])
+    case .lastStreamZero: http.sendRawGoAway(lastStreamID: 0, debug: Self.shutdown)
+    }
+  }
+}
+
+@Suite("GOAWAY in every form", .serialized)
+struct GoAwayTests {
+  /// Each connection answers its first request, holds the next 19, and says goodbye after the 20th: the
+  /// streams up to the sixth may have been processed, those above were not.
+  @Test(
+    "streams above the last one go elsewhere at once and uncounted; the others wait, then are ambiguous",
+    arguments: Farewell.allCases)
+  func farewell(_ form: Farewell) throws {
+    let rig = try SenderRig()
+    let isOver = Once()
+    var script = ScriptedGateway.Script()
+    script.reply = { peer, request in
+      guard isOver.isMine(0, of: peer) else { return .answer(200) }
+      if request.stream == 1 { return .answer(200) }
+      if request.stream == 39 { form.send(peer.http, last: 11) }
+      return .hold
+    }
+    let gateways = try rig.gateways([script, script])
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, ["--request-timeout", "1s"])
+    try rig.sendMany(20)
+    let receipts = try rig.receipts(20)
+    #expect(Set(receipts.map(\.apnsID)).count == 20)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    // Streams 3 to 11 had no answer: five of them. Last stream 0: none was processed.
+    let ambiguous = form == .lastStreamZero ? 0 : 5
+    #expect(receipts.filter { $0.attempts == 2 }.count == ambiguous)
+    #expect(receipts.filter { $0.attempts == 1 }.count == 20 - ambiguous)
+    #expect(sender.counter("resent_unprocessed") == 19 - ambiguous)
+    #expect(sender.counter("resent_ambiguous") == ambiguous)
+    #expect(sender.counter("go_aways") >= 1)
+    #expect(eventually { gateways.reduce(0) { $0 + $1.seen.open } == 1 }, "the old one is closed")
+  }
+
+  @Test("a credential that every connection refuses with GOAWAY costs one connection, not a storm")
+  func refusedCredential() throws {
+    let rig = try SenderRig()
+    var script = ScriptedGateway.Script()
+    script.connected = { peer in
+      peer.http.sendGoAway(
+        lastStreamID: 0, debug: Array(#"{"reason":"BadCertificateEnvironment"}"#.utf8))
+    }
+    let gateways = try rig.gateways([script, script])
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, ["--min-connections", "1"])
+    try rig.sendMany(10)
+    #expect(eventually { sender.counter("credential_refusals") > 0 })
+    _ = eventually(withinMilliseconds: 2_000) { false }
+    #expect(gateways.reduce(0) { $0 + $1.seen.connections } == 1)
+    #expect(sender.counter("waiting") + sender.counter("in_flight") > 0, "nothing was dropped")
+    #expect(try rig.receipts(1, withinMilliseconds: 200).isEmpty)
+  }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import HTTP2
+import Pipeline
+import Records
+import Settings
+import Signing
+import TLS
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("Through an HTTP proxy", .serialized)
+struct ProxyTests {
+  @Test("pushes go through CONNECT with credentials from a file; TLS is with the gateway")
+  func tunnel() throws {
+    let rig = try SenderRig()
+    let gateways = try rig.gateways([.init()])
+    // user:p@ss word
+    let proxy = try TinyProxy(
+      to: gateways[0].address, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
+    try File.write(rig.folder.file("proxy"), Array("user:p@ss word\n".utf8))
+    try rig.publishToken()
+    try rig.startSender(
+      for: gateways,
+      ["--proxy", "http://\(proxy.address)", "--proxy-credentials", rig.folder.file("proxy")])
+    try rig.sendMany(50)
+    let receipts = try rig.receipts(50)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(receipts.count == 50)
+    let port = gateways[0].address.port
+    #expect(proxy.seen.tunnels == 1)
+    #expect(proxy.seen.requests[0].hasPrefix("CONNECT gateway.test:\(port) HTTP/1.1\r\n"))
+  }
+
+  @Test("credentials in the URL are percent-decoded")
+  func credentialsInTheURL() throws {
+    let rig = try SenderRig()
+    let gateways = try rig.gateways([.init()])
+    let proxy = try TinyProxy(
+      to: gateways[0].address, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
+    try rig.publishToken()
+    try rig.startSender(for: gateways, ["--proxy", "http://user:p%40ss%20word@\(proxy.address)"])
+    try rig.sendMany(5)
+    #expect(try rig.receipts(5).count == 5)
+  }
+
+  @Test("a refusal is an error that says what the proxy wants, and never what we said")
+  func refusals() throws {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    let strict = try TinyProxy(to: gateway.address, authorization: "Basic xyz")
+    let closed = try TinyProxy(to: gateway.address, answer: "HTTP/1.0 403 No way\r\n\r\n")
+    let broken = try TinyProxy(to: gateway.address, answer: "SSH-2.0-OpenSSH\r\n\r\n")
+    #expect(
+      try failure(rig, strict, nil)
+        == .proxy(
+          "the proxy refuses the tunnel: 407 Proxy Authentication Required; "
+            + "it wants a user and a password"))
+    let wrong = try failure(rig, strict, "user:secret")
+    #expect(
+      wrong
+        == .proxy(
+          "the proxy refuses the tunnel: 407 Proxy Authentication Required; "
+            + "its user and password are wrong"))
+    #expect(
+      try failure(rig, closed, nil) == .proxy("the proxy refuses the tunnel: 403 No way"))
+    #expect(
+      try failure(rig, broken, nil) == .proxy("the proxy does not answer like an HTTP proxy"))
+  }
+
+  private func failure(
+    _ rig: SenderRig, _ proxy: TinyProxy, _ credentials: String?
+  ) throws -> ConnectionFailure? {
+    let poller = try Poller()
+    let connection = try HTTP2ClientConnection(
+      poller: poller, token: 1, tls: try .client(roots: .pem(rig.authority.certificatePEM)),
+      serverName: SenderRig.gatewayName)
+    connection.connect(
+      to: proxy.address,
+      through: ProxyRequest(host: SenderRig.gatewayName, port: 443, credentials: credentials))
+    var events: [ReadyEvent] = []
+    let deadline = MonotonicClock.milliseconds() + 5_000
+    while !connection.isClosed, MonotonicClock.milliseconds() < deadline {
+      poller.wait(timeoutMilliseconds: 10, into: &events)
+      for event in events {
+        connection.socketReady(
+          readable: event.readable, writable: event.writable, hangup: event.hangup)
+      }
+      connection.flush()
+    }
+    for case .closed(let failure) in connection.takeNotices() { return failure }
+    return nil
+  }
+
+  @Test(
+    "settings: what is wrong is named, the password is not",
+    arguments: [
+      ("https://proxy:3128", "must be http://"), ("http://proxy", "host:port"),
+      ("http://hidden@proxy:3128", "user:password"),
+      ("http://u:hidden%0a@proxy:1", "user:password"),
+    ])
+  func settings(_ url: String, _ problem: String) throws {
+    do throws(ValueProblem) {
+      _ = try ProxyURL(parsing: url)
+      Issue.record("\(url) was taken")
+    } catch {
+      #expect(error.text.contains(problem))
+      #expect(!error.text.contains("hidden"))
+    }
+  }
+
+  @Test("a file with the proxy's password that others can read is refused")
+  func exposedFile() throws {
+    let folder = TemporaryFolder()
+    let path = folder.file("proxy")
+    try File.write(path, Array("user:secret".utf8), mode: 0o644)
+    let flags = ["--kafka", "localhost:1", "--proxy", "http://p:1", "--proxy-credentials", path]
+    let values = try SenderSettings.table.read(
+      CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
+    do throws(SettingErrors) {
+      _ = try SenderSettings(values)
+      Issue.record("an exposed password was taken")
+    } catch {
+      #expect(error.errors.contains { "\($0)".contains("chmod 600") })
+      #expect(!error.errors.contains { "\($0)".contains("secret") })
+    }
+    #expect(!values.report.contains { $0.contains("http://p:1") }, "secret, as it may hold one")
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Signing
+import TLS
+import TestSupport
+
+@testable import Sender
+
+/// Scripted gateways behind the name `gateway.test`, and what a sender needs to reach them.
+extension SenderRig {
+  static let gatewayName = "gateway.test"
+
+  func gatewayIdentity() throws -> TLSIdentity {
+    let issued = try authority.issueServer(names: [Self.gatewayName, "localhost"])
+    return TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
+  }
+
+  /// Gateways with one port at 127.0.0.1, 127.0.0.2 and so on.
+  func gateways(_ scripts: [ScriptedGateway.Script]) throws -> [ScriptedGateway] {
+    let identity = try gatewayIdentity()
+    var gateways: [ScriptedGateway] = []
+    for (index, script) in scripts.enumerated() {
+      let port = gateways.first?.address.port ?? 0
+      guard let address = SocketAddress(bytes: [127, 0, 0, UInt8(index + 1)], port: port) else {
+        continue
+      }
+      gateways.append(try ScriptedGateway(identity, on: address, script))
+    }
+    return gateways
+  }
+
+  /// Writes the hosts file that says where `gateway.test` is.
+  func point(to addresses: [SocketAddress]) throws {
+    let lines = addresses.map { "\($0.host) \(Self.gatewayName) # a test's\n" }.joined()
+    try File.write(folder.file("hosts"), Array(lines.utf8))
+  }
+
+  /// A sender for these gateways, with one loop and short time limits.
+  @discardableResult
+  func startSender(
+    for gateways: [ScriptedGateway], _ flags: [String] = []
+  ) throws -> RunningSender {
+    try point(to: gateways.map(\.address))
+    return try startSender(
+      [
+        "--gateway-hosts", folder.file("hosts"), "--connect-timeout", "500ms", "--ping-after",
+        "300ms", "--ping-timeout", "300ms",
+      ] + flags, loops: 1, gateway: "\(Self.gatewayName):\(gateways[0].address.port)")
+  }
+
+  /// Produces `count` notifications with ids and tokens from `first` on.
+  func sendMany(_ count: Int, from first: Int = 0) throws {
+    for number in first..<first + count {
+      try send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    _ = producer.flush(timeoutMilliseconds: 5_000)
+  }
+}
+
+extension RunningSender {
+  /// A counter's value over all loops, as the counters line names it.
+  func counter(_ name: String) -> Int {
+    context.counters.sums.first { $0.name == name }?.value ?? 0
+  }
+}

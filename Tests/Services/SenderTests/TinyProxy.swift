@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Synchronization
+
+/// An HTTP proxy that knows CONNECT only, for a few connections: it passes bytes on between the client and
+/// one address, whatever name was asked for.
+final class TinyProxy: Sendable {
+  struct Seen: Sendable {
+    var requests: [String] = []
+    var tunnels = 0
+  }
+
+  let address: SocketAddress
+  private let target: SocketAddress
+  /// The value of Proxy-Authorization that is wanted; nil for none.
+  private let authorization: String?
+  private let answer: String
+  private let state = Mutex(Seen())
+  private let isStopping = Atomic(false)
+  private nonisolated(unsafe) var thread: LoopThread?
+
+  var seen: Seen { state.withLock { $0 } }
+
+  /// - Parameter answer: what it says to a request that it lets through.
+  init(
+    to target: SocketAddress, authorization: String? = nil,
+    answer: String = "HTTP/1.1 200 Connection established\r\nVia: tiny\r\n\r\n"
+  ) throws {
+    let listener = try Socket.listening(on: .loopback(port: 0))
+    address = listener.localAddress ?? .loopback(port: 0)
+    self.target = target
+    self.authorization = authorization
+    self.answer = answer
+    let box = Handover(listener)
+    thread = nil
+    thread = try LoopThread(name: "proxy") { [unowned self] in
+      guard let socket = box.take() else { return }
+      try? Run(self).serve(socket)
+    }
+  }
+
+  deinit {
+    isStopping.store(true, ordering: .releasing)
+    thread.take()?.join()
+  }
+
+  private final class Tunnel {
+    let client: SocketBox
+    var server: SocketBox?
+    var head: [UInt8] = []
+    init(_ client: consuming Socket) { self.client = SocketBox(client) }
+  }
+
+  private final class Run {
+    let proxy: TinyProxy
+    let poller: Poller
+    var tunnels: [UInt64: Tunnel] = [:]
+    var next: UInt64 = 2
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 8)
+
+    init(_ proxy: TinyProxy) throws {
+      self.proxy = proxy
+      poller = try Poller()
+    }
+
+    deinit { buffer.deallocate() }
+
+    func serve(_ listener: consuming Socket) throws {
+      try poller.add(listener.fd, token: 0, .readable)
+      var events: [ReadyEvent] = []
+      while !proxy.isStopping.load(ordering: .acquiring) {
+        poller.wait(timeoutMilliseconds: 5, into: &events)
+        for event in events {
+          if event.token == 0 {
+            while let socket = try listener.accept() {
+              try poller.add(socket.fd, token: next, .readable)
+              tunnels[next] = Tunnel(socket)
+              next += 2
+            }
+          } else if let tunnel = tunnels[event.token & ~1] {
+            if try !move(tunnel, event.token) { tunnels[event.token & ~1] = nil }
+          }
+        }
+      }
+    }
+
+    /// - Returns: false when the tunnel is over.
+    private func move(_ tunnel: Tunnel, _ token: UInt64) throws -> Bool {
+      let isServer = token & 1 == 1
+      guard let from = isServer ? tunnel.server : tunnel.client else { return false }
+      guard case .moved(let count) = from.socket.read(into: buffer) else { return false }
+      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+      if let to = isServer ? tunnel.client : tunnel.server {
+        to.writeAll(bytes)
+        return true
+      }
+      tunnel.head += bytes
+      guard tunnel.head.suffix(4).elementsEqual("\r\n\r\n".utf8) else { return true }
+      let text = String(decoding: tunnel.head, as: UTF8.self)
+      proxy.state.withLock { $0.requests.append(text) }
+      if let wanted = proxy.authorization,
+        !text.contains("Proxy-Authorization: \(wanted)\r\n")
+      {
+        tunnel.client.write(
+          "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n")
+        return false
+      }
+      let server = SocketBox(try Socket.connecting(to: proxy.target))
+      while server.socket.peerAddress == nil {}
+      try poller.add(server.socket.fd, token: token | 1, .readable)
+      tunnel.server = server
+      proxy.state.withLock { $0.tunnels += 1 }
+      tunnel.client.write(proxy.answer)
+      return true
+    }
+  }
+}
+
+/// A socket in a class, for dictionaries.
+final class SocketBox {
+  let socket: Socket
+  init(_ socket: consuming Socket) { self.socket = socket }
+
+  func writeAll(_ bytes: UnsafeRawBufferPointer) {
+    var rest = bytes
+    while !rest.isEmpty, case .moved(let count) = socket.write(rest) {
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+  }
+
+  func write(_ text: String) { Array(text.utf8).withUnsafeBytes { writeAll($0) } }
+}
