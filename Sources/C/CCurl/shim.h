@@ -23,6 +23,27 @@ static inline CURLcode martlet_curl_set_sink(CURL *easy,
   CURLcode code = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, sink);
   return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
 }
+static inline CURLcode martlet_curl_set_list(CURL *easy, CURLoption option,
+                                             struct curl_slist *list) {
+  return curl_easy_setopt(easy, option, list);
+}
+static inline CURLcode martlet_curl_set_header_sink(CURL *easy,
+                                                    size_t (*sink)(char *, size_t, size_t, void *),
+                                                    void *context) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, sink);
+  return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+}
+/* Bytes of the request that went out: 0 if the connection never stood. */
+static inline long martlet_curl_request_bytes(CURL *easy) {
+  long bytes = 0;
+  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &bytes);
+  return bytes;
+}
+static inline long martlet_curl_http_version(CURL *easy) {
+  long version = 0;
+  curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
+  return version;
+}
 static inline long martlet_curl_status(CURL *easy) {
   long status = 0;
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);

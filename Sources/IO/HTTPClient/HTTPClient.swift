@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import CCurl
 
+/// libcurl wants this once, before its first use.
+let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
 /// What a server answered.
 package struct HTTPAnswer: Sendable {
   package let status: Int
@@ -21,13 +24,10 @@ package final class HTTPClient {
   private let easy: UnsafeMutableRawPointer
   private let timeoutMilliseconds: Int
 
-  /// libcurl wants this once, before its first use.
-  private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
-
   /// - Parameter timeoutMilliseconds: Bound of a whole request; a streamed one may take longer as
   ///   long as bytes arrive within each such time.
   package init(timeoutMilliseconds: Int = 10_000) {
-    precondition(Self.isReady, "libcurl does not start")
+    precondition(curlIsReady, "libcurl does not start")
     guard let easy = curl_easy_init() else { preconditionFailure("libcurl is out of memory") }
     self.easy = easy
     self.timeoutMilliseconds = timeoutMilliseconds

@@ -10,7 +10,8 @@ package enum MartletCommand {
   package static var commands: [any Service.Type] {
     [
       UpCommand.self, DemoCommand.self, ImportCommand.self, InspectCommand.self, BrokerCommand.self,
-      TopicsCreateCommand.self, KeysGenerateCommand.self,
+      TopicsCreateCommand.self, KeysGenerateCommand.self, ChannelsCreateCommand.self,
+      ChannelsReadCommand.self, ChannelsListCommand.self, ChannelsDeleteCommand.self,
     ]
   }
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+import CCurl
+
+/// A blocking HTTP/2 client with TLS over libcurl, for administration of a gateway: one request at a time
+/// on the calling thread, over one kept connection.
+package final class HTTP2Client {
+  /// Whom to trust, and how to show who we are.
+  package struct Identity: Sendable {
+    /// A PEM file of roots to trust instead of the system's.
+    package var roots: String?
+    /// PEM files of a client certificate with its chain, and of its key.
+    package var certificate: String?
+    package var key: String?
+    /// The name in the server's certificate, if it is not the host that is connected to.
+    package var serverName: String?
+
+    package init(
+      roots: String? = nil, certificate: String? = nil, key: String? = nil,
+      serverName: String? = nil
+    ) {
+      self.roots = roots
+      self.certificate = certificate
+      self.key = key
+      self.serverName = serverName
+    }
+  }
+
+  /// What a server answered.
+  package struct Answer: Sendable {
+    package let status: Int
+    /// Names in lower case, in the order in which they came.
+    package let headers: [(name: String, value: String)]
+    package let body: [UInt8]
+
+    /// The value of the first header with this name (lower case).
+    package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+  }
+
+  /// Why there is no answer.
+  package struct Failure: Error, Sendable, CustomStringConvertible {
+    package let description: String
+    /// The request may have reached the server, which may have carried it out.
+    package let mayHaveArrived: Bool
+  }
+
+  private static let bodyLimit = 16 << 20
+
+  private let easy: UnsafeMutableRawPointer
+  private let host: String
+  private let port: UInt16
+  private let identity: Identity
+  private let timeoutMilliseconds: Int
+
+  /// - Parameter timeoutMilliseconds: bound of a whole request.
+  package init(
+    host: String, port: UInt16, _ identity: Identity, timeoutMilliseconds: Int = 30_000
+  ) {
+    precondition(curlIsReady, "libcurl does not start")
+    guard let easy = curl_easy_init() else { preconditionFailure("libcurl is out of memory") }
+    self.easy = easy
+    self.host = host
+    self.port = port
+    self.identity = identity
+    self.timeoutMilliseconds = timeoutMilliseconds
+  }
+
+  deinit { curl_easy_cleanup(easy) }
+
+  /// Sends a request and waits for its answer, whatever its status.
+  ///
+  /// - Parameter path: begins with a slash.
+  package func send(
+    _ method: String, _ path: String, headers: [(String, String)], body: [UInt8]? = nil
+  ) throws(Failure) -> Answer {
+    curl_easy_reset(easy)
+    var list: UnsafeMutablePointer<curl_slist>?
+    var places: UnsafeMutablePointer<curl_slist>?
+    defer {
+      curl_slist_free_all(list)
+      curl_slist_free_all(places)
+    }
+    for (name, value) in headers { list = curl_slist_append(list, "\(name): \(value)") }
+    let name = identity.serverName ?? host
+    if name != host { places = curl_slist_append(nil, "\(name):\(port):\(host):\(port)") }
+    martlet_curl_set_text(easy, CURLOPT_URL, "https://\(name):\(port)\(path)")
+    martlet_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, method)
+    martlet_curl_set_list(easy, CURLOPT_CONNECT_TO, places)
+    martlet_curl_set_headers(easy, list)
+    setConnection()
+    let sink = AnswerSink(limit: Self.bodyLimit)
+    let context = Unmanaged.passUnretained(sink).toOpaque()
+    martlet_curl_set_sink(easy, takeBody, context)
+    martlet_curl_set_header_sink(easy, takeHeader, context)
+    let code = (body ?? []).withUnsafeBytes { bytes in
+      if body != nil { martlet_curl_set_body(easy, bytes.baseAddress, curl_off_t(bytes.count)) }
+      return withExtendedLifetime(sink) { curl_easy_perform(easy) }
+    }
+    guard code == CURLE_OK else { throw failure(code, sink) }
+    return Answer(status: martlet_curl_status(easy), headers: sink.headers, body: sink.body)
+  }
+
+  private func setConnection() {
+    martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
+    martlet_curl_set_text(easy, CURLOPT_PROXY, "")
+    martlet_curl_set_number(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+    martlet_curl_set_number(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    martlet_curl_set_number(easy, CURLOPT_CONNECTTIMEOUT_MS, timeoutMilliseconds)
+    martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
+    if let roots = identity.roots {
+      martlet_curl_set_text(easy, CURLOPT_CAINFO, roots)
+      // Only these, not the system's beside them.
+      martlet_curl_set_text(easy, CURLOPT_CAPATH, nil)
+    }
+    if let certificate = identity.certificate {
+      martlet_curl_set_text(easy, CURLOPT_SSLCERT, certificate)
+      martlet_curl_set_text(easy, CURLOPT_SSLKEY, identity.key ?? certificate)
+    }
+  }
+
+  private func failure(_ code: CURLcode, _ sink: AnswerSink) -> Failure {
+    let words = sink.isOverflown ? "the answer is too long" : String(cString: curl_easy_strerror(code))
+    return Failure(
+      description: "\(host):\(port): \(words)",
+      mayHaveArrived: martlet_curl_request_bytes(easy) > 0)
+  }
+}
+
+/// What has arrived of an answer.
+private final class AnswerSink {
+  private(set) var headers: [(name: String, value: String)] = []
+  private(set) var body: [UInt8] = []
+  private(set) var isOverflown = false
+  private let limit: Int
+
+  init(limit: Int) { self.limit = limit }
+
+  /// False ends the transfer.
+  func take(body arrived: UnsafeRawBufferPointer) -> Bool {
+    isOverflown = body.count + arrived.count > limit
+    if !isOverflown { body.append(contentsOf: arrived) }
+    return !isOverflown
+  }
+
+  /// One line of the head.
+  func take(header line: UnsafeRawBufferPointer) {
+    let text = String(decoding: line, as: UTF8.self)
+    // A status line begins the head of a further answer.
+    if text.hasPrefix("HTTP/") { headers = [] }
+    guard let colon = text.firstIndex(of: ":") else { return }
+    var value = text[text.index(after: colon)...]
+    while value.first?.isWhitespace == true { value = value.dropFirst() }
+    while value.last?.isWhitespace == true { value = value.dropLast() }
+    headers.append((text[..<colon].lowercased(), String(value)))
+  }
+}
+
+private func takeBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+  _ context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let bytes, let context else { return 0 }
+  let sink = Unmanaged<AnswerSink>.fromOpaque(context).takeUnretainedValue()
+  let arrived = UnsafeRawBufferPointer(start: bytes, count: size * count)
+  return sink.take(body: arrived) ? size * count : 0
+}
+
+private func takeHeader(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+  _ context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let bytes, let context else { return 0 }
+  let sink = Unmanaged<AnswerSink>.fromOpaque(context).takeUnretainedValue()
+  sink.take(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
+  return size * count
+}

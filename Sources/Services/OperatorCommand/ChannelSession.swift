@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import HTTPClient
+import JSON
+import Records
+import ServiceKit
+import Settings
+
+/// One request to channel management (Apple, "Sending channel management requests to APNs"), its answer, and
+/// what is said about it.
+struct ChannelSession {
+  private let settings: ChannelSettings
+  private let context: ServiceContext
+  private let client: HTTP2Client
+  private let print: (String) -> Void
+
+  init(
+    _ settings: ChannelSettings, _ context: ServiceContext,
+    print: @escaping (String) -> Void = { _ = StandardOutput.line($0) }
+  ) {
+    self.settings = settings
+    self.context = context
+    self.print = print
+    client = HTTP2Client(
+      host: settings.gateway.host, port: settings.gateway.port, settings.identity,
+      timeoutMilliseconds: settings.timeoutMilliseconds)
+  }
+
+  private var place: String { "\(settings.app) in \(settings.environment)" }
+
+  /// Makes a channel. `storesLast`: APNs keeps the last broadcast for devices that were away.
+  func create(storesLast: Bool) throws(ServiceFailure) {
+    let body: JSONValue = [
+      "message-storage-policy": .integer(storesLast ? 1 : 0), "push-type": "LiveActivity",
+    ]
+    let answer = try send(
+      "POST", "channels", body: body.text, whenLost:
+        "the channel may have been made all the same: look with martlet channels list before you"
+        + " create one again")
+    guard answer.status == 201, let channel = answer.header("apns-channel-id") else {
+      throw refusal(answer)
+    }
+    let policy = storesLast ? "last" : "none"
+    show(
+      "channel \(channel)\nfor \(place), storage policy \(policy). Put it in place of a token: "
+        + "\"channel\":\"\(channel)\"",
+      ["channel": .string(channel), "storage_policy": .string(policy)])
+  }
+
+  func read(_ channel: String) throws(ServiceFailure) {
+    let answer = try send("GET", "channels", channel: channel)
+    guard answer.status == 200, let body = try? JSONParser().parse(answer.body) else {
+      throw refusal(answer)
+    }
+    let policy =
+      switch body["message-storage-policy"]?.int {
+      case 0: "none"
+      case 1: "last"
+      default: "unknown"
+      }
+    let type = body["push-type"]?.string ?? "unknown"
+    show(
+      "channel \(channel)\nfor \(place), storage policy \(policy), push type \(type)",
+      [
+        "channel": .string(channel), "storage_policy": .string(policy), "push_type": .string(type),
+      ])
+  }
+
+  func list() throws(ServiceFailure) {
+    let answer = try send("GET", "all-channels")
+    guard answer.status == 200, let channels = try? JSONParser().parse(answer.body)["channels"]?.array
+    else { throw refusal(answer) }
+    let ids = channels.compactMap(\.string)
+    let count = ids.count == 1 ? "1 channel" : "\(ids.count) channels"
+    show(
+      (ids + ["\(count) for \(place)"]).joined(separator: "\n"),
+      ["channels": .array(ids.map { .string($0) })])
+  }
+
+  func delete(_ channel: String) throws(ServiceFailure) {
+    let answer = try send(
+      "DELETE", "channels", channel: channel, whenLost:
+        "the channel may have been deleted all the same: look with martlet channels list")
+    guard answer.status == 204 || answer.status == 200 else { throw refusal(answer) }
+    show("deleted channel \(channel) for \(place)", ["deleted": .string(channel)])
+  }
+
+  // MARK: The request
+
+  private func send(
+    _ method: String, _ resource: String, channel: String? = nil, body: [UInt8]? = nil,
+    whenLost advice: String? = nil
+  ) throws(ServiceFailure) -> HTTP2Client.Answer {
+    var headers: [(String, String)] = [("apns-request-id", Self.newID().description)]
+    if settings.identity.certificate == nil {
+      let authorization = try CurrentProviderToken.authorization(
+        app: settings.app, settings.environment, settings.names, settings.kafka, context)
+      headers.append(("authorization", authorization))
+    }
+    if let channel { headers.append(("apns-channel-id", channel)) }
+    if body != nil { headers.append(("content-type", "application/json")) }
+    do throws(HTTP2Client.Failure) {
+      return try client.send(
+        method, "/1/apps/\(settings.app)/\(resource)", headers: headers, body: body)
+    } catch {
+      guard error.mayHaveArrived, let advice else { throw ServiceFailure("\(error)") }
+      throw ServiceFailure("\(error); the answer was lost, and \(advice)")
+    }
+  }
+
+  /// A random UUID (RFC 9562 §5.4).
+  private static func newID() -> NotificationID {
+    NotificationID(
+      high: UInt64.random(in: .min ... .max) & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
+      low: UInt64.random(in: .min ... .max) & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+  }
+
+  // MARK: The answer
+
+  private func show(_ text: String, _ members: KeyValuePairs<String, JSONValue>) {
+    guard settings.isJSON else { return print(text) }
+    var object = JSONObject([
+      .init(key: "app", value: .string(settings.app)),
+      .init(key: "environment", value: .string(settings.environment.description)),
+    ])
+    for (key, value) in members { object.append(key, value) }
+    print(String(decoding: JSONValue.object(object).text, as: UTF8.self))
+  }
+
+  private func refusal(_ answer: HTTP2Client.Answer) -> ServiceFailure {
+    let said = answer.body.withUnsafeBytes {
+      GatewayAnswer(
+        status: UInt16(clamping: answer.status), body: $0, parser: JSONParser())
+    }
+    let advice = ChannelAdvice.text(said.response)
+    let id = answer.header("apns-request-id") ?? ""
+    if settings.isJSON {
+      show(
+        "",
+        [
+          "status": .integer(Int64(answer.status)), "reason": .string(said.reasonText),
+          "advice": .string(advice), "apns_request_id": .string(id),
+        ])
+    }
+    let reason = said.reasonText.isEmpty ? "no reason given" : said.reasonText
+    return ServiceFailure(
+      "refused with \(answer.status) \(reason) for \(place) (apns-request-id \(id)). \(advice)")
+  }
+}

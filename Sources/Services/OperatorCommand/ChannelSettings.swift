@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import HTTPClient
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+
+/// What every `martlet channels` command is told: which app, which gateway, and how to authenticate.
+package struct ChannelSettings: Sendable {
+  var kafka: KafkaConfiguration
+  let names: TopicNames
+  let app: String
+  let environment: Environment
+  let gateway: Endpoint
+  let identity: HTTP2Client.Identity
+  let timeoutMilliseconds: Int
+  let isJSON: Bool
+
+  /// The settings of the command's table; `own` stand first.
+  static func table(_ own: [Setting] = []) -> SettingTable {
+    SettingTable(
+      [
+        .text(
+          "app", required: true, placeholder: "BUNDLE-ID",
+          "The app whose channels these are: its bundle id, without a push type's suffix.")
+      ] + own + [
+        .choice(
+          "environment", of: ["production", "sandbox"], default: "production",
+          "Channels of one environment do not exist in the other."),
+        .boolean("json", "Print the answer as one JSON object, also when it is a refusal."),
+        .endpoint(
+          "channels-gateway", default: "api-manage-broadcast.push.apple.com:2196",
+          "Where channels of production are managed."),
+        .endpoint(
+          "sandbox-channels-gateway",
+          default: "api-manage-broadcast.sandbox.push.apple.com:2195",
+          "Where channels of the sandbox are managed."),
+        .path(
+          "gateway-roots",
+          "PEM file of the certificate authorities to trust instead of the system's."),
+        .text(
+          "gateway-name", placeholder: "NAME",
+          "The host name that the gateway's certificate must carry, if it is not the one connected"
+            + " to."),
+        .path(
+          "client-certificate",
+          "PEM file of a push certificate, and of its key unless client-key is given. Without one"
+            + " the current provider token of the app is read from Kafka."),
+        .path("client-key", "PEM file of the certificate's key."),
+        .duration(
+          "timeout", default: "30s", in: 100...600_000, "How long to wait for the answer."),
+        CommonSettings.kafka, CommonSettings.topicPrefix,
+      ], kafkaProperties: true)
+  }
+
+  init(_ values: SettingValues) throws(SettingErrors) {
+    kafka = try KafkaConfiguration(values, clientID: "martlet-channels")
+    names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    app = values.text("app")
+    do throws(RequestError) {
+      try RequestRules.checkName(app.utf8.span, .app)
+    } catch {
+      throw values.error("app", "\(error)")
+    }
+    environment = values.text("environment") == "sandbox" ? .sandbox : .production
+    gateway = values.endpoint(
+      environment == .sandbox ? "sandbox-channels-gateway" : "channels-gateway")
+    identity = HTTP2Client.Identity(
+      roots: values.optionalText("gateway-roots"),
+      certificate: values.optionalText("client-certificate"),
+      key: values.optionalText("client-key"), serverName: values.optionalText("gateway-name"))
+    timeoutMilliseconds = Int(values.milliseconds("timeout"))
+    isJSON = values.boolean("json")
+    try Self.checkKey(identity, values)
+  }
+
+  /// A key that others may read is refused, as everywhere.
+  private static func checkKey(
+    _ identity: HTTP2Client.Identity, _ values: SettingValues
+  ) throws(SettingErrors) {
+    guard let certificate = identity.certificate else {
+      guard identity.key == nil else {
+        throw values.error("client-key", "is given without client-certificate")
+      }
+      return
+    }
+    let name = identity.key == nil ? "client-certificate" : "client-key"
+    let path = identity.key ?? certificate
+    let isOpen: Bool
+    do throws(SystemError) {
+      isOpen = try File.isReadableByOthers(path)
+    } catch {
+      throw values.error(name, "\(error)")
+    }
+    if isOpen { throw values.error(name, "\(path) can be read by others; chmod 600 it") }
+  }
+
+  /// The channel that a command is about.
+  static let channel = Setting.text(
+    "channel", required: true, placeholder: "ID", "The channel's id, in base64.")
+
+  static func channel(_ values: SettingValues) throws(SettingErrors) -> String {
+    let channel = values.text("channel")
+    do throws(ChannelID.Problem) {
+      try ChannelID.validate(channel.utf8.span)
+    } catch {
+      throw values.error("channel", "\(error)")
+    }
+    return channel
+  }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import ServiceKit
+
+/// Asks before something that cannot be taken back.
+enum Confirmation {
+  /// Goes on only after `yes` on a terminal. Where nobody can answer it throws and names `--yes`.
+  static func ask(_ deed: String) throws(ServiceFailure) {
+    guard isatty(0) == 1, StandardError.isTerminal else {
+      throw ServiceFailure("would \(deed); nobody is there to ask, so give --yes")
+    }
+    StandardError.write("About to \(deed). Type yes to go on: ")
+    guard readLine() == "yes" else { throw ServiceFailure("not confirmed; nothing was done") }
+  }
+}

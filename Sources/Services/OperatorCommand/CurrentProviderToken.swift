@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// The provider token that a sender would use now, read from its topic: the operator's command holds no
+/// signing keys.
+enum CurrentProviderToken {
+  private static let patience: UInt64 = 10_000
+
+  /// The `authorization` value for an app in an environment. Throws when no usable token is there.
+  static func authorization(
+    app: String, _ environment: Environment, _ names: TopicNames,
+    _ configuration: KafkaConfiguration, _ context: ServiceContext
+  ) throws(ServiceFailure) -> String {
+    let cluster = try KafkaCluster(configuration, context)
+    cluster.admin.close()
+    var book = ProviderTokenBook()
+    do throws(KafkaError) {
+      try follow(names.providerTokens, cluster.configuration, into: &book, context)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    let now = WallClock.milliseconds()
+    guard let index = book.resolve(app: app.utf8.span, environment: environment) else {
+      throw ServiceFailure(
+        "no credential of martlet-signer serves \(app) in \(environment); its credentials file names"
+          + " the apps of each key. Or give --client-certificate")
+    }
+    guard book.isUsable(index, now: now) else {
+      throw ServiceFailure(
+        "the provider token of \(book.entries[index].credential) is older than 55 minutes; does"
+          + " martlet-signer run?")
+    }
+    return "bearer " + String(decoding: book.entries[index].token, as: UTF8.self)
+  }
+
+  private static func follow(
+    _ topic: String, _ configuration: KafkaConfiguration, into book: inout ProviderTokenBook,
+    _ context: ServiceContext
+  ) throws(KafkaError) {
+    let table = try KafkaTable(configuration, topic: topic)
+    defer { table.close() }
+    let parser = JSONParser()
+    var entries: [(key: String, entry: ProviderTokenBook.Entry?)] = []
+    let deadline = MonotonicClock.milliseconds() + patience
+    while !table.isCaughtUp && MonotonicClock.milliseconds() < deadline
+      && !context.signals.isStopping
+    {
+      table.poll(timeoutMilliseconds: 50) { key, value in
+        let name = String(decoding: key, as: UTF8.self)
+        guard let value else { return entries.append((name, nil)) }
+        // A record that is none is the signer's affair.
+        if let record = try? ProviderTokenRecord(value, parser: parser) {
+          entries.append((name, record.bookEntry))
+        }
+      }
+    }
+    let now = WallClock.milliseconds()
+    for (key, entry) in entries {
+      if let entry {
+        _ = book.apply(entry, now: now)
+      } else {
+        _ = book.remove(credential: key, now: now)
+      }
+    }
+  }
+}
+
+extension ProviderTokenRecord {
+  fileprivate var bookEntry: ProviderTokenBook.Entry {
+    let reach: ProviderTokenBook.Scope =
+      switch scope {
+      case .production: .production
+      case .sandbox: .sandbox
+      case .any: .any
+      }
+    return ProviderTokenBook.Entry(
+      credential: credential, teamID: teamID, keyID: keyID, scope: reach, apps: apps,
+      stamp: ProviderTokenStamp(issuedAt: issuedAt, generation: UInt64(max(0, generation))),
+      token: Array(token.utf8))
+  }
+}
