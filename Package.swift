@@ -203,7 +203,7 @@ let package = Package(
       [
         "Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2",
         "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
-        "Signing", "Telemetry",
+        "Signing", "Telemetry", "OperatorCommand",
       ]),
     tests(
       "Services", "Feedback",

@@ -18,6 +18,10 @@ package struct Envelope: Sendable {
   package internal(set) var lane = Lane.transactional
   package internal(set) var environment = Environment.production
   package internal(set) var pushType = PushType.alert
+  /// What tells one sending of this notification from another: the `apns-id`, and for a dead letter that was
+  /// replayed also which one. A notification that is known to have been taken may then be replayed, once for
+  /// each of its dead letters.
+  package internal(set) var takenID = NotificationID(high: 0, low: 0)
   /// What the record's key names.
   package internal(set) var target = PushTarget.device
   /// 10, 5 or 1.
@@ -132,6 +136,7 @@ package struct Envelope: Sendable {
     self.attempt = UInt16(truncatingIfNeeded: attempts)
     firstSeen = try cursor.number(.firstSeen, in: record).value
     lastReason = try cursor.optionallyLastField(.lastReason, in: record)
+    takenID = lastReason.isEmpty ? id : ReplayMark.mix(id, record.extracting(lastReason.indices))
     guard cursor.lineGoesOn(in: record) else { return cursor.step() }
     try readTarget(record, &cursor)
   }

@@ -12,15 +12,15 @@ struct ChannelSession {
   private let settings: ChannelSettings
   private let context: ServiceContext
   private let client: HTTP2Client
-  private let print: (String) -> Void
+  private let output: (String) -> Void
 
   init(
     _ settings: ChannelSettings, _ context: ServiceContext,
-    print: @escaping (String) -> Void = { _ = StandardOutput.line($0) }
+    output: @escaping (String) -> Void = { _ = StandardOutput.line($0) }
   ) {
     self.settings = settings
     self.context = context
-    self.print = print
+    self.output = output
     client = HTTP2Client(
       host: settings.gateway.host, port: settings.gateway.port, settings.identity,
       timeoutMilliseconds: settings.timeoutMilliseconds)
@@ -34,7 +34,8 @@ struct ChannelSession {
       "message-storage-policy": .integer(storesLast ? 1 : 0), "push-type": "LiveActivity",
     ]
     let answer = try send(
-      "POST", "channels", body: body.text, whenLost:
+      "POST", "channels", body: body.text,
+      whenLost:
         "the channel may have been made all the same: look with martlet channels list before you"
         + " create one again")
     guard answer.status == 201, let channel = answer.header("apns-channel-id") else {
@@ -68,7 +69,8 @@ struct ChannelSession {
 
   func list() throws(ServiceFailure) {
     let answer = try send("GET", "all-channels")
-    guard answer.status == 200, let channels = try? JSONParser().parse(answer.body)["channels"]?.array
+    guard answer.status == 200,
+      let channels = try? JSONParser().parse(answer.body)["channels"]?.array
     else { throw refusal(answer) }
     let ids = channels.compactMap(\.string)
     let count = ids.count == 1 ? "1 channel" : "\(ids.count) channels"
@@ -79,7 +81,8 @@ struct ChannelSession {
 
   func delete(_ channel: String) throws(ServiceFailure) {
     let answer = try send(
-      "DELETE", "channels", channel: channel, whenLost:
+      "DELETE", "channels", channel: channel,
+      whenLost:
         "the channel may have been deleted all the same: look with martlet channels list")
     guard answer.status == 204 || answer.status == 200 else { throw refusal(answer) }
     show("deleted channel \(channel) for \(place)", ["deleted": .string(channel)])
@@ -118,13 +121,13 @@ struct ChannelSession {
   // MARK: The answer
 
   private func show(_ text: String, _ members: KeyValuePairs<String, JSONValue>) {
-    guard settings.isJSON else { return print(text) }
+    guard settings.isJSON else { return output(text) }
     var object = JSONObject([
       .init(key: "app", value: .string(settings.app)),
       .init(key: "environment", value: .string(settings.environment.description)),
     ])
     for (key, value) in members { object.append(key, value) }
-    print(String(decoding: JSONValue.object(object).text, as: UTF8.self))
+    output(String(decoding: JSONValue.object(object).text, as: UTF8.self))
   }
 
   private func refusal(_ answer: HTTP2Client.Answer) -> ServiceFailure {

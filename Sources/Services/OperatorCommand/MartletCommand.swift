@@ -12,6 +12,7 @@ package enum MartletCommand {
       UpCommand.self, DemoCommand.self, ImportCommand.self, InspectCommand.self, BrokerCommand.self,
       TopicsCreateCommand.self, KeysGenerateCommand.self, ChannelsCreateCommand.self,
       ChannelsReadCommand.self, ChannelsListCommand.self, ChannelsDeleteCommand.self,
+      DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
     ]
   }
 

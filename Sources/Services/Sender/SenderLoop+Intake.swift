@@ -141,7 +141,7 @@ extension SenderLoop {
       return deadLetter(record, origin, detail: "key: \(error)")
     }
     let slot = store(record, envelope, origin)
-    guard partitions[index].isFirst(envelope.id, among: settings.dedupWindow) else {
+    guard partitions[index].isFirst(envelope.takenID, among: settings.dedupWindow) else {
       return finish(slot, .deduplicated)
     }
     if due > wall {

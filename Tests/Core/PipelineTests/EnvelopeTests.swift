@@ -133,6 +133,22 @@ struct EnvelopeTests {
     #expect(error(Self.record(Self.fields + ["\u{1}"]))?.problem == .controlCharacter)
   }
 
+  @Test("of a replayed dead letter count as taken once for each letter, any other once for its id")
+  func takenID() throws {
+    func taken(_ reason: String) throws -> NotificationID {
+      try Envelope.parse(Self.record(.lastReason, reason).span).takenID
+    }
+    let id = NotificationID(Self.id)
+    for reason in ["", "TooManyRequests", "replay", "replay ", "Replay 1/2"] {
+      #expect(try taken(reason) == id)
+    }
+    let first = try taken(ReplayMark.text(partition: 3, offset: 17))
+    #expect(first != id)
+    #expect(try taken("replay 3/17") == first)
+    #expect(try taken("replay 3/18") != first)
+    #expect(try taken("replay 4/17") != first)
+  }
+
   @Test("to a channel are Live Activity pushes with an expiration")
   func broadcastRules() {
     var fields = Self.broadcast + ["channel"]

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet dead-letters list`: what ended, and why.
+package enum DeadLettersListCommand: Service {
+  package struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let names: TopicNames
+    let filter: DeadLetterFilter
+    let isJSON: Bool
+    let revealsTokens: Bool
+  }
+
+  package static let name = "dead-letters list"
+  package static let summary =
+    "Lists dead letters, one a line: where it is, when and why it ended, and of which app. Reads to"
+    + " the end that the topic has when it starts."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
+      .boolean("json", "One JSON object a line instead of a table."),
+      .boolean("reveal", "Show device tokens in full."),
+    ], kafkaProperties: true)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    return Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-dead-letters"), names: names,
+      filter: try DeadLetterFilter(values, names), isJSON: values.boolean("json"),
+      revealsTokens: values.boolean("reveal"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    try list(settings, context) { StandardOutput.line($0) }
+  }
+
+  /// - Parameter print: takes a line; false when nobody reads on.
+  static func list(
+    _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
+  ) throws(ServiceFailure) {
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
+    let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
+    if !settings.isJSON { guard print(DeadLetterText.tableHead) else { return } }
+    var reasons: [String: Int] = [:]
+    let count = try scan.forEach { letter in
+      reasons[letter.reason, default: 0] += 1
+      return print(settings.isJSON ? text.json(letter) : text.row(letter))
+    }
+    if settings.isJSON { return }
+    let parts = reasons.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+    _ = print(
+      count == 0 ? "no dead letter matches" : "\(count) in all: \(parts.joined(separator: ", "))")
+  }
+}
+
+/// `martlet dead-letters show`: all about one.
+package enum DeadLettersShowCommand: Service {
+  package struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let names: TopicNames
+    let wanted: String
+    let isJSON: Bool
+    let revealsTokens: Bool
+  }
+
+  package static let name = "dead-letters show"
+  package static let summary =
+    "Shows one dead letter with its payload. Its device token is shortened unless --reveal is given."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [
+      CommonSettings.kafka, CommonSettings.topicPrefix,
+      .boolean("json", "One JSON object instead of lines."),
+      .boolean("reveal", "Show device tokens in full."),
+    ], kafkaProperties: true,
+    operands: .init(
+      "PLACE", 1...1,
+      "The letter: PARTITION/OFFSET as list prints it, or an apns-id or request id, which shows each"
+        + " letter that has it."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-dead-letters"),
+      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
+      wanted: values.operands[0], isJSON: values.boolean("json"),
+      revealsTokens: values.boolean("reveal"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    try show(settings, context) { StandardOutput.line($0) }
+  }
+
+  static func show(
+    _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
+  ) throws(ServiceFailure) {
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    let scan = try DeadLetterScan(cluster, settings.names, DeadLetterFilter(), context)
+    let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
+    var found = 0
+    try scan.forEach { letter in
+      let isPlace = letter.place == settings.wanted
+      let ids = [letter.id, letter.header(DeadLetterHeader.requestID)]
+      guard isPlace || ids.contains(settings.wanted) else { return true }
+      if found > 0 && !settings.isJSON { _ = print("") }
+      found += 1
+      let lines = settings.isJSON ? [text.wholeJSON(letter)] : text.whole(letter)
+      for line in lines { guard print(line) else { return false } }
+      return !isPlace
+    }
+    guard found > 0 else {
+      throw ServiceFailure("there is no dead letter \(settings.wanted)")
+    }
+  }
+}
+
+/// `martlet dead-letters replay`: back to where they came from.
+package enum DeadLettersReplayCommand: Service {
+  package struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let names: TopicNames
+    let filter: DeadLetterFilter
+    let isDryRun: Bool
+    let isConfirmed: Bool
+    let isJSON: Bool
+    let showsProgress: Bool
+  }
+
+  /// More than so many letters are confirmed first.
+  static let fewLetters = 20
+
+  package static let name = "dead-letters replay"
+  package static let summary =
+    "Produces dead letters again: those of ingest to the requests, those of the sender to their lane"
+    + " with no attempts made. Their apns-ids stay, so what is replayed twice is sent once."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
+      .boolean("dry-run", "Only say what would be replayed."),
+      .boolean("yes", "Replay more than \(fewLetters) letters without asking."),
+      .boolean("json", "Print the summary as one JSON object."),
+      .boolean("progress", default: true, "Show progress on standard error."),
+    ], kafkaProperties: true)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    return Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-dead-letters"), names: names,
+      filter: try DeadLetterFilter(values, names), isDryRun: values.boolean("dry-run"),
+      isConfirmed: values.boolean("yes"), isJSON: values.boolean("json"),
+      showsProgress: values.boolean("progress"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let result = try replay(settings, context)
+    if settings.isJSON {
+      StandardOutput.line(result.json(isDryRun: settings.isDryRun))
+    } else {
+      for line in result.lines(isDryRun: settings.isDryRun) { StandardOutput.line(line) }
+    }
+    if result.wasStopped { throw ServiceFailure("stopped before the last letter; run it again") }
+    if result.refused > 0 {
+      throw ServiceFailure("\(result.refused) letters could not be produced; they are listed above")
+    }
+  }
+
+  /// Counts first, asks if it is many, then produces.
+  static func replay(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) -> ReplayResult {
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
+    let planner = ReplayPlanner(settings.names, scan.parser)
+    var preview = ReplayResult()
+    let now = WallClock.milliseconds()
+    try walk(scan, "looking", settings) { letter in
+      preview.count(planner.plan(letter, now: now))
+      return true
+    }
+    preview.wasStopped = context.signals.isStopping
+    if settings.isDryRun || preview.total == 0 || preview.wasStopped { return preview }
+    if preview.total > fewLetters && !settings.isConfirmed {
+      try Confirmation.ask("replay \(preview.total) dead letters")
+    }
+    let replayer = try DeadLetterReplayer(cluster, settings.names, planner, context)
+    try walk(scan, "replaying", settings) { (letter) throws(ServiceFailure) in
+      try replayer.replay(letter)
+    }
+    replayer.finish()
+    return replayer.result
+  }
+
+  private static func walk(
+    _ scan: DeadLetterScan, _ title: String, _ settings: Settings,
+    _ body: (DeadLetterEntry) throws(ServiceFailure) -> Bool
+  ) throws(ServiceFailure) {
+    var progress = settings.showsProgress ? ProgressLine(title, unit: "dead letters") : nil
+    let total = max(1, scan.total)
+    defer { progress?.end() }
+    try scan.forEach(
+      progress: { progress?.update(count: $0, fraction: Double($0) / Double(total)) }, body)
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import Kafka
+import Pipeline
+
+/// A dead letter, copied out of its batch.
+struct DeadLetterEntry {
+  let partition: Int32
+  let offset: Int64
+  /// When it was written, in milliseconds: the header's word, or Kafka's.
+  let at: Int64
+  let key: [UInt8]?
+  let value: [UInt8]?
+  let headers: [KafkaHeader]
+
+  init(_ record: KafkaRecord) {
+    partition = record.partition
+    offset = record.offset
+    key = record.key.baseAddress == nil ? nil : Array(record.key)
+    value = record.value.baseAddress == nil ? nil : Array(record.value)
+    headers = record.headers
+    at = Self.text(headers, DeadLetterHeader.at).flatMap { Int64($0) } ?? record.timestamp
+  }
+
+  init(
+    partition: Int32, offset: Int64, at: Int64, key: [UInt8]?, value: [UInt8]?,
+    headers: [KafkaHeader]
+  ) {
+    self.partition = partition
+    self.offset = offset
+    self.at = at
+    self.key = key
+    self.value = value
+    self.headers = headers
+  }
+
+  private static func text(_ headers: [KafkaHeader], _ name: String) -> String? {
+    headers.last { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
+  }
+
+  func header(_ name: String) -> String? { Self.text(headers, name) }
+
+  /// `partition/offset`: how `list` names it and `show` finds it.
+  var place: String { "\(partition)/\(offset)" }
+  var reason: String { header(DeadLetterHeader.reason) ?? "" }
+  var detail: String { header(DeadLetterHeader.detail) ?? "" }
+  var stage: String { header(DeadLetterHeader.stage) ?? "" }
+  var attempts: String { header(DeadLetterHeader.attempts) ?? "" }
+  /// `topic/partition/offset` of the record that ended.
+  var origin: String { header(DeadLetterHeader.origin) ?? "" }
+
+  /// The topic of the record that ended.
+  var originTopic: String {
+    let parts = origin.split(separator: "/")
+    return parts.count > 2 ? parts.dropLast(2).joined(separator: "/") : ""
+  }
+
+  /// The envelope and body of a letter from the sender; nil for one that has none.
+  var envelope: Envelope? {
+    guard let value, value.starts(with: "M1\t".utf8) else { return nil }
+    return try? Envelope.parse(value.span)
+  }
+
+  /// The text of a part of the value.
+  func text(_ range: ByteRange) -> String {
+    guard let value, range.indices.upperBound <= value.count else { return "" }
+    return String(decoding: value[range.indices], as: UTF8.self)
+  }
+
+  /// The app's bundle id, where the record says it.
+  func app(_ parser: JSONParser) -> String? {
+    if let envelope { return text(envelope.app) }
+    if let value, let app = (try? parser.parse(value))?["app"]?.string { return app }
+    return nil
+  }
+
+  /// The `apns-id`, or the request's id, where there is one.
+  var id: String {
+    header(DeadLetterHeader.apnsID) ?? envelope.map { text($0.idText) }
+      ?? header(DeadLetterHeader.requestID) ?? ""
+  }
+}

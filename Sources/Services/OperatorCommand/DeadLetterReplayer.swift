@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// What a replay came to, or would come to.
+struct ReplayResult: Equatable {
+  /// Records by the topic that they went to.
+  var sent: [String: Int] = [:]
+  var skipped: [ReplayPlan.Obstacle: Int] = [:]
+  /// Records that Kafka will never take.
+  var refused = 0
+  var wasStopped = false
+
+  var total: Int { sent.values.reduce(0, +) }
+
+  mutating func count(_ plan: ReplayPlan) {
+    switch plan {
+    case .send(let topic, _, _): sent[topic, default: 0] += 1
+    case .skip(let obstacle): skipped[obstacle, default: 0] += 1
+    }
+  }
+
+  /// The summary, a line for each outcome.
+  func lines(isDryRun: Bool) -> [String] {
+    let verb = isDryRun ? "would be replayed" : "replayed"
+    var lines = sent.sorted { $0.key < $1.key }.map { "\($0.value) \(verb) to \($0.key)" }
+    for obstacle in ReplayPlan.Obstacle.allCases {
+      if let count = skipped[obstacle] { lines.append("\(count) skipped: \(words(obstacle))") }
+    }
+    if refused > 0 { lines.append("\(refused) refused by Kafka") }
+    return lines.isEmpty ? ["no dead letter matches"] : lines
+  }
+
+  private func words(_ obstacle: ReplayPlan.Obstacle) -> String {
+    switch obstacle {
+    case .unreadable: "cannot be read as a request or notification, and would end here again"
+    case .cut: "the value was too long and was cut"
+    case .expired: "the expiration has passed"
+    case .unknownStage: "it does not say where it came from"
+    }
+  }
+
+  func json(isDryRun: Bool) -> String {
+    var topics = JSONObject()
+    for (topic, count) in sent.sorted(by: { $0.key < $1.key }) {
+      topics.append(topic, .integer(Int64(count)))
+    }
+    var obstacles = JSONObject()
+    for obstacle in ReplayPlan.Obstacle.allCases {
+      if let count = skipped[obstacle] {
+        obstacles.append(obstacle.rawValue, .integer(Int64(count)))
+      }
+    }
+    let object: JSONValue = [
+      "dry_run": .bool(isDryRun), "replayed": .object(topics), "skipped": .object(obstacles),
+      "refused": .integer(Int64(refused)),
+    ]
+    return String(decoding: object.text, as: UTF8.self)
+  }
+}
+
+/// Produces the records of a replay, holding back where the embedded broker would drop them.
+final class DeadLetterReplayer {
+  private let producer: KafkaProducer
+  private let names: TopicNames
+  private let context: ServiceContext
+  private let planner: ReplayPlanner
+  private let holdBack: HoldBack?
+  private let watched: [HoldBack.Watched]
+  private var topics: [String: KafkaTopic] = [:]
+  private var deliveries: [Delivery] = []
+  private(set) var result = ReplayResult()
+
+  init(
+    _ cluster: KafkaCluster, _ names: TopicNames, _ planner: ReplayPlanner,
+    _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    self.names = names
+    self.context = context
+    self.planner = planner
+    do {
+      producer = try KafkaProducer(cluster.configuration)
+      let known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
+      watched = [
+        HoldBack.Watched(topic: names.requests, group: names.group(.ingest)),
+        HoldBack.Watched(topic: names.notifications, group: names.group(.sender)),
+        HoldBack.Watched(topic: names.notificationsBulk, group: names.group(.sender)),
+        HoldBack.Watched(topic: names.feedback, group: names.group(.feedback)),
+        HoldBack.Watched(topic: names.devices, group: names.group(.feedback)),
+      ].filter { known[$0.topic] != nil }
+      holdBack = try HoldBack(cluster.configuration, watched, wakeup: Wakeup())
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  /// Replays one letter; false when the command is being stopped.
+  func replay(_ letter: DeadLetterEntry) throws(ServiceFailure) -> Bool {
+    let plan = planner.plan(letter, now: WallClock.milliseconds())
+    guard case .send(let name, let key, let value) = plan else {
+      result.count(plan)
+      return true
+    }
+    waitForRoom()
+    let topic: KafkaTopic
+    do throws(KafkaError) {
+      topic = try self.topic(name)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    let index = watched.firstIndex { $0.topic == name } ?? 0xFF
+    let bytes = (key?.count ?? 0) + value.count
+    let tag = UInt(index) << 24 | UInt(min(bytes, 0xFF_FFFF))
+    while !context.signals.isStopping {
+      switch produce(topic, key, value, tag) {
+      case .queued:
+        result.count(plan)
+        return true
+      case .full:
+        usleep(1_000)
+        drain()
+      case .refused(let error):
+        refuse(error)
+        return true
+      }
+    }
+    return false
+  }
+
+  private func topic(_ name: String) throws(KafkaError) -> KafkaTopic {
+    if let known = topics[name] { return known }
+    let topic = try producer.topic(named: name)
+    topics[name] = topic
+    return topic
+  }
+
+  private func produce(
+    _ topic: KafkaTopic, _ key: [UInt8]?, _ value: [UInt8], _ tag: UInt
+  ) -> ProduceResult {
+    value.withUnsafeBytes { value in
+      guard let key else {
+        return producer.produce(
+          topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: value, tag: tag)
+      }
+      return key.withUnsafeBytes { producer.produce(topic, key: $0, value: value, tag: tag) }
+    }
+  }
+
+  private func refuse(_ error: KafkaError) {
+    result.refused += 1
+    StandardError.line("Kafka refuses a record: \(error)")
+  }
+
+  /// Holds back while readers of the embedded broker are behind.
+  private func waitForRoom() {
+    drain()
+    guard let holdBack else { return }
+    while !context.signals.isStopping {
+      holdBack.refresh()
+      if holdBack.isOpen(outstandingBytes: producer.outstandingBytes) { return }
+      drain()
+      usleep(producer.outstanding == 0 ? 10_000 : 500)
+    }
+  }
+
+  private func drain() {
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      let index = Int(delivery.tag >> 24)
+      if let error = delivery.refused {
+        refuse(error)
+        if watched.indices.contains(index) { result.sent[watched[index].topic]? -= 1 }
+      } else if delivery.offset >= 0 && watched.indices.contains(index) {
+        holdBack?.acknowledged(
+          index, partition: delivery.partition, offset: delivery.offset,
+          bytes: Int(delivery.tag & 0xFF_FFFF))
+      }
+    }
+    deliveries.removeAll(keepingCapacity: true)
+  }
+
+  /// Waits until Kafka has answered for everything. A second stop signal ends the process anyway.
+  func finish() {
+    while producer.outstanding > 0 {
+      _ = producer.flush(timeoutMilliseconds: 200)
+      drain()
+    }
+    drain()
+    result.wasStopped = context.signals.isStopping
+    producer.close()
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// Reads the dead letters from their beginning to the end that they had when it was made, without a group.
+struct DeadLetterScan {
+  private let cluster: KafkaCluster
+  private let topic: String
+  private let filter: DeadLetterFilter
+  private let context: ServiceContext
+  private let marks: [Watermarks]
+  let parser = JSONParser()
+
+  init(
+    _ cluster: KafkaCluster, _ names: TopicNames, _ filter: DeadLetterFilter,
+    _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    self.cluster = cluster
+    self.filter = filter
+    self.context = context
+    topic = names.deadLetters
+    do {
+      let known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
+      guard let count = known[topic] else {
+        throw ServiceFailure("there is no topic \(topic); is the topic prefix right?")
+      }
+      var marks: [Watermarks] = []
+      for partition in 0..<Int32(count) {
+        marks.append(
+          try cluster.admin.watermarks(
+            TopicPartition(topic: topic, partition: partition), timeoutMilliseconds: 10_000))
+      }
+      self.marks = marks
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  /// Records between the ends of the topic.
+  var total: Int { marks.reduce(0) { $0 + Int($1.high - $1.low) } }
+
+  /// Calls `body` with each letter that the filter lets pass, until it returns false, and `progress` with how
+  /// many records were looked at. Returns how many passed.
+  @discardableResult
+  func forEach(
+    progress: (Int) -> Void = { _ in },
+    _ body: (DeadLetterEntry) throws(ServiceFailure) -> Bool
+  ) throws(ServiceFailure) -> Int {
+    let tail: KafkaTail
+    do throws(KafkaError) {
+      tail = try KafkaTail(cluster.configuration, topic: topic, from: .beginning)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 200)
+    var unfinished = Set(marks.indices.filter { marks[$0].high > marks[$0].low })
+    var (looked, passed) = (0, 0)
+    while !unfinished.isEmpty && !context.signals.isStopping {
+      let count = tail.poll(into: &batch, timeoutMilliseconds: 100)
+      defer { batch.release() }
+      for index in 0..<count {
+        let record = batch[index]
+        let high = marks[Int(record.partition)].high
+        if record.offset + 1 >= high { unfinished.remove(Int(record.partition)) }
+        guard record.offset < high else { continue }
+        looked += 1
+        let letter = DeadLetterEntry(record)
+        guard filter.matches(letter, parser) else { continue }
+        passed += 1
+        guard try body(letter) else { return passed }
+        if passed == filter.limit { return passed }
+      }
+      progress(looked)
+      // The last offsets may belong to no record.
+      if count == 0 && tail.isCaughtUp { break }
+    }
+    return passed
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import Settings
+
+/// A moment as an operator writes it: `2026-11-21T04:00:00Z`, `2026-11-21`, or a time span that is so long
+/// ago: `2h`.
+enum MomentText {
+  static let forms = "a time such as 2026-11-21T04:00:00Z, a date, or a time span ago such as 2h"
+
+  /// Milliseconds since the epoch, or nil when the text is none of these.
+  static func milliseconds(of text: String, now: Int64) -> Int64? {
+    if let span = DurationText.milliseconds(of: text) { return now - span }
+    let parts = text.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let day = day(parts[0]) else { return nil }
+    guard parts.count == 2 else { return day * 86_400_000 }
+    guard parts[1].hasSuffix("Z"), let time = time(parts[1].dropLast()) else { return nil }
+    return day * 86_400_000 + time
+  }
+
+  private static func numbers(_ text: Substring, _ separator: Character) -> [Int64]? {
+    let parts = text.split(separator: separator, omittingEmptySubsequences: false)
+    let values = parts.compactMap { part -> Int64? in
+      part.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(part) : nil
+    }
+    return values.count == parts.count ? values : nil
+  }
+
+  /// Days since the epoch, counted in eras of 400 years that begin on 1 March.
+  private static func day(_ text: Substring) -> Int64? {
+    guard text.utf8.count == 10, let date = numbers(text, "-"), date.count == 3,
+      (1...12).contains(date[1]), (1...daysOf(month: date[1], date[0])).contains(date[2])
+    else { return nil }
+    let year = date[1] <= 2 ? date[0] - 1 : date[0]
+    let era = year / 400
+    let yearOfEra = year - era * 400
+    let dayOfYear = (153 * (date[1] > 2 ? date[1] - 3 : date[1] + 9) + 2) / 5 + date[2] - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+
+  private static func daysOf(month: Int64, _ year: Int64) -> Int64 {
+    switch month {
+    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+    case 4, 6, 9, 11: 30
+    default: 31
+    }
+  }
+
+  /// Milliseconds of `hh:mm`, `hh:mm:ss` or `hh:mm:ss.mmm`.
+  private static func time(_ text: Substring) -> Int64? {
+    let halves = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let clock = numbers(halves[0], ":"), clock.count == 2 || clock.count == 3 else {
+      return nil
+    }
+    let seconds = clock.count == 3 ? clock[2] : 0
+    guard clock[0] < 24, clock[1] < 60, seconds < 60 else { return nil }
+    var milliseconds: Int64 = 0
+    if halves.count == 2 {
+      guard halves[1].utf8.count == 3, let part = numbers(halves[1], ":")?.first else { return nil }
+      milliseconds = part
+    }
+    return (clock[0] * 3_600 + clock[1] * 60 + seconds) * 1_000 + milliseconds
+  }
+}

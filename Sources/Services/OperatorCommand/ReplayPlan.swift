@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import JSON
+import Pipeline
+import Records
+
+/// Where a dead letter goes when it is replayed, or why it stays.
+enum ReplayPlan: Equatable {
+  /// Why a letter is not replayed.
+  enum Obstacle: String, CaseIterable {
+    /// Not a request or notification that anyone could read: it would end here again.
+    case unreadable
+    /// The value was too long for the topic and was cut.
+    case cut
+    /// Its `apns-expiration` has passed.
+    case expired
+    /// It does not say which process wrote it.
+    case unknownStage = "unknown_stage"
+  }
+
+  case send(topic: String, key: [UInt8]?, value: [UInt8])
+  case skip(Obstacle)
+}
+
+/// Makes the records that dead letters are replayed as. Their `apns-id`s are those that the first attempt
+/// had, so a letter that is replayed twice is sent once.
+struct ReplayPlanner {
+  let names: TopicNames
+  let parser: JSONParser
+  private let reader = RequestReader()
+
+  init(_ names: TopicNames, _ parser: JSONParser) {
+    self.names = names
+    self.parser = parser
+  }
+
+  /// - Parameter now: milliseconds since the epoch.
+  func plan(_ letter: DeadLetterEntry, now: Int64) -> ReplayPlan {
+    switch letter.stage {
+    case DeadLetterStage.ingest.rawValue: request(letter)
+    case DeadLetterStage.sender.rawValue: notification(letter, now)
+    case DeadLetterStage.feedback.rawValue:
+      [names.feedback, names.devices].contains(letter.originTopic)
+        ? .send(topic: letter.originTopic, key: letter.key, value: letter.value ?? [])
+        : .skip(.unknownStage)
+    default: .skip(.unknownStage)
+    }
+  }
+
+  // MARK: Requests
+
+  private func request(_ letter: DeadLetterEntry) -> ReplayPlan {
+    if letter.detail.contains("(value cut to ") { return .skip(.cut) }
+    guard let value = letter.value, let object = (try? parser.parse(value))?.object else {
+      return .skip(.unreadable)
+    }
+    if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
+    let isNamed = object["id"] != nil || object["apns_id"] != nil
+    return .send(
+      topic: names.requests, key: letter.key, value: isNamed ? value : named(value, letter.origin))
+  }
+
+  /// A request without an id is named by its place: with that as its id it keeps its name elsewhere.
+  private func named(_ value: [UInt8], _ origin: String) -> [UInt8] {
+    guard !origin.isEmpty, let brace = value.firstIndex(of: UInt8(ascii: "{")) else { return value }
+    var result = Array(value[...brace])
+    result += "\"id\":".utf8
+    result += JSONValue.string(origin).text
+    let rest = value[(brace + 1)...]
+    let first = rest.first { !" \n\r\t".utf8.contains($0) }
+    if first != UInt8(ascii: "}") { result.append(UInt8(ascii: ",")) }
+    return result + rest
+  }
+
+  /// The request again for the one token that was refused: its other tokens have had theirs.
+  private func oneToken(_ letter: DeadLetterEntry, _ value: [UInt8]) -> ReplayPlan {
+    guard let token = letter.header(DeadLetterHeader.token) else { return .skip(.unreadable) }
+    let text = value.withUnsafeBytes { bytes -> [UInt8]? in
+      guard let request = try? reader.read(bytes) else { return nil }
+      return Self.text(of: request, token: token, origin: letter.origin)
+    }
+    guard let text else { return .skip(.unreadable) }
+    return .send(topic: names.requests, key: letter.key, value: text)
+  }
+
+  private static func text(
+    of request: borrowing PushRequest, token: String, origin: String
+  ) -> [UInt8] {
+    var buffer = ByteBuffer(capacity: 8 << 10)
+    buffer.append("{\"id\":\"" as StaticString)
+    if request.id.isEmpty {
+      buffer.append(Array(origin.utf8))
+    } else {
+      buffer.append(request.escapedID)
+    }
+    func member(_ name: StaticString, _ value: String) {
+      buffer.append(",\"" as StaticString)
+      buffer.append(name)
+      buffer.append("\":" as StaticString)
+      buffer.append(jsonString: value)
+    }
+    buffer.append("\"" as StaticString)
+    member("app", String(decoding: request.app, as: UTF8.self))
+    member("token", token)
+    member("environment", request.environment.description)
+    member("type", request.type.description)
+    member("lane", request.lane.description)
+    if !request.collapseID.isEmpty {
+      member("collapse_id", String(decoding: request.collapseID, as: UTF8.self))
+    }
+    if !request.topic.isEmpty { member("topic", String(decoding: request.topic, as: UTF8.self)) }
+    if let id = request.apnsID { member("apns_id", id.description) }
+    buffer.append(",\"priority\":" as StaticString)
+    buffer.append(decimal: Int64(request.priority))
+    if let expiration = request.expiration {
+      buffer.append(",\"expiration\":" as StaticString)
+      buffer.append(decimal: expiration)
+    }
+    buffer.append(",\"payload\":" as StaticString)
+    buffer.append(request.payload)
+    buffer.append("}" as StaticString)
+    return Array(buffer.bytes)
+  }
+
+  // MARK: Notifications
+
+  /// The notification as if it were new: no attempts, made now (or its lane's age limit would end it at
+  /// once), marked with the letter it comes from.
+  private func notification(_ letter: DeadLetterEntry, _ now: Int64) -> ReplayPlan {
+    guard let value = letter.value, let envelope = letter.envelope else {
+      return .skip(.unreadable)
+    }
+    if let expiration = envelope.expiration, expiration != 0, expiration * 1_000 <= now {
+      return .skip(.expired)
+    }
+    var fields = value[..<(envelope.bodyStart - 1)]
+      .split(separator: 9, omittingEmptySubsequences: false).map(Array.init)
+    fields[Int(EnvelopeField.created.rawValue)] = Array("\(now)".utf8)
+    fields[Int(EnvelopeField.attempt.rawValue)] = []
+    fields[Int(EnvelopeField.firstSeen.rawValue)] = []
+    fields[Int(EnvelopeField.lastReason.rawValue)] = Array(
+      ReplayMark.text(partition: letter.partition, offset: letter.offset).utf8)
+    let line = fields.joined(separator: [9])
+    return .send(
+      topic: names.notifications(envelope.lane), key: letter.key,
+      value: Array(line) + [10] + value[envelope.bodyStart...])
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import OperatorCommand
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("Dead letters of the sender")
+struct ReplayTests {
+  private func replay(_ rig: SenderRig) throws {
+    let table = CommonSettings.table(of: DeadLettersReplayCommand.self)
+    let values = try table.read(
+      CommandLineFlags(
+        [
+          "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+          "--no-progress", "--yes",
+        ], for: table), environment: [:], file: nil)
+    let context = ServiceContext(
+      name: "replay", log: Logger(service: "replay", level: .error), values: values)
+    try DeadLettersReplayCommand.run(try DeadLettersReplayCommand.settings(values), context)
+  }
+
+  @Test("are delivered when they are replayed, and only once however often they are")
+  func deliveredAgain() throws {
+    let rig = try SenderRig()
+    try rig.startSender(["--credential-wait", "1500ms"])
+    let count = 5
+    for number in 0..<count {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    func outcomes(_ receipts: Int) throws -> [Outcome: Int] {
+      Dictionary(grouping: try rig.receipts(receipts), by: \.outcome).mapValues(\.count)
+    }
+    #expect(try outcomes(count) == [.deadLettered: count])
+    try rig.publishToken()
+    try replay(rig)
+    #expect(try outcomes(2 * count) == [.deadLettered: count, .delivered: count])
+    try replay(rig)
+    #expect(
+      try outcomes(3 * count)
+        == [.deadLettered: count, .delivered: count, .deduplicated: count])
+    let delivered = try rig.receipts(3 * count).filter { $0.outcome == .delivered }
+    #expect(delivered.allSatisfy { $0.attempts == 1 && $0.id == "order-1" })
+    #expect(Set(delivered.map(\.token)).count == count)
+  }
+}
