@@ -203,7 +203,7 @@ let package = Package(
       [
         "Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2",
         "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
-        "Signing", "Telemetry", "OperatorCommand",
+        "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
       ]),
     tests(
       "Services", "Feedback",
@@ -223,7 +223,8 @@ let package = Package(
     tests(
       "Services", "OperatorCommand",
       [
-        "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "JSON", "Records", "Bytes",
+        "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "EventLoop", "GatewaySimulator",
+        "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes",
         "Settings", "TestSupport", "Telemetry",
       ]),
     tests("System", "System", ["JSON", "SystemTestSupport", "TestSupport"]),

@@ -7,7 +7,7 @@ import Pipeline
 import Settings
 import TLS
 
-/// The connections of one loop that carry the pushes of one credential to one environment's gateway.
+/// The connections of one loop that carry the pushes of one credential to one gateway.
 ///
 /// APNs ties a connection to the team and key of its first push or to its client certificate, so that is what
 /// connections are pooled by.
@@ -15,7 +15,8 @@ final class GatewayPool {
   let index: Int32
   /// The credential's id, for the log.
   let credential: String
-  let environment: Environment
+  let kind: GatewayKind
+  var environment: Environment { kind.environment }
   let gateway: Endpoint
   /// The HTTP proxy that connections go through, if any.
   let proxy: ProxyRequest?
@@ -45,13 +46,13 @@ final class GatewayPool {
   static let sharedHeaders = 3
 
   init(
-    index: Int32, credential: String, environment: Environment, gateway: Endpoint, tls: TLSContext,
+    index: Int32, credential: String, kind: GatewayKind, gateway: Endpoint, tls: TLSContext,
     authentication: ConnectionStateMachine.Authentication = .providerToken,
     proxy: SenderProxy? = nil, limits: ConnectionPoolPolicy.Limits
   ) {
     self.index = index
     self.credential = credential
-    self.environment = environment
+    self.kind = kind
     self.gateway = gateway
     self.tls = tls
     self.authentication = authentication

@@ -101,37 +101,38 @@ extension SenderLoop {
   func pool(for push: UnsafeMutablePointer<Push>) -> GatewayPool? {
     let envelope = push.pointee.envelope
     let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
-    // APNs takes location pushes with provider tokens only.
-    if !certificates.isEmpty, envelope.pushType != .location,
+    let kind = settings.gatewayKind(envelope.environment, envelope.target)
+    // APNs takes location pushes and some others with provider tokens only.
+    if !certificates.isEmpty, envelope.pushType.authentication != .providerToken,
       let certificate = certificates.resolve(app: app, environment: envelope.environment)
     {
-      return pool(ofCertificate: certificate, envelope.environment)
+      return pool(ofCertificate: certificate, kind)
     }
     guard let credential = book.resolve(app: app, environment: envelope.environment),
       book.isUsable(credential, now: wall)
     else { return nil }
-    return pool(of: credential, envelope.environment)
+    return pool(of: credential, kind)
   }
 
-  /// The pool of a credential's pushes to an environment; made when it is first needed.
-  func pool(of credential: Int, _ environment: Environment) -> GatewayPool {
-    let place = credential * 2 + Int(environment.rawValue)
+  /// The pool of a credential's pushes to a gateway; made when it is first needed.
+  func pool(of credential: Int, _ kind: GatewayKind) -> GatewayPool {
+    let place = kind.place(credential)
     while tokenPools.count <= place { tokenPools.append(-1) }
     if tokenPools[place] >= 0, let pool = pools[Int(tokenPools[place])] { return pool }
     let pool = makePool(
-      book.entries[credential].credential, environment, access.tls, .providerToken)
+      book.entries[credential].credential, kind, access.tls, .providerToken)
     tokenPools[place] = pool.index
     authorize(pool, credential)
     return pool
   }
 
   func makePool(
-    _ credential: String, _ environment: Environment, _ tls: TLSContext,
+    _ credential: String, _ kind: GatewayKind, _ tls: TLSContext,
     _ authentication: ConnectionStateMachine.Authentication
   ) -> GatewayPool {
     let pool = GatewayPool(
-      index: Int32(pools.count), credential: credential, environment: environment,
-      gateway: environment == .production ? settings.productionGateway : settings.sandboxGateway,
+      index: Int32(pools.count), credential: credential, kind: kind,
+      gateway: settings.gateway(kind),
       tls: tls, authentication: authentication, proxy: settings.proxy,
       limits: .init(
         minimum: settings.connections.lowerBound, maximum: settings.connections.upperBound))
@@ -155,8 +156,8 @@ extension SenderLoop {
     switch book.apply(entry, now: wall) {
     case .stale, .removed: return
     case .added(let index), .renewed(let index):
-      for environment in Environment.allCases {
-        let place = index * 2 + Int(environment.rawValue)
+      for kind in GatewayKind.allCases {
+        let place = kind.place(index)
         guard place < tokenPools.count, tokenPools[place] >= 0,
           let pool = pools[Int(tokenPools[place])]
         else { continue }

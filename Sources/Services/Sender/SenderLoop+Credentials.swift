@@ -10,14 +10,14 @@ import TLS
 /// Credentials are replaced while pushes are under way: connections that used the old one drain, what waited
 /// for them goes on with the new one, and nothing is dropped.
 extension SenderLoop {
-  /// The pool of a client certificate's pushes to an environment; made when it is first needed.
-  func pool(ofCertificate index: Int, _ environment: Environment) -> GatewayPool {
-    let place = index * 2 + Int(environment.rawValue)
+  /// The pool of a client certificate's pushes to a gateway; made when it is first needed.
+  func pool(ofCertificate index: Int, _ kind: GatewayKind) -> GatewayPool {
+    let place = kind.place(index)
     while certificatePools.count <= place { certificatePools.append(-1) }
     if certificatePools[place] >= 0, let pool = pools[Int(certificatePools[place])] { return pool }
     let certificate = access.certificates[index]
     let pool = makePool(
-      certificate.certificate.commonName ?? certificate.path, environment,
+      certificate.certificate.commonName ?? certificate.path, kind,
       access.certificateTLS[index], .certificate)
     pool.fingerprint = certificate.certificate.fingerprint
     certificatePools[place] = pool.index
@@ -28,7 +28,8 @@ extension SenderLoop {
   func renew(_ access: GatewayAccess) {
     self.access = access
     certificates = CertificateBook(access.certificates.map(\.entry), now: wall / 1_000)
-    certificatePools = Array(repeating: -1, count: access.certificates.count * 2)
+    certificatePools = Array(
+      repeating: -1, count: access.certificates.count * GatewayKind.allCases.count)
     for pool in pools {
       guard let pool, !pool.isRetired else { continue }
       guard let fingerprint = pool.fingerprint else {
@@ -38,7 +39,7 @@ extension SenderLoop {
       let index = access.certificates.firstIndex { $0.certificate.fingerprint == fingerprint }
       if let index {
         pool.tls = access.certificateTLS[index]
-        certificatePools[index * 2 + Int(pool.environment.rawValue)] = pool.index
+        certificatePools[pool.kind.place(index)] = pool.index
       } else {
         retire(pool)
       }
@@ -50,8 +51,8 @@ extension SenderLoop {
   func refreshCertificates() {
     guard !certificates.isEmpty, certificates.refresh(now: wall / 1_000) else { return }
     for (index, entry) in certificates.entries.enumerated() where entry.expiresAt <= wall / 1_000 {
-      for environment in Environment.allCases {
-        let place = index * 2 + Int(environment.rawValue)
+      for kind in GatewayKind.allCases {
+        let place = kind.place(index)
         guard place < certificatePools.count, certificatePools[place] >= 0,
           let pool = pools[Int(certificatePools[place])]
         else { continue }
@@ -65,8 +66,8 @@ extension SenderLoop {
   /// A credential was withdrawn.
   func forget(_ credential: String) {
     guard case .removed(let index) = book.remove(credential: credential, now: wall) else { return }
-    for environment in Environment.allCases {
-      let place = index * 2 + Int(environment.rawValue)
+    for kind in GatewayKind.allCases {
+      let place = kind.place(index)
       guard place < tokenPools.count, tokenPools[place] >= 0,
         let pool = pools[Int(tokenPools[place])]
       else { continue }

@@ -156,7 +156,7 @@ extension SenderLoop {
     guard !partitions[index].isRetry,
       let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
     else { return }
-    _ = partitions[index].isFirst(envelope.id, among: settings.dedupWindow)
+    _ = partitions[index].isFirst(envelope.takenID, among: settings.dedupWindow)
   }
 
   /// Copies a record into a slot; the record's own memory can go.

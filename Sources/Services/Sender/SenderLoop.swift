@@ -61,7 +61,7 @@ final class SenderLoop {
   @exclusivity(unchecked) var certificates: CertificateBook
   /// Made at the first push; nil once a withdrawn credential's is empty.
   @exclusivity(unchecked) var pools: [GatewayPool?] = []
-  /// The pool of a credential (index × 2 + environment) and of a client certificate; −1 for none yet.
+  /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
   @exclusivity(unchecked) var tokenPools: [Int32] = []
   @exclusivity(unchecked) var certificatePools: [Int32] = []
   /// By poller token − 1.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Bytes
 package import Delivery
 import Glibc
 package import Kafka
+import Pipeline
 import ServiceKit
 package import Settings
 
@@ -14,6 +16,9 @@ package struct SenderSettings: Sendable {
   /// The gateway that production notifications go to, and the one for the sandbox.
   package var productionGateway: Endpoint
   package var sandboxGateway: Endpoint
+  /// Where broadcasts go, if not to those.
+  package var broadcastGateway: Endpoint?
+  package var sandboxBroadcastGateway: Endpoint?
   /// A PEM file of roots to trust instead of the system's, or nil.
   package var gatewayRoots: String?
   /// The name in the gateway's certificate if it is not the host that is connected to.
@@ -69,6 +74,11 @@ package struct SenderSettings: Sendable {
       .endpoint(
         "sandbox-gateway", default: "api.sandbox.push.apple.com:443",
         "The APNs gateway for sandbox notifications."),
+      .endpoint(
+        "broadcast-gateway",
+        "The gateway for broadcasts in production, such as api-broadcast.push.apple.com:443; without"
+          + " it they go where notifications go, on the same connections."),
+      .endpoint("sandbox-broadcast-gateway", "The same for the sandbox."),
       .path(
         "gateway-roots", placeholder: "FILE",
         "PEM file of the certificate authorities to trust instead of the system's, for a simulator."
@@ -167,6 +177,8 @@ package struct SenderSettings: Sendable {
     instanceID = values.optionalText("instance-id")
     productionGateway = values.endpoint("gateway")
     sandboxGateway = values.endpoint("sandbox-gateway")
+    broadcastGateway = values.optionalEndpoint("broadcast-gateway")
+    sandboxBroadcastGateway = values.optionalEndpoint("sandbox-broadcast-gateway")
     gatewayRoots = values.optionalText("gateway-roots")
     gatewayName = values.optionalText("gateway-name")
     gatewayHosts = values.optionalText("gateway-hosts")
@@ -244,5 +256,22 @@ package struct SenderSettings: Sendable {
       text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
     else { throw values.error("proxy-credentials", "\(path) is not one line user:password") }
     return text
+  }
+}
+
+extension SenderSettings {
+  /// Which gateway a push to an environment and target goes to.
+  func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
+    let own = environment == .production ? broadcastGateway : sandboxBroadcastGateway
+    return GatewayKind(environment, ownForBroadcasts: target == .channel && own != nil)
+  }
+
+  func gateway(_ kind: GatewayKind) -> Endpoint {
+    switch kind {
+    case .production: productionGateway
+    case .sandbox: sandboxGateway
+    case .productionBroadcasts: broadcastGateway ?? productionGateway
+    case .sandboxBroadcasts: sandboxBroadcastGateway ?? sandboxGateway
+    }
   }
 }

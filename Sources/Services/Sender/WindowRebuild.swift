@@ -96,7 +96,7 @@ private struct Tail {
     guard let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span) else {
       return
     }
-    _ = window.insert(envelope.id)
+    _ = window.insert(envelope.takenID)
   }
 
   func handOver() {

@@ -46,6 +46,9 @@ final class SenderRig {
     producer = try KafkaProducer(fixture.configuration)
   }
 
+  /// The PEM file of the gateway's root.
+  var rootPath: String { folder.file("root.pem") }
+
   deinit {
     for sender in senders { sender.stop() }
     simulatorContext.signals.requestStop()

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import GatewaySimulator
+import HTTPClient
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Signing
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+/// A simulator with channel management, a cluster with a provider token, and the commands between them.
+private final class ChannelFixture {
+  static let app = "com.example.app"
+  let kafka: KafkaFixture
+  let simulator: Simulator
+  let folder = TemporaryFolder()
+  private let key: SigningKey
+  private let simulatorContext: ServiceContext
+  private let authority: CertificateAuthority
+
+  init(simulator flags: [String] = [], hasToken: Bool = true) throws {
+    kafka = try KafkaFixture(topics: [("provider-tokens", 1)])
+    key = try SigningKey.generate()
+    authority = try CertificateAuthority()
+    try authority.issueServer().write(
+      certificate: folder.file("gateway.pem"), key: folder.file("gateway-key.pem"))
+    try File.write(folder.file("root.pem"), authority.certificatePEM)
+    try File.write(folder.file("public.pem"), key.publicKey.pem())
+    let keys =
+      #"{"keys":[{"team_id":"TEAM000001","key_id":"KEY0000001","environment":"any","apps":["*"],"#
+      + #""public_key_file":"public.pem"}]}"#
+    try File.write(folder.file("keys.json"), Array(keys.utf8))
+    simulatorContext = try Self.context(
+      SimulatorService.self,
+      [
+        "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--certificate",
+        folder.file("gateway.pem"), "--certificate-key", folder.file("gateway-key.pem"),
+        "--client-roots", folder.file("root.pem"), "--keys", folder.file("keys.json"),
+      ] + flags)
+    simulator = try Simulator(try SimulatorSettings(simulatorContext.values), simulatorContext)
+    if hasToken { try publishToken() }
+  }
+
+  deinit {
+    simulatorContext.signals.requestStop()
+    simulator.wait()
+  }
+
+  static func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
+    let table = CommonSettings.table(of: service)
+    let values = try table.read(
+      CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    return ServiceContext(
+      name: S.name, log: Logger(service: "test", level: .error), values: values)
+  }
+
+  func publishToken(issuedAt: Int64 = WallClock.seconds()) throws {
+    let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: "KEY0000001")
+    let record = ProviderTokenRecord(
+      credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
+      scope: .any, apps: ["*"], issuedAt: issuedAt, generation: issuedAt,
+      token: try minter.mint(issuedAt: issuedAt))
+    let producer = try KafkaProducer(kafka.configuration)
+    defer { producer.close() }
+    try kafka.produce(
+      producer, producer.topic(named: kafka.name("provider-tokens")), key: record.credential,
+      value: String(decoding: record.value, as: UTF8.self))
+  }
+
+  func certificate() throws -> (certificate: String, key: String) {
+    let paths = (folder.file("client.pem"), folder.file("client-key.pem"))
+    try authority.issueClient(bundleID: Self.app).write(certificate: paths.0, key: paths.1)
+    return paths
+  }
+
+  /// Runs one request and returns what was said.
+  func said(
+    _ flags: [String] = [], _ body: (ChannelSession) throws -> Void
+  ) throws -> String {
+    let context = try Self.context(
+      ChannelsListCommand.self,
+      [
+        "--app", Self.app, "--topic-prefix", kafka.prefix, "--gateway-roots",
+        folder.file("root.pem"), "--gateway-name", "localhost", "--channels-gateway",
+        "127.0.0.1:\(simulator.managementAddress.port)", "--sandbox-channels-gateway",
+        "127.0.0.1:\(simulator.sandboxManagementAddress.port)",
+      ] + flags)
+    var settings = try ChannelSettings(context.values)
+    settings.kafka = kafka.configuration
+    var lines: [String] = []
+    try body(ChannelSession(settings, context) { lines.append($0) })
+    return lines.joined(separator: "\n")
+  }
+
+  /// Makes a channel and returns its id.
+  func create(storesLast: Bool = false, _ flags: [String] = []) throws -> String {
+    let text = try said(flags + ["--json"]) { try $0.create(storesLast: storesLast) }
+    return try #require(try JSONDocument(text).root["channel"]?.string)
+  }
+
+  /// What a refused request says.
+  func refusal(
+    _ flags: [String] = [], _ body: (ChannelSession) throws -> Void
+  ) -> String {
+    do {
+      return "not refused: " + (try said(flags, body))
+    } catch { return "\(error)" }
+  }
+}
+
+@Suite struct ChannelCommandTests {
+  @Test func `a channel is made, read, listed and deleted`() throws {
+    let fixture = try ChannelFixture()
+    let none = try fixture.create()
+    let last = try fixture.create(storesLast: true)
+    #expect(none != last)
+    #expect(
+      try fixture.said { try $0.read(last) }
+        == "channel \(last)\nfor com.example.app in production, storage policy last, push type"
+        + " LiveActivity")
+    let read = try JSONDocument(try fixture.said(["--json"]) { try $0.read(none) }).root
+    #expect(read["storage_policy"]?.string == "none")
+    #expect(read["app"]?.string == ChannelFixture.app)
+    let list = try fixture.said { try $0.list() }.split(separator: "\n").map(String.init)
+    #expect(Set(list.dropLast()) == [none, last])
+    #expect(list.last == "2 channels for com.example.app in production")
+    #expect(
+      try fixture.said { try $0.delete(none) }
+        == "deleted channel \(none) for com.example.app in production")
+    let text = fixture.refusal { try $0.read(none) }
+    #expect(text.hasPrefix("refused with 400 ChannelNotRegistered"))
+    #expect(text.contains("martlet channels list shows those there are"))
+    #expect(
+      try fixture.said { try $0.list() }.hasSuffix("1 channel for com.example.app in production"))
+  }
+
+  @Test func `channels of one environment are not in the other`() throws {
+    let fixture = try ChannelFixture()
+    let id = try fixture.create(["--environment", "sandbox"])
+    #expect(fixture.refusal { try $0.read(id) }.contains("ChannelNotRegistered"))
+    #expect(try fixture.said(["--environment", "sandbox"]) { try $0.read(id) }.contains(id))
+  }
+
+  @Test func `a client certificate serves in place of a provider token`() throws {
+    let fixture = try ChannelFixture(hasToken: false)
+    let paths = try fixture.certificate()
+    let flags = ["--client-certificate", paths.certificate, "--client-key", paths.key]
+    let id = try fixture.create(flags)
+    #expect(try fixture.said(flags) { try $0.list() }.contains(id))
+    try File.write(fixture.folder.file("open.pem"), try File.read(paths.key), mode: 0o644)
+    #expect(throws: SettingErrors.self) {
+      try fixture.said(
+        [
+          "--client-certificate", paths.certificate, "--client-key",
+          fixture.folder.file("open.pem"),
+        ]
+      ) { try $0.list() }
+    }
+    #expect(throws: SettingErrors.self) {
+      try fixture.said(["--client-key", paths.key]) { try $0.list() }
+    }
+  }
+
+  @Test func `without a usable provider token it is said whose fault that is`() throws {
+    let fixture = try ChannelFixture(hasToken: false)
+    #expect(
+      fixture.refusal { try $0.list() }.hasPrefix(
+        "no credential of martlet-signer serves com.example.app in production"))
+    try fixture.publishToken(issuedAt: WallClock.seconds() - 3_400)
+    #expect(fixture.refusal { try $0.list() }.contains("older than 55 minutes"))
+  }
+
+  @Test func `a refusal is explained, as JSON too`() throws {
+    let fixture = try ChannelFixture()
+    let flags = ["--app", "com.example.app.push-type.liveactivity"]
+    let text = fixture.refusal(flags) { try $0.list() }
+    #expect(text.hasPrefix("refused with 400 TopicDisallowed"))
+    #expect(text.contains("without a suffix"))
+    var lines: [String] = []
+    let unknown = "dHN0LXNyY2gtY2hubA=="
+    do {
+      lines.append(try fixture.said(["--json"]) { try $0.read(unknown) })
+    } catch { lines.append("\(error)") }
+    #expect(lines.first?.contains("ChannelNotRegistered") == true)
+    #expect(lines.first?.contains("apns-request-id") == true)
+  }
+
+  @Test func `after a lost answer to create, one is told to look first`() throws {
+    let fixture = try ChannelFixture(simulator: ["--latency", "20s"])
+    let flags = ["--timeout", "700ms"]
+    let text = fixture.refusal(flags) { try $0.create(storesLast: false) }
+    #expect(text.contains("martlet channels list before you create one again"))
+    // Nothing is lost with a question.
+    #expect(!fixture.refusal(flags) { try $0.list() }.contains("the answer was lost"))
+  }
+
+  @Test func `a gateway that cannot be reached or trusted made no channel`() throws {
+    let fixture = try ChannelFixture()
+    let port: UInt16
+    do {
+      let closed = try Socket.listening(on: .loopback(port: 0))
+      port = try #require(closed.localAddress).port
+    }
+    let text = fixture.refusal(["--channels-gateway", "127.0.0.1:\(port)"]) {
+      try $0.create(storesLast: false)
+    }
+    #expect(!text.contains("the answer was lost") && text.contains("127.0.0.1:\(port)"))
+    let untrusted = fixture.refusal(["--gateway-name", "gateway.example"]) {
+      try $0.create(storesLast: false)
+    }
+    #expect(!untrusted.contains("the answer was lost") && !untrusted.contains("not refused"))
+  }
+
+  @Test func `there is advice for every reason and status`() {
+    for reason in Reason.allCases {
+      let response = GatewayResponse(status: reason.rule.status, reason: reason)
+      #expect(
+        ChannelAdvice.text(response).hasSuffix(".") || ChannelAdvice.text(response).hasSuffix("?"))
+    }
+    let words = [400, 429, 500].map { ChannelAdvice.text(GatewayResponse(status: UInt16($0))) }
+    #expect(Set(words).count == 3)
+  }
+
+  @Test func `what cannot be a channel or an app is refused before anything is sent`() throws {
+    func settings(_ flags: [String]) throws {
+      let table = ChannelsReadCommand.table
+      let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
+      _ = try ChannelsReadCommand.settings(values)
+    }
+    try settings(["--app", "a.b", "--channel", "YQ=="])
+    #expect(throws: SettingErrors.self) { try settings(["--app", "a b", "--channel", "YQ=="]) }
+    #expect(throws: SettingErrors.self) { try settings(["--app", "a.b", "--channel", "Y-=="]) }
+    #expect(throws: SettingErrors.self) { try settings(["--app", "a.b"]) }
+  }
+
+  @Test func `the defaults are Apple's hosts and ports`() throws {
+    for (environment, gateway) in [
+      ("production", "api-manage-broadcast.push.apple.com:2196"),
+      ("sandbox", "api-manage-broadcast.sandbox.push.apple.com:2195"),
+    ] {
+      let table = ChannelsListCommand.table
+      let flags = try CommandLineFlags(
+        ["--app", "a.b", "--environment", environment], for: table)
+      let values = try table.read(flags, environment: [:], file: nil)
+      #expect(try ChannelsListCommand.settings(values).gateway.description == gateway)
+    }
+  }
+}
