@@ -205,11 +205,9 @@ private final class ChannelFixture {
 
   @Test func `a gateway that cannot be reached or trusted made no channel`() throws {
     let fixture = try ChannelFixture()
-    let port: UInt16
-    do {
-      let closed = try Socket.listening(on: .loopback(port: 0))
-      port = try #require(closed.localAddress).port
-    }
+    // Nobody listens on it once the socket is gone.
+    let address = try Socket.listening(on: .loopback(port: 0)).localAddress
+    let port = try #require(address).port
     let text = fixture.refusal(["--channels-gateway", "127.0.0.1:\(port)"]) {
       try $0.create(storesLast: false)
     }
