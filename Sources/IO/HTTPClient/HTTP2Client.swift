@@ -118,7 +118,8 @@ package final class HTTP2Client {
   }
 
   private func failure(_ code: CURLcode, _ sink: AnswerSink) -> Failure {
-    let words = sink.isOverflown ? "the answer is too long" : String(cString: curl_easy_strerror(code))
+    let words =
+      sink.isOverflown ? "the answer is too long" : String(cString: curl_easy_strerror(code))
     return Failure(
       description: "\(host):\(port): \(words)",
       mayHaveArrived: martlet_curl_request_bytes(easy) > 0)

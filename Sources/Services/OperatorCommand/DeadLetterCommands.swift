@@ -50,7 +50,7 @@ package enum DeadLettersListCommand: Service {
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     if !settings.isJSON { guard print(DeadLetterText.tableHead) else { return } }
     var reasons: [String: Int] = [:]
-    let count = try scan.forEach { letter in
+    let count = try scan.visit { letter in
       reasons[letter.reason, default: 0] += 1
       return print(settings.isJSON ? text.json(letter) : text.row(letter))
     }
@@ -108,7 +108,7 @@ package enum DeadLettersShowCommand: Service {
     let scan = try DeadLetterScan(cluster, settings.names, DeadLetterFilter(), context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     var found = 0
-    try scan.forEach { letter in
+    try scan.visit { letter in
       let isPlace = letter.place == settings.wanted
       let ids = [letter.id, letter.header(DeadLetterHeader.requestID)]
       guard isPlace || ids.contains(settings.wanted) else { return true }
@@ -210,7 +210,7 @@ package enum DeadLettersReplayCommand: Service {
     var progress = settings.showsProgress ? ProgressLine(title, unit: "dead letters") : nil
     let total = max(1, scan.total)
     defer { progress?.end() }
-    try scan.forEach(
+    try scan.visit(
       progress: { progress?.update(count: $0, fraction: Double($0) / Double(total)) }, body)
   }
 }

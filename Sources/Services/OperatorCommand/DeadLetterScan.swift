@@ -46,7 +46,7 @@ struct DeadLetterScan {
   /// Calls `body` with each letter that the filter lets pass, until it returns false, and `progress` with how
   /// many records were looked at. Returns how many passed.
   @discardableResult
-  func forEach(
+  func visit(
     progress: (Int) -> Void = { _ in },
     _ body: (DeadLetterEntry) throws(ServiceFailure) -> Bool
   ) throws(ServiceFailure) -> Int {

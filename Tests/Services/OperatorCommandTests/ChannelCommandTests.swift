@@ -26,6 +26,8 @@ private final class ChannelFixture {
   private let key: SigningKey
   private let simulatorContext: ServiceContext
   private let authority: CertificateAuthority
+  /// What the last request said, also one that was refused.
+  private(set) var lines: [String] = []
 
   init(simulator flags: [String] = [], hasToken: Bool = true) throws {
     kafka = try KafkaFixture(topics: [("provider-tokens", 1)])
@@ -96,8 +98,8 @@ private final class ChannelFixture {
       ] + flags)
     var settings = try ChannelSettings(context.values)
     settings.kafka = kafka.configuration
-    var lines: [String] = []
-    try body(ChannelSession(settings, context) { lines.append($0) })
+    lines = []
+    try body(ChannelSession(settings, context) { self.lines.append($0) })
     return lines.joined(separator: "\n")
   }
 
@@ -185,13 +187,13 @@ private final class ChannelFixture {
     let text = fixture.refusal(flags) { try $0.list() }
     #expect(text.hasPrefix("refused with 400 TopicDisallowed"))
     #expect(text.contains("without a suffix"))
-    var lines: [String] = []
-    let unknown = "dHN0LXNyY2gtY2hubA=="
-    do {
-      lines.append(try fixture.said(["--json"]) { try $0.read(unknown) })
-    } catch { lines.append("\(error)") }
-    #expect(lines.first?.contains("ChannelNotRegistered") == true)
-    #expect(lines.first?.contains("apns-request-id") == true)
+    let unknown = fixture.refusal(["--json"]) { try $0.read("dHN0LXNyY2gtY2hubA==") }
+    #expect(unknown.contains("ChannelNotRegistered") && unknown.contains("apns-request-id"))
+    let said = try JSONDocument(fixture.lines.joined()).root
+    #expect(said["status"]?.int == 400)
+    #expect(said["reason"]?.string == "ChannelNotRegistered")
+    #expect(said["advice"]?.string?.isEmpty == false)
+    #expect(said["apns_request_id"]?.string?.count == 36)
   }
 
   @Test func `after a lost answer to create, one is told to look first`() throws {
