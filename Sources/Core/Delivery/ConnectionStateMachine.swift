@@ -105,6 +105,15 @@ package struct ConnectionStateMachine: Sendable {
     }
   }
 
+  /// Streams that may be open at once in this state.
+  @inlinable package var capacity: Int {
+    switch state {
+    case .ready: limit
+    case .priming: min(limit, 1)
+    case .connecting, .draining, .suspect, .closed: 0
+    }
+  }
+
   // MARK: - Events
 
   /// TLS and HTTP/2 are up.

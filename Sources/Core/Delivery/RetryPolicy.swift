@@ -50,17 +50,29 @@ package struct RetryPolicy: Sendable {
   ///   - now: milliseconds since the epoch.
   ///   - expiresAt: when the notification is of no more use, in milliseconds since the epoch; nil for never.
   ///     (`apns-expiration` 0 is not such a time: one attempt that APNs does not store, but one that arrives.)
-  package func decide(_ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?) -> Decision {
+  ///   - retryAfter: milliseconds that the answer asked to wait, 0 if it did not.
+  ///   - promptly: false when the destination's retry budget is used up: what would go out again at once goes
+  ///     to a retry topic.
+  package func decide(
+    _ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64 = 0,
+    promptly: Bool = true
+  ) -> Decision {
     if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
     if let expiresAt, now >= expiresAt { return .expired }
     if cause == .unprocessed { return .now(counts: false) }
     guard attempts < maximumAttempts else { return .deadLetter }
-    if attempts <= promptAttempts && cause.allowsPromptRetry { return .now(counts: true) }
-    return tier(for: cause, attempts: attempts, now: now, expiresAt: expiresAt)
+    if promptly && retryAfter == 0 && attempts <= promptAttempts && cause.allowsPromptRetry {
+      return .now(counts: true)
+    }
+    if let expiresAt, now + retryAfter >= expiresAt { return .expired }
+    return tier(
+      for: cause, attempts: attempts, now: now, expiresAt: expiresAt, retryAfter: retryAfter)
   }
 
-  private func tier(for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?) -> Decision {
-    var tier = cause.firstTier
+  private func tier(
+    for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64
+  ) -> Decision {
+    var tier = max(cause.firstTier, RetryTier.fitting(retryAfter))
     // Each step of the ladder once; then the highest one.
     let later = max(0, attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
     for _ in 0..<later { tier = tier.next }
@@ -102,6 +114,12 @@ extension RetryPolicy.Cause {
 }
 
 extension RetryTier {
+  /// The shortest tier that waits at least so many milliseconds, or the longest one.
+  package static func fitting(_ delay: Int64) -> RetryTier {
+    for tier in allCases where tier.delay >= delay { return tier }
+    return .minutes15
+  }
+
   fileprivate var next: RetryTier { RetryTier(rawValue: rawValue + 1) ?? self }
   fileprivate var previous: RetryTier? { rawValue == 0 ? nil : RetryTier(rawValue: rawValue - 1) }
 }

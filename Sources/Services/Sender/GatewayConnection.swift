@@ -43,6 +43,8 @@ final class GatewayConnection {
   let startedAt: UInt64
   @exclusivity(unchecked) var lastHeard: UInt64
   @exclusivity(unchecked) var busySince: UInt64
+  /// Monotonic milliseconds of the last failure that was held against the destination.
+  var failedAt: UInt64 = 0
   /// Monotonic milliseconds when a PING was sent that is not answered yet.
   var pingedAt: UInt64?
   /// From when on it is to be replaced, and whether that time has come.

@@ -36,8 +36,15 @@ final class GatewayPool {
   @exclusivity(unchecked) var connections: [GatewayConnection] = []
   /// Names being looked up for a connection to come.
   var lookups = 0
-  /// Pushes that wait for stream credit.
-  @exclusivity(unchecked) var waiting = SlotQueue()
+  /// Pushes that wait for stream credit, and what is known of how the gateway takes them.
+  @exclusivity(unchecked) var waiting: SendQueue
+  /// How many of the loop's slots the pool may hold, and whether a push beyond that goes to a retry topic.
+  var share = SlotShare()
+  @exclusivity(unchecked) var diverts = false
+  /// It holds most of what one partition may have open.
+  @exclusivity(unchecked) var crowds = false
+  /// Monotonic milliseconds of the last answer on any of its connections.
+  @exclusivity(unchecked) var lastAnswer: UInt64 = 0
   @exclusivity(unchecked) var policy: ConnectionPoolPolicy
   /// Header fields; the first three are the same for all requests.
   @exclusivity(unchecked) var headers = HeaderList()
@@ -48,8 +55,10 @@ final class GatewayPool {
   init(
     index: Int32, credential: String, kind: GatewayKind, gateway: Endpoint, tls: TLSContext,
     authentication: ConnectionStateMachine.Authentication = .providerToken,
-    proxy: SenderProxy? = nil, limits: ConnectionPoolPolicy.Limits
+    proxy: SenderProxy? = nil, limits: ConnectionPoolPolicy.Limits,
+    waiting: SendQueue = SendQueue()
   ) {
+    self.waiting = waiting
     self.index = index
     self.credential = credential
     self.kind = kind
@@ -70,6 +79,25 @@ final class GatewayPool {
   }
 
   deinit { authority.deallocate() }
+
+  /// Streams that may be open in all, as far as is known.
+  var capacity: Int {
+    var sum = 0
+    for connection in connections { sum += connection.state.capacity }
+    return sum
+  }
+
+  /// A connection with free streams other than `failed`, to another address if there is one; nil when there is
+  /// none.
+  func another(than failed: UnsafeRawPointer, at address: SocketAddress?) -> GatewayConnection? {
+    var found: GatewayConnection?
+    for connection in connections where connection.state.credit > 0 {
+      guard Unmanaged.passUnretained(connection).toOpaque() != failed else { continue }
+      if connection.address != address { return connection }
+      found = connection
+    }
+    return found
+  }
 
   /// The connection with the most free streams, or nil when none has any.
   func mostFree() -> GatewayConnection? {

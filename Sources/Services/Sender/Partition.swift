@@ -36,6 +36,8 @@ struct Partition {
   private var recent: DedupWindow?
   /// False once a take came back short: the queue's next record signals the loop.
   var mayHaveMore = true
+  /// Spreads what a retry topic gives back.
+  var pacing: RetryPacing?
   /// A retry that was read before it was due, and when it will be (time of day, milliseconds).
   var held: (slot: UInt32, due: Int64)?
   /// Records that were taken and given up unsent since the partition is to be given back.
@@ -67,6 +69,14 @@ struct Partition {
     return false
   }
 
+  /// How its records share the streams.
+  var sendClass: SendClass {
+    switch feed {
+    case .lane(let lane): SendClass(lane)
+    case .retries: .retry
+    }
+  }
+
   init(_ grant: PartitionGrant, bounds: PartitionBounds) {
     name = grant.partition
     feed = grant.feed
@@ -75,6 +85,7 @@ struct Partition {
     windowDeadline = grant.windowDeadline
     start = grant.resume.next
     self.bounds = bounds
+    if case .retries(let tier) = grant.feed { pacing = RetryPacing(tier) }
     ledger = grant.resume.next.map {
       OffsetLedger(nextOffset: $0, completedAbove: grant.resume.completedAbove)
     }

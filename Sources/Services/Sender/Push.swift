@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
+import EventLoop
 import HTTP2
 import Pipeline
 
@@ -31,12 +33,16 @@ struct Push {
   var tokenStart: UInt16 = 0
   var tokenCount: UInt16 = 0
   var valueCount: UInt16 = 0
-  /// Sends that happened here and may have reached APNs, on top of `envelope.attempt`.
-  var sends: UInt16 = 0
-  /// Its deadline passed and its stream was reset.
-  var hasTimedOut = false
+  /// Where it is and how often it was sent.
+  var life = PushLife()
   /// The connection it is open on.
   var connection: Unmanaged<GatewayConnection>?
+  /// It is the one push of its device that is under way, where order is kept.
+  var hasTurn = false
+  /// The connection that failed it last, to be avoided; only compared, never followed.
+  var failedOn: UnsafeRawPointer?
+  /// Where that one led to.
+  var failedAddress: SocketAddress?
   /// Time of day of the last send, in milliseconds.
   var sentAt: Int64 = 0
   /// Monotonic milliseconds when it began to wait for a credential.
@@ -63,9 +69,10 @@ struct Push {
     valueCount = UInt16(value.count)
     self.envelope = envelope
     self.origin = origin
-    sends = 0
-    hasTimedOut = false
     connection = nil
+    failedOn = nil
+    failedAddress = nil
+    hasTurn = false
     let start = UnsafeMutableRawPointer(block)
     switch envelope.target {
     case .device:
@@ -115,9 +122,6 @@ struct Push {
     guard exchange.hasUniqueID else { return body(.init(start: nil, count: 0)) }
     withUnsafeBytes(of: exchange.uniqueID, body)
   }
-  /// Attempts made so far, earlier retries included.
-  var attempts: Int { Int(envelope.attempt) + Int(sends) }
-
   /// Bytes that a block needs for a record.
   static func blockBytes(token: Int, value: Int, _ envelope: Envelope = Envelope()) -> Int {
     let path =

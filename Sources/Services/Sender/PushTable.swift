@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 
 /// The pushes of one loop, from being taken out of Kafka to their outcome, in slots that are reused.
 ///
@@ -12,6 +13,8 @@ struct PushTable: ~Copyable {
 
   /// Pushes in the table now.
   private(set) var count = 0
+  /// Those of them that are not transactional first sends.
+  private(set) var others = 0
 
   /// The slot's push. The pointer stays valid as long as the table lives.
   subscript(_ slot: UInt32) -> UnsafeMutablePointer<Push> {
@@ -24,15 +27,21 @@ struct PushTable: ~Copyable {
   }
 
   /// Takes a free slot; its content is whatever was there and must be set by the caller.
-  mutating func take() -> UInt32 {
+  mutating func take(_ sendClass: SendClass, earlier: UInt16) -> UInt32 {
     if free.isEmpty { grow() }
     count += 1
-    return free.removeLast()
+    if sendClass != .transactional { others += 1 }
+    let slot = free.removeLast()
+    self[slot].pointee.life.begin(sendClass, earlier: earlier)
+    return slot
   }
 
-  /// Frees a slot for reuse.
+  /// Frees a slot for reuse: the push in it has its one end.
   mutating func put(_ slot: UInt32) {
+    let push = self[slot]
     count -= 1
+    if push.pointee.life.sendClass != .transactional { others -= 1 }
+    push.pointee.life.end()
     free.append(slot)
   }
 

@@ -27,6 +27,8 @@ struct ReceiptBatches: ~Copyable {
   var isFull: Bool {
     origins.count >= Self.outcomesAtMost || lines.count >= Self.bytesAtMost
   }
+  /// Outcomes that Kafka has not acknowledged, those of the batch being filled included.
+  private(set) var unacknowledged = 0
   /// Batches waiting for their acknowledgement.
   var flyingCount: Int { flying.count - free.count }
 
@@ -34,6 +36,7 @@ struct ReceiptBatches: ~Copyable {
   mutating func lineAdded(for origin: Origin, now: UInt64) {
     if origins.isEmpty { begun = now }
     origins.append(origin)
+    unacknowledged += 1
   }
 
   /// The slot that the batch will fly in; the caller produces `lines` and then calls `launched`.
@@ -54,6 +57,7 @@ struct ReceiptBatches: ~Copyable {
   /// Kafka acknowledged the batch: hands back its records, to be completed.
   mutating func landed(in slot: Int, _ complete: (Origin) -> Void) {
     for origin in flying[slot] { complete(origin) }
+    unacknowledged -= flying[slot].count
     flying[slot].removeAll(keepingCapacity: true)
     if origins.capacity == 0 { swap(&flying[slot], &origins) }
     free.append(slot)

@@ -17,6 +17,12 @@ enum SenderCounter: Int, CounterKey {
   case resentUnprocessed
   /// Sent again at once though APNs may have processed them: possible duplicates.
   case resentAmbiguous
+  /// Prompt retries that the destination's retry budget refused; they went to a retry topic.
+  case retriesOverBudget
+  /// Moved to a retry topic unsent: over the destination's share, no credential, or a throttled device.
+  case held
+  /// Failed sends that were put back in line, not counted, because the whole destination failed.
+  case keptInOutage
   /// Requests that got no answer in time.
   case timedOut
   /// Connections opened, and those that ended otherwise than by our own decision.

@@ -27,6 +27,7 @@ extension SenderLoop {
       switch notice {
       case .connected:
         connection.lastHeard = now
+        connection.pool.waiting.watch.reachable()
         context.log.debug("connected", ["gateway": "\(connection.address)"])
       case .settings(let limit):
         // Before these nothing is known of what the gateway allows, so no stream goes out before them.
@@ -72,6 +73,7 @@ extension SenderLoop {
     guard let failure else { return }
     counters.add(.connectionsLost)
     troubled(connection)
+    noteLoss(pool)
     context.log.warning(
       wasServing ? "connection lost" : "cannot connect",
       ["gateway": "\(connection.address)", "error": "\(failure)"])
@@ -135,7 +137,10 @@ extension SenderLoop {
       gateway: settings.gateway(kind),
       tls: tls, authentication: authentication, proxy: settings.proxy,
       limits: .init(
-        minimum: settings.connections.lowerBound, maximum: settings.connections.upperBound))
+        minimum: settings.connections.lowerBound, maximum: settings.connections.upperBound),
+      waiting: SendQueue(
+        shares: LaneShares(reserved: settings.reservedPercent),
+        budget: RetryBudget(percent: settings.retryBudgetPercent)))
     pools.append(pool)
     return pool
   }
@@ -171,10 +176,35 @@ extension SenderLoop {
   /// Holds a push until a provider token of its app arrives, and asks for one.
   func waitForCredential(_ slot: UInt32) {
     let push = pushes[slot]
-    push.pointee.waitingSince = now
+    askForToken(of: push)
+    if divertsUnresolved, unresolved.count >= SlotShare.bound(free: freeSlots) {
+      return divert(slot, HoldReason.credential)
+    }
+    push.pointee.life.putAside()
+    push.pointee.waitingSince = beganToWait(push)
     unresolved.append(slot)
+  }
+
+  /// When a push began to wait for a credential: before it was moved to a retry topic, if it was.
+  private func beganToWait(_ push: UnsafeMutablePointer<Push>) -> UInt64 {
     let envelope = push.pointee.envelope
-    let app = String(decoding: push.pointee.field(envelope.app), as: UTF8.self)
+    guard let since = envelope.firstSeen,
+      push.pointee.field(envelope.lastReason).elementsEqual(
+        UnsafeRawBufferPointer(HoldReason.credential))
+    else { return now }
+    return now - min(now, UInt64(max(0, wall - since)))
+  }
+
+  private func askForToken(of push: UnsafeMutablePointer<Push>) {
+    let envelope = push.pointee.envelope
+    let name = push.pointee.field(envelope.app)
+    // Once a second for each app: a backlog must not become a flood of messages.
+    let hash =
+      DeviceHash.of(name.bindMemory(to: UInt8.self).span)
+      &+ UInt64(envelope.environment.rawValue)
+    guard wantedTokens.remaining(hash, now: now) == 0 else { return }
+    wantedTokens.hold(hash, until: now + 1_000)
+    let app = String(decoding: name, as: UTF8.self)
     control.post(
       .tokenWanted(
         TokenRequest(
@@ -195,7 +225,8 @@ extension SenderLoop {
     for _ in 0..<unresolved.count {
       guard let slot = unresolved.popFirst() else { return }
       if let pool = pool(for: pushes[slot]) {
-        pool.waiting.append(slot)
+        pushes[slot].pointee.life.resume()
+        enqueue(slot, pool)
       } else {
         unresolved.append(slot)
       }
@@ -204,9 +235,14 @@ extension SenderLoop {
 
   func expireUnresolved() {
     let limit = UInt64(settings.credentialWaitMilliseconds)
-    while let slot = unresolved.first, now - pushes[slot].pointee.waitingSince >= limit {
-      _ = unresolved.popFirst()
-      deadLetter(slot, .noCredential, nil)
+    // Not in the order in which they began to wait: some come back from a retry topic.
+    for _ in 0..<unresolved.count {
+      guard let slot = unresolved.popFirst() else { return }
+      if now - pushes[slot].pointee.waitingSince >= limit {
+        deadLetter(slot, .noCredential, nil)
+      } else {
+        unresolved.append(slot)
+      }
     }
   }
 }

@@ -84,7 +84,8 @@ extension SenderLoop {
       "credential withdrawn; its connections drain",
       ["credential": pool.credential, "environment": "\(pool.environment)"])
     for _ in 0..<pool.waiting.count {
-      guard let slot = pool.waiting.popFirst() else { break }
+      guard let slot = pool.waiting.popAny() else { break }
+      pushes[slot].pointee.life.leaveLine()
       route(slot)
     }
   }
@@ -92,7 +93,9 @@ extension SenderLoop {
   /// Puts a push back in line for another try, at the head; of a pool that is gone, with its successor.
   func requeue(_ slot: UInt32, _ pool: GatewayPool) {
     if pool.isRetired { return route(slot) }
-    pool.waiting.prepend(slot)
+    let push = pushes[slot]
+    push.pointee.life.wait()
+    pool.waiting.prepend(slot, push.pointee.life.sendClass)
   }
 
   /// Forgets pools that were withdrawn and have nothing left.

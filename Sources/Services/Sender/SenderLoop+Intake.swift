@@ -9,24 +9,42 @@ import ServiceKit
 
 /// Records come in: out of Kafka's queues, checked, into slots, in line for a connection.
 extension SenderLoop {
-  /// How many records there is room for now.
-  private var room: Int {
-    guard isFeeding, !producer.isFull, blockedSides.isEmpty else { return 0 }
-    guard unresolved.count < settings.maxInFlight / 2 else { return 0 }
-    var credit = Self.lookahead
+  /// How many records of a class there is room for now.
+  ///
+  /// Stream credit, beyond what waits already, is what pulls records in. A part of the slots is kept for the
+  /// transactional class, as a part of the streams is.
+  private func room(for sendClass: SendClass) -> Int {
+    guard isFeeding, !isHeldUp, !producer.isFull, blockedSides.isEmpty,
+      unacknowledged < unacknowledgedAtMost
+    else { return 0 }
+    var free = settings.maxInFlight - pushes.count
+    if sendClass != .transactional { free = min(free, slotsForOthers - pushes.others) }
+    guard free > 0 else { return 0 }
+    var demand = Self.lookahead
     for pool in pools {
       guard let pool else { continue }
-      credit += pool.credit - pool.waiting.count
+      let more = pool.waiting.demand(
+        for: sendClass, credit: pool.credit, capacity: pool.capacity, now: now)
+      // What waits for one destination must not keep the others' records in Kafka: `SlotShare` bounds it.
+      demand += isAlone ? more : max(0, more)
     }
-    return min(credit, settings.maxInFlight - pushes.count)
+    return min(free, demand)
   }
+
+  /// Outcomes and other records that Kafka has not acknowledged yet.
+  private var unacknowledged: Int { receipts.unacknowledged + sides.count }
 
   /// Whether a turn right now would find records and room for them.
   var canTakeMore: Bool {
     let lanes = mayFillSides
-    guard partitions.contains(where: { $0.mayTake && $0.held == nil && (lanes || $0.isRetry) })
-    else { return false }
-    return room > 0
+    var rooms: InlineArray<3, Int> = [-1, -1, -1]
+    for partition in partitions where partition.mayTake && partition.held == nil {
+      guard lanes || partition.isRetry else { continue }
+      let sendClass = Int(partition.sendClass.rawValue)
+      if rooms[sendClass] < 0 { rooms[sendClass] = room(for: partition.sendClass) }
+      if rooms[sendClass] > 0 { return true }
+    }
+    return false
   }
 
   /// When the next held retry is due, in monotonic milliseconds.
@@ -45,6 +63,7 @@ extension SenderLoop {
   func intake() {
     guard isFeeding, !partitions.isEmpty else { return }
     let lanes = mayFillSides
+    reviewShares(canDivert: lanes)
     if lanes { takeLane(.transactional) }
     takeRetries()
     if lanes { takeLane(.bulk) }
@@ -54,7 +73,8 @@ extension SenderLoop {
   private var mayFillSides: Bool { holdBack?.isOpen(outstandingBytes: 0) ?? true }
 
   private func takeLane(_ lane: Lane) {
-    var room = self.room
+    let sendClass = SendClass(lane)
+    var room = self.room(for: sendClass)
     guard room > 0 else { return }
     // Each turn begins with another partition, so that none is always last.
     nextLane &+= 1
@@ -64,13 +84,13 @@ extension SenderLoop {
         continue
       }
       room -= take(from: index, upTo: room)
-      if room <= 0 { return }
+      if room <= 0 || isHeldUp { return }
     }
   }
 
   private func take(from index: Int, upTo room: Int) -> Int {
     var total = 0
-    while total < room {
+    while total < room, !isHeldUp {
       let wanted = min(room - total, Self.takeAtOnce, partitions[index].allowance)
       if wanted == 0 { break }
       let taken = partitions[index].queue.take(into: &batch, upTo: wanted)
@@ -85,16 +105,17 @@ extension SenderLoop {
     return total
   }
 
-  /// A tier is first in, first out: the head of each partition is read, and kept here until it is due.
+  /// A tier is first in, first out: the head of each partition is read, and kept here until its time comes.
   private func takeRetries() {
     for index in partitions.indices {
       guard case .retries(let tier) = partitions[index].feed else { continue }
       if let held = partitions[index].held {
         guard held.due <= wall else { continue }
         partitions[index].held = nil
+        pushes[held.slot].pointee.life.resume()
         route(held.slot)
       }
-      while partitions[index].mayTake, partitions[index].held == nil, room > 0 {
+      while partitions[index].mayTake, partitions[index].held == nil, room(for: .retry) > 0 {
         takeRetry(from: index, tier)
       }
     }
@@ -106,7 +127,10 @@ extension SenderLoop {
       return
     }
     let record = batch[0]
-    let due = record.timestamp + tier.delay
+    let due =
+      partitions[index].pacing?.release(
+        due: record.timestamp + tier.delay, waiting: partitions[index].queue.waiting, now: wall,
+        random: random.next()) ?? 0
     accept(record, from: index, notBefore: due)
     batch.release()
   }
@@ -140,11 +164,12 @@ extension SenderLoop {
     } catch {
       return deadLetter(record, origin, detail: "key: \(error)")
     }
-    let slot = store(record, envelope, origin)
+    let slot = store(record, envelope, origin, partitions[index].sendClass)
     guard partitions[index].isFirst(envelope.takenID, among: settings.dedupWindow) else {
       return finish(slot, .deduplicated)
     }
     if due > wall {
+      pushes[slot].pointee.life.putAside()
       partitions[index].held = (slot, due)
     } else {
       route(slot)
@@ -160,8 +185,10 @@ extension SenderLoop {
   }
 
   /// Copies a record into a slot; the record's own memory can go.
-  private func store(_ record: KafkaRecord, _ envelope: Envelope, _ origin: Origin) -> UInt32 {
-    let slot = pushes.take()
+  private func store(
+    _ record: KafkaRecord, _ envelope: Envelope, _ origin: Origin, _ sendClass: SendClass
+  ) -> UInt32 {
+    let slot = pushes.take(sendClass, earlier: envelope.attempt)
     let push = pushes[slot]
     let bytes = Push.blockBytes(token: record.key.count, value: record.value.count, envelope)
     let size = BlockPool.size(fitting: bytes)
@@ -174,16 +201,30 @@ extension SenderLoop {
   /// Frees a slot and its memory. The push's outcome has been written down.
   func free(_ slot: UInt32) {
     let push = pushes[slot]
+    if push.pointee.hasTurn { passTurn(slot) }
     blocks.put(push.pointee.block, Int(push.pointee.blockSize))
     pushes.put(slot)
   }
 
-  /// Puts a push in line at its pool, or lets it wait for a credential.
+  /// Decides where a push goes from here: on its way, aside, or to its end.
   func route(_ slot: UInt32) {
     let push = pushes[slot]
     if isExpired(push) { return finish(slot, .expired) }
+    if deviceHolds.mayHold(now: now), isThrottled(slot) { return }
+    if order != nil, !push.pointee.hasTurn, !takeTurn(slot) { return }
     guard let pool = pool(for: push) else { return waitForCredential(slot) }
-    pool.waiting.append(slot)
+    if !isAlone, isOverShare(pool, push.pointee.origin) {
+      if pool.diverts { return divert(slot, HoldReason.share) }
+      isHeldUp = true
+    }
+    enqueue(slot, pool)
+  }
+
+  /// Puts a push in line at its pool.
+  func enqueue(_ slot: UInt32, _ pool: GatewayPool) {
+    let push = pushes[slot]
+    push.pointee.life.wait()
+    pool.waiting.append(slot, push.pointee.life.sendClass)
   }
 
   /// Past its expiration, or older than its lane allows. `apns-expiration` 0 is one attempt, not the past.

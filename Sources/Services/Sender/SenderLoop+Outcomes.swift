@@ -21,29 +21,54 @@ extension SenderLoop {
 
   private func answered(_ slot: UInt32, on connection: GatewayConnection) {
     let push = pushes[slot]
+    let pool = connection.pool
     deadlines.remove(slot)
     push.pointee.connection = nil
-    switch push.pointee.exchange.fate {
+    let timedOut = push.pointee.life.state == .timedOut
+    let fate = push.pointee.exchange.fate
+    // One that never reached APNs is neither a send nor an attempt.
+    push.pointee.life.close(isUnprocessed: fate == .unprocessed)
+    pool.waiting.ended(push.pointee.life.sendClass)
+    switch fate {
     case .answered:
       connection.lastHeard = now
+      pool.lastAnswer = now
       if push.pointee.exchange.status == 200 {
         if !connection.state.hasAccepted { connection.pool.addresses.succeeded(connection.address) }
         perform(connection.state.accepted(), on: connection)
-        connection.pool.policy.accepted()
+        pool.policy.accepted()
+        pool.waiting.watch.succeeded()
         finish(slot, .delivered)
       } else {
         refused(slot, push, on: connection)
       }
     case .unprocessed:
       perform(connection.state.refused(), on: connection)
-      // It never reached APNs: neither a send nor an attempt.
-      push.pointee.sends -= 1
-      retry(slot, .unprocessed, from: connection.pool)
+      noteFailure(of: connection)
+      retry(slot, .unprocessed, from: connection)
     case .ambiguous, .pending:
-      let timedOut = push.pointee.hasTimedOut
       perform(timedOut ? connection.state.timedOut() : connection.state.reset(), on: connection)
-      push.pointee.hasTimedOut = false
-      retry(slot, .ambiguous, from: connection.pool)
+      // Nobody had an answer for as long as this push waited: all of the gateway is silent.
+      let isSilent = timedOut && pool.lastAnswer + deadlines.timeout <= now
+      noteFailure(of: connection, weight: isSilent ? OutageWatch.row : 1)
+      retry(slot, .ambiguous, from: connection)
+    }
+  }
+
+  /// A connection failed some of its requests: one failure of the destination for each moment, however many
+  /// requests were open, because its sisters may be well. A lost connection is noted when it is gone.
+  private func noteFailure(of connection: GatewayConnection, weight: Int = 1) {
+    guard connection.failedAt != now, !connection.http.isClosed else { return }
+    connection.failedAt = now
+    connection.pool.waiting.watch.failed(weight: weight, now: now, random: random.next())
+  }
+
+  /// A connection of the pool is gone, or could not be made.
+  func noteLoss(_ pool: GatewayPool) {
+    if pool.load.serving > 0 {
+      pool.waiting.watch.failed(now: now, random: random.next())
+    } else {
+      pool.waiting.watch.unreachable(now: now, random: random.next())
     }
   }
 
@@ -60,13 +85,21 @@ extension SenderLoop {
       on: connection)
     act(on: response, from: connection)
     let verdict = response.verdict(for: push.pointee.envelope.target)
+    judge(response, retryAfter: push.pointee.exchange.retryAfter, of: connection.pool)
     switch verdict {
     case .delivered: finish(slot, .delivered)
     case .rejected(let aboutToken):
       finish(slot, .rejected, answer: answer, feedback: aboutToken)
     default:
-      retry(slot, .answered(verdict), from: connection.pool, answer: answer)
+      retry(slot, .answered(verdict), from: connection, answer: answer)
     }
+  }
+
+  /// What an answer says about the destination as a whole.
+  private func judge(_ response: GatewayResponse, retryAfter: UInt32, of pool: GatewayPool) {
+    guard response.status >= 500 else { return pool.waiting.watch.succeeded() }
+    pool.waiting.watch.failed(now: now, random: random.next())
+    if retryAfter > 0 { pool.waiting.watch.pause(until: now + UInt64(retryAfter) * 1_000) }
   }
 
   /// What an answer says about the credential.
@@ -81,24 +114,67 @@ extension SenderLoop {
     }
   }
 
-  /// Sends again, parks, or gives up.
+  /// Sends again, keeps, parks, or gives up.
   private func retry(
-    _ slot: UInt32, _ cause: RetryPolicy.Cause, from pool: GatewayPool, answer: GatewayAnswer? = nil
+    _ slot: UInt32, _ cause: RetryPolicy.Cause, from connection: GatewayConnection,
+    answer: GatewayAnswer? = nil
   ) {
     let push = pushes[slot]
+    let pool = connection.pool
     // A partition that is leaving or gone: its next owner sends the record again.
     guard isFeeding, push.pointee.origin.epoch == epochOfPartitions else { return handBack(slot) }
-    let decision = retryPolicy.decide(
-      cause, attempts: push.pointee.attempts, now: wall, expiresAt: expiry(push))
-    switch decision {
+    if cause != .unprocessed {
+      push.pointee.failedOn = UnsafeRawPointer(Unmanaged.passUnretained(connection).toOpaque())
+      push.pointee.failedAddress = connection.address
+    }
+    if pool.waiting.watch.isHolding, cause.isOfDestination, !isExpired(push) {
+      return keep(slot, cause, in: pool)
+    }
+    switch decide(push, cause, connection) {
     case .now(let counts):
       counters.add(counts ? .resentAmbiguous : .resentUnprocessed)
       requeue(slot, pool)
-    case .tier(let tier): park(slot, tier, answer)
+    case .tier(let tier):
+      if case .answered(.retryLater(.soon)) = cause, answer?.response.reason == .tooManyRequests {
+        throttle(slot, milliseconds: tier.delay)
+      }
+      park(slot, tier, answer)
     case .deadLetter: deadLetter(slot, .retriesExhausted, answer)
     case .expired: finish(slot, .expired, answer: answer)
     case .final: finish(slot, .rejected, answer: answer)
     }
+  }
+
+  private func decide(
+    _ push: UnsafeMutablePointer<Push>, _ cause: RetryPolicy.Cause,
+    _ connection: GatewayConnection
+  ) -> RetryPolicy.Decision {
+    let pool = connection.pool
+    let attempts = push.pointee.life.countedAttempts
+    let expiresAt = expiry(push)
+    let isAnswered = push.pointee.exchange.fate == .answered
+    let retryAfter = isAnswered ? Int64(push.pointee.exchange.retryAfter) * 1_000 : 0
+    let decision = retryPolicy.decide(
+      cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter)
+    guard decision == .now(counts: true) else { return decision }
+    // A lost connection takes its open streams with it once, and connects are paced: that is no storm.
+    if connection.http.isClosed { return decision }
+    if pool.waiting.budget.spend(now: now) { return decision }
+    counters.add(.retriesOverBudget)
+    return retryPolicy.decide(
+      cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,
+      promptly: false)
+  }
+
+  /// The whole destination fails: the push waits for its recovery, and the attempt is not held against it.
+  private func keep(_ slot: UInt32, _ cause: RetryPolicy.Cause, in pool: GatewayPool) {
+    counters.add(.keptInOutage)
+    let push = pushes[slot]
+    if cause != .unprocessed { push.pointee.life.spare() }
+    if pool.isRetired { return route(slot) }
+    push.pointee.life.wait()
+    // Behind the others: if it is this push that fails, another one finds out that the destination works.
+    pool.waiting.append(slot, push.pointee.life.sendClass)
   }
 
   /// When the notification is of no more use, in milliseconds since the epoch.
@@ -118,6 +194,18 @@ extension SenderLoop {
       connection.pingedAt = now
       markDirty(connection)
     case .close: closing.append(connection)
+    }
+  }
+}
+
+extension RetryPolicy.Cause {
+  /// Whether this may be the fault of the destination as a whole.
+  fileprivate var isOfDestination: Bool {
+    switch self {
+    case .unprocessed, .ambiguous, .answered(.retryLater(.quarterHour)),
+      .answered(.retryElsewhere):
+      true
+    case .answered: false
     }
   }
 }

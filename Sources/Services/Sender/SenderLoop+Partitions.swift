@@ -13,8 +13,8 @@ extension SenderLoop {
   /// Stops feeding at once. What waits unsent is dropped: its next owner sends it.
   func beginRelease(_ deadline: UInt64) {
     for partition in partitions { partition.queue.close() }
-    handBackWaiting()
     releaseDeadline = deadline
+    handBackWaiting()
   }
 
   /// Whether the loop feeds: it has its partitions and nobody has asked for them back.

@@ -51,7 +51,7 @@ extension SenderLoop {
     case .channel: line.channel = push.pointee.token
     }
     line.lane = envelope.lane
-    line.attempts = UInt16(clamping: push.pointee.attempts)
+    line.attempts = UInt16(clamping: push.pointee.life.attempts)
     line.created = envelope.created
     if let detail {
       line.detail = UnsafeRawBufferPointer(start: detail.utf8Start, count: detail.utf8CodeUnitCount)
@@ -96,18 +96,25 @@ extension SenderLoop {
         origin: push.pointee.origin, receipt: receiptLine(push, .rejected, answer)))
   }
 
-  /// Moves a push to a retry topic.
+  /// Moves a push that failed to a retry topic.
   func park(_ slot: UInt32, _ tier: RetryTier, _ answer: GatewayAnswer?) {
     counters.add(.retried)
+    Array((answer?.reasonText ?? "no answer").utf8).withUnsafeBytes { park(slot, tier, reason: $0) }
+  }
+
+  /// Moves a push to a retry topic.
+  func park(_ slot: UInt32, _ tier: RetryTier, reason: UnsafeRawBufferPointer) {
     let push = pushes[slot]
+    let life = push.pointee.life
     var value = ByteBuffer(capacity: Int(push.pointee.valueCount) + 64)
-    Array((answer?.reasonText ?? "no answer").utf8).withUnsafeBytes { reason in
-      EnvelopeEncoder.encodeRetry(
-        of: push.pointee.value, push.pointee.envelope,
-        attempt: UInt16(clamping: push.pointee.attempts),
-        firstSeen: push.pointee.envelope.firstSeen ?? push.pointee.sentAt, reason: reason,
-        into: &value)
-    }
+    // For one that was not sent here the time says since when it is held for this reason.
+    let isHeldAgain = push.pointee.field(push.pointee.envelope.lastReason).elementsEqual(reason)
+    let since = isHeldAgain || life.sends > 0 ? push.pointee.envelope.firstSeen : nil
+    EnvelopeEncoder.encodeRetry(
+      of: push.pointee.value, push.pointee.envelope,
+      attempt: UInt16(clamping: life.countedAttempts),
+      firstSeen: since ?? (life.sends > 0 ? push.pointee.sentAt : wall), reason: reason,
+      into: &value)
     publish(
       topics.retries[Int(tier.rawValue)], key: Array(push.pointee.token),
       value: Array(value.bytes), SideRecord(origin: push.pointee.origin))
@@ -122,7 +129,7 @@ extension SenderLoop {
       reason == .noCredential
       ? "no provider token serves this app and environment" : "every attempt failed"
     let headers =
-      headers(reason, "\(detail)", attempts: push.pointee.attempts, push.pointee.origin) + [
+      headers(reason, "\(detail)", attempts: push.pointee.life.attempts, push.pointee.origin) + [
         KafkaHeader(
           DeadLetterHeader.apnsID, Array(push.pointee.field(push.pointee.envelope.idText)))
       ]
@@ -269,13 +276,14 @@ extension SenderLoop {
   /// Drops everything that waits unsent.
   func handBackWaiting() {
     for pool in pools {
-      while let slot = pool?.waiting.popFirst() { handBack(slot) }
+      while let slot = pool?.waiting.popAny() { handBack(slot) }
     }
     while let slot = unresolved.popFirst() { handBack(slot) }
     for index in partitions.indices {
       if let held = partitions[index].held { handBack(held.slot) }
       partitions[index].held = nil
     }
+    takeTurns()
   }
 }
 

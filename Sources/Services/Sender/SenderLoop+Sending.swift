@@ -15,21 +15,47 @@ extension SenderLoop {
 
   /// Sends what waits, as far as there is stream credit and a usable provider token.
   func dispatch(_ pool: GatewayPool) {
-    while let connection = pool.mostFree() {
+    let capacity = pool.capacity
+    while var connection = pool.mostFree() {
       guard connection.prepareToken(now: wall) else {
         // A connection that may not change its token yet drains; another one may serve.
         if connection.state.credit == 0 { continue }
         return
       }
-      guard let slot = pool.waiting.popFirst() else { return }
+      guard let slot = pool.waiting.next(capacity: capacity, now: now) else { return }
       let push = pushes[slot]
+      let sendClass = push.pointee.life.sendClass
       if isExpired(push) {
+        pool.waiting.ended(sendClass)
         finish(slot, .expired)
-      } else if !send(slot, push, on: connection) {
-        pool.waiting.prepend(slot)
+        continue
+      }
+      if push.pointee.failedOn != nil { connection = elsewhere(push, instead: connection) }
+      guard send(slot, push, on: connection) else {
+        pool.waiting.ended(sendClass)
+        pool.waiting.prepend(slot, sendClass)
         return
       }
     }
+  }
+
+  /// What failed on one connection goes out on another one, to another address if there is one.
+  private func elsewhere(
+    _ push: UnsafeMutablePointer<Push>, instead chosen: GatewayConnection
+  ) -> GatewayConnection {
+    guard let failed = push.pointee.failedOn else { return chosen }
+    let address = push.pointee.failedAddress
+    var connection = chosen
+    if failed == Unmanaged.passUnretained(chosen).toOpaque() || chosen.address == address,
+      let other = chosen.pool.another(than: failed, at: address), other.prepareToken(now: wall)
+    {
+      connection = other
+    }
+    if connection.address != address {
+      counters.add(.movedAddress)
+      push.pointee.failedOn = nil
+    }
+    return connection
   }
 
   /// Opens a stream. False when the connection has none after all.
@@ -47,7 +73,8 @@ extension SenderLoop {
     connection.state.opened()
     push.pointee.connection = Unmanaged.passUnretained(connection)
     push.pointee.sentAt = wall
-    push.pointee.sends += 1
+    if push.pointee.life.attempts == 0 { connection.pool.waiting.budget.sent() }
+    push.pointee.life.send()
     deadlines.insert(slot, now: now)
     if !connection.isDirty {
       connection.isDirty = true
@@ -80,7 +107,7 @@ extension SenderLoop {
       guard let connection = push.pointee.connection?.takeUnretainedValue() else { continue }
       // Others were answered since it was sent: the connection lives, this one request is ignored.
       if connection.lastHeard + deadlines.timeout > now { counters.add(.silentStreams) }
-      push.pointee.hasTimedOut = true
+      push.pointee.life.timeOut()
       let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
       connection.http.reset(exchange, code: HTTP2ErrorCode.cancel)
       connection.hasReset = true

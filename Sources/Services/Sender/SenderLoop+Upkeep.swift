@@ -76,6 +76,7 @@ extension SenderLoop {
     switch resolution.result {
     case .failure(let failure):
       pool.policy.connectFailed(now: now, random: random.next())
+      noteLoss(pool)
       context.log.warning("\(failure)")
     case .success(let addresses):
       pool.addresses.resolved(addresses)

@@ -70,8 +70,21 @@ final class SenderLoop {
   /// Connections to close at the end of the turn.
   var closing: [GatewayConnection] = []
   @exclusivity(unchecked) var completed: [UnsafeMutablePointer<Exchange>] = []
-  /// Pushes whose app has no usable credential.
+  /// Pushes whose app has no usable credential, and how many of the slots they may hold.
   var unresolved = SlotQueue()
+  var unresolvedShare = SlotShare()
+  var divertsUnresolved = false
+  /// Only one destination is known: nobody else could be kept waiting by it.
+  @exclusivity(unchecked) var isAlone = true
+  /// A destination is at its bound, and what comes for it cannot be moved aside yet: nothing is taken in.
+  @exclusivity(unchecked) var isHeldUp = false
+  @exclusivity(unchecked) var deviceHolds = DeviceHolds()
+  /// Apps for which a provider token was asked for a moment ago.
+  var wantedTokens = DeviceHolds(capacity: 256)
+  /// Only with `--ordered`.
+  @exclusivity(unchecked) var order: DeviceOrder?
+  /// Pushes whose device's turn has come.
+  var turns = SlotQueue()
   @exclusivity(unchecked) var receipts = ReceiptBatches()
   var sides = SideRecords()
   var blockedSides: [BlockedSide] = []
@@ -108,6 +121,11 @@ final class SenderLoop {
     deadlines = RequestDeadlines(
       capacity: PushTable.slots(for: settings.maxInFlight),
       timeout: UInt64(settings.requestTimeoutMilliseconds))
+    if settings.isOrdered {
+      order = DeviceOrder(
+        slots: PushTable.slots(for: settings.maxInFlight),
+        waitingAtMost: max(1, settings.maxInFlight / 8))
+    }
     try poller.add(inbox.wakeup.fd, token: Self.wakeupToken, .readable)
     context.counters.add(counters)
   }
@@ -136,6 +154,7 @@ final class SenderLoop {
     takeDeliveries()
     expireDeadlines()
     intake()
+    if !turns.isEmpty { takeTurns() }
     dispatchAll()
     upkeep()
     flushConnections()

@@ -62,6 +62,12 @@ package struct SenderSettings: Sendable {
   package var partitionBounds: PartitionBounds
   /// How long a partition waits at most for its window of `apns-id`s after an assignment; 0 does not rebuild it.
   package var dedupRebuildMilliseconds: Int64
+  /// Percent of stream credit that only transactional notifications use.
+  package var reservedPercent: Int
+  /// Prompt retries for 100 first sends to one destination.
+  package var retryBudgetPercent: Int
+  /// One notification in flight per device.
+  package var isOrdered: Bool
   /// Between two commits of offsets.
   package var commitIntervalMilliseconds: Int64
 
@@ -158,6 +164,16 @@ package struct SenderSettings: Sendable {
         "dedup-window", default: 20_000, in: 0...10_000_000,
         "apns-ids that each partition remembers, at about 48 bytes each; a repeated one is not sent again."
       ),
+      .integer(
+        "reserved-streams", default: 20, in: 0...90,
+        "Percent of each gateway's stream credit that bulk notifications and retries may not use."),
+      .integer(
+        "retry-budget", default: 20, in: 0...1_000,
+        "Prompt retries for 100 first sends to one gateway and credential; more go to a retry topic."
+      ),
+      .boolean(
+        "ordered", default: false,
+        "Keep one notification in flight per device, in the order of its partition."),
       .duration(
         "dedup-rebuild", default: "5s", in: 0...60_000,
         "How long a newly assigned partition waits at most until its latest apns-ids were read; 0s does not."
@@ -205,6 +221,9 @@ package struct SenderSettings: Sendable {
     dedupWindow = values.integer("dedup-window")
     partitionBounds = PartitionBounds(openAtMost: values.integer("max-open"))
     dedupRebuildMilliseconds = values.milliseconds("dedup-rebuild")
+    reservedPercent = values.integer("reserved-streams")
+    retryBudgetPercent = values.integer("retry-budget")
+    isOrdered = values.boolean("ordered")
     commitIntervalMilliseconds = values.milliseconds("commit-interval")
     certificatesPath = values.optionalText("certificates")
     if let certificatesPath {

@@ -111,19 +111,25 @@ struct SenderDeliveryTests {
 
   @Test("without an answer: again at once, then from the retry topic when due, then a dead letter")
   func silentGateway() throws {
-    let rig = try SenderRig(simulator: ["--latency", "60s"])
+    // One device gets no answer; the others show that the gateway is well, or this would be an outage.
+    let silent = SenderRig.token(1)
+    let gateway = try AnsweringGateway { $0.token == silent ? .silence : .accepted() }
+    let rig = try SenderRig()
     try rig.publishToken()
-    try rig.startSender(["--request-timeout", "300ms", "--max-attempts", "4"])
-    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
+    try rig.startSender(
+      ["--request-timeout", "300ms", "--max-attempts", "4"], loops: 1, answering: gateway)
+    try rig.send(silent, SenderRig.envelope(id: SenderRig.id(1)))
+    let others = try SteadyTraffic(rig, from: 100, everyMilliseconds: 50)
     let parked = try #require(try rig.fixture.read(rig.names.retries5s, count: 1).first)
     let line = try #require(parked.value?.split(separator: "\n").first)
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
     #expect(fields[12] == "3")
     #expect(fields[14] == "no answer")
-    let receipts = try rig.receipts(1)
+    let receipts = try rig.receipts(of: [1])
+    others.stop()
     #expect(receipts.map(\.outcome) == [.deadLettered])
     #expect(receipts.map(\.attempts) == [4])
-    #expect(receipts[0].at - parked.timestamp >= 5_000)
+    #expect(receipts.allSatisfy { $0.at - parked.timestamp >= 5_000 })
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)
     let reason = letters.first?.headers.first { $0.name == "martlet-reason" }
     #expect(reason?.value == Array("retries_exhausted".utf8))

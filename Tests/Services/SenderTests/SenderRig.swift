@@ -97,11 +97,14 @@ final class SenderRig {
   }
 
   /// Puts a provider token of every app on its topic.
-  func publishToken(issuedAt: Int64 = WallClock.seconds(), generation: Int64 = 1) throws {
-    let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: "KEY0000001")
+  func publishToken(
+    issuedAt: Int64 = WallClock.seconds(), generation: Int64 = 1, keyID: String = "KEY0000001",
+    apps: [String] = ["*"]
+  ) throws {
+    let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: keyID)
     let record = ProviderTokenRecord(
-      credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
-      scope: .any, apps: ["*"], issuedAt: issuedAt, generation: generation,
+      credential: "TEAM000001/\(keyID)/any", teamID: "TEAM000001", keyID: keyID,
+      scope: .any, apps: apps, issuedAt: issuedAt, generation: generation,
       token: try minter.mint(issuedAt: issuedAt))
     let topic = try producer.topic(named: names.providerTokens)
     try fixture.produce(
@@ -111,15 +114,18 @@ final class SenderRig {
   /// - Parameter gateway: the simulator's unless told.
   @discardableResult
   func startSender(
-    _ flags: [String] = [], loops: Int = 2, gateway: String? = nil
+    _ flags: [String] = [], loops: Int = 2, gateway: String? = nil,
+    answering: AnsweringGateway? = nil
   ) throws -> RunningSender {
-    let gateway = gateway ?? "localhost:\(simulator.address.port)"
+    let gateway =
+      answering.map { "localhost:\($0.port)" } ?? gateway ?? "localhost:\(simulator.address.port)"
     let context = try Self.context(
       SenderService.self,
       [
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots",
-        folder.file("root.pem"), "--loops", "\(loops)", "--kafka.consumer.session.timeout.ms=4000",
+        answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
+        "--kafka.consumer.session.timeout.ms=4000",
       ] + flags)
     let sender = try RunningSender(context)
     senders.append(sender)

@@ -1,46 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 import Testing
 
 @testable import Sender
 
-@Suite("Slots, blocks and lines of the sender")
+@Suite("Slots and blocks of the sender")
 struct SlotTests {
-  @Test("a line keeps its order over growth, with pushes put in front")
-  func lineKeepsOrder() {
-    var line = SlotQueue()
-    var expected: [UInt32] = []
-    for number in 0..<500 as Range<UInt32> {
-      if number % 7 == 0 {
-        line.prepend(number)
-        expected.insert(number, at: 0)
-      } else {
-        line.append(number)
-        expected.append(number)
-      }
-      if number % 3 == 0 {
-        #expect(line.first == expected.first)
-        #expect(line.popFirst() == expected.removeFirst())
-      }
-    }
-    #expect(line.count == expected.count)
-    while let slot = line.popFirst() { #expect(slot == expected.removeFirst()) }
-    #expect(expected.isEmpty)
-    #expect(line.isEmpty)
-  }
-
   @Test("slots are reused and their pushes do not move")
   func slotsAreReused() {
     var table = PushTable()
     var addresses: [UInt32: UnsafeMutablePointer<Push>] = [:]
     var taken: [UInt32] = []
-    for _ in 0..<1_000 { taken.append(table.take()) }
+    for _ in 0..<1_000 { taken.append(table.take(.transactional, earlier: 0)) }
     for slot in taken { addresses[slot] = table[slot] }
     #expect(Set(taken).count == 1_000)
     #expect(taken.max()! < UInt32(PushTable.slots(for: 1_000)))
     for slot in taken.prefix(500) { table.put(slot) }
     let half = table.count
     #expect(half == 500)
-    for _ in 0..<500 { _ = table.take() }
+    for _ in 0..<500 { _ = table.take(.transactional, earlier: 0) }
     let full = table.count
     #expect(full == 1_000)
     for slot in taken {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Delivery
+import Pipeline
+import TestSupport
+import Testing
+
+@Suite struct SlotShareTests {
+  @Test func aDestinationThatIsAloneIsNeverMoved() {
+    var share = SlotShare()
+    for now in 0..<1_000 as Range<UInt64> {
+      let decision = share.decide(held: 4_000, free: 0, isAlone: true, canDivert: true, now: now)
+      #expect(decision == .take)
+    }
+  }
+
+  @Test func atItsBoundItStopsTheIntakeForItsPatienceOnly() {
+    var share = SlotShare()
+    func decide(_ now: UInt64, held: Int = 2_000) -> SlotShare.Decision {
+      share.decide(held: held, free: 1_000, isAlone: false, canDivert: true, now: now)
+    }
+    #expect(decide(0, held: 1_999) == .take)
+    #expect(decide(1_000) == .wait)
+    #expect(decide(1_000 + SlotShare.patience - 1) == .wait)
+    // Sending one and taking the next does not begin the time anew.
+    #expect(decide(1_000 + SlotShare.patience - 1, held: 1_999) == .take)
+    #expect(decide(1_000 + SlotShare.patience) == .divert)
+    #expect(decide(2_000, held: 1_500) == .take)
+    #expect(decide(2_001) == .divert)
+    #expect(decide(3_000, held: 999) == .take)
+    #expect(decide(3_001) == .wait)
+  }
+
+  @Test func whatCannotBeMovedWaits() {
+    var share = SlotShare()
+    for now in stride(from: 0 as UInt64, to: 10_000, by: 100) {
+      let decision = share.decide(
+        held: 2_000, free: 10, isAlone: false, canDivert: false, now: now)
+      #expect(decision == .wait)
+    }
+  }
+
+  /// Any number of greedy destinations, in any order, leave slots for a newcomer.
+  @Test(arguments: [1, 2, 5, 20])
+  func greedyDestinationsLeaveRoom(greedy: Int) {
+    var random = SeededGenerator(seed: UInt64(greedy))
+    let slots = 4_000
+    var held = Array(repeating: 0, count: greedy)
+    for _ in 0..<100_000 {
+      let one = random.below(greedy)
+      let free = slots - held.reduce(0, +)
+      if held[one] < SlotShare.bound(free: free), free > 0 { held[one] += 1 }
+    }
+    let free = slots - held.reduce(0, +)
+    #expect(free >= slots / (2 * greedy + 1) * 9 / 10)
+    #expect(SlotShare.bound(free: free) > 0)
+  }
+
+  @Test func whatIsMovedComesBackSoonThenOnceAMinute() {
+    #expect(SlotShare.tier(age: 0) == .seconds5)
+    #expect(SlotShare.tier(age: 59_999) == .seconds5)
+    #expect(SlotShare.tier(age: 60_000) == .minute1)
+  }
+}
+
+@Suite struct DeviceHoldsTests {
+  @Test func onlyTheDeviceIsHeldAndOnlyForItsTime() {
+    var holds = DeviceHolds()
+    #expect(!holds.mayHold(now: 0))
+    holds.hold(7, until: 6_000)
+    #expect(holds.mayHold(now: 1_000))
+    #expect(holds.remaining(7, now: 1_000) == 5_000)
+    #expect(holds.remaining(8, now: 1_000) == 0)
+    #expect(holds.remaining(7, now: 6_000) == 0)
+    #expect(!holds.mayHold(now: 6_000))
+    holds.hold(7, until: 5_000)
+    #expect(holds.remaining(7, now: 1_000) == 5_000, "a time is never shortened")
+  }
+
+  /// The table has a fixed size. It may forget a device, and never invents one.
+  @Test(arguments: 0..<10 as Range<UInt64>)
+  func boundedAndNeverWrong(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var holds = DeviceHolds(capacity: 64)
+    var truth: [UInt64: UInt64] = [:]
+    var found = 0
+    for now in 0..<20_000 as Range<UInt64> {
+      let hash = random.next() % 200
+      if random.oneIn(4) {
+        let until = now + UInt64(random.below(100))
+        holds.hold(hash, until: until)
+        truth[hash] = max(truth[hash] ?? 0, until)
+      }
+      let remaining = holds.remaining(hash, now: now)
+      let longest = (truth[hash] ?? 0) > now ? truth[hash]! - now : 0
+      #expect(remaining <= longest, "seed \(seed)")
+      if remaining > 0 { found += 1 }
+    }
+    #expect(found > 1_000, "seed \(seed): it holds nothing")
+  }
+}
+
+@Suite struct DeviceOrderTests {
+  @Test func oneGoesAndTheRestFollowInTheirOrder() {
+    var order = DeviceOrder(slots: 16, waitingAtMost: 2)
+    #expect(order.enter(1, device: 9) == .goes)
+    #expect(order.enter(2, device: 9) == .waits)
+    #expect(order.enter(3, device: 9) == .waits)
+    #expect(order.enter(4, device: 9) == .refused)
+    #expect(order.enter(5, device: 10) == .goes, "another device is not slowed")
+    #expect(order.leave(1) == 2)
+    #expect(order.leave(2) == 3)
+    #expect(order.leave(3) == nil)
+    #expect(order.leave(5) == nil)
+    #expect(order.devices == 0 && order.waiting == 0)
+  }
+
+  /// Random pushes of few devices: never two of a device under way, each device's order kept, all leave.
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func orderIsKept(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var order = DeviceOrder(slots: 64, waitingAtMost: 10)
+    var free = Array(0..<64 as Range<UInt32>)
+    var lines: [UInt64: [UInt32]] = [:]
+    for _ in 0..<50_000 {
+      if random.oneIn(2), let slot = free.popLast() {
+        let device = UInt64(random.below(40))
+        let line = lines[device] ?? []
+        switch order.enter(slot, device: device) {
+        case .goes: #expect(line.isEmpty, "seed \(seed)")
+        case .waits: #expect(!line.isEmpty && line.count <= 10, "seed \(seed)")
+        case .refused:
+          #expect(line.count == 11, "seed \(seed)")
+          free.append(slot)
+          continue
+        }
+        lines[device, default: []].append(slot)
+      } else if let device = lines.keys.sorted().randomElement(using: &random) {
+        let slot = lines[device]!.removeFirst()
+        #expect(order.leave(slot) == lines[device]!.first, "seed \(seed)")
+        if lines[device]!.isEmpty { lines[device] = nil }
+        free.append(slot)
+      }
+      #expect(order.devices == lines.count, "seed \(seed)")
+      #expect(order.waiting == lines.values.reduce(0) { $0 + $1.count - 1 }, "seed \(seed)")
+    }
+  }
+}
+
+@Suite struct RetryPacingTests {
+  /// A thousand pushes fail in one moment: they come back spread out, in order, never early.
+  @Test(arguments: RetryTier.allCases)
+  func whatFailedTogetherDoesNotComeBackTogether(tier: RetryTier) {
+    var random = SeededGenerator(seed: 1)
+    var pacing = RetryPacing(tier)
+    let due: Int64 = 1_000_000
+    var now = due
+    var releases: [Int64] = []
+    for waiting in (0..<1_000).reversed() {
+      let at = pacing.release(due: due, waiting: waiting, now: now, random: random.next())
+      #expect(at >= due)
+      #expect(at >= releases.last ?? due)
+      now = max(now, at)
+      releases.append(at)
+    }
+    // Not more than a twentieth of them in any twentieth-and-a-bit of the time.
+    let window = pacing.spread / 20
+    var most = 0
+    for (index, start) in releases.enumerated() {
+      most = max(most, releases[index...].prefix { $0 < start + window }.count)
+    }
+    #expect(most < 150, "\(most) of 1,000 within \(window) ms")
+    #expect(releases.last! - due > pacing.spread / 2)
+  }
+
+  @Test func aSingleRetryIsHardlyDelayed() {
+    for seed in 0..<100 as Range<UInt64> {
+      var random = SeededGenerator(seed: seed)
+      var pacing = RetryPacing(.seconds5)
+      let at = pacing.release(due: 5_000, waiting: 0, now: 4_000, random: random.next())
+      #expect(at >= 5_000 && at <= 5_250)
+    }
+  }
+
+  @Test func whatIsLongOverdueIsPacedFromNowOn() {
+    var random = SeededGenerator(seed: 2)
+    var pacing = RetryPacing(.seconds5)
+    var at: Int64 = 0
+    for waiting in (0..<100).reversed() {
+      at = pacing.release(due: 0, waiting: waiting, now: 900_000, random: random.next())
+    }
+    #expect(at >= 900_000 && at < 908_000)
+  }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Delivery
+import TestSupport
+import Testing
+
+@Suite struct OutageWatchTests {
+  private let capacity = 1_000
+
+  /// Fails `count` times, a millisecond apart.
+  private func fail(_ watch: inout OutageWatch, _ count: Int, from start: UInt64) -> UInt64 {
+    for step in 0..<UInt64(count) { watch.failed(now: start + step, random: 0) }
+    return start + UInt64(count)
+  }
+
+  @Test func aHealthyDestinationIsNotLimited() {
+    var watch = OutageWatch()
+    for _ in 0..<1_000 { watch.succeeded() }
+    #expect(watch.isUndisturbed)
+    #expect(watch.allowance(capacity: capacity, now: 0) == .max)
+    #expect(!watch.isHolding)
+  }
+
+  @Test func failuresAmongSuccessesDoNotOpenIt() {
+    var watch = OutageWatch()
+    var now: UInt64 = 1_000
+    for _ in 0..<1_000 {
+      now = fail(&watch, OutageWatch.row - 1, from: now)
+      watch.succeeded()
+    }
+    #expect(watch.state == .closed)
+    #expect(watch.allowance(capacity: capacity, now: now) == .max)
+    #expect(watch.outages == 0)
+  }
+
+  @Test func aRowOfFailuresOpensIt() {
+    var watch = OutageWatch()
+    let now = fail(&watch, 40, from: 1_000)
+    guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
+    #expect(until > now)
+    #expect(watch.allowance(capacity: capacity, now: now) == 0)
+    #expect(watch.isHolding)
+    #expect(watch.outages == 1)
+  }
+
+  /// A thousand streams of one broken connection fail in one moment: its sisters get 20 ms to say
+  /// that they are well, and nothing is sent or lost meanwhile.
+  @Test func aBurstOfOneMomentWaitsForASuccessElsewhere() {
+    var watch = OutageWatch()
+    for _ in 0..<1_000 { watch.failed(now: 1_000, random: 0) }
+    #expect(watch.state == .closed)
+    #expect(watch.isHolding)
+    #expect(watch.allowance(capacity: capacity, now: 1_010) == 0)
+    watch.succeeded()
+    #expect(watch.allowance(capacity: capacity, now: 1_011) == .max)
+    for _ in 0..<1_000 { watch.failed(now: 2_000, random: 0) }
+    #expect(watch.allowance(capacity: capacity, now: 2_020) == 0)
+    #expect(watch.outages == 1)
+  }
+
+  @Test func aDestinationWithLittleToSendOpensAfterFiveSecondsOfFailures() {
+    var watch = OutageWatch()
+    for second in 0..<7 as Range<UInt64> { watch.failed(now: 1_000 + second * 1_000, random: 0) }
+    #expect(watch.state == .closed)
+    watch.failed(now: 8_000, random: 0)
+    #expect(watch.outages == 1)
+  }
+
+  @Test func afterAPauseAFewFindOutAndAFailureDoublesThePause() {
+    var watch = OutageWatch()
+    var now = fail(&watch, 40, from: 1_000)
+    var pauses: [UInt64] = []
+    for _ in 0..<8 {
+      guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
+      #expect(watch.allowance(capacity: capacity, now: until - 1) == 0)
+      #expect(watch.allowance(capacity: capacity, now: until) == OutageWatch.probes)
+      pauses.append(until - now)
+      now = until + 50
+      watch.failed(now: now, random: 0)
+    }
+    for (earlier, later) in zip(pauses, pauses.dropFirst()) { #expect(later >= earlier) }
+    #expect(pauses.last! >= 10_000 && pauses.last! <= 30_000)
+    #expect(watch.outages == 1)
+  }
+
+  @Test func recoveryRampsUpByDoubling() {
+    var watch = OutageWatch()
+    _ = fail(&watch, 40, from: 1_000)
+    guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
+    var allowed = watch.allowance(capacity: capacity, now: until)
+    var rounds: [Int] = [allowed]
+    while allowed < capacity {
+      // One round trip: everything that may be open is answered.
+      for _ in 0..<allowed { watch.succeeded() }
+      allowed = watch.allowance(capacity: capacity, now: until)
+      rounds.append(min(allowed, capacity))
+    }
+    for (before, after) in zip(rounds, rounds.dropFirst()) {
+      #expect(after <= before * 2 + 1, "no faster than doubling")
+    }
+    #expect((7...10).contains(rounds.count))
+    #expect(watch.state == .closed)
+    #expect(watch.isUndisturbed)
+  }
+
+  @Test func aFewFailuresInARowWhileRampingOpenItAgain() {
+    var watch = OutageWatch()
+    _ = fail(&watch, 40, from: 1_000)
+    guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
+    _ = watch.allowance(capacity: capacity, now: until)
+    for _ in 0..<20 { watch.succeeded() }
+    #expect(watch.allowance(capacity: capacity, now: until) == 24)
+    _ = fail(&watch, OutageWatch.probes - 1, from: until)
+    watch.succeeded()
+    #expect(watch.allowance(capacity: capacity, now: until) == 25)
+    _ = fail(&watch, OutageWatch.probes, from: until)
+    #expect(watch.allowance(capacity: capacity, now: until) == 0)
+  }
+
+  /// The first connection after an outage shows a capacity of one stream: ramping goes on.
+  @Test func aPrimingConnectionDoesNotEndTheRamp() {
+    var watch = OutageWatch()
+    _ = fail(&watch, 40, from: 1_000)
+    guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
+    _ = watch.allowance(capacity: 1, now: until)
+    watch.succeeded()
+    #expect(watch.allowance(capacity: 1, now: until) == OutageWatch.probes + 1)
+    #expect(watch.isHolding)
+  }
+
+  @Test func aGatewayThatCannotBeReachedIsTriedAsSoonAsAConnectionIsMade() {
+    var watch = OutageWatch()
+    for attempt in 0..<10 as Range<UInt64> {
+      watch.unreachable(now: 1_000 + attempt * 500, random: 0)
+    }
+    #expect(watch.allowance(capacity: capacity, now: 5_600) <= OutageWatch.probes)
+    #expect(watch.outages == 1)
+    watch.unreachable(now: 6_000, random: 0)
+    watch.reachable()
+    #expect(watch.state == .probing)
+    #expect(watch.allowance(capacity: 1, now: 6_001) == OutageWatch.probes)
+  }
+
+  @Test func aPauseThatTheGatewayAskedForIsKept() {
+    var watch = OutageWatch()
+    let now = fail(&watch, 40, from: 1_000)
+    watch.pause(until: now + 60_000)
+    #expect(watch.allowance(capacity: capacity, now: now + 59_999) == 0)
+    #expect(watch.allowance(capacity: capacity, now: now + 60_000) == OutageWatch.probes)
+  }
+
+  /// Random answers: while it is not closed nothing counts against a push, it always recovers when the
+  /// gateway does, and never lets more out than it says.
+  @Test(arguments: 0..<50 as Range<UInt64>)
+  func anyOutageEnds(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var watch = OutageWatch()
+    var now: UInt64 = 10_000
+    for _ in 0..<5_000 {
+      now += UInt64(random.below(50))
+      switch random.below(10) {
+      case 0: watch.succeeded()
+      case 1: watch.unreachable(now: now, random: random.next())
+      case 2: watch.reachable()
+      default: watch.failed(weight: 1 + random.below(4), now: now, random: random.next())
+      }
+      #expect(watch.isHolding || watch.state == .closed, "seed \(seed)")
+      _ = watch.allowance(capacity: 1_000, now: now)
+    }
+    var rounds = 0
+    while watch.state != .closed || !watch.isUndisturbed {
+      rounds += 1
+      now += 1_000
+      let allowed = min(watch.allowance(capacity: 1_000, now: now), 1_000)
+      for _ in 0..<allowed { watch.succeeded() }
+      if rounds > 50 { break }
+    }
+    #expect(rounds <= 50, "seed \(seed): it does not recover")
+  }
+}
+
+@Suite struct RetryBudgetTests {
+  /// However many pushes fail: prompt retries stay within the share, the start and a second's one.
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func retriesAreAShareOfSends(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let percent = random.below(60)
+    var budget = RetryBudget(percent: percent)
+    var now: UInt64 = 1_000
+    let start = now
+    var sends = 0
+    var retries = 0
+    for _ in 0..<50_000 {
+      now += random.oneIn(100) ? UInt64(random.below(100)) : 0
+      if random.oneIn(2) {
+        sends += 1
+        budget.sent()
+      }
+      if !random.oneIn(3), budget.spend(now: now) { retries += 1 }
+      let bound =
+        percent == 0
+        ? 0 : RetryBudget.initial + sends * percent / 100 + Int(now - start) / 1_000 + 1
+      #expect(retries <= bound, "seed \(seed)")
+    }
+  }
+
+  @Test func nothingIsSavedUpWithoutEnd() {
+    var budget = RetryBudget(percent: 100)
+    for _ in 0..<1_000_000 { budget.sent() }
+    var retries = 0
+    while budget.spend(now: 5) { retries += 1 }
+    #expect(retries <= RetryBudget.most + 1)
+  }
+
+  @Test func aDestinationThatSendsLittleGetsOneASecond() {
+    var budget = RetryBudget(percent: 20)
+    while budget.spend(now: 1_000) {}
+    #expect(budget.spend(now: 1_900) == false)
+    #expect(budget.spend(now: 2_001) == true)
+    #expect(budget.spend(now: 2_002) == false)
+  }
+}
