@@ -115,7 +115,8 @@ let package = Package(
     service(
       "GatewaySimulator",
       [
-        "APNS", "Gateway", "Pipeline", "EventLoop", "JSON", "Records", "TLS", "HTTP2", "HTTPServer",
+        "APNS", "Gateway", "Faults", "Pipeline", "EventLoop", "JSON", "Records", "TLS", "HTTP2",
+        "HTTPServer",
         "Signing",
       ]),
     service(

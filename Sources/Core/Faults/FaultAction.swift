@@ -185,7 +185,7 @@ package struct FaultShape: OptionSet, Sendable, Equatable {
 }
 
 /// What is wrong with the gateway's TLS.
-package enum FaultTLS: Sendable, Equatable {
+package enum FaultTLS: Sendable, Hashable {
   /// The certificate has expired. Files (PEM) replace the certificate that the gateway makes.
   case expired(FaultFiles?)
   /// The certificate is for another host.
@@ -203,7 +203,7 @@ package enum FaultTLS: Sendable, Equatable {
 }
 
 /// A certificate and its key: paths of PEM files.
-package struct FaultFiles: Sendable, Equatable {
+package struct FaultFiles: Sendable, Hashable {
   package var certificate: String
   package var key: String
 

@@ -77,9 +77,10 @@ package struct FaultEngine: Sendable {
     var decisions: [FaultDecision] = []
     for index in entries.indices where entries[index].rule.stage == .standing {
       let rule = entries[index].rule
-      // An address is not the event's here but the rule's: which one is meant.
+      // Address and environment are not the event's here but the rule's: which ones are meant.
       var matcher = rule.matcher
       matcher.address = nil
+      matcher.environment = nil
       let holds = matcher.passes(event, elapsed: event.time - min(event.time, entries[index].start))
       if holds, !entries[index].holds {
         entries[index].seen += 1
@@ -93,9 +94,9 @@ package struct FaultEngine: Sendable {
     return decisions
   }
 
-  /// The address that a rule is about; nil is every address.
-  package func address(of decision: FaultDecision) -> String? {
-    entries[decision.rule].rule.matcher.address
+  /// What a standing rule is about: addresses and environments.
+  package func matcher(of decision: FaultDecision) -> FaultMatcher {
+    entries[decision.rule].rule.matcher
   }
 
   /// Forgets what was collected about a connection that has ended.

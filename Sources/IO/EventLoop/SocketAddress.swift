@@ -41,6 +41,9 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     self.port = port
   }
 
+  /// The same host with another port.
+  package func with(port: UInt16) -> SocketAddress { SocketAddress(checked: bytes, port: port) }
+
   /// The address without the port, IPv6 without brackets.
   package var host: String {
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

@@ -4,9 +4,11 @@ import CNghttp2
 
 /// What a well-behaved server never does, for the gateway simulator.
 extension HTTP2ServerSession {
-  /// Keeps frames of these kinds back from now on; what was queued before still goes out.
-  package func mute(_ frames: MutedFrames) {
+  /// Keeps frames of these kinds back from now on. What was queued before still goes out, unless it
+  /// is thrown away, too.
+  package func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
     settle()
+    if discardingQueued { faults?.discardPending() }
     faults?.muted.formUnion(frames)
   }
 
@@ -81,7 +83,9 @@ extension HTTP2ServerSession {
 
 /// The same for a whole connection.
 extension HTTP2ServerConnection {
-  package func mute(_ frames: MutedFrames) { session.mute(frames) }
+  package func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
+    session.mute(frames, discardingQueued: discardingQueued)
+  }
 
   package func holdWindowUpdates(_ isHeld: Bool) { session.holdWindowUpdates(isHeld) }
 

@@ -56,6 +56,8 @@ struct ServerFaults {
     pending.removeAll()
   }
 
+  mutating func discardPending() { pending = [] }
+
   /// Queues bytes behind those that are pending.
   mutating func add(_ bytes: some Sequence<UInt8>) { pending += bytes }
 

@@ -51,6 +51,10 @@ package final class HTTPClient {
     try request("POST", url, body, contentType, isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
+  package func delete(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
+    try request("DELETE", url, nil, "", isStreamed: false, CollectedBody(limit: 64 << 20))
+  }
+
   /// Hands the body over in parts as they arrive, whatever its length; a part ends anywhere.
   package func stream(
     _ url: String, _ part: @escaping (UnsafeRawBufferPointer) -> Void

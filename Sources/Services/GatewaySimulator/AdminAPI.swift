@@ -13,6 +13,7 @@ import Telemetry
 /// The admin port: what the gateway has received, what it knows, and what it is to do.
 final class AdminAPI: Sendable {
   let world: GatewayWorld
+  private let faults: FaultControl
   let loops: [LoopShare]
   /// What the counters showed at the last reset: loops alone write their counters.
   private let baseline = Mutex<[String: Int]>([:])
@@ -22,15 +23,17 @@ final class AdminAPI: Sendable {
   /// How long loops may take to say which connections they have, in steps of half a millisecond.
   private static let patience = 4_000
 
-  init(_ world: GatewayWorld, _ loops: [LoopShare]) {
+  init(_ world: GatewayWorld, _ faults: FaultControl, _ loops: [LoopShare]) {
     self.world = world
+    self.faults = faults
     self.loops = loops
   }
 
   /// Starts listening; the server lives as long as the result.
   func serve(host: String, port: UInt16) throws(HTTPServerError) -> HTTPServer {
     try HTTPServer(
-      host: host, port: port, bodyLimit: Self.bodyLimit, routes: reports + changes + commands)
+      host: host, port: port, bodyLimit: Self.bodyLimit,
+      routes: reports + changes + commands + FaultRoutes.routes(faults))
   }
 
   /// What the gateway tells.

@@ -67,6 +67,8 @@ struct CustomAnswers {
     return UInt32(place)
   }
 
+  func status(_ place: UInt32) -> UInt16 { entries[Int(place)]?.status ?? 0 }
+
   mutating func take(_ place: UInt32) -> CustomAnswer? {
     let answer = entries[Int(place)]
     entries[Int(place)] = nil

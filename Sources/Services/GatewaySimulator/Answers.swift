@@ -63,6 +63,14 @@ struct Answers: ~Copyable {
     return HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
   }
 
+  /// As `refuse`, for a request whose body is not complete.
+  mutating func refuseEarly(_ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason) {
+    begin(request, Self.status(reason.rule.status), isChannel: false)
+    headers.append("content-type", "application/json")
+    HTTP2ServerConnection.respondEarly(
+      request, headers, body: bodies[Int(reason.rawValue)])
+  }
+
   /// Whatever was asked for. Its bytes stay with the connection until the stream has closed.
   mutating func custom(
     _ request: UnsafeMutablePointer<ServerRequest>, _ answer: CustomAnswer,

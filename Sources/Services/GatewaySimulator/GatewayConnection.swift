@@ -35,6 +35,8 @@ final class GatewayConnection {
   /// Its certificate is refused: a GOAWAY goes out and no request is looked at.
   var isRefused = false
   var requests = 0
+  /// What faults have done to it; nil if nothing.
+  var faults: ConnectionFaults?
   /// Memory that answers of this connection point to; free when no stream is open.
   private var held: [UnsafeMutableRawBufferPointer] = []
 
@@ -102,6 +104,7 @@ struct ConnectionReport: Sendable {
 /// What a loop shares with the admin port.
 struct LoopShare: Sendable {
   let world: GatewayWorld
+  let faults: FaultControl
   let counters = Counters<GatewayCounter>()
   let reasons = ReasonTally()
   let log: RequestLog

@@ -2,16 +2,39 @@
 import Bytes
 import EventLoop
 
+/// A listener before its socket exists.
+struct ListenerPlan {
+  var address: SocketAddress
+  let role: ListenerRole
+  /// The listener whose port it takes, by its place.
+  let samePortAs: Int?
+
+  init(_ address: SocketAddress, _ role: ListenerRole, samePortAs: Int? = nil) {
+    self.address = address
+    self.role = role
+    self.samePortAs = samePortAs
+  }
+}
+
 /// A listening socket in a form that an array can hold, and what it plays.
 final class GatewayListener: @unchecked Sendable {
   // Sendable by hand: made by the thread that starts a loop, then the loop's own.
   let role: ListenerRole
+  let address: SocketAddress
+  private let sharesPort: Bool
   private var socket: Socket?
 
-  init(_ socket: consuming Socket, _ role: ListenerRole) {
+  /// Takes over a listening socket that is bound to `address`.
+  init(
+    _ socket: consuming Socket, at address: SocketAddress, sharesPort: Bool, _ role: ListenerRole
+  ) {
     self.role = role
+    self.address = address
+    self.sharesPort = sharesPort
     self.socket = consume socket
   }
+
+  var isOpen: Bool { socket != nil }
 
   var fd: Int32 { socket?.fd ?? -1 }
 
@@ -19,4 +42,9 @@ final class GatewayListener: @unchecked Sendable {
   func accept() throws(SystemError) -> Socket? { try socket?.accept() }
 
   func close() { socket = nil }
+
+  /// Listens again on the same address and port.
+  func reopen() throws(SystemError) {
+    socket = try Socket.listening(on: address, sharesPort: sharesPort)
+  }
 }

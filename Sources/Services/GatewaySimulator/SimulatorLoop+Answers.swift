@@ -28,6 +28,7 @@ extension SimulatorLoop {
     }
     guard answerDue(request, on: connection) else { return }
     write(request, connection)
+    if sequel.isPending { answerWritten(on: connection) }
   }
 
   /// Writes the planned answer and tells the connection's model.
@@ -67,11 +68,14 @@ extension SimulatorLoop {
   /// The client or its connection is gone: gives the request back.
   private func abandon(_ request: UnsafeMutablePointer<ServerRequest>) {
     shared.counters.add(.abandoned)
-    let verdict = request.pointee.verdict
-    if verdict & 0xFF == EncodedVerdict.custom {
-      _ = customAnswers.take(EncodedVerdict.argument(of: verdict))
-    }
+    forgetCustomAnswer(request.pointee.verdict)
     HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
+  }
+
+  /// Gives back what a plan had put aside.
+  func forgetCustomAnswer(_ verdict: UInt32) {
+    guard verdict & 0xFF == EncodedVerdict.custom else { return }
+    _ = customAnswers.take(EncodedVerdict.argument(of: verdict))
   }
 
   /// Lets the connection's model draw its conclusions from an answer.
@@ -80,7 +84,9 @@ extension SimulatorLoop {
       let step = connection.model?.answered(
         reason, isAuthenticated: connection.isAuthenticated, known.rules, now: wallNow)
     else { return }
-    if let limit = step.limit { connection.http.updateSettings(maxConcurrentStreams: limit) }
+    if let limit = step.limit {
+      connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
+    }
     if let reason = step.end { end(connection, reason) }
   }
 }

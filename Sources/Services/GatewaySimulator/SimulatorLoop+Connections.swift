@@ -11,13 +11,13 @@ extension SimulatorLoop {
   func accept(_ place: Int) {
     let listener = listeners[place]
     do throws(SystemError) {
-      while let socket = try listener.accept() { open(socket, listener.role) }
+      while let socket = try listener.accept() { open(socket, listener) }
     } catch {
       context.log.warning("cannot accept a connection", ["error": "\(error)"])
     }
   }
 
-  private func open(_ socket: consuming Socket, _ role: ListenerRole) {
+  private func open(_ socket: consuming Socket, _ listener: GatewayListener) {
     let peer = socket.peerAddress
     guard admits(peer) else {
       shared.counters.add(.connectionsRefused)
@@ -25,12 +25,16 @@ extension SimulatorLoop {
       return
     }
     var plan = ConnectionPlan(
-      tls: tls, settings: .gateway(maxConcurrentStreams: settings.rules.maxConcurrentStreams))
+      id: shared.world.nextConnectionID(), tls: tls,
+      settings: .gateway(maxConcurrentStreams: settings.rules.maxConcurrentStreams))
     if !settings.isFast {
       plan.settings.maxConcurrentStreams = nil
-      connectionAccepted(&plan, from: peer, role)
+      connectionAccepted(&plan, from: peer, listener)
     }
-    guard !plan.isRefused else { return }
+    if plan.isRefused {
+      if plan.isReset { socket.abort() }
+      return
+    }
     let slot = freeSlots.popLast() ?? connections.count
     if slot == connections.count { connections.append(nil) }
     do throws(ConnectionFailure) {
@@ -39,13 +43,14 @@ extension SimulatorLoop {
         tls: plan.tls, settings: settings.isFast ? plan.settings : nil, pool: pool,
         scratch: scratch)
       let connection = GatewayConnection(
-        http, slot: slot, id: shared.world.nextConnectionID(), role: role,
+        http, slot: slot, id: plan.id, role: listener.role,
         settings: plan.settings, openedAt: wallNow)
       connection.access.address = peer?.host ?? ""
       if !settings.isFast {
         http.chooseSettings = { [unowned self, unowned connection] _ in greet(connection) }
       }
       connections[slot] = connection
+      if plan.faults != nil { connectionOpened(connection, plan) }
       shared.counters.add(.connections)
       shared.counters.set(.open, connections.count - freeSlots.count)
     } catch {
@@ -75,7 +80,9 @@ extension SimulatorLoop {
       hasCertificate: connection.access.certificate != nil, known.rules, now: wallNow)
     connection.model = model
     var settings = connection.settings
-    if settings.maxConcurrentStreams == nil { settings.maxConcurrentStreams = model.limit }
+    if settings.maxConcurrentStreams == nil {
+      settings.maxConcurrentStreams = connection.permitted(model.limit)
+    }
     return settings
   }
 
@@ -93,6 +100,7 @@ extension SimulatorLoop {
       connection.releaseIfIdle()
       logEnd(of: connection)
       if connection.http.isClosed {
+        if connection.faults != nil { shared.faults.forget(connection: connection.id) }
         connections[connection.slot] = nil
         freeSlots.append(connection.slot)
         shared.counters.set(.open, connections.count - freeSlots.count)

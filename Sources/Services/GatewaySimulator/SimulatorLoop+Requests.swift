@@ -115,7 +115,8 @@ extension SimulatorLoop {
   }
 
   /// Writes the ids of the answer to the scratch memory.
-  private func identify(
+  @discardableResult
+  func identify(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields, _ role: ListenerRole,
     _ kind: RequestKind
   ) -> NotificationID {

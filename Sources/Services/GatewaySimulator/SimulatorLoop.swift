@@ -37,9 +37,18 @@ final class SimulatorLoop {
   private var lastTick: UInt64 = 0
   private var lastIdleCheck: UInt64 = 0
   var drainEnds: UInt64?
+  /// What was read of the fault rules last.
+  var knownFaults = 0
+  /// The loop's place among those that learn of fault rules.
+  let faultPlace: Int
+  /// What faults hold for the whole gateway.
+  var standing = StandingFaults()
+  /// What follows the answer that is being written.
+  var sequel = AnswerSequel()
+  private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
   static let wakeupToken: UInt64 = 0
-  private static let firstListenerToken: UInt64 = 1
+  static let firstListenerToken: UInt64 = 1
   static let firstConnectionToken: UInt64 = 16
   private static let tickInterval: UInt64 = 100
 
@@ -67,6 +76,7 @@ final class SimulatorLoop {
     }
     try poller.add(share.commands.wakeup.fd, token: Self.wakeupToken, .readable)
     context.signals.subscribe(share.commands.wakeup)
+    faultPlace = share.faults.subscribe(share.commands.wakeup)
   }
 
   /// Serves until a stop was requested and everything open is answered, or the time for that is up.
@@ -75,11 +85,13 @@ final class SimulatorLoop {
     while !isDone {
       poller.wait(timeoutMilliseconds: timeout, into: &events)
       now = MonotonicClock.milliseconds()
-      wallNow = WallClock.milliseconds() + shared.world.clockAhead
+      wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
+      if shared.faults.version != knownFaults { learnFaults() }
       if shared.world.version != knownVersion { learn() }
       for event in events { handle(event) }
       pool.takeReady(into: &ready)
       if !ready.isEmpty { take() }
+      if knownFaults != 0 { answerEarlyRequests(&early) }
       answerDueRequests()
       tickConnections()
       endIdleConnections()
@@ -100,27 +112,29 @@ final class SimulatorLoop {
     return now >= drainEnds || freeSlots.count == connections.count
   }
 
-  private func learn() {
+  func learn() {
     knownVersion = shared.world.version
     let before = known.rules
     known = shared.world.known
-    validators = Self.validators(known, shared.world.sharedChecks)
+    standing.change(&known.rules)
+    validators = Self.validators(known, shared.world.sharedChecks, standing)
     guard known.rules != before else { return }
     for case let connection? in connections {
       guard let limit = connection.model?.changed(known.rules) else { continue }
-      connection.http.updateSettings(maxConcurrentStreams: limit)
+      connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
       touch(connection)
     }
   }
 
   /// One for each environment, in the order of their raw values.
   private static func validators(
-    _ known: GatewayWorld.Knowledge, _ shared: SharedChecks
+    _ known: GatewayWorld.Knowledge, _ shared: SharedChecks,
+    _ faults: StandingFaults = StandingFaults()
   ) -> [PushValidator] {
     Environment.allCases.map {
       PushValidator(
-        keys: known.keys, devices: known.devices, environment: $0, rules: known.rules,
-        shared: shared)
+        keys: faults.keys(known.keys, $0), devices: known.devices, environment: $0,
+        rules: known.rules, shared: shared)
     }
   }
 
@@ -151,6 +165,7 @@ final class SimulatorLoop {
   private func tickConnections() {
     guard needsTicks, now >= lastTick + Self.tickInterval else { return }
     lastTick = now
+    applyStandingFaults()
     for case let connection? in connections { tick(connection) }
   }
 

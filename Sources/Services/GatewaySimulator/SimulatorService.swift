@@ -60,20 +60,21 @@ package final class Simulator {
       ClientTrust(
         roots: try File.read($0), admitsBroken: settings.rules.badCertificate != .alert)
     }
-    let tls = try TLSContext.server(
-      identity: TLSIdentity(
-        certificates: try File.read(settings.certificate),
-        key: try File.read(settings.certificateKey)), clientTrust: trust)
+    let identity = TLSIdentity(
+      certificates: try File.read(settings.certificate),
+      key: try File.read(settings.certificateKey))
+    let tls = try TLSContext.server(identity: identity, clientTrust: trust)
+    let faults = try Self.faults(settings, identity)
     let world = try Self.world(settings, trust)
     let shares = (0..<settings.loops).map { _ in
       LoopShare(
-        world: world,
+        world: world, faults: faults,
         log: RequestLog(
           limit: settings.recordLimit / settings.loops,
           detailLimit: settings.detailLimit / settings.loops))
     }
     adminHost = Self.numeric(settings.admin.host)
-    admin = try AdminAPI(world, shares).serve(host: adminHost, port: settings.admin.port)
+    admin = try AdminAPI(world, faults, shares).serve(host: adminHost, port: settings.admin.port)
     adminPort = admin.port
     var plans = try Self.listeners(settings)
     for (number, share) in shares.enumerated() {
@@ -83,7 +84,12 @@ package final class Simulator {
           on: plans[place].address, sharesPort: settings.loops > 1)
         // Loops after the first share the port that it got.
         if let bound = socket.localAddress { plans[place].address = bound }
-        listeners.append(GatewayListener(socket, plans[place].role))
+        for other in plans.indices where plans[other].samePortAs == place {
+          plans[other].address = plans[other].address.with(port: plans[place].address.port)
+        }
+        listeners.append(
+          GatewayListener(
+            socket, at: plans[place].address, sharesPort: settings.loops > 1, plans[place].role))
       }
       context.counters.add(share.counters)
       let loop = try SimulatorLoop(settings, context, share, tls: tls, listeners: listeners)
@@ -93,6 +99,23 @@ package final class Simulator {
     sandboxAddress = plans[1].address
     managementAddress = plans[2].address
     sandboxManagementAddress = plans[3].address
+  }
+
+  /// The faults of the script that the settings name.
+  private static func faults(
+    _ settings: SimulatorSettings, _ identity: TLSIdentity
+  ) throws -> FaultControl {
+    var script: FaultScript?
+    if let path = settings.faults {
+      let value = try GatewayFiles.json(path)
+      do { script = try FaultScript(value) } catch {
+        throw ServiceFailure("\(path): \(error)")
+      }
+    }
+    let faults = FaultControl(
+      seed: settings.faultSeed ?? script?.seed ?? 1, identity: identity)
+    try faults.add(script?.rules ?? [])
+    return faults
   }
 
   private static func world(
@@ -108,25 +131,27 @@ package final class Simulator {
 
   private static func listeners(
     _ settings: SimulatorSettings
-  ) throws -> [(address: SocketAddress, role: ListenerRole)] {
-    try [
-      (
-        address("listen", settings.listen),
-        ListenerRole(environment: settings.environment, service: .device)
-      ),
-      (
+  ) throws -> [ListenerPlan] {
+    let device = ListenerRole(environment: settings.environment, service: .device)
+    var plans = try [
+      ListenerPlan(address("listen", settings.listen), device),
+      ListenerPlan(
         address("listen-sandbox", settings.listenSandbox),
-        ListenerRole(environment: .sandbox, service: .device)
-      ),
-      (
+        ListenerRole(environment: .sandbox, service: .device)),
+      ListenerPlan(
         address("listen-management", settings.listenManagement),
-        ListenerRole(environment: .production, service: .management)
-      ),
-      (
+        ListenerRole(environment: .production, service: .management)),
+      ListenerPlan(
         address("listen-management-sandbox", settings.listenManagementSandbox),
-        ListenerRole(environment: .sandbox, service: .management)
-      ),
+        ListenerRole(environment: .sandbox, service: .management)),
     ]
+    for host in settings.alsoListen {
+      guard let address = SocketAddress(numeric: host, port: settings.listen.port) else {
+        throw ServiceFailure("--listen-also needs numeric addresses, not \(host)")
+      }
+      plans.append(ListenerPlan(address, device, samePortAs: 0))
+    }
+    return plans
   }
 
   private static func address(_ name: String, _ endpoint: Endpoint) throws -> SocketAddress {

@@ -6,6 +6,8 @@ package import Settings
 /// The simulator's settings after validation.
 package struct SimulatorSettings: Sendable {
   package var listen: Endpoint
+  /// More hosts with the same port and role, numeric.
+  package var alsoListen: [String]
   package var listenSandbox: Endpoint
   package var listenManagement: Endpoint
   package var listenManagementSandbox: Endpoint
@@ -26,6 +28,10 @@ package struct SimulatorSettings: Sendable {
   package var isFast: Bool
   package var addressFile: String?
   package var drainTimeoutMilliseconds: Int64
+  /// A fault script.
+  package var faults: String?
+  /// nil takes the script's.
+  package var faultSeed: UInt64?
 
   package static let table = SettingTable(listeners + credentials + traffic + behaviours)
 
@@ -33,6 +39,9 @@ package struct SimulatorSettings: Sendable {
     .endpoint(
       "listen", default: "127.0.0.1:2197",
       "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one."),
+    .text(
+      "listen-also", placeholder: "HOSTS",
+      "More addresses for pushes with the port of --listen, such as 127.0.0.2,127.0.0.3."),
     .endpoint(
       "listen-sandbox", default: "127.0.0.1:2198",
       "Address and port of the sandbox. This and the next two default to free ports if --listen is given."
@@ -87,6 +96,12 @@ package struct SimulatorSettings: Sendable {
     .choice(
       "profile", of: ["full", "fast"], default: "full",
       "fast: constant answers, nothing checked or recorded, for benchmarks of clients."),
+    .path(
+      "faults", placeholder: "FILE",
+      "JSON script of faults to play (docs/faults.md); more come by POST /faults."),
+    .integer(
+      "fault-seed", placeholder: "NUMBER",
+      "What the chances of faults depend on: the same seed replays a run. The script's, else 1."),
     .duration(
       "drain-timeout", default: "5s", in: 0...600_000,
       "How long a stop waits for open requests to be answered."),
@@ -113,6 +128,11 @@ package struct SimulatorSettings: Sendable {
 
   package init(_ values: SettingValues) throws(SettingErrors) {
     listen = values.endpoint("listen")
+    alsoListen = (values.optionalText("listen-also") ?? "")
+      .split(separator: ",").map { String($0) }
+    guard alsoListen.count <= Self.mostAddresses else {
+      throw values.error("listen-also", "takes at most \(Self.mostAddresses) addresses")
+    }
     listenSandbox = try Self.further("listen-sandbox", values)
     listenManagement = try Self.further("listen-management", values)
     listenManagementSandbox = try Self.further("listen-management-sandbox", values)
@@ -136,6 +156,8 @@ package struct SimulatorSettings: Sendable {
     recordLimit = values.integer("record-limit")
     detailLimit = values.integer("record-details")
     addressFile = values.optionalText("address-file")
+    faults = values.optionalText("faults")
+    faultSeed = values.optionalInteger("fault-seed").map { UInt64($0) }
     drainTimeoutMilliseconds = values.milliseconds("drain-timeout")
   }
 
@@ -171,6 +193,8 @@ package struct SimulatorSettings: Sendable {
     guard values.isGiven("listen"), !values.isGiven(name) else { return values.endpoint(name) }
     return Endpoint(host: values.endpoint("listen").host, port: 0)
   }
+
+  private static let mostAddresses = 8
 
   private static func isLoopback(_ host: String) -> Bool {
     host == "localhost" || host.hasPrefix("127.")

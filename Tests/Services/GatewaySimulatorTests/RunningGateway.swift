@@ -69,6 +69,7 @@ final class RunningGateway {
     let client = HTTPClient()
     switch method {
     case "PUT": return try client.put(url, Array(body.utf8)).text
+    case "DELETE": return try client.delete(url).text
     case "POST": return try client.post(url, Array(body.utf8)).text
     default: return try client.get(url).text
     }
@@ -90,14 +91,20 @@ final class GatewayClient {
   private var memory: [UnsafeMutableRawBufferPointer] = []
   private var exchanges: [UnsafeMutablePointer<Exchange>] = []
 
-  init(_ gateway: RunningGateway) throws {
+  /// Connects to `address` (the gateway's first one unless told) and waits for its SETTINGS, unless
+  /// they are not to be expected.
+  init(
+    _ gateway: RunningGateway, at address: SocketAddress? = nil, roots: [UInt8]? = nil,
+    identity: TLSIdentity? = nil, settings: SessionSettings = SessionSettings(),
+    expectsSettings: Bool = true
+  ) throws {
     poller = try Poller()
     push = PushText(token: try gateway.key.token(issuedAt: WallClock.seconds()))
-    let tls = try TLSContext.client(roots: .pem(gateway.root))
+    let tls = try TLSContext.client(roots: .pem(roots ?? gateway.root), identity: identity)
     connection = try HTTP2ClientConnection(
-      poller: poller, token: 1, tls: tls, serverName: "localhost")
-    connection.connect(to: gateway.simulator.address)
-    try wait { !self.limits.isEmpty }
+      poller: poller, token: 1, tls: tls, serverName: "localhost", settings: settings)
+    connection.connect(to: address ?? gateway.simulator.address)
+    if expectsSettings { try wait { !self.limits.isEmpty } }
   }
 
   deinit {
@@ -141,6 +148,12 @@ final class GatewayClient {
     #expect(isTaken)
     connection.flush()
     return exchange
+  }
+
+  /// Turns the connection for a while.
+  func pass(milliseconds: UInt64) throws {
+    let end = MonotonicClock.milliseconds() + milliseconds
+    try wait { MonotonicClock.milliseconds() >= end }
   }
 
   /// Turns the connection until `isDone`, at most for ten seconds.

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Faults
+import HTTPServer
+import JSON
+
+/// The admin API's part that is about faults.
+enum FaultRoutes {
+  static func routes(_ faults: FaultControl) -> [HTTPRoute] {
+    [
+      HTTPRoute("GET", "/faults") { _ in .json(report(faults)) },
+      HTTPRoute("POST", "/faults") { request in
+        do {
+          let script = try FaultScript(JSONDocument(request.body).root)
+          guard script.seed == nil else {
+            throw FaultScriptError("the seed can only be set at the start (--fault-seed)")
+          }
+          try faults.add(script.rules)
+          faults.waitForLoops()
+          return .json("{\"accepted\":\(script.rules.count)}\n")
+        } catch {
+          let answer: JSONValue = ["error": .string("\(error)")]
+          return .json(String(decoding: answer.text + [10], as: UTF8.self), status: 400)
+        }
+      },
+      HTTPRoute("DELETE", "/faults") { _ in
+        let count = faults.counts.count
+        faults.removeAll()
+        faults.waitForLoops()
+        return .json("{\"removed\":\(count)}\n")
+      },
+    ]
+  }
+
+  private static func report(_ faults: FaultControl) -> String {
+    var object = JSONObject()
+    object.append("seed", .integer(Int64(truncatingIfNeeded: faults.seed)))
+    if let root = faults.root {
+      object.append("root", .string(String(decoding: root, as: UTF8.self)))
+    }
+    let rules: [JSONValue] = faults.counts.map { count in
+      [
+        "id": .string(count.rule.id.name), "name": .string(count.rule.name),
+        "title": .string(count.rule.id.title), "at": .string("\(count.rule.stage)"),
+        "seen": .integer(Int64(count.seen)), "fired": .integer(Int64(count.fired)),
+      ]
+    }
+    object.append("rules", .array(rules))
+    return String(decoding: JSONValue.object(object).text + [10], as: UTF8.self)
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Faults
+import Gateway
+
+/// The faults that hold for the whole gateway now.
+struct StandingFaults {
+  /// How far the gateway's clock is ahead, in ms.
+  private(set) var clockSkew: Int64 = 0
+  /// How provider tokens are treated.
+  private(set) var credentials: [FaultCredential] = []
+  /// Which listeners do not accept connections.
+  private var dead: [FaultMatcher] = []
+
+  init() {}
+
+  init(_ rules: [(action: FaultAction, scope: FaultMatcher)]) {
+    for (action, scope) in rules {
+      switch action {
+      case .clock(let offset): clockSkew += offset
+      case .providerTokens(let credential): credentials.append(credential)
+      case .refuse: dead.append(scope)
+      default: break
+      }
+    }
+  }
+
+  func isDead(_ listener: GatewayListener) -> Bool {
+    dead.contains { scope in
+      (scope.address ?? listener.address.host) == listener.address.host
+        && (scope.environment ?? listener.role.environment) == listener.role.environment
+    }
+  }
+
+  /// Switches the rule about provider tokens that are replaced too early.
+  func change(_ rules: inout GatewayRules) {
+    for case .renewal(let renewal) in credentials {
+      rules.tokenUpdateRule =
+        switch renewal {
+        case .off: .off
+        case .token: .token
+        case .wedge: .wedge
+        case .blackHole: .blackhole
+        }
+    }
+  }
+
+  /// The keys as the gateway for `environment` sees them.
+  func keys(_ keys: [GatewayKey], _ environment: Environment) -> [GatewayKey] {
+    guard !credentials.isEmpty else { return keys }
+    return keys.map { key in
+      let facts = key.facts
+      var (team, good, related) = (facts.teamID, facts.environment, facts.relatedKeyID)
+      var isRevoked = facts.isRevoked
+      for credential in credentials {
+        switch credential {
+        case .revoked(facts.keyID): isRevoked = true
+        case .otherEnvironment(facts.keyID):
+          good = environment == .production ? .sandbox : .production
+        case .unrelated(let id) where id == facts.keyID || id == related: related = nil
+        case .otherTeam(facts.keyID): team = "OTHERTEAM0"
+        default: break
+        }
+      }
+      return GatewayKey(
+        ProviderKey(
+          keyID: facts.keyID, teamID: team, environment: good, apps: facts.apps,
+          relatedKeyID: related, isRevoked: isRevoked), publicKey: key.publicKey)
+    }
+  }
+}

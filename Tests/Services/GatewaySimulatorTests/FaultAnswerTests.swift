@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import GatewaySimulator
+import HTTP2
+import Testing
+
+/// Faults that are answers: what the client is told.
+@Suite struct FaultAnswerTests {
+  private static let hot = String(repeating: "ab", count: 32)
+  private static let cold = String(repeating: "cd", count: 32)
+
+  @Test("F01: any status and reason, by rate, device token, topic and number")
+  func anyStatus() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F01","status":400,"reason":"BadDeviceToken","when":{"token":"\(Self.hot)"}},
+       {"id":"F01","reason":"TopicDisallowed","when":{"topic":"com.example.app.voip"}},
+       {"id":"F01","status":500,"reason":"InternalServerError","when":{"token_prefix":"cd","nth":2}},
+       {"id":"F01","status":503,"body":"<html>","when":{"push_type":"background"}}]
+      """)
+    let client = try rig.client()
+    #expect(try client.send(client.push).status == 200)
+    let bad = try client.send(client.push(to: Self.hot))
+    #expect(bad.status == 400)
+    #expect(bad.body == "{\"reason\":\"BadDeviceToken\"}")
+    let voip = try client.send(
+      client.push.with("apns-topic", "com.example.app.voip").with("apns-push-type", "voip"))
+    #expect(voip.body == "{\"reason\":\"TopicDisallowed\"}")
+    let statuses = try (0..<3).map { _ in try client.send(client.push(to: Self.cold)).status }
+    #expect(statuses == [200, 500, 200])
+    let proxy = try client.send(
+      client.push.with("apns-push-type", "background").with("apns-priority", "5"))
+    #expect(proxy.status == 503)
+    #expect(proxy.body == "<html>")
+    #expect(try rig.fired == [1, 1, 1, 1])
+  }
+
+  @Test("F02: 410 with a timestamp before and after, and without one")
+  func goneWithTimestamps() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F02","timestamp":"-1h","when":{"nth":1}},
+       {"id":"F02","timestamp":"+1h","reason":"ExpiredToken","when":{"nth":2}},
+       {"id":"F02","timestamp":"missing","when":{"nth":3}},
+       {"id":"F02","timestamp":1234567890123,"when":{"nth":4}}]
+      """)
+    let client = try rig.client()
+    let now = WallClock.milliseconds()
+    let answers = try (0..<4).map { _ in try client.send(client.push) }
+    #expect(answers.allSatisfy { $0.status == 410 })
+    let times = answers.map { answer in
+      answer.body.split(separator: ":").last.flatMap { Int64($0.dropLast()) }
+    }
+    let before = try #require(times[0])
+    #expect(abs(now - 3_600_000 - before) < 10_000)
+    let after = try #require(times[1])
+    #expect(abs(now + 3_600_000 - after) < 10_000)
+    #expect(answers[1].body.hasPrefix("{\"reason\":\"ExpiredToken\",\"timestamp\":"))
+    #expect(answers[2].body == "{\"reason\":\"Unregistered\"}")
+    #expect(answers[3].body == "{\"reason\":\"Unregistered\",\"timestamp\":1234567890123}")
+  }
+
+  @Test("F03: answers that nobody expects")
+  func unexpectedAnswers() throws {
+    let forms = ["unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge"]
+    let rules = forms.enumerated().map {
+      "{\"id\":\"F03\",\"form\":\"\($1)\",\"when\":{\"nth\":\($0 + 1)}}"
+    }
+    let rig = try FaultRig("[\(rules.joined(separator: ","))]")
+    let client = try rig.client()
+    let answers = try forms.map { _ in try client.send(client.push) }
+    #expect(answers.map(\.status) == [400, 418, 400, 400, 400, 400])
+    #expect(answers[0].body == "{\"reason\":\"BadMoonPhase\"}")
+    #expect(answers[2].body == "")
+    #expect(answers[3].body == "{\"reason\":\"BadDevi")
+    #expect(answers[4].body.hasPrefix("{\"reason\":\"BadDeviceToken\",\"hint\":"))
+    // The client keeps 512 bytes; the answer has more than 8 KiB.
+    #expect(answers[5].body.utf8.count == 512)
+    #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test("F04: odd spellings of a reason")
+  func oddSpellings() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F04","when":{"nth":1}},
+       {"id":"F04","spelling":"BadEnvironmentKeyInToken","when":{"nth":2}}]
+      """)
+    let client = try rig.client()
+    let first = try client.send(client.push)
+    #expect(first.status == 503)
+    #expect(first.body == "{\"reason\":\"Service Unavailable\"}")
+    let second = try client.send(client.push)
+    #expect(second.status == 403)
+    #expect(second.body == "{\"reason\":\"BadEnvironmentKeyInToken\"}")
+  }
+
+  @Test("F14: latency: constant, slow start, and a stall that ends for everybody at once")
+  func latency() throws {
+    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"400ms\",\"when\":{\"until_count\":2}}]")
+    let client = try rig.client()
+    #expect(try client.took { try client.send(client.push) } >= 400)
+    #expect(try client.took { try client.send(client.push) } >= 400)
+    #expect(try client.took { try client.send(client.push) } < 400)
+    try rig.add(
+      "[{\"id\":\"F14\",\"profile\":\"slow_start\",\"initial\":\"300ms\",\"duration\":\"10m\"}]")
+    let fresh = try rig.client()
+    #expect(try fresh.took { try fresh.send(fresh.push) } >= 250)
+    _ = try rig.gateway.admin("DELETE", "/faults")
+    let open = try rig.openedClient()
+    let start = MonotonicClock.milliseconds()
+    try rig.add(
+      "[{\"id\":\"F14\",\"profile\":\"stall\",\"period\":\"1h\",\"duration\":\"1s\"}]")
+    let exchanges = (0..<5).map { _ in open.begin(open.push) }
+    try open.wait { exchanges.contains { $0.pointee.status == 200 } }
+    #expect(MonotonicClock.milliseconds() - start >= 1_000)
+    try open.wait { exchanges.allSatisfy { $0.pointee.status == 200 } }
+  }
+
+  @Test("F14: log-normal and bimodal latency")
+  func randomLatency() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F14","profile":"bimodal","fast":"0ms","slow":"400ms","share":0.5,"when":{"until_count":8}},
+       {"id":"F14","profile":"lognormal","median":"20ms","p99":"60ms","when":{"from_count":9}}]
+      """)
+    let client = try rig.client()
+    let bimodal = try (0..<8).map { _ in try client.took { try client.send(client.push) } }
+    let slow = bimodal.count { $0 >= 400 }
+    #expect((1...7).contains(slow), "\(bimodal)")
+    let normal = try (0..<10).map { _ in try client.took { try client.send(client.push) } }
+    #expect(Set(normal).count > 1, "\(normal)")
+    #expect(normal.sorted()[5] >= 8, "\(normal)")
+  }
+
+  @Test("F15: answers in many DATA frames, CONTINUATION, padding, with trailers and a 103")
+  func shapedAnswers() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F15","forms":["many_data_frames","continuation","padding","trailers","informational"]},
+       {"id":"F01","reason":"BadDeviceToken","when":{"every":2}}]
+      """)
+    let client = try rig.client()
+    for number in 1...10 {
+      let answer = try client.send(client.push)
+      #expect(answer.status == (number.isMultiple(of: 2) ? 400 : 200))
+      #expect(answer.body == (answer.status == 400 ? "{\"reason\":\"BadDeviceToken\"}" : ""))
+    }
+    #expect(client.notices.last != .closed(nil))
+    #expect(try rig.fired == [10, 5])
+  }
+
+  @Test(
+    "F15: the frames as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
+  func shapedFrames() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F15","forms":["many_data_frames","continuation","padding","trailers","informational"]}]
+      """)
+    let frames = try rig.nghttp()
+    #expect(frames.contains(":status: 103"))
+    #expect(frames.contains(":status: 403"))
+    #expect(frames.contains("x-trailer: end"))
+    // A frame a byte: {"reason":"MissingProviderToken"}.
+    #expect(frames.count(of: "recv DATA frame") == 33)
+    // The pieces of a header block are put together before they are shown, with the first one's flags.
+    #expect(frames.count(of: "PADDED") >= 34)
+    #expect(frames.contains("(END_STREAM | PADDED)") || frames.contains("; END_STREAM"))
+  }
+
+  @Test("F15: answers that overtake each other")
+  func answersOutOfOrder() throws {
+    let rig = try FaultRig("[]")
+    let client = try rig.openedClient()
+    try rig.add("[{\"id\":\"F15\",\"forms\":[\"out_of_order\"]}]")
+    let exchanges = (0..<30).map { _ in client.begin(client.push) }
+    var order: [Int32] = []
+    var done: [UnsafeMutablePointer<Exchange>] = []
+    try client.wait {
+      client.connection.takeCompleted(into: &done)
+      order += done.map(\.pointee.streamID)
+      return exchanges.allSatisfy { $0.pointee.status == 200 }
+    }
+    let last = order.suffix(30)
+    #expect(Array(last) != last.sorted())
+  }
+
+  @Test("F16: 413 before the request's end stops its body")
+  func earlyAnswer() throws {
+    let rig = try FaultRig("[{\"id\":\"F16\",\"window\":1000}]")
+    let client = try rig.client()
+    let large = client.begin(client.push.withBody(16_000))
+    try client.wait { large.pointee.fate != .pending }
+    #expect(large.pointee.status == 413)
+    #expect(large.pointee.closeCode == HTTP2ErrorCode.noError)
+    #expect(large.pointee.bodySent < 16_000)
+    #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test("F22: 429 for a hot device token, and only for it")
+  func hotToken() throws {
+    let rig = try FaultRig(
+      "[{\"id\":\"F22\",\"when\":{\"token_rate\":3,\"token_window\":\"1h\"}}]")
+    let client = try rig.client()
+    let hot = try (0..<6).map { _ in try client.send(client.push(to: Self.hot)) }
+    #expect(hot.map(\.status) == [200, 200, 200, 429, 429, 429])
+    #expect(hot[3].body == "{\"reason\":\"TooManyRequests\"}")
+    #expect(try client.send(client.push(to: Self.cold)).status == 200)
+  }
+
+  @Test("F23: a storm of 500, 503 for a share of the requests, and recovery")
+  func storms() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F23","status":500,"reason":"InternalServerError","when":{"until_count":5}},
+       {"id":"F23","when":{"from_count":6,"until_count":105,"probability":0.4}}]
+      """)
+    let client = try rig.client()
+    let statuses = try (0..<120).map { _ in try client.send(client.push).status }
+    #expect(statuses[..<5].allSatisfy { $0 == 500 })
+    let failed = statuses[5..<105].count { $0 == 503 }
+    #expect((25...55).contains(failed), "\(failed) of 100")
+    #expect(statuses[105...].allSatisfy { $0 == 200 })
+  }
+
+  @Test("F25: processed, but the answer is lost", arguments: ["silence", "reset", "disconnect"])
+  func lostAnswer(way: String) throws {
+    let rig = try FaultRig("[{\"id\":\"F25\",\"with\":\"\(way)\"}]")
+    let client = try rig.client()
+    let exchange = client.begin(client.push)
+    if way == "silence" {
+      try client.pass(milliseconds: 200)
+      #expect(exchange.pointee.fate == .pending)
+    } else {
+      try client.wait { exchange.pointee.fate != .pending }
+      #expect(exchange.pointee.fate == .ambiguous)
+      #expect(exchange.pointee.status == 0)
+    }
+    #expect(client.connection.isClosed == (way == "disconnect"))
+    #expect(try rig.recorded == [200])
+  }
+
+  @Test("F26: a header list above the limit is refused with 431")
+  func largeHeaderList() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F26","header_list_limit":2000},
+       {"id":"F26","at":"request","when":{"header_list_size":2000}}]
+      """)
+    let client = try rig.client()
+    #expect(try client.send(client.push).status == 200)
+    let large = client.push.with("apns-collapse-id", String(repeating: "x", count: 2_000))
+    #expect(try client.send(large).status == 431)
+    #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test("F26: the HPACK table shrinks to 0 and grows again between requests")
+  func movingHeaderTable() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F26","table_size":0},
+       {"id":"F26","at":"request","table_size":4096,"when":{"nth":2}},
+       {"id":"F26","at":"request","table_size":0,"when":{"nth":5}},
+       {"id":"F26","at":"request","table_size":100,"when":{"nth":8}}]
+      """)
+    let client = try rig.client()
+    for number in 0..<12 {
+      let push = client.push(to: String(repeating: "0\(number % 10)", count: 32))
+      #expect(try client.send(push).status == 200)
+    }
+    #expect(try rig.fired == [1, 1, 1, 1])
+  }
+
+  @Test(
+    "F26: the settings as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
+  func headerSettings() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F26","table_size":0,"header_list_limit":2000},
+       {"id":"F26","at":"request","table_size":4096}]
+      """)
+    let frames = try rig.nghttp()
+    #expect(frames.contains("SETTINGS_HEADER_TABLE_SIZE(0x01):0]"))
+    #expect(frames.contains("SETTINGS_HEADER_TABLE_SIZE(0x01):4096]"))
+    #expect(frames.contains("SETTINGS_MAX_HEADER_LIST_SIZE(0x06):2000]"))
+  }
+}
+
+extension String {
+  /// How often a text occurs.
+  func count(of text: String) -> Int {
+    indices.count { self[$0...].hasPrefix(text) }
+  }
+}
+
+extension GatewayClient {
+  /// Milliseconds that something took.
+  func took(_ work: () throws -> Answer) throws -> UInt64 {
+    let start = MonotonicClock.milliseconds()
+    _ = try work()
+    return MonotonicClock.milliseconds() - start
+  }
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import GatewaySimulator
+import HTTP2
+import JSON
+import TLS
+import Testing
+
+/// Faults of connections: limits, resets, GOAWAY, silence, TLS, addresses.
+@Suite struct FaultConnectionTests {
+  @Test("F05: a stream limit of 1 that is never raised, or late")
+  func limitStaysAtOne() throws {
+    let rig = try FaultRig("[{\"id\":\"F05\",\"when\":{\"connection\":1}}]")
+    let never = try rig.client()
+    for _ in 0..<3 { #expect(try never.send(never.push).status == 200) }
+    try never.pass(milliseconds: 250)
+    #expect(Set(never.limits) == [1])
+    try rig.add("[{\"id\":\"F05\",\"limit\":1,\"raise_after\":\"300ms\"}]")
+    let start = MonotonicClock.milliseconds()
+    let late = try rig.client()
+    #expect(try late.send(late.push).status == 200)
+    try late.wait { late.limits.last == 1_000 }
+    #expect(MonotonicClock.milliseconds() - start >= 300)
+  }
+
+  @Test("F06: the limit falls to 1 and to 0 with streams open, and flaps")
+  func limitFlaps() throws {
+    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"300ms\"}]")
+    let client = try rig.openedClient()
+    let open = (0..<3).map { _ in client.begin(client.push) }
+    try client.wait { try rig.gateway.admin("GET", "/counters").contains("\"requests\":4,") }
+    try rig.add("[{\"id\":\"F06\",\"limits\":[1,0,7],\"hold\":\"500ms\"}]")
+    let fourth = client.begin(client.push)
+    try client.wait { client.limits.last == 1 }
+    #expect(open.allSatisfy { $0.pointee.fate == .pending })
+    try client.wait { ([fourth] + open).allSatisfy { $0.pointee.status == 200 } }
+    // What is held back comes back each time.
+    for limit: UInt32 in [0, 7, 1] {
+      try client.wait { client.limits.last == 1_000 }
+      let next = client.begin(client.push)
+      try client.wait { next.pointee.status == 200 }
+      #expect(client.limits.contains(limit))
+    }
+    #expect(client.limits.filter { $0 != 1_000 }.suffix(4) == [1, 0, 7, 1])
+  }
+
+  @Test(
+    "F07: RST_STREAM with each code",
+    arguments: [
+      ("REFUSED_STREAM", 7), ("INTERNAL_ERROR", 2), ("CANCEL", 8), ("ENHANCE_YOUR_CALM", 11),
+      ("NO_ERROR", 0),
+    ])
+  func streamReset(name: String, code: UInt32) throws {
+    let rig = try FaultRig("[{\"id\":\"F07\",\"codes\":[\"\(name)\"],\"when\":{\"nth\":1}}]")
+    let client = try rig.client()
+    let exchange = client.begin(client.push)
+    try client.wait { exchange.pointee.fate != .pending }
+    #expect(exchange.pointee.status == 0)
+    #expect(exchange.pointee.closeCode == code)
+    #expect(exchange.pointee.fate == (code == 7 ? .unprocessed : .ambiguous))
+    #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test("F07: RST_STREAM after the status, and NO_ERROR after the whole answer")
+  func resetAfterAnswer() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F07","codes":["INTERNAL_ERROR"],"moment":"after_status","when":{"nth":1}},
+       {"id":"F07","codes":["NO_ERROR"],"moment":"after_answer","when":{"nth":2}}]
+      """)
+    let client = try rig.client()
+    let first = client.begin(client.push)
+    try client.wait { first.pointee.fate != .pending }
+    #expect(first.pointee.status == 200)
+    #expect(first.pointee.fate == .answered)
+    #expect(!first.pointee.ended)
+    #expect(first.pointee.closeCode == 2)
+    let second = client.begin(client.push)
+    try client.wait { second.pointee.fate != .pending }
+    #expect(second.pointee.status == 200)
+    #expect(second.pointee.ended)
+    #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test(
+    "F08: GOAWAY that refuses the credential",
+    arguments: ["BadCertificate", "BadCertificateEnvironment"])
+  func credentialRefused(reason: String) throws {
+    let rig = try FaultRig("[{\"id\":\"F08\",\"reason\":\"\(reason)\"}]")
+    let client = try rig.client(expectsSettings: false)
+    try client.wait { client.connection.isClosed }
+    #expect(client.goAways.map(\.last) == [0])
+    #expect(client.goAways.map(\.code) == [0])
+    #expect(client.goAways.map(\.debug) == ["{\"reason\":\"\(reason)\"}"])
+    #expect(client.notices.last == .closed(nil))
+  }
+
+  @Test("F09: GOAWAY Shutdown, and the socket stays open and silent")
+  func shutdownWithoutClose() throws {
+    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"100ms\"}]")
+    let client = try rig.openedClient()
+    try rig.add("[{\"id\":\"F09\",\"when\":{\"nth\":2}}]")
+    let exchanges = (0..<2).map { _ in client.begin(client.push) }
+    try client.wait { !client.goAways.isEmpty }
+    #expect(client.goAways.map(\.debug) == ["{\"reason\":\"Shutdown\"}"])
+    #expect(client.goAways.map(\.last) == [exchanges[1].pointee.streamID])
+    try client.pass(milliseconds: 400)
+    #expect(exchanges.allSatisfy { $0.pointee.fate == .pending })
+    #expect(!client.connection.isClosed)
+  }
+
+  @Test("F10: GOAWAY below streams in flight gives back exactly those above")
+  func goAwayBelow() throws {
+    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"150ms\"}]")
+    let client = try rig.openedClient()
+    try rig.add("[{\"id\":\"F10\",\"behind\":2,\"when\":{\"nth\":5}}]")
+    let exchanges = (0..<5).map { _ in client.begin(client.push) }
+    try client.wait { exchanges.allSatisfy { $0.pointee.fate != .pending } }
+    #expect(
+      exchanges.map(\.pointee.fate) == [
+        .answered, .answered, .answered, .unprocessed, .unprocessed,
+      ])
+    try client.wait { client.connection.isClosed }
+    #expect(client.notices.last == .closed(nil))
+  }
+
+  @Test("F10: GOAWAY in two steps, twice, as text, empty and not UTF-8")
+  func goAwayForms() throws {
+    let expected: [(String, [Int32], [String])] = [
+      ("two_step", [0x7FFF_FFFF, 1], ["", "{\"reason\":\"Shutdown\"}"]),
+      ("twice", [1, 1], ["{\"reason\":\"Shutdown\"}", "{\"reason\":\"Shutdown\"}"]),
+      ("text", [1], ["Maximum active streams violated for this endpoint."]),
+      ("empty", [1], [""]),
+      (
+        "binary", [1],
+        [String(decoding: [0xFF, 0xFE, 0x00, 0xC3, 0x28, 0x80, 0x7B] as [UInt8], as: UTF8.self)]
+      ),
+    ]
+    for (form, lasts, words) in expected {
+      let rig = try FaultRig("[{\"id\":\"F10\",\"form\":\"\(form)\",\"code\":\"NO_ERROR\"}]")
+      let client = try rig.client()
+      let exchange = client.begin(client.push)
+      try client.wait { client.connection.isClosed }
+      #expect(client.goAways.map(\.last) == lasts, "\(form)")
+      #expect(client.goAways.map(\.debug) == words, "\(form)")
+      #expect(exchange.pointee.fate == .answered, "\(form)")
+    }
+  }
+
+  @Test(
+    "F11: the TCP connection breaks with requests in flight, before and after an answer",
+    arguments: ["reset", "end"], ["request", "answer"])
+  func connectionBreaks(way: String, moment: String) throws {
+    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"60ms\"}]")
+    let client = try rig.openedClient()
+    try rig.add(
+      "[{\"id\":\"F11\",\"with\":\"\(way)\",\"at\":\"\(moment)\",\"when\":{\"nth\":3}}]")
+    let exchanges = (0..<5).map { _ in client.begin(client.push) }
+    try client.wait { client.connection.isClosed }
+    #expect(client.failure != nil)
+    #expect(client.goAways.isEmpty)
+    let lost = exchanges.count { $0.pointee.fate == .ambiguous }
+    #expect(moment == "request" ? lost == 5 : lost == 2)
+  }
+
+  @Test("F11: the TCP connection breaks before TLS")
+  func connectionBreaksAtOnce() throws {
+    let rig = try FaultRig("[{\"id\":\"F11\",\"at\":\"connection\"}]")
+    let client = try rig.client(expectsSettings: false)
+    try client.wait { client.connection.isClosed }
+    #expect(client.failure != nil)
+  }
+
+  @Test("F12: a request that is never answered among others that are")
+  func requestBlackHole() throws {
+    let rig = try FaultRig("[]")
+    let client = try rig.openedClient()
+    try rig.add("[{\"id\":\"F12\",\"when\":{\"nth\":2}}]")
+    let exchanges = (0..<3).map { _ in client.begin(client.push) }
+    try client.wait { exchanges[0].pointee.status == 200 && exchanges[2].pointee.status == 200 }
+    try client.pass(milliseconds: 200)
+    #expect(exchanges[1].pointee.fate == .pending)
+    #expect(!client.connection.isClosed)
+  }
+
+  @Test("F12: the gateway stops reading, and the client's writes wait")
+  func stopsReading() throws {
+    let rig = try FaultRig("[]")
+    let client = try rig.openedClient()
+    try rig.add("[{\"id\":\"F12\",\"what\":\"reading\",\"when\":{\"nth\":1}}]")
+    let exchanges = (0..<900).map { _ in client.begin(client.push.withBody(4_000)) }
+    try client.pass(milliseconds: 300)
+    #expect(exchanges.last?.pointee.fate == .pending)
+    #expect(exchanges.last?.pointee.bodySent == 0)
+    #expect(!client.connection.isClosed)
+  }
+
+  @Test("F12: PING is not acknowledged while requests are answered")
+  func pingsUnanswered() throws {
+    let rig = try FaultRig("[{\"id\":\"F12\",\"what\":\"pings\"}]")
+    let client = try rig.client()
+    client.connection.ping()
+    #expect(try client.send(client.push).status == 200)
+    try client.pass(milliseconds: 150)
+    let pongs = client.notices.count { if case .pong = $0 { true } else { false } }
+    #expect(pongs == 0)
+  }
+
+  @Test("F12: no SETTINGS after the handshake, and nothing at all later")
+  func noSettings() throws {
+    let rig = try FaultRig("[{\"id\":\"F12\",\"what\":\"settings\",\"when\":{\"connection\":1}}]")
+    let mute = try rig.client(expectsSettings: false)
+    try mute.wait { mute.connection.isConnected }
+    try mute.pass(milliseconds: 300)
+    #expect(mute.notices == [.connected(resumed: false)])
+    try rig.add("[{\"id\":\"F12\",\"what\":\"everything\",\"at\":\"request\"}]")
+    let client = try rig.client()
+    client.connection.ping()
+    let exchange = client.begin(client.push)
+    try client.pass(milliseconds: 300)
+    #expect(exchange.pointee.fate == .pending)
+    #expect(!client.connection.isClosed)
+  }
+
+  @Test("F13: windows of one byte, and no WINDOW_UPDATE for a time")
+  func tinyWindows() throws {
+    let rig = try FaultRig("[{\"id\":\"F13\",\"window\":1,\"hold\":\"2s\"}]")
+    let client = try rig.client()
+    let exchange = client.begin(client.push.withBody(600))
+    try client.wait { exchange.pointee.bodySent == 1 }
+    try client.pass(milliseconds: 200)
+    #expect(exchange.pointee.bodySent == 1)
+    try client.wait { exchange.pointee.fate != .pending }
+    #expect(exchange.pointee.status == 200)
+    #expect(exchange.pointee.bodySent == 600)
+  }
+
+  @Test("F13: SETTINGS that make a window negative")
+  func negativeWindow() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"F13","window":1000,"hold":"3s"},
+       {"id":"F13","at":"request","window":10,"when":{"nth":2}}]
+      """)
+    let client = try rig.client()
+    #expect(try client.send(client.push).status == 200)
+    try client.wait { client.limits.last == 1_000 }
+    let stuck = client.begin(client.push.withBody(3_000))
+    try client.wait { stuck.pointee.bodySent == 1_000 }
+    // The second request makes the first one's window −990.
+    #expect(try client.send(client.push.withBody(10)).status == 200)
+    let second = client.begin(client.push.withBody(100))
+    try client.wait { second.pointee.bodySent == 10 }
+    #expect(stuck.pointee.bodySent == 1_000)
+    try client.wait { stuck.pointee.fate != .pending && second.pointee.fate != .pending }
+    #expect(stuck.pointee.status == 200)
+    #expect(second.pointee.status == 200)
+  }
+
+  @Test("F18: one of two addresses is dead, and comes back")
+  func deadAddress() throws {
+    let rig = try FaultRig("[{\"id\":\"F18\",\"when\":{\"address\":\"127.0.0.2\"}}]") {
+      $0.alsoListen = ["127.0.0.2"]
+    }
+    let port = rig.gateway.simulator.address.port
+    let other = try #require(SocketAddress(numeric: "127.0.0.2", port: port))
+    let dead = try rig.client(at: other, expectsSettings: false)
+    try dead.wait { dead.connection.isClosed }
+    guard case .connect = dead.failure else {
+      Issue.record("expected a refused connection, not \(String(describing: dead.failure))")
+      return
+    }
+    let client = try rig.client()
+    #expect(try client.send(client.push).status == 200)
+    _ = try rig.gateway.admin("DELETE", "/faults")
+    let back = try rig.client(at: other)
+    #expect(try back.send(back.push).status == 200)
+  }
+
+  @Test("F19: connects beyond a rate are refused, and all of them while a rule holds")
+  func refusedConnects() throws {
+    let rig = try FaultRig("[{\"id\":\"F19\",\"when\":{\"connects_per_minute\":2}}]")
+    for _ in 0..<2 {
+      let client = try rig.client()
+      #expect(try client.send(client.push).status == 200)
+    }
+    let third = try rig.client(expectsSettings: false)
+    try third.wait { third.connection.isClosed }
+    #expect(third.failure != nil)
+    #expect(try rig.fired == [1])
+    try rig.add("[{\"id\":\"F19\",\"at\":\"standing\"}]")
+    let fourth = try rig.client(expectsSettings: false)
+    try fourth.wait { fourth.connection.isClosed }
+    guard case .connect = fourth.failure else {
+      Issue.record("expected a refused connection, not \(String(describing: fourth.failure))")
+      return
+    }
+  }
+
+  @Test("F20: a clock that is ahead makes provider tokens expire", arguments: ["+65m", "-65m"])
+  func wrongClock(skew: String) throws {
+    let rig = try FaultRig("[{\"id\":\"F20\",\"skew\":\"\(skew)\"}]")
+    let client = try rig.client()
+    let answer = try client.send(client.push)
+    #expect(answer.status == 403)
+    let reason = skew == "+65m" ? "ExpiredProviderToken" : "InvalidProviderToken"
+    #expect(answer.body == "{\"reason\":\"\(reason)\"}")
+    _ = try rig.gateway.admin("DELETE", "/faults")
+    let fresh = try rig.client()
+    #expect(try fresh.send(fresh.push).status == 200)
+  }
+
+  @Test("F24: the connection ends after errors", arguments: ["goaway", "reset", "end"])
+  func tooManyErrors(way: String) throws {
+    let rig = try FaultRig(
+      "[{\"id\":\"F24\",\"with\":\"\(way)\",\"when\":{\"errors\":6,\"bad_token_weight\":4}}]")
+    let client = try rig.client()
+    // Two errors, then a bad device token that counts for four.
+    for _ in 0..<2 {
+      #expect(try client.send(client.push.with("apns-priority", "3")).status == 400)
+    }
+    let last = client.begin(client.push.with(":path", "/3/device/xyz"))
+    try client.wait { client.connection.isClosed }
+    #expect(last.pointee.status == 400)
+    #expect(client.goAways.count == (way == "goaway" ? 1 : 0))
+  }
+
+  @Test("F27: IdleTimeout, or silence without a FIN", arguments: ["goaway", "silence"])
+  func idleConnection(way: String) throws {
+    let rig = try FaultRig(
+      "[{\"id\":\"F27\",\"with\":\"\(way)\",\"when\":{\"idle\":\"1500ms\"}}]")
+    let client = try rig.client()
+    let start = MonotonicClock.milliseconds()
+    #expect(try client.send(client.push).status == 200)
+    if way == "goaway" {
+      try client.wait { client.connection.isClosed }
+      #expect(MonotonicClock.milliseconds() - start >= 1_500)
+      #expect(client.goAways.map(\.debug) == ["{\"reason\":\"IdleTimeout\"}"])
+    } else {
+      try client.wait { try rig.fired == [1] }
+      try client.pass(milliseconds: 100)
+      #expect(!client.connection.isClosed)
+      let exchange = client.begin(client.push)
+      client.connection.ping()
+      try client.pass(milliseconds: 300)
+      #expect(exchange.pointee.fate == .pending)
+      #expect(!client.connection.isClosed)
+      #expect(try rig.recorded == [200])
+    }
+  }
+
+  @Test("F28: stream ids used up: the last ones are served, the next is refused with GOAWAY")
+  func streamIDsUsedUp() throws {
+    let rig = try FaultRig("[{\"id\":\"F28\",\"when\":{\"stream_id\":2147483645}}]")
+    var settings = SessionSettings()
+    settings.firstStreamID = 2_147_483_643
+    let client = try rig.client(settings: settings)
+    #expect(try client.send(client.push).status == 200)
+    let last = client.begin(client.push)
+    try client.wait { client.connection.isClosed }
+    #expect(last.pointee.streamID == 2_147_483_645)
+    #expect(last.pointee.fate == .unprocessed)
+    #expect(client.goAways.map(\.last) == [2_147_483_643])
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import HTTP2
+import JSON
+import Signing
+import TLS
+import Testing
+
+/// Faults of the gateway's TLS.
+@Suite struct FaultTLSTests {
+  /// What becomes of a client that trusts the authority of the rig's faults if there is one.
+  private func refusal(_ tls: String) throws -> ConnectionFailure {
+    let rig = try FaultRig("[{\"id\":\"F17\",\"tls\":\"\(tls)\"}]")
+    let report = try JSONDocument(try rig.gateway.admin("GET", "/faults")).root
+    let root = report["root"]?.string.map { Array($0.utf8) }
+    let client = try rig.client(roots: root, expectsSettings: false)
+    try client.wait { client.connection.isClosed }
+    return try #require(client.failure)
+  }
+
+  @Test(
+    "F17: a server certificate that is expired, for another host, of an unknown authority",
+    arguments: [
+      ("expired", "certificate has expired"), ("wrong_host", "mismatch"),
+      ("unknown_authority", "issuer certificate"),
+    ])
+  func badCertificate(tls: String, words: String) throws {
+    guard case .tls(let error) = try refusal(tls) else {
+      Issue.record("expected a TLS failure")
+      return
+    }
+    #expect(error.kind == .certificate)
+    #expect(error.message.contains(words), "\(error.message)")
+  }
+
+  @Test("F17: TLS 1.1 only, and ALPN http/1.1", arguments: ["tls_1_1", "http_1_1"])
+  func noCommonProtocol(tls: String) throws {
+    guard case .tls(let error) = try refusal(tls) else {
+      Issue.record("expected a TLS failure")
+      return
+    }
+    #expect(error.kind == .handshake)
+  }
+
+  @Test("F17: a slow handshake")
+  func slowHandshake() throws {
+    let rig = try FaultRig("[{\"id\":\"F17\",\"tls\":\"slow\",\"delay\":\"400ms\"}]")
+    let start = MonotonicClock.milliseconds()
+    let client = try rig.client()
+    #expect(MonotonicClock.milliseconds() - start >= 400)
+    #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test("F17: a client certificate is asked for, and a client without one goes on")
+  func certificateRequest() throws {
+    let rig = try FaultRig("[{\"id\":\"F17\",\"tls\":\"certificate_request\"}]")
+    let client = try rig.client()
+    #expect(try client.send(client.push).status == 200)
+    // One that shows a certificate is refused: the gateway trusts another authority.
+    let issued = try CertificateAuthority().issueClient(bundleID: "com.example.app")
+    let other = try GatewayClient(
+      rig.gateway,
+      identity: TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM),
+      expectsSettings: false)
+    try other.wait { other.connection.isClosed }
+    #expect(other.failure != nil)
+    #expect(other.goAways.isEmpty)
+  }
+
+  @Test("F17: certificates of the operator's own from files")
+  func certificateFromFiles() throws {
+    let rig = try FaultRig("[]")
+    let answer = try rig.gateway.admin(
+      "POST", "/faults",
+      "[{\"id\":\"F17\",\"certificate\":\"/no/such.pem\",\"certificate_key\":\"/no/such.key\"}]")
+    #expect(answer.contains("F17"))
+    #expect(answer.contains("/no/such.pem"))
+    #expect(try rig.fired == [])
+  }
+}
