@@ -233,7 +233,7 @@ package enum FaultCredential: Sendable, Equatable {
     case token
     /// 429 for every request of the connection until the time is over.
     case wedge
-    /// No answers on that connection any more.
+    /// 429 once, and no answers on that connection any more.
     case blackHole
   }
 }

@@ -4,6 +4,7 @@ import EventLoop
 import GatewaySimulator
 import HTTP2
 import JSON
+import Signing
 import Testing
 
 /// Faults of provider tokens.
@@ -18,13 +19,10 @@ import Testing
     for place in [0, 1, 0] {
       let push = client.push.with("authorization", "bearer " + tokens[place])
       let exchange = client.begin(push)
-      if renewal == "black_hole", !answers.isEmpty {
+      if renewal == "black_hole", answers.count == 2 {
         try client.pass(milliseconds: 150)
         #expect(exchange.pointee.fate == .pending)
         answers.append("nothing")
-        // One stream is all that this client has after that.
-        client.connection.reset(exchange, code: HTTP2ErrorCode.cancel)
-        client.connection.flush()
         continue
       }
       try client.wait { exchange.pointee.fate != .pending }
@@ -41,7 +39,7 @@ import Testing
     #expect(try renewals("off") == ["200", "200", "200"])
     #expect(try renewals("token") == ["200", refused, "200"])
     #expect(try renewals("wedge") == ["200", refused, refused])
-    #expect(try renewals("black_hole") == ["200", "nothing", "nothing"])
+    #expect(try renewals("black_hole") == ["200", refused, "nothing"])
   }
 
   @Test(
