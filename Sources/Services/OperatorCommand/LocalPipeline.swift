@@ -42,6 +42,8 @@ package final class LocalPipeline {
   /// `host:port` of the simulator's pushes and of its admin API.
   package private(set) var gateway = ""
   package private(set) var gatewayAdmin = ""
+  /// A properties file with which `martlet channels` finds the simulator.
+  package var channelSettings: String { "\(plan.folder)/channels.properties" }
   package var database: String { "\(plan.folder)/tokens.db" }
 
   package init(_ plan: Plan, log: Logger) throws(SystemError) {
@@ -104,16 +106,23 @@ package final class LocalPipeline {
     try File.remove(file)
     // Fixed ports, so that the simulator keeps its address when it is started again.
     let (push, admin) = (try Self.freePort(), try Self.freePort())
+    let channels = try Self.freePort()
     try startProgram(
       "simulator", "apns-simulator",
       [
-        "--listen", "127.0.0.1:\(push)", "--admin", "127.0.0.1:\(admin)", "--certificate",
-        keys.certificate, "--certificate-key", keys.certificateKey, "--keys", keys.gatewayKeys,
-        "--address-file", file,
+        "--listen", "127.0.0.1:\(push)", "--admin", "127.0.0.1:\(admin)", "--listen-management",
+        "127.0.0.1:\(channels)", "--certificate", keys.certificate, "--certificate-key",
+        keys.certificateKey, "--keys", keys.gatewayKeys, "--address-file", file,
       ], stage: 1)
     _ = try address(in: file, of: "simulator")
     gateway = "127.0.0.1:\(push)"
     gatewayAdmin = "127.0.0.1:\(admin)"
+    let lines = [
+      "# For martlet channels … --config on this machine.", "kafka = \(kafka)",
+      "topic-prefix = \(plan.topicPrefix)", "channels-gateway = 127.0.0.1:\(channels)",
+      "gateway-name = localhost", "gateway-roots = \(keys.root)", "",
+    ]
+    try File.write(channelSettings, Array(lines.joined(separator: "\n").utf8))
   }
 
   private func startServices() throws {

@@ -99,6 +99,8 @@ package enum UpCommand: Service {
       "  martlet import FILE --kafka \(pipeline.kafka)",
       "watch the outcomes:",
       "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
+      "make a broadcast channel:",
+      "  martlet channels create --app com.example.app --config \(pipeline.channelSettings)",
       "",
       "Ctrl-C ends it.",
     ]
