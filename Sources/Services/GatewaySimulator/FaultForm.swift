@@ -76,8 +76,10 @@ struct ConnectionFaults {
   var readingResumes: UInt64?
   /// Streams above this were said not to be processed.
   var lastStreamID: Int32?
-  /// Nothing comes from this connection any more; it is closed in the end.
-  var silentSince: UInt64?
+  /// Nothing comes from this connection any more.
+  var isSilent = false
+  /// It does not read or write any more, and is closed then.
+  var closesAt: UInt64?
   /// What the rules say about a new connection, until it exists.
   var opening: [FaultDecision] = []
 

@@ -53,6 +53,11 @@ package struct FaultScript: Sendable, Equatable {
     let action = try FaultActions.action(&fields, id, stage, &matcher)
     try fields.finish()
     try check(matcher, stage, name: "\(fields.name).when")
+    if id == .f20 || id == .f21, matcher.address != nil || matcher.environment != nil {
+      throw FaultScriptError(
+        "\(fields.name).when may only have from and until: the gateway has one clock and one set of keys"
+      )
+    }
     return FaultRule(id, name: name, stage: stage, when: matcher, action)
   }
 

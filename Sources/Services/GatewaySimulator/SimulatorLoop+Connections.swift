@@ -170,6 +170,8 @@ extension SimulatorLoop {
     }
     for case let connection? in connections {
       connection.http.sendGoAway(debug: Self.words(.shutdown))
+      // Nobody waits for one that a fault has silenced.
+      if connection.faults?.closesAt != nil { connection.http.close() }
       touch(connection)
     }
     flush()

@@ -14,7 +14,7 @@ extension SimulatorLoop {
   ) -> Bool {
     guard let faults = connection.faults else { return false }
     if let last = faults.lastStreamID, request.pointee.streamID > last { return true }
-    return faults.silentSince != nil
+    return faults.isSilent
   }
 
   /// What a rule may look at of a request that has just been judged.

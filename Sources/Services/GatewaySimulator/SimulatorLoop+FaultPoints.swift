@@ -129,7 +129,7 @@ extension SimulatorLoop {
       connection.faults = ConnectionFaults(now: now, address: "")
     }
     guard connection.isReady, connection.http.openStreams == 0,
-      connection.faults?.silentSince == nil
+      connection.faults?.closesAt == nil
     else { return }
     for decision in shared.faults.decide(event(.idle, connection)) {
       apply(decision, connection)

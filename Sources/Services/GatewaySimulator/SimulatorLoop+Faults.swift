@@ -101,7 +101,10 @@ extension SimulatorLoop {
       connection.http.staysOpen = true
     case .everything: connection.http.fallSilent()
     }
-    if silence != .answers, silence != .pings { connection.faults?.silentSince = now }
+    if silence == .settings || silence == .everything { connection.faults?.isSilent = true }
+    if silence != .answers, silence != .pings {
+      connection.faults?.closesAt = now + Self.silenceLimit
+    }
   }
 
   private func holdWindows(_ connection: GatewayConnection, _ time: UInt64) {
@@ -131,7 +134,8 @@ extension SimulatorLoop {
     case .silent:
       connection.http.mute(.everything)
       connection.http.staysOpen = true
-      connection.faults?.silentSince = now
+      connection.faults?.isSilent = true
+      connection.faults?.closesAt = now + Self.silenceLimit
     }
   }
 
@@ -153,7 +157,7 @@ extension SimulatorLoop {
       connection.faults?.readingResumes = nil
       connection.http.isReadingPaused = false
     }
-    if let start = faults.silentSince, now >= start + Self.silenceLimit {
+    if let end = faults.closesAt, now >= end {
       connection.http.close()
       touch(connection)
     }

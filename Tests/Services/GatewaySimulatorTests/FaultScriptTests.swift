@@ -107,6 +107,10 @@ import Testing
     ),
     ("[{\"id\":\"F20\"}]", "rules[0] (F20).skew is missing"),
     ("[{\"id\":\"F21\"}]", "rules[0] (F21) needs one of renewal"),
+    (
+      "[{\"id\":\"F20\",\"skew\":\"1h\",\"when\":{\"environment\":\"sandbox\"}}]",
+      "rules[0] (F20).when may only have from and until"
+    ),
     ("[{\"id\":\"F26\"}]", "rules[0] (F26) needs table_size"),
     ("[{\"id\":\"F23\",\"when\":{\"probability\":2}}]", "rules[0] (F23).when.probability must be"),
     ("[{\"id\":\"F23\",\"when\":{\"nht\":2}}]", "rules[0] (F23).when.nht is not known here"),
@@ -180,6 +184,17 @@ import Testing
     #expect(Set(first) == [0, 200, 500, 503])
     #expect(try run(seed: 5) == first)
     #expect(try run(seed: 6) != first)
+  }
+
+  @Test func theExamplesOfThePageAreGoodAndCoverEveryFault() throws {
+    let lines = try ReadyMadeScripts.page().split(separator: "\n").filter {
+      $0.hasPrefix("{\"id\": ")
+    }
+    let examples = try lines.flatMap { line in
+      // One example shows a rule in two lines.
+      line.hasSuffix("}") ? try read("[\(line)]").rules : []
+    }
+    #expect(Set(examples.map(\.id)) == Set(FaultID.allCases))
   }
 
   @Test func theReadyMadeScriptsAreGood() throws {

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import Glibc
 import Testing
 
 /// The fault scripts of `deploy/faults`.
 enum ReadyMadeScripts {
+  private static let repository =
+    "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+
+  /// The page that describes them.
+  static func page() throws -> String {
+    String(decoding: try File.read("\(repository)/docs/faults.md"), as: UTF8.self)
+  }
+
   /// Their paths.
   static func names() throws -> [String] {
-    let parts = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-    let folder = "/\(parts)/deploy/faults"
+    let folder = "\(repository)/deploy/faults"
     let open = try #require(opendir(folder))
     defer { closedir(open) }
     var names: [String] = []
