@@ -31,6 +31,7 @@ extension FeedbackWorker {
     // librdkafka looks the committed offsets up, as often as the coordinator needs to be asked.
     try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
     isCommitUnderWay = false
+    alarm.assigned(partitions)
     log.info("partitions assigned", ["count": "\(partitions.count)"])
   }
 
@@ -50,7 +51,7 @@ extension FeedbackWorker {
     let due = offsets.due
     if !lost && !due.isEmpty {
       do throws(KafkaError) {
-        try consumer.commit(due)
+        try consumer.commit(due, timeoutMilliseconds: context.signals.isHurrying ? 500 : 5_000)
       } catch {
         log.warning(
           "the last offsets were not committed; the next owner applies what is above them again",
@@ -58,6 +59,7 @@ extension FeedbackWorker {
       }
     }
     offsets.removeAll()
+    alarm.released()
     for queue in queues { queue.close() }
     queues = []
   }

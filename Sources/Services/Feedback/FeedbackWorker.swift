@@ -24,7 +24,7 @@ final class FeedbackWorker {
   let wakeup = Wakeup()
   let names: TopicNames
   let consumer: KafkaGroupConsumer
-  private let context: ServiceContext
+  let context: ServiceContext
   private let counters = Counters<FeedbackCounter>()
   private let producer: KafkaProducer
   private let invalidTokens: KafkaTopic
@@ -36,6 +36,7 @@ final class FeedbackWorker {
   var offsets = OffsetBook()
   var nextCommit: UInt64 = 0
   var isCommitUnderWay = false
+  var alarm: RetentionAlarm
   private var records: KafkaBatch
   private var batch = FeedbackBatch()
   private var deliveries: [Delivery] = []
@@ -52,6 +53,7 @@ final class FeedbackWorker {
     self.context = context
     self.names = names
     log = context.log
+    alarm = RetentionAlarm(context)
     reader = JobReader(names)
     desk = HygieneDesk(store, clockSkew: settings.clockSkew)
     records = KafkaBatch(capacity: settings.batchSize)
@@ -82,13 +84,14 @@ final class FeedbackWorker {
     }
     try finishBatch(within: Self.stopDrainMilliseconds)
     release(lost: false)
-    consumer.close()
+    consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     producer.close()
   }
 
   /// - Returns: true when there is more to do at once.
   private func turn() throws -> Bool {
     while let event = consumer.nextEvent(timeoutMilliseconds: 0) { try take(event) }
+    alarm.turn(consumer)
     try takeDeliveries()
     let hasMore = batch.isIdle && takeRecords()
     try advance()
@@ -110,7 +113,11 @@ final class FeedbackWorker {
       if let error = records[index].error {
         log.warning("reading", ["error": "\(error)"])
       } else {
-        batch.jobs.append(reader.job(records[index]))
+        let job = reader.job(records[index])
+        if let gap = offsets.received(job.partition, job.offset) {
+          alarm.jumped(job.partition, gap)
+        }
+        batch.jobs.append(job)
       }
     }
     records.release()
@@ -218,7 +225,7 @@ final class FeedbackWorker {
   /// Gives the batch under way some time to come to its end, and forgets it otherwise.
   func finishBatch(within milliseconds: UInt64) throws {
     let deadline = MonotonicClock.milliseconds() + milliseconds
-    while !batch.isIdle && MonotonicClock.milliseconds() < deadline {
+    while !batch.isIdle && MonotonicClock.milliseconds() < deadline && !context.signals.isHurrying {
       try advance()
       if batch.isIdle { return }
       _ = producer.flush(timeoutMilliseconds: 20)

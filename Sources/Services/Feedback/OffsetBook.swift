@@ -6,6 +6,8 @@ struct OffsetBook {
   private struct Entry {
     var next: Int64?
     var committed: Int64?
+    /// One past the last record that was taken.
+    var seen: Int64?
   }
 
   private var entries: [TopicPartition: Entry] = [:]
@@ -13,6 +15,16 @@ struct OffsetBook {
   /// Begins a partition, wherever its first record is.
   mutating func begin(_ partition: TopicPartition) {
     entries[partition] = Entry(next: nil, committed: nil)
+  }
+
+  /// A record was taken.
+  ///
+  /// - Returns: the offsets between the last one and this one, if there are any.
+  mutating func received(_ partition: TopicPartition, _ offset: Int64) -> Range<Int64>? {
+    let expected = entries[partition]?.seen
+    entries[partition]?.seen = offset + 1
+    guard let expected, expected < offset else { return nil }
+    return expected..<offset
   }
 
   /// Every record of the partition up to this offset is done.

@@ -38,6 +38,7 @@ extension IngestLoop {
     } catch {
       failure = ServiceFailure("\(error)")
     }
+    alarm.assigned(partitions)
     context.log.info("assigned", ["partitions": "\(partitions.count)"])
   }
 
@@ -48,6 +49,7 @@ extension IngestLoop {
     dropBatch()
     for queue in queues { queue.close() }
     queues = []
+    alarm.released()
     sendReceipts()
     if !lost { drain(drainMilliseconds) }
     if !lost { commitNow() }
@@ -59,7 +61,9 @@ extension IngestLoop {
 
   private func drain(_ milliseconds: Int64) {
     let deadline = MonotonicClock.milliseconds() + UInt64(milliseconds)
-    while requests.count > 0 && failure == nil && MonotonicClock.milliseconds() < deadline {
+    while requests.count > 0 && failure == nil && MonotonicClock.milliseconds() < deadline
+      && !context.signals.isHurrying
+    {
       if !receipts.isEmpty { sendReceipts() }
       _ = producer.flush(timeoutMilliseconds: 10)
       takeDeliveries()
@@ -91,7 +95,8 @@ extension IngestLoop {
 
   private func commitNow() {
     do throws(KafkaError) {
-      try consumer.commit(commitRequests())
+      try consumer.commit(
+        commitRequests(), timeoutMilliseconds: context.signals.isHurrying ? 500 : 5_000)
     } catch {
       // The embedded broker takes none during a rebalance. What is not committed is made again, with the
       // same ids.

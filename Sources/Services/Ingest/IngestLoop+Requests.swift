@@ -53,6 +53,11 @@ extension IngestLoop {
   private func admit(_ record: KafkaRecord) -> Bool {
     let index = Int(record.partition)
     if ledgers[index] == nil { ledgers[index] = OffsetLedger(nextOffset: record.offset) }
+    if let expected = ledgers[index]?.nextOffset, record.offset > expected {
+      alarm.jumped(
+        TopicPartition(topic: names.requests, partition: record.partition),
+        expected..<record.offset)
+    }
     return ledgers[index]?.received(record.offset) == .new
   }
 

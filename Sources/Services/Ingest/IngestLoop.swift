@@ -54,6 +54,7 @@ final class IngestLoop {
   var epoch: UInt32 = 0
   var queues: [KafkaQueue] = []
   private var nextQueue = 0
+  var alarm: RetentionAlarm
   var commitUnderWay = false
   var nextCommit: UInt64 = 0
   private var deliveries: [Delivery] = []
@@ -96,6 +97,7 @@ final class IngestLoop {
     self.context = context
     names = TopicNames(prefix: settings.topicPrefix)
     requestsTopic = Array(names.requests.utf8)
+    alarm = RetentionAlarm(context)
     requests = RequestTable(capacity: settings.maxInFlight)
     do {
       var kafka = settings.kafka
@@ -143,7 +145,7 @@ final class IngestLoop {
       timeout = turn()
     }
     release(lost: failure != nil, drainMilliseconds: settings.drainTimeoutMilliseconds)
-    consumer.close()
+    consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
     producer.close()
     invalidTokens.close()
@@ -155,6 +157,7 @@ final class IngestLoop {
     takeDeliveries()
     invalidTokens.follow()
     while failure == nil, let event = consumer.nextEvent(timeoutMilliseconds: 0) { take(event) }
+    alarm.turn(consumer)
     let now = MonotonicClock.milliseconds()
     holdBack?.refresh()
     let state = takeRequests()

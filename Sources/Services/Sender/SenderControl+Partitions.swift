@@ -8,8 +8,6 @@ import ServiceKit
 
 /// What the sender's control thread counts.
 enum SenderGroupCounter: Int, CounterKey {
-  /// Records that retention removed before they were read.
-  case lostToRetention
   /// Maps beside committed offsets that were not ours, cut or impossible: the offset alone was used.
   case holeMapsRefused
   /// Logs that were cut, or made again, below what the group had committed.
@@ -18,13 +16,18 @@ enum SenderGroupCounter: Int, CounterKey {
 
 /// Where partitions go on, and what is strange about their logs.
 extension SenderControl {
-  /// Questions about logs that are asked in one turn: each is a round trip.
-  private static let questionsATurn = 8
-
-  func assign(_ partitions: [TopicPartition]) throws {
+  /// Begins what the group has given to this process, unless the coordinator does not say where: then it has to
+  /// be tried again.
+  func assign(_ partitions: [TopicPartition]) throws -> Bool {
+    let committed: [CommittedOffset]
+    do throws(KafkaError) {
+      committed = try consumer.committed(partitions, timeoutMilliseconds: 5_000)
+    } catch {
+      context.log.warning("cannot read the committed offsets; trying again", ["error": "\(error)"])
+      return false
+    }
     epoch += 1
     assigned = partitions
-    let committed = try consumer.committed(partitions, timeoutMilliseconds: 10_000)
     var grants = Array(repeating: [PartitionGrant](), count: loops.count)
     var starts: [PartitionStart] = []
     var wants: [WindowRebuild.Want] = []
@@ -42,7 +45,7 @@ extension SenderControl {
           queue: consumer.openQueue(entry.partition, wakeup: loops[loop].wakeup)))
       commits.begin(
         entry.partition, epoch: epoch, committed: entry.offset, resume, isNews: isNews)
-      if let next = resume.next { gaps.begin(entry.partition, at: next) }
+      if let next = resume.next { alarm.assigned(entry.partition, at: next) }
       if let want { wants.append(want) }
       starts.append(PartitionStart(entry.partition, offset: resume.next))
     }
@@ -52,6 +55,7 @@ extension SenderControl {
     }
     try rebuildWindows(wants, deadline: deadline)
     context.log.info("partitions assigned", ["count": "\(partitions.count)"])
+    return true
   }
 
   private func feed(of topic: String) -> Feed? {
@@ -109,25 +113,7 @@ extension SenderControl {
     }
   }
 
-  // MARK: Gaps
-
-  /// Asks whether what did not come was removed before it was read.
-  func lookForGaps() {
-    guard gaps.isCurious else { return }
-    let findings = gaps.judge(atMost: Self.questionsATurn) { partition in
-      consumer.watermarks(of: partition).map { ($0.low, $0.high) }
-    }
-    for finding in findings {
-      switch finding {
-      case .lost(let partition, let offsets):
-        counters.add(.lostToRetention, offsets.count)
-        context.log.error(finding)
-        memory.forget(partition)
-      case .endsBefore:
-        context.log.error(finding)
-      }
-    }
-  }
+  // MARK: Logs
 
   /// The first record of an assignment lies below the place where reading was to begin.
   func logRestarted(_ partition: TopicPartition, epoch: UInt32, offset: Int64) {

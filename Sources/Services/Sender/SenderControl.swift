@@ -38,10 +38,13 @@ final class SenderControl {
   var epoch: UInt32 = 0
   var commits = CommitState<TopicPartition>()
   var memory = CompletionMemory<TopicPartition>()
-  var gaps = RetentionGaps<TopicPartition>()
+  var alarm: RetentionAlarm
   var rebuilds: [WindowRebuild] = []
   /// What this process owns.
   var assigned: [TopicPartition] = []
+  /// What the group has given to us and was not begun yet.
+  private var pending: [TopicPartition]?
+  private var nextAssign: UInt64 = 0
   private var nextCommit: UInt64 = 0
   private var isHurried = false
   /// The group has taken everything back while the loops were finishing for a stop.
@@ -73,6 +76,7 @@ final class SenderControl {
     self.requests = requests
     self.inbox = inbox
     self.loops = loops
+    alarm = RetentionAlarm(context)
     certificates = CertificateWatch(settings.certificates, context)
   }
 
@@ -110,7 +114,8 @@ final class SenderControl {
     }
     certificates.turn()
     try commitIfDue()
-    lookForGaps()
+    for partition in alarm.turn(consumer) { memory.forget(partition) }
+    try assignIfDue()
     if context.signals.isStopping { beginStop() }
     if context.signals.isHurrying { hurry() }
   }
@@ -129,7 +134,7 @@ final class SenderControl {
     switch message {
     case .progress(let progress): commits.note(progress)
     case .jumped(let jumps):
-      for jump in jumps where jump.epoch == epoch { gaps.jumped(jump.partition, jump.offsets) }
+      for jump in jumps where jump.epoch == epoch { alarm.jumped(jump.partition, jump.offsets) }
     case .logRestarted(let partition, let epoch, let offset):
       logRestarted(partition, epoch: epoch, offset: offset)
     case .mustResume(let partition): beginResume(partition)
@@ -156,9 +161,9 @@ final class SenderControl {
     }
     if !lost { commitAtRevocation() }
     endRebuilds()
-    // A revocation without an answer would keep the consumer from closing. Its queues are closed, so this can
+    // A rebalance without an answer would keep the consumer from closing. Its queues are closed, so this can
     // only fail where closing does not matter.
-    if isRevokedAtStop { try? consumer.unassign() }
+    if isRevokedAtStop || pending != nil { try? consumer.unassign() }
     consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     requests.close()
     state = .stopped
@@ -188,8 +193,8 @@ final class SenderControl {
     case .assigned(let partitions):
       // While stopping this can only be the next generation of the group: it learns that we leave.
       guard !isStopping else { return }
-      try assign(partitions)
-      state = .assigned
+      pending = partitions
+      nextAssign = 0
     case .revoked(_, let lost): revoked(lost: lost)
     case .offsetsCommitted(let results, let error):
       commits.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
@@ -203,6 +208,7 @@ final class SenderControl {
     context.log.info("partitions revoked", ["lost": "\(lost)"])
     // What is lost belongs to somebody else already: nothing to wait for.
     let drain = lost ? 0 : UInt64(Self.rebalanceDrainMilliseconds)
+    pending = nil
     let deadline = MonotonicClock.milliseconds() + drain
     if case .stopping(let waiting, let wasLost) = state {
       // The group waits for us: the drain of a stop may take longer than a rebalance should.
@@ -222,14 +228,25 @@ final class SenderControl {
   private func finishRelease(lost: Bool, resumes: Bool) throws {
     if !lost { commitAtRevocation() }
     commits.handOver(to: &memory)
-    gaps.dropQuestions()
+    alarm.released()
     try consumer.unassign()
     guard resumes else {
       assigned = []
       state = .idle
       return
     }
-    try assign(assigned)
+    pending = assigned
+    nextAssign = 0
+    state = .idle
+  }
+
+  /// Begins what was assigned, and tries again each half second as long as no coordinator answers.
+  private func assignIfDue() throws {
+    let now = MonotonicClock.milliseconds()
+    guard let partitions = pending, case .idle = state, now >= nextAssign else { return }
+    nextAssign = now + 500
+    guard try assign(partitions) else { return }
+    pending = nil
     state = .assigned
   }
 

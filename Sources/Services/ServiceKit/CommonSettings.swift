@@ -21,11 +21,17 @@ package enum CommonSettings {
   static let logLevel = "log-level"
   static let countersInterval = "counters-interval"
 
+  package static let stopTimeout = Setting.duration(
+    "stop-timeout", default: "25s", in: 0...3_600_000,
+    "What a stop (SIGTERM) takes at most. Then the process ends as it is: nothing is lost, and what was not"
+      + " committed is done again. A second signal shortens it to 2s.")
+
   /// What every program takes.
   private static let everywhere = [
     Setting.choice(
       logLevel, of: ["debug", "info", "warning", "error"], default: "info",
-      "The least important lines that the log on standard error shows.")
+      "The least important lines that the log on standard error shows."),
+    stopTimeout,
   ]
 
   private static let counting = [

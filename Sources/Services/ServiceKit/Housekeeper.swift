@@ -2,11 +2,14 @@
 import Bytes
 import EventLoop
 import Glibc
+import Settings
 import Synchronization
 
 /// The thread that hears the process's signals and prints the counters line.
 ///
-/// The first SIGTERM or SIGINT asks the service to stop, a second one ends the process at once.
+/// The first SIGTERM or SIGINT asks the service to stop, a second one to stop without waiting for anything. When
+/// the time for either is up, or with a third one, the process ends as it is: nothing is lost then, and what was
+/// done since the last commit is done again.
 struct Housekeeper: ~Copyable {
   private let end: EndFlag
   private let thread: LoopThread
@@ -20,8 +23,12 @@ struct Housekeeper: ~Copyable {
     let end = EndFlag()
     try poller.add(source.fd, token: 0, .readable)
     try poller.add(end.wakeup.fd, token: 1, .readable)
-    let watch = SignalWatch(context: context, source: source, poller: poller, end: end)
-    thread = try LoopThread(name: "housekeeper") { watch.run(reportsEvery: interval) }
+    let bound = UInt64(context.values.milliseconds(CommonSettings.stopTimeout.name))
+    thread = try LoopThread(name: "housekeeper") {
+      var watch = SignalWatch(
+        context: context, source: source, poller: poller, end: end, bound: bound)
+      watch.run(reportsEvery: interval)
+    }
     self.end = end
   }
 
@@ -51,8 +58,24 @@ private struct SignalWatch {
   let source: SignalSource
   let poller: Poller
   let end: EndFlag
+  /// What a stop may take, in milliseconds.
+  let bound: UInt64
+  /// What it may take after a second signal.
+  private let hurriedBound: UInt64 = 2_000
+  /// When the process ends whatever the service does; monotonic milliseconds.
+  private var endAt: UInt64?
 
-  func run(reportsEvery interval: Int64) {
+  init(
+    context: ServiceContext, source: SignalSource, poller: Poller, end: EndFlag, bound: UInt64
+  ) {
+    self.context = context
+    self.source = source
+    self.poller = poller
+    self.end = end
+    self.bound = bound
+  }
+
+  mutating func run(reportsEvery interval: Int64) {
     var report = CounterReport(context.counters, startedAt: MonotonicClock.milliseconds())
     var due = MonotonicClock.milliseconds() + UInt64(interval)
     var events: [ReadyEvent] = []
@@ -62,21 +85,32 @@ private struct SignalWatch {
         printLine(&report, now)
         due = now + UInt64(interval)
       }
-      let wait = interval > 0 ? Int32(clamping: due - min(due, now)) : -1
+      if let endAt, now >= endAt { endNow("the time for a stop is up") }
+      let next = min(interval > 0 ? due : .max, endAt ?? .max)
+      let wait = next == .max ? -1 : Int32(clamping: next - min(next, now))
       poller.wait(timeoutMilliseconds: wait, into: &events)
       while let signal = source.next() { take(signal) }
     }
     if interval > 0 { printLine(&report, MonotonicClock.milliseconds()) }
   }
 
-  private func take(_ signal: Int32) {
+  private mutating func take(_ signal: Int32) {
     if signal == SIGHUP { return context.signals.requestReload() }
-    guard !context.signals.isStopping else {
-      context.log.warning("ending at once: a second stop signal came")
-      _exit(ServiceRunner.failed)
+    let now = MonotonicClock.milliseconds()
+    if context.signals.isHurrying { endNow("a third stop signal came") }
+    if context.signals.isStopping {
+      context.log.warning("stopping without waiting: a second stop signal came")
+      endAt = min(endAt ?? .max, now + hurriedBound)
+      return context.signals.requestHurry()
     }
-    context.log.info("stopping: finishing what is in flight; a second signal ends at once")
+    context.log.info("stopping: finishing what is in flight; a second signal does not wait for it")
+    endAt = now + bound
     context.signals.requestStop()
+  }
+
+  private func endNow(_ reason: String) -> Never {
+    context.log.warning("ending as it is: \(reason); what was not committed is done again")
+    _exit(ServiceRunner.failed)
   }
 
   private func printLine(_ report: inout CounterReport, _ now: UInt64) {

@@ -94,7 +94,7 @@ final class SignerWorker {
   }
 
   private func stop() {
-    if !producer.flush(timeoutMilliseconds: 5_000) {
+    if !producer.flush(timeoutMilliseconds: context.signals.isHurrying ? 0 : 5_000) {
       log.warning("stopping without Kafka's answer to a provider token")
     }
     release(commits: true)

@@ -22,12 +22,12 @@ final class GroupMember {
 
   init(
     _ fixture: KafkaFixture, group: String, topic: String, shared: Bool = false,
-    _ configuration: KafkaConfiguration? = nil
+    instanceID: String? = nil, _ configuration: KafkaConfiguration? = nil
   ) throws {
     self.shared = shared
     consumer = try KafkaGroupConsumer(
       configuration ?? fixture.configuration, group: fixture.name(group), topics: [topic],
-      wakeup: wakeup)
+      instanceID: instanceID, wakeup: wakeup)
   }
 
   /// Serves the events that are there.

@@ -22,6 +22,7 @@ final class SenderRig {
   static let app = "com.example.app"
   let fixture: KafkaFixture
   let names: TopicNames
+  private let partitions: Int
   let simulator: Simulator
   let producer: KafkaProducer
   let folder = TemporaryFolder()
@@ -31,13 +32,17 @@ final class SenderRig {
   private let simulatorContext: ServiceContext
   private var senders: [RunningSender] = []
 
-  init(simulator flags: [String] = [], unregistered: [Int] = []) throws {
-    fixture = try KafkaFixture()
+  init(
+    simulator flags: [String] = [], unregistered: [Int] = [], partitions: Int = 4,
+    embedded: Bool = false
+  ) throws {
+    fixture = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: fixture.prefix)
+    self.partitions = partitions
     for topic in names.all {
       try fixture.createTopic(
         String(topic.name.dropFirst(fixture.prefix.count)),
-        partitions: min(Int(topic.partitions), 4), compacted: topic.cleanup == .compact)
+        partitions: min(Int(topic.partitions), partitions), compacted: topic.cleanup == .compact)
     }
     key = try SigningKey.generate()
     authority = try CertificateAuthority()
@@ -157,7 +162,9 @@ final class SenderRig {
   func committed() throws -> Int {
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
-    let all = (0..<Int32(4)).map { TopicPartition(topic: names.notifications, partition: $0) }
+    let all = (0..<Int32(partitions)).map {
+      TopicPartition(topic: names.notifications, partition: $0)
+    }
     let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000)
     return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
   }
@@ -209,7 +216,21 @@ final class RunningSender {
       } catch {
         failure.set("\(error)")
       }
+      failure.end()
     }
+  }
+
+  /// Whether it has returned.
+  var hasEnded: Bool { failure.hasEnded }
+
+  /// Asks it to stop, as a first SIGTERM does.
+  func requestStop() { context.signals.requestStop() }
+
+  /// Stops it without waiting for answers, as a second SIGTERM does.
+  @discardableResult
+  func hurry() -> String? {
+    context.signals.requestHurry()
+    return stop()
   }
 
   /// Stops it and waits; what it failed with, if it did.
@@ -223,6 +244,9 @@ final class RunningSender {
 
 private final class FailureBox: Sendable {
   private let box = Mutex<String?>(nil)
+  private let ended = Atomic(false)
   var text: String? { box.withLock { $0 } }
+  var hasEnded: Bool { ended.load(ordering: .acquiring) }
+  func end() { ended.store(true, ordering: .releasing) }
   func set(_ text: String) { box.withLock { $0 = text } }
 }

@@ -60,6 +60,17 @@ private enum SampleCounter: Int, CounterKey {
     #expect(Set(events.map(\.token)) == [1, 2])
   }
 
+  @Test func `a hurry is a stop as well, and wakes everybody again`() {
+    let signals = ServiceSignals()
+    signals.requestStop()
+    #expect(!signals.isHurrying)
+    let wakeup = Wakeup()
+    signals.subscribe(wakeup)
+    wakeup.clear()
+    signals.requestHurry()
+    #expect(signals.isHurrying && signals.isStopping)
+  }
+
   @Test func `a reload is taken once`() {
     let signals = ServiceSignals()
     #expect(!signals.takeReload())

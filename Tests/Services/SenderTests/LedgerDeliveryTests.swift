@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("What a sender leaves behind, and what its successor makes of it", .serialized)
+struct LedgerDeliveryTests {
+  @Test(
+    "a hanging head stops nothing, and what is done above it is not sent again by another process")
+  func hangingHead() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken(apps: [SenderRig.app])
+    let first = try rig.startSender(["--credential-wait", "10m"])
+    // No provider token serves the first record's app: it hangs.
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(9_999), app: "com.other"))
+    let count = 3_000
+    for number in 0..<count {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    #expect(try rig.receipts(count).count == count)
+    let isTold = eventually {
+      first.counter("widest_span") == count + 1 && first.counter("oldest_open_milliseconds") > 200
+        && first.counter("open_records") == 1
+    }
+    #expect(isTold, "span \(first.counter("widest_span"))")
+    #expect(first.counter("open_records") == 1)
+    #expect(first.counter("completed_runs") == 1)
+    #expect(first.hurry() == nil)
+    #expect(try rig.committed() == 0, "the head is not done")
+    let second = try rig.startSender(["--credential-wait", "10m"])
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(count)))
+    #expect(try rig.receipts(count + 1).count == count + 1)
+    #expect(second.counter("delivered") == 1)
+    #expect(second.counter("open_records") <= 2)
+    try rig.publishToken(generation: 2, apps: [SenderRig.app, "com.other"])
+    let receipts = try rig.receipts(count + 2)
+    #expect(Set(receipts.map(\.apnsID)).count == receipts.count, "none was sent twice")
+    #expect(second.stop() == nil)
+    #expect(try rig.committed() == count + 2)
+  }
+
+  @Test("text beside the offset that is no map of ours is counted, and the offset alone is used")
+  func foreignMap() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken()
+    for number in 0..<10 {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    try rig.commit(offset: 2, metadata: "holes1:BA:00000000")
+    let sender = try rig.startSender()
+    let receipts = try rig.receipts(8)
+    #expect(Set(receipts.map(\.apnsID)) == Set((2..<10).map { NotificationID(SenderRig.id($0)) }))
+    #expect(sender.counter("hole_maps_refused") == 1)
+  }
+
+  @Test("a map of ours is believed: what it says is done is not sent")
+  func knownMap() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken()
+    for number in 0..<10 {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    let map = try #require(HoleMap.encode(base: 2, [3..<5, 7..<9]))
+    try rig.commit(offset: 2, metadata: map)
+    let sender = try rig.startSender()
+    // 8 is done and lies above what is open: its id counts as taken nevertheless.
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(8)))
+    let receipts = try rig.receipts(5)
+    let sent = receipts.filter { $0.outcome == .delivered }.map(\.apnsID)
+    #expect(Set(sent) == Set([2, 5, 6, 9].map { NotificationID(SenderRig.id($0)) }))
+    #expect(receipts.filter { $0.outcome == .deduplicated }.count == 1)
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == 11)
+  }
+
+  @Test("what was sent before a restart is deduplicated after it, by another sender")
+  func windowOfApnsIDs() throws {
+    let rig = try SenderRig(partitions: 2)
+    try rig.publishToken()
+    let first = try rig.startSender()
+    for number in 0..<500 {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    #expect(try rig.receipts(500).count == 500)
+    #expect(first.stop() == nil)
+    for number in 0..<600 {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    let second = try rig.startSender()
+    let receipts = try rig.receipts(1_100)
+    let outcomes = Dictionary(grouping: receipts, by: \.outcome).mapValues(\.count)
+    #expect(outcomes == [.delivered: 600, .deduplicated: 500])
+    #expect(second.counter("dedup_rebuilds_late") == 0)
+  }
+
+  @Test(
+    "beyond the bound of open records the partition waits in Kafka; a second signal ends at once")
+  func openRecordsAreBounded() throws {
+    let rig = try SenderRig(simulator: ["--latency", "60s"], partitions: 2)
+    try rig.publishToken()
+    let sender = try rig.startSender(["--max-open", "50", "--drain-timeout", "60s"])
+    for number in 0..<1_000 {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    let isFull = eventually {
+      sender.counter("taken") == 100 && sender.counter("partitions_held") == 2
+    }
+    #expect(isFull, "taken \(sender.counter("taken")), held \(sender.counter("partitions_held"))")
+    #expect(sender.counter("open_records") == 100)
+    sender.requestStop()
+    let begun = MonotonicClock.milliseconds()
+    #expect(!eventually(withinMilliseconds: 500) { sender.hasEnded }, "it waits for the answers")
+    #expect(sender.hurry() == nil)
+    #expect(MonotonicClock.milliseconds() - begun < 5_000)
+    #expect(try rig.committed() == 0)
+  }
+
+  @Test("records that retention removed are counted as lost, and the rest is delivered")
+  func retention() throws {
+    let rig = try SenderRig(partitions: 1, embedded: true)
+    try rig.publishToken()
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(0)))
+    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    try rig.commit(offset: 1, metadata: nil)
+    let count = 2_500
+    let low = try rig.overflow(count: count, bodyBytes: 3_500)
+    #expect(low > 1, "the embedded broker drops the oldest beyond 5 MiB")
+    let sender = try rig.startSender()
+    let left = count + 1 - low
+    #expect(try rig.receipts(left).count == left)
+    #expect(eventually { sender.counter("lost_to_retention") == low - 1 })
+    #expect(sender.counter("lost_to_retention") == low - 1)
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == count + 1)
+  }
+
+  @Test("a group whose offset lies beyond the end of the log reads the log from its start")
+  func logMadeAgain() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken()
+    try rig.commit(offset: 5_000, metadata: nil)
+    let sender = try rig.startSender()
+    for number in 0..<20 {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    #expect(try rig.receipts(20).count == 20)
+    #expect(eventually { sender.counter("logs_cut") == 1 && sender.counter("logs_restarted") == 1 })
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == 20)
+  }
+}
