@@ -119,6 +119,7 @@ package struct OffsetLedger: Sendable {
     var runs: [Range<Int64>] = []
     let end = max(nextOffset, horizon)
     var offset = committable
+    if offset < end { runs.reserveCapacity(min(limit, 64)) }
     var start: Int64?
     while offset < end, runs.count < limit {
       let stretch = stretch(from: offset, end: end)

@@ -162,7 +162,7 @@ package struct SenderSettings: Sendable {
         "How often a notification is sent at most before it is a dead letter."),
       .integer(
         "dedup-window", default: 20_000, in: 0...10_000_000,
-        "apns-ids that each partition remembers, at about 48 bytes each; a repeated one is not sent again."
+        "apns-ids that each partition remembers, at most 32 bytes each; a repeated one is not sent again."
       ),
       .integer(
         "reserved-streams", default: 20, in: 0...90,
