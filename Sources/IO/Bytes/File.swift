@@ -70,6 +70,29 @@ package enum File {
     return status.st_mode & mode_t(0o044) != 0
   }
 
+  /// Tells one state of a file from another: replaced, rewritten or touched, it is a different one.
+  package struct Version: Sendable, Equatable {
+    private let device: UInt
+    private let inode: UInt
+    private let size: Int
+    private let seconds: Int
+    private let nanoseconds: Int
+
+    fileprivate init(_ status: stat) {
+      device = UInt(status.st_dev)
+      inode = UInt(status.st_ino)
+      size = Int(status.st_size)
+      seconds = status.st_mtim.tv_sec
+      nanoseconds = status.st_mtim.tv_nsec
+    }
+  }
+
+  /// The state of a file now; nil when there is none. A symbolic link's is that of what it points to.
+  package static func version(_ path: String) -> Version? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Version(status) : nil
+  }
+
   package static func exists(_ path: String) -> Bool {
     access(path, F_OK) == 0
   }

@@ -158,6 +158,9 @@ extension SenderLoop {
   // MARK: Provider tokens
 
   func learn(_ entry: ProviderTokenBook.Entry) {
+    let known = book.entries.first { $0.credential == entry.credential }
+    // APNs knows the topics of a team as they were when a connection sent its first push.
+    let hasOtherApps = known.map { $0.apps != entry.apps } ?? false
     switch book.apply(entry, now: wall) {
     case .stale, .removed: return
     case .added(let index), .renewed(let index):
@@ -168,6 +171,7 @@ extension SenderLoop {
         else { continue }
         authorize(pool, index)
         pool.policy.credentialChanged()
+        if hasOtherApps { for connection in pool.connections { connection.isAged = true } }
       }
     }
     routeUnresolved()

@@ -10,6 +10,8 @@ package struct Credential: Sendable {
   package let scope: ProviderTokenRecord.Scope
   /// Bundle ids, or `*` alone.
   package let apps: [String]
+  /// Where its key was read from.
+  let keyPath: String
   let minter: ProviderTokenMinter
 
   /// `<team>/<key>/<environment>`: the key of its records.

@@ -82,9 +82,10 @@ package enum CredentialsFile {
     }
     let file = try text(object, "key_file", place)
     do throws(SigningError) {
-      let key = try SigningKey.load(file.hasPrefix("/") ? file : folder + file)
+      let keyPath = file.hasPrefix("/") ? file : folder + file
+      let key = try SigningKey.load(keyPath)
       return Credential(
-        teamID: teamID, keyID: keyID, scope: scope, apps: apps,
+        teamID: teamID, keyID: keyID, scope: scope, apps: apps, keyPath: keyPath,
         minter: try ProviderTokenMinter(key: key, teamID: teamID, keyID: keyID))
     } catch {
       throw CredentialsError("\(place): key_file: \(error)")

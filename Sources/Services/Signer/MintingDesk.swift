@@ -11,6 +11,8 @@ struct MintingDesk {
     var schedule = MintSchedule()
     /// Minted and on its way to the topic: not minted again before the answer.
     var isPending = false
+    /// The newest record of the topic: a secret, as the key is.
+    var record: ProviderTokenRecord?
   }
 
   private var entries: [Entry]
@@ -21,7 +23,10 @@ struct MintingDesk {
 
   /// Forgets all schedules: what counts now is what the topic says. What is on its way stays pending.
   mutating func startOver() {
-    for index in entries.indices { entries[index].schedule = MintSchedule() }
+    for index in entries.indices {
+      entries[index].schedule = MintSchedule()
+      entries[index].record = nil
+    }
   }
 
   /// Takes a new list of credentials; those that stay keep their schedules.
@@ -40,10 +45,32 @@ struct MintingDesk {
   }
 
   /// A token seen on the topic, or acknowledged there.
-  mutating func published(credential: String, issuedAt: Int64, generation: Int64) {
-    guard let index = index(credential) else { return }
+  mutating func published(_ record: ProviderTokenRecord) {
+    guard let index = index(record.credential) else { return }
     entries[index].schedule.published(
-      issuedAt: issuedAt, generation: UInt64(max(0, generation)))
+      issuedAt: record.issuedAt, generation: UInt64(max(0, record.generation)))
+    if record.generation >= entries[index].record?.generation ?? .min {
+      entries[index].record = record
+    }
+  }
+
+  /// Whether every token that is due at `now` (seconds) is on the topic.
+  func isSettled(now: Int64) -> Bool {
+    due(now: now) == nil && !entries.contains { $0.isPending }
+  }
+
+  /// The current token of a credential whose apps are others than on the topic, to be published with its own:
+  /// the same token under the next generation. It is pending until `answered`.
+  mutating func changedApps() -> ProviderTokenRecord? {
+    for index in entries.indices where !entries[index].isPending {
+      guard var record = entries[index].record, record.apps != entries[index].credential.apps
+      else { continue }
+      record.apps = entries[index].credential.apps
+      record.generation = Int64(entries[index].schedule.generation) + 1
+      entries[index].isPending = true
+      return record
+    }
+    return nil
   }
 
   /// A sender's request.
@@ -89,10 +116,7 @@ struct MintingDesk {
   mutating func answered(_ record: ProviderTokenRecord, isStored: Bool) {
     guard let index = index(record.credential) else { return }
     entries[index].isPending = false
-    if isStored {
-      published(
-        credential: record.credential, issuedAt: record.issuedAt, generation: record.generation)
-    }
+    if isStored { published(record) }
   }
 
   private func index(_ credential: String) -> Int? {

@@ -8,7 +8,7 @@ package struct SignerSettings: Sendable {
   package var kafka: KafkaConfiguration
   package var topicPrefix: String
   package var instanceID: String?
-  /// Where the list of credentials stands; read again on SIGHUP.
+  /// Where the list of credentials stands; read again when it changes and on SIGHUP.
   package var credentialsPath: String
   package var credentials: [Credential]
 
@@ -19,7 +19,8 @@ package struct SignerSettings: Sendable {
         "credentials", required: true, placeholder: "FILE",
         "JSON list of the signing keys: key_id, team_id, environment (production, sandbox or any), apps"
           + " (bundle ids, or \"*\") and key_file (a .p8 file, relative to this one, readable by its owner"
-          + " only). SIGHUP reads it again."),
+          + " only). Changes of these files are noticed within a second; SIGHUP reads them at once."
+      ),
     ], kafkaProperties: true)
 
   package init(_ values: SettingValues) throws(SettingErrors) {

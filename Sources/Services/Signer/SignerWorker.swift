@@ -22,22 +22,22 @@ final class SignerWorker {
   private static let settleMilliseconds: UInt64 = 3_000
   private static let retryMilliseconds: UInt64 = 5_000
 
-  private let settings: SignerSettings
+  let settings: SignerSettings
   private let context: ServiceContext
-  private let log: Logger
+  let log: Logger
   private let counters = Counters<SignerCounter>()
-  private let wakeup = Wakeup()
+  let wakeup = Wakeup()
   private let requestsPartition: TopicPartition
-  private let tokensTopic: String
+  let tokensTopic: String
   private let consumer: KafkaGroupConsumer
   private let producer: KafkaProducer
   private let output: KafkaTopic
   private let parser = JSONParser()
 
-  private var desk: MintingDesk
+  var desk: MintingDesk
   /// Open while this signer owns the requests' partition.
   private var queue: KafkaQueue?
-  private var table: KafkaTable?
+  var table: KafkaTable?
   private var batch = KafkaBatch(capacity: 64)
   private var nextOffset: Int64?
   private var committedOffset: Int64?
@@ -46,7 +46,12 @@ final class SignerWorker {
   private var nextTag: UInt = 1
   private var deliveries: [Delivery] = []
   private var mintNotBefore: UInt64 = 0
-  private var unknownApps: Set<String> = []
+  var unknownApps: Set<String> = []
+  /// The files whose change is noticed without a signal.
+  var files: CredentialsWatch
+  /// Credentials that are gone from the file and not yet from the topic, and when they go at the latest.
+  var withdrawn: [String] = []
+  var withdrawBy: UInt64 = 0
 
   init(_ settings: SignerSettings, _ context: ServiceContext) throws {
     self.settings = settings
@@ -56,6 +61,7 @@ final class SignerWorker {
     requestsPartition = TopicPartition(topic: names.tokenRequests, partition: 0)
     tokensTopic = names.providerTokens
     desk = MintingDesk(settings.credentials)
+    files = CredentialsWatch(settings.credentialsPath, settings.credentials)
     producer = try KafkaProducer(settings.kafka, wakeup: wakeup)
     output = try producer.topic(named: names.providerTokens)
     consumer = try KafkaGroupConsumer(
@@ -85,10 +91,12 @@ final class SignerWorker {
 
   private func turn(_ now: UInt64) throws {
     while let event = consumer.nextEvent(timeoutMilliseconds: 0) { try take(event) }
-    if context.signals.takeReload() { try reload() }
+    if context.signals.takeReload() || files.haveChanged(now: now) { try reload(now) }
     readTokens()
     readRequests()
     mintWhatIsDue(now)
+    publishChangedApps()
+    withdraw(now)
     takeDeliveries(now)
     try commit()
   }
@@ -164,8 +172,7 @@ final class SignerWorker {
       guard let value else { return }
       do throws(RecordError) {
         let record = try ProviderTokenRecord(value, parser: parser)
-        desk.published(
-          credential: record.credential, issuedAt: record.issuedAt, generation: record.generation)
+        desk.published(record)
       } catch {
         log.warning("ignoring a provider token record", ["error": "\(error)"])
       }
@@ -226,7 +233,7 @@ final class SignerWorker {
   }
 
   /// - Returns: false when the record could not be handed over.
-  private func publish(_ key: [UInt8], _ value: [UInt8]?, _ record: ProviderTokenRecord?) -> Bool {
+  func publish(_ key: [UInt8], _ value: [UInt8]?, _ record: ProviderTokenRecord?) -> Bool {
     let tag = nextTag
     nextTag += 1
     let result = key.withUnsafeBytes { key in
@@ -268,33 +275,5 @@ final class SignerWorker {
         ])
     }
     deliveries.removeAll(keepingCapacity: true)
-  }
-
-  // MARK: Reload
-
-  private func reload() throws {
-    let credentials: [Credential]
-    do throws(CredentialsError) {
-      credentials = try CredentialsFile.load(settings.credentialsPath)
-    } catch {
-      return log.error("keeping the credentials as they are", ["error": "\(error)"])
-    }
-    let gone = desk.replace(credentials)
-    log.info("credentials read again", ["count": "\(credentials.count)"])
-    unknownApps = []
-    // Only the owner speaks for the topic; a stand-by reads the same file.
-    guard table != nil else { return }
-    for id in gone {
-      _ = publish(Array(id.utf8), nil, nil)
-      log.info("credential withdrawn", ["credential": id])
-    }
-    // The topic may know a token of a credential that is new to us.
-    try readTableAnew()
-  }
-
-  private func readTableAnew() throws {
-    table?.close()
-    desk.startOver()
-    table = try KafkaTable(settings.kafka, topic: tokensTopic, wakeup: wakeup)
   }
 }

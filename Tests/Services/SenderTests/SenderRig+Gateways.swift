@@ -53,6 +53,12 @@ extension SenderRig {
       ] + flags, loops: 1, gateway: "\(Self.gatewayName):\(gateways[0].address.port)")
   }
 
+  /// Puts a tombstone for a credential on the tokens' topic.
+  func withdrawToken(_ credential: String) throws {
+    let topic = try producer.topic(named: names.providerTokens)
+    try fixture.produce(producer, topic, key: credential, value: nil)
+  }
+
   /// Produces `count` notifications with ids and tokens from `first` on.
   func sendMany(_ count: Int, from first: Int = 0) throws {
     for number in first..<first + count {

@@ -96,7 +96,8 @@ import Testing
       key: try SigningKey.generate(), teamID: "TEAM123456", keyID: "ABC123DEFG")
     return MintingDesk([
       Credential(
-        teamID: "TEAM123456", keyID: "ABC123DEFG", scope: .production, apps: ["a"], minter: minter)
+        teamID: "TEAM123456", keyID: "ABC123DEFG", scope: .production, apps: ["a"], keyPath: "",
+        minter: minter)
     ])
   }
 
@@ -123,7 +124,10 @@ import Testing
 
   @Test func `a request that is older than the current token changes nothing`() throws {
     var desk = try desk()
-    desk.published(credential: "TEAM123456/ABC123DEFG/production", issuedAt: 5_000, generation: 3)
+    desk.published(
+      ProviderTokenRecord(
+        credential: "TEAM123456/ABC123DEFG/production", teamID: "TEAM123456", keyID: "ABC123DEFG",
+        scope: .production, apps: ["a"], issuedAt: 5_000, generation: 3, token: "x.y.z"))
     let isServed = desk.requested(request(at: 4_999))
     #expect(isServed)
     #expect(desk.due(now: 5_000 + 21 * 60) == nil)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import EventLoop
 import Glibc
 import Kafka
@@ -83,7 +84,9 @@ import Testing
     #expect(try fixture.tokens(atLeast: 1).count == 1, "none is minted early")
   }
 
-  @Test func `a changed credentials file is taken over on reload and a removed key withdrawn`()
+  @Test
+  func
+    `a changed credentials file is noticed without a signal; the old key goes after the new token came`()
     throws
   {
     let fixture = try SignerFixture()
@@ -91,13 +94,48 @@ import Testing
     defer { signer.stop() }
     #expect(try fixture.tokens(atLeast: 1).count == 1)
     try fixture.writeCredentials(keyIDs: ["KEYKEYKEY2"])
-    signer.context.signals.requestReload()
     let records = try fixture.kafka.read(fixture.names.providerTokens, count: 3)
     #expect(
       records.map(\.key) == [
-        "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY2/any",
+        "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY2/any", "TEAMTEAM01/KEYKEYKEY1/any",
       ])
-    #expect(records.map { $0.value == nil } == [false, true, false])
+    #expect(records.map { $0.value == nil } == [false, false, true])
+  }
+
+  @Test func `SIGHUP reads the file at once, and what cannot be used changes nothing`() throws {
+    let fixture = try SignerFixture()
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(try fixture.tokens(atLeast: 1).count == 1)
+    try File.write(fixture.credentialsPath, Array("[".utf8))
+    signer.context.signals.requestReload()
+    usleep(1_500_000)
+    try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"])
+    signer.context.signals.requestReload()
+    #expect(
+      try fixture.tokens(atLeast: 2).map(\.credential) == [
+        "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY2/any",
+      ])
+  }
+
+  @Test func `other apps of a credential travel with the token that there is, not with a new one`()
+    throws
+  {
+    let fixture = try SignerFixture()
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    let first = try #require(try fixture.tokens(atLeast: 1).first)
+    let text = """
+      [{"key_id":"KEYKEYKEY1","team_id":"TEAMTEAM01","environment":"any","key_file":"key.p8",\
+      "apps":["com.example.app","com.example.second"]}]
+      """
+    try File.write(fixture.credentialsPath, Array(text.utf8))
+    let tokens = try fixture.tokens(atLeast: 2)
+    #expect(tokens.count == 2)
+    #expect(tokens.last?.apps == ["com.example.app", "com.example.second"])
+    #expect(tokens.last?.token == first.token)
+    #expect(tokens.last?.issuedAt == first.issuedAt)
+    #expect(tokens.last?.generation == first.generation + 1)
   }
 
   private func request(_ fixture: SignerFixture, reason: String) throws {

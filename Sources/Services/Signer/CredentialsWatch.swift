@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+
+/// Notices that the credentials file, or a key file that it names, was replaced or rewritten.
+///
+/// It looks at the files' states, so it works with secrets that an orchestrator mounts and swaps.
+struct CredentialsWatch {
+  /// Between two looks, in milliseconds.
+  private static let interval: UInt64 = 1_000
+
+  private let paths: [String]
+  private var known: [File.Version?]
+  private var nextLook: UInt64 = 0
+
+  init(_ path: String, _ credentials: [Credential]) {
+    paths = [path] + credentials.map(\.keyPath)
+    known = paths.map { File.version($0) }
+  }
+
+  /// Whether a file is another one than at the last look. A file that is gone is no change: it is on its way
+  /// to be replaced.
+  mutating func haveChanged(now: UInt64) -> Bool {
+    guard now >= nextLook else { return false }
+    nextLook = now + Self.interval
+    var isChanged = false
+    for (index, path) in paths.enumerated() {
+      guard let version = File.version(path), version != known[index] else { continue }
+      known[index] = version
+      isChanged = true
+    }
+    return isChanged
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import HTTP2
+import Pipeline
+import Records
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("Provider tokens and keys that change", .serialized)
+struct CredentialChangeTests {
+  @Test(
+    "a rotated key: its connections drain, new ones carry the new token, no push is lost or doubled"
+  )
+  func rotation() throws {
+    let rig = try SenderRig()
+    var script = ScriptedGateway.Script()
+    script.reply = { peer, request in
+      peer.number == 1 && request.stream > 1 ? .hold : .answer(200)
+    }
+    let gateway = try rig.gateways([script])[0]
+    try rig.publishToken()
+    try rig.startSender(for: [gateway])
+    try rig.sendMany(11)
+    #expect(eventually { gateway.seen.requests.count == 11 })
+    try rig.publishToken(keyID: "KEY0000002")
+    try rig.withdrawToken("TEAM000001/KEY0000001/any")
+    // What is in flight stays where it is, what comes now goes out with the new key.
+    _ = eventually(withinMilliseconds: 1_000) { false }
+    try rig.sendMany(20, from: 200)
+    #expect(eventually { gateway.seen.requests.filter { $0.connection == 2 }.count >= 20 })
+    gateway.answerHeld()
+    let receipts = try rig.receipts(31)
+    #expect(receipts.count == 31)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    let tokens = [1, 2].map { number in
+      Set(gateway.seen.requests.filter { $0.connection == number }.map(\.authorization))
+    }
+    #expect(tokens.allSatisfy { $0.count == 1 }, "one token a connection")
+    #expect(tokens[0] != tokens[1])
+    #expect(eventually { gateway.seen.open == 1 })
+  }
+
+  @Test("a renewed token within 20 minutes of the last is not put on a connection that has one")
+  func guardOfTwentyMinutes() throws {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    let now = WallClock.seconds()
+    try rig.publishToken(issuedAt: now - 3_000)
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(5)
+    #expect(try rig.receipts(5).count == 5)
+    try rig.publishToken(issuedAt: now, generation: 2)
+    _ = eventually(withinMilliseconds: 300) { false }
+    try rig.sendMany(5, from: 5)
+    #expect(try rig.receipts(10).count == 10)
+    #expect(Set(gateway.seen.requests.map(\.authorization)).count == 1)
+    #expect(gateway.seen.connections == 1)
+    #expect(sender.counter("connects") == 1)
+  }
+
+  /// pushy#931: a new token after TooManyProviderTokenUpdates makes it worse.
+  @Test(
+    "429 TooManyProviderTokenUpdates: no token is asked for, another connection carries the same one"
+  )
+  func noMintingAfter429() throws {
+    let rig = try SenderRig()
+    var script = ScriptedGateway.Script()
+    script.reply = { peer, request in
+      peer.number == 1 && request.stream > 1
+        ? .answer(429, #"{"reason":"TooManyProviderTokenUpdates"}"#) : .answer(200)
+    }
+    let gateway = try rig.gateways([script])[0]
+    try rig.publishToken()
+    try rig.startSender(for: [gateway])
+    try rig.sendMany(1)
+    #expect(try rig.receipts(1).count == 1)
+    try rig.sendMany(3, from: 1)
+    let receipts = try rig.receipts(4, withinMilliseconds: 20_000)
+    #expect(receipts.count == 4)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(Set(gateway.seen.requests.map(\.authorization)).count == 1)
+    #expect(gateway.seen.connections >= 2)
+    let asked = try rig.fixture.read(
+      rig.names.tokenRequests, count: 1, timeoutMilliseconds: 500)
+    #expect(asked.isEmpty)
+  }
+
+  @Test("a token older than 55 minutes is not used: pushes wait for the next one")
+  func hardStop() throws {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    let now = WallClock.seconds()
+    try rig.publishToken(issuedAt: now - 55 * 60)
+    try rig.startSender(for: [gateway])
+    try rig.sendMany(5)
+    #expect(try rig.fixture.read(rig.names.tokenRequests, count: 1).count == 1)
+    #expect(gateway.seen.requests.isEmpty)
+    try rig.publishToken(issuedAt: now, generation: 2)
+    #expect(try rig.receipts(5).count == 5)
+  }
+}
