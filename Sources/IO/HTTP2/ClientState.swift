@@ -78,6 +78,14 @@ enum ClientCallbacks {
     case 7 where name[0] == UInt8(ascii: ":"):
       guard let status = number(value, valueCount), status >= 200, status < 1_000 else { break }
       exchange.pointee.status = UInt16(status)
+    case 7 where valueCount == 36 && equals(name, "apns-id"):
+      guard !isSent(value, exchange.pointee.sentID) else { break }
+      for index in 0..<36 { exchange.pointee.otherID[index] = value[index] }
+      exchange.pointee.hasOtherID = true
+    case 15 where valueCount == 36 && equals(name, "apns-request-id"):
+      guard !isSent(value, exchange.pointee.sentID) else { break }
+      for index in 0..<36 { exchange.pointee.otherRequestID[index] = value[index] }
+      exchange.pointee.hasOtherRequestID = true
     case 14 where valueCount == 36 && equals(name, "apns-unique-id"):
       for index in 0..<36 { exchange.pointee.uniqueID[index] = value[index] }
       exchange.pointee.hasUniqueID = true
@@ -169,6 +177,14 @@ enum ClientCallbacks {
   private static func equals(_ name: UnsafePointer<UInt8>, _ text: StaticString) -> Bool {
     let other = text.utf8Start
     for index in 0..<text.utf8CodeUnitCount where name[index] != other[index] { return false }
+    return true
+  }
+
+  /// Whether an id of 36 characters is the one that was sent; the case of its letters does not matter.
+  private static func isSent(_ id: UnsafePointer<UInt8>, _ sent: UnsafePointer<UInt8>?) -> Bool {
+    guard let sent else { return false }
+    // Digits and hyphens have the bit that makes letters small.
+    for index in 0..<36 where id[index] | 0x20 != sent[index] | 0x20 { return false }
     return true
   }
 

@@ -41,6 +41,15 @@ package struct Exchange {
   /// The `apns-unique-id` of the answer; valid if `hasUniqueID`.
   package internal(set) var uniqueID = InlineArray<36, UInt8>(repeating: 0)
   package internal(set) var hasUniqueID = false
+  /// The id that the request carried, 36 bytes, or nil: an `apns-id` or `apns-request-id` of the answer that is
+  /// the same is not kept.
+  package var sentID: UnsafePointer<UInt8>?
+  /// The `apns-id` of the answer if it is another than was sent; valid if `hasOtherID`.
+  package internal(set) var otherID = InlineArray<36, UInt8>(repeating: 0)
+  package internal(set) var hasOtherID = false
+  /// The same of `apns-request-id`; valid if `hasOtherRequestID`.
+  package internal(set) var otherRequestID = InlineArray<36, UInt8>(repeating: 0)
+  package internal(set) var hasOtherRequestID = false
   /// Seconds of a `retry-after` header, 0 without one (dates are ignored).
   package internal(set) var retryAfter: UInt32 = 0
 
@@ -72,6 +81,8 @@ package struct Exchange {
     closeCode = 0
     fate = .pending
     hasUniqueID = false
+    hasOtherID = false
+    hasOtherRequestID = false
     retryAfter = 0
     responseCount = 0
     responseTotal = 0

@@ -14,7 +14,9 @@ package final class HTTP2ClientSession {
   private var isRefused = false
 
   /// A session whose preface and SETTINGS wait to be taken.
-  package init(settings: SessionSettings = SessionSettings()) {
+  ///
+  /// - Parameter firstStreamID: odd; above 1 to see what happens near the last one.
+  package init(settings: SessionSettings = SessionSettings(), firstStreamID: Int32 = 1) {
     state = .allocate(capacity: 1)
     state.initialize(to: ClientState())
     var options: OpaquePointer?
@@ -27,6 +29,7 @@ package final class HTTP2ClientSession {
     guard let created else { preconditionFailure("no memory for an HTTP/2 session") }
     session = created
     settings.submit(to: session, isClient: true)
+    if firstStreamID > 1 { nghttp2_session_set_next_stream_id(session, firstStreamID) }
   }
 
   deinit {

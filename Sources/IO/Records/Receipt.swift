@@ -24,6 +24,11 @@ package struct Receipt: Equatable, Sendable {
   package var at: Int64
   package var timestamp: Int64?
   package var uniqueID: String?
+  /// `apns-id` and `apns-request-id` of the answer where they are others than what was sent.
+  package var answeredID: String?
+  package var gatewayRequestID: String?
+  /// Seconds.
+  package var retryAfter: Int64?
 
   /// The receipt in one line.
   package init(_ line: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
@@ -57,6 +62,9 @@ package struct Receipt: Equatable, Sendable {
     at = try fields.integer("at")
     timestamp = try fields.optionalInteger("timestamp")
     uniqueID = try fields.optionalText("apns_unique_id")
+    answeredID = try fields.optionalText("answered_apns_id")
+    gatewayRequestID = try fields.optionalText("apns_request_id")
+    retryAfter = try fields.optionalInteger("retry_after")
   }
 
   /// Calls `body` with each line of a record, empty ones left out.

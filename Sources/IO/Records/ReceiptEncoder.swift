@@ -31,6 +31,11 @@ package struct ReceiptLine {
   package var detail = nothing
   /// `apns-unique-id`, which the sandbox gives.
   package var uniqueID = nothing
+  /// `apns-id` and `apns-request-id` of the answer where they are others than `apnsID`.
+  package var answeredID = nothing
+  package var gatewayRequestID = nothing
+  /// Seconds of the answer's `retry-after`, 0 without one.
+  package var retryAfter: UInt32 = 0
   /// When the request was made, in milliseconds; 0 if that is not known.
   package var created: Int64 = 0
   /// When the outcome was known, in milliseconds.
@@ -69,12 +74,15 @@ package enum ReceiptEncoder {
     escaped("\",\"reason\":\"", line.reason, &buffer)
     escaped("\",\"detail\":\"", line.detail, &buffer)
     escaped("\",\"apns_unique_id\":\"", line.uniqueID, &buffer)
+    escaped("\",\"answered_apns_id\":\"", line.answeredID, &buffer)
+    escaped("\",\"apns_request_id\":\"", line.gatewayRequestID, &buffer)
     // Every text is closed by the one after it; the numbers come last.
     buffer.append("\"")
     if line.status != 0 { number(",\"status\":", Int64(line.status), &buffer) }
     if line.attempts != 0 { number(",\"attempts\":", Int64(line.attempts), &buffer) }
     if line.created != 0 { number(",\"created\":", line.created, &buffer) }
     number(",\"at\":", line.at, &buffer)
+    if line.retryAfter != 0 { number(",\"retry_after\":", Int64(line.retryAfter), &buffer) }
     if let timestamp = line.timestamp { number(",\"timestamp\":", timestamp, &buffer) }
     buffer.append(UInt8(ascii: "}"))
   }

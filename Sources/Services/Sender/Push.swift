@@ -91,6 +91,7 @@ struct Push {
     UnsafeMutableRawPointer(record).copyMemory(from: value.baseAddress!, byteCount: value.count)
     exchange.body = UnsafePointer(record + envelope.bodyStart)
     exchange.bodyCount = UInt32(value.count - envelope.bodyStart)
+    exchange.sentID = UnsafePointer(record + envelope.idText.indices.lowerBound)
     exchange.response = record + value.count
     exchange.responseCapacity = UInt16(Self.responseCapacity)
   }
@@ -117,10 +118,28 @@ struct Push {
   func field(_ range: ByteRange) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: value[range.indices])
   }
-  /// Calls `body` with the answer's `apns-unique-id`, empty without one.
-  func withUniqueID(_ body: (UnsafeRawBufferPointer) -> Void) {
-    guard exchange.hasUniqueID else { return body(.init(start: nil, count: 0)) }
-    withUnsafeBytes(of: exchange.uniqueID, body)
+  /// Calls `body` with the answer's `apns-unique-id`, and with its `apns-id` and `apns-request-id` where they
+  /// are others than the push's; each is empty without one.
+  func withAnswerIDs(
+    _ body: (
+      _ unique: UnsafeRawBufferPointer, _ id: UnsafeRawBufferPointer,
+      _ request: UnsafeRawBufferPointer
+    ) -> Void
+  ) {
+    let none = UnsafeRawBufferPointer(start: nil, count: 0)
+    // Nearly every answer of the production gateway.
+    guard exchange.hasUniqueID || exchange.hasOtherID || exchange.hasOtherRequestID else {
+      return body(none, none, none)
+    }
+    withUnsafeBytes(of: exchange.uniqueID) { unique in
+      withUnsafeBytes(of: exchange.otherID) { id in
+        withUnsafeBytes(of: exchange.otherRequestID) { request in
+          body(
+            exchange.hasUniqueID ? unique : none, exchange.hasOtherID ? id : none,
+            exchange.hasOtherRequestID ? request : none)
+        }
+      }
+    }
   }
   /// Bytes that a block needs for a record.
   static func blockBytes(token: Int, value: Int, _ envelope: Envelope = Envelope()) -> Int {

@@ -56,18 +56,24 @@ extension SenderLoop {
     if let detail {
       line.detail = UnsafeRawBufferPointer(start: detail.utf8Start, count: detail.utf8CodeUnitCount)
     }
-    guard let answer else {
-      if outcome == .delivered { line.status = 200 }
-      return push.pointee.withUniqueID { unique in
-        line.uniqueID = unique
+    guard answer != nil || outcome == .delivered else {
+      return ReceiptEncoder.append(line, into: &lines)
+    }
+    line.retryAfter = push.pointee.exchange.retryAfter
+    push.pointee.withAnswerIDs { unique, id, request in
+      line.uniqueID = unique
+      line.answeredID = id
+      line.gatewayRequestID = request
+      guard let answer else {
+        line.status = 200
+        return ReceiptEncoder.append(line, into: &lines)
+      }
+      line.status = answer.response.status
+      line.timestamp = answer.response.timestamp
+      Array(answer.reasonText.utf8).withUnsafeBytes { reason in
+        line.reason = reason
         ReceiptEncoder.append(line, into: &lines)
       }
-    }
-    line.status = answer.response.status
-    line.timestamp = answer.response.timestamp
-    Array(answer.reasonText.utf8).withUnsafeBytes { reason in
-      line.reason = reason
-      ReceiptEncoder.append(line, into: &lines)
     }
   }
 

@@ -46,7 +46,28 @@ import Testing
     #expect(exchange.pointee.uniqueID[0] == UInt8(ascii: "0"))
     #expect(exchange.pointee.uniqueID[35] == UInt8(ascii: "e"))
     #expect(exchange.pointee.retryAfter == 120)
+    #expect(!exchange.pointee.hasOtherID, "no id has this form")
     #expect(pair.client.openStreams == 0)
+  }
+
+  @Test func anIdIsKeptOnlyIfItIsAnotherThanTheOneSent() throws {
+    let pair = SessionPair()
+    let sent = Array("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e".utf8)
+    let other = "11111111-5a0b-4c55-9d0e-6f6b3a1c2d3e"
+    try sent.withUnsafeBufferPointer { sent in
+      for (id, request, isOther) in [
+        ("0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E", other, [false, true]),
+        (other, "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e", [true, false]),
+      ] {
+        let exchange = pair.exchange(body: "{}")
+        exchange.pointee.sentID = sent.baseAddress
+        #expect(pair.submit(exchange, path: "/3/device/00"))
+        try pair.settle()
+        pair.answer("200", more: [("apns-id", id), ("apns-request-id", request)])
+        try pair.settle()
+        #expect([exchange.pointee.hasOtherID, exchange.pointee.hasOtherRequestID] == isOther)
+      }
+    }
   }
 
   @Test func aRequestWithoutABodyEndsWithItsHeaders() throws {

@@ -16,9 +16,9 @@ final class SessionPair {
 
   init(
     _ settings: SessionSettings = .gateway(maxConcurrentStreams: 100),
-    client: SessionSettings = SessionSettings()
+    client: SessionSettings = SessionSettings(), firstStreamID: Int32 = 1
   ) {
-    self.client = HTTP2ClientSession(settings: client)
+    self.client = HTTP2ClientSession(settings: client, firstStreamID: firstStreamID)
     server = HTTP2ServerSession(settings: settings, pool: pool, token: 1)
   }
 

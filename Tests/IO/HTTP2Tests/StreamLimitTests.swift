@@ -72,4 +72,19 @@ import Testing
     #expect(Set(pair.completed) == Set(exchanges))
     #expect(exchanges.map(\.pointee.fate) == [.ambiguous, .unprocessed, .unprocessed])
   }
+
+  /// Stream ids are used once and end at 2³¹ − 1 (RFC 9113 §5.1.1).
+  @Test func whenTheStreamIdsAreUsedUpASubmitIsRefusedAndTheOthersEnd() throws {
+    let pair = SessionPair(firstStreamID: Int32.max - 2)
+    try pair.settle()
+    let last = [try #require(pair.submit()), try #require(pair.submit())]
+    #expect(last.map(\.pointee.streamID) == [Int32.max - 2, Int32.max])
+    #expect(pair.submit() == nil, "no id is left")
+    try pair.settle()
+    pair.answer()
+    pair.answer()
+    try pair.settle()
+    #expect(pair.completed == last)
+    #expect(last.allSatisfy { $0.pointee.fate == .answered })
+  }
 }
