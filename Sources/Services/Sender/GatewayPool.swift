@@ -38,6 +38,8 @@ final class GatewayPool {
   var lookups = 0
   /// Pushes that wait for stream credit, and what is known of how the gateway takes them.
   @exclusivity(unchecked) var waiting: SendQueue
+  /// Pushes that failed where all free connections lead, until there is another one.
+  @exclusivity(unchecked) var apart = SlotQueue()
   /// How many of the loop's slots the pool may hold, and whether a push beyond that goes to a retry topic.
   var share = SlotShare()
   @exclusivity(unchecked) var diverts = false
@@ -121,13 +123,14 @@ final class GatewayPool {
   }
 
   /// Nothing waits to be sent.
-  var isIdle: Bool { waiting.isEmpty }
+  var isIdle: Bool { waiting.isEmpty && apart.isEmpty }
 
   /// What the pool's policy decides by.
   var load: ConnectionPoolPolicy.Load {
     var load = ConnectionPoolPolicy.Load(
       connecting: lookups, serving: 0, credit: 0, openStreams: 0, capacity: 0,
-      isWaiting: !waiting.isEmpty && (authorization != nil || authentication == .certificate))
+      isWaiting: !isIdle && (authorization != nil || authentication == .certificate))
+    load.wantsElsewhere = !apart.isEmpty
     for connection in connections {
       switch connection.state.state {
       case .connecting: load.connecting += 1

@@ -41,6 +41,8 @@ struct Push {
   var hasTurn = false
   /// The connection that failed it last, to be avoided; only compared, never followed.
   var failedOn: UnsafeRawPointer?
+  /// Monotonic milliseconds of that.
+  var failedAt: UInt64 = 0
   /// Where that one led to.
   var failedAddress: SocketAddress?
   /// Time of day of the last send, in milliseconds.

@@ -152,7 +152,7 @@ extension SenderLoop {
 
   /// Whether pushes wait for a connection, which `upkeep` opens, or for a provider token.
   var hasWaiting: Bool {
-    !unresolved.isEmpty || pools.contains { $0.map { !$0.waiting.isEmpty } ?? false }
+    !unresolved.isEmpty || pools.contains { $0.map { !$0.isIdle } ?? false }
   }
 
   // MARK: Provider tokens

@@ -83,6 +83,9 @@ extension SenderLoop {
     context.log.info(
       "credential withdrawn; its connections drain",
       ["credential": pool.credential, "environment": "\(pool.environment)"])
+    while let slot = pool.apart.popFirst() {
+      pool.waiting.prepend(slot, pushes[slot].pointee.life.sendClass)
+    }
     for _ in 0..<pool.waiting.count {
       guard let slot = pool.waiting.popAny() else { break }
       pushes[slot].pointee.life.leaveLine()

@@ -126,6 +126,7 @@ extension SenderLoop {
     if cause != .unprocessed {
       push.pointee.failedOn = UnsafeRawPointer(Unmanaged.passUnretained(connection).toOpaque())
       push.pointee.failedAddress = connection.address
+      push.pointee.failedAt = now
     }
     if pool.waiting.watch.isHolding, cause.isOfDestination, !isExpired(push) {
       return keep(slot, cause, in: pool)

@@ -283,6 +283,7 @@ extension SenderLoop {
   func handBackWaiting() {
     for pool in pools {
       while let slot = pool?.waiting.popAny() { handBack(slot) }
+      while let slot = pool?.apart.popFirst() { handBack(slot) }
     }
     while let slot = unresolved.popFirst() { handBack(slot) }
     for index in partitions.indices {

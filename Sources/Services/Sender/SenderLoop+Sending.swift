@@ -30,32 +30,20 @@ extension SenderLoop {
         finish(slot, .expired)
         continue
       }
-      if push.pointee.failedOn != nil { connection = elsewhere(push, instead: connection) }
+      if push.pointee.failedOn != nil {
+        guard let other = elsewhere(push, instead: connection) else {
+          pool.waiting.ended(sendClass)
+          pool.apart.append(slot)
+          continue
+        }
+        connection = other
+      }
       guard send(slot, push, on: connection) else {
         pool.waiting.ended(sendClass)
         pool.waiting.prepend(slot, sendClass)
         return
       }
     }
-  }
-
-  /// What failed on one connection goes out on another one, to another address if there is one.
-  private func elsewhere(
-    _ push: UnsafeMutablePointer<Push>, instead chosen: GatewayConnection
-  ) -> GatewayConnection {
-    guard let failed = push.pointee.failedOn else { return chosen }
-    let address = push.pointee.failedAddress
-    var connection = chosen
-    if failed == Unmanaged.passUnretained(chosen).toOpaque() || chosen.address == address,
-      let other = chosen.pool.another(than: failed, at: address), other.prepareToken(now: wall)
-    {
-      connection = other
-    }
-    if connection.address != address {
-      counters.add(.movedAddress)
-      push.pointee.failedOn = nil
-    }
-    return connection
   }
 
   /// Opens a stream. False when the connection has none after all.

@@ -23,7 +23,8 @@ extension SenderLoop {
     for connection in connections { if let connection { watch(connection) } }
     for pool in pools {
       guard let pool else { continue }
-      waiting += pool.waiting.count
+      waiting += pool.waiting.count + pool.apart.count
+      if !pool.apart.isEmpty { bringBack(pool) }
       if !pool.isRetired { maintain(pool) }
     }
     counters.set(.waiting, waiting)
