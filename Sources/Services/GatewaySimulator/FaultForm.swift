@@ -60,12 +60,8 @@ struct FaultForm: Equatable {
 
 /// What faults have done to a connection, and when it ends. Times are in ms of the loop's clock.
 struct ConnectionFaults {
-  /// When the connection was accepted.
-  var accepted: UInt64
   /// When a request came last.
   var heard: UInt64
-  /// The address that the client connected to.
-  var address: String
   /// The stream limit is at most this…
   var limit: UInt32?
   /// …until then; nil is for good.
@@ -83,9 +79,5 @@ struct ConnectionFaults {
   /// What the rules say about a new connection, until it exists.
   var opening: [FaultDecision] = []
 
-  init(now: UInt64, address: String) {
-    accepted = now
-    heard = now
-    self.address = address
-  }
+  init(now: UInt64) { heard = now }
 }

@@ -35,6 +35,10 @@ final class GatewayConnection {
   /// Its certificate is refused: a GOAWAY goes out and no request is looked at.
   var isRefused = false
   var requests = 0
+  /// The address that the client connected to, without the port.
+  var host = ""
+  /// When it was accepted, in ms of the loop's clock.
+  var acceptedAt: UInt64 = 0
   /// What faults have done to it; nil if nothing.
   var faults: ConnectionFaults?
   /// Memory that answers of this connection point to; free when no stream is open.

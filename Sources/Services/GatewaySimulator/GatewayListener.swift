@@ -21,6 +21,8 @@ final class GatewayListener: @unchecked Sendable {
   // Sendable by hand: made by the thread that starts a loop, then the loop's own.
   let role: ListenerRole
   let address: SocketAddress
+  /// The address without the port.
+  let host: String
   private let sharesPort: Bool
   private var socket: Socket?
 
@@ -30,6 +32,7 @@ final class GatewayListener: @unchecked Sendable {
   ) {
     self.role = role
     self.address = address
+    host = address.host
     self.sharesPort = sharesPort
     self.socket = consume socket
   }

@@ -49,6 +49,8 @@ extension SimulatorLoop {
       if !settings.isFast {
         http.chooseSettings = { [unowned self, unowned connection] _ in greet(connection) }
       }
+      connection.host = listener.host
+      connection.acceptedAt = now
       connections[slot] = connection
       if plan.faults != nil { connectionOpened(connection, plan) }
       shared.counters.add(.connections)

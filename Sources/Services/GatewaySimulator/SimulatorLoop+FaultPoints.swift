@@ -43,12 +43,11 @@ extension SimulatorLoop {
     _ plan: inout ConnectionPlan, from peer: SocketAddress?, _ listener: GatewayListener
   ) {
     guard shared.faults.isActive else { return }
-    let address = listener.address.host
-    plan.faults = ConnectionFaults(now: now, address: address)
+    plan.faults = ConnectionFaults(now: now)
     guard shared.faults.concerns(.connection) else { return }
     let event = FaultEvent(
       .connection, time: shared.faults.time(now), environment: listener.role.environment,
-      address: address, connection: plan.id)
+      address: listener.host, connection: plan.id)
     for decision in shared.faults.decide(event) { change(&plan, decision) }
   }
 
@@ -125,9 +124,7 @@ extension SimulatorLoop {
   func tick(_ connection: GatewayConnection) {
     endFaults(connection)
     guard shared.faults.concerns(.idle) else { return }
-    if connection.faults == nil {
-      connection.faults = ConnectionFaults(now: now, address: "")
-    }
+    if connection.faults == nil { connection.faults = ConnectionFaults(now: now) }
     guard connection.isReady, connection.http.openStreams == 0,
       connection.faults?.closesAt == nil
     else { return }

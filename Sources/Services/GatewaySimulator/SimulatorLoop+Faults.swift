@@ -14,11 +14,11 @@ extension SimulatorLoop {
 
   /// The event at a moment of a connection.
   func event(_ stage: FaultStage, _ connection: GatewayConnection) -> FaultEvent {
-    let faults = connection.faults
-    return FaultEvent(
+    FaultEvent(
       stage, time: shared.faults.time(now), environment: connection.role.environment,
-      address: faults?.address ?? "", connection: connection.id,
-      age: now - min(now, faults?.accepted ?? now), idle: now - min(now, faults?.heard ?? now))
+      address: connection.host, connection: connection.id,
+      age: now - min(now, connection.acceptedAt),
+      idle: now - min(now, connection.faults?.heard ?? now))
   }
 
   /// Before the connection exists.
@@ -62,7 +62,7 @@ extension SimulatorLoop {
 
   /// On a connection whose TLS is up.
   func apply(_ decision: FaultDecision, _ connection: GatewayConnection) {
-    if connection.faults == nil { connection.faults = ConnectionFaults(now: now, address: "") }
+    if connection.faults == nil { connection.faults = ConnectionFaults(now: now) }
     touch(connection)
     switch decision.action {
     case .goAway(let goAway): send(goAway, connection)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import EventLoop
 import Faults
 import Gateway
 
@@ -28,7 +27,7 @@ struct StandingFaults {
 
   func isDead(_ listener: GatewayListener) -> Bool {
     dead.contains { scope in
-      (scope.address ?? listener.address.host) == listener.address.host
+      (scope.address ?? listener.host) == listener.host
         && (scope.environment ?? listener.role.environment) == listener.role.environment
     }
   }

@@ -277,6 +277,48 @@ import Testing
     #expect(try back.send(back.push).status == 200)
   }
 
+  @Test("F18: faults of one address only, also on connections that were there before")
+  func faultsOfAnAddress() throws {
+    let rig = try FaultRig("[]") { $0.alsoListen = ["127.0.0.2"] }
+    let port = rig.gateway.simulator.address.port
+    let address = try #require(SocketAddress(numeric: "127.0.0.2", port: port))
+    let other = try rig.client(at: address)
+    let client = try rig.client()
+    try rig.add(
+      "[{\"id\":\"F01\",\"reason\":\"Shutdown\",\"when\":{\"address\":\"127.0.0.2\"}}]")
+    #expect(try other.send(other.push).status == 503)
+    #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test("F06: the limit flaps with the answers")
+  func limitFlapsWithAnswers() throws {
+    let rig = try FaultRig("[]")
+    let client = try rig.openedClient()
+    try rig.add("[{\"id\":\"F06\",\"at\":\"answer\",\"limits\":[3,1000],\"when\":{\"every\":2}}]")
+    let before = client.limits.count
+    for _ in 0..<8 { #expect(try client.send(client.push).status == 200) }
+    try client.wait { client.limits.count >= before + 4 }
+    #expect(client.limits[before...] == [3, 1_000, 3, 1_000])
+  }
+
+  @Test("F10: what follows a GOAWAY: the end at once, or silence", arguments: ["close", "silence"])
+  func aftermath(then: String) throws {
+    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"200ms\"}]")
+    let client = try rig.openedClient()
+    try rig.add(
+      "[{\"id\":\"F10\",\"form\":\"text\",\"then\":\"\(then)\",\"when\":{\"nth\":2}}]")
+    let exchanges = (0..<2).map { _ in client.begin(client.push) }
+    try client.wait { !client.goAways.isEmpty }
+    if then == "close" {
+      try client.wait { client.connection.isClosed }
+      #expect(exchanges.allSatisfy { $0.pointee.fate == .ambiguous })
+    } else {
+      try client.pass(milliseconds: 500)
+      #expect(exchanges.allSatisfy { $0.pointee.fate == .pending })
+      #expect(!client.connection.isClosed)
+    }
+  }
+
   @Test("F19: connects beyond a rate are refused, and all of them while a rule holds")
   func refusedConnects() throws {
     let rig = try FaultRig("[{\"id\":\"F19\",\"when\":{\"connects_per_minute\":2}}]")
