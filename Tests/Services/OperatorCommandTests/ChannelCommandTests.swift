@@ -220,12 +220,14 @@ private final class ChannelFixture {
     #expect(!untrusted.contains("the answer was lost") && !untrusted.contains("not refused"))
   }
 
-  @Test func `there is advice for every reason and status`() {
-    for reason in Reason.allCases {
-      let response = GatewayResponse(status: reason.rule.status, reason: reason)
-      #expect(
-        ChannelAdvice.text(response).hasSuffix(".") || ChannelAdvice.text(response).hasSuffix("?"))
-    }
+  @Test(arguments: Reason.allCases)
+  func `a refusal of channel management comes with advice`(reason: Reason) {
+    let advice = ChannelAdvice.text(
+      GatewayResponse(status: reason.rule.status, reason: reason))
+    #expect(advice.hasSuffix(".") || advice.hasSuffix("?"))
+  }
+
+  @Test func `so does a status without a known reason`() {
     let words = [400, 429, 500].map { ChannelAdvice.text(GatewayResponse(status: UInt16($0))) }
     #expect(Set(words).count == 3)
   }
