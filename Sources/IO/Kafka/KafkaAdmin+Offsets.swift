@@ -18,6 +18,19 @@ extension KafkaAdmin {
     _ partitions: [TopicPartition], _ end: Int64, _ timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [Int64] {
     guard !partitions.isEmpty else { return [] }
+    do throws(KafkaError) {
+      return try askEnds(partitions, end, timeoutMilliseconds)
+    } catch {
+      guard error.code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION.rawValue else { throw error }
+    }
+    // librdkafka asks the leader that it remembers and does not look for the new one by itself.
+    _ = try partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
+    return try askEnds(partitions, end, timeoutMilliseconds)
+  }
+
+  private func askEnds(
+    _ partitions: [TopicPartition], _ end: Int64, _ timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [Int64] {
     let list = PartitionList(capacity: partitions.count)
     for partition in partitions { list.add(partition).pointee.offset = end }
     let code = rd_kafka_offsets_for_times(handle, list.raw, timeoutMilliseconds)

@@ -261,28 +261,3 @@ package struct CommitRequest: Sendable, Hashable {
     self.metadata = metadata
   }
 }
-
-/// Asks a group's coordinator how far the group has got.
-func readCommitted(
-  _ client: OpaquePointer, group: String, _ partitions: [TopicPartition],
-  timeoutMilliseconds: Int32
-) throws(KafkaError) -> [CommittedOffset] {
-  guard !partitions.isEmpty else { return [] }
-  let list = PartitionList(partitions)
-  let code = rd_kafka_committed(client, list.raw, timeoutMilliseconds)
-  guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-    throw KafkaError(code, "cannot read what group \(group) has committed")
-  }
-  var offsets: [CommittedOffset] = []
-  for entry in PartitionList.read(list.raw) {
-    guard entry.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(entry.err, "what group \(group) has committed for \(entry.identity)")
-    }
-    let metadata = UnsafeRawBufferPointer(
-      start: entry.metadata, count: entry.metadata == nil ? 0 : entry.metadata_size)
-    offsets.append(
-      CommittedOffset(
-        entry.identity, offset: entry.offset >= 0 ? entry.offset : nil, metadata: Array(metadata)))
-  }
-  return offsets
-}

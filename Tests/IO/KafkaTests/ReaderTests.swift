@@ -137,6 +137,35 @@ import Testing
     #expect(counts == [fixture.name("three"): 3, fixture.name("five"): 5])
   }
 
+  /// A sender ended by itself when the coordinator moved while it was assigned partitions.
+  @Test func committedOffsetsAreAskedForAgainWhenTheCoordinatorHasMoved() throws {
+    KafkaLog.silence()
+    let broker = try EmbeddedBroker([.init("read", partitions: 1)])
+    let admin = try KafkaAdmin(
+      KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-test"))
+    defer { admin.close() }
+    broker.inject([.notCoordinator, .coordinatorNotAvailable, .disconnect], into: .offsetFetch)
+    let partition = TopicPartition(topic: "read", partition: 0)
+    let offsets = try admin.groupOffsets("readers", [partition], timeoutMilliseconds: 10_000)
+    #expect(offsets == [CommittedOffset(partition, offset: nil)])
+  }
+
+  @Test func theWatermarksAreAskedOfANewLeaderToo() throws {
+    KafkaLog.silence()
+    let broker = try EmbeddedBroker([.init("moved", partitions: 3)], brokers: 2)
+    let admin = try KafkaAdmin(
+      KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-test"))
+    defer { admin.close() }
+    let partitions = (0..<3).map { TopicPartition(topic: "moved", partition: $0) }
+    for leader: Int32 in [1, 2, 1] {
+      for partition in partitions {
+        try broker.setLeader(topic: "moved", partition: partition.partition, broker: leader)
+      }
+      let marks = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)
+      #expect(marks.map(\.low) == [0, 0, 0] && marks.map(\.high) == [0, 0, 0])
+    }
+  }
+
   @Test func theWatermarksOfManyPartitionsComeInTheOrderAskedFor() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 3)])
     let topic = fixture.name("numbers")
