@@ -225,7 +225,7 @@ let package = Package(
       "Services", "OperatorCommand",
       [
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "EventLoop", "GatewaySimulator",
-        "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes",
+        "HTTPClient", "HTTPServer", "ServiceKit", "JSON", "Records", "Bytes",
         "Settings", "TestSupport", "Telemetry",
       ]),
     tests("System", "System", ["JSON", "SystemTestSupport", "TestSupport"]),
@@ -236,7 +236,7 @@ let package = Package(
     tests(
       "System", "Chaos",
       [
-        "ChaosSuite", "OperatorCommand", "APNS", "JSON", "Records", "SystemTestSupport",
+        "ChaosSuite", "OperatorCommand", "APNS", "Bytes", "JSON", "Records", "SystemTestSupport",
         "TestSupport",
       ]),
     tests(

@@ -158,8 +158,8 @@ package final class Auditor {
     let first = firsts[id].map { "\($0.outcome) at \($0.at)" } ?? "none"
     let said = answers[id]?.map { "\($0.status) \($0.reason)" }.joined(separator: ", ") ?? "none"
     let asked = ledger.expectedIDs.count { $0 == id }
-    return
-      "\(id), asked for \(asked) times: first receipt \(first); receipts \(account.receipts), deduplicated"
-      + " \(account.deduplicated), suppressed \(account.suppressed); gateway: \(said)"
+    return "\(id), asked for \(asked) times: first receipt \(first);"
+      + " receipts \(account.receipts), deduplicated \(account.deduplicated),"
+      + " suppressed \(account.suppressed); gateway: \(said)"
   }
 }

@@ -12,6 +12,7 @@ package enum ChaosCommand: Service {
     let kafka: String?
     let restartCommand: String?
     let shim: String?
+    let livenessMilliseconds: Int64
     let isShort: Bool
     let printsJSON: Bool
     let keeps: Bool
@@ -35,9 +36,12 @@ package enum ChaosCommand: Service {
         "restart-broker", placeholder: "COMMAND",
         "A shell command that restarts one broker of the cluster, for broker-restart."),
       .path("shim", "The library that changes what a process sees (benchmarks/chaos builds it)."),
+      .duration(
+        "liveness", default: "150s", in: 1_000...3_600_000,
+        "How long after the last fault everything may take to be accounted for."),
       .boolean("json", "One JSON object a scenario instead of a table."),
       .boolean("keep", "Keep logs and database of runs that passed, too."),
-      .boolean("list", "Only list the scenarios."),
+      .boolean("list", "Only list the scenarios, as docs/chaos.md has them."),
     ],
     operands: .init("SCENARIO", 0...100, "The scenarios to run; all unless named."))
 
@@ -57,7 +61,8 @@ package enum ChaosCommand: Service {
       values: ["kills": number("kills", short: 2), "rate": number("rate", short: 120)],
       seed: UInt64(values.integer("seed")), kafka: cluster.isEmpty ? nil : cluster,
       restartCommand: values.optionalText("restart-broker"), shim: values.optionalText("shim"),
-      isShort: isShort, printsJSON: values.boolean("json"), keeps: values.boolean("keep"))
+      livenessMilliseconds: values.milliseconds("liveness"), isShort: isShort,
+      printsJSON: values.boolean("json"), keeps: values.boolean("keep"))
   }
 
   package static func run(
@@ -76,6 +81,7 @@ package enum ChaosCommand: Service {
     options.restartCommand = settings.restartCommand
     options.shim = settings.shim
     options.keeps = settings.keeps
+    options.livenessMilliseconds = UInt64(settings.livenessMilliseconds)
     let failed = try runAll(options, settings, context)
     guard failed.isEmpty else {
       throw ServiceFailure("failed: \(failed.joined(separator: ", "))")
@@ -84,7 +90,7 @@ package enum ChaosCommand: Service {
 
   private static func list() {
     for scenario in Scenario.all {
-      StandardOutput.line("\(scenario.name): \(scenario.summary)")
+      StandardOutput.line(scenario.documentation)
     }
   }
 

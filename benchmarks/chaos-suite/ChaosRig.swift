@@ -112,7 +112,7 @@ final class ChaosRig {
   // MARK: Recovery
 
   /// How far requests have got: what a recovery is measured against.
-  func mark() -> Int { load.acknowledged }
+  func mark() -> Int { auditor.ledger.requestCount }
 
   /// Waits until everything that was produced before `mark` is accounted for. The time counts from now.
   func awaitRecovery(of mark: Int, within milliseconds: UInt64? = nil) throws {
@@ -121,7 +121,13 @@ final class ChaosRig {
     let isSettled = try pump(
       until: { auditor.ledger.settledRequests() >= mark }, within: limit)
     slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)
-    if !isSettled { problem("not recovered within \(limit / 1_000) s") }
+    guard !isSettled else { return }
+    problem("not recovered within \(limit / 1_000) s")
+    if let first = auditor.ledger.firstUnsettled {
+      problem("  the first open request is \(first.partition)/\(first.offset)")
+      let open = first.ids.filter { auditor.ledger[$0]?.isAccountedFor != true }
+      for id in open.prefix(5) { problem("    \(auditor.describe(id))") }
+    }
   }
 
   /// Waits until the database knows every device that the gateway has called unregistered so far.
@@ -147,10 +153,14 @@ final class ChaosRig {
     load.stop()
     let begin = MonotonicClock.milliseconds()
     var nextLook: UInt64 = 0
+    let isAnswered = try pump(until: { load.isSettled }, within: options.livenessMilliseconds)
+    if !isAnswered { problem("Kafka has not answered for every request") }
+    let lost = try TableAudit(kafka, place.names).place(load.unplaced, in: auditor.ledger)
+    if lost > 0 { problem("\(lost) requests are not where Kafka says they are") }
     let isSettled = try pump(
       until: {
         let now = MonotonicClock.milliseconds()
-        guard load.isSettled, now >= nextLook else { return false }
+        guard now >= nextLook else { return false }
         nextLook = now + 500
         return auditor.ledger.missing == 0 && readers.openRecords(auditor) == 0
       }, within: options.livenessMilliseconds)
@@ -266,7 +276,9 @@ final class ChaosRig {
   }
 
   /// Tells the gateway to misbehave.
-  func gatewayFaults(_ path: String, _ body: [UInt8]) throws { try gateway.post(path, body) }
+  func addGatewayFaults(_ rules: JSONValue) throws { try gateway.addFaults(["rules": rules]) }
+
+  func clearGatewayFaults() throws { try gateway.clearFaults() }
 
   /// Reads what the gateway has recorded since the last time.
   func readGateway() throws {

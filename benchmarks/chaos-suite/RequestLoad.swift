@@ -24,6 +24,8 @@ final class RequestLoad {
 
   /// Requests that Kafka has acknowledged.
   var acknowledged: Int { feeder.acknowledged }
+  /// Requests that Kafka has without having said where.
+  var unplaced: [(partition: Int32, text: [UInt8])] { feeder.unplaced }
   /// Whether every request that was handed over has its answer.
   var isSettled: Bool { feeder.outstanding == 0 }
   var refused: [String] { feeder.refused.map { "line \($0.line): \($0.error)" } }

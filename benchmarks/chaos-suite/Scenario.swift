@@ -51,6 +51,14 @@ struct Scenario: Sendable {
   /// Makes the faults. The load runs; what follows (settling, clean stop, audit) is the same for all.
   let steps: @Sendable (ChaosRig) throws -> Void
 
+  /// The scenario as a row of the table in docs/chaos.md.
+  var documentation: String {
+    func seconds(_ value: Double) -> String { value == 0 ? "0" : "\(value)" }
+    let form = isShort ? " (short form, too)" : ""
+    return "| `\(name)` | \(summary)\(form) | \(seconds(bound.embeddedSeconds)) |"
+      + " \(bound.embeddedReason) | \(seconds(bound.realSeconds)) | \(bound.realReason) |"
+  }
+
   var usesShim: Bool { if case .shim = need { true } else { false } }
 
   /// Why it cannot be run with these options; nil when it can.

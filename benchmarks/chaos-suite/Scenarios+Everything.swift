@@ -10,7 +10,7 @@ extension Scenario {
     summary: "every kind of fault in random order, often before the last one is over",
     need: .embeddedBroker, brokers: 3,
     bound: DuplicateBound(
-      embeddedSeconds: 8,
+      embeddedSeconds: 4,
       embeddedReason: "as the worst of the single faults",
       realSeconds: 1, realReason: "as the worst of the single faults")
   ) { rig in

@@ -54,7 +54,7 @@ extension Scenario {
       name: "rebalance-storm", summary: "senders join and leave as fast as the group forms",
       isShort: true,
       bound: DuplicateBound(
-        embeddedSeconds: 4,
+        embeddedSeconds: 3,
         embeddedReason:
           "nobody may commit while the group rebalances, and here it hardly does anything else",
         realSeconds: 0, realReason: "whoever gives partitions up commits what it completed first")
@@ -74,7 +74,7 @@ extension Scenario {
   ]
 
   private static let outageBound = DuplicateBound(
-    embeddedSeconds: 8,
+    embeddedSeconds: 3,
     embeddedReason:
       "answers that came while nothing could be committed are sent again if partitions move;"
       + " the broker's idempotence does not hold over a lost connection, so a request or receipt can be"

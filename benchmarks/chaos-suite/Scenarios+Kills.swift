@@ -44,7 +44,7 @@ extension Scenario {
     Scenario(
       name: "rolling-restart", summary: "SIGTERM of one of two senders after the other",
       bound: DuplicateBound(
-        embeddedSeconds: 3,
+        embeddedSeconds: 2,
         embeddedReason:
           "the sender that stays may not commit while the group rebalances; what it completed"
           + " of partitions that then go to the other one is sent again",
@@ -60,7 +60,7 @@ extension Scenario {
     Scenario(
       name: "zombie-sender", summary: "SIGSTOP of a sender past its session time-out, then SIGCONT",
       bound: DuplicateBound(
-        embeddedSeconds: 8,
+        embeddedSeconds: 2,
         embeddedReason:
           "what it had in flight and completed since its last commit is sent by the new owner"
           + " and, when it wakes up, answered for it; two rebalances without commits",
@@ -81,7 +81,7 @@ extension Scenario {
   ]
 
   private static let senderKill = DuplicateBound(
-    embeddedSeconds: 8,
+    embeddedSeconds: 2,
     embeddedReason:
       "as on a real broker, and the survivor may not commit while the group rebalances, once"
       + " when the dead one is noticed and once when it comes back",

@@ -40,6 +40,27 @@ struct TableAudit {
     }
   }
 
+  /// Finds requests that Kafka has without having said where, and tells the ledger. Returns how many are not
+  /// there.
+  func place(
+    _ unplaced: [(partition: Int32, text: [UInt8])], in ledger: DemoLedger
+  ) throws -> Int {
+    guard !unplaced.isEmpty else { return 0 }
+    var wanted: [[UInt8]: Int] = [:]
+    for request in unplaced { wanted[request.text, default: 0] += 1 }
+    try forEach(names.requests) { record in
+      guard let count = wanted[Array(record.value)], count > 0,
+        !ledger.knows(partition: record.partition, offset: record.offset)
+      else { return }
+      wanted[Array(record.value)] = count - 1
+      let ids = RequestLine.ids(
+        record.value, topic: names.requests, partition: record.partition, offset: record.offset,
+        parser: parser)
+      ledger.produced(partition: record.partition, offset: record.offset, ids: ids)
+    }
+    return wanted.values.reduce(0, +)
+  }
+
   /// Teams that got two provider tokens within 20 minutes, in words.
   func hastyMints() throws -> [String] {
     var issued: [String: Set<Int64>] = [:]

@@ -24,6 +24,9 @@ package final class DemoFeeder {
   /// Lines that Kafka will never take, by number.
   package private(set) var refused: [(line: UInt, error: KafkaError)] = []
   package private(set) var acknowledged = 0
+  /// Lines that Kafka has without having said where: the answer to a first attempt was lost. The ledger does
+  /// not know them.
+  package private(set) var unplaced: [(partition: Int32, text: [UInt8])] = []
 
   /// - Parameter next: the next line without its end, valid until it is called again; nil after the last.
   package init(
@@ -89,6 +92,10 @@ package final class DemoFeeder {
         continue
       }
       acknowledged += 1
+      guard delivery.offset >= 0 else {
+        unplaced.append((delivery.partition, text))
+        continue
+      }
       holdBack?.acknowledged(
         0, partition: delivery.partition, offset: delivery.offset, bytes: text.count)
       let ids = text.withUnsafeBytes {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
 import HTTPClient
-import JSON
+package import JSON
 
 /// The simulator's administration, as the demo uses it.
 package final class DemoGateway {
@@ -65,9 +65,15 @@ package final class DemoGateway {
     }
   }
 
-  /// Posts a document of faults (see docs/chaos.md); throws what the simulator has against it.
-  package func post(_ path: String, _ body: [UInt8]) throws {
-    let answer = try client.post("\(base)\(path)", body)
+  /// Makes the gateway misbehave by these rules, beside those it has; throws what it has against them.
+  package func addFaults(_ script: JSONValue) throws {
+    try check(try client.post("\(base)/faults", script.text))
+  }
+
+  /// Ends all misbehaviour.
+  package func clearFaults() throws { try check(try client.delete("\(base)/faults")) }
+
+  private func check(_ answer: HTTPAnswer) throws {
     guard answer.status == 200 else {
       throw HTTPStatusError(description: "the simulator answers \(answer.status): \(answer.text)")
     }
@@ -92,8 +98,8 @@ package struct GatewayRequest {
   package let time: Int64
 
   fileprivate init?(_ line: UnsafeRawBufferPointer, _ parser: JSONParser) {
-    guard let entry = try? parser.parse(line), let status = entry["status"]?.int else { return nil }
-    self.status = Int(status)
+    guard let entry = try? parser.parse(line), entry.object != nil else { return nil }
+    status = Int(entry["status"]?.int ?? 0)
     id = entry["apns_id"]?.string.flatMap { NotificationID($0) }
     reason = entry["reason"]?.string
     time = entry["time"]?.int ?? 0

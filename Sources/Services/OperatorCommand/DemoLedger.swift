@@ -132,6 +132,22 @@ package final class DemoLedger {
     return UInt16(reasons.count - 1)
   }
 
+  /// Requests that were acknowledged with their place.
+  package var requestCount: Int { order.count }
+
+  package func knows(partition: Int32, offset: Int64) -> Bool {
+    requests[Self.place(partition, offset)] != nil
+  }
+
+  /// The first request, in the order of acknowledgement, that is not accounted for.
+  package var firstUnsettled: (partition: Int32, offset: Int64, ids: [NotificationID])? {
+    guard settledRequests() < order.count else { return nil }
+    let place = order[settledCount]
+    let request = requests[place]!
+    let range = Int(request.firstID)..<Int(request.firstID + request.idCount)
+    return (Int32(place >> 48), Int64(place & 0xffff_ffff_ffff), Array(ids[range]))
+  }
+
   /// What was said about a notification; nil when nothing was.
   package subscript(id: NotificationID) -> Account? { accounts[id] }
 

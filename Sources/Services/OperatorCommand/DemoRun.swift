@@ -86,6 +86,10 @@ final class DemoRun {
       }
     }
     progress.end()
+    if !feeder.unplaced.isEmpty {
+      remarks.append(
+        "\(feeder.unplaced.count) requests are in Kafka, which did not say where: not followed")
+    }
     for (line, error) in feeder.refused { remarks.append("line \(line) was refused: \(error)") }
   }
 

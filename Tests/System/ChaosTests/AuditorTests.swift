@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Bytes
 import JSON
 import OperatorCommand
 import Records
@@ -138,6 +139,15 @@ import Testing
     #expect(bound.limit(isEmbedded: false, faults: 3, perSecond: 101) == 152)
     let none = DuplicateBound.none("")
     #expect(none.limit(isEmbedded: true, faults: 9, perSecond: 1_000) == 0)
+  }
+
+  @Test func `docs has every scenario with its bounds and reasons, as the suite has them`() throws {
+    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+    let document = String(decoding: try File.read("\(root)/docs/chaos.md"), as: UTF8.self)
+    for scenario in Scenario.all {
+      let hasRow = document.contains(scenario.documentation)
+      #expect(hasRow, "docs/chaos.md lacks: \(scenario.documentation)")
+    }
   }
 
   @Test func `every scenario has a name of its own and says why its bound is what it is`() {

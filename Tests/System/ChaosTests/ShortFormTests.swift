@@ -16,8 +16,8 @@ struct ShortFormTests {
   @Test(
     "nothing is lost, and no more arrives twice than the scenario's bound",
     arguments: [
-      "kill-sender", "kill-ingest", "kill-signer-feedback", "broker-outage",
-      "rebalance-storm", "poison", "gateway-restart",
+      "kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart", "broker-outage",
+      "rebalance-storm", "poison", "gateway-faults",
     ])
   func scenario(_ name: String) throws {
     let (status, text) = try chaos([name, "--short", "--json"])
