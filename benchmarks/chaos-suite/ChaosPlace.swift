@@ -76,6 +76,9 @@ struct ChaosPlace {
       "--kafka.consumer.session.timeout.ms=\(options.sessionMilliseconds)",
       "--kafka.consumer.heartbeat.interval.ms=500",
     ]
+    if scenario.producesOneAtATime {
+      plan.kafkaFlags.append("--kafka.producer.max.in.flight.requests.per.connection=1")
+    }
     plan.extra["martlet-sender"] =
       ["--loops", "1", "--counters-interval", "0s"] + scenario.senderFlags
     plan.extra["apns-simulator"] = [

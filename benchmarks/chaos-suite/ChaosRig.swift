@@ -29,6 +29,7 @@ final class ChaosRig {
   private(set) var checkpoints: OffsetCheckpoint!
   private(set) var kafka: KafkaConfiguration!
   private let brokerControl: String
+  private let producesOneAtATime: Bool
   private let http = HTTPClient(timeoutMilliseconds: 5_000)
   private var gateway: DemoGateway!
   /// How each process must have ended so far, in order: what we did to it.
@@ -39,6 +40,7 @@ final class ChaosRig {
   init(_ options: ChaosOptions, _ scenario: Scenario, _ log: Logger) throws {
     self.options = options
     self.log = log
+    producesOneAtATime = scenario.producesOneAtATime
     random = SeededRandom(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
     place = try ChaosPlace(options, scenario, log)
     let port = try LocalPipeline.freePort()
@@ -59,6 +61,9 @@ final class ChaosRig {
     gateway = DemoGateway(address: pipeline.gatewayAdmin)
     var configuration = KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-chaos")
     configuration.isEmbeddedBroker = isEmbedded
+    if producesOneAtATime {
+      configuration.producer.append(("max.in.flight.requests.per.connection", "1"))
+    }
     kafka = configuration
     readers = try TopicReaders(configuration, place.names)
     checkpoints = try OffsetCheckpoint(configuration, place.names)

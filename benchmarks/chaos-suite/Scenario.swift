@@ -45,6 +45,10 @@ struct Scenario: Sendable {
   /// Brokers that the embedded cluster pretends to have.
   var brokers = 1
   var senderFlags: [String] = []
+  /// Whether producers have one request on its way at a time. The embedded broker does not check sequences, so
+  /// it takes a batch although it has just refused the one before; librdkafka then takes the first one for
+  /// stored, too, as it would be on a real broker. With injected errors that would lose records by itself.
+  var producesOneAtATime = false
   /// Whether it is part of the short form.
   var isShort = false
   let bound: DuplicateBound

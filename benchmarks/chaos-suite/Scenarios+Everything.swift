@@ -8,7 +8,7 @@ extension Scenario {
   static let everything = Scenario(
     name: "everything",
     summary: "every kind of fault in random order, often before the last one is over",
-    need: .embeddedBroker, brokers: 3,
+    need: .embeddedBroker, brokers: 3, producesOneAtATime: true,
     bound: DuplicateBound(
       embeddedSeconds: 4,
       embeddedReason: "as the worst of the single faults",

@@ -36,7 +36,7 @@ extension Scenario {
     },
     Scenario(
       name: "broker-errors", summary: "bursts of errors in answers to every kind of request",
-      need: .embeddedBroker, bound: outageBound
+      need: .embeddedBroker, producesOneAtATime: true, bound: outageBound
     ) { rig in
       for _ in 0..<rig.options.kills {
         try rig.pump(between: 500, and: 1_500)
