@@ -57,8 +57,9 @@ package struct ConnectionStateMachine: Sendable {
     case none
   }
 
-  /// A connection may change its provider token only this often, in milliseconds.
-  package static let tokenGuard: Int64 = 20 * 60 * 1_000
+  /// A connection may change its provider token only this often, in milliseconds: APNs' 20 minutes, and one more
+  /// for a clock that is set forward meanwhile.
+  package static let tokenGuard: Int64 = 21 * 60 * 1_000
   /// Streams after which a connection is replaced, well before HTTP/2's 2³⁰ client streams run out.
   package static let maximumStreams: UInt64 = 1 << 30 - 65_536
   /// Streams refused in a row, with room below the announced limit, after which a connection is replaced.
@@ -112,6 +113,12 @@ package struct ConnectionStateMachine: Sendable {
     case .priming: min(limit, 1)
     case .connecting, .draining, .suspect, .closed: 0
     }
+  }
+
+  /// Whether the peer owes a sign of life: it has streams to answer, or has allowed none, in which case nothing
+  /// that could be sent would ever show that it is gone.
+  package var owesSignOfLife: Bool {
+    openStreams > 0 || (limit == 0 && (state == .ready || state == .priming))
   }
 
   // MARK: - Events

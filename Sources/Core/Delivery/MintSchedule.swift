@@ -14,6 +14,9 @@ package struct MintSchedule: Sendable, Equatable {
   /// Seconds by which `iat` is dated back against clock differences.
   package static let backdating: Int64 = 5
 
+  /// Seconds by which the clocks of two signers may differ: the next token may be another signer's work.
+  package static let clockDifference: Int64 = 15
+
   /// Why a sender asks for a token.
   package enum Request: Sendable, Equatable {
     /// No token of the credential has reached the sender.
@@ -56,7 +59,9 @@ package struct MintSchedule: Sendable, Equatable {
   package var dueAt: Int64 {
     guard let issuedAt else { return .min }
     // `iat` lies up to `backdating` before the minting: the interval is counted from the later of the two.
-    let interval = wantedEarly ? Self.shortestInterval + Self.backdating : Self.renewalAge
+    let interval =
+      wantedEarly
+      ? Self.shortestInterval + Self.backdating + Self.clockDifference : Self.renewalAge
     return issuedAt + interval
   }
 

@@ -10,6 +10,8 @@ package import APNS
 package struct Envelope: Sendable {
   /// The most bytes a line may have, its newline not counted.
   package static let maximumLine = 2_048
+  /// The most bytes that fields 0…11 may have together: a retry adds a history of up to 120 bytes.
+  package static let maximumConstantPart = maximumLine - 128
   /// The most bytes a body may have, for the push type with the highest limit.
   package static let maximumBody = 5_120
   /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
@@ -102,7 +104,10 @@ package struct Envelope: Sendable {
   ) throws(EnvelopeError) {
     let value: Int64?
     (priorityText, value) = try cursor.number(.priority, in: record)
-    guard let value, value == 10 || value == 5 || value == 1 else {
+    // It becomes a header as it stands: no other spelling, such as 010.
+    guard let value, value == 10 || value == 5 || value == 1,
+      priorityText.count == (value == 10 ? 2 : 1)
+    else {
       throw cursor.invalid(.priority, priorityText)
     }
     priority = UInt8(truncatingIfNeeded: value)
@@ -130,6 +135,9 @@ package struct Envelope: Sendable {
       }
     }
     constantPart = ByteRange(start: 0, count: cursor.position - 1)
+    guard constantPart.count <= Self.maximumConstantPart else {
+      throw EnvelopeError(field: .requestID, problem: .tooLong, offset: Self.maximumConstantPart)
+    }
     let (attempt, made) = try cursor.number(.attempt, in: record)
     let attempts = made ?? 0
     guard attempts <= 65_535 else { throw cursor.invalid(.attempt, attempt) }

@@ -31,10 +31,11 @@ final class AdminAPI: Sendable {
 
   /// Starts listening; the server lives as long as the result.
   func serve(host: String, port: UInt16) throws(HTTPServerError) -> HTTPServer {
-    try HTTPServer(
-      host: host, port: port, bodyLimit: Self.bodyLimit,
-      routes: reports + changes + commands + FaultRoutes.routes(faults))
+    try HTTPServer(host: host, port: port, bodyLimit: Self.bodyLimit, routes: routes)
   }
+
+  /// Every page.
+  var routes: [HTTPRoute] { reports + changes + commands + FaultRoutes.routes(faults) }
 
   /// What the gateway tells.
   private var reports: [HTTPRoute] {

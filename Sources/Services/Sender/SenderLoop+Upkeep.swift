@@ -165,7 +165,7 @@ extension SenderLoop {
       return
     }
     let silence = now - max(connection.lastHeard, connection.busySince)
-    if connection.state.openStreams > 0 {
+    if connection.state.owesSignOfLife {
       if silence >= UInt64(settings.pingAfterMilliseconds) {
         perform(connection.state.silent(), on: connection)
       }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import TestSupport
+
+/// A provider token as it stands in the simulated topic.
+struct TopicRecord: Equatable {
+  let stamp: ProviderTokenStamp
+  /// True time at which the broker appended it, in milliseconds.
+  let appendedAt: Int64
+  /// True time at which it was minted.
+  let mintedAt: Int64
+}
+
+/// One signer: its clock is wrong by seconds, it may be an owner that does not know yet that it is none.
+struct SimulatedSigner {
+  /// Milliseconds by which its clock is ahead of true time.
+  var skew: Int64
+  /// Running and in possession of the requests' partition, as far as it knows.
+  private(set) var isOwner = false
+  private var schedule = MintSchedule()
+  /// It mints nothing before (true milliseconds): it has not read the topic to its end yet.
+  private var caughtUpAt: Int64 = .max
+  /// Records of the topic that it has read.
+  private var position = 0
+  /// A token is on its way to the topic.
+  private var pending: (stamp: ProviderTokenStamp, appendsAt: Int64, mintedAt: Int64)?
+  /// When it finds out that it is no owner any more.
+  private var fencedAt: Int64 = .max
+
+  init(skew: Int64) { self.skew = skew }
+
+  func seconds(_ now: Int64) -> Int64 { (now + skew) / 1_000 }
+
+  /// It becomes the owner: reads the topic anew up to the end that it has then.
+  mutating func elected(now: Int64, reading: Int64) {
+    isOwner = true
+    schedule = MintSchedule()
+    position = 0
+    caughtUpAt = now + reading
+    fencedAt = .max
+    pending = nil
+  }
+
+  /// It lost the ownership and notices at `time`; until then it believes in it (a zombie).
+  mutating func fence(at time: Int64) { fencedAt = min(fencedAt, time) }
+
+  /// The process is gone, and with it what was not appended.
+  mutating func killed() {
+    isOwner = false
+    pending = nil
+  }
+
+  mutating func requested() { if isOwner { schedule.requested(.refused) } }
+
+  /// One turn.
+  ///
+  /// - Parameter latency: milliseconds that the broker takes for a record.
+  /// - Returns: a record that was appended to the topic now, and whether a token was minted.
+  mutating func turn(
+    _ topic: [TopicRecord], now: Int64, latency: Int64
+  ) -> (appended: TopicRecord?, minted: ProviderTokenStamp?) {
+    guard isOwner else { return (nil, nil) }
+    var appended: TopicRecord?
+    if let record = pending, now >= record.appendsAt {
+      pending = nil
+      schedule.published(
+        issuedAt: record.stamp.issuedAt, generation: record.stamp.generation)
+      appended = TopicRecord(stamp: record.stamp, appendedAt: now, mintedAt: record.mintedAt)
+    }
+    if now >= fencedAt {
+      killed()
+      return (appended, nil)
+    }
+    while position < topic.count {
+      schedule.published(
+        issuedAt: topic[position].stamp.issuedAt, generation: topic[position].stamp.generation)
+      position += 1
+    }
+    guard now >= caughtUpAt, pending == nil, let order = schedule.order(now: seconds(now)) else {
+      return (appended, nil)
+    }
+    let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
+    pending = (stamp, now + latency, now)
+    return (appended, stamp)
+  }
+}
