@@ -54,6 +54,26 @@ func tests(
     exclude: exclude, swiftSettings: swift)
 }
 
+/// What the fuzz targets parse with.
+let fuzzed: [Target.Dependency] = [
+  "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Bytes", "JSON", "Records",
+  "HTTP2",
+  "HTTPServer", "TLS", "Signing", "Sender", "Signer", "GatewaySimulator",
+]
+
+/// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
+/// which no ordinary build can link.
+let fuzz: Target =
+  Context.environment["MARTLET_TEST_FUZZ"] == nil
+  ? .testTarget(
+    name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz",
+    exclude: ["Corpus", "Dictionaries", "Driver"], sources: ["Targets", "Regression"],
+    swiftSettings: swift)
+  : .executableTarget(
+    name: "martlet-fuzz", dependencies: fuzzed, path: "Tests/Fuzz",
+    exclude: ["Corpus", "Dictionaries", "Regression"], sources: ["Targets", "Driver"],
+    swiftSettings: swift)
+
 let package = Package(
   name: "martlet",
   targets: [
@@ -168,6 +188,7 @@ let package = Package(
     tests("Core", "Pipeline", ["APNS", "Pipeline", "TestSupport"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
     tests("Core", "Faults", ["APNS", "Faults", "TestSupport"]),
+    tests("Core", "Simulation", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "Gateway", ["APNS", "Gateway", "Settings", "TestSupport"]),
@@ -244,6 +265,7 @@ let package = Package(
       ["Ingest", "Signer", "Sender", "Feedback", "Settings", "Pipeline", "Bytes"]),
     tests("Tidy", "Tidy", []),
     tests("Tidy", "Conformance", ["APNS", "Faults"]),
+    fuzz,
   ],
   cxxLanguageStandard: .cxx17
 )

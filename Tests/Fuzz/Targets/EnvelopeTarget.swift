@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Pipeline
+import Records
+
+extension FuzzTarget {
+  /// Records of the notification and retry topics: every field of an accepted one can stand in a header or a
+  /// receipt as it is, and the record can go to a retry topic and be read there.
+  static func envelope() -> FuzzTarget {
+    FuzzTarget("envelope") { bytes in
+      do throws(EnvelopeError) {
+        let envelope = try Envelope.parse(bytes.octets.span)
+        return badField(envelope, bytes) ?? badRetry(envelope, bytes)
+      } catch {
+        return (0...bytes.count).contains(error.offset)
+          ? nil : "an error outside the record, at \(error.offset)"
+      }
+    }
+  }
+
+  private static func badField(_ envelope: Envelope, _ record: UnsafeRawBufferPointer) -> String? {
+    guard envelope.bodyStart > 0, envelope.bodyStart < record.count,
+      record[envelope.bodyStart - 1] == UInt8(ascii: "\n")
+    else { return "the body does not follow a newline" }
+    let fields = [
+      envelope.app, envelope.topic, envelope.pushTypeText, envelope.priorityText,
+      envelope.expirationText, envelope.idText, envelope.collapseID, envelope.requestID,
+      envelope.lastReason,
+    ]
+    for field in fields {
+      guard field.indices.upperBound < envelope.bodyStart else { return "a field in the body" }
+      if record[field.indices].contains(where: { $0 < 0x20 }) { return "a control character" }
+    }
+    for name in [envelope.app, envelope.topic] {
+      if name.isEmpty || !record[name.indices].allSatisfy(RequestRules.isNameCharacter) {
+        return "a name that no header may have"
+      }
+    }
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    if !record[envelope.expirationText.indices].allSatisfy(digits.contains) {
+      return "an expiration that is no number"
+    }
+    if ![10, 5, 1].contains(envelope.priority) { return "priority \(envelope.priority)" }
+    if String(decoding: record[envelope.priorityText.indices], as: UTF8.self)
+      != "\(envelope.priority)"
+    {
+      return "a priority in another spelling"
+    }
+    if envelope.id.description
+      != String(decoding: record[envelope.idText.indices], as: UTF8.self).lowercased()
+    {
+      return "another id"
+    }
+    return nil
+  }
+
+  private static func badRetry(_ envelope: Envelope, _ record: UnsafeRawBufferPointer) -> String? {
+    var retry = ByteBuffer()
+    Array("A reason of nobody's,\twith a tab".utf8).withUnsafeBytes {
+      EnvelopeEncoder.encodeRetry(
+        of: record, envelope, attempt: .max, firstSeen: 9_999_999_999_999, reason: $0,
+        into: &retry)
+    }
+    do throws(EnvelopeError) {
+      let again = try Envelope.parse(retry.bytes.octets.span)
+      guard again.id == envelope.id, again.attempt == .max, again.target == envelope.target,
+        again.expiration == envelope.expiration, again.pushType == envelope.pushType,
+        retry.bytes[again.bodyStart...].elementsEqual(record[envelope.bodyStart...])
+      else { return "the retry says something else" }
+      return nil
+    } catch {
+      return "the retry of an accepted record is refused: \(error)"
+    }
+  }
+}

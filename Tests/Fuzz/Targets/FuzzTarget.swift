@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One parser of bytes from outside, with what must hold whatever the bytes are.
+struct FuzzTarget {
+  /// Its name on the command line, and of its folder in `Corpus`.
+  let name: String
+  /// Parses an input. Says which invariant it breaks, or nil.
+  let violation: (UnsafeRawBufferPointer) -> String?
+
+  init(_ name: String, _ violation: @escaping (UnsafeRawBufferPointer) -> String?) {
+    self.name = name
+    self.violation = violation
+  }
+
+  /// Every target.
+  static let all: @Sendable () -> [FuzzTarget] = {
+    [
+      request(), envelope(), payload(), json(), answer(), receipt(), providerToken(), device(),
+      properties(), settings(), proxy(), credentials(), admin(), faultScript(), certificate(),
+      holeMap(),
+      clientSession(), serverSession(),
+    ]
+  }
+
+  static func named(_ name: String) -> FuzzTarget? { all().first { $0.name == name } }
+}
+
+/// An invariant that an input broke.
+struct Violation: Error {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  /// Throws unless the condition holds.
+  static func unless(_ condition: Bool, _ text: @autoclosure () -> String) throws(Violation) {
+    if !condition { throw Violation(text()) }
+  }
+}
+
+extension FuzzTarget {
+  /// A target whose check throws.
+  init(
+    _ name: String, checking check: @escaping (UnsafeRawBufferPointer) throws(Violation) -> Void
+  ) {
+    self.init(name) { bytes in
+      do throws(Violation) {
+        try check(bytes)
+        return nil
+      } catch {
+        return error.text
+      }
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// The bytes as a span of the parser's kind.
+  var octets: UnsafeBufferPointer<UInt8> { bindMemory(to: UInt8.self) }
+  /// The bytes as text; what is no UTF-8 is replaced.
+  var text: String { String(decoding: self, as: UTF8.self) }
+}
+
+extension [UInt8] {
+  /// Lends the bytes to a throwing body whose error keeps its type.
+  func lend<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try withUnsafeBytes { bytes in
+      Swift.Result { () throws(Failure) in try body(bytes) }
+    }.get()
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Pipeline
+import Records
+
+extension FuzzTarget {
+  /// Records of `push.requests`: what is accepted becomes an envelope that the sender accepts, too, and that
+  /// says the same.
+  static func request() -> FuzzTarget {
+    let reader = RequestReader()
+    return FuzzTarget("request") { bytes in
+      do throws(RequestError) {
+        let request = try reader.read(bytes)
+        return violation(of: request)
+      } catch {
+        if let offset = error.offset, offset < 0 || offset > bytes.count {
+          return "an error outside the record, at \(offset)"
+        }
+        return error.description.isEmpty ? "an error without words" : nil
+      }
+    }
+  }
+
+  private static func violation(of request: borrowing PushRequest) -> String? {
+    let tokens = request.tokens.count
+    if request.isBroadcast {
+      if request.channel.count > ChannelID.maximumLength { return "a channel that is too long" }
+    } else if !(1...RequestRules.maximumTokens).contains(tokens) {
+      return "\(tokens) tokens"
+    }
+    var token = ByteBuffer()
+    for index in 0..<tokens {
+      token.removeAll()
+      token.append(request.tokens[index])
+    }
+    let size = request.payload.count
+    if size > Envelope.maximumBody { return "a payload of \(size) bytes" }
+    var encoder = EnvelopeEncoder()
+    encoder.begin(request, created: 1_795_224_000_123)
+    encoder.setID(NotificationID(high: 0x0123_4567_89AB_CDEF, low: 0xFEDC_BA98_7654_3210))
+    let value = encoder.value
+    do throws(EnvelopeError) {
+      let envelope = try Envelope.parse(value.octets.span)
+      return difference(request, envelope, value)
+    } catch {
+      return "the envelope of an accepted request is refused: \(error)"
+    }
+  }
+
+  private static func difference(
+    _ request: borrowing PushRequest, _ envelope: Envelope, _ value: UnsafeRawBufferPointer
+  ) -> String? {
+    if envelope.lane != request.lane { return "another lane" }
+    if envelope.environment != request.environment { return "another environment" }
+    if envelope.pushType != request.type { return "another push type" }
+    if envelope.priority != request.priority { return "another priority" }
+    if envelope.expiration != request.expiration { return "another expiration" }
+    if (envelope.target == .channel) != request.isBroadcast { return "another target" }
+    if !value[envelope.app.indices].elementsEqual(request.app) { return "another app" }
+    if !value[envelope.collapseID.indices].elementsEqual(request.collapseID) {
+      return "another collapse id"
+    }
+    if !value[envelope.requestID.indices].elementsEqual(request.escapedID) {
+      return "another request id"
+    }
+    if !value[envelope.bodyStart...].elementsEqual(request.payload) { return "another body" }
+    return nil
+  }
+
+  /// Payloads by themselves: what a payload's reader accepts is a JSON object.
+  static func payload() -> FuzzTarget {
+    let reader = PayloadReader()
+    return FuzzTarget("payload") { bytes in
+      for type in PushType.allCases {
+        do throws(RequestError) {
+          try reader.check(bytes, type: type)
+        } catch {
+          if let offset = error.offset, offset < 0 || offset > bytes.count {
+            return "an error outside the payload, at \(offset)"
+          }
+        }
+      }
+      return nil
+    }
+  }
+}
