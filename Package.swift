@@ -246,7 +246,7 @@ let package = Package(
       "Services", "OperatorCommand",
       [
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "EventLoop", "GatewaySimulator",
-        "HTTPClient", "HTTPServer", "ServiceKit", "JSON", "Records", "Bytes",
+        "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records", "Bytes",
         "Settings", "TestSupport", "Telemetry",
       ]),
     tests("System", "System", ["JSON", "SystemTestSupport", "TestSupport"]),

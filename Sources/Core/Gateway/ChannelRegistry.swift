@@ -20,6 +20,11 @@ package struct StoredBroadcast: Sendable, Equatable {
   package let body: [UInt8]
   /// Milliseconds since the epoch.
   package let until: Int64
+
+  package init(body: [UInt8], until: Int64) {
+    self.body = body
+    self.until = until
+  }
 }
 
 /// The broadcast channels of every app (Apple, "Sending channel management requests to APNs").

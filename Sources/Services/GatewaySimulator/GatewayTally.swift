@@ -11,6 +11,8 @@ enum GatewayCounter: Int, CounterKey {
   case custom, reset, silent
   /// Connections that were refused because there were too many, and those that got a GOAWAY.
   case connectionsRefused, goAways
+  /// Idle connections that were forgotten without a word.
+  case forgotten
   /// What became of accepted pushes.
   case delivered, stored, discarded
 

@@ -182,6 +182,7 @@ final class SimulatorLoop {
         end(connection, .idleTimeout)
       } else {
         connection.http.fallSilent()
+        shared.counters.add(.forgotten)
       }
     }
   }

@@ -45,11 +45,13 @@ package struct KeyFolder: Sendable {
 
   /// Makes the folder and every file in it, each readable by its owner only.
   ///
-  /// - Parameter overwrite: Otherwise nothing is written when any of the files is there.
+  /// - Parameters:
+  ///   - clientApps: Bundle ids to make client certificates for, one of each kind.
+  ///   - overwrite: Otherwise nothing is written when any of the files is there.
   package func generate(
-    _ credentials: [Credential], overwrite: Bool = false
+    _ credentials: [Credential], clientApps: [String] = [], overwrite: Bool = false
   ) throws(KeyFolderError) {
-    let files = fileNames(credentials).map { "\(path)/\($0)" }
+    let files = fileNames(credentials, clientApps: clientApps).map { "\(path)/\($0)" }
     if !overwrite, let found = files.first(where: File.exists) {
       throw KeyFolderError(
         description:
@@ -61,7 +63,7 @@ package struct KeyFolder: Sendable {
     }
     do {
       for credential in credentials { try writeKeys(credential) }
-      try writeCertificates()
+      try writeCertificates(clientApps)
       try writeLists(credentials)
     } catch {
       throw KeyFolderError(description: "\(error)")
@@ -69,10 +71,13 @@ package struct KeyFolder: Sendable {
   }
 
   /// Every file that `generate` writes, without the folder.
-  package func fileNames(_ credentials: [Credential]) -> [String] {
+  package func fileNames(_ credentials: [Credential], clientApps: [String] = []) -> [String] {
     let keys = credentials.flatMap { [keyName($0), publicKeyName($0)] }
     let others = [self.credentials, gatewayKeys, root, certificate, certificateKey]
-    return keys + others.map { String($0.dropFirst(path.count + 1)) }
+    let clients = clientApps.flatMap { app in
+      ClientCertificateKind.allCases.flatMap { [$0.certificate(of: app), $0.key(of: app)] }
+    }
+    return keys + others.map { String($0.dropFirst(path.count + 1)) } + clients
   }
 
   private func writeKeys(_ credential: Credential) throws {
@@ -83,10 +88,16 @@ package struct KeyFolder: Sendable {
   }
 
   /// The authority's own key is forgotten: nobody can issue another certificate under this root.
-  private func writeCertificates() throws {
+  private func writeCertificates(_ clientApps: [String]) throws {
     let authority = try CertificateAuthority(name: "Martlet simulator root")
     try File.write(root, authority.certificatePEM)
     try authority.issueServer().write(certificate: certificate, key: certificateKey)
+    for app in clientApps {
+      for kind in ClientCertificateKind.allCases {
+        try kind.issue(authority, app).write(
+          certificate: "\(path)/\(kind.certificate(of: app))", key: "\(path)/\(kind.key(of: app))")
+      }
+    }
   }
 
   private func writeLists(_ credentials: [Credential]) throws {

@@ -8,6 +8,7 @@ package enum KeysGenerateCommand: Service {
   package struct Settings: Sendable {
     let folder: KeyFolder
     let credential: KeyFolder.Credential
+    let clientApps: [String]
     let overwrite: Bool
   }
 
@@ -26,6 +27,9 @@ package enum KeysGenerateCommand: Service {
       .choice(
         "environment", of: ["any", "production", "sandbox"], default: "any",
         "Environment that the key serves."),
+      .list(
+        "client-certificates", placeholder: "APP,…",
+        "Bundle ids to make client certificates for, of every kind that the simulator tells apart."),
       .boolean("force", "Replace files that are there."),
     ], operands: .init("FOLDER", 1...1, "Where the files go; it is made if it is not there."))
 
@@ -40,18 +44,37 @@ package enum KeysGenerateCommand: Service {
       credential: KeyFolder.Credential(
         teamID: values.text("team-id"), keyID: values.text("key-id"), apps: values.list("apps"),
         environment: environments[values.text("environment")]),
+      clientApps: try clientApps(values),
       overwrite: values.boolean("force"))
+  }
+
+  /// Bundle ids that can stand in a file's name.
+  private static func clientApps(_ values: SettingValues) throws(SettingErrors) -> [String] {
+    let apps = values.list("client-certificates")
+    for app in apps {
+      let isName = app.utf8.allSatisfy { byte in
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
+          || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E
+      }
+      guard isName, app.utf8.first != 0x2E else {
+        throw values.error("client-certificates", "\(app) is not a bundle id")
+      }
+    }
+    return apps
   }
 
   package static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do throws(KeyFolderError) {
-      try settings.folder.generate([settings.credential], overwrite: settings.overwrite)
+      try settings.folder.generate(
+        [settings.credential], clientApps: settings.clientApps, overwrite: settings.overwrite)
     } catch {
       throw ServiceFailure(error.description)
     }
-    for name in settings.folder.fileNames([settings.credential]) {
+    for name in settings.folder.fileNames(
+      [settings.credential], clientApps: settings.clientApps)
+    {
       StandardOutput.line("\(settings.folder.path)/\(name)")
     }
   }

@@ -20,12 +20,14 @@ final class RunningGateway {
   let key: TestKey
   let rootPath: String
   let root: [UInt8]
+  /// Issues client certificates that the gateway trusts.
+  let authority: CertificateAuthority
   private let folder = TemporaryFolder()
   private let context: ServiceContext
 
   init(_ change: (inout SimulatorSettings) -> Void = { _ in }) throws {
     key = try TestKey()
-    let authority = try CertificateAuthority()
+    authority = try CertificateAuthority()
     root = authority.certificatePEM
     rootPath = folder.file("root.pem")
     try File.write(rootPath, root)
@@ -46,6 +48,7 @@ final class RunningGateway {
       [
         "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--keys", folder.file("keys.json"),
         "--certificate", folder.file("cert.pem"), "--certificate-key", folder.file("key.pem"),
+        "--client-roots", rootPath,
       ], for: table)
     let values = try table.read(flags, environment: [:], file: nil)
     var settings = try SimulatorSettings(values)
@@ -62,6 +65,33 @@ final class RunningGateway {
   }
 
   func stop() { context.signals.requestStop() }
+
+  /// Switches a behaviour while it runs.
+  func set(_ name: String, _ value: String) throws {
+    let answer = try admin("PUT", "/profile", "{\"\(name)\":\"\(value)\"}")
+    try #require(answer == "{\"accepted\":1}\n", "\(answer)")
+  }
+
+  /// Makes the gateway know another key, or something else about one.
+  func declare(_ key: TestKey, _ more: [(String, JSONValue)] = []) throws {
+    let pem = String(decoding: try key.key.publicKey.pem(), as: UTF8.self)
+    var entry = JSONObject()
+    entry.append("key_id", .string(key.id))
+    entry.append("team_id", .string(key.team))
+    entry.append("public_key", .string(pem))
+    for (name, value) in more { entry.append(name, value) }
+    let body = JSONValue.array([.object(entry)])
+    let answer = try admin("PUT", "/keys", String(decoding: body.text, as: UTF8.self))
+    try #require(answer == "{\"accepted\":1}\n", "\(answer)")
+  }
+
+  /// A document that the admin API answers.
+  func json(_ path: String) throws -> JSONValue { try JSONDocument(try admin("GET", path)).root }
+
+  /// Documents that stand in lines.
+  func jsonLines(_ path: String) throws -> [JSONValue] {
+    try admin("GET", path).split(separator: "\n").map { try JSONDocument(String($0)).root }
+  }
 
   /// Calls the admin API and returns the answer's text.
   func admin(_ method: String, _ path: String, _ body: String = "") throws -> String {
@@ -91,20 +121,30 @@ final class GatewayClient {
   private var memory: [UnsafeMutableRawBufferPointer] = []
   private var exchanges: [UnsafeMutablePointer<Exchange>] = []
 
-  /// Connects to `address` (the gateway's first one unless told) and waits for its SETTINGS, unless
-  /// they are not to be expected.
+  /// Connects to `address` (the gateway's first one unless told), shows `issued` as its certificate,
+  /// and waits for the SETTINGS, unless they are not to be expected.
   init(
-    _ gateway: RunningGateway, at address: SocketAddress? = nil, roots: [UInt8]? = nil,
+    _ gateway: RunningGateway, at address: SocketAddress? = nil,
+    showing issued: IssuedCertificate? = nil, roots: [UInt8]? = nil,
     identity: TLSIdentity? = nil, settings: SessionSettings = SessionSettings(),
     expectsSettings: Bool = true
   ) throws {
     poller = try Poller()
     push = PushText(token: try gateway.key.token(issuedAt: WallClock.seconds()))
-    let tls = try TLSContext.client(roots: .pem(roots ?? gateway.root), identity: identity)
+    let shown = issued.map { TLSIdentity(certificates: $0.certificatePEM, key: $0.keyPEM) }
+    let tls = try TLSContext.client(
+      roots: .pem(roots ?? gateway.root), identity: identity ?? shown)
     connection = try HTTP2ClientConnection(
       poller: poller, token: 1, tls: tls, serverName: "localhost", settings: settings)
     connection.connect(to: address ?? gateway.simulator.address)
     if expectsSettings { try wait { !self.limits.isEmpty } }
+  }
+
+  /// The words of the GOAWAY frames that came.
+  var farewells: [String] {
+    notices.compactMap {
+      if case .goAway(_, _, let debug) = $0 { String(decoding: debug, as: UTF8.self) } else { nil }
+    }
   }
 
   deinit {
@@ -173,6 +213,12 @@ final class GatewayClient {
     notices += connection.takeNotices()
   }
 
+  /// Turns the connection for a while, whatever happens.
+  func turn(milliseconds: UInt64) throws {
+    let end = MonotonicClock.milliseconds() + milliseconds
+    try wait { MonotonicClock.milliseconds() >= end }
+  }
+
   private func keep(_ text: String) -> UnsafeRawBufferPointer {
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: text.utf8.count, alignment: 1)
     bytes.copyBytes(from: text.utf8)
@@ -185,6 +231,7 @@ final class GatewayClient {
     "authorization": "authorization", "apns-topic": "apns-topic",
     "apns-push-type": "apns-push-type", "apns-priority": "apns-priority",
     "apns-expiration": "apns-expiration", "apns-id": "apns-id",
-    "apns-collapse-id": "apns-collapse-id",
+    "apns-collapse-id": "apns-collapse-id", "apns-channel-id": "apns-channel-id",
+    "apns-request-id": "apns-request-id",
   ]
 }

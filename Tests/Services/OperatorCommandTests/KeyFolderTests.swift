@@ -5,6 +5,7 @@ import Glibc
 import JSON
 import OperatorCommand
 import Signing
+import TLS
 import Testing
 
 @Suite struct KeyFolderTests {
@@ -14,12 +15,16 @@ import Testing
       teamID: "TEAM000002", keyID: "KEY0000002", apps: ["com.example.a"], environment: .sandbox),
   ]
 
+  private let apps = ["com.example.app"]
+
   private func withFolder(_ body: (KeyFolder) throws -> Void) throws {
     var template = Array("/tmp/martlet-keys-XXXXXX".utf8CString)
     let parent = try #require(mkdtemp(&template).map { String(cString: $0) })
     let folder = KeyFolder("\(parent)/keys")
     defer {
-      for name in folder.fileNames(credentials) { unlink("\(folder.path)/\(name)") }
+      for name in folder.fileNames(credentials, clientApps: apps) {
+        unlink("\(folder.path)/\(name)")
+      }
       rmdir(folder.path)
       rmdir(parent)
     }
@@ -69,6 +74,26 @@ import Testing
       unlink(folder.credentials)
       #expect(throws: KeyFolderError.self) { try folder.generate(credentials) }
       #expect(!File.exists(folder.credentials))
+    }
+  }
+
+  @Test func `client certificates of every kind are made for an app, under the same root`() throws {
+    try withFolder { folder in
+      try folder.generate(credentials, clientApps: apps)
+      let names = folder.fileNames(credentials, clientApps: apps).filter {
+        $0.hasPrefix("client-") && !$0.hasSuffix("-key.pem")
+      }
+      #expect(names.count == 6)
+      func facts(_ kind: String) throws -> PushCertificate {
+        try PushCertificate(pem: File.read("\(folder.path)/client-com.example.app\(kind).pem"))
+      }
+      #expect(try facts("").topics.count == 3)
+      #expect(try facts("-single").topics == ["com.example.app"])
+      #expect(try !facts("-sandbox").servesProduction)
+      #expect(try !facts("-production").servesSandbox)
+      #expect(try facts("-expired").expiresAt < facts("").expiresAt - 31_000_000)
+      #expect(try facts("-voip").topics == ["com.example.app.voip"])
+      #expect(try !File.isReadableByOthers("\(folder.path)/client-com.example.app-key.pem"))
     }
   }
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Gateway
+import GatewaySimulator
+import Settings
+import Testing
+
+/// The simulator's page says what the program does.
+@Suite struct SimulatorPageTests {
+  private let page: String
+
+  init() throws {
+    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+    page = String(decoding: try File.read("\(root)/docs/simulator.md"), as: UTF8.self)
+  }
+
+  @Test func `the page ends with the table of behaviours as the program prints it`() {
+    #expect(page.contains(BehaviourReport.text))
+  }
+
+  @Test func `every check is explained`() {
+    for check in PushCheck.allCases { #expect(page.contains("| `\(check.rawValue)` |")) }
+  }
+
+  @Test func `every flag that the page names exists`() {
+    let names = Set(SimulatorSettings.table.settings.map(\.name))
+    let others: Set = [
+      "client-certificates", "product", "cacert", "cert", "key", "http2", "help", "config",
+    ]
+    let flags = page.matches(of: #/--([a-z][a-z0-9-]+)/#).map { String($0.1) }
+    for flag in flags where !others.contains(flag) {
+      #expect(names.contains(flag), "--\(flag)")
+    }
+  }
+}
