@@ -205,6 +205,60 @@ def latency(options):
         return [entry]
 
 
+def lanes(options):
+    """Transactional latency at 50 a second, idle and beside a long bulk backlog, milliseconds.
+
+    The gateway answers after 50 ms and allows 100 streams on each connection.
+    """
+    with Rig(options) as rig:
+        rig.broker()
+        rig.simulator("--latency", "50ms", "--max-concurrent-streams", "100")
+        rig.signer()
+        process = rig.sender("--max-connections", "2")
+        rig.load("notifications", 100, "--rate", 50)
+        count = min(options.count, 500)
+        before = process.cpu()
+        rig.load("notifications", count, "--rate", 50)
+        idle_times = transactional_times(rig, count)
+        backlog = rig.start(
+            "benchmark-load", "--kafka", rig.kafka, "--kind", "bulk", "--count", 100_000)
+        time.sleep(2)
+        rig.load("notifications", count, "--rate", 50)
+        if backlog.popen.poll() is not None:
+            raise Failure("the bulk backlog ended before the measurement did")
+        loaded_times = transactional_times(rig, count)
+        cpu = (process.cpu() - before) / (2 * count)
+        rows = []
+        for name, times in [("idle", idle_times), ("with a bulk backlog", loaded_times)]:
+            entry = row(f"transactional, {name}", cpu, 0, 50, process.resident_mib())
+            entry["latency_ms"] = quantiles(times)
+            log(f"{entry['name']}: {entry['latency_ms']}")
+            rows.append(entry)
+        ratio_of_p99 = rows[1]["latency_ms"]["p99"] / rows[0]["latency_ms"]["p99"]
+        log(f"p99 beside the backlog is {ratio_of_p99:.2f} times the idle one; the goal is 2")
+        rows[1]["ratio_of_p99"] = round(ratio_of_p99, 2)
+        return rows
+
+
+def quantiles(times):
+    return {"p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100], "max": times[-1]}
+
+
+def transactional_times(rig, count):
+    """The times from record to outcome of the newest transactional receipts, sorted."""
+    output = call([
+        BUILD / "martlet", "inspect", "receipts", "--kafka", rig.kafka, "--raw", "--from",
+        "beginning"])
+    receipts = [json.loads(line[line.index("{"):]) for line in output.splitlines()
+                if '"outcome"' in line]
+    newest = sorted(
+        (receipt for receipt in receipts if receipt["lane"] == "transactional"),
+        key=lambda receipt: receipt["created"])[-count:]
+    if len(newest) < count:
+        raise Failure(f"{len(newest)} of {count} receipts were found")
+    return sorted(receipt["at"] - receipt["created"] for receipt in newest)
+
+
 def idle(options):
     """What each process costs while nothing happens, in percent of a core."""
     with Rig(options) as rig:
@@ -240,4 +294,5 @@ def cpu_of(processes):
 ALL = {
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "latency": latency, "idle": idle,
+    "lanes": lanes,
 }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import Records
+import TestSupport
+import Testing
+
+@testable import Sender
+
+/// Tenants, lanes and devices do not slow each other.
+@Suite("Fairness between tenants, lanes and devices", .serialized)
+struct FairnessTests {
+  private static let tenant = "com.example.tenant"
+  private static let flooding = "com.example.flooding"
+  /// What another tenant's trouble may cost, in milliseconds: the time that a full destination may stop the
+  /// intake (0.2 s), and the reading past what waits for it.
+  private static let bound: Int64 = 2_000
+
+  private func tenantsRig() throws -> SenderRig {
+    let rig = try SenderRig()
+    try rig.publishToken(keyID: "KEYTENANT1", apps: [Self.tenant])
+    return rig
+  }
+
+  /// Sends the good tenant's notifications for some seconds and checks its latency and throughput.
+  private func expectUndisturbed(_ rig: SenderRig, seconds: UInt32) throws {
+    let traffic = try SteadyTraffic(
+      rig, app: Self.tenant, from: 1_000_000, everyMilliseconds: 20)
+    usleep(seconds * 1_000_000)
+    let sent = traffic.stop()
+    let receipts = try rig.receipts(of: 1_000_000..<1_000_000 + sent)
+    #expect(receipts.count == sent)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    let p99 = receipts.latencies.quantile(0.99)
+    #expect(p99 <= Self.bound, "p99 \(p99) ms of \(sent)")
+  }
+
+  @Test("a tenant that floods a gateway which does not answer it does not slow another tenant")
+  func stuckTenant() throws {
+    let gateway = try AnsweringGateway {
+      $0.topic == Self.flooding ? .silence : .accepted(after: 20)
+    }
+    let rig = try tenantsRig()
+    try rig.publishToken(keyID: "KEYFLOOD01", apps: [Self.flooding])
+    let sender = try rig.startSender(
+      ["--max-in-flight", "600"], loops: 1, answering: gateway)
+    try rig.sendMany(0..<4_000, app: Self.flooding)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("held") > 0 })
+    try expectUndisturbed(rig, seconds: 4)
+    #expect(sender.counter("dead_lettered") == 0)
+    #expect(sender.counter("in_flight") <= 600)
+    // Its gateway recovers: nothing of the flood is lost.
+    gateway.answer { _ in .accepted(after: 5) }
+    let receipts = try rig.receipts(of: 0..<4_000, withinMilliseconds: 90_000)
+    #expect(receipts.count == 4_000)
+  }
+
+  @Test(
+    "a tenant without a credential does not slow another one; its notifications are dead letters")
+  func tenantWithoutCredential() throws {
+    let gateway = try AnsweringGateway { _ in .accepted(after: 20) }
+    let rig = try tenantsRig()
+    let sender = try rig.startSender(
+      ["--max-in-flight", "600", "--credential-wait", "3s"], loops: 1, answering: gateway)
+    try rig.sendMany(0..<2_500, app: Self.flooding)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("held") > 0 })
+    try expectUndisturbed(rig, seconds: 4)
+    let receipts = try rig.receipts(of: 0..<2_500, withinMilliseconds: 60_000)
+    #expect(receipts.count == 2_500)
+    #expect(receipts.allSatisfy { $0.outcome == .deadLettered })
+  }
+
+  @Test("a long bulk backlog leaves transactional latency within twice its idle value")
+  func lanes() throws {
+    let rig = try SenderRig(
+      simulator: ["--latency", "50ms", "--max-concurrent-streams", "100"])
+    try rig.publishToken()
+    let sender = try rig.startSender(["--max-connections", "1"], loops: 1)
+    let idle = try latency(rig, from: 2_000_000)
+    try rig.sendMany(0..<16_000, lane: .bulk)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("delivered") > 800 })
+    let loaded = try latency(rig, from: 3_000_000)
+    // Bulk was there all the time, and went on.
+    let delivered = sender.counter("delivered")
+    #expect(delivered > 2_000 && delivered < 16_000)
+    #expect(loaded <= 2 * max(idle, 75), "p99 idle \(idle) ms, with a bulk backlog \(loaded) ms")
+  }
+
+  /// The p99 of transactional notifications sent for three seconds.
+  private func latency(_ rig: SenderRig, from first: Int) throws -> Int64 {
+    let traffic = try SteadyTraffic(rig, from: first, everyMilliseconds: 15)
+    usleep(3_000_000)
+    let sent = traffic.stop()
+    let receipts = try rig.receipts(of: first..<first + sent)
+    #expect(receipts.count == sent)
+    return receipts.dropFirst(10).map { $0 }.latencies.quantile(0.99)
+  }
+
+  @Test("--ordered: one in flight per device, in order; other devices are not slowed")
+  func ordered() throws {
+    let gateway = try AnsweringGateway { _ in .accepted(after: 40) }
+    let rig = try SenderRig()
+    try rig.publishToken()
+    try rig.startSender(["--ordered"], loops: 1, answering: gateway)
+    let device = SenderRig.token(7)
+    for number in 0..<50 {
+      try rig.send(device, SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    try rig.sendMany(100..<600)
+    let receipts = try rig.receipts(of: Array(0..<50) + Array(100..<600))
+    #expect(receipts.count == 550)
+    let log = gateway.requests.filter { $0.token == device }
+    #expect(log.map(\.id) == (0..<50).map(SenderRig.id))
+    for (before, after) in zip(log, log.dropFirst()) {
+      #expect(after.at >= before.answeredAt, "two pushes of one device were open")
+    }
+    let others = gateway.requests.filter { $0.token != device }
+    // Fifty round trips of the busy device take two seconds; the others need a few.
+    #expect(others.last!.at - others.first!.at < log.last!.at - log.first!.at)
+  }
+
+  @Test("TooManyRequests delays that device only, its following notification too")
+  func throttledDevice() throws {
+    let device = SenderRig.token(7)
+    let gateway = try AnsweringGateway { request in
+      request.id == SenderRig.id(0)
+        ? .init(status: 429, reason: "TooManyRequests") : .accepted(after: 5)
+    }
+    let rig = try SenderRig()
+    try rig.publishToken()
+    let sender = try rig.startSender(loops: 1, answering: gateway)
+    try rig.send(device, SenderRig.envelope(id: SenderRig.id(0)))
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("retried") == 1 })
+    gateway.answer { _ in .accepted(after: 5) }
+    try rig.send(device, SenderRig.envelope(id: SenderRig.id(1)))
+    try rig.sendMany(100..<300)
+    let receipts = try rig.receipts(of: [0, 1] + Array(100..<300))
+    #expect(receipts.count == 202)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    let log = gateway.requests
+    let throttled = try #require(log.first { $0.status == 429 })
+    for request in log where request.token == device && request.status == 200 {
+      #expect(request.at >= throttled.answeredAt + 4_500)
+    }
+    let others = log.filter { $0.token != device }
+    #expect(others.allSatisfy { $0.at < throttled.answeredAt + 4_000 })
+  }
+
+  @Test("a silent gateway stops the intake: what is held stays within the bound")
+  func backPressure() throws {
+    let gateway = try AnsweringGateway { _ in .silence }
+    let rig = try SenderRig()
+    try rig.publishToken()
+    let sender = try rig.startSender(["--max-in-flight", "500"], loops: 1, answering: gateway)
+    try rig.sendMany(0..<10_000)
+    #expect(eventually(withinMilliseconds: 20_000) { gateway.count > 0 })
+    for _ in 0..<40 {
+      #expect(sender.counter("in_flight") <= 500)
+      usleep(50_000)
+    }
+    #expect(sender.counter("taken") <= 500, "what is not taken waits in Kafka")
+    #expect(sender.counter("retried") + sender.counter("held") == 0)
+    gateway.answer { _ in .accepted() }
+  }
+}
