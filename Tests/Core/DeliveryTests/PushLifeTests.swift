@@ -17,7 +17,7 @@ import Testing
     model.drain()
     #expect(model.problems.isEmpty, "seed \(seed): \(model.problems)")
     #expect(model.ended == model.made, "seed \(seed): \(model.made - model.ended) pushes are lost")
-    #expect(model.delivered > 1_000, "seed \(seed): the model delivers nothing")
+    #expect(model.delivered > 300, "seed \(seed): the model delivers nothing")
     #expect(model.held + model.kept + model.parked > 0, "seed \(seed): nothing ever went wrong")
   }
 
