@@ -7,7 +7,8 @@ package import Pipeline
 ///
 /// The bound moves with what is free (dynamic thresholds, Choudhury and Hahne 1998): a destination may hold
 /// at most twice as many slots as are free. One greedy destination ends up with two thirds of the slots, n of
-/// them leave 1/(2n + 1), and nobody needs to know how many there are.
+/// them that grow together leave 1/(2n + 1), and nobody needs to know how many there are. One that came first
+/// holds more until its pushes end, for slots are never taken away.
 ///
 /// A Kafka partition is first in, first out: who leaves one destination's record there keeps everybody's
 /// records behind it waiting. So a destination at its bound stops the intake only for `patience`; if
