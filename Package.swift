@@ -223,8 +223,8 @@ let package = Package(
     tests(
       "Services", "Sender",
       [
-        "Sender", "APNS", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
+        "Sender", "APNS", "Faults", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS",
+        "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
         "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
       ]),
     tests(

@@ -34,7 +34,7 @@ final class SenderRig {
 
   init(
     simulator flags: [String] = [], unregistered: [Int] = [], partitions: Int = 4,
-    embedded: Bool = false
+    embedded: Bool = false, keys: Int = 1
   ) throws {
     fixture = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: fixture.prefix)
@@ -47,7 +47,7 @@ final class SenderRig {
     key = try SigningKey.generate()
     authority = try CertificateAuthority()
     (simulator, simulatorContext) = try Self.startSimulator(
-      in: folder, authority, key, flags, unregistered: unregistered)
+      in: folder, authority, key, flags, unregistered: unregistered, keys: keys)
     producer = try KafkaProducer(fixture.configuration)
   }
 
@@ -63,7 +63,7 @@ final class SenderRig {
 
   private static func startSimulator(
     in folder: TemporaryFolder, _ authority: CertificateAuthority, _ key: SigningKey,
-    _ flags: [String], unregistered: [Int]
+    _ flags: [String], unregistered: [Int], keys count: Int
   ) throws -> (Simulator, ServiceContext) {
     func write(_ bytes: [UInt8], _ name: String) throws {
       try File.write(folder.file(name), bytes)
@@ -72,11 +72,11 @@ final class SenderRig {
       certificate: folder.file("gateway.pem"), key: folder.file("gateway-key.pem"))
     try write(authority.certificatePEM, "root.pem")
     try write(key.publicKey.pem(), "public.pem")
-    let keys = """
-      {"keys":[{"team_id":"TEAM000001","key_id":"KEY0000001","environment":"any","apps":["*"],\
-      "public_key_file":"public.pem"}]}
-      """
-    try write(Array(keys.utf8), "keys.json")
+    let keys = (1...count).map {
+      #"{"team_id":"TEAM000001","key_id":"\#(Self.keyID($0))","environment":"any","apps":["*"],"#
+        + #""public_key_file":"public.pem"}"#
+    }
+    try write(Array(#"{"keys":[\#(keys.joined(separator: ","))]}"#.utf8), "keys.json")
     let gone = unregistered.map {
       #"{"token":"\#(Self.token($0))","state":"unregistered","timestamp":1790000000000}"#
     }
@@ -151,6 +151,11 @@ final class SenderRig {
   static func id(_ number: Int) -> String {
     let digits = String(number, radix: 16)
     return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
+  }
+
+  /// The id of the gateway's nth signing key, from 1.
+  static func keyID(_ number: Int) -> String {
+    "KEY" + String(repeating: "0", count: 7 - "\(number)".count) + "\(number)"
   }
 
   static func token(_ number: Int) -> String {

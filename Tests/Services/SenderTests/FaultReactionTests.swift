@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Faults
+import Glibc
+import Kafka
+import Pipeline
+import Records
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("Faults of the gateway as a sender meets them")
+struct FaultReactionTests {
+  @Test(
+    "each fault: every notification ends in a receipt, and as it should",
+    arguments: FaultID.allCases)
+  func reaction(_ fault: FaultID) throws {
+    let plan = FaultCase.of(fault)
+    let rig = try SenderRig(simulator: plan.simulator)
+    try rig.publishToken(issuedAt: WallClock.seconds() - 60)
+    try rig.addFaults(plan.rules)
+    try File.write(
+      rig.folder.file("hosts"), Array("127.0.0.1 localhost\n127.0.0.2 localhost\n".utf8))
+    let hosts = plan.simulator.isEmpty ? [] : ["--gateway-hosts", rig.folder.file("hosts")]
+    let sender = try rig.startSender(
+      [
+        "--request-timeout", "1s", "--connect-timeout", "1s", "--ping-after", "300ms",
+        "--ping-timeout", "300ms", "--max-connections", "2",
+      ] + hosts + plan.sender, loops: 1)
+    let first = plan.pause == nil ? plan.count : plan.count / 2
+    try rig.sendMany(first)
+    if let milliseconds = plan.endsAfter {
+      // The time runs from the first connect: the group has to form first.
+      _ = eventually(withinMilliseconds: 20_000) { sender.counter("connects") > 0 }
+      usleep(milliseconds * 1_000)
+      try rig.endFaults()
+      try rig.publishToken(issuedAt: WallClock.seconds(), generation: 2)
+    }
+    if let milliseconds = plan.pause {
+      _ = try rig.receipts(of: 0..<first)
+      usleep(milliseconds * 1_000)
+      try rig.sendMany(plan.count - first, from: first)
+    }
+    let receipts = try rig.receipts(of: 0..<plan.count, withinMilliseconds: 60_000)
+    #expect(receipts.count == plan.count, "\(fault): not every notification got a receipt")
+    let run = FaultRun(receipts: receipts, sender: sender)
+    for failure in plan.failures(run) {
+      Issue.record("\(fault), \(fault.title): not so: \(failure); \(summary(run))")
+    }
+    #expect(sender.stop() == nil)
+  }
+
+  private func summary(_ run: FaultRun) -> String {
+    let outcomes = Dictionary(grouping: run.receipts) {
+      "\($0.outcome) \($0.status.map(String.init) ?? "-") \($0.reason ?? "") attempts \($0.attempts ?? 0)"
+    }
+    let counters = run.sender.context.counters.sums.filter { $0.value != 0 }
+      .map { "\($0.name)=\($0.value)" }
+    return "\(outcomes.mapValues(\.count)) \(counters.joined(separator: " "))"
+  }
+}
