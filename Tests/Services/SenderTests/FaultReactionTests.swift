@@ -6,6 +6,7 @@ import Glibc
 import Kafka
 import Pipeline
 import Records
+import ServiceKit
 import TestSupport
 import Testing
 
