@@ -109,7 +109,12 @@ extension SenderLoop {
     case .none, .freeze: break
     case .stop:
       refuse(pool, response.reason?.name ?? "\(response.status)")
-    case .refresh, .refreshIfOld:
+    case .refresh:
+      let reason = response.reason?.name ?? "\(response.status)"
+      askForToken(pool, reason: reason)
+      // Nothing newer is known: a new connection would be refused like this one, and the next, too.
+      if connection.authorization === pool.authorization { refuse(pool, reason) }
+    case .refreshIfOld:
       askForToken(pool, reason: response.reason?.name ?? "\(response.status)")
     }
   }
