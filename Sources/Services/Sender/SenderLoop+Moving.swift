@@ -39,6 +39,10 @@ extension SenderLoop {
       now - push.pointee.failedAt < UInt64(settings.connectTimeoutMilliseconds)
     else { return false }
     let pool = connection.pool
+    // With all connections that there may be, none is opened elsewhere.
+    let load = pool.load
+    guard load.connecting > 0 || load.serving - load.aged < settings.connections.upperBound
+    else { return false }
     let hasOtherAddress = pool.addresses.latest.contains {
       $0 != connection.address && !pool.addresses.isAside($0, now: now)
     }
