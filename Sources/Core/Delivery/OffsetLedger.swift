@@ -76,6 +76,9 @@ package struct OffsetLedger: Sendable {
   /// Offsets between the committable one and the newest one, holes and completed ones alike.
   @inlinable package var span: Int64 { nextOffset - committable }
 
+  /// True while the next record lies below the end of the map given at the start.
+  @inlinable package var isBelowMap: Bool { nextOffset < horizon }
+
   /// True when a commit would move the group's offset.
   @inlinable package var isDirty: Bool { committable != committed }
 

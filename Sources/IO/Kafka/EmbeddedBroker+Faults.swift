@@ -28,6 +28,7 @@ extension EmbeddedBroker {
     case messageTooLarge = 10
     case notEnoughReplicas = 19
     case topicNotAuthorized = 29
+    case illegalGeneration = 22
     case rebalanceInProgress = 27
     case coordinatorNotAvailable = 15
     case notCoordinator = 16

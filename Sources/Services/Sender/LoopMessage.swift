@@ -13,6 +13,8 @@ enum LoopMessage: Sendable {
   /// Stop taking from every partition, finish what is in flight until the deadline (monotonic
   /// milliseconds), give the partitions back.
   case release(deadline: UInt64)
+  /// A release under way ends sooner than it was told; one that has ended is not answered again.
+  case hurryRelease(deadline: UInt64)
   /// A provider token appeared or changed.
   case providerToken(ProviderTokenBook.Entry)
   case providerTokenRemoved(credential: String)

@@ -101,6 +101,9 @@ struct Partition {
   var allowance: Int {
     guard windowDeadline == nil else { return 0 }
     guard let ledger else { return bounds.openAtMost }
+    // Below the end of a map that was read back, records only fill what lies between its runs: as many runs as
+    // the bound allows must not keep the records away that would make them fewer.
+    let runs = ledger.isBelowMap ? 0 : self.runs
     return bounds.allowance(open: ledger.holes, runs: runs, span: ledger.span)
   }
 

@@ -12,6 +12,10 @@ enum SenderGroupCounter: Int, CounterKey {
   case holeMapsRefused
   /// Logs that were cut, or made again, below what the group had committed.
   case logsRestarted
+  /// Times that the group had given this process's partitions away before it let go of them.
+  case assignmentsLost
+  /// Times that nobody said where to go on in partitions that were assigned; asked again until somebody does.
+  case offsetReadsFailed
 }
 
 /// Where partitions go on, and what is strange about their logs.
@@ -23,6 +27,7 @@ extension SenderControl {
     do throws(KafkaError) {
       committed = try consumer.committed(partitions, timeoutMilliseconds: 5_000)
     } catch {
+      counters.add(.offsetReadsFailed)
       context.log.warning("cannot read the committed offsets; trying again", ["error": "\(error)"])
       return false
     }
@@ -49,7 +54,16 @@ extension SenderControl {
       if let want { wants.append(want) }
       starts.append(PartitionStart(entry.partition, offset: resume.next))
     }
-    try consumer.assign(starts)
+    do throws(KafkaError) {
+      try consumer.assign(starts)
+    } catch {
+      // No loop has a queue yet. Whether this heals is for the group to say, which it does as an event.
+      for grant in grants.joined() { grant.queue.close() }
+      commits.handOver(to: &memory)
+      alarm.released()
+      context.log.warning("cannot begin the partitions; trying again", ["error": "\(error)"])
+      return false
+    }
     for (loop, grants) in grants.enumerated() where !grants.isEmpty {
       loops[loop].post(.granted(grants))
     }

@@ -206,6 +206,7 @@ final class SenderControl {
 
   private func revoked(lost: Bool) {
     context.log.info("partitions revoked", ["lost": "\(lost)"])
+    if lost { counters.add(.assignmentsLost) }
     // What is lost belongs to somebody else already: nothing to wait for.
     let drain = lost ? 0 : UInt64(Self.rebalanceDrainMilliseconds)
     pending = nil
@@ -243,7 +244,9 @@ final class SenderControl {
   /// Begins what was assigned, and tries again each half second as long as no coordinator answers.
   private func assignIfDue() throws {
     let now = MonotonicClock.milliseconds()
-    guard let partitions = pending, case .idle = state, now >= nextAssign else { return }
+    guard let partitions = pending, case .idle = state, now >= nextAssign,
+      !context.signals.isStopping
+    else { return }
     nextAssign = now + 500
     guard try assign(partitions) else { return }
     pending = nil
@@ -288,7 +291,7 @@ final class SenderControl {
       tell(.stop(deadline: MonotonicClock.milliseconds()))
     } else if case .releasing = state {
       isHurried = true
-      tell(.release(deadline: MonotonicClock.milliseconds()))
+      tell(.hurryRelease(deadline: MonotonicClock.milliseconds()))
     }
   }
 

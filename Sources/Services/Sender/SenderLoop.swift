@@ -179,6 +179,7 @@ final class SenderLoop {
     case .granted(let grants): for grant in grants { begin(grant) }
     case .window(let name, let epoch, let window): takeWindow(name, epoch: epoch, window)
     case .release(let deadline): beginRelease(deadline)
+    case .hurryRelease(let deadline): if releaseDeadline != nil { releaseDeadline = deadline }
     case .providerToken(let entry): learn(entry)
     case .providerTokenRemoved(let credential): forget(credential)
     case .access(let access): renew(access)

@@ -82,6 +82,53 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 11)
   }
 
+  /// The runs of the map must not keep the very records in Kafka that lie between them.
+  @Test("a map with as many runs as the bound allows is read back, and what lies between is sent")
+  func fullMap() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken()
+    let runs = PartitionBounds().runsAtMost
+    for number in 0...2 * runs {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    let done = (1...runs).map { Int64(2 * $0)..<Int64(2 * $0 + 1) }
+    let map = try #require(HoleMap.encode(base: 1, done))
+    #expect(try HoleMap.decode(Array(map.utf8), base: 1).count == runs)
+    try rig.commit(offset: 1, metadata: map)
+    let sender = try rig.startSender()
+    let receipts = try rig.receipts(of: (0..<runs).map { 2 * $0 + 1 })
+    #expect(receipts.count == runs)
+    #expect(eventually { sender.counter("partitions_held") == 0 })
+    #expect(sender.stop() == nil)
+    #expect(sender.counter("delivered") == runs, "what the map calls done is not sent")
+    #expect(try rig.committed() == 2 * runs + 1)
+  }
+
+  @Test(
+    "ids that are not read back in time are counted once for each partition, and nothing is lost")
+  func lateWindow() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken()
+    let first = try rig.startSender()
+    for number in 0..<20 {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    #expect(try rig.receipts(20).count == 20)
+    #expect(first.stop() == nil)
+    let second = try rig.startSender(["--dedup-rebuild", "1ms"])
+    for number in 10..<40 {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    let receipts = try rig.receipts(50)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered }, "the repeats are sent again")
+    #expect(Set(receipts.map(\.apnsID)).count == 40)
+    // Told each time the loop looks, it would be more by now.
+    #expect(!eventually(withinMilliseconds: 500) { second.counter("dedup_rebuilds_late") != 1 })
+    #expect(second.stop() == nil)
+    #expect(try rig.committed() == 50)
+  }
+
   @Test("what was sent before a restart is deduplicated after it, by another sender")
   func windowOfApnsIDs() throws {
     let rig = try SenderRig(partitions: 2)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Sender
+
+/// Answers each device's first push after some seconds, and its further ones as told.
+private func gateway(
+  late milliseconds: UInt64, of tokens: Set<String>, silentAfterwards: Set<String> = []
+) throws -> AnsweringGateway {
+  let seen = Mutex<Set<String>>([])
+  return try AnsweringGateway { request in
+    guard tokens.contains(request.token) else { return .accepted() }
+    if seen.withLock({ $0.insert(request.token).inserted }) {
+      return .accepted(after: milliseconds)
+    }
+    return silentAfterwards.contains(request.token) ? .silence : .accepted()
+  }
+}
+
+@Suite("Partitions that are lost, and a coordinator that is away", .serialized)
+struct LostPartitionTests {
+  @Test("late answers of a lost partition are reported and never committed; its new owner's are")
+  func lateAnswers() throws {
+    let (redone, hanging) = (SenderRig.token(0), SenderRig.token(1))
+    let gateway = try gateway(
+      late: 12_000, of: [redone, hanging], silentAfterwards: [hanging])
+    let rig = try SenderRig(partitions: 1, embedded: true)
+    let broker = try #require(rig.fixture.broker)
+    try rig.publishToken()
+    let sender = try rig.startSender(
+      ["--request-timeout", "60s", "--drain-timeout", "60s"], loops: 1, answering: gateway)
+    let count = 20
+    for number in 0..<count {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    #expect(try rig.receipts(of: 2..<count).count == count - 2)
+    #expect(gateway.count == count)
+    // The group says that it went on without us, as after a session's time-out.
+    broker.inject([.illegalGeneration], into: .heartbeat)
+    #expect(eventually { sender.counter("assignments_lost") == 1 })
+    // Assigned anew, both that were open are sent again, and one of them is answered.
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        gateway.requests.filter { $0.token == hanging }.count == 2
+      })
+    #expect(try eventually { try rig.committed() == 1 })
+    #expect(gateway.requests.allSatisfy { $0.token != hanging || $0.answeredAt == 0 })
+    // Now the late answers come.
+    #expect(try rig.receipts(of: [1]).map(\.outcome) == [.delivered])
+    let receipts = try rig.receipts(count + 1)
+    #expect(receipts.filter { $0.apnsID == NotificationID(SenderRig.id(0)) }.count == 2)
+    #expect(receipts.filter { $0.apnsID == NotificationID(SenderRig.id(1)) }.count == 1)
+    // Long enough for some commits: the record that the new assignment still works on stays open.
+    #expect(try !eventually(withinMilliseconds: 1_500) { try rig.committed() != 1 })
+    #expect(sender.counter("open_records") == 1)
+    #expect(sender.hurry() == nil)
+    #expect(try rig.committed() == 1)
+  }
+
+  @Test("while nobody says where to go on the process stays and asks again; then it goes on")
+  func coordinatorAway() throws {
+    let rig = try SenderRig(partitions: 2, embedded: true)
+    let broker = try #require(rig.fixture.broker)
+    try rig.publishToken()
+    for number in 0..<50 {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    broker.inject(
+      Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
+    let sender = try rig.startSender()
+    #expect(
+      eventually(withinMilliseconds: 30_000) { sender.counter("offset_reads_failed") > 0 })
+    #expect(sender.counter("taken") == 0)
+    // Away altogether for longer than the session lasts: the assignment that could not begin is lost.
+    broker.setDown()
+    broker.clearFaults(of: .offsetFetch)
+    #expect(!eventually(withinMilliseconds: 6_000) { sender.hasEnded })
+    broker.setUp()
+    #expect(try rig.receipts(of: 0..<50, withinMilliseconds: 40_000).count == 50)
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == 50)
+  }
+
+  @Test("a rebalance while a sender finishes for its stop shortens that and ends nothing badly")
+  func revokedWhileStopping() throws {
+    let silent = SenderRig.token(0)
+    let gateway = try gateway(late: 600_000, of: [silent])
+    let rig = try SenderRig(partitions: 2)
+    try rig.publishToken()
+    let flags = ["--request-timeout", "5m", "--drain-timeout", "5m"]
+    let first = try rig.startSender(flags, answering: gateway)
+    for number in 0..<20 {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    #expect(try rig.receipts(of: 1..<20).count == 19)
+    first.requestStop()
+    #expect(!eventually(withinMilliseconds: 500) { first.hasEnded }, "it waits for the answer")
+    let second = try rig.startSender(flags, answering: gateway)
+    #expect(eventually(withinMilliseconds: 20_000) { first.hasEnded })
+    #expect(first.stop() == nil)
+    #expect(try rig.receipts(of: [0]).map(\.outcome) == [.delivered], "by the second one")
+    #expect(second.stop() == nil)
+    #expect(try rig.committed() == 20)
+  }
+}
