@@ -40,8 +40,8 @@ package enum DeviceToken {
   package static func validate(_ text: Span<UInt8>) throws(Problem) {
     try validateLength(text.count)
     var invalid: UInt8 = 0
-    for index in 0..<text.count { invalid |= HexDigit.value(text[index]) }
-    if invalid <= 15 { return }
+    for index in text.indices { invalid |= HexDigit.isNone(text[index]) }
+    if invalid == 0 { return }
     for index in 0..<text.count where HexDigit.value(text[index]) > 15 {
       throw .notHexadecimal(at: index)
     }

@@ -12,6 +12,14 @@ package enum HexDigit {
     return decimal < 10 ? decimal : value
   }
 
+  /// 0 for a digit in either case, 1 for any other byte; without a branch, and cheaper than its value.
+  @inlinable @inline(__always)
+  package static func isNone(_ byte: UInt8) -> UInt8 {
+    let isDecimal: UInt8 = byte &- 0x30 < 10 ? 1 : 0
+    let isLetter: UInt8 = (byte | 0x20) &- 0x61 < 6 ? 1 : 0
+    return (isDecimal | isLetter) ^ 1
+  }
+
   /// The lower-case digit of the low four bits.
   @inlinable @inline(__always)
   package static func character(_ value: UInt8) -> UInt8 {
