@@ -27,7 +27,9 @@ struct AioapnsTests {
   @Test("healthy tokens get 200, an unregistered one 410 with its time, a bad one 400")
   func answers() throws {
     let folder = TemporaryFolder()
-    let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
+    // The library forgets requests that the gateway refuses, as it does with what crosses a lowered limit.
+    let simulator = try RunningSimulator(
+      in: folder, ["--throttle", "off"], tokens: DeviceTokens.declared)
     defer { simulator.stop() }
     let id = "0a1b2c3d-0000-4000-8000-00000000beef"
     var pushes = (0..<300).map { ["token": .string(DeviceTokens.numbered($0))] as JSONValue }

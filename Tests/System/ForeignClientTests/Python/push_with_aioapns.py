@@ -3,7 +3,8 @@
 
 Reads one push a line from --pushes: a JSON object with "token" and optionally "id", "collapse_id",
 "priority" and "time_to_live". Sends the first one, then all others at once. Prints one JSON object for
-each answer.
+each answer. Shows a provider token (--key, --key-id, --team-id) or a client certificate (--certificate, a
+PEM file with its key).
 """
 
 import argparse
@@ -17,22 +18,25 @@ from aioapns.connection import APNsTLSClientProtocol
 
 def arguments():
     parser = argparse.ArgumentParser()
-    for name in ("port", "roots", "key", "key-id", "team-id", "topic", "pushes"):
+    for name in ("port", "roots", "topic", "pushes"):
         parser.add_argument(f"--{name}", required=True)
+    for name in ("key", "key-id", "team-id", "certificate"):
+        parser.add_argument(f"--{name}")
     return parser.parse_args()
 
 
 def client(args):
-    with open(args.key, encoding="ascii") as file:
-        key = file.read()
+    if args.certificate:
+        identity = {"client_cert": args.certificate}
+    else:
+        with open(args.key, encoding="ascii") as file:
+            identity = {"key": file.read(), "key_id": args.key_id, "team_id": args.team_id}
     context = ssl.create_default_context(cafile=args.roots)
     context.set_alpn_protocols(["h2"])
     # One connection: on a further one the library sends a burst before it knows the stream limit, and
     # forgets what the gateway refuses then.
     apns = aioapns.APNs(
-        key=key,
-        key_id=args.key_id,
-        team_id=args.team_id,
+        **identity,
         topic=args.topic,
         ssl_context=context,
         max_connections=1,
