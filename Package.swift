@@ -115,7 +115,9 @@ let package = Package(
     // Services: one room a process.
     .target(
       name: "ServiceKit",
-      dependencies: ["Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery"],
+      dependencies: [
+        "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery", "Records", "Signing",
+      ],
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
       "Ingest",
@@ -226,6 +228,7 @@ let package = Package(
         "Sender", "APNS", "Faults", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS",
         "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
         "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
+        "Signer",
       ]),
     tests(
       "Services", "Feedback",

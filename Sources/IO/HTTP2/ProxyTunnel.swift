@@ -90,7 +90,8 @@ struct ProxyTunnel {
       (32..<127).contains($0) ? $0 : UInt8(ascii: "?")
     }
     let text = words.isEmpty ? "\(status)" : "\(status) \(String(decoding: words, as: UTF8.self))"
-    guard status == 407 else { return "the proxy refuses the tunnel: \(text)" }
+    // 407 is what RFC 9110 §15.5.8 asks for; tinyproxy 1.11 says 401 to a wrong password.
+    guard status == 407 || status == 401 else { return "the proxy refuses the tunnel: \(text)" }
     return "the proxy refuses the tunnel: \(text); "
       + (request.hasCredentials
         ? "its user and password are wrong" : "it wants a user and a password")

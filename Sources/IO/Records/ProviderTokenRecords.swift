@@ -30,8 +30,10 @@ package struct ProviderTokenRecord: Equatable, Sendable {
   /// `iat` of the token, in seconds.
   package var issuedAt: Int64
   package var generation: Int64
-  /// The JWT.
+  /// The JWT; empty as long as it is sealed.
   package var token: String
+  /// The JWT under the deployment's key, in place of `token`.
+  package var sealed: String?
 
   package init(
     credential: String, teamID: String, keyID: String, scope: Scope, apps: [String],
@@ -62,12 +64,20 @@ package struct ProviderTokenRecord: Equatable, Sendable {
     apps = try fields.texts("apps")
     issuedAt = try fields.integer("issued_at")
     generation = try fields.integer("generation")
-    token = try fields.text("token")
-    // It becomes a header value as it is, so only what a JWT is made of (RFC 7515 §2) may stand in it.
-    guard token.utf8.allSatisfy(Self.isTokenCharacter) else {
-      throw fields.fail("token", "has a character that no JWT has")
+    sealed = try fields.optionalText("sealed")
+    guard sealed == nil else {
+      token = ""
+      guard try fields.optionalText("token") == nil else {
+        throw fields.fail("token", "stands beside sealed")
+      }
+      return
     }
+    token = try fields.text("token")
+    guard hasPlausibleToken else { throw fields.fail("token", "has a character that no JWT has") }
   }
+
+  /// Whether the token holds only what a JWT is made of (RFC 7515 §2): it becomes a header value as it is.
+  package var hasPlausibleToken: Bool { token.utf8.allSatisfy(Self.isTokenCharacter) }
 
   private static func isTokenCharacter(_ byte: UInt8) -> Bool {
     let letter = (byte | 0x20) &- 0x61
@@ -85,7 +95,11 @@ package struct ProviderTokenRecord: Equatable, Sendable {
     object.append("apps", .array(apps.map { .string($0) }))
     object.append("issued_at", .integer(issuedAt))
     object.append("generation", .integer(generation))
-    object.append("token", .string(token))
+    if let sealed {
+      object.append("sealed", .string(sealed))
+    } else {
+      object.append("token", .string(token))
+    }
     return JSONValue.object(object).text
   }
 }

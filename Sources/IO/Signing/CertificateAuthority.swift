@@ -6,18 +6,24 @@ import COpenSSL
 /// whoever is given its root, and by nobody else.
 package final class CertificateAuthority: Sendable {
   private let key: SigningKey
-  private let subject: String
+  private let subject: [(String, String)]
   /// The root certificate, for the trust store of clients and servers.
   package let certificatePEM: [UInt8]
 
   /// A new authority with a random key. Its certificate is valid for ten years.
-  package init(name: String = "Martlet test authority") throws(SigningError) {
+  ///
+  /// - Parameters:
+  ///   - name: Its common name.
+  ///   - further: What stands before that in its name: fields by their short names, such as C and O.
+  package init(
+    name: String = "Martlet test authority", further: [(field: String, value: String)] = []
+  ) throws(SigningError) {
     key = try SigningKey.generate()
-    subject = name
-    let draft = try CertificateDraft(subject: [("CN", name)], key: key, validity: .years(10))
+    subject = further.map { ($0.field, $0.value) } + [("CN", name)]
+    let draft = try CertificateDraft(subject: subject, key: key, validity: .years(10))
     try draft.add(NID_basic_constraints, "critical,CA:TRUE")
     try draft.add(NID_key_usage, "critical,keyCertSign,cRLSign")
-    certificatePEM = try draft.sign(issuer: [("CN", name)], with: key)
+    certificatePEM = try draft.sign(issuer: subject, with: key)
   }
 
   /// A server's certificate.
@@ -76,7 +82,7 @@ package final class CertificateAuthority: Sendable {
     try draft.add(NID_basic_constraints, "critical,CA:FALSE")
     try draft.add(NID_key_usage, "critical,digitalSignature")
     try extend(draft)
-    let certificate = try draft.sign(issuer: [("CN", self.subject)], with: key)
+    let certificate = try draft.sign(issuer: self.subject, with: key)
     return IssuedCertificate(certificatePEM: certificate, keyPEM: try leafKey.pem())
   }
 

@@ -97,7 +97,8 @@ struct ChannelSession {
     var headers: [(String, String)] = [("apns-request-id", Self.newID().description)]
     if settings.identity.certificate == nil {
       let authorization = try CurrentProviderToken.authorization(
-        app: settings.app, settings.environment, settings.names, settings.kafka, context)
+        app: settings.app, settings.environment, settings.names, settings.kafka, settings.seal,
+        context)
       headers.append(("authorization", authorization))
     }
     if let channel { headers.append(("apns-channel-id", channel)) }

@@ -15,6 +15,7 @@ package struct ChannelSettings: Sendable {
   let environment: Environment
   let gateway: Endpoint
   let identity: HTTP2Client.Identity
+  let seal: TokenSeal
   let timeoutMilliseconds: Int
   let isJSON: Bool
 
@@ -51,7 +52,7 @@ package struct ChannelSettings: Sendable {
         .path("client-key", "PEM file of the certificate's key."),
         .duration(
           "timeout", default: "30s", in: 100...600_000, "How long to wait for the answer."),
-        CommonSettings.kafka, CommonSettings.topicPrefix,
+        CommonSettings.tokenKey, CommonSettings.kafka, CommonSettings.topicPrefix,
       ], kafkaProperties: true)
   }
 
@@ -71,6 +72,7 @@ package struct ChannelSettings: Sendable {
       roots: values.optionalText("gateway-roots"),
       certificate: values.optionalText("client-certificate"),
       key: values.optionalText("client-key"), serverName: values.optionalText("gateway-name"))
+    seal = try TokenSeal(values)
     timeoutMilliseconds = Int(values.milliseconds("timeout"))
     isJSON = values.boolean("json")
     try Self.checkKey(identity, values)

@@ -16,18 +16,22 @@ enum CurrentProviderToken {
   /// The `authorization` value for an app in an environment. Throws when no usable token is there.
   static func authorization(
     app: String, _ environment: Environment, _ names: TopicNames,
-    _ configuration: KafkaConfiguration, _ context: ServiceContext
+    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ context: ServiceContext
   ) throws(ServiceFailure) -> String {
     let cluster = try KafkaCluster(configuration, context)
     cluster.admin.close()
     var book = ProviderTokenBook()
+    var problems: [TokenSealProblem] = []
     do throws(KafkaError) {
-      try follow(names.providerTokens, cluster.configuration, into: &book, context)
+      problems = try follow(
+        names.providerTokens, cluster.configuration, seal, into: &book, context)
     } catch {
       throw ServiceFailure("\(error)")
     }
     let now = WallClock.milliseconds()
+    if let problem = problems.first { context.log.error("\(problem)") }
     guard let index = book.resolve(app: app.utf8.span, environment: environment) else {
+      if let problem = problems.first { throw ServiceFailure("\(problem)") }
       throw ServiceFailure(
         "no credential of martlet-signer serves \(app) in \(environment); its credentials file names"
           + " the apps of each key. Or give --client-certificate")
@@ -40,13 +44,18 @@ enum CurrentProviderToken {
     return "bearer " + String(decoding: book.entries[index].token, as: UTF8.self)
   }
 
+  /// Reads the topic to its end.
+  ///
+  /// - Returns: why tokens could not be opened.
   private static func follow(
-    _ topic: String, _ configuration: KafkaConfiguration, into book: inout ProviderTokenBook,
-    _ context: ServiceContext
-  ) throws(KafkaError) {
+    _ topic: String, _ configuration: KafkaConfiguration, _ seal: TokenSeal,
+    into book: inout ProviderTokenBook, _ context: ServiceContext
+  ) throws(KafkaError) -> [TokenSealProblem] {
     let table = try KafkaTable(configuration, topic: topic)
     defer { table.close() }
     let parser = JSONParser()
+    // The newest record of each credential counts; a table may hand over older ones too.
+    var problems: [String: TokenSealProblem] = [:]
     var entries: [(key: String, entry: ProviderTokenBook.Entry?)] = []
     let deadline = MonotonicClock.milliseconds() + patience
     while !table.isCaughtUp && MonotonicClock.milliseconds() < deadline
@@ -54,10 +63,17 @@ enum CurrentProviderToken {
     {
       table.poll(timeoutMilliseconds: 50) { key, value in
         let name = String(decoding: key, as: UTF8.self)
-        guard let value else { return entries.append((name, nil)) }
+        guard let value else {
+          problems[name] = nil
+          return entries.append((name, nil))
+        }
         // A record that is none is the signer's affair.
-        if let record = try? ProviderTokenRecord(value, parser: parser) {
-          entries.append((name, record.bookEntry))
+        guard let record = try? ProviderTokenRecord(value, parser: parser) else { return }
+        do throws(TokenSealProblem) {
+          entries.append((name, try seal.opened(record).bookEntry))
+          problems[name] = nil
+        } catch {
+          problems[name] = error
         }
       }
     }
@@ -69,6 +85,7 @@ enum CurrentProviderToken {
         _ = book.remove(credential: key, now: now)
       }
     }
+    return Array(problems.values)
   }
 }
 

@@ -16,6 +16,8 @@ enum SenderGroupCounter: Int, CounterKey {
   case assignmentsLost
   /// Times that nobody said where to go on in partitions that were assigned; asked again until somebody does.
   case offsetReadsFailed
+  /// Provider tokens that are sealed with a key that this sender does not have, or that were changed.
+  case unreadableTokens
 }
 
 /// Where partitions go on, and what is strange about their logs.

@@ -179,10 +179,20 @@ final class SenderControl {
         return tell(.providerTokenRemoved(credential: String(decoding: key, as: UTF8.self)))
       }
       do throws(RecordError) {
-        tell(.providerToken(try ProviderTokenRecord(value, parser: parser).entry))
+        apply(try ProviderTokenRecord(value, parser: parser))
       } catch {
         context.log.warning("ignoring a provider token record", ["error": "\(error)"])
       }
+    }
+  }
+
+  /// Hands a token to the loops. One that cannot be opened leaves those that are known as they are.
+  private func apply(_ record: ProviderTokenRecord) {
+    do throws(TokenSealProblem) {
+      tell(.providerToken(try settings.seal.opened(record).entry))
+    } catch {
+      counters.add(.unreadableTokens)
+      context.log.error("cannot read a provider token", ["error": "\(error)"])
     }
   }
 

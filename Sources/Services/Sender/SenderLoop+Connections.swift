@@ -116,6 +116,14 @@ extension SenderLoop {
     return pool(of: credential, kind)
   }
 
+  /// Whether a certificate serves the app of a push whose type APNs takes with provider tokens only.
+  func hasCertificateOnly(_ push: UnsafeMutablePointer<Push>) -> Bool {
+    let envelope = push.pointee.envelope
+    guard envelope.pushType.authentication == .providerToken else { return false }
+    let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
+    return certificates.resolve(app: app, environment: envelope.environment) != nil
+  }
+
   /// The pool of a credential's pushes to a gateway; made when it is first needed.
   func pool(of credential: Int, _ kind: GatewayKind) -> GatewayPool {
     let place = kind.place(credential)

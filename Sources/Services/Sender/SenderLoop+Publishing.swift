@@ -132,8 +132,16 @@ extension SenderLoop {
     counters.add(.deadLettered)
     let push = pushes[slot]
     let detail: StaticString =
-      reason == .noCredential
-      ? "no provider token serves this app and environment" : "every attempt failed"
+      if reason != .noCredential {
+        "every attempt failed"
+      } else if hasCertificateOnly(push) {
+        """
+        this push type needs a provider token, and the app has only a client certificate: give \
+        martlet-signer a key that serves it
+        """
+      } else {
+        "no provider token serves this app and environment"
+      }
     let headers =
       headers(reason, "\(detail)", attempts: push.pointee.life.attempts, push.pointee.origin) + [
         KafkaHeader(

@@ -68,17 +68,21 @@ package enum SenderService: Service {
       inbox: inbox, loops: loops)
   }
 
-  /// Apple's gateways are to be verified from a root that not every system has.
   private static func warnAboutRoots(
     _ settings: SenderSettings, _ access: GatewayAccess, _ context: ServiceContext
   ) {
-    let gateways = [settings.productionGateway, settings.sandboxGateway]
-    guard gateways.contains(where: { $0.host.hasSuffix(".push.apple.com") }),
-      !access.tls.trusts(.userTrustRSA)
-    else { return }
+    guard let root = missingRoot(settings, access.tls) else { return }
     context.log.warning(
       "the trusted authorities lack Apple's root; connections to APNs will fail",
-      ["missing": RootName.userTrustRSA.commonName])
+      ["missing": root.commonName])
+  }
+
+  /// The root by which Apple's gateways are to be verified, if a gateway is Apple's and nothing trusts it: not
+  /// every system has that root. Other gateways are nobody's affair.
+  static func missingRoot(_ settings: SenderSettings, _ tls: TLSContext) -> RootName? {
+    let gateways = GatewayKind.allCases.map { settings.gateway($0).host.lowercased() }
+    guard gateways.contains(where: { $0.hasSuffix(".push.apple.com") }) else { return nil }
+    return tls.trusts(.userTrustRSA) ? nil : .userTrustRSA
   }
 
   /// All partitions of the topics: what this process owns if it is the only one.

@@ -5,7 +5,7 @@ package import Delivery
 import Glibc
 package import Kafka
 import Pipeline
-import ServiceKit
+package import ServiceKit
 package import Settings
 
 /// The sender's settings after validation.
@@ -29,6 +29,8 @@ package struct SenderSettings: Sendable {
   package var certificatesPath: String?
   package var certificates: [ClientCertificate] = []
   package var proxy: SenderProxy?
+  /// What opens provider tokens that are sealed on their topic.
+  package var seal: TokenSeal
   /// TCP, TLS and the gateway's SETTINGS together.
   package var connectTimeoutMilliseconds: Int64
   /// Silence with open streams until a PING, an idle connection's silence until one, and how long its answer
@@ -109,6 +111,7 @@ package struct SenderSettings: Sendable {
       .path(
         "proxy-credentials", placeholder: "FILE",
         "File with user:password for the proxy in one line, readable by its owner only."),
+      CommonSettings.tokenKey,
       .duration(
         "connect-timeout", default: "10s", in: 100...120_000,
         "How long TCP, TLS and the gateway's SETTINGS may take together before another address is tried."
@@ -225,6 +228,7 @@ package struct SenderSettings: Sendable {
     retryBudgetPercent = values.integer("retry-budget")
     isOrdered = values.boolean("ordered")
     commitIntervalMilliseconds = values.milliseconds("commit-interval")
+    seal = try TokenSeal(values)
     certificatesPath = values.optionalText("certificates")
     if let certificatesPath {
       do throws(CertificatesError) {

@@ -18,6 +18,13 @@ package enum CommonSettings {
     "Name of this copy in its consumer group (group.instance.id), unique and the same after each"
       + " restart. Without one every restart moves partitions.")
 
+  /// The key of the provider tokens' topic.
+  package static let tokenKey = Setting.path(
+    "token-key", placeholder: "FILE",
+    "Key that keeps provider tokens secret on their topic: 32 bytes in hex or base64, readable by its owner"
+      + " only; the same file for signers, senders and martlet channels. More lines are older keys that are"
+      + " still read. Without it tokens are published as they are.")
+
   static let logLevel = "log-level"
   static let countersInterval = "counters-interval"
 

@@ -50,7 +50,8 @@ struct MintingDesk {
     entries[index].schedule.published(
       issuedAt: record.issuedAt, generation: UInt64(max(0, record.generation)))
     if record.generation >= entries[index].record?.generation ?? .min {
-      entries[index].record = record
+      // One whose token is sealed with another key cannot be published again.
+      entries[index].record = record.sealed == nil ? record : nil
     }
   }
 

@@ -10,6 +10,8 @@ enum SignerCounter: Int, CounterKey {
   case requests
   /// Records of the requests' topic that say nothing usable.
   case badRequests
+  /// Tokens on the topic that are sealed with a key that this signer does not have.
+  case unreadableTokens
   /// 1 while this signer is the one that mints.
   case owner
 

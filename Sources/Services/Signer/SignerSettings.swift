@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Kafka
-import ServiceKit
+package import ServiceKit
 package import Settings
 
 /// The signer's settings after validation.
@@ -11,6 +11,8 @@ package struct SignerSettings: Sendable {
   /// Where the list of credentials stands; read again when it changes and on SIGHUP.
   package var credentialsPath: String
   package var credentials: [Credential]
+  /// What keeps the tokens secret on their topic.
+  package var seal: TokenSeal
 
   package static let table = SettingTable(
     [
@@ -21,6 +23,7 @@ package struct SignerSettings: Sendable {
           + " (bundle ids, or \"*\") and key_file (a .p8 file, relative to this one, readable by its owner"
           + " only). Changes of these files are noticed within a second; SIGHUP reads them at once."
       ),
+      CommonSettings.tokenKey,
     ], kafkaProperties: true)
 
   package init(_ values: SettingValues) throws(SettingErrors) {
@@ -30,6 +33,7 @@ package struct SignerSettings: Sendable {
     topicPrefix = values.text("topic-prefix")
     instanceID = values.optionalText("instance-id")
     credentialsPath = values.text("credentials")
+    seal = try TokenSeal(values)
     do throws(CredentialsError) {
       credentials = try CredentialsFile.load(credentialsPath)
     } catch {

@@ -47,7 +47,7 @@ extension SignerWorker {
   func publishChangedApps() {
     guard let table, table.isCaughtUp else { return }
     while let record = desk.changedApps() {
-      guard publish(record.key, record.value, record) else {
+      guard publish(record) else {
         return desk.answered(record, isStored: false)
       }
     }

@@ -171,11 +171,21 @@ final class SignerWorker {
     table.poll(timeoutMilliseconds: 0) { _, value in
       guard let value else { return }
       do throws(RecordError) {
-        let record = try ProviderTokenRecord(value, parser: parser)
-        desk.published(record)
+        desk.published(open(try ProviderTokenRecord(value, parser: parser)))
       } catch {
         log.warning("ignoring a provider token record", ["error": "\(error)"])
       }
+    }
+  }
+
+  /// A token that cannot be opened still counts in its credential's schedule: none is minted early.
+  private func open(_ record: ProviderTokenRecord) -> ProviderTokenRecord {
+    do throws(TokenSealProblem) {
+      return try settings.seal.opened(record)
+    } catch {
+      counters.add(.unreadableTokens)
+      log.error("cannot read a provider token", ["error": "\(error)"])
+      return record
     }
   }
 
@@ -219,7 +229,7 @@ final class SignerWorker {
     while let index = desk.due(now: seconds) {
       do throws(SigningError) {
         guard let record = try desk.mint(index, now: seconds) else { return }
-        guard publish(record.key, record.value, record) else {
+        guard publish(record) else {
           desk.answered(record, isStored: false)
           mintNotBefore = now + Self.retryMilliseconds
           return
@@ -229,6 +239,18 @@ final class SignerWorker {
         mintNotBefore = now + Self.retryMilliseconds
         return
       }
+    }
+  }
+
+  /// Publishes a token, sealed if there is a key for that.
+  ///
+  /// - Returns: false when the record could not be handed over.
+  func publish(_ record: ProviderTokenRecord) -> Bool {
+    do throws(TokenSealProblem) {
+      return publish(record.key, try settings.seal.sealed(record).value, record)
+    } catch {
+      log.error("cannot seal a provider token", ["error": "\(error)"])
+      return false
     }
   }
 

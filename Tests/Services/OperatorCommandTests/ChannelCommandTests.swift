@@ -65,7 +65,9 @@ private final class ChannelFixture {
       name: S.name, log: Logger(service: "test", level: .error), values: values)
   }
 
-  func publishToken(issuedAt: Int64 = WallClock.seconds()) throws {
+  func publishToken(
+    issuedAt: Int64 = WallClock.seconds(), sealed seal: TokenSeal = .none
+  ) throws {
     let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: "KEY0000001")
     let record = ProviderTokenRecord(
       credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
@@ -73,9 +75,17 @@ private final class ChannelFixture {
       token: try minter.mint(issuedAt: issuedAt))
     let producer = try KafkaProducer(kafka.configuration)
     defer { producer.close() }
+    let value = try seal.sealed(record).value
     try kafka.produce(
       producer, producer.topic(named: kafka.name("provider-tokens")), key: record.credential,
-      value: String(decoding: record.value, as: UTF8.self))
+      value: String(decoding: value, as: UTF8.self))
+  }
+
+  /// Writes a key file and returns what it makes of `--token-key`.
+  func seal(_ key: String, file: String) throws -> TokenSeal {
+    try File.write(folder.file(file), Array(key.utf8))
+    let flags = ["--app", Self.app, "--token-key", folder.file(file)]
+    return try TokenSeal(Self.context(ChannelsListCommand.self, flags).values)
   }
 
   func certificate() throws -> (certificate: String, key: String) {
@@ -179,6 +189,19 @@ private final class ChannelFixture {
         "no credential of martlet-signer serves com.example.app in production"))
     try fixture.publishToken(issuedAt: WallClock.seconds() - 3_400)
     #expect(fixture.refusal { try $0.list() }.contains("older than 55 minutes"))
+  }
+
+  @Test func `a sealed provider token needs the deployment's key, and the error says so`() throws {
+    let fixture = try ChannelFixture(hasToken: false)
+    let seal = try fixture.seal(String(repeating: "5a", count: 32), file: "token-key")
+    _ = try fixture.seal(String(repeating: "c3", count: 32), file: "other-key")
+    try fixture.publishToken(sealed: seal)
+    for flags in [[], ["--token-key", fixture.folder.file("other-key")]] {
+      let said = fixture.refusal(flags) { try $0.list() }
+      #expect(said.contains("is sealed with key") && said.contains("--token-key"), "\(said)")
+    }
+    let flags = ["--token-key", fixture.folder.file("token-key")]
+    #expect(try fixture.said(flags) { try $0.list() }.hasPrefix("0 channels"))
   }
 
   @Test func `a refusal is explained, as JSON too`() throws {

@@ -29,6 +29,9 @@ final class AnsweringGateway {
     var reason = ""
     var milliseconds: UInt64 = 0
     var retryAfter: UInt32 = 0
+    /// Values of `apns-id` and `apns-request-id`.
+    var identifier = ""
+    var requestIdentifier = ""
     /// It never is.
     var isSilent = false
 
@@ -235,6 +238,12 @@ private final class AnsweringGatewayLoop {
     headers.append(":status", keep("\(pending.answer.status)", at: 0))
     if pending.answer.retryAfter > 0 {
       headers.append("retry-after", keep("\(pending.answer.retryAfter)", at: 8))
+    }
+    if !pending.answer.identifier.isEmpty {
+      headers.append("apns-id", keep(pending.answer.identifier, at: 128))
+    }
+    if !pending.answer.requestIdentifier.isEmpty {
+      headers.append("apns-request-id", keep(pending.answer.requestIdentifier, at: 176))
     }
     let reason = pending.answer.reason
     let body = keep(reason.isEmpty ? "" : #"{"reason":"\#(reason)"}"#, at: 32)

@@ -4,6 +4,7 @@ import Bytes
 import Delivery
 import EventLoop
 import HTTP2
+import Kafka
 import Pipeline
 import Records
 import ServiceKit
@@ -79,6 +80,37 @@ struct CertificateTests {
     #expect(locations.count == 1)
     #expect(locations.allSatisfy { $0.authorization?.hasPrefix("bearer ") == true })
     #expect(Set(gateway.seen.requests.map(\.connection)).count == 2)
+  }
+
+  @Test(
+    "a location push of an app with a certificate only: the dead letter says that a token is needed"
+  )
+  func locationWithoutToken() throws {
+    let rig = try SenderRig()
+    let gateway = try gateway(rig, .init())
+    let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
+    try rig.startSender(for: [gateway], ["--certificates", path, "--credential-wait", "1s"])
+    func location(_ number: Int, _ app: String) -> String {
+      [
+        "M1", "transactional", "production", app, "\(app).location-query", "location", "10", "",
+        SenderRig.id(number), "", "\(WallClock.milliseconds())", "", "", "", "",
+      ].joined(separator: "\t") + "\n{}"
+    }
+    try rig.send(SenderRig.token(1), location(1, SenderRig.app))
+    try rig.send(SenderRig.token(2), location(2, "com.example.unknown"))
+    let receipts = try rig.receipts(of: 1..<3)
+    #expect(receipts.count == 2)
+    #expect(receipts.allSatisfy { $0.outcome == .deadLettered })
+    let letters = try rig.fixture.read(rig.names.deadLetters, count: 2)
+    func detail(_ number: Int) -> String {
+      let letter = letters.first { $0.key == SenderRig.token(number) }
+      let header = letter?.headers.first { $0.name == DeadLetterHeader.detail }
+      return String(decoding: header?.value ?? [], as: UTF8.self)
+    }
+    #expect(detail(1).contains("needs a provider token"))
+    #expect(detail(1).contains("only a client certificate"))
+    #expect(detail(2) == "no provider token serves this app and environment")
+    #expect(gateway.seen.requests.isEmpty)
   }
 
   @Test("SIGHUP: a renewed certificate takes over, the old connection drains, nothing is lost")

@@ -66,6 +66,11 @@ struct ProxyTests {
         == .proxy(
           "the proxy refuses the tunnel: 407 Proxy Authentication Required; "
             + "its user and password are wrong"))
+    let odd = try TinyProxy(to: gateway.address, answer: "HTTP/1.0 401 Unauthorized\r\n\r\n")
+    #expect(
+      try failure(rig, odd, "user:secret")
+        == .proxy(
+          "the proxy refuses the tunnel: 401 Unauthorized; its user and password are wrong"))
     #expect(
       try failure(rig, closed, nil) == .proxy("the proxy refuses the tunnel: 403 No way"))
     #expect(

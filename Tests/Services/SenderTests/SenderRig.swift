@@ -28,7 +28,7 @@ final class SenderRig {
   let folder = TemporaryFolder()
   /// Issues the gateways' certificates; the senders trust it.
   let authority: CertificateAuthority
-  private let key: SigningKey
+  let key: SigningKey
   private let simulatorContext: ServiceContext
   private var senders: [RunningSender] = []
 
@@ -104,7 +104,7 @@ final class SenderRig {
   /// Puts a provider token of every app on its topic.
   func publishToken(
     issuedAt: Int64 = WallClock.seconds(), generation: Int64 = 1, keyID: String = "KEY0000001",
-    apps: [String] = ["*"]
+    apps: [String] = ["*"], sealed seal: TokenSeal = .none
   ) throws {
     let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: keyID)
     let record = ProviderTokenRecord(
@@ -112,14 +112,27 @@ final class SenderRig {
       scope: .any, apps: apps, issuedAt: issuedAt, generation: generation,
       token: try minter.mint(issuedAt: issuedAt))
     let topic = try producer.topic(named: names.providerTokens)
+    let value = try seal.sealed(record).value
     try fixture.produce(
-      producer, topic, key: record.credential, value: String(decoding: record.value, as: UTF8.self))
+      producer, topic, key: record.credential, value: String(decoding: value, as: UTF8.self))
   }
 
-  /// - Parameter gateway: the simulator's unless told.
+  /// What a file with these keys (one a line) makes of `--token-key`.
+  func seal(_ keys: String, file: String = "token-key") throws -> TokenSeal {
+    try File.write(folder.file(file), Array(keys.utf8))
+    let flags = ["--kafka", "localhost:1", "--token-key", folder.file(file)]
+    return try SenderSettings(
+      SenderSettings.table.read(
+        CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
+    ).seal
+  }
+
+  /// - Parameters:
+  ///   - gateway: the simulator's unless told.
+  ///   - sandbox: the same one unless told.
   @discardableResult
   func startSender(
-    _ flags: [String] = [], loops: Int = 2, gateway: String? = nil,
+    _ flags: [String] = [], loops: Int = 2, gateway: String? = nil, sandbox: String? = nil,
     answering: AnsweringGateway? = nil
   ) throws -> RunningSender {
     let gateway =
@@ -128,7 +141,7 @@ final class SenderRig {
       SenderService.self,
       [
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
-        "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots",
+        "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
         "--kafka.consumer.session.timeout.ms=4000",
       ] + flags)
@@ -140,10 +153,11 @@ final class SenderRig {
   /// A notification record's value.
   static func envelope(
     id: String, lane: Lane = .transactional, expiration: String = "", app: String = app,
-    created: Int64 = WallClock.milliseconds(), body: String = #"{"aps":{"alert":"x"}}"#
+    created: Int64 = WallClock.milliseconds(), environment: Environment = .production,
+    body: String = #"{"aps":{"alert":"x"}}"#
   ) -> String {
     [
-      "M1", "\(lane)", "production", app, app, "alert", "10", expiration, id, "", "\(created)",
+      "M1", "\(lane)", "\(environment)", app, app, "alert", "10", expiration, id, "", "\(created)",
       "order-1", "", "", "",
     ].joined(separator: "\t") + "\n" + body
   }

@@ -43,18 +43,18 @@ final class SignerFixture {
   }
 
   /// The settings that these flags give, on this fixture's cluster.
-  func values() throws -> SettingValues {
+  func values(_ more: [String] = []) throws -> SettingValues {
     let table = CommonSettings.table(of: SignerService.self)
     let flags = try CommandLineFlags(
       [
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
         "--credentials", credentialsPath, "--kafka.session.timeout.ms=4000",
-      ], for: table)
+      ] + more, for: table)
     return try table.read(flags, environment: [:], file: nil)
   }
 
-  func start() throws -> RunningSigner {
-    let values = try values()
+  func start(_ more: [String] = []) throws -> RunningSigner {
+    let values = try values(more)
     return try RunningSigner(SignerService.settings(values), values)
   }
 
@@ -65,6 +65,14 @@ final class SignerFixture {
         try ProviderTokenRecord(bytes, parser: JSONParser())
       }
     }
+  }
+
+  /// Writes a key file, and returns the flags that name it and what they make.
+  func seal(_ key: String, file: String = "token-key") throws -> (flags: [String], seal: TokenSeal)
+  {
+    try File.write(folder.file(file), Array(key.utf8))
+    let flags = ["--token-key", folder.file(file)]
+    return (flags, try TokenSeal(values(flags)))
   }
 
   func publish(_ record: ProviderTokenRecord) throws {
@@ -97,6 +105,10 @@ final class RunningSigner {
 
   var isOwner: Bool {
     context.counters.sums.contains { $0.name == "owner" && $0.value == 1 }
+  }
+
+  func counter(_ name: String) -> Int {
+    context.counters.sums.first { $0.name == name }?.value ?? 0
   }
 
   /// Stops it as SIGTERM does and waits for its end.

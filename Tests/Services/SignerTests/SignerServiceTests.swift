@@ -138,6 +138,54 @@ import Testing
     #expect(tokens.last?.generation == first.generation + 1)
   }
 
+  @Test func `with a token key the topic holds no token, and the key opens it`() throws {
+    let fixture = try SignerFixture()
+    let (flags, seal) = try fixture.seal(String(repeating: "5a", count: 32))
+    let signer = try fixture.start(flags)
+    defer { signer.stop() }
+    let sealed = try #require(try fixture.tokens(atLeast: 1).first)
+    #expect(sealed.token.isEmpty)
+    #expect(sealed.sealed?.hasPrefix("v1.") == true)
+    let opened = try seal.opened(sealed)
+    let parts = opened.token.split(separator: ".")
+    let signature = try #require(Base64URL.decode(parts[2].utf8))
+    let signed = Array("\(parts[0]).\(parts[1])".utf8)
+    #expect(fixture.key.publicKey.verifies(signed, rawSignature: signature))
+    // Its own record is read back and published again with other apps, sealed anew.
+    let text = """
+      [{"key_id":"KEYKEYKEY1","team_id":"TEAMTEAM01","environment":"any","key_file":"key.p8",\
+      "apps":["com.example.app","com.example.second"]}]
+      """
+    try File.write(fixture.credentialsPath, Array(text.utf8))
+    let tokens = try fixture.tokens(atLeast: 2)
+    #expect(tokens.count == 2)
+    let again = try seal.opened(try #require(tokens.last))
+    #expect(again.token == opened.token)
+    #expect(again.apps.count == 2)
+    #expect(tokens.last?.sealed != sealed.sealed)
+    #expect(signer.counter("unreadable_tokens") == 0)
+  }
+
+  @Test(arguments: [true, false])
+  func `a signer without the key of what is there counts it, mints nothing early, and goes on`(
+    hasOtherKey: Bool
+  ) throws {
+    let fixture = try SignerFixture()
+    let (_, seal) = try fixture.seal(String(repeating: "5a", count: 32))
+    let other = try fixture.seal(String(repeating: "c3", count: 32), file: "other-key")
+    try fixture.publish(seal.sealed(record(fixture, age: 10 * 60, generation: 7)))
+    try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"])
+    let signer = try fixture.start(hasOtherKey ? other.flags : [])
+    defer { signer.stop() }
+    // The other credential is served.
+    let tokens = try fixture.tokens(atLeast: 2)
+    #expect(tokens.map(\.keyID) == ["KEYKEYKEY1", "KEYKEYKEY2"])
+    #expect((tokens.last?.sealed != nil) == hasOtherKey)
+    #expect(signer.counter("unreadable_tokens") == 1)
+    usleep(1_000_000)
+    #expect(try fixture.tokens(atLeast: 2).count == 2)
+  }
+
   private func request(_ fixture: SignerFixture, reason: String) throws {
     let producer = try KafkaProducer(fixture.kafka.configuration)
     defer { producer.close() }

@@ -9,8 +9,13 @@ final class SenderLeg {
   let kcat: Kcat
   private var programs: [(name: String, program: BuiltProgram)] = []
 
-  /// - Parameter port: The gateway's port, on localhost; its certificate is that of `keys`.
-  init(gatewayPort port: UInt16, keys: GeneratedKeys, in folder: TemporaryFolder) throws {
+  /// - Parameters:
+  ///   - port: The gateway's port, on localhost; its certificate is that of `keys`.
+  ///   - flags: More of them for the sender.
+  init(
+    gatewayPort port: UInt16, keys: GeneratedKeys, sender flags: [String] = [],
+    in folder: TemporaryFolder
+  ) throws {
     let file = folder.file("broker.address")
     let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
     let kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
@@ -22,7 +27,7 @@ final class SenderLeg {
       [
         "--gateway", "localhost:\(port)", "--sandbox-gateway", "localhost:\(port)",
         "--gateway-roots", keys.roots, "--loops", "2",
-      ])
+      ] + flags)
     try start("martlet-ingest", [])
   }
 
@@ -33,10 +38,7 @@ final class SenderLeg {
 
   /// Produces a request for each token and waits for their receipts, by token.
   func push(_ tokens: [String]) throws -> [Receipt] {
-    try kcat.produce(
-      tokens.map {
-        #"{"app":"\#(RunningSimulator.app)","token":"\#($0)","payload":{"aps":{"alert":"x"}}}"#
-      })
+    try kcat.produce(tokens.map(Self.request))
     let receipts = try kcat.receipts(count: tokens.count).map {
       Receipt(
         token: $0["token"]?.string ?? "", outcome: $0["outcome"]?.string ?? "",
@@ -45,6 +47,19 @@ final class SenderLeg {
     }
     #expect(receipts.count == tokens.count, "\(logs)")
     return receipts
+  }
+
+  /// Produces a request for a token, and waits for nothing.
+  func request(_ token: String) throws { try kcat.produce([Self.request(token)]) }
+
+  /// Waits until the sender has printed this.
+  func senderPrints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
+    programs.first { $0.name == "martlet-sender" }?.program.prints(
+      text, withinMilliseconds: limit) ?? false
+  }
+
+  private static func request(_ token: String) -> String {
+    #"{"app":"\#(RunningSimulator.app)","token":"\#(token)","payload":{"aps":{"alert":"x"}}}"#
   }
 
   /// Ends the processes, the broker last.

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import HTTP2
+import Pipeline
+import Records
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("Connections that end before they began, or while nothing is sent", .serialized)
+struct EarlyEndTests {
+  /// nghttp2 takes a connection whose first frame is not SETTINGS for broken (RFC 9113 §3.4), so the goodbye
+  /// and its reason would be lost; and a push that waits for such a connection would wait for ever.
+  @Test(
+    "GOAWAY before SETTINGS: it is heard, the pushes go by another connection, and none waits",
+    arguments: [true, false])
+  func goAwayBeforeSettings(closes: Bool) throws {
+    let rig = try SenderRig()
+    let once = Once()
+    var script = ScriptedGateway.Script()
+    script.connected = { peer in
+      guard once.first else { return }
+      peer.http.mute([], discardingQueued: true)
+      peer.http.staysOpen = true
+      peer.http.sendRawGoAway(lastStreamID: 0, debug: Farewell.shutdown)
+      guard closes else { return }
+      peer.http.flush()
+      peer.http.close()
+    }
+    let gateway = try rig.gateways([script])[0]
+    try rig.publishToken()
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(50)
+    let receipts = try rig.receipts(50, withinMilliseconds: 20_000)
+    #expect(receipts.count == 50)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(sender.counter("go_aways") == 1)
+    #expect(sender.counter("credential_refusals") == 0)
+    #expect(gateway.seen.requests.allSatisfy { $0.connection > 1 })
+    #expect(gateway.seen.connections == 2)
+    #expect(eventually { gateway.seen.open == 1 })
+  }
+
+  @Test(
+    "a connection lost while idle is replaced: what comes next is sent once, and nothing is lost")
+  func lostWhileIdle() throws {
+    let rig = try SenderRig()
+    let isCut = Atomic(false)
+    var script = ScriptedGateway.Script()
+    script.tick = { peer in
+      if peer.number == 1, isCut.load(ordering: .acquiring) { peer.http.close() }
+    }
+    let gateway = try rig.gateways([script])[0]
+    try rig.publishToken()
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(20)
+    #expect(try rig.receipts(20).count == 20)
+    isCut.store(true, ordering: .releasing)
+    #expect(eventually { sender.counter("connections_lost") == 1 })
+    try rig.sendMany(20, from: 20)
+    let receipts = try rig.receipts(40, withinMilliseconds: 20_000)
+    #expect(receipts.count == 40)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(Set(gateway.seen.requests.map(\.connection)) == [1, 2])
+  }
+
+  @Test("a connection that died without a word while idle: what is sent on it moves, with its id")
+  func silentWhileIdle() throws {
+    let rig = try SenderRig()
+    let isDead = Atomic(false)
+    var script = ScriptedGateway.Script()
+    script.tick = { peer in
+      if peer.number == 1, isDead.load(ordering: .acquiring) { peer.http.fallSilent() }
+    }
+    let gateway = try rig.gateways([script])[0]
+    try rig.publishToken()
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(20)
+    #expect(try rig.receipts(20).count == 20)
+    isDead.store(true, ordering: .releasing)
+    _ = eventually(withinMilliseconds: 100) { false }
+    try rig.sendMany(20, from: 20)
+    let receipts = try rig.receipts(40, withinMilliseconds: 20_000)
+    #expect(receipts.count == 40)
+    #expect(Set(receipts.map(\.apnsID)).count == 40)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(sender.counter("silent_connections") == 1)
+    let late = gateway.seen.requests.filter { $0.connection > 1 }
+    #expect(late.count == 20)
+  }
+}

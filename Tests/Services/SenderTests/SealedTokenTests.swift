@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("Sealed provider tokens", .serialized)
+struct SealedTokenTests {
+  private static let key = String(repeating: "5a", count: 32)
+  private static let other = String(repeating: "c3", count: 32)
+
+  @Test("a sender with the key uses sealed and plain tokens: a fleet may be half-way")
+  func mixedFleet() throws {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    let seal = try rig.seal(Self.key)
+    try rig.publishToken(apps: ["com.example.sealed"], sealed: seal)
+    try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.plain"])
+    let sender = try rig.startSender(for: [gateway], ["--token-key", rig.folder.file("token-key")])
+    try rig.sendMany(0..<10, app: "com.example.sealed")
+    try rig.sendMany(10..<20, app: "com.example.plain")
+    let receipts = try rig.receipts(20)
+    #expect(receipts.count == 20)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(Set(gateway.seen.requests.map(\.authorization)).count == 2)
+    #expect(gateway.seen.requests.allSatisfy { $0.authorization?.hasPrefix("bearer eyJ") == true })
+    #expect(sender.counter("unreadable_tokens") == 0)
+  }
+
+  @Test("a signer seals, a sender opens, APNs takes the token: end to end")
+  func endToEnd() throws {
+    let rig = try SenderRig()
+    _ = try rig.seal(Self.key)
+    let flags = ["--token-key", rig.folder.file("token-key")]
+    let signer = try rig.startSigner(flags)
+    let sender = try rig.startSender(flags)
+    try rig.sendMany(20)
+    let receipts = try rig.receipts(20, withinMilliseconds: 30_000)
+    #expect(receipts.count == 20)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.status == 200 })
+    #expect(sender.counter("unreadable_tokens") == 0)
+    let records = try rig.fixture.read(rig.names.providerTokens, count: 1)
+    #expect(!records.isEmpty)
+    #expect(records.allSatisfy { $0.value?.contains(#""sealed":"v1."#) == true })
+    #expect(records.allSatisfy { $0.value?.contains("eyJ") == false })
+    withExtendedLifetime(signer) {}
+  }
+
+  @Test("a sender with a sealed token and its key delivers; nothing of the token is on the topic")
+  func sealed() throws {
+    let rig = try SenderRig()
+    try rig.publishToken(sealed: try rig.seal(Self.key))
+    let record = try #require(try rig.fixture.read(rig.names.providerTokens, count: 1).first)
+    #expect(record.value?.contains("eyJ") == false)
+    #expect(record.value?.contains(#""sealed":"v1."#) == true)
+    try rig.startSender(["--token-key", rig.folder.file("token-key")])
+    try rig.sendMany(20)
+    #expect(try rig.receipts(20).allSatisfy { $0.outcome == .delivered })
+  }
+
+  @Test(
+    "without the key, or with another, it is counted, other credentials serve, and a readable token helps at once",
+    arguments: [nil, SealedTokenTests.other])
+  func unreadable(_ key: String?) throws {
+    let rig = try SenderRig()
+    let seal = try rig.seal(Self.key)
+    try rig.publishToken(apps: ["com.example.app"], sealed: seal)
+    var flags: [String] = []
+    if let key {
+      _ = try rig.seal(key, file: "another-key")
+      flags = ["--token-key", rig.folder.file("another-key")]
+    }
+    let sender = try rig.startSender(flags, loops: 1)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("unreadable_tokens") == 1 })
+    try rig.sendMany(5)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("taken") == 5 })
+    #expect(sender.counter("delivered") == 0)
+    try rig.publishToken(generation: 2, apps: ["com.example.app"])
+    let receipts = try rig.receipts(5)
+    #expect(receipts.count == 5)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(!sender.hasEnded)
+  }
+
+  @Test(
+    "the errors name the key that is needed and what to do; a record put elsewhere does not open")
+  func words() throws {
+    let rig = try SenderRig()
+    let seal = try rig.seal(Self.key)
+    let record = ProviderTokenRecord(
+      credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
+      scope: .any, apps: ["*"], issuedAt: 1_795_000_000, generation: 7, token: "eyJhbGc.eyJp.c2ln")
+    let sealed = try seal.sealed(record)
+    #expect(sealed.token.isEmpty)
+    #expect(try seal.opened(sealed) == record)
+    // A key that comes in opens what the old one sealed, and seals with its own.
+    let both = try rig.seal("\(Self.other)\n\(Self.key)\n", file: "both")
+    #expect(try both.opened(sealed) == record)
+    #expect(throws: TokenSealProblem.self) { try seal.opened(both.sealed(record)) }
+
+    func problem(_ seal: TokenSeal, _ record: ProviderTokenRecord) -> String {
+      do throws(TokenSealProblem) {
+        _ = try seal.opened(record)
+        return ""
+      } catch {
+        return error.description
+      }
+    }
+    let id = try #require(sealed.sealed?.split(separator: ".")[1])
+    for wrong in [problem(.none, sealed), problem(try rig.seal(Self.other, file: "x"), sealed)] {
+      #expect(wrong.contains("TEAM000001/KEY0000001/any"))
+      #expect(wrong.contains("key \(id)"))
+      #expect(wrong.contains("--token-key"))
+      #expect(!wrong.contains(Self.key) && !wrong.contains(Self.other))
+    }
+    var moved = sealed
+    moved.credential = "TEAM000001/KEY0000002/any"
+    #expect(problem(seal, moved).contains("belongs to another record"))
+    var later = sealed
+    later.generation = 8
+    #expect(problem(seal, later).contains("belongs to another record"))
+    var younger = sealed
+    younger.issuedAt += 1
+    #expect(problem(seal, younger).contains("belongs to another record"))
+  }
+
+  @Test("a key file that others can read, or that holds no key, is refused with what to do")
+  func keyFile() throws {
+    let folder = TemporaryFolder()
+    func problem(_ text: String, mode: UInt32 = 0o600) throws -> String {
+      try File.write(folder.file("k"), Array(text.utf8), mode: mode)
+      let flags = ["--kafka", "localhost:1", "--token-key", folder.file("k")]
+      let values = try SenderSettings.table.read(
+        CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
+      do throws(SettingErrors) {
+        _ = try SenderSettings(values)
+        return ""
+      } catch {
+        return error.errors.map { "\($0)" }.joined()
+      }
+    }
+    #expect(try problem(Self.key) == "")
+    #expect(try problem(Self.key, mode: 0o640).contains("chmod 600"))
+    let short = try problem(String(repeating: "5a", count: 31))
+    #expect(short.contains("openssl rand -hex 32") && short.contains("line 1"))
+    #expect(!short.contains("5a5a"))
+  }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import SystemTestSupport
+import TestSupport
+import Testing
+
+@Suite("The sender pushes through tinyproxy to the simulator", .serialized)
+struct TinyproxyTests {
+  @Test("with the right user and password every push goes through one CONNECT for each connection")
+  func rightCredentials() throws {
+    let folder = TemporaryFolder()
+    let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
+    defer { simulator.stop() }
+    let (proxy, port) = try start(in: folder)
+    try File.write(folder.file("credentials"), Array("martlet:pa55word\n".utf8))
+    let leg = try SenderLeg(
+      gatewayPort: simulator.port, keys: simulator.keys,
+      sender: [
+        "--proxy", "http://127.0.0.1:\(port)", "--proxy-credentials", folder.file("credentials"),
+      ], in: folder)
+    let healthy = (0..<200).map(DeviceTokens.numbered)
+    let receipts = try leg.push(healthy + [DeviceTokens.unregistered])
+    leg.stop()
+
+    #expect(Set(receipts.filter { $0.outcome == "delivered" }.map(\.token)) == Set(healthy))
+    #expect(receipts.first { $0.token == DeviceTokens.unregistered }?.status == 410)
+    #expect(try simulator.requests().count == 201)
+    let tunnels = proxy.output.split(separator: "\n").filter {
+      $0.contains("CONNECT localhost:\(simulator.port) HTTP/1.1")
+    }
+    #expect((1...8).contains(tunnels.count), "tinyproxy printed: \(proxy.output.suffix(2_000))")
+    #expect(proxy.stop() != nil)
+  }
+
+  @Test("with a wrong password nothing gets through, and the log says why without naming it")
+  func wrongCredentials() throws {
+    let folder = TemporaryFolder()
+    let simulator = try RunningSimulator(in: folder)
+    defer { simulator.stop() }
+    let (proxy, port) = try start(in: folder)
+    let leg = try SenderLeg(
+      gatewayPort: simulator.port, keys: simulator.keys,
+      sender: ["--proxy", "http://martlet:wr0ng@127.0.0.1:\(port)"], in: folder)
+    try leg.request(DeviceTokens.numbered(1))
+    #expect(
+      leg.senderPrints("its user and password are wrong", withinMilliseconds: 30_000),
+      "tinyproxy printed: \(proxy.output.suffix(2_000))")
+    #expect(!leg.senderPrints("wr0ng", withinMilliseconds: 0))
+    #expect(try simulator.requests().isEmpty)
+    leg.stop()
+    #expect(proxy.stop() != nil)
+  }
+
+  /// tinyproxy that wants a user and a password, and its port. It does not take a free port by itself.
+  private func start(in folder: TemporaryFolder) throws -> (BuiltProgram, UInt16) {
+    var output = ""
+    for _ in 0..<5 {
+      let port = try FreePort.find()
+      let configuration = """
+        Port \(port)
+        Listen 127.0.0.1
+        Timeout 600
+        MaxClients 50
+        LogLevel Connect
+        BasicAuth martlet pa55word
+
+        """
+      try File.write(folder.file("tinyproxy.conf"), Array(configuration.utf8))
+      let proxy = try BuiltProgram.start(
+        path: SystemProgram.path("tinyproxy"), ["-d", "-c", folder.file("tinyproxy.conf")],
+        in: folder)
+      if proxy.listeningPort() == port { return (proxy, port) }
+      output = proxy.output
+    }
+    throw ProxyDidNotStart(output: output)
+  }
+}
