@@ -12,7 +12,10 @@ package final class KafkaGroupConsumer {
   package let group: String
   private var client: KafkaClient?
   private var queues: [KafkaQueue] = []
-  private var assigned: [TopicPartition] = []
+  /// What was assigned, and of it what nobody has said yet where to begin.
+  private var starts: [PartitionStart] = []
+  private var unplaced: [TopicPartition] = []
+  private var nextLook: UInt64 = 0
 
   /// Joins the group.
   ///
@@ -57,7 +60,7 @@ package final class KafkaGroupConsumer {
       if let translated = translate(event) { return translated }
       timeout = 0
     }
-    return nil
+    return client == nil ? nil : placeStarts()
   }
 
   private func translate(_ event: OpaquePointer) -> GroupEvent? {
@@ -121,20 +124,54 @@ package final class KafkaGroupConsumer {
     return queue
   }
 
-  /// Begins to fetch; the answer to `.assigned`. Every partition must have an open queue.
+  /// Begins to fetch; the answer to `.assigned`. Every partition must have an open queue. A partition without
+  /// a start begins where the group has committed, or with its first record: the coordinator is asked here,
+  /// for 500 ms at most, and in `nextEvent` until it answers.
   package func assign(_ starts: [PartitionStart]) throws(KafkaError) {
     queues.removeAll { $0.isClosed }
     let open = Set(queues.flatMap(\.partitions))
+    for start in starts where !open.contains(start.partition) {
+      throw .invalid("\(start.partition) was assigned without an open queue")
+    }
+    unplaced = starts.filter { $0.offset == nil }.map(\.partition)
+    self.starts = starts
+    nextLook = 0
+    // All begin at once: a second assignment would begin the first ones anew.
+    try begin(unplaced.isEmpty ? starts : [])
+    _ = placeStarts()
+  }
+
+  private func begin(_ starts: [PartitionStart]) throws(KafkaError) {
     let list = PartitionList(capacity: starts.count)
     for start in starts {
-      guard open.contains(start.partition) else {
-        throw .invalid("\(start.partition) was assigned without an open queue")
-      }
-      list.add(start.partition).pointee.offset = start.offset ?? Int64(RD_KAFKA_OFFSET_INVALID)
+      list.add(start.partition).pointee.offset = start.offset ?? PartitionStart.firstRecord
     }
     let code = rd_kafka_assign(raw, list.raw)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "cannot assign") }
-    assigned = starts.map(\.partition)
+  }
+
+  /// Begins partitions without a start where the group has committed, once the coordinator says where; tells
+  /// of an attempt that failed.
+  ///
+  /// librdkafka 2.0.2 can look that up itself, but asks once: when the answer for a partition is an error, such
+  /// as that the coordinator has just moved, it never fetches the partition until the next rebalance.
+  private func placeStarts() -> GroupEvent? {
+    let now = MonotonicClock.milliseconds()
+    guard !unplaced.isEmpty, now >= nextLook else { return nil }
+    do throws(KafkaError) {
+      let committed = try committed(unplaced, timeoutMilliseconds: 500)
+      let offsets = Dictionary(
+        committed.map { ($0.partition, $0.offset) }, uniquingKeysWith: { first, _ in first })
+      try begin(
+        starts.map {
+          PartitionStart($0.partition, offset: $0.offset ?? offsets[$0.partition] ?? nil)
+        })
+      unplaced = []
+      return nil
+    } catch {
+      nextLook = MonotonicClock.milliseconds() + 200
+      return .error(error)
+    }
   }
 
   /// Gives all partitions up; the answer to `.revoked`. Every queue must be closed before.
@@ -145,7 +182,8 @@ package final class KafkaGroupConsumer {
     }
     let code = rd_kafka_assign(raw, nil)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "cannot unassign") }
-    assigned = []
+    starts = []
+    unplaced = []
   }
 
   /// Makes librdkafka look again whether the partition's broker may send more, by asking it for the

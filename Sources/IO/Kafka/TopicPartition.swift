@@ -17,9 +17,12 @@ package struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
 /// Where to begin reading a partition.
 package struct PartitionStart: Sendable, Hashable {
   package let partition: TopicPartition
-  /// The first offset wanted; nil leaves it to what the group has committed, and without that to
-  /// `auto.offset.reset`.
+  /// The first offset wanted; nil leaves it to what the group has committed, and without that to the first
+  /// record that is there.
   package let offset: Int64?
+
+  /// The first record that is there, whatever the group has committed.
+  package static let firstRecord = Int64(RD_KAFKA_OFFSET_BEGINNING)
 
   package init(_ partition: TopicPartition, offset: Int64?) {
     self.partition = partition

@@ -54,7 +54,8 @@ extension SenderControl {
         entry.partition, epoch: epoch, committed: entry.offset, resume, isNews: isNews)
       if let next = resume.next { alarm.assigned(entry.partition, at: next) }
       if let want { wants.append(want) }
-      starts.append(PartitionStart(entry.partition, offset: resume.next))
+      starts.append(
+        PartitionStart(entry.partition, offset: resume.next ?? PartitionStart.firstRecord))
     }
     do throws(KafkaError) {
       try consumer.assign(starts)

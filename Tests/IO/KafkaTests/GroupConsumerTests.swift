@@ -69,6 +69,40 @@ import Testing
     second.close()
   }
 
+  /// librdkafka 2.0.2 gives a partition up for good when its one question for the committed offset meets a
+  /// coordinator that has just moved: ingest and feedback stood still until the next rebalance.
+  @Test func aPartitionWithoutAStartBeginsAlthoughTheCoordinatorMoves() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 2)])
+    guard let broker = fixture.broker else { return }
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 100)
+    let consumer = try KafkaGroupConsumer(
+      fixture.configuration, group: fixture.name("readers"), topics: [topic], wakeup: nil)
+    // More than one look of 500 ms can use up.
+    broker.inject(Array(repeating: .notCoordinator, count: 12), into: .offsetFetch)
+    var queues: [KafkaQueue] = []
+    var taken = 0
+    var errors = 0
+    var batch = KafkaBatch(capacity: 200)
+    let wakeup = Wakeup()
+    let all = try eventually(withinMilliseconds: 20_000) {
+      while let event = consumer.nextEvent() {
+        if case .error = event { errors += 1 }
+        guard case .assigned(let partitions) = event else { continue }
+        queues = partitions.map { consumer.openQueue($0, wakeup: wakeup) }
+        try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
+      }
+      for queue in queues {
+        taken += queue.take(into: &batch, upTo: 200)
+        batch.release()
+      }
+      return taken >= 100
+    }
+    #expect(all, "\(taken) of 100 records, after \(errors) errors")
+    for queue in queues { queue.close() }
+    consumer.close()
+  }
+
   @Test func metadataCommittedBesideAnOffsetComesBack() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
