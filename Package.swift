@@ -171,8 +171,8 @@ let package = Package(
     .target(
       name: "ChaosSuite",
       dependencies: [
-        "APNS", "Pipeline", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store", "Settings",
-        "ServiceKit", "OperatorCommand", "HTTPClient",
+        "APNS", "Pipeline", "Delivery", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
+        "Settings", "ServiceKit", "OperatorCommand", "HTTPClient",
       ],
       path: "benchmarks/chaos-suite", swiftSettings: swift),
     .executableTarget(
@@ -260,8 +260,8 @@ let package = Package(
     tests(
       "System", "Chaos",
       [
-        "ChaosSuite", "OperatorCommand", "APNS", "Bytes", "JSON", "Records", "SystemTestSupport",
-        "TestSupport",
+        "ChaosSuite", "OperatorCommand", "APNS", "Bytes", "Delivery", "JSON", "Kafka", "Records",
+        "SystemTestSupport", "TestSupport",
       ]),
     tests(
       "System", "Deploy",

@@ -30,12 +30,16 @@ package final class Auditor {
   private var onLanes: Set<NotificationID> = []
   /// Records that ended as dead letters, by where they came from.
   private var deadOrigins: Set<DeadLetterOrigin> = []
+  /// Dead letters of records that senders read, by reason: what ingest refuses is not among them.
+  package private(set) var senderDeadLetters: [String: Int] = [:]
   /// Poison that was written on purpose and must end as a dead letter.
   private var poison: Set<DeadLetterOrigin> = []
   /// Times during which the gateway's list was lost with its process, in milliseconds since the epoch.
   private var blindSpots: [ClosedRange<Int64>] = []
   /// Notifications that the gateway accepted.
   package private(set) var accepted = 0
+  /// Requests that the gateway answered 503.
+  package private(set) var unavailable = 0
   /// Devices that the gateway called unregistered.
   package private(set) var unregistered: Set<DemoGateway.Device> = []
 
@@ -64,6 +68,7 @@ package final class Auditor {
     reason: String
   ) {
     if let origin, !isOneToken { deadOrigins.insert(origin) }
+    if !isRequest { senderDeadLetters[reason, default: 0] += 1 }
     if let id {
       ledger.deadLetter(id, reason: reason)
     } else if let origin, isRequest {
@@ -88,6 +93,7 @@ package final class Auditor {
   package func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
     ledger.answered(id, status: status)
     if status == 200 { accepted += 1 }
+    if status == 503 { unavailable += 1 }
     answers[id, default: []].insert(Answer(status: UInt16(clamping: status), reason: reason ?? ""))
   }
 

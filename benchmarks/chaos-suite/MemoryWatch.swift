@@ -18,6 +18,8 @@ struct MemoryWatch {
   /// Processes whose memory grew although their load did not, in words.
   private(set) var growths: [String] = []
 
+  /// The embedded broker and the simulator remember all they were given: they grow with the run.
+  private static let remembering: Set<String> = ["broker", "simulator"]
   /// A process that lived shorter says nothing about growth.
   private static let shortestLife: UInt64 = 60_000
 
@@ -40,6 +42,7 @@ struct MemoryWatch {
   /// Compares the second quarter of a process's life with its last one: the first one is start-up.
   private mutating func end(_ life: Life, _ name: String) {
     lives[name] = nil
+    guard !Self.remembering.contains(name) else { return }
     guard let last = life.samples.last, last.time - life.begin >= Self.shortestLife else { return }
     let quarter = life.samples.count / 4
     let before = life.samples[quarter..<quarter * 2].map(\.kilobytes).max() ?? 0

@@ -29,8 +29,12 @@ final class RequestLoad {
   /// Whether every request that was handed over has its answer.
   var isSettled: Bool { feeder.outstanding == 0 }
   var refused: [String] { feeder.refused.map { "line \($0.line): \($0.error)" } }
-  /// For how long requests were made, in milliseconds.
-  private(set) var milliseconds: UInt64 = 0
+  private var milliseconds: UInt64 = 0
+  /// For how long requests have been made, in seconds; at least one.
+  var seconds: Double {
+    let elapsed = isRunning ? MonotonicClock.milliseconds() - begin : milliseconds
+    return max(1, Double(elapsed) / 1_000)
+  }
 
   /// Produces what is due. What an outage held up is not caught up with beyond one second's worth.
   func turn(_ ledger: DemoLedger) throws {

@@ -84,7 +84,8 @@ struct Scenario: Sendable {
   }
 
   /// Every scenario, the most valuable first.
-  static let all: [Scenario] =
-    kills + kafkaFaults + gatewayFaults + [poison] + databaseFaults + [clockSteps] + realCluster
-    + [everything]
+  static let all: [Scenario] = [
+    kills, [scaling], kafkaFaults, gatewayFaults, gatewayOutages, [poison], databaseFaults,
+    [clockSteps], realCluster, [everything],
+  ].flatMap(\.self)
 }

@@ -17,6 +17,8 @@ struct ScenarioReport {
   var deduplicated = 0
   var deadLetters = 0
   var checkpoints = 0
+  /// Records above committed offsets that hole maps called completed, each time one was read.
+  var mapped = 0
   /// The longest time from a fault's end until all that was produced before was accounted for.
   var recoverySeconds = 0.0
   var peakMebibytes: [String: Int] = [:]
@@ -52,6 +54,7 @@ struct ScenarioReport {
       "lost": .integer(Int64(lost)), "duplicates": .integer(Int64(duplicates)),
       "bound": .integer(Int64(bound)), "deduplicated": .integer(Int64(deduplicated)),
       "dead_letters": .integer(Int64(deadLetters)), "checkpoints": .integer(Int64(checkpoints)),
+      "mapped": .integer(Int64(mapped)),
       "recovery_seconds": .double(recoverySeconds), "peak_mib": .object(peaks),
       "problems": .array(problems.map { .string($0) }),
     ]

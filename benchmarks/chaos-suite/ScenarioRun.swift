@@ -69,11 +69,11 @@ struct ScenarioRun {
     report.deduplicated = totals.deduplicated
     report.deadLetters = totals.deadLettered
     report.checkpoints = rig.checkpoints.count
+    report.mapped = rig.checkpoints.mapped
     report.recoverySeconds = Double(rig.slowestRecovery) / 1_000
-    let seconds = max(1, Double(rig.load.milliseconds) / 1_000)
     report.bound = scenario.bound.limit(
       isEmbedded: rig.isEmbedded, faults: rig.faults,
-      perSecond: Double(report.notifications) / seconds)
+      perSecond: Double(report.notifications) / rig.load.seconds)
     report.peakMebibytes = rig.memory.peaks.mapValues { $0 >> 10 }
   }
 

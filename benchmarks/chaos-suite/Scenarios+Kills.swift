@@ -80,6 +80,37 @@ extension Scenario {
     },
   ]
 
+  static let scaling = Scenario(
+    name: "scale-senders", summary: "three senders join one, stay, and leave again", senders: 1,
+    bound: DuplicateBound(
+      embeddedSeconds: 3,
+      embeddedReason:
+        "nobody may commit while the group rebalances; what was completed of partitions that then"
+        + " move is sent again",
+      realSeconds: 0, realReason: "whoever gives partitions up commits what it completed first")
+  ) { rig in
+    // From one to four and back makes six faults.
+    for turn in 0..<max(1, rig.options.kills / 5) {
+      let mark = rig.mark()
+      let names = (1...3).map { "scaled-\(turn + 1)-\($0)" }
+      for name in names {
+        rig.countFault("\(name) joins")
+        try rig.pipeline.startSender(name)
+      }
+      for name in names {
+        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+      }
+      try rig.pump(between: 1_000, and: 4_000)
+      rig.checkpoints.take(rig.readers, rig.auditor)
+      for name in names {
+        rig.countFault("\(name) leaves")
+        try rig.stopForGood(name)
+      }
+      try rig.awaitRecovery(of: mark)
+    }
+  }
+
   private static let senderKill = DuplicateBound(
     embeddedSeconds: 2,
     embeddedReason:

@@ -121,6 +121,21 @@ import Testing
     #expect(auditor.undigested == [])
   }
 
+  @Test func `a sender's dead letters are told from those of ingest`() {
+    auditor.deadLetter(nil, id: nil, isOneToken: true, isRequest: true, reason: "invalid_token")
+    #expect(auditor.senderDeadLetters == [:])
+    auditor.deadLetter(nil, id: id, isOneToken: false, isRequest: false, reason: "attempts")
+    #expect(auditor.senderDeadLetters == ["attempts": 1])
+  }
+
+  @Test func `requests that the gateway could not take are counted, whatever became of them`() {
+    auditor.gatewayAnswered(id, status: 503, reason: "ServiceUnavailable")
+    auditor.gatewayAnswered(id, status: 503, reason: "ServiceUnavailable")
+    auditor.gatewayAnswered(id, status: 200, reason: nil)
+    #expect(auditor.unavailable == 2)
+    #expect(auditor.accepted == 1)
+  }
+
   @Test func `requests settle in the order in which they were acknowledged`() throws {
     ask(id, offset: 0)
     ask(other, offset: 1)
