@@ -46,9 +46,7 @@ package struct PushCertificate: Sendable, Equatable {
 
   /// Reads the first certificate of a PEM text.
   package init(pem: [UInt8]) throws(TLSError) {
-    let bio = BIO_new_mem_buf(pem, Int32(pem.count))
-    defer { BIO_free(bio) }
-    guard let certificate = PEM_read_bio_X509(bio, nil, nil, nil) else {
+    guard let certificate = PEMText.read(pem, { PEM_read_bio_X509($0, nil, nil, nil) }) else {
       throw TLSError.last(.configuration, "no certificate in the PEM text")
     }
     defer { X509_free(certificate) }

@@ -147,9 +147,8 @@ package final class TLSContext: Sendable {
         throw TLSError.last(.configuration, "cannot use the certificate's chain")
       }
     }
-    let bio = BIO_new_mem_buf(identity.key, Int32(identity.key.count))
-    defer { BIO_free(bio) }
-    guard let key = PEM_read_bio_PrivateKey(bio, nil, nil, nil) else {
+    let key = PEMText.read(identity.key) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
+    guard let key else {
       throw TLSError.last(.configuration, "cannot read the certificate's private key")
     }
     defer { EVP_PKEY_free(key) }
@@ -160,10 +159,11 @@ package final class TLSContext: Sendable {
 
   /// Reads at least one certificate; the caller frees them.
   private static func certificates(in pem: [UInt8]) throws(TLSError) -> [OpaquePointer] {
-    let bio = BIO_new_mem_buf(pem, Int32(pem.count))
-    defer { BIO_free(bio) }
-    var found: [OpaquePointer] = []
-    while let certificate = PEM_read_bio_X509(bio, nil, nil, nil) { found.append(certificate) }
+    let found = PEMText.read(pem) { source in
+      var found: [OpaquePointer] = []
+      while let certificate = PEM_read_bio_X509(source, nil, nil, nil) { found.append(certificate) }
+      return found
+    }
     guard !found.isEmpty else {
       throw TLSError.last(.configuration, "no certificate in the PEM text")
     }
