@@ -72,7 +72,9 @@ package struct RetryPolicy: Sendable {
   private func tier(
     for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64
   ) -> Decision {
-    var tier = max(cause.firstTier, RetryTier.fitting(retryAfter))
+    // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
+    let isPrompt = attempts <= promptAttempts && cause.allowsPromptRetry
+    var tier = max(isPrompt ? .seconds5 : cause.firstTier, RetryTier.fitting(retryAfter))
     // Each step of the ladder once; then the highest one.
     let later = max(0, attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
     for _ in 0..<later { tier = tier.next }

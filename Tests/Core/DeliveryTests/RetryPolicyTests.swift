@@ -102,4 +102,26 @@ import Testing
     }
     Issue.record("seed \(seed): six attempts did not end it")
   }
+
+  @Test("a prompt retry that the budget refused waits for seconds, not for a quarter of an hour")
+  func overBudget() {
+    let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
+    let cause = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    for (attempts, tier) in [(1, RetryTier.seconds5), (2, .seconds5), (3, .minutes15)] {
+      #expect(
+        policy.decide(cause, attempts: attempts, now: 0, expiresAt: nil, promptly: false)
+          == .tier(tier))
+    }
+  }
+
+  @Test("a first 503 that names a time waits that long, in the shortest tier that does")
+  func namedTime() {
+    let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
+    let cause = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    for (wait, tier) in [(2_000, RetryTier.seconds5), (30_000, .minute1), (70_000, .minutes15)] {
+      #expect(
+        policy.decide(cause, attempts: 1, now: 0, expiresAt: nil, retryAfter: Int64(wait))
+          == .tier(tier))
+    }
+  }
 }
