@@ -285,8 +285,15 @@ final class ChaosRig {
 
   func clearGatewayFaults() throws { try gateway.clearFaults() }
 
+  /// Waits for a gateway that was killed: it is started again after a pause that grows.
+  private func awaitGateway() throws {
+    let isUp = try pump(until: { gateway.answers }, within: 30_000)
+    if !isUp { problem("the gateway did not come back within 30 s") }
+  }
+
   /// Reads what the gateway has recorded since the last time.
   func readGateway() throws {
+    try awaitGateway()
     let skipped = gatewaySeen
     nonisolated(unsafe) var index = 0
     let auditor = auditor
@@ -300,6 +307,7 @@ final class ChaosRig {
   /// Kills the gateway. Its list goes with it: what it answered between the last look and its end nobody
   /// knows any more.
   func killGateway() throws {
+    try awaitGateway()
     let begin = WallClock.milliseconds()
     try readGateway()
     try kill("simulator")

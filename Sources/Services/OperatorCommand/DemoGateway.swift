@@ -22,6 +22,9 @@ package final class DemoGateway {
   /// - Parameter address: `host:port` of the admin port.
   package init(address: String) { base = "http://\(address)" }
 
+  /// Whether the simulator is there.
+  package var answers: Bool { (try? client.get("\(base)/health"))?.status == 200 }
+
   /// Declares devices unregistered since a moment, in milliseconds.
   func declare(_ devices: [(token: String, app: String)], since milliseconds: Int64) throws {
     let list = devices.map { device -> JSONValue in
