@@ -15,7 +15,7 @@
 ///
 /// A failure is an answer 5xx, and, once for each connection and moment, requests without an answer, streams
 /// refused unprocessed, and a connection lost or not made. An answer about a push (200, 4xx) is a success.
-/// Times are monotonic milliseconds.
+/// Times are monotonic milliseconds, but for when pushes were sent.
 package struct OutageWatch: Sendable {
   /// What is known of the destination.
   package enum State: Sendable, Equatable {
@@ -44,6 +44,8 @@ package struct OutageWatch: Sendable {
   package static let rampAtLeast = 64
   /// ends here even if they could carry more.
   package static let rampEnd = 2_048
+  /// A push that was kept so often fails by itself if the destination works for others.
+  package static let mostSpared: UInt16 = 8
 
   package private(set) var state = State.closed
   @usableFromInline var failuresInRow = 0
@@ -55,6 +57,9 @@ package struct OutageWatch: Sendable {
   package private(set) var outages: UInt64 = 0
   /// Closed and no failure since the last success: nothing to ask or note.
   @usableFromInline package internal(set) var isUndisturbed = true
+  /// When the push was sent that was sent last of those with an answer about them, in milliseconds since the
+  /// epoch.
+  @usableFromInline package internal(set) var workedAt = Int64.min
 
   /// - Parameters: the shortest and the longest pause between two probes, in milliseconds.
   package init(shortest: UInt64 = 1_000, longest: UInt64 = 30_000) {
@@ -63,6 +68,18 @@ package struct OutageWatch: Sendable {
 
   /// True while a push that fails is kept without counting the attempt.
   package var isHolding: Bool { state != .closed || failuresInRow >= Self.suspicion }
+
+  /// Whether a push that just failed is kept, and its attempt not counted.
+  ///
+  /// - Parameter failingSince: when it first failed, in milliseconds since the epoch.
+  package func keeps(_ life: PushLife, failingSince: Int64) -> Bool {
+    // Without a bound one push that nobody could deliver would end each recovery of a quiet destination.
+    isHolding && (life.spared < Self.mostSpared || !works(since: failingSince))
+  }
+
+  /// Whether the destination has answered a push that was sent after this time (milliseconds since the epoch).
+  /// Answers to what was sent before, which may come long after, say nothing about an outage that began then.
+  package func works(since time: Int64) -> Bool { workedAt > time }
 
   /// Pushes that may be open now.
   ///
@@ -91,7 +108,10 @@ package struct OutageWatch: Sendable {
   }
 
   /// The destination answered a push with something other than its own failure.
-  @inlinable package mutating func succeeded() {
+  ///
+  /// - Parameter sentAt: when the push was sent, in milliseconds since the epoch.
+  @inlinable package mutating func succeeded(sentAt: Int64) {
+    if sentAt > workedAt { workedAt = sentAt }
     if !isUndisturbed { recovered() }
   }
 

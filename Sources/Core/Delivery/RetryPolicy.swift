@@ -53,9 +53,11 @@ package struct RetryPolicy: Sendable {
   ///   - retryAfter: milliseconds that the answer asked to wait, 0 if it did not.
   ///   - promptly: false when the destination's retry budget is used up: what would go out again at once goes
   ///     to a retry topic.
+  ///   - isAlone: the destination has served another push that was sent after this one first failed. Without
+  ///     that it may be the beginning of an outage, and a server's fault waits for seconds first, too.
   package func decide(
     _ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64 = 0,
-    promptly: Bool = true
+    promptly: Bool = true, isAlone: Bool = true
   ) -> Decision {
     if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
     if let expiresAt, now >= expiresAt { return .expired }
@@ -66,15 +68,18 @@ package struct RetryPolicy: Sendable {
     }
     if let expiresAt, now + retryAfter >= expiresAt { return .expired }
     return tier(
-      for: cause, attempts: attempts, now: now, expiresAt: expiresAt, retryAfter: retryAfter)
+      for: cause, attempts: attempts, now: now, expiresAt: expiresAt, retryAfter: retryAfter,
+      isAlone: isAlone)
   }
 
   private func tier(
-    for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64
+    for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64,
+    isAlone: Bool
   ) -> Decision {
     // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
     let isPrompt = attempts <= promptAttempts && cause.allowsPromptRetry
-    var tier = max(isPrompt ? .seconds5 : cause.firstTier, RetryTier.fitting(retryAfter))
+    let first = isPrompt || !isAlone ? .seconds5 : cause.firstTier
+    var tier = max(first, RetryTier.fitting(retryAfter))
     // Each step of the ladder once; then the highest one.
     let later = max(0, attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
     for _ in 0..<later { tier = tier.next }

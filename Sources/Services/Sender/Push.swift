@@ -43,6 +43,8 @@ struct Push {
   var failedOn: UnsafeRawPointer?
   /// Monotonic milliseconds of that.
   var failedAt: UInt64 = 0
+  /// Time of day when it first failed, in milliseconds; of use once it did.
+  var failingSince: Int64 = 0
   /// Where that one led to.
   var failedAddress: SocketAddress?
   /// Time of day of the last send, in milliseconds.

@@ -37,7 +37,7 @@ extension SenderLoop {
         if !connection.state.hasAccepted { connection.pool.addresses.succeeded(connection.address) }
         perform(connection.state.accepted(), on: connection)
         pool.policy.accepted()
-        pool.waiting.watch.succeeded()
+        pool.waiting.watch.succeeded(sentAt: push.pointee.sentAt)
         finish(slot, .delivered)
       } else {
         refused(slot, push, on: connection)
@@ -85,7 +85,7 @@ extension SenderLoop {
       on: connection)
     act(on: response, from: connection)
     let verdict = response.verdict(for: push.pointee.envelope.target)
-    judge(response, retryAfter: push.pointee.exchange.retryAfter, of: connection.pool)
+    judge(response, to: push, of: connection.pool)
     switch verdict {
     case .delivered: finish(slot, .delivered)
     case .rejected(let aboutToken):
@@ -96,9 +96,14 @@ extension SenderLoop {
   }
 
   /// What an answer says about the destination as a whole.
-  private func judge(_ response: GatewayResponse, retryAfter: UInt32, of pool: GatewayPool) {
-    guard response.status >= 500 else { return pool.waiting.watch.succeeded() }
+  private func judge(
+    _ response: GatewayResponse, to push: UnsafeMutablePointer<Push>, of pool: GatewayPool
+  ) {
+    guard response.status >= 500 else {
+      return pool.waiting.watch.succeeded(sentAt: push.pointee.sentAt)
+    }
     pool.waiting.watch.failed(now: now, random: random.next())
+    let retryAfter = push.pointee.exchange.retryAfter
     if retryAfter > 0 { pool.waiting.watch.pause(until: now + UInt64(retryAfter) * 1_000) }
   }
 
@@ -132,8 +137,11 @@ extension SenderLoop {
       push.pointee.failedOn = UnsafeRawPointer(Unmanaged.passUnretained(connection).toOpaque())
       push.pointee.failedAddress = connection.address
       push.pointee.failedAt = now
+      if push.pointee.life.sends == 1 { push.pointee.failingSince = wall }
     }
-    if pool.waiting.watch.isHolding, cause.isOfDestination, !isExpired(push) {
+    if cause.isOfDestination, !isExpired(push),
+      pool.waiting.watch.keeps(push.pointee.life, failingSince: push.pointee.failingSince)
+    {
       return keep(slot, cause, in: pool)
     }
     switch decide(push, cause, connection) {
@@ -160,8 +168,10 @@ extension SenderLoop {
     let expiresAt = expiry(push)
     let isAnswered = push.pointee.exchange.fate == .answered
     let retryAfter = isAnswered ? Int64(push.pointee.exchange.retryAfter) * 1_000 : 0
+    let isAlone = pool.waiting.watch.works(since: push.pointee.failingSince)
     let decision = retryPolicy.decide(
-      cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter)
+      cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,
+      isAlone: isAlone)
     guard decision == .now(counts: true) else { return decision }
     // A lost connection takes its open streams with it once, and connects are paced: that is no storm.
     if connection.http.isClosed { return decision }
@@ -169,7 +179,7 @@ extension SenderLoop {
     counters.add(.retriesOverBudget)
     return retryPolicy.decide(
       cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,
-      promptly: false)
+      promptly: false, isAlone: isAlone)
   }
 
   /// The whole destination fails: the push waits for its recovery, and the attempt is not held against it.

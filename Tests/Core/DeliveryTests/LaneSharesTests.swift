@@ -106,7 +106,7 @@ import Testing
     for _ in 0..<20 { queue.watch.failed(now: 1_000, random: 0) }
     #expect(queue.next(capacity: 100, now: 1_001) == nil)
     #expect(queue.demand(for: .transactional, credit: 100, capacity: 100, now: 1_001) == -20)
-    queue.watch.succeeded()
+    queue.watch.succeeded(sentAt: 0)
     #expect(queue.next(capacity: 100, now: 1_001) == 0)
   }
 

@@ -15,7 +15,7 @@ import Testing
 
   @Test func aHealthyDestinationIsNotLimited() {
     var watch = OutageWatch()
-    for _ in 0..<1_000 { watch.succeeded() }
+    for _ in 0..<1_000 { watch.succeeded(sentAt: 0) }
     #expect(watch.isUndisturbed)
     #expect(watch.allowance(capacity: capacity, now: 0) == .max)
     #expect(!watch.isHolding)
@@ -26,11 +26,64 @@ import Testing
     var now: UInt64 = 1_000
     for _ in 0..<1_000 {
       now = fail(&watch, OutageWatch.row - 1, from: now)
-      watch.succeeded()
+      watch.succeeded(sentAt: 0)
     }
     #expect(watch.state == .closed)
     #expect(watch.allowance(capacity: capacity, now: now) == .max)
     #expect(watch.outages == 0)
+  }
+
+  /// Answers to what was sent before an outage began still come while it lasts: they prove nothing.
+  @Test func onlyAnAnswerToWhatWasSentLaterShowsThatItWorks() {
+    var watch = OutageWatch()
+    #expect(!watch.works(since: 0))
+    watch.succeeded(sentAt: 1_000)
+    #expect(watch.works(since: 999))
+    #expect(!watch.works(since: 1_000))
+    watch.succeeded(sentAt: 400)
+    #expect(watch.works(since: 999), "the newest counts")
+  }
+
+  @Test func aPushIsKeptWhileNothingShowsThatItFailsByItself() {
+    var watch = OutageWatch()
+    var life = PushLife()
+    life.begin(.transactional, earlier: 0)
+    func failOnce() {
+      life.wait()
+      life.send()
+      life.close()
+    }
+    failOnce()
+    watch.failed(now: 1_000, random: 0)
+    #expect(!watch.keeps(life, failingSince: 5_000), "one failure is no outage")
+    _ = fail(&watch, 40, from: 1_001)
+    for _ in 0..<100 {
+      #expect(watch.keeps(life, failingSince: 5_000))
+      life.spare()
+      failOnce()
+    }
+    watch.succeeded(sentAt: 5_000)
+    #expect(watch.keeps(life, failingSince: 5_000), "that was sent when this one failed")
+    watch.succeeded(sentAt: 5_001)
+    #expect(watch.isHolding)
+    #expect(!watch.keeps(life, failingSince: 5_000))
+    #expect(watch.keeps(life, failingSince: 5_001), "one that failed later")
+  }
+
+  @Test func aPushThatWasKeptAFewTimesIsKeptThroughTheRecovery() {
+    var watch = OutageWatch()
+    var life = PushLife()
+    life.begin(.bulk, earlier: 2)
+    _ = fail(&watch, 40, from: 1_000)
+    watch.succeeded(sentAt: 9_000)
+    for _ in 0..<OutageWatch.mostSpared {
+      life.wait()
+      life.send()
+      life.close()
+      #expect(watch.keeps(life, failingSince: 5_000))
+      life.spare()
+    }
+    #expect(!watch.keeps(life, failingSince: 5_000))
   }
 
   @Test func aRowOfFailuresOpensIt() {
@@ -51,7 +104,7 @@ import Testing
     #expect(watch.state == .closed)
     #expect(watch.isHolding)
     #expect(watch.allowance(capacity: capacity, now: 1_010) == 0)
-    watch.succeeded()
+    watch.succeeded(sentAt: 0)
     #expect(watch.allowance(capacity: capacity, now: 1_011) == .max)
     for _ in 0..<1_000 { watch.failed(now: 2_000, random: 0) }
     #expect(watch.allowance(capacity: capacity, now: 2_020) == 0)
@@ -91,7 +144,7 @@ import Testing
     var rounds: [Int] = [allowed]
     while allowed < capacity {
       // One round trip: everything that may be open is answered.
-      for _ in 0..<allowed { watch.succeeded() }
+      for _ in 0..<allowed { watch.succeeded(sentAt: 0) }
       allowed = watch.allowance(capacity: capacity, now: until)
       rounds.append(min(allowed, capacity))
     }
@@ -108,10 +161,10 @@ import Testing
     _ = fail(&watch, 40, from: 1_000)
     guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
     _ = watch.allowance(capacity: capacity, now: until)
-    for _ in 0..<20 { watch.succeeded() }
+    for _ in 0..<20 { watch.succeeded(sentAt: 0) }
     #expect(watch.allowance(capacity: capacity, now: until) == 24)
     _ = fail(&watch, OutageWatch.probes - 1, from: until)
-    watch.succeeded()
+    watch.succeeded(sentAt: 0)
     #expect(watch.allowance(capacity: capacity, now: until) == 25)
     _ = fail(&watch, OutageWatch.probes, from: until)
     #expect(watch.allowance(capacity: capacity, now: until) == 0)
@@ -123,7 +176,7 @@ import Testing
     _ = fail(&watch, 40, from: 1_000)
     guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
     _ = watch.allowance(capacity: 1, now: until)
-    watch.succeeded()
+    watch.succeeded(sentAt: 0)
     #expect(watch.allowance(capacity: 1, now: until) == OutageWatch.probes + 1)
     #expect(watch.isHolding)
   }
@@ -159,7 +212,7 @@ import Testing
     for _ in 0..<5_000 {
       now += UInt64(random.below(50))
       switch random.below(10) {
-      case 0: watch.succeeded()
+      case 0: watch.succeeded(sentAt: 0)
       case 1: watch.unreachable(now: now, random: random.next())
       case 2: watch.reachable()
       default: watch.failed(weight: 1 + random.below(4), now: now, random: random.next())
@@ -172,7 +225,7 @@ import Testing
       rounds += 1
       now += 1_000
       let allowed = min(watch.allowance(capacity: 1_000, now: now), 1_000)
-      for _ in 0..<allowed { watch.succeeded() }
+      for _ in 0..<allowed { watch.succeeded(sentAt: 0) }
       if rounds > 50 { break }
     }
     #expect(rounds <= 50, "seed \(seed): it does not recover")

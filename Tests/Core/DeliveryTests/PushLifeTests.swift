@@ -256,7 +256,7 @@ private struct PushModel {
     if isFailure {
       queues[destination].watch.failed(now: now, random: random.next())
     } else {
-      queues[destination].watch.succeeded()
+      queues[destination].watch.succeeded(sentAt: 0)
     }
     if queues[destination].watch.isHolding, isFailure, !isExpired(record) {
       kept += 1

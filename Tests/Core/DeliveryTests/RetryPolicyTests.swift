@@ -114,6 +114,22 @@ import Testing
     }
   }
 
+  @Test("a server's fault waits for seconds first while nothing shows that only this push fails")
+  func perhapsAnOutage() {
+    let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
+    func decide(_ attempts: Int, retryAfter: Int64 = 0) -> RetryPolicy.Decision {
+      policy.decide(
+        .answered(.retryLater(.quarterHour)), attempts: attempts, now: 0, expiresAt: nil,
+        retryAfter: retryAfter, isAlone: false)
+    }
+    #expect(
+      (1...8).map { decide($0) } == [
+        .now(counts: true), .now(counts: true), .tier(.seconds5), .tier(.minute1),
+        .tier(.minutes15), .tier(.minutes15), .tier(.minutes15), .deadLetter,
+      ])
+    #expect(decide(3, retryAfter: 30_000) == .tier(.minute1))
+  }
+
   @Test("a first 503 that names a time waits that long, in the shortest tier that does")
   func namedTime() {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)

@@ -68,6 +68,24 @@ struct OutageTests {
     #expect(sender.counter("timed_out") > 0)
   }
 
+  @Test("the first push of an outage, alone with it, waits for seconds and not for a quarter of an hour")
+  func first() throws {
+    let gateway = try AnsweringGateway { _ in .accepted() }
+    let rig = try SenderRig()
+    try rig.publishToken()
+    let sender = try rig.startSender(loops: 1, answering: gateway)
+    try rig.sendMany(0..<50)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("delivered") == 50 })
+    gateway.answer { _ in .unavailable }
+    try rig.sendMany(50..<51)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("retried") == 1 })
+    #expect(gateway.requests.count { $0.status == 503 } == 3)
+    gateway.answer { _ in .accepted() }
+    let parked = try #require(try rig.fixture.read(rig.names.retries5s, count: 1).first)
+    let line = try #require(parked.value?.split(separator: "\n").first)
+    #expect(line.contains("ServiceUnavailable"))
+  }
+
   @Test("recovery ramps up: what is open doubles with every round trip, from a few")
   func rampsUp() throws {
     let gateway = try AnsweringGateway { _ in .unavailable }
