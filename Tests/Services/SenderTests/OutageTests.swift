@@ -68,7 +68,7 @@ struct OutageTests {
     #expect(sender.counter("timed_out") > 0)
   }
 
-  @Test("the first push of an outage, alone with it, waits for seconds and not for a quarter of an hour")
+  @Test("an outage's first push, alone with it, waits for seconds, not for a quarter of an hour")
   func first() throws {
     let gateway = try AnsweringGateway { _ in .accepted() }
     let rig = try SenderRig()
