@@ -34,6 +34,8 @@ package final class Auditor {
   package private(set) var senderDeadLetters: [String: Int] = [:]
   /// Poison that was written on purpose and must end as a dead letter.
   private var poison: Set<DeadLetterOrigin> = []
+  /// All poison.
+  private var planted: Set<DeadLetterOrigin> = []
   /// Times during which the gateway's list was lost with its process, in milliseconds since the epoch.
   private var blindSpots: [ClosedRange<Int64>] = []
   /// Notifications that the gateway accepted.
@@ -101,7 +103,15 @@ package final class Auditor {
   package func gatewayWasBlind(_ time: ClosedRange<Int64>) { blindSpots.append(time) }
 
   /// Poison lies there; it must become a dead letter.
-  package func poisoned(_ origin: DeadLetterOrigin) { poison.insert(origin) }
+  ///
+  /// - Parameter mustEnd: whether a dead letter must come of it.
+  package func poisoned(_ origin: DeadLetterOrigin, mustEnd: Bool = true) {
+    planted.insert(origin)
+    if mustEnd { poison.insert(origin) }
+  }
+
+  /// Whether a record was written on purpose to disturb whoever reads it.
+  package func isPlanted(_ origin: DeadLetterOrigin) -> Bool { planted.contains(origin) }
 
   // MARK: What is concluded
 
@@ -127,7 +137,9 @@ package final class Auditor {
     case .rejected:
       // A refusal without an answer of the gateway is the sender's own.
       guard let answer = first.answer else { return true }
-      if answers[id]?.contains(answer) == true { return true }
+      // The list names no reason for what a fault made up: the status must do.
+      let unnamed = Answer(status: answer.status, reason: "")
+      if let said = answers[id], said.contains(answer) || said.contains(unnamed) { return true }
     case .expired, .deadLettered, .suppressed, .deduplicated: return true
     }
     return blindSpots.contains { $0.contains(first.at) }
@@ -161,7 +173,11 @@ package final class Auditor {
   /// A notification in words, for whoever looks for the cause.
   package func describe(_ id: NotificationID) -> String {
     guard let account = ledger[id] else { return "\(id): unknown" }
-    let first = firsts[id].map { "\($0.outcome) at \($0.at)" } ?? "none"
+    let first =
+      firsts[id].map { first in
+        let answer = first.answer.map { " (\($0.status) \($0.reason))" } ?? ""
+        return "\(first.outcome)\(answer) at \(first.at)"
+      } ?? "none"
     let said = answers[id]?.map { "\($0.status) \($0.reason)" }.joined(separator: ", ") ?? "none"
     let asked = ledger.expectedIDs.count { $0 == id }
     return "\(id), asked for \(asked) times: first receipt \(first);"

@@ -32,6 +32,7 @@ struct ChaosOptions {
     var words = ["benchmarks/chaos", scenario.name, "--seed", "\(seed)", "--kills", "\(kills)"]
     words += ["--rate", "\(rate)"]
     if let kafka { words += ["--kafka", kafka] }
+    if let restartCommand { words += ["--restart-broker", "'\(restartCommand)'"] }
     return words.joined(separator: " ")
   }
 }

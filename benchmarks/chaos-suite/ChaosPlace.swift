@@ -49,7 +49,10 @@ struct ChaosPlace {
     let topics = names.all.map { topic in
       KafkaTopicSpecification(
         topic.name, partitions: Int(topic.partitions), replication: 0,
-        configuration: ["cleanup.policy": topic.cleanup.rawValue])
+        configuration: [
+          // Poison of 1 MiB, with its headers.
+          "cleanup.policy": topic.cleanup.rawValue, "max.message.bytes": "4000000",
+        ])
     }
     let results = try admin.createTopics(topics, timeoutMilliseconds: 30_000)
     if let error = results.compactMap(\.error).first { throw error }
@@ -72,8 +75,9 @@ struct ChaosPlace {
     plan.kafka = options.kafka
     plan.topicPrefix = names.prefix
     plan.brokerFlags = ["--control", brokerControl, "--brokers", "\(scenario.brokers)"]
+    let session = scenario.sessionMilliseconds ?? options.sessionMilliseconds
     plan.kafkaFlags = [
-      "--kafka.consumer.session.timeout.ms=\(options.sessionMilliseconds)",
+      "--kafka.consumer.session.timeout.ms=\(session)",
       "--kafka.consumer.heartbeat.interval.ms=500",
     ]
     if scenario.producesOneAtATime {

@@ -18,11 +18,15 @@ final class ChaosRig {
   let log: Logger
   var random: SeededRandom
   /// Faults that were made, of whatever kind.
-  private(set) var faults = 0
+  var faults = 0
+  /// The turn of the scenario that runs, and how many there will be: what progress is told by.
+  private var turn = (number: 0, of: 0)
   /// The longest time from a fault's end until all requests before it were accounted for, in milliseconds.
   private(set) var slowestRecovery: UInt64 = 0
   private(set) var problems: [String] = []
   private(set) var memory = MemoryWatch()
+  /// Assignments that members had logged before the first fault.
+  private var firstAssignments = 0
 
   private(set) var readers: TopicReaders!
   private(set) var load: RequestLoad!
@@ -33,7 +37,7 @@ final class ChaosRig {
   private let http = HTTPClient(timeoutMilliseconds: 5_000)
   private var gateway: DemoGateway!
   /// How each process must have ended so far, in order: what we did to it.
-  private var expectedEndings: [String: [Int32]] = [:]
+  var expectedEndings: [String: [Int32]] = [:]
   /// Requests of the gateway's list that were read before, of its present process.
   private var gatewaySeen = 0
 
@@ -68,6 +72,7 @@ final class ChaosRig {
     readers = try TopicReaders(configuration, place.names)
     checkpoints = try OffsetCheckpoint(configuration, place.names)
     try awaitMembers()
+    firstAssignments = assignments
     load = try RequestLoad(
       configuration, place.names, place.generator, perSecond: options.rate)
   }
@@ -87,6 +92,35 @@ final class ChaosRig {
   func logText(_ name: String) -> String {
     (try? File.read(pipeline.logFile(name))).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
+
+  /// Assignments that readers in groups have logged so far.
+  private var assignments: Int {
+    (["ingest", "feedback"] + senders).reduce(0) { $0 + occurrences($1, "assigned") }
+  }
+
+  /// Whether partitions went to other owners, or back to the same ones, since the load began.
+  var hasRebalanced: Bool { assignments > firstAssignments }
+
+  /// Counts from 0, and tells with each fault how far it is.
+  func turns(_ count: Int) -> some Sequence<Int> {
+    (0..<count).lazy.map { [self] number in
+      turn = (number + 1, count)
+      return number
+    }
+  }
+
+  /// Tells that a fault is made, and how far the run is.
+  func tellFault(_ text: String) {
+    log.info(
+      "fault",
+      [
+        "what": text, "turn": "\(turn.number) of \(turn.of)", "requests": "\(mark())",
+        "open": "\(auditor.ledger.missing)",
+      ])
+  }
+
+  /// Compares committed offsets and hole maps with what is known now; left out where nobody answers.
+  func compareOffsets() { checkpoints.take(readers, auditor, attempts: 1) }
 
   /// Feeds, reads and watches for a while.
   func pump(_ milliseconds: UInt64) throws { _ = try pump(until: { false }, within: milliseconds) }
@@ -181,90 +215,10 @@ final class ChaosRig {
     try pump(500)
   }
 
-  // MARK: Processes
-
-  /// Kills a process with SIGKILL; it is started again.
-  func kill(_ name: String) throws {
-    try end(name, SIGKILL, 128 + SIGKILL)
-  }
-
-  /// Asks a process to end with SIGTERM, and waits for that; it is started again.
-  func restart(_ name: String) throws {
-    let before = pipeline.processes.state(name)?.endings.count ?? 0
-    try end(name, SIGTERM, 0)
-    let hasEnded = try pump(
-      until: { pipeline.processes.state(name)?.endings.count ?? 0 > before }, within: 30_000)
-    if !hasEnded { problem("\(name) did not end within 30 s of SIGTERM") }
-  }
-
-  private func end(_ name: String, _ signal: Int32, _ ending: Int32) throws {
-    // It may still wait to be started again after the last time.
-    let runs = try pump(until: { pipeline.processes.state(name)?.pid != nil }, within: 20_000)
-    guard runs, pipeline.processes.signal(name, signal) else {
-      return problem("\(name) does not run")
-    }
-    log.info("fault", ["signal": "\(signal)", "process": name])
-    expectedEndings[name, default: []].append(ending)
-    faults += 1
-  }
-
-  func signal(_ name: String, _ number: Int32) {
-    log.info("fault", ["signal": "\(number)", "process": name])
-    pipeline.processes.signal(name, number)
-    if number != SIGCONT { faults += 1 }
-  }
-
-  /// Another fault than a signal was made.
-  func countFault(_ text: String) {
-    log.info("fault", ["what": text])
-    faults += 1
-  }
-
-  /// Waits until a process says something that it did not say before, `count` times in all.
-  func awaitLog(_ name: String, _ text: String, count: Int, within milliseconds: UInt64) throws
-    -> Bool
-  {
-    try pump(until: { occurrences(name, text) >= count }, within: milliseconds)
-  }
-
-  func occurrences(_ name: String, _ text: String) -> Int {
-    logText(name).split(separator: "\n").count { $0.contains(text) }
-  }
-
-  /// A process that was stopped on purpose for good; its end must be a clean one.
-  func stopForGood(_ name: String) throws {
-    expectedEndings[name, default: []].append(0)
-    let states = pipeline.processes
-    // The tree waits for the end: let the load go on meanwhile.
-    let waiter = try LoopThread(name: "stop") { _ = states.stop(name, timeoutMilliseconds: 30_000) }
-    let hasEnded = try pump(until: { states.state(name)?.pid == nil }, within: 31_000)
-    waiter.join()
-    if !hasEnded { problem("\(name) did not end within 30 s of SIGTERM") }
-  }
-
-  /// Compares how processes ended with what was done to them.
-  func checkEndings() {
-    for state in pipeline.processes.states {
-      let expected = expectedEndings[state.name] ?? []
-      guard state.endings != expected else { continue }
-      problem("\(state.name) ended with \(state.endings) instead of \(expected)")
-    }
-  }
-
   /// Ends the watch over memory, and tells what grew.
   func finishMemory() {
     memory.finish()
     for text in memory.growths { problem(text) }
-  }
-
-  /// Stops the services, which must end cleanly; broker and gateway stay for the audit.
-  func stopServices() {
-    for state in pipeline.processes.states
-    where state.pid != nil && state.name != "broker" && state.name != "simulator" {
-      expectedEndings[state.name, default: []].append(0)
-    }
-    let killed = pipeline.processes.stop(stagesFrom: 2)
-    for name in killed { problem("\(name) had to be killed at the end") }
   }
 
   // MARK: Broker and gateway
@@ -286,7 +240,7 @@ final class ChaosRig {
   func clearGatewayFaults() throws { try gateway.clearFaults() }
 
   /// Waits for a gateway that was killed: it is started again after a pause that grows.
-  private func awaitGateway() throws {
+  func awaitGateway() throws {
     let isUp = try pump(until: { gateway.answers }, within: 30_000)
     if !isUp { problem("the gateway did not come back within 30 s") }
   }

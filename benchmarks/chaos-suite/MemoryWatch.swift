@@ -18,8 +18,12 @@ struct MemoryWatch {
   /// Processes whose memory grew although their load did not, in words.
   private(set) var growths: [String] = []
 
-  /// The embedded broker and the simulator remember all they were given: they grow with the run.
+  /// The embedded broker and the simulator remember all they were given: they grow with the run, but not by
+  /// more than this for each push, in bytes.
   private static let remembering: Set<String> = ["broker", "simulator"]
+  private static let rememberedPerPush = 4_096
+  /// What any process may have at most, in MiB; those that remember, beside what they remember.
+  private static let limit = 160
   /// A process that lived shorter says nothing about growth.
   private static let shortestLife: UInt64 = 60_000
 
@@ -37,6 +41,15 @@ struct MemoryWatch {
 
   mutating func finish() {
     for (name, life) in lives { end(life, name) }
+  }
+
+  /// Processes that had more than they may after so many pushes, in words.
+  func excesses(pushes: Int) -> [String] {
+    peaks.sorted { $0.key < $1.key }.compactMap { name, peak in
+      let remembered = Self.remembering.contains(name) ? pushes * Self.rememberedPerPush >> 20 : 0
+      let limit = Self.limit + remembered
+      return peak >> 10 > limit ? "\(name) took \(peak >> 10) MiB; the limit is \(limit)" : nil
+    }
   }
 
   /// Compares the second quarter of a process's life with its last one: the first one is start-up.

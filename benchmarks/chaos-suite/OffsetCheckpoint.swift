@@ -31,10 +31,11 @@ final class OffsetCheckpoint {
 
   /// Offsets first, then where all topics end, then everything up to there is read: whatever a committed
   /// offset stands for must have been in Kafka before it.
-  func take(_ readers: TopicReaders, _ auditor: Auditor) {
-    // Brokers that are away, or lead no more, say nothing.
-    for _ in 0..<5 {
-      if compare(readers, auditor) { return }
+  ///
+  /// - Parameter attempts: brokers that are away, or lead no more, say nothing.
+  func take(_ readers: TopicReaders, _ auditor: Auditor, attempts: Int = 5) {
+    for attempt in 1...attempts {
+      if compare(readers, auditor) || attempt == attempts { return }
       usleep(200_000)
     }
   }

@@ -49,6 +49,10 @@ struct Scenario: Sendable {
   /// it takes a batch although it has just refused the one before; librdkafka then takes the first one for
   /// stored, too, as it would be on a real broker. With injected errors that would lose records by itself.
   var producesOneAtATime = false
+  /// Whether it uses the shim where there is one, and can do without.
+  var takesShim = false
+  /// Group sessions where they are others than those of the suite, in milliseconds.
+  var sessionMilliseconds: Int?
   /// Whether it is part of the short form.
   var isShort = false
   let bound: DuplicateBound
@@ -63,7 +67,7 @@ struct Scenario: Sendable {
       + " \(bound.embeddedReason) | \(seconds(bound.realSeconds)) | \(bound.realReason) |"
   }
 
-  var usesShim: Bool { if case .shim = need { true } else { false } }
+  var usesShim: Bool { if case .shim = need { true } else { takesShim } }
 
   /// Why it cannot be run with these options; nil when it can.
   func obstacle(_ options: ChaosOptions) -> String? {

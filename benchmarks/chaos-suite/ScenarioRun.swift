@@ -11,9 +11,6 @@ struct ScenarioRun {
   let options: ChaosOptions
   let log: Logger
 
-  /// What any of our processes may hold, in MiB. The gateway and the broker keep what they were given.
-  private static let memoryLimit = 160
-
   func run() throws -> ScenarioReport {
     let rig = try ChaosRig(options, scenario, log)
     defer { rig.place.removeTopics() }
@@ -45,9 +42,11 @@ struct ScenarioRun {
     return report
   }
 
-  /// Lets owners of partitions that moved last read again what the ones before them could not commit. Whether
-  /// everything is committed is judged after the stop.
+  /// Lets owners of partitions that moved last read again what the ones before them could not commit, because
+  /// the embedded broker takes no commits during a rebalance. Whether everything is committed is judged after
+  /// the stop; that a stop commits what is not yet committed is shown by `clean-restart`.
   private func awaitCommits(_ rig: ChaosRig) throws {
+    guard rig.isEmbedded, rig.hasRebalanced else { return }
     var nextLook: UInt64 = 0
     _ = try rig.pump(
       until: {
@@ -141,9 +140,6 @@ struct ScenarioRun {
   private func judgeProcesses(_ rig: ChaosRig, _ report: ScenarioReport) {
     rig.checkEndings()
     rig.finishMemory()
-    for (name, size) in report.peakMebibytes.sorted(by: { $0.key < $1.key })
-    where name != "broker" && name != "simulator" && size > Self.memoryLimit {
-      rig.problem("\(name) took \(size) MiB; the limit is \(Self.memoryLimit)")
-    }
+    for text in rig.memory.excesses(pushes: report.notifications) { rig.problem(text) }
   }
 }

@@ -11,7 +11,7 @@ extension Scenario {
       name: "database-locked", summary: "another process holds the token database for 2 to 8 s",
       bound: .none("feedback waits and commits nothing meanwhile")
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
         let mark = rig.mark()
         rig.countFault("database locked")
@@ -27,7 +27,7 @@ extension Scenario {
       name: "disk-full", summary: "writes to the token database fail with ENOSPC for 2 to 8 s",
       need: .shim, bound: .none("feedback waits and commits nothing meanwhile")
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
         let mark = rig.mark()
         rig.countFault("disk full")
@@ -59,7 +59,7 @@ extension Scenario {
     let minutes: [(name: String, most: Int64)] = [
       ("sender-1", 60), ("sender-2", 60), ("ingest", 60), ("feedback", 60), ("signer", 10),
     ]
-    for _ in 0..<rig.options.kills {
+    for _ in rig.turns(rig.options.kills) {
       try rig.pump(between: 500, and: 1_500)
       let mark = rig.mark()
       let (name, most) = rig.random.pick(minutes)

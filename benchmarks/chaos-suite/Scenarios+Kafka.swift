@@ -11,14 +11,16 @@ extension Scenario {
       name: "broker-outage", summary: "the broker is down for 1 to 4 s, then up with its records",
       need: .embeddedBroker, isShort: true, bound: outageBound
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 2_000)
-        rig.checkpoints.take(rig.readers, rig.auditor)
+        rig.compareOffsets()
         rig.countFault("broker down")
         try rig.broker("PUT", "/brokers", ["up": false])
         try rig.pump(between: 1_000, and: 4_000)
         let mark = rig.mark()
         try rig.broker("PUT", "/brokers", ["up": true])
+        try rig.pump(between: 200, and: 1_000)
+        rig.compareOffsets()
         try rig.awaitRecovery(of: mark)
       }
     },
@@ -26,11 +28,13 @@ extension Scenario {
       name: "broker-moves", summary: "leaders and coordinators move among three brokers",
       need: .embeddedBroker, brokers: 3, bound: outageBound
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
         let mark = rig.mark()
         rig.countFault("leaders and coordinators move")
         try move(rig)
+        try rig.pump(between: 200, and: 1_000)
+        rig.compareOffsets()
         try rig.awaitRecovery(of: mark)
       }
     },
@@ -38,7 +42,7 @@ extension Scenario {
       name: "broker-errors", summary: "bursts of errors in answers to every kind of request",
       need: .embeddedBroker, producesOneAtATime: true, bound: outageBound
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
         let mark = rig.mark()
         rig.countFault("errors")
@@ -47,6 +51,7 @@ extension Scenario {
         for (request, _) in brokerErrors {
           try rig.broker("PUT", "/errors/clear", ["request": .string(request)])
         }
+        rig.compareOffsets()
         try rig.awaitRecovery(of: mark)
       }
     },
@@ -59,7 +64,7 @@ extension Scenario {
           "nobody may commit while the group rebalances, and here it hardly does anything else",
         realSeconds: 0, realReason: "whoever gives partitions up commits what it completed first")
     ) { rig in
-      for turn in 0..<rig.options.kills {
+      for turn in rig.turns(rig.options.kills) {
         let name = "storm-\(turn + 1)"
         let mark = rig.mark()
         rig.countFault("\(name) joins and leaves")
@@ -67,7 +72,9 @@ extension Scenario {
         let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 30_000)
         if !hasJoined { rig.problem("\(name) got no partitions within 30 s") }
         try rig.pump(between: 0, and: 500)
+        rig.compareOffsets()
         try rig.stopForGood(name)
+        rig.compareOffsets()
         if turn % 4 == 3 { try rig.awaitRecovery(of: mark) }
       }
     },

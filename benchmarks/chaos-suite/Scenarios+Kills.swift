@@ -9,7 +9,9 @@ extension Scenario {
       name: "kill-sender", summary: "SIGKILL of a random one of two senders", isShort: true,
       bound: senderKill
     ) { rig in
-      for _ in 0..<rig.options.kills { try killAndRecover(rig, rig.random.pick(rig.senders)) }
+      for _ in rig.turns(rig.options.kills) {
+        try killAndRecover(rig, rig.random.pick(rig.senders))
+      }
     },
     Scenario(
       name: "kill-ingest", summary: "SIGKILL of ingest", isShort: true,
@@ -17,14 +19,14 @@ extension Scenario {
         "what ingest produces again has the same apns-id and goes to the same partition, whose owner"
           + " stays: it ends as deduplicated")
     ) { rig in
-      for _ in 0..<rig.options.kills { try killAndRecover(rig, "ingest") }
+      for _ in rig.turns(rig.options.kills) { try killAndRecover(rig, "ingest") }
     },
     Scenario(
       name: "kill-signer-feedback", summary: "SIGKILL of the signer and of feedback in turn",
       isShort: true,
       bound: .none("neither of them holds notifications")
     ) { rig in
-      for turn in 0..<rig.options.kills {
+      for turn in rig.turns(rig.options.kills) {
         try killAndRecover(rig, turn % 2 == 0 ? "signer" : "feedback")
         try rig.awaitDatabase()
       }
@@ -34,8 +36,9 @@ extension Scenario {
       isShort: true,
       bound: .none("a clean stop drains and commits before it leaves the group")
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
+        rig.compareOffsets()
         let mark = rig.mark()
         try rig.restart("sender-1")
         try rig.awaitRecovery(of: mark)
@@ -50,10 +53,12 @@ extension Scenario {
           + " of partitions that then go to the other one is sent again",
         realSeconds: 0, realReason: "both commit what they completed before partitions move")
     ) { rig in
-      for turn in 0..<rig.options.kills {
+      for turn in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 2_000)
+        rig.compareOffsets()
         let mark = rig.mark()
         try rig.restart(rig.senders[turn % 2])
+        rig.compareOffsets()
         try rig.awaitRecovery(of: mark)
       }
     },
@@ -68,13 +73,18 @@ extension Scenario {
         realReason:
           "what it had in flight and completed since its last commit; its late commits are refused")
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 2_000)
+        rig.compareOffsets()
         let mark = rig.mark()
         let name = rig.random.pick(rig.senders)
         rig.signal(name, SIGSTOP)
         try rig.pump(UInt64(rig.options.sessionMilliseconds) + 3_000)
+        // What the new owner has committed, and what the old one says when it wakes up.
+        rig.compareOffsets()
         rig.signal(name, SIGCONT)
+        try rig.pump(between: 200, and: 1_000)
+        rig.compareOffsets()
         try rig.awaitRecovery(of: mark)
       }
     },
@@ -90,7 +100,7 @@ extension Scenario {
       realSeconds: 0, realReason: "whoever gives partitions up commits what it completed first")
   ) { rig in
     // From one to four and back makes six faults.
-    for turn in 0..<max(1, rig.options.kills / 5) {
+    for turn in rig.turns(max(1, rig.options.kills / 5)) {
       let mark = rig.mark()
       let names = (1...3).map { "scaled-\(turn + 1)-\($0)" }
       for name in names {
@@ -102,7 +112,7 @@ extension Scenario {
         if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
       }
       try rig.pump(between: 1_000, and: 4_000)
-      rig.checkpoints.take(rig.readers, rig.auditor)
+      rig.compareOffsets()
       for name in names {
         rig.countFault("\(name) leaves")
         try rig.stopForGood(name)
@@ -121,7 +131,7 @@ extension Scenario {
 
   static func killAndRecover(_ rig: ChaosRig, _ name: String) throws {
     try rig.pump(between: 300, and: 2_000)
-    rig.checkpoints.take(rig.readers, rig.auditor)
+    rig.compareOffsets()
     let mark = rig.mark()
     try rig.kill(name)
     // Every fourth kill is not waited for: the next one may hit a group that is still forming.

@@ -13,11 +13,11 @@ extension Scenario {
   static let gatewayOutages = [
     Scenario(
       name: "gateway-outage", summary: "the gateway answers 503 to everything for 3 to 8 s",
-      bound: .none("a refused push was not delivered")
+      isShort: true, bound: .none("a refused push was not delivered")
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 1_000, and: 2_000)
-        rig.checkpoints.take(rig.readers, rig.auditor)
+        rig.compareOffsets()
         rig.countFault("gateway: 503 for all")
         try rig.addGatewayFaults([["id": "F23", "status": 503, "reason": "ServiceUnavailable"]])
         try rig.pump(between: 3_000, and: 8_000)
@@ -38,9 +38,9 @@ extension Scenario {
           + " finds it in its sockets when it wakes up",
         realSeconds: 4, realReason: "the same")
     ) { rig in
-      for _ in 0..<rig.options.kills {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 1_000, and: 2_000)
-        rig.checkpoints.take(rig.readers, rig.auditor)
+        rig.compareOffsets()
         rig.signal("simulator", SIGSTOP)
         try rig.pump(between: 2_000, and: 8_000)
         rig.signal("simulator", SIGCONT)
@@ -53,7 +53,7 @@ extension Scenario {
   /// An outage makes no dead letters and no storm.
   private static func judgeOutages(_ rig: ChaosRig) throws {
     try rig.readGateway()
-    // The load has bad requests and tokens of its own; ingest refuses them, not the sender.
+    // The load has bad requests and tokens of its own: ingest refuses them, and no sender sees them.
     if !rig.auditor.senderDeadLetters.isEmpty {
       rig.problem("an outage made dead letters: \(rig.auditor.senderDeadLetters)")
     }

@@ -14,10 +14,11 @@ extension Scenario {
   ) { rig in
     let writer = try PoisonWriter(rig)
     defer { writer.close() }
-    for _ in 0..<rig.options.kills {
+    for _ in rig.turns(rig.options.kills) {
       try rig.pump(between: 300, and: 1_000)
       let mark = rig.mark()
       try writer.write(rig)
+      rig.compareOffsets()
       try rig.awaitRecovery(of: mark)
     }
   }
@@ -33,7 +34,7 @@ final class PoisonWriter {
 
   private let producer: KafkaProducer
   private let topics: [(name: String, topic: KafkaTopic, isJudged: Bool)]
-  private var origins: [UInt: String] = [:]
+  private let compacted: Set<String>
   private var nextTag: UInt = 1
 
   init(_ rig: ChaosRig) throws {
@@ -42,27 +43,33 @@ final class PoisonWriter {
     let producer = try KafkaProducer(kafka)
     self.producer = producer
     let names = rig.place.names
-    // Tables and requests for tokens have no dead letters: bad entries are ignored and counted.
+    // Tables, requests for tokens, receipts and dead letters have no dead letters: whoever reads them ignores
+    // and counts bad entries.
     let judged: Set<String> = [
       names.requests, names.notifications, names.notificationsBulk, names.retries5s,
       names.retries1m, names.retries15m, names.feedback, names.devices,
     ]
     topics = try [
       names.requests, names.notifications, names.notificationsBulk, names.retries5s,
-      names.feedback, names.devices, names.invalidTokens, names.providerTokens,
-      names.tokenRequests,
+      names.retries1m, names.retries15m, names.feedback, names.devices, names.invalidTokens,
+      names.providerTokens, names.tokenRequests, names.receipts, names.deadLetters,
     ].map { ($0, try producer.topic(named: $0), judged.contains($0)) }
+    // A real broker takes nothing without a key there.
+    compacted =
+      rig.isEmbedded ? [] : Set(names.all.filter { $0.cleanup == .compact }.map(\.name))
   }
 
   func write(_ rig: ChaosRig) throws {
     var mustEnd: [UInt: String] = [:]
+    var planted: [UInt: String] = [:]
     for (name, topic, isJudged) in topics {
-      for dose in doses(&rig.random) {
+      for dose in doses(&rig.random) where dose.key != nil || !compacted.contains(name) {
         let tag = nextTag
         nextTag += 1
         // A tombstone in a compacted topic is its way to forget a key.
         let isTombstone = dose.value == nil && name == rig.place.names.devices
         if isJudged, !isTombstone { mustEnd[tag] = name }
+        planted[tag] = name
         try produce(dose, topic, tag)
       }
     }
@@ -74,9 +81,10 @@ final class PoisonWriter {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
       if let error = delivery.refused { throw error }
-      guard let name = mustEnd[delivery.tag], delivery.offset >= 0 else { continue }
+      guard let name = planted[delivery.tag], delivery.offset >= 0 else { continue }
       rig.auditor.poisoned(
-        DeadLetterOrigin(topic: name, partition: delivery.partition, offset: delivery.offset))
+        DeadLetterOrigin(topic: name, partition: delivery.partition, offset: delivery.offset),
+        mustEnd: mustEnd[delivery.tag] != nil)
     }
   }
 

@@ -67,6 +67,9 @@ final class TopicReaders {
   private func take(_ record: KafkaRecord, of topic: String, _ auditor: Auditor) {
     let place = TopicPartition(topic: topic, partition: record.partition)
     positions[place] = record.offset + 1
+    if topic == names.receipts || topic == names.deadLetters {
+      guard !auditor.isPlanted(origin(place, record.offset)) else { return }
+    }
     switch topic {
     case names.receipts: takeReceipts(record, auditor)
     case names.deadLetters: takeDeadLetter(record, auditor)

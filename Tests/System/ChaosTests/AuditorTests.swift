@@ -112,6 +112,25 @@ import Testing
     #expect(auditor.overtakenRequests(partition: 0, below: 6) == 0)
   }
 
+  @Test func `where the gateway's list names no reason the status must agree`() throws {
+    ask(id)
+    try receipt("rejected", id, ",\"status\":400,\"reason\":\"BadMoonPhase\"")
+    auditor.gatewayAnswered(id, status: 400, reason: "BadTopic")
+    #expect(auditor.untrue == [id])
+    auditor.gatewayAnswered(id, status: 403, reason: nil)
+    #expect(auditor.untrue == [id])
+    auditor.gatewayAnswered(id, status: 400, reason: nil)
+    #expect(auditor.untrue == [])
+  }
+
+  @Test func `poison on topics without dead letters is known and need not become one`() {
+    let place = DeadLetterOrigin(topic: "push.receipts", partition: 0, offset: 9)
+    #expect(!auditor.isPlanted(place))
+    auditor.poisoned(place, mustEnd: false)
+    #expect(auditor.isPlanted(place))
+    #expect(auditor.undigested == [])
+  }
+
   @Test func `poison must become a dead letter, whole`() {
     let place = DeadLetterOrigin(topic: "push.requests", partition: 0, offset: 9)
     auditor.poisoned(place)
