@@ -81,7 +81,7 @@ package struct DedupWindow: Sendable {
   }
 
   /// Whether the id is in the window.
-  package func contains(_ id: NotificationID) -> Bool {
+  @inlinable package func contains(_ id: NotificationID) -> Bool {
     var place = home(of: id)
     while table[place] != 0 {
       if ring[Int(table[place]) - 1] == id { return true }

@@ -8,8 +8,8 @@ import Records
 enum LoopMessage: Sendable {
   /// These partitions are the loop's now.
   case granted([PartitionGrant])
-  /// The window of a partition that waits for it; nil if there is nothing to put into it.
-  case window(TopicPartition, epoch: UInt32, DedupWindow?)
+  /// What has been read again of a partition's `apns-id`s: the newest, or all that a window holds.
+  case window(TopicPartition, epoch: UInt32, DedupWindow, isWhole: Bool)
   /// Stop taking from every partition, finish what is in flight until the deadline (monotonic
   /// milliseconds), give the partitions back.
   case release(deadline: UInt64)

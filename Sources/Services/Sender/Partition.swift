@@ -32,8 +32,7 @@ struct Partition {
   var queue: KafkaQueue
   /// Made at the first record if the group has committed nothing yet.
   var ledger: OffsetLedger?
-  /// The `apns-id`s taken lately. Made at the first record, so that quiet partitions cost no memory.
-  private var recent: DedupWindow?
+  private var recent: RecentIDs
   /// False once a take came back short: the queue's next record signals the loop.
   var mayHaveMore = true
   /// Spreads what a retry topic gives back.
@@ -77,7 +76,8 @@ struct Partition {
     }
   }
 
-  init(_ grant: PartitionGrant, bounds: PartitionBounds) {
+  /// - Parameter window: `apns-id`s that a lane's partition remembers. Retry topics hold what was taken before.
+  init(_ grant: PartitionGrant, bounds: PartitionBounds, window: Int) {
     name = grant.partition
     feed = grant.feed
     epoch = grant.epoch
@@ -85,7 +85,12 @@ struct Partition {
     windowDeadline = grant.windowDeadline
     start = grant.resume.next
     self.bounds = bounds
-    if case .retries(let tier) = grant.feed { pacing = RetryPacing(tier) }
+    switch grant.feed {
+    case .lane: recent = RecentIDs(capacity: window)
+    case .retries(let tier):
+      recent = RecentIDs(capacity: 0)
+      pacing = RetryPacing(tier)
+    }
     ledger = grant.resume.next.map {
       OffsetLedger(nextOffset: $0, completedAbove: grant.resume.completedAbove)
     }
@@ -147,19 +152,18 @@ struct Partition {
 
   // MARK: Deduplication
 
-  /// Whether a lane's record is the first with its `apns-id` among the last `window` ones. Retry topics hold
-  /// what was taken before.
-  mutating func isFirst(_ id: NotificationID, among window: Int) -> Bool {
-    guard window > 0, !isRetry else { return true }
-    if recent == nil { recent = DedupWindow(capacity: window) }
-    return recent!.insert(id)
+  /// Whether a record is the first with its `apns-id` among the last ones.
+  mutating func isFirst(_ id: NotificationID) -> Bool { recent.isFirst(id) }
+
+  /// The ids of what the owner before took have been read again: the newest, or all that a window holds. Late
+  /// ones count from now on.
+  mutating func inherit(_ window: DedupWindow, isWhole: Bool) {
+    recent.inherit(window)
+    if isWhole { windowDeadline = nil }
   }
 
-  /// The window is in place, as far as it could be rebuilt.
-  mutating func setWindow(_ window: DedupWindow?) {
-    windowDeadline = nil
-    recent = window
-  }
+  /// Begins without the ids that have not been read yet.
+  mutating func goOnWithoutWindow() { windowDeadline = nil }
 
   // MARK: What the control thread is told
 

@@ -70,7 +70,7 @@ extension SenderControl {
     for (loop, grants) in grants.enumerated() where !grants.isEmpty {
       loops[loop].post(.granted(grants))
     }
-    try rebuildWindows(wants, deadline: deadline)
+    try rebuildWindows(wants)
     context.log.info("partitions assigned", ["count": "\(partitions.count)"])
     return true
   }
@@ -109,11 +109,11 @@ extension SenderControl {
   }
 
   /// Begins to read the tails, each topic on a thread of its own.
-  private func rebuildWindows(_ wants: [WindowRebuild.Want], deadline: UInt64) throws {
+  private func rebuildWindows(_ wants: [WindowRebuild.Want]) throws {
     rebuilds.removeAll(where: \.hasEnded)
     for wants in Dictionary(grouping: wants, by: \.partition.topic).values {
       rebuilds.append(
-        try WindowRebuild.start(wants, kafka, window: settings.dedupWindow, deadline: deadline))
+        try WindowRebuild.start(wants, kafka, window: settings.dedupWindow))
     }
   }
 

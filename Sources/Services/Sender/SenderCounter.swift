@@ -46,7 +46,8 @@ enum SenderCounter: Int, CounterKey {
   case goAways
   /// Records of a revoked partition that were dropped unsent; the next owner sends them.
   case handedBack
-  /// Partitions that began without the window of earlier `apns-id`s, since reading it took too long.
+  /// Windows of earlier `apns-id`s that were read again, and partitions that had begun before theirs was whole.
+  case dedupRebuilds
   case dedupRebuildsLate
   case inFlight
   case waiting

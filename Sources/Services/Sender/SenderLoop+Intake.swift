@@ -165,7 +165,7 @@ extension SenderLoop {
       return deadLetter(record, origin, detail: "key: \(error)")
     }
     let slot = store(record, envelope, origin, partitions[index].sendClass)
-    guard partitions[index].isFirst(envelope.takenID, among: settings.dedupWindow) else {
+    guard partitions[index].isFirst(envelope.takenID) else {
       return finish(slot, .deduplicated)
     }
     if due > wall {
@@ -181,7 +181,7 @@ extension SenderLoop {
     guard !partitions[index].isRetry,
       let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
     else { return }
-    _ = partitions[index].isFirst(envelope.takenID, among: settings.dedupWindow)
+    _ = partitions[index].isFirst(envelope.takenID)
   }
 
   /// Copies a record into a slot; the record's own memory can go.

@@ -7,7 +7,7 @@ import ServiceKit
 /// Partitions come and go: what the loop was given, how far each is done, and giving them back.
 extension SenderLoop {
   func begin(_ grant: PartitionGrant) {
-    partitions.append(Partition(grant, bounds: settings.partitionBounds))
+    partitions.append(Partition(grant, bounds: settings.partitionBounds, window: settings.dedupWindow))
   }
 
   /// Stops feeding at once. What waits unsent is dropped: its next owner sends it.
@@ -50,14 +50,12 @@ extension SenderLoop {
     _ = partitions[Int(origin.partition)].ledger?.completed(origin.offset)
   }
 
-  /// A window has been rebuilt; if its partition is still ours, it begins to be read.
-  func takeWindow(_ name: TopicPartition, epoch: UInt32, _ window: DedupWindow?) {
-    guard
-      let index = partitions.firstIndex(where: {
-        $0.name == name && $0.epoch == epoch && $0.windowDeadline != nil
-      })
+  /// A window has been rebuilt; if its partition is still ours and waits for all of it, it begins to be read.
+  func takeWindow(_ name: TopicPartition, epoch: UInt32, _ window: DedupWindow, isWhole: Bool) {
+    guard let index = partitions.firstIndex(where: { $0.name == name && $0.epoch == epoch })
     else { return }
-    partitions[index].setWindow(window)
+    partitions[index].inherit(window, isWhole: isWhole)
+    if isWhole { counters.add(.dedupRebuilds) }
   }
 
   /// Tells the control thread what may be committed, and what is strange.
@@ -97,10 +95,10 @@ extension SenderLoop {
 
   private func goOnWithoutWindow(_ index: Int) {
     guard let deadline = partitions[index].windowDeadline, now >= deadline else { return }
-    partitions[index].setWindow(nil)
+    partitions[index].goOnWithoutWindow()
     counters.add(.dedupRebuildsLate)
     context.log.warning(
-      "the apns-ids of the records before were not read in time: repeats of those are sent again",
+      "not all apns-ids of the records before were read in time: until they are, repeats are sent again",
       ["partition": "\(partitions[index].name)"])
   }
 }

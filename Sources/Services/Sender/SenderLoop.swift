@@ -177,7 +177,8 @@ final class SenderLoop {
   private func take(_ message: LoopMessage) {
     switch message {
     case .granted(let grants): for grant in grants { begin(grant) }
-    case .window(let name, let epoch, let window): takeWindow(name, epoch: epoch, window)
+    case .window(let name, let epoch, let window, let isWhole):
+      takeWindow(name, epoch: epoch, window, isWhole: isWhole)
     case .release(let deadline): beginRelease(deadline)
     case .hurryRelease(let deadline): if releaseDeadline != nil { releaseDeadline = deadline }
     case .providerToken(let entry): learn(entry)

@@ -2,6 +2,7 @@
 import APNS
 import Delivery
 import EventLoop
+import Glibc
 import Kafka
 import Pipeline
 import Synchronization
@@ -10,7 +11,8 @@ import Synchronization
 /// are recognised by their new owner.
 ///
 /// It runs on a thread of its own with a Kafka client of its own, beside the rebalance and the first fetch: the
-/// group does not wait for it. A partition is not fed before its window is in place or its time is up.
+/// group does not wait for it. A partition is not fed before its window is whole or its time is up; what comes
+/// later still counts from then on.
 final class WindowRebuild: Sendable {
   /// One partition's part of the work.
   struct Want: Sendable {
@@ -29,15 +31,13 @@ final class WindowRebuild: Sendable {
 
   /// Starts to work on partitions of one topic.
   ///
-  /// - Parameters:
-  ///   - window: ids of each partition's window: its last records that are read.
-  ///   - deadline: monotonic milliseconds; the loops go on then without what is not read.
+  /// - Parameter window: ids of each partition's window: its last records that are read.
   static func start(
-    _ wants: [Want], _ kafka: KafkaConfiguration, window: Int, deadline: UInt64
+    _ wants: [Want], _ kafka: KafkaConfiguration, window: Int
   ) throws -> WindowRebuild {
     let rebuild = WindowRebuild()
     let thread = try LoopThread(name: "dedup-window") {
-      rebuild.run(wants, kafka, window: window, deadline: deadline)
+      rebuild.run(wants.map { Tail($0, window) }, kafka)
       rebuild.ended.store(true, ordering: .releasing)
     }
     thread.detach()
@@ -47,47 +47,57 @@ final class WindowRebuild: Sendable {
   /// The partitions are given back: stop soon.
   func cancel() { cancelled.store(true, ordering: .releasing) }
 
-  private func mayGoOn(_ deadline: UInt64) -> Bool {
-    !cancelled.load(ordering: .acquiring) && MonotonicClock.milliseconds() < deadline
+  private var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
+
+  private func run(_ tails: [Tail], _ kafka: KafkaConfiguration) {
+    guard let topic = tails.first?.want.partition.topic else { return }
+    var open = Dictionary(uniqueKeysWithValues: tails.map { ($0.want.partition.partition, $0) })
+    while !open.isEmpty, !isCancelled {
+      do throws(KafkaError) {
+        try read(&open, topic, kafka)
+      } catch {
+        // No broker answers. The loops go on when their time is up, say so and count it.
+        usleep(500_000)
+      }
+    }
   }
 
-  private func run(
-    _ wants: [Want], _ kafka: KafkaConfiguration, window: Int, deadline: UInt64
-  ) {
-    guard let topic = wants.first?.partition.topic else { return }
-    var open = Dictionary(
-      uniqueKeysWithValues: wants.map { ($0.partition.partition, Tail($0, window)) })
-    do throws(KafkaError) {
-      let stretches = try KafkaStretches(kafka, topic: topic, timeoutMilliseconds: 2_000)
-      defer { stretches.close() }
-      for want in wants where mayGoOn(deadline) {
-        try stretches.read(
-          want.partition.partition, max(0, want.next - Int64(window))..<want.next,
-          timeoutMilliseconds: 2_000)
+  /// Reads one stretch of each partition after the other, the newest records first: most repeats come soon, and
+  /// the time may be up before the rest is read.
+  private func read(
+    _ open: inout [Int32: Tail], _ topic: String, _ kafka: KafkaConfiguration
+  ) throws(KafkaError) {
+    let stretches = try KafkaStretches(kafka, topic: topic, timeoutMilliseconds: 2_000)
+    defer { stretches.close() }
+    var batch = KafkaBatch(capacity: 1_000)
+    while !open.isEmpty, !isCancelled {
+      for (partition, tail) in open where !isCancelled {
+        try stretches.read(partition, tail.stretches[0], timeoutMilliseconds: 2_000)
       }
-      var batch = KafkaBatch(capacity: 1_000)
-      while !stretches.isDone, mayGoOn(deadline) {
+      while !stretches.isDone, !isCancelled {
         stretches.poll(into: &batch, timeoutMilliseconds: 50)
         for index in 0..<batch.count { open[batch[index].partition]?.take(batch[index]) }
         batch.release()
         for partition in stretches.takeFinished() {
-          open.removeValue(forKey: partition)?.handOver()
+          if open[partition]?.finishStretch() == true { open[partition] = nil }
         }
       }
-    } catch {
-      // No broker answers: the loops go on when the time is up, say so and count it.
-      return
     }
   }
 }
 
 /// One partition's window while it is filled.
 private struct Tail {
-  private let want: WindowRebuild.Want
+  let want: WindowRebuild.Want
+  /// What is still to be read.
+  private(set) var stretches: [Range<Int64>]
   private var window: DedupWindow
 
   init(_ want: WindowRebuild.Want, _ capacity: Int) {
     self.want = want
+    let newest = max(0, want.next - Int64(max(1, capacity / 10)))
+    let oldest = max(0, want.next - Int64(capacity))
+    stretches = oldest < newest ? [newest..<want.next, oldest..<newest] : [newest..<want.next]
     window = DedupWindow(capacity: capacity)
   }
 
@@ -99,7 +109,11 @@ private struct Tail {
     _ = window.insert(envelope.takenID)
   }
 
-  func handOver() {
-    want.loop.post(.window(want.partition, epoch: want.epoch, window))
+  /// Hands over what was read so far; true when that is all.
+  mutating func finishStretch() -> Bool {
+    stretches.removeFirst()
+    let isWhole = stretches.isEmpty
+    want.loop.post(.window(want.partition, epoch: want.epoch, window, isWhole: isWhole))
+    return isWhole
   }
 }

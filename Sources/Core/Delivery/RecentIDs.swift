@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+
+/// The `apns-id`s that a partition remembers: those taken in this assignment, and those that the owner before took,
+/// which are read again from the log and may come late.
+///
+/// Each is at most a window, so that what came late costs nothing but its memory: it is dropped once as many ids have
+/// been taken here as a window holds.
+package struct RecentIDs: Sendable {
+  @usableFromInline let capacity: Int
+  @usableFromInline var taken: DedupWindow?
+  /// What was read again after the first id was taken here.
+  @usableFromInline var inherited: DedupWindow?
+
+  /// - Parameter capacity: ids to remember, 0 (none) … 2³⁰. Memory is taken with the first id.
+  package init(capacity: Int) {
+    precondition(capacity >= 0 && capacity <= 1 << 30)
+    self.capacity = capacity
+  }
+
+  /// Bytes that the ids occupy now.
+  package var memoryBytes: Int { (taken?.memoryBytes ?? 0) + (inherited?.memoryBytes ?? 0) }
+
+  /// Takes in what was read again; it replaces what was read before.
+  package mutating func inherit(_ window: DedupWindow) {
+    guard capacity > 0 else { return }
+    inherited = window
+  }
+
+  /// Takes the id in.
+  ///
+  /// - Returns: false when it is remembered already: what comes with it is a repeat.
+  @inlinable package mutating func isFirst(_ id: NotificationID) -> Bool {
+    guard capacity > 0 else { return true }
+    if taken == nil {
+      taken = inherited ?? DedupWindow(capacity: capacity)
+      inherited = nil
+    } else if inherited != nil {
+      if inherited!.contains(id) { return false }
+      if taken!.count == capacity { inherited = nil }
+    }
+    return taken!.insert(id)
+  }
+}
