@@ -7,7 +7,8 @@ import ServiceKit
 /// Partitions come and go: what the loop was given, how far each is done, and giving them back.
 extension SenderLoop {
   func begin(_ grant: PartitionGrant) {
-    partitions.append(Partition(grant, bounds: settings.partitionBounds, window: settings.dedupWindow))
+    partitions.append(
+      Partition(grant, bounds: settings.partitionBounds, window: settings.dedupWindow))
   }
 
   /// Stops feeding at once. What waits unsent is dropped: its next owner sends it.

@@ -105,7 +105,9 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 2 * runs + 1)
   }
 
-  @Test("ids that are not read back in time hold nothing up, are counted once, and count when they come")
+  @Test(
+    "ids that are not read back in time hold nothing up, are counted once, and count when they come"
+  )
   func lateWindow() throws {
     let rig = try SenderRig(partitions: 1, embedded: true)
     try rig.publishToken()
