@@ -40,20 +40,70 @@ import Testing
     }
   }
 
-  /// Any number of greedy destinations that grow together leave slots for a newcomer.
-  @Test(arguments: [1, 2, 5, 20])
-  func greedyDestinationsLeaveRoom(greedy: Int) {
-    var random = SeededGenerator(seed: UInt64(greedy))
-    let slots = 4_000
-    var held = Array(repeating: 0, count: greedy)
-    for _ in 0..<100_000 {
-      let one = random.below(greedy)
-      let free = slots - held.reduce(0, +)
-      if held[one] < SlotShare.bound(free: free), free > 0 { held[one] += 1 }
+  /// n greedy destinations that grow together leave 1/(2n + 1) of the slots, whoever asks first in a round.
+  ///
+  /// Exactly: at the end none holds less than the bound 2f of the f free slots, or it would have grown. Who took
+  /// last held less than its bound, now two smaller, and no other has more than one slot more: so each holds 2f + 3
+  /// at most, and slots = f + Σ held ≤ (2n + 1) f + 3n.
+  @Test(arguments: [1, 2, 5, 20], 0..<10 as Range<UInt64>)
+  func greedyDestinationsLeaveRoom(greedy: Int, seed: UInt64) {
+    var crowd = Crowd(greedy, seed: seed)
+    for _ in 0..<Crowd.slots { crowd.growByOne() }
+    #expect(crowd.free * (2 * greedy + 1) >= Crowd.slots - 3 * greedy, "\(crowd.free) free")
+    #expect(crowd.held.allSatisfy { $0 >= SlotShare.bound(free: crowd.free) })
+  }
+
+  /// One that came first holds two thirds, and its pushes end one by one: the slots that come free are everybody's,
+  /// and in the end it holds no more than the others, up to the slots that come and go.
+  @Test(arguments: [2, 5, 20], 0..<3 as Range<UInt64>)
+  func whoCameFirstEndsWithTheOthers(greedy: Int, seed: UInt64) {
+    var crowd = Crowd(greedy, seed: seed)
+    while crowd.grow(0) {}
+    #expect(crowd.free == Crowd.slots / 3)
+    for _ in 0..<6 * Crowd.slots {
+      crowd.endOne()
+      crowd.growByOne()
     }
-    let free = slots - held.reduce(0, +)
-    #expect(free >= slots / (2 * greedy + 1) * 8 / 10)
-    #expect(SlotShare.bound(free: free) > 0)
+    #expect(crowd.free >= Crowd.slots / (2 * greedy + 1) - 2, "\(crowd.free) free")
+    #expect(crowd.held.max()! - crowd.held.min()! <= 4, "\(crowd.held)")
+  }
+
+  /// Destinations that take every slot they may have.
+  private struct Crowd {
+    static let slots = 4_000
+    var held: [Int]
+    var free = Crowd.slots
+    private var random: SeededGenerator
+
+    init(_ count: Int, seed: UInt64) {
+      held = Array(repeating: 0, count: count)
+      random = SeededGenerator(seed: seed)
+    }
+
+    /// Offers each of them a slot, in any order.
+    mutating func growByOne() {
+      for one in held.indices.shuffled(using: &random) { grow(one) }
+    }
+
+    /// - Returns: whether it took one.
+    @discardableResult
+    mutating func grow(_ one: Int) -> Bool {
+      guard free > 0, held[one] < SlotShare.bound(free: free) else { return false }
+      held[one] += 1
+      free -= 1
+      return true
+    }
+
+    /// One of the pushes ends, whosever it is.
+    mutating func endOne() {
+      var push = random.below(Crowd.slots - free)
+      let owner = held.firstIndex { count in
+        push -= count
+        return push < 0
+      }
+      held[owner!] -= 1
+      free += 1
+    }
   }
 
   @Test func whatIsMovedComesBackSoonThenOnceAMinute() {
