@@ -112,6 +112,9 @@ package struct Envelope: Sendable {
     }
     priority = UInt8(truncatingIfNeeded: value)
     (expirationText, expiration) = try cursor.number(.expiration, in: record)
+    guard expiration ?? 0 < RequestRules.expirationLimit else {
+      throw cursor.invalid(.expiration, expirationText)
+    }
     (idText, id) = try cursor.id(in: record)
     collapseID = try cursor.field(.collapseID, in: record)
     if !collapseID.isEmpty {

@@ -89,13 +89,22 @@ package enum RequestRules {
     }
   }
 
+  /// No expiration is this late, in epoch seconds: milliseconds given for seconds would keep a notification for
+  /// thousands of years. In milliseconds, it is far from overflowing.
+  package static let expirationLimit: Int64 = 100_000_000_000
+
   /// Checks an expiration: epoch seconds, 0 for "one attempt, do not store".
   package static func checkExpiration(_ seconds: Int64) throws(RequestError) {
     guard seconds >= 0 else { throw RequestError(.expiration, .negative) }
-    // Milliseconds given for seconds would keep a notification for thousands of years.
-    guard seconds < 100_000_000_000 else {
+    guard seconds < expirationLimit else {
       throw RequestError(.expiration, .unknownValue("\(seconds)"))
     }
+  }
+
+  /// When a request was made, in milliseconds since the epoch: when its record was, unless that has no time or
+  /// one that is still to come. A clock that is ahead, or another unit, must not keep a notification young.
+  package static func created(recordTime: Int64, now: Int64) -> Int64 {
+    recordTime > 0 && recordTime <= now ? recordTime : now
   }
 
   /// Checks the size of a payload against its type's limit, or the limit of broadcasts.

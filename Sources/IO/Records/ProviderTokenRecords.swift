@@ -35,6 +35,11 @@ package struct ProviderTokenRecord: Equatable, Sendable {
   /// The JWT under the deployment's key, in place of `token`.
   package var sealed: String?
 
+  /// The end of the year 9999, in seconds since the epoch.
+  private static let latestIssue: Int64 = 253_402_300_799
+  /// One a second for longer than the sun lasts: the next ones can always be counted.
+  private static let highestGeneration: Int64 = 1 << 60
+
   package init(
     credential: String, teamID: String, keyID: String, scope: Scope, apps: [String],
     issuedAt: Int64, generation: Int64, token: String
@@ -62,8 +67,8 @@ package struct ProviderTokenRecord: Equatable, Sendable {
     }
     self.scope = scope
     apps = try fields.texts("apps")
-    issuedAt = try fields.integer("issued_at")
-    generation = try fields.integer("generation")
+    issuedAt = try fields.integer("issued_at", upTo: Self.latestIssue)
+    generation = try fields.integer("generation", upTo: Self.highestGeneration)
     sealed = try fields.optionalText("sealed")
     guard sealed == nil else {
       token = ""

@@ -84,6 +84,20 @@ struct RecordFields {
     return number
   }
 
+  /// An integer from 0 to `limit`: whoever reads it may reckon with it.
+  func optionalInteger(_ field: String, upTo limit: Int64) throws(RecordError) -> Int64? {
+    guard let number = try optionalInteger(field) else { return nil }
+    guard (0...limit).contains(number) else { throw fail(field, "is not within 0 to \(limit)") }
+    return number
+  }
+
+  func integer(_ field: String, upTo limit: Int64) throws(RecordError) -> Int64 {
+    guard let number = try optionalInteger(field, upTo: limit) else {
+      throw fail(field, "is required")
+    }
+    return number
+  }
+
   func texts(_ field: String) throws(RecordError) -> [String] {
     guard let value = member(field) else { throw fail(field, "is required") }
     guard let elements = value.array else { throw fail(field, "is not an array") }

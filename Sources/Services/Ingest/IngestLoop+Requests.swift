@@ -36,7 +36,8 @@ extension IngestLoop {
     slot = requests.insert(partition: record.partition, epoch: epoch, offset: record.offset)
     do throws(RequestError) {
       request = try reader.read(record.value)
-      let created = record.timestamp > 0 ? record.timestamp : WallClock.milliseconds()
+      let created = RequestRules.created(
+        recordTime: record.timestamp, now: WallClock.milliseconds())
       encoder.begin(request, created: created)
       naming.begin(
         request, topic: requestsTopic, partition: record.partition, offset: record.offset)

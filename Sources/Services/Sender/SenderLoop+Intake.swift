@@ -129,8 +129,8 @@ extension SenderLoop {
     let record = batch[0]
     let due =
       partitions[index].pacing?.release(
-        due: record.timestamp + tier.delay, waiting: partitions[index].queue.waiting, now: wall,
-        random: random.next()) ?? 0
+        due: tier.due(writtenAt: record.timestamp, now: wall),
+        waiting: partitions[index].queue.waiting, now: wall, random: random.next()) ?? 0
     accept(record, from: index, notBefore: due)
     batch.release()
   }

@@ -84,7 +84,9 @@ struct EnvelopeTests {
       (EnvelopeField.version, "M2"), (.version, ""), (.lane, "fast"), (.lane, ""),
       (.environment, "prod"), (.app, ""), (.app, "com example"), (.topic, "a\u{7F}b"),
       (.pushType, "alarm"), (.priority, "7"), (.priority, ""), (.priority, "1x"),
-      (.expiration, "-1"), (.expiration, "12345678901234567"), (.apnsID, "nope"),
+      (.expiration, "-1"), (.expiration, "12345678901234567"),
+      // In milliseconds: as a number that overflows, too.
+      (.expiration, "1795224000000"), (.expiration, "9999999999999999"), (.apnsID, "nope"),
       (.apnsID, String(repeating: "z", count: 36)), (.collapseID, " x"),
       (.collapseID, String(repeating: "c", count: 65)), (.created, ""), (.created, "now"),
       (.attempt, "65536"), (.firstSeen, "x"),

@@ -105,6 +105,22 @@ struct RecordTests {
   }
 
   @Test(
+    "of provider tokens have times and generations that others can reckon with",
+    arguments: [
+      (Int64.max, Int64(1)), (253_402_300_800, 1), (-1, 1), (.min, 1), (1, .max), (1, -1),
+    ])
+  func impossibleTokens(issuedAt: Int64, generation: Int64) {
+    let record = ProviderTokenRecord(
+      credential: "c", teamID: "t", keyID: "k", scope: .any, apps: ["*"], issuedAt: issuedAt,
+      generation: generation, token: "a.b.c")
+    #expect(throws: RecordError.self) {
+      try decode(record.value) { bytes, parser throws(RecordError) in
+        try ProviderTokenRecord(bytes, parser: parser)
+      }
+    }
+  }
+
+  @Test(
     "that are damaged are refused by field",
     arguments: [
       (#"{"app":"a","environment":"sandbox","registered_at":1}"#, "token"),

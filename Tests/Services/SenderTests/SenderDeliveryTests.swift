@@ -71,17 +71,21 @@ struct SenderDeliveryTests {
     try rig.send(SenderRig.token(1), "garbage")
     try rig.send("not hex", SenderRig.envelope(id: SenderRig.id(1)))
     try rig.send(SenderRig.token(2), SenderRig.envelope(id: "no-uuid"))
+    // In milliseconds it would overflow.
+    try rig.send(
+      SenderRig.token(2), SenderRig.envelope(id: SenderRig.id(4), expiration: "9999999999999999"))
     try rig.send(SenderRig.token(3), SenderRig.envelope(id: SenderRig.id(2)))
     let receipts = try rig.receipts(1)
     #expect(receipts.map(\.apnsID) == [NotificationID(SenderRig.id(2))])
-    let letters = try rig.fixture.read(rig.names.deadLetters, count: 3)
-    #expect(letters.count == 3)
+    let letters = try rig.fixture.read(rig.names.deadLetters, count: 4)
+    #expect(letters.count == 4)
     let details = letters.map { letter in
       String(
         decoding: letter.headers.first { $0.name == "martlet-detail" }?.value ?? [],
         as: UTF8.self)
     }
     #expect(details.contains { $0.hasPrefix("version:") })
+    #expect(details.contains { $0.hasPrefix("expiration:") })
     #expect(details.contains { $0.hasPrefix("key:") })
     #expect(details.contains { $0.hasPrefix("apns-id:") })
   }
