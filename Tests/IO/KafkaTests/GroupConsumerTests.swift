@@ -53,7 +53,8 @@ import Testing
       return first.owned.count == 2 && second.owned.count == 2
     }
     #expect(divided)
-    #expect(first.revocations == 1)
+    // One, unless a busy machine cost a member its session.
+    #expect(first.revocations >= 1)
     try produceNumbers(fixture, topic, 500, from: 2_000)
     let wanted = Set((0..<2_500).map { String($0) })
     let complete = try eventually(withinMilliseconds: 20_000) {

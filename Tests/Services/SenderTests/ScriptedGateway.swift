@@ -52,11 +52,18 @@ final class ScriptedGateway: Sendable {
   }
 
   let address: SocketAddress
-  private let record = Mutex(GatewayRecord())
-  private let script: Mutex<Script>
-  private let isStopping = Atomic(false)
-  private let isReleasing = Atomic(false)
+  private let shared: Shared
   private nonisolated(unsafe) var thread: LoopThread?
+
+  /// What the thread shares with the test; it may outlive the gateway by a moment.
+  private final class Shared: Sendable {
+    let record = Mutex(GatewayRecord())
+    let script: Mutex<Script>
+    let isStopping = Atomic(false)
+    let isReleasing = Atomic(false)
+
+    init(_ script: Script) { self.script = Mutex(script) }
+  }
 
   /// - Parameter address: port 0 takes a free one.
   init(
@@ -65,31 +72,34 @@ final class ScriptedGateway: Sendable {
   ) throws {
     let listener = try Socket.listening(on: address)
     self.address = listener.localAddress ?? address
-    self.script = Mutex(script)
+    let shared = Shared(script)
+    self.shared = shared
     let tls = try TLSContext.server(identity: identity, clientTrust: clientTrust)
     let fd = Handover(listener)
     thread = nil
-    thread = try LoopThread(name: "gateway") { [unowned self] in
+    thread = try LoopThread(name: "gateway") {
       guard let socket = fd.take() else { return }
-      try? Run(self, tls).serve(socket)
+      try? Run(shared, tls).serve(socket)
     }
   }
 
   deinit { stop() }
 
   func stop() {
-    isStopping.store(true, ordering: .releasing)
+    shared.isStopping.store(true, ordering: .releasing)
     thread.take()?.join()
   }
 
-  var seen: GatewayRecord { record.withLock { $0 } }
-  func change(_ change: @Sendable (inout Script) -> Void) { script.withLock { change(&$0) } }
+  var seen: GatewayRecord { shared.record.withLock { $0 } }
+  func change(_ change: @Sendable (inout Script) -> Void) {
+    shared.script.withLock { change(&$0) }
+  }
   /// Answers what is held with 200, now.
-  func answerHeld() { isReleasing.store(true, ordering: .releasing) }
+  func answerHeld() { shared.isReleasing.store(true, ordering: .releasing) }
 
   /// Everything that lives on the thread.
   private final class Run {
-    let gateway: ScriptedGateway
+    let shared: Shared
     let tls: TLSContext
     let poller: Poller
     let pool = ServerRequestPool()
@@ -99,8 +109,8 @@ final class ScriptedGateway: Sendable {
     var held: [UnsafeMutablePointer<ServerRequest>] = []
     var next = 1
 
-    init(_ gateway: ScriptedGateway, _ tls: TLSContext) throws {
-      self.gateway = gateway
+    init(_ shared: Shared, _ tls: TLSContext) throws {
+      self.shared = shared
       self.tls = tls
       poller = try Poller()
     }
@@ -109,9 +119,9 @@ final class ScriptedGateway: Sendable {
       try poller.add(listener.fd, token: 0, .readable)
       var events: [ReadyEvent] = []
       var arrived: [UnsafeMutablePointer<ServerRequest>] = []
-      while !gateway.isStopping.load(ordering: .acquiring) {
+      while !shared.isStopping.load(ordering: .acquiring) {
         poller.wait(timeoutMilliseconds: 2, into: &events)
-        let script = gateway.script.withLock { $0 }
+        let script = shared.script.withLock { $0 }
         if script.accepts, events.contains(where: { $0.token == 0 }) {
           while let socket = try listener.accept() { try begin(socket, script) }
         }
@@ -123,7 +133,7 @@ final class ScriptedGateway: Sendable {
         }
         pool.takeReady(into: &arrived)
         for request in arrived { take(request, script) }
-        if gateway.isReleasing.exchange(false, ordering: .acquiringAndReleasing) { release() }
+        if shared.isReleasing.exchange(false, ordering: .acquiringAndReleasing) { release() }
         for peer in peers.values { finish(peer, script) }
       }
     }
@@ -136,7 +146,7 @@ final class ScriptedGateway: Sendable {
         http: try HTTP2ServerConnection(
           accepted: socket, poller: poller, token: UInt64(number), tls: tls,
           settings: .gateway(maxConcurrentStreams: script.limit), pool: pool, scratch: scratch))
-      gateway.record.withLock {
+      shared.record.withLock {
         $0.connections += 1
         $0.open += 1
       }
@@ -151,7 +161,7 @@ final class ScriptedGateway: Sendable {
         connection: number, stream: request.pointee.streamID,
         id: request.pointee.text("apns-id") ?? "",
         authorization: request.pointee.text("authorization"))
-      gateway.record.withLock {
+      shared.record.withLock {
         $0.requests.append(entry)
         $0.mostOpen = max($0.mostOpen, peer.http.openStreams)
       }
@@ -184,7 +194,7 @@ final class ScriptedGateway: Sendable {
       if peer.http.isConnected { script.tick(peer) }
       peer.http.flush()
       for notice in peer.http.takeNotices() {
-        gateway.record.withLock { record in
+        shared.record.withLock { record in
           switch notice {
           case .connected(let isResumed): record.handshakesResumed += isResumed ? 1 : 0
           case .goAway: record.goAwaysByClient += 1

@@ -12,15 +12,26 @@ final class TinyProxy: Sendable {
   }
 
   let address: SocketAddress
-  private let target: SocketAddress
-  /// The value of Proxy-Authorization that is wanted; nil for none.
-  private let authorization: String?
-  private let answer: String
-  private let state = Mutex(Seen())
-  private let isStopping = Atomic(false)
+  private let shared: Shared
   private nonisolated(unsafe) var thread: LoopThread?
 
-  var seen: Seen { state.withLock { $0 } }
+  /// What the thread shares with the test; it may outlive the proxy by a moment.
+  private final class Shared: Sendable {
+    let target: SocketAddress
+    /// The value of Proxy-Authorization that is wanted; nil for none.
+    let authorization: String?
+    let answer: String
+    let state = Mutex(Seen())
+    let isStopping = Atomic(false)
+
+    init(_ target: SocketAddress, _ authorization: String?, _ answer: String) {
+      self.target = target
+      self.authorization = authorization
+      self.answer = answer
+    }
+  }
+
+  var seen: Seen { shared.state.withLock { $0 } }
 
   /// - Parameter answer: what it says to a request that it lets through.
   init(
@@ -29,19 +40,18 @@ final class TinyProxy: Sendable {
   ) throws {
     let listener = try Socket.listening(on: .loopback(port: 0))
     address = listener.localAddress ?? .loopback(port: 0)
-    self.target = target
-    self.authorization = authorization
-    self.answer = answer
+    let shared = Shared(target, authorization, answer)
+    self.shared = shared
     let box = Handover(listener)
     thread = nil
-    thread = try LoopThread(name: "proxy") { [unowned self] in
+    thread = try LoopThread(name: "proxy") {
       guard let socket = box.take() else { return }
-      try? Run(self).serve(socket)
+      try? Run(shared).serve(socket)
     }
   }
 
   deinit {
-    isStopping.store(true, ordering: .releasing)
+    shared.isStopping.store(true, ordering: .releasing)
     thread.take()?.join()
   }
 
@@ -53,13 +63,13 @@ final class TinyProxy: Sendable {
   }
 
   private final class Run {
-    let proxy: TinyProxy
+    let proxy: Shared
     let poller: Poller
     var tunnels: [UInt64: Tunnel] = [:]
     var next: UInt64 = 2
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 8)
 
-    init(_ proxy: TinyProxy) throws {
+    init(_ proxy: Shared) throws {
       self.proxy = proxy
       poller = try Poller()
     }
