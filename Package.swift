@@ -56,9 +56,9 @@ func tests(
 
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
-  "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Bytes", "JSON", "Records",
-  "HTTP2",
-  "HTTPServer", "TLS", "Signing", "Sender", "Signer", "GatewaySimulator",
+  "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
+  "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
+  "Sender", "Signer", "Feedback", "GatewaySimulator", "OperatorCommand",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -272,3 +272,19 @@ let package = Package(
   ],
   cxxLanguageStandard: .cxx17
 )
+
+/// `MARTLET_TEST_ONLY=TLS,Kafka` leaves these test targets and what they need, for builds that take long and are
+/// about a part (`scripts/sanitize`).
+if let only = Context.environment["MARTLET_TEST_ONLY"] {
+  var kept = Set(only.split(separator: ",").map { "\($0)Tests" })
+  var added = kept
+  while !added.isEmpty {
+    let needed = package.targets.filter { added.contains($0.name) }.flatMap(\.dependencies)
+      .compactMap { dependency in
+        if case .byNameItem(let name, _) = dependency { name } else { nil }
+      }
+    added = Set(needed).subtracting(kept)
+    kept.formUnion(added)
+  }
+  package.targets.removeAll { !kept.contains($0.name) }
+}

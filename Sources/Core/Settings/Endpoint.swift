@@ -16,7 +16,9 @@ package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     guard let colon = text.lastIndex(of: ":") else {
       throw ValueProblem(text: "must be host:port")
     }
-    guard let port = UInt16(text[text.index(after: colon)...]) else {
+    let digits = text[text.index(after: colon)...]
+    // UInt16 would take a sign.
+    guard !digits.hasPrefix("+"), let port = UInt16(digits) else {
       throw ValueProblem(text: "must be host:port with a port from 0 to 65535")
     }
     var host = text[..<colon]

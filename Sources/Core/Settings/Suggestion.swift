@@ -11,9 +11,13 @@ enum Suggestion {
   /// The nearest name that is at most a third of its length away.
   static func nearest(to name: String, among names: [String]) -> String? {
     var best: (name: String, distance: Int)?
+    let wanted = Array(name.utf8)
     for candidate in names {
-      let distance = editDistance(Array(name.utf8), Array(candidate.utf8))
-      guard distance <= max(1, candidate.utf8.count / 3) else { continue }
+      let limit = max(1, candidate.utf8.count / 3)
+      // Each byte that one has more is a step, so most names need no reckoning.
+      guard abs(wanted.count - candidate.utf8.count) <= limit else { continue }
+      let distance = editDistance(wanted, Array(candidate.utf8))
+      guard distance <= limit else { continue }
       if best.map({ distance < $0.distance }) ?? true { best = (candidate, distance) }
     }
     return best?.name
@@ -23,15 +27,17 @@ enum Suggestion {
   static func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var before = [Int](repeating: 0, count: b.count + 1)
     var previous = Array(0...b.count)
+    var row = before
     for i in a.indices {
-      var row = [i + 1]
+      row[0] = i + 1
       for j in b.indices {
         var cost = min(previous[j + 1], row[j]) + 1
         cost = min(cost, previous[j] + (a[i] == b[j] ? 0 : 1))
         if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, before[j - 1] + 1) }
-        row.append(cost)
+        row[j + 1] = cost
       }
-      (before, previous) = (previous, row)
+      swap(&before, &previous)
+      swap(&previous, &row)
     }
     return previous[b.count]
   }

@@ -50,5 +50,6 @@ package enum ByteCountText {
 private func splitNumber(_ text: String) -> (Int64, String)? {
   let digits = text.utf8.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
   guard let number = Int64(String(Substring(digits))) else { return nil }
-  return (number, String(text.dropFirst(digits.count)))
+  // By bytes: a mark that combines with the last digit would take it along.
+  return (number, String(Substring(text.utf8.dropFirst(digits.count))))
 }

@@ -6,10 +6,15 @@ enum HostsFile {
   /// The addresses of a name, in the order of the file; none when the file does not name it or cannot be
   /// read. Lines that are not understood are passed over.
   static func addresses(of host: String, port: UInt16, in path: String) -> [SocketAddress] {
-    guard let bytes = try? File.read(path, limit: 1 << 20) else { return [] }
+    guard let content = try? File.read(path, limit: 1 << 20) else { return [] }
+    return addresses(of: host, port: port, listed: content)
+  }
+
+  /// The same in the file's content.
+  static func addresses(of host: String, port: UInt16, listed content: [UInt8]) -> [SocketAddress] {
     let wanted = host.lowercased()
     var found: [SocketAddress] = []
-    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+    for line in content.split(separator: UInt8(ascii: "\n")) {
       let text = String(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
       let words = text.split { $0 == " " || $0 == "\t" || $0 == "\r" }
       guard let first = words.first,

@@ -59,25 +59,32 @@ struct JobReader {
 
   func job(_ record: KafkaRecord) -> Job {
     let partition = TopicPartition(topic: record.topic, partition: record.partition)
-    let isDevice = partition.topic == names.devices
-    if isDevice && record.value.baseAddress == nil {
-      return Job(partition: partition, offset: record.offset, content: .nothing)
-    }
-    let content: Job.Content
-    do throws(RecordError) {
-      content = isDevice ? try device(record) : try feedback(record)
-    } catch {
-      content = .deadLetter(
-        DeadLetter(
-          reason: isDevice ? .invalidDevice : .invalidFeedback, detail: "\(error)",
-          key: copy(record.key), value: copy(record.value)))
-    }
-    return Job(partition: partition, offset: record.offset, content: content)
+    return Job(
+      partition: partition, offset: record.offset,
+      content: content(partition.topic, key: record.key, value: record.value))
   }
 
-  private func device(_ record: KafkaRecord) throws(RecordError) -> Job.Content {
-    let device = try DeviceRecord(record.value, parser: parser)
-    try check(record, device.key, "device")
+  /// What a record of a topic asks for.
+  func content(
+    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer
+  ) -> Job.Content {
+    let isDevice = topic == names.devices
+    if isDevice && value.baseAddress == nil { return .nothing }
+    do throws(RecordError) {
+      return isDevice ? try device(key, value) : try feedback(key, value)
+    } catch {
+      return .deadLetter(
+        DeadLetter(
+          reason: isDevice ? .invalidDevice : .invalidFeedback, detail: "\(error)",
+          key: copy(key), value: copy(value)))
+    }
+  }
+
+  private func device(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+  ) throws(RecordError) -> Job.Content {
+    let device = try DeviceRecord(value, parser: parser)
+    try check(key, device.key, "device")
     switch device.event {
     case .registered(let time): try check(time, "device", "registered_at")
     case .removed(let time): try check(time, "device", "removed_at")
@@ -85,9 +92,11 @@ struct JobReader {
     return .device(device)
   }
 
-  private func feedback(_ record: KafkaRecord) throws(RecordError) -> Job.Content {
-    let feedback = try FeedbackRecord(record.value, parser: parser)
-    try check(record, feedback.key, "feedback")
+  private func feedback(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+  ) throws(RecordError) -> Job.Content {
+    let feedback = try FeedbackRecord(value, parser: parser)
+    try check(key, feedback.key, "feedback")
     try check(feedback.sentAt, "feedback", "sent_at")
     try check(feedback.at, "feedback", "at")
     if let timestamp = feedback.timestamp { try check(timestamp, "feedback", "timestamp") }
@@ -96,9 +105,9 @@ struct JobReader {
 
   /// The key chooses the partition, and so who hears of a token and in which order.
   private func check(
-    _ record: KafkaRecord, _ expected: [UInt8], _ kind: String
+    _ key: UnsafeRawBufferPointer, _ expected: [UInt8], _ kind: String
   ) throws(RecordError) {
-    guard !record.key.elementsEqual(expected) else { return }
+    guard !key.elementsEqual(expected) else { return }
     throw RecordError(
       record: kind, field: nil,
       problem: "has not the key <token>:<app>:<environment> of its value, token in lower case")

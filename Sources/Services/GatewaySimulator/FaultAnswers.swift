@@ -86,7 +86,8 @@ enum FaultAnswers {
     if value.string == "missing" { return FaultAnswer.Timestamp.none }
     guard let offset = value.string.flatMap({ FaultFields.offset(of: $0) }) else {
       throw fields.error(
-        "timestamp", "must be missing, a time with a sign such as -1h, or milliseconds")
+        "timestamp",
+        "must be missing, a time with a sign such as -1h of ten years at most, or milliseconds")
     }
     return .relative(offset)
   }

@@ -86,15 +86,19 @@ struct FaultFields {
   mutating func offset(_ field: String) throws(FaultScriptError) -> Int64? {
     guard let text = try text(field) else { return nil }
     guard let offset = Self.offset(of: text) else {
-      throw error(field, "must be a time with a sign such as -30m or +1h, not \(text)")
+      throw error(
+        field, "must be a time with a sign such as -30m or +1h, of ten years at most, not \(text)")
     }
     return offset
   }
 
+  /// Ten years in milliseconds: nobody's clock is further off.
+  private static let longestOffset: Int64 = 315_576_000_000
+
   static func offset(of text: String) -> Int64? {
     let isSigned = text.hasPrefix("-") || text.hasPrefix("+")
     guard let time = DurationText.milliseconds(of: isSigned ? String(text.dropFirst()) : text),
-      time >= 0
+      (0...longestOffset).contains(time)
     else { return nil }
     return text.hasPrefix("-") ? -time : time
   }

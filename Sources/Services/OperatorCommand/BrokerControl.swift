@@ -19,13 +19,16 @@ struct BrokerControl {
 
   /// Starts listening; the server lives as long as the result.
   func serve(host: String, port: UInt16) throws(HTTPServerError) -> HTTPServer {
-    try HTTPServer(
-      host: host, port: port,
-      routes: [
-        route("PUT", "/brokers", setBrokers), route("PUT", "/leaders", setLeaders),
-        route("PUT", "/coordinators", setCoordinator), route("POST", "/errors", injectErrors),
-        route("PUT", "/errors/clear", clearErrors),
-      ])
+    try HTTPServer(host: host, port: port, routes: routes)
+  }
+
+  /// Every page.
+  var routes: [HTTPRoute] {
+    [
+      route("PUT", "/brokers", setBrokers), route("PUT", "/leaders", setLeaders),
+      route("PUT", "/coordinators", setCoordinator), route("POST", "/errors", injectErrors),
+      route("PUT", "/errors/clear", clearErrors),
+    ]
   }
 
   /// What a body asks for that cannot be done; the answer names the field.

@@ -100,7 +100,8 @@ package struct GatewayRequest {
   /// Milliseconds since the epoch.
   package let time: Int64
 
-  fileprivate init?(_ line: UnsafeRawBufferPointer, _ parser: JSONParser) {
+  /// Reads a line of the simulator's report; nil for one that is no JSON object.
+  init?(_ line: UnsafeRawBufferPointer, _ parser: JSONParser) {
     guard let entry = try? parser.parse(line), entry.object != nil else { return nil }
     status = Int(entry["status"]?.int ?? 0)
     id = entry["apns_id"]?.string.flatMap { NotificationID($0) }
@@ -122,7 +123,7 @@ package struct GatewayRequest {
 }
 
 /// Cuts a stream of bytes into lines.
-private struct LineCutter {
+struct LineCutter {
   private var rest: [UInt8] = []
 
   mutating func append(_ part: UnsafeRawBufferPointer, _ line: (UnsafeRawBufferPointer) -> Void) {

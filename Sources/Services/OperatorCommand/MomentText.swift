@@ -30,7 +30,7 @@ enum MomentText {
       (1...12).contains(date[1]), (1...daysOf(month: date[1], date[0])).contains(date[2])
     else { return nil }
     let year = date[1] <= 2 ? date[0] - 1 : date[0]
-    let era = year / 400
+    let era = (year < 0 ? year - 399 : year) / 400
     let yearOfEra = year - era * 400
     let dayOfYear = (153 * (date[1] > 2 ? date[1] - 3 : date[1] + 9) + 2) / 5 + date[2] - 1
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468

@@ -24,27 +24,37 @@ final class RecordPrinter {
 
   /// One line; of receipts, one for each outcome in the record.
   func lines(_ record: KafkaRecord) -> [String] {
-    let place = "\(record.partition)/\(record.offset) \(time(record.timestamp))"
+    lines(
+      "\(record.partition)/\(record.offset) \(time(record.timestamp))", key: record.key,
+      value: record.value, headers: record.headers)
+  }
+
+  /// The same of a record's parts; `place` begins each line.
+  func lines(
+    _ place: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    headers: [KafkaHeader]
+  ) -> [String] {
     var intro = place
-    if record.key.baseAddress != nil { intro += " key=\(key(record.key))" }
-    for header in record.headers {
-      intro += " \(header.name)=\(header.value.withUnsafeBytes { text($0) })"
+    if key.baseAddress != nil { intro += " key=\(self.key(key))" }
+    for header in headers {
+      let name = Array(header.name.utf8).withUnsafeBytes { text($0) }
+      intro += " \(name)=\(header.value.withUnsafeBytes { text($0) })"
     }
-    return values(record).map { finished("\(intro) \($0)") }
+    return values(value).map { finished("\(intro) \($0)") }
   }
 
   private func finished(_ line: String) -> String {
     Redaction.applied(to: line, deviceTokens: !isRaw)
   }
 
-  private func values(_ record: KafkaRecord) -> [String] {
-    guard record.value.baseAddress != nil else { return ["(tombstone)"] }
+  private func values(_ value: UnsafeRawBufferPointer) -> [String] {
+    guard value.baseAddress != nil else { return ["(tombstone)"] }
     if topic == names.receipts {
       var lines: [String] = []
-      Receipt.forEachLine(in: record.value) { lines.append(json($0)) }
+      Receipt.forEachLine(in: value) { lines.append(json($0)) }
       return lines
     }
-    return [isEnvelope(record.value) ? envelope(record.value) : json(record.value)]
+    return [isEnvelope(value) ? envelope(value) : json(value)]
   }
 
   /// Keys begin with a device token on most topics, also with one too short to be known by its form.

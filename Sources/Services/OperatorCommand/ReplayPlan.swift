@@ -88,11 +88,13 @@ struct ReplayPlanner {
     of request: borrowing PushRequest, token: String, origin: String
   ) -> [UInt8] {
     var buffer = ByteBuffer(capacity: 8 << 10)
-    buffer.append("{\"id\":\"" as StaticString)
+    buffer.append("{\"id\":" as StaticString)
     if request.id.isEmpty {
-      buffer.append(Array(origin.utf8))
+      buffer.append(jsonString: origin)
     } else {
+      buffer.append("\"" as StaticString)
       buffer.append(request.escapedID)
+      buffer.append("\"" as StaticString)
     }
     func member(_ name: StaticString, _ value: String) {
       buffer.append(",\"" as StaticString)
@@ -100,7 +102,6 @@ struct ReplayPlanner {
       buffer.append("\":" as StaticString)
       buffer.append(jsonString: value)
     }
-    buffer.append("\"" as StaticString)
     member("app", String(decoding: request.app, as: UTF8.self))
     member("token", token)
     member("environment", request.environment.description)

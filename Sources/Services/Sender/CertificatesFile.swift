@@ -45,7 +45,20 @@ package enum CertificatesFile {
   package static func load(
     _ path: String, now: Int64 = WallClock.seconds()
   ) throws(CertificatesError) -> [ClientCertificate] {
-    let entries = try list(path)
+    let content: [UInt8]
+    do throws(SystemError) {
+      content = try File.read(path, limit: 4 << 20)
+    } catch {
+      throw CertificatesError("\(error)")
+    }
+    return try parse(content, of: path, now: now)
+  }
+
+  /// Reads the file's content. Paths of certificates and keys begin at the folder of `path`.
+  static func parse(
+    _ content: [UInt8], of path: String, now: Int64
+  ) throws(CertificatesError) -> [ClientCertificate] {
+    let entries = try list(content, path)
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
     var certificates: [ClientCertificate] = []
     for (index, entry) in entries.enumerated() {
@@ -61,14 +74,14 @@ package enum CertificatesFile {
     return certificates
   }
 
-  private static func list(_ path: String) throws(CertificatesError) -> [JSONValue] {
+  private static func list(
+    _ content: [UInt8], _ path: String
+  ) throws(CertificatesError) -> [JSONValue] {
     let root: JSONValue
-    do {
-      root = try JSONDocument(try File.read(path, limit: 4 << 20)).root
-    } catch let error as JSONError {
-      throw CertificatesError("\(path): \(error)")
+    do throws(JSONError) {
+      root = try JSONDocument(content).root
     } catch {
-      throw CertificatesError("\(error)")
+      throw CertificatesError("\(path): \(error)")
     }
     guard let entries = root.array ?? root["certificates"]?.array else {
       throw CertificatesError("\(path): is neither an array nor an object with certificates")
@@ -129,8 +142,8 @@ package enum CertificatesFile {
         "\(place): key_file: \(keyPath) can be read by others: chmod 600 \(keyPath)")
     }
     do throws(TLSError) {
-      // Also finds a key that belongs to another certificate.
-      _ = try TLSContext.client(identity: identity)
+      // Also finds a key that belongs to another certificate; a client's context would read the system's roots.
+      _ = try TLSContext.server(identity: identity)
     } catch {
       throw CertificatesError("\(place): \(certificatePath) and \(keyPath): \(error)")
     }

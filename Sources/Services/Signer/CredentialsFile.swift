@@ -23,7 +23,20 @@ package enum CredentialsFile {
 
   /// Reads the file and every key that it names. Throws at the first thing that is wrong.
   package static func load(_ path: String) throws(CredentialsError) -> [Credential] {
-    let entries = try list(path)
+    let content: [UInt8]
+    do throws(SystemError) {
+      content = try File.read(path, limit: 4 << 20)
+    } catch {
+      throw CredentialsError("\(error)")
+    }
+    return try parse(content, of: path)
+  }
+
+  /// Reads the file's content. Paths of keys begin at the folder of `path`.
+  static func parse(
+    _ content: [UInt8], of path: String
+  ) throws(CredentialsError) -> [Credential] {
+    let entries = try list(content, path)
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
     var credentials: [Credential] = []
     for (index, entry) in entries.enumerated() {
@@ -38,14 +51,14 @@ package enum CredentialsFile {
     return credentials
   }
 
-  private static func list(_ path: String) throws(CredentialsError) -> [JSONValue] {
+  private static func list(
+    _ content: [UInt8], _ path: String
+  ) throws(CredentialsError) -> [JSONValue] {
     let root: JSONValue
-    do {
-      root = try JSONDocument(try File.read(path, limit: 4 << 20)).root
-    } catch let error as JSONError {
-      throw CredentialsError("\(path): \(error)")
+    do throws(JSONError) {
+      root = try JSONDocument(content).root
     } catch {
-      throw CredentialsError("\(error)")
+      throw CredentialsError("\(path): \(error)")
     }
     guard let entries = root.array ?? root["credentials"]?.array else {
       throw CredentialsError("\(path): is neither an array nor an object with credentials")

@@ -24,7 +24,10 @@ import Testing
     #expect(DurationText.milliseconds(of: text) == milliseconds)
   }
 
-  @Test(arguments: ["", "5", "5 s", "s", "-5s", "1.5s", "5S", "5sec", "99999999999999999d"])
+  @Test(arguments: [
+    "", "5", "5 s", "s", "-5s", "1.5s", "5S", "5sec", "99999999999999999d",
+    "5\u{301}s",
+  ])
   func `anything else is no time`(text: String) {
     #expect(DurationText.milliseconds(of: text) == nil)
   }
@@ -98,7 +101,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "localhost", "localhost:", "localhost:65536", ":9092", "::1:443", "https://a:443", "a b:1",
+    "localhost", "localhost:", "localhost:65536", "a:+1", ":9092", "::1:443", "https://a:443",
+    "a b:1",
     "a:b",
   ])
   func `anything else is no endpoint`(text: String) {

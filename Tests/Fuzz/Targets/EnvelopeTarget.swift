@@ -41,6 +41,11 @@ extension FuzzTarget {
     if !record[envelope.expirationText.indices].allSatisfy(digits.contains) {
       return "an expiration that is no number"
     }
+    // The sender reckons with them in milliseconds.
+    for seconds in [envelope.expiration ?? 0, envelope.created / 1_000, envelope.firstSeen ?? 0]
+    where seconds > .max / 1_000 {
+      return "a time that overflows"
+    }
     if ![10, 5, 1].contains(envelope.priority) { return "priority \(envelope.priority)" }
     if String(decoding: record[envelope.priorityText.indices], as: UTF8.self)
       != "\(envelope.priority)"

@@ -2,30 +2,67 @@
 import APNS
 import Bytes
 import Delivery
-import Faults
 import Glibc
 import JSON
 import Signing
+import TLS
 
 @testable import GatewaySimulator
 @testable import HTTPServer
+@testable import Sender
 @testable import Signer
 
 extension FuzzTarget {
-  /// The signer's credentials: every accepted entry has identifiers, apps and a key.
+  /// The signer's credentials: every accepted entry has identifiers, apps and a key. `@key` stands for the path
+  /// of a good one.
   static func credentials() -> FuzzTarget {
-    let path = "\(temporaryFolder())/credentials-\(getpid()).json"
+    let key = (try? SigningKey.generate()).flatMap { try? $0.pem() }
+    let file = NamelessFile(key ?? [])
     return FuzzTarget("credentials") { bytes in
-      guard (try? File.write(path, Array(bytes))) != nil else { return "cannot write \(path)" }
-      defer { try? File.remove(path) }
+      let text = bytes.text.replacing("@key", with: file.path)
       do throws(CredentialsError) {
-        let credentials = try CredentialsFile.load(path)
+        let credentials = try CredentialsFile.parse(Array(text.utf8), of: "fuzz/credentials.json")
         if credentials.isEmpty { return "accepted without a credential" }
         if Set(credentials.map(\.id)).count != credentials.count { return "the same id twice" }
         for credential in credentials {
           guard ProviderTokenClaims.isIdentifier(credential.keyID),
             ProviderTokenClaims.isIdentifier(credential.teamID), !credential.apps.isEmpty
           else { return "an entry that is not whole" }
+        }
+        return nil
+      } catch {
+        return error.description.isEmpty ? "refused without words" : nil
+      }
+    }
+  }
+
+  /// The sender's client certificates: every accepted entry has a certificate that is good for its apps and
+  /// environment. `@certificate` and `@key` stand for the paths of good ones.
+  static func certificates() -> FuzzTarget {
+    let issued = (try? CertificateAuthority()).flatMap {
+      try? $0.issueClient(bundleID: "com.example.app")
+    }
+    let certificate = NamelessFile(issued?.certificatePEM ?? [])
+    let key = NamelessFile(issued?.keyPEM ?? [])
+    return FuzzTarget("certificates") { bytes in
+      let text = bytes.text.replacing("@certificate", with: certificate.path)
+        .replacing("@key", with: key.path)
+      do throws(CertificatesError) {
+        let certificates = try CertificatesFile.parse(
+          Array(text.utf8), of: "fuzz/certificates.json", now: 1_700_000_000)
+        if certificates.isEmpty { return "accepted without a certificate" }
+        if Set(certificates.map(\.certificate.fingerprint)).count != certificates.count {
+          return "the same certificate twice"
+        }
+        for entry in certificates {
+          let serves =
+            switch entry.scope {
+            case .production: entry.certificate.servesProduction
+            case .sandbox: entry.certificate.servesSandbox
+            case .any: entry.certificate.servesProduction && entry.certificate.servesSandbox
+            }
+          if !serves { return "a certificate for another environment" }
+          if entry.apps.isEmpty || entry.apps.contains("") { return "an entry without an app" }
         }
         return nil
       } catch {
@@ -62,26 +99,20 @@ extension FuzzTarget {
       return answer["error"]?.string?.isEmpty == false ? nil : "refused without words"
     }
   }
+}
 
-  /// Fault scripts of the simulator: every accepted rule names a moment that its fault has.
-  static func faultScript() -> FuzzTarget {
-    let parser = JSONParser()
-    return FuzzTarget("fault-script") { bytes in
-      guard let value = try? parser.parse(bytes) else { return nil }
-      do throws(FaultScriptError) {
-        let script = try FaultScript(value)
-        for rule in script.rules where !rule.id.stages.contains(rule.stage) {
-          return "a rule at a moment that its fault does not have"
-        }
-        return nil
-      } catch {
-        return error.description.isEmpty ? "refused without words" : nil
-      }
-    }
+/// A file without a name that this user alone may read: nothing is left behind, however the process ends.
+private final class NamelessFile {
+  private let descriptor: Int32
+  /// Leads to it as long as this value is there.
+  var path: String { "/proc/self/fd/\(descriptor)" }
+
+  init(_ content: [UInt8]) {
+    var template = Array("/tmp/martlet-fuzz-XXXXXX".utf8CString)
+    descriptor = mkstemp(&template)
+    unlink(template)
+    _ = write(descriptor, content, content.count)
   }
 
-  /// In memory where the system has such a place: files come and go with every input.
-  private static func temporaryFolder() -> String {
-    access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-  }
+  deinit { close(descriptor) }
 }

@@ -15,10 +15,16 @@ struct FuzzTarget {
   /// Every target.
   static let all: @Sendable () -> [FuzzTarget] = {
     [
-      request(), envelope(), payload(), json(), answer(), receipt(), providerToken(), device(),
-      properties(), settings(), proxy(), credentials(), admin(), faultScript(), certificate(),
-      holeMap(),
-      clientSession(), serverSession(),
+      // Records of the topics, and JSON itself.
+      request(), envelope(), payload(), json(), receipt(), providerToken(), sealedToken(), device(),
+      feedback(), holeMap(), deadLetter(), inspection(),
+      // What the gateway, a proxy and a resolver's file say.
+      answer(), clientSession(), proxyAnswer(), hosts(), gatewayReport(),
+      // What clients say to the simulator, and operators to the control ports.
+      serverSession(), gatewayRequest(), admin(), faultScript(), brokerControl(),
+      // Settings, and the files that they name.
+      properties(), settings(), forms(), proxy(), credentials(), certificates(), certificate(),
+      keyFile(),
     ]
   }
 

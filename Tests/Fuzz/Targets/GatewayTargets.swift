@@ -5,6 +5,7 @@ import HTTP2
 import JSON
 import Records
 
+@testable import OperatorCommand
 @testable import Sender
 @testable import TLS
 
@@ -23,6 +24,7 @@ extension FuzzTarget {
       if response.verdict(for: .channel) == .rejected(aboutToken: true) {
         return "a broadcast's answer blames a device token"
       }
+      if ChannelAdvice.text(response).isEmpty { return "no advice" }
       let text = GoAwayReason(Array(body), parser: parser).text
       return text.utf8.allSatisfy { (32..<127).contains($0) }
         ? nil : "GOAWAY's text is not printable"

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
 import Gateway
 import JSON
 import Pipeline
 import Records
+
+@testable import Feedback
+@testable import Sender
 
 extension FuzzTarget {
   /// JSON as values: what is read and written reads as the same. The simulator's quick look at bodies takes every
@@ -58,12 +62,56 @@ extension FuzzTarget {
     }
   }
 
-  /// `push.provider-tokens` and `push.token-requests`.
+  /// `push.provider-tokens` and `push.token-requests`: whatever stands there, a sender and a signer go on with it.
   static func providerToken() -> FuzzTarget {
     let parser = JSONParser()
     return FuzzTarget("provider-token") { bytes in
-      roundTrip(bytes, parser, ProviderTokenRecord.init(_:parser:)) { $0.value }
+      if let record = try? ProviderTokenRecord(bytes, parser: parser),
+        let problem = misused(record)
+      {
+        return problem
+      }
+      return roundTrip(bytes, parser, ProviderTokenRecord.init(_:parser:)) { $0.value }
         ?? roundTrip(bytes, parser, TokenRequest.init(_:parser:)) { $0.value }
+    }
+  }
+
+  private static func misused(_ record: ProviderTokenRecord) -> String? {
+    let now: Int64 = 1_795_224_000
+    var book = ProviderTokenBook()
+    _ = book.apply(record.entry, now: now * 1_000)
+    if book.isUsable(0, now: (record.issuedAt + 3_600) * 1_000) { return "used for an hour" }
+    var schedule = MintSchedule()
+    schedule.published(issuedAt: record.issuedAt, generation: UInt64(record.generation))
+    guard let order = schedule.order(now: schedule.dueAt) else { return "no token ever again" }
+    return Int64(exactly: order.generation).map { $0 > record.generation } == true
+      ? nil : "a generation that no record holds"
+  }
+
+  /// What the feedback process makes of a record: a byte that chooses the topic, the key, a newline, the value. What
+  /// it acts upon has its own key and times that can be.
+  static func feedback() -> FuzzTarget {
+    let names = TopicNames()
+    let reader = JobReader(names)
+    return FuzzTarget("feedback") { bytes in
+      let topic = (bytes.first ?? 0) & 1 == 0 ? names.feedback : names.devices
+      let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
+      let key = rest.prefix { $0 != UInt8(ascii: "\n") }
+      let job = reader.content(
+        topic, key: UnsafeRawBufferPointer(rebasing: key),
+        value: UnsafeRawBufferPointer(rebasing: rest.dropFirst(key.count + 1)))
+      switch job {
+      case .feedback(let record):
+        let verdict = TokenHygiene.verdict(
+          status: record.status, reason: Reason(record.reason), timestamp: record.timestamp,
+          sentAt: record.sentAt, registeredAt: nil, skew: 5_000)
+        if case .invalidate(let since) = verdict, since < 0 { return "dead since before 1970" }
+        return key.elementsEqual(record.key) ? nil : "feedback under another key"
+      case .device(let record):
+        return key.elementsEqual(record.key) ? nil : "a device under another key"
+      case .deadLetter(let letter): return letter.detail.isEmpty ? "refused without words" : nil
+      case .nothing: return topic == names.devices ? nil : "feedback is ignored"
+      }
     }
   }
 
@@ -82,10 +130,13 @@ extension FuzzTarget {
     let parser = JSONParser()
     return FuzzTarget("receipt") { bytes in
       do throws(RecordError) {
-        let receipt = try Receipt(bytes, parser: parser)
-        return receipt.status.map { $0 > 999 } == true ? "a status of more than 3 digits" : nil
+        let receipts = try Receipt.all(in: bytes, parser: parser)
+        let isPossible = receipts.allSatisfy {
+          (100...599).contains($0.status ?? 200) && $0.at - ($0.created ?? 0) <= $0.at
+        }
+        return isPossible ? nil : "a receipt that no sender writes"
       } catch {
-        return nil
+        return error.description.isEmpty ? "refused without words" : nil
       }
     }
   }

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import JSON
+import OperatorCommand
 import Pipeline
 import Records
+
+@testable import Ingest
 
 extension FuzzTarget {
   /// Records of `push.requests`: what is accepted becomes an envelope that the sender accepts, too, and that
   /// says the same.
   static func request() -> FuzzTarget {
     let reader = RequestReader()
+    let parser = JSONParser()
     return FuzzTarget("request") { bytes in
       do throws(RequestError) {
         let request = try reader.read(bytes)
-        return violation(of: request)
+        return violation(of: request) ?? misnamed(request, bytes, parser)
       } catch {
         if let offset = error.offset, offset < 0 || offset > bytes.count {
           return "an error outside the record, at \(offset)"
@@ -46,6 +51,33 @@ extension FuzzTarget {
     } catch {
       return "the envelope of an accepted request is refused: \(error)"
     }
+  }
+
+  /// The names that ingest gives are those of the public rule, by which the demo holds the pipeline to its word.
+  private static func misnamed(
+    _ request: borrowing PushRequest, _ text: UnsafeRawBufferPointer, _ parser: JSONParser
+  ) -> String? {
+    let topic = "push.requests"
+    let expected = RequestLine.ids(text, topic: topic, partition: 3, offset: 14, parser: parser)
+    if let own = request.apnsID { return expected == [own] ? nil : "another name than its own" }
+    var naming = NotificationNaming()
+    naming.begin(request, topic: Array(topic.utf8), partition: 3, offset: 14)
+    if request.isBroadcast {
+      return expected == [naming.id(channel: request.channel)] ? nil : "another name of a channel"
+    }
+    let names = Set(expected)
+    // Bad tokens end as dead letters, and blanks and brackets are left out of good ones.
+    let space = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
+    defer { space.deallocate() }
+    for index in 0..<request.tokens.count {
+      guard let count = try? request.tokens.normalize(index, into: space) else { continue }
+      let token = UnsafeRawBufferPointer(start: space, count: count)
+      let given = String(decoding: request.tokens[index], as: UTF8.self).lowercased()
+      if token.elementsEqual(given.utf8), !names.contains(naming.id(token)) {
+        return "another name for token \(index)"
+      }
+    }
+    return nil
   }
 
   private static func difference(

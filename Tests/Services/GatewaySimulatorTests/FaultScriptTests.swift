@@ -106,6 +106,11 @@ import Testing
       "rules[0] (F18).when may only have environment, address, from and until"
     ),
     ("[{\"id\":\"F20\"}]", "rules[0] (F20).skew is missing"),
+    ("[{\"id\":\"F20\",\"skew\":\"-3653d\"}]", "rules[0] (F20).skew must be a time with a sign"),
+    (
+      "[{\"id\":\"F02\",\"timestamp\":\"+9223372036854775807ms\"}]",
+      "rules[0] (F02).timestamp must be missing, a time with a sign"
+    ),
     ("[{\"id\":\"F21\"}]", "rules[0] (F21) needs one of renewal"),
     (
       "[{\"id\":\"F20\",\"skew\":\"1h\",\"when\":{\"environment\":\"sandbox\"}}]",

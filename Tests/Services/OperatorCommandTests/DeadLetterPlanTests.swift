@@ -58,6 +58,7 @@ enum Letter {
       ("1970-01-01T00:00:00Z", 0), ("1970-01-02", 86_400_000),
       ("2026-11-21T04:21:58Z", 1_795_234_918_000), ("2026-11-21T04:21:58.250Z", 1_795_234_918_250),
       ("2026-11-21T04:21Z", 1_795_234_860_000), ("2024-02-29", 1_709_164_800_000),
+      ("0000-01-01", -62_167_219_200_000),
       ("2000-02-29", 951_782_400_000),
     ] as [(String, Int64)])
   func `a moment is a time, a date or a span ago`(text: String, expected: Int64) {
@@ -183,6 +184,9 @@ enum Letter {
     #expect(document["expiration"]?.int == 0)
     #expect(document["collapse_id"]?.string == #"c"1"#)
     let named = #"{"id":"a\tb","app":"a.b","tokens":["ab","x"],"payload":{"aps":{"badge":1}}}"#
+    let quoted = plan(
+      request, "ingest", "invalid_token", origin: #"a"b/0/1"#, more: [("martlet-token", "xyz")])
+    #expect(try JSONDocument(try #require(value(quoted))).root["id"]?.string == #"a"b/0/1"#)
     let kept = plan(named, "ingest", "invalid_token", more: [("martlet-token", "x")])
     #expect(value(kept)?.hasPrefix(#"{"id":"a\tb","app":"a.b","token":"x","#) == true)
     #expect(plan(named, "ingest", "invalid_token") == .skip(.unreadable))

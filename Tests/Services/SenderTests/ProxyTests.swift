@@ -107,6 +107,8 @@ struct ProxyTests {
       ("https://proxy:3128", "must be http://"), ("http://proxy", "host:port"),
       ("http://hidden@proxy:3128", "user:password"),
       ("http://u:hidden%0a@proxy:1", "user:password"),
+      ("http://u:hidden%+a@proxy:1", "user:password"),
+      ("http://u:hidden%4@proxy:1", "user:password"),
     ])
   func settings(_ url: String, _ problem: String) throws {
     do throws(ValueProblem) {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import Kafka
+import Pipeline
+import Records
+
+@testable import OperatorCommand
+
+/// What the operator's commands read: anyone may have written it, and a person's terminal shows it.
+extension FuzzTarget {
+  private static let now: Int64 = 1_795_224_000_000
+
+  /// A dead letter: lines `header=value` (the record's key is one of them, `key`), an empty line, the value.
+  /// What is shown keeps device tokens short and steers no terminal; what is replayed can be read.
+  static func deadLetter() -> FuzzTarget {
+    let parser = JSONParser()
+    let names = TopicNames()
+    let planner = ReplayPlanner(names, parser)
+    return FuzzTarget("dead-letter") { bytes in
+      let letter = letter(Array(bytes))
+      let text = DeadLetterText(revealsTokens: false, parser: parser)
+      for line in text.whole(letter) + [text.row(letter)] {
+        if let problem = unfit(line, showsTokens: false) { return problem }
+      }
+      if let problem = unfit(text.json(letter), parser) ?? unfit(text.wholeJSON(letter), parser) {
+        return problem
+      }
+      guard case .send(let topic, _, let value) = planner.plan(letter, now: now) else {
+        return nil
+      }
+      switch letter.stage {
+      case DeadLetterStage.sender.rawValue: return changed(letter, value, topic, names)
+      case DeadLetterStage.ingest.rawValue:
+        guard topic == names.requests, let object = (try? parser.parse(value))?.object else {
+          return "a request that is no JSON object is replayed"
+        }
+        return object["id"] != nil || object["apns_id"] != nil || letter.origin.isEmpty
+          ? nil : "a request loses its name"
+      default:
+        return [names.feedback, names.devices].contains(topic) ? nil : "replayed to \(topic)"
+      }
+    }
+  }
+
+  private static func letter(_ bytes: [UInt8]) -> DeadLetterEntry {
+    var rest = bytes[...]
+    var headers: [KafkaHeader] = []
+    while !rest.isEmpty {
+      let line = rest.prefix { $0 != UInt8(ascii: "\n") }
+      rest = rest.dropFirst(line.count + 1)
+      if line.isEmpty { break }
+      let name = line.prefix { $0 != UInt8(ascii: "=") }
+      headers.append(
+        KafkaHeader(
+          String(decoding: name, as: UTF8.self), Array(line.dropFirst(name.count + 1))))
+    }
+    let at = headers.last { $0.name == DeadLetterHeader.at }
+    return DeadLetterEntry(
+      partition: 3, offset: 14,
+      at: at.flatMap { Int64(String(decoding: $0.value, as: UTF8.self)) }
+        ?? now, key: headers.last { $0.name == "key" }?.value, value: Array(rest), headers: headers)
+  }
+
+  /// A replayed notification is the same one as if it were new.
+  private static func changed(
+    _ letter: DeadLetterEntry, _ value: [UInt8], _ topic: String, _ names: TopicNames
+  ) -> String? {
+    guard let old = letter.envelope, let given = letter.value else { return "replayed unread" }
+    do throws(EnvelopeError) {
+      let new = try Envelope.parse(value.span)
+      let isSame =
+        new.id == old.id && new.attempt == 0 && new.firstSeen == nil && new.created == now
+        && new.expiration == old.expiration && new.target == old.target
+        && new.takenID != old.id && topic == names.notifications(old.lane)
+        && value[new.app.indices] == given[old.app.indices]
+        && value[new.requestID.indices] == given[old.requestID.indices]
+        && value[new.bodyStart...] == given[old.bodyStart...]
+      return isSame ? nil : "another notification is replayed"
+    } catch {
+      return "a replayed notification is refused: \(error)"
+    }
+  }
+
+  /// JSON for a program, in which the places of tokens are short.
+  private static func unfit(_ text: String, _ parser: JSONParser) -> String? {
+    guard let object = (try? parser.parse(text))?.object else { return "shown as no JSON object" }
+    for name in ["detail", "token", "envelope", "payload", "value"] {
+      if let shown = object[name]?.string, holdsToken(shown, 32) { return "a token in \(name)" }
+    }
+    return nil
+  }
+
+  /// A line for a terminal.
+  private static func unfit(_ line: String, showsTokens: Bool) -> String? {
+    if line.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+      return "a control character for the terminal"
+    }
+    if !showsTokens && holdsToken(line, 32) { return "a device token" }
+    return nil
+  }
+
+  /// A run of so many hexadecimal digits.
+  private static func holdsToken(_ text: String, _ length: Int) -> Bool {
+    var run = 0
+    for byte in text.utf8 {
+      run = Character(UnicodeScalar(byte)).isHexDigit ? run + 1 : 0
+      if run >= length { return true }
+    }
+    return false
+  }
+
+  /// `martlet inspect`: a byte that chooses the topic and how much is shown, the key, a newline, the value.
+  static func inspection() -> FuzzTarget {
+    let names = TopicNames()
+    let topics = names.all.map(\.name)
+    return FuzzTarget("inspect") { bytes in
+      guard let choice = bytes.first else { return nil }
+      let topic = topics[Int(choice >> 1) % topics.count]
+      let isRaw = choice & 1 == 1
+      let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
+      let key = rest.prefix { $0 != UInt8(ascii: "\n") }
+      let lines = RecordPrinter(names, topic: topic, isRaw: isRaw).lines(
+        "3/14", key: UnsafeRawBufferPointer(rebasing: key),
+        value: UnsafeRawBufferPointer(rebasing: rest.dropFirst(key.count + 1)),
+        headers: [KafkaHeader(String(decoding: key, as: UTF8.self), Array(key))])
+      for line in lines {
+        if let problem = unfit(line, showsTokens: isRaw) { return "\(topic): \(problem)" }
+        let words = line.split {
+          !($0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)))
+        }
+        if words.contains(where: { $0.hasPrefix("eyJ") && $0.utf8.count > 40 }) {
+          return "\(topic): a provider token"
+        }
+      }
+      return nil
+    }
+  }
+
+  /// The simulator's report, as the demo and the auditors read it: in pieces of any size the same lines.
+  static func gatewayReport() -> FuzzTarget {
+    let parser = JSONParser()
+    return FuzzTarget("gateway-report") { bytes in
+      let piece = max(1, Int(bytes.first ?? 0))
+      let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
+      var cutter = LineCutter()
+      var lines: [[UInt8]] = []
+      for start in stride(from: 0, to: rest.count, by: piece) {
+        let part = UnsafeRawBufferPointer(rebasing: rest[start..<min(start + piece, rest.count)])
+        cutter.append(part) { line in
+          lines.append(Array(line))
+          if let request = GatewayRequest(line, parser), let device = request.device {
+            _ = device.app.count
+          }
+        }
+      }
+      let expected = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        .dropLast().filter { !$0.isEmpty }.map { Array($0) }
+      return lines == expected ? nil : "other lines than were sent"
+    }
+  }
+
+  /// The control port of the embedded broker: method and path in the first line, then the body.
+  static func brokerControl() -> FuzzTarget {
+    let parser = JSONParser()
+    let broker = BrokerUnderControl()
+    return FuzzTarget("broker-control") { bytes in
+      let head = bytes.prefix { $0 != UInt8(ascii: "\n") }
+      return broker.violation(
+        String(decoding: head, as: UTF8.self), Array(bytes.dropFirst(head.count + 1)), parser)
+    }
+  }
+}
