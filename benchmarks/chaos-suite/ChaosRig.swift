@@ -34,6 +34,7 @@ final class ChaosRig {
   private(set) var kafka: KafkaConfiguration!
   private let brokerControl: String
   private let producesOneAtATime: Bool
+  private let hasStragglers: Bool
   private let http = HTTPClient(timeoutMilliseconds: 5_000)
   private var gateway: DemoGateway!
   /// How each process must have ended so far, in order: what we did to it.
@@ -45,6 +46,7 @@ final class ChaosRig {
     self.options = options
     self.log = log
     producesOneAtATime = scenario.producesOneAtATime
+    hasStragglers = scenario.hasStragglers
     random = SeededRandom(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
     place = try ChaosPlace(options, scenario, log)
     let port = try LocalPipeline.freePort()
@@ -63,6 +65,11 @@ final class ChaosRig {
   func start() throws {
     try pipeline.start()
     gateway = DemoGateway(address: pipeline.gatewayAdmin)
+    if hasStragglers {
+      try addGatewayFaults([
+        ["id": "F14", "profile": "constant", "time": "1s", "when": ["probability": 0.02]]
+      ])
+    }
     var configuration = KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-chaos")
     configuration.isEmbeddedBroker = isEmbedded
     if producesOneAtATime {

@@ -53,6 +53,8 @@ struct Scenario: Sendable {
   var takesShim = false
   /// Group sessions where they are others than those of the suite, in milliseconds.
   var sessionMilliseconds: Int?
+  /// Whether one answer in fifty takes a second longer, so that there are holes for maps to tell of.
+  var hasStragglers = false
   /// Whether it is part of the short form.
   var isShort = false
   let bound: DuplicateBound

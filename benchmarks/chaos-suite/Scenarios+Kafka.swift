@@ -9,7 +9,7 @@ extension Scenario {
   static let kafkaFaults = [
     Scenario(
       name: "broker-outage", summary: "the broker is down for 1 to 4 s, then up with its records",
-      need: .embeddedBroker, isShort: true, bound: outageBound
+      need: .embeddedBroker, hasStragglers: true, isShort: true, bound: outageBound
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 2_000)
@@ -26,7 +26,7 @@ extension Scenario {
     },
     Scenario(
       name: "broker-moves", summary: "leaders and coordinators move among three brokers",
-      need: .embeddedBroker, brokers: 3, bound: outageBound
+      need: .embeddedBroker, brokers: 3, hasStragglers: true, bound: outageBound
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
@@ -40,7 +40,7 @@ extension Scenario {
     },
     Scenario(
       name: "broker-errors", summary: "bursts of errors in answers to every kind of request",
-      need: .embeddedBroker, producesOneAtATime: true, bound: outageBound
+      need: .embeddedBroker, producesOneAtATime: true, hasStragglers: true, bound: outageBound
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
@@ -57,9 +57,9 @@ extension Scenario {
     },
     Scenario(
       name: "rebalance-storm", summary: "senders join and leave as fast as the group forms",
-      isShort: true,
+      hasStragglers: true, isShort: true,
       bound: DuplicateBound(
-        embeddedSeconds: 3,
+        embeddedSeconds: 2,
         embeddedReason:
           "nobody may commit while the group rebalances, and here it hardly does anything else",
         realSeconds: 0, realReason: "whoever gives partitions up commits what it completed first")
@@ -81,7 +81,7 @@ extension Scenario {
   ]
 
   private static let outageBound = DuplicateBound(
-    embeddedSeconds: 3,
+    embeddedSeconds: 2,
     embeddedReason:
       "answers that came while nothing could be committed are sent again if partitions move;"
       + " the broker's idempotence does not hold over a lost connection, so a request or receipt can be"

@@ -6,8 +6,8 @@ import OperatorCommand
 extension Scenario {
   static let kills = [
     Scenario(
-      name: "kill-sender", summary: "SIGKILL of a random one of two senders", isShort: true,
-      bound: senderKill
+      name: "kill-sender", summary: "SIGKILL of a random one of two senders",
+      hasStragglers: true, isShort: true, bound: senderKill
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try killAndRecover(rig, rig.random.pick(rig.senders))
@@ -33,7 +33,7 @@ extension Scenario {
     },
     Scenario(
       name: "clean-restart", summary: "SIGTERM of the only sender, under load", senders: 1,
-      isShort: true,
+      hasStragglers: true, isShort: true,
       bound: .none("a clean stop drains and commits before it leaves the group")
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
@@ -46,6 +46,7 @@ extension Scenario {
     },
     Scenario(
       name: "rolling-restart", summary: "SIGTERM of one of two senders after the other",
+      hasStragglers: true,
       bound: DuplicateBound(
         embeddedSeconds: 2,
         embeddedReason:
@@ -64,8 +65,9 @@ extension Scenario {
     },
     Scenario(
       name: "zombie-sender", summary: "SIGSTOP of a sender past its session time-out, then SIGCONT",
+      hasStragglers: true,
       bound: DuplicateBound(
-        embeddedSeconds: 2,
+        embeddedSeconds: 3,
         embeddedReason:
           "what it had in flight and completed since its last commit is sent by the new owner"
           + " and, when it wakes up, answered for it; two rebalances without commits",
@@ -92,8 +94,9 @@ extension Scenario {
 
   static let scaling = Scenario(
     name: "scale-senders", summary: "three senders join one, stay, and leave again", senders: 1,
+    hasStragglers: true,
     bound: DuplicateBound(
-      embeddedSeconds: 3,
+      embeddedSeconds: 1.5,
       embeddedReason:
         "nobody may commit while the group rebalances; what was completed of partitions that then"
         + " move is sent again",
