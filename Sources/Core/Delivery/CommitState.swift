@@ -99,6 +99,9 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
     entries[partition] = entry
   }
 
+  /// The partition's log is not the one that was read: nothing more of it is committed or remembered.
+  package mutating func forget(_ partition: Partition) { entries[partition] = nil }
+
   /// What moved since the last commit, or nothing while one is outstanding; then `answered` is owed.
   ///
   /// - Parameter now: monotonic milliseconds.

@@ -164,10 +164,14 @@ package struct OutageWatch: Sendable {
     }
   }
 
-  /// The destination asked for a pause (`retry-after` with a 5xx).
-  package mutating func pause(until: UInt64) {
+  /// The longest pause that a destination may ask for, in milliseconds: a number that somebody got wrong must not
+  /// stop it until its notifications have expired.
+  package static let longestPause: UInt64 = 900_000
+
+  /// The destination asked for a pause (`retry-after` with a 5xx), in milliseconds.
+  package mutating func pause(for milliseconds: UInt64, now: UInt64) {
     guard case .open(let before) = state else { return }
-    state = .open(until: max(before, until))
+    state = .open(until: max(before, now + min(milliseconds, Self.longestPause)))
   }
 
   private mutating func open(now: UInt64, random: UInt64) {

@@ -46,22 +46,32 @@ package struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   /// The partitions were given up; what was counted stays counted.
   package mutating func dropQuestions() { questions.removeAll(keepingCapacity: true) }
 
-  /// Answers some questions.
+  /// Answers some questions. Where a log begins answers all of its partition: who writes in transactions leaves a
+  /// gap after each.
   ///
   /// - Parameters:
-  ///   - limit: questions answered at most, since each costs a round trip.
+  ///   - limit: partitions asked for at most, since each costs a round trip.
   ///   - ends: the ends of a partition's log, or nil if no broker answers now: the rest waits.
   package mutating func judge(
     atMost limit: Int, _ ends: (Partition) -> Ends?
   ) -> [Finding] {
     var findings: [Finding] = []
-    var done = 0
-    while done < min(limit, questions.count) {
-      guard let found = ends(questions[done].partition) else { break }
-      if let finding = judge(questions[done], found) { findings.append(finding) }
-      done += 1
+    var open: [Question] = []
+    var answers: [Partition: Ends] = [:]
+    var isAnswered = true
+    for question in questions {
+      let partition = question.partition
+      if isAnswered, answers[partition] == nil, answers.count < limit {
+        answers[partition] = ends(partition)
+        isAnswered = answers[partition] != nil
+      }
+      guard let found = answers[partition] else {
+        open.append(question)
+        continue
+      }
+      if let finding = judge(question, found) { findings.append(finding) }
     }
-    questions.removeFirst(done)
+    questions = open
     return findings
   }
 

@@ -24,6 +24,7 @@ extension EmbeddedBroker {
     case outOfOrderSequence = 45
     case unknownProducer = 59
     case notLeader = 6
+    case offsetOutOfRange = 1
     case requestTimedOut = 7
     case messageTooLarge = 10
     case notEnoughReplicas = 19

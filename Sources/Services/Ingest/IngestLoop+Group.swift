@@ -27,19 +27,45 @@ extension IngestLoop {
     }
   }
 
-  private func assign(_ partitions: [TopicPartition]) {
+  /// - Parameter remade: partitions whose log is another one than was read: they are begun at their first record,
+  ///   whatever is committed.
+  private func assign(_ partitions: [TopicPartition], remade: Set<TopicPartition> = []) {
     epoch += 1
     let highest = partitions.map(\.partition).max() ?? -1
     ledgers = Array(repeating: nil, count: Int(highest) + 1)
     queues = partitions.map { consumer.openQueue($0, wakeup: wakeup) }
     do throws(KafkaError) {
       // librdkafka looks the committed offsets up; a ledger begins with its partition's first record.
-      try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
+      try consumer.assign(
+        partitions.map {
+          PartitionStart($0, offset: remade.contains($0) ? PartitionStart.firstRecord : nil)
+        })
     } catch {
       failure = ServiceFailure("\(error)")
     }
-    alarm.assigned(partitions)
+    alarm.assigned(partitions.filter { !remade.contains($0) })
     context.log.info("assigned", ["partitions": "\(partitions.count)"])
+  }
+
+  /// Asks about partitions whose offsets did not come as they should. If the log of one is not the one that was
+  /// read, everything is given back and begun again without the group noticing: nothing of the old log may
+  /// complete anything in the new one.
+  func followLogs() {
+    let remade = Set(alarm.turn(consumer)).intersection(doubted.keys)
+    guard !remade.isEmpty else { return }
+    context.log.error(
+      "logs begin anew below what was read: they were cut, or their topic was made again",
+      ["partitions": remade.map { "\($0)" }.joined(separator: " ")])
+    let partitions = queues.flatMap(\.partitions)
+    for partition in remade { ledgers[Int(partition.partition)] = nil }
+    release(lost: false, drainMilliseconds: Self.rebalanceDrainMilliseconds)
+    do throws(KafkaError) {
+      try consumer.unassign()
+    } catch {
+      failure = ServiceFailure("\(error)")
+      return
+    }
+    assign(partitions, remade: remade)
   }
 
   /// Takes nothing more, waits for what was taken, commits it and forgets the rest: the partitions' next
@@ -50,6 +76,7 @@ extension IngestLoop {
     for queue in queues { queue.close() }
     queues = []
     alarm.released()
+    doubted = [:]
     sendReceipts()
     if !lost { drain(drainMilliseconds) }
     if !lost { commitNow() }

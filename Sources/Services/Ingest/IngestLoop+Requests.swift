@@ -54,10 +54,13 @@ extension IngestLoop {
   private func admit(_ record: KafkaRecord) -> Bool {
     let index = Int(record.partition)
     if ledgers[index] == nil { ledgers[index] = OffsetLedger(nextOffset: record.offset) }
-    if let expected = ledgers[index]?.nextOffset, record.offset > expected {
-      alarm.jumped(
-        TopicPartition(topic: names.requests, partition: record.partition),
-        expected..<record.offset)
+    if let expected = ledgers[index]?.nextOffset, record.offset != expected {
+      let partition = TopicPartition(topic: names.requests, partition: record.partition)
+      if record.offset > expected {
+        alarm.jumped(partition, expected..<record.offset)
+      } else if doubted.updateValue(expected, forKey: partition) != expected {
+        alarm.assigned(partition, at: expected)
+      }
     }
     return ledgers[index]?.received(record.offset) == .new
   }

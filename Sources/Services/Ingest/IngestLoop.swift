@@ -55,6 +55,8 @@ final class IngestLoop {
   var queues: [KafkaQueue] = []
   private var nextQueue = 0
   var alarm: RetentionAlarm
+  /// Partitions whose offsets went back, and from where: their log may be another one.
+  var doubted: [TopicPartition: Int64] = [:]
   var commitUnderWay = false
   var nextCommit: UInt64 = 0
   private var deliveries: [Delivery] = []
@@ -157,7 +159,7 @@ final class IngestLoop {
     takeDeliveries()
     invalidTokens.follow()
     while failure == nil, let event = consumer.nextEvent(timeoutMilliseconds: 0) { take(event) }
-    alarm.turn(consumer)
+    followLogs()
     let now = MonotonicClock.milliseconds()
     holdBack?.refresh()
     let state = takeRequests()

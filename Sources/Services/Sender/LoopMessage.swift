@@ -35,6 +35,8 @@ enum ControlMessage: Sendable {
   case logRestarted(TopicPartition, epoch: UInt32, offset: Int64)
   /// The same in the middle of an assignment: everything has to be given back and begun again.
   case mustResume(TopicPartition)
+  /// Offsets below one that was read came again.
+  case wentBack(TopicPartition, epoch: UInt32, from: Int64)
   /// No provider token for an app, or one that APNs refused.
   case tokenWanted(TokenRequest)
   /// The loop has ended.

@@ -37,8 +37,8 @@ struct Partition {
   var mayHaveMore = true
   /// Spreads what a retry topic gives back.
   var pacing: RetryPacing?
-  /// A retry that was read before it was due, and when it will be (time of day, milliseconds).
-  var held: (slot: UInt32, due: Int64)?
+  /// A retry that was read before it was due, and when it will be (monotonic milliseconds).
+  var held: (slot: UInt32, due: UInt64)?
   /// Records that were taken and given up unsent since the partition is to be given back.
   var handedBack = 0
 
@@ -57,10 +57,13 @@ struct Partition {
   private var head: (offset: Int64, since: UInt64) = (-1, 0)
 
   /// The log is not the one that was being read: it was cut, or the topic was made again.
-  enum LogFault {
+  enum LogFault: Equatable {
     /// Nothing was read yet: reading begins at its first record.
     case restarted(at: Int64)
     case mustResume
+    /// Offsets went back, to where something was read already: whether the log still reaches as far as it was
+    /// read tells if it is the same one.
+    case wentBack(from: Int64)
   }
 
   var isRetry: Bool {
@@ -128,6 +131,8 @@ struct Partition {
       }
     } else if let start, offset < start {
       return admitFromAnotherLog(offset)
+    } else if offset < expected, fault == nil {
+      fault = .wentBack(from: expected)
     }
     return ledger!.received(offset)
   }

@@ -39,8 +39,9 @@ extension SenderControl {
     var starts: [PartitionStart] = []
     var wants: [WindowRebuild.Want] = []
     let deadline = MonotonicClock.milliseconds() + UInt64(settings.dedupRebuildMilliseconds)
-    for entry in committed {
+    for var entry in committed {
       guard let feed = feed(of: entry.partition.topic) else { continue }
+      if remade.contains(entry.partition) { entry = CommittedOffset(entry.partition, offset: nil) }
       let loop = Int(entry.partition.partition) % loops.count
       let (resume, isNews) = memory.resume(
         entry.partition, committed: entry.offset, map: map(beside: entry))
@@ -70,6 +71,7 @@ extension SenderControl {
     for (loop, grants) in grants.enumerated() where !grants.isEmpty {
       loops[loop].post(.granted(grants))
     }
+    remade = []
     try rebuildWindows(wants)
     context.log.info("partitions assigned", ["count": "\(partitions.count)"])
     return true

@@ -44,6 +44,10 @@ final class SenderControl {
   var assigned: [TopicPartition] = []
   /// What the group has given to us and was not begun yet.
   private var pending: [TopicPartition]?
+  /// Partitions whose offsets went back: their log may be another one.
+  private var doubted: Set<TopicPartition> = []
+  /// Partitions whose log is another one: they are begun at their first record, whatever is committed.
+  var remade: Set<TopicPartition> = []
   private var nextAssign: UInt64 = 0
   private var nextCommit: UInt64 = 0
   private var isHurried = false
@@ -114,7 +118,9 @@ final class SenderControl {
     }
     certificates.turn()
     try commitIfDue()
-    for partition in alarm.turn(consumer) { memory.forget(partition) }
+    let strange = alarm.turn(consumer)
+    for partition in strange { memory.forget(partition) }
+    beginResume(strange.filter(doubted.contains))
     try assignIfDue()
     if context.signals.isStopping { beginStop() }
     if context.signals.isHurrying { hurry() }
@@ -137,7 +143,12 @@ final class SenderControl {
       for jump in jumps where jump.epoch == epoch { alarm.jumped(jump.partition, jump.offsets) }
     case .logRestarted(let partition, let epoch, let offset):
       logRestarted(partition, epoch: epoch, offset: offset)
-    case .mustResume(let partition): beginResume(partition)
+    case .mustResume(let partition): beginResume([partition])
+    case .wentBack(let partition, let epoch, let offset):
+      guard epoch == self.epoch else { return }
+      // The same log may be read again from its start, as after an answer that the offset is out of range.
+      doubted.insert(partition)
+      alarm.assigned(partition, at: offset)
     case .tokenWanted(let request): requests.want(request)
     case .released(let progress):
       commits.note(progress)
@@ -240,9 +251,11 @@ final class SenderControl {
     if !lost { commitAtRevocation() }
     commits.handOver(to: &memory)
     alarm.released()
+    doubted = []
     try consumer.unassign()
     guard resumes else {
       assigned = []
+      remade = []
       state = .idle
       return
     }
@@ -263,14 +276,25 @@ final class SenderControl {
     state = .assigned
   }
 
-  /// Everything is given back and begun again without the group noticing: the log of a partition is another one
+  /// Everything is given back and begun again without the group noticing: the log of some partitions is another one
   /// than it was, and nothing of the old one may complete anything in the new one.
-  private func beginResume(_ partition: TopicPartition) {
-    guard case .assigned = state else { return }
-    context.log.error(
-      "the log begins anew below what was read: it was cut, or the topic was made again",
-      ["partition": "\(partition)"])
-    memory.forget(partition)
+  private func beginResume(_ partitions: [TopicPartition]) {
+    let isUnderWay: Bool
+    switch state {
+    case .assigned: isUnderWay = false
+    case .releasing(_, _, resumes: true): isUnderWay = true
+    default: return
+    }
+    for partition in partitions {
+      context.log.error(
+        "the log begins anew below what was read: it was cut, or the topic was made again",
+        ["partition": "\(partition)"])
+      // What was done in the old log says nothing about the new one, neither to the group nor to us.
+      memory.forget(partition)
+      commits.forget(partition)
+      remade.insert(partition)
+    }
+    guard !isUnderWay, !partitions.isEmpty else { return }
     let drain = UInt64(Self.rebalanceDrainMilliseconds)
     beginRelease(deadline: MonotonicClock.milliseconds() + drain, lost: false, resumes: true)
   }

@@ -49,11 +49,11 @@ extension SenderLoop {
 
   /// When the next held retry is due, in monotonic milliseconds.
   var nextRetryDue: UInt64? {
-    var next: Int64?
+    var next: UInt64?
     for partition in partitions {
       if let held = partition.held { next = min(next ?? held.due, held.due) }
     }
-    return next.map { now + UInt64(max(0, $0 - wall)) }
+    return next
   }
 
   /// Takes what there is room for: transactional first, then retries that are due, then bulk.
@@ -108,20 +108,20 @@ extension SenderLoop {
   /// A tier is first in, first out: the head of each partition is read, and kept here until its time comes.
   private func takeRetries() {
     for index in partitions.indices {
-      guard case .retries(let tier) = partitions[index].feed else { continue }
+      guard partitions[index].isRetry else { continue }
       if let held = partitions[index].held {
-        guard held.due <= wall else { continue }
+        guard held.due <= now else { continue }
         partitions[index].held = nil
         pushes[held.slot].pointee.life.resume()
         route(held.slot)
       }
       while partitions[index].mayTake, partitions[index].held == nil, room(for: .retry) > 0 {
-        takeRetry(from: index, tier)
+        takeRetry(from: index)
       }
     }
   }
 
-  private func takeRetry(from index: Int, _ tier: RetryTier) {
+  private func takeRetry(from index: Int) {
     guard partitions[index].queue.take(into: &batch, upTo: 1) == 1 else {
       partitions[index].mayHaveMore = false
       return
@@ -129,14 +129,14 @@ extension SenderLoop {
     let record = batch[0]
     let due =
       partitions[index].pacing?.release(
-        due: tier.due(writtenAt: record.timestamp, now: wall),
-        waiting: partitions[index].queue.waiting, now: wall, random: random.next()) ?? 0
+        written: record.timestamp, waiting: partitions[index].queue.waiting, wall: wall, now: now,
+        random: random.next()) ?? 0
     accept(record, from: index, notBefore: due)
     batch.release()
   }
 
   /// Takes one record in. Whatever it is, it ends in an outcome.
-  private func accept(_ record: KafkaRecord, from index: Int, notBefore due: Int64 = 0) {
+  private func accept(_ record: KafkaRecord, from index: Int, notBefore due: UInt64 = 0) {
     if let error = record.error {
       context.log.warning("kafka", ["partition": "\(partitions[index].name)", "error": "\(error)"])
       return
@@ -168,7 +168,7 @@ extension SenderLoop {
     guard partitions[index].isFirst(envelope.takenID) else {
       return finish(slot, .deduplicated)
     }
-    if due > wall {
+    if due > now {
       pushes[slot].pointee.life.putAside()
       partitions[index].held = (slot, due)
     } else {

@@ -104,7 +104,7 @@ extension SenderLoop {
     }
     pool.waiting.watch.failed(now: now, random: random.next())
     let retryAfter = push.pointee.exchange.retryAfter
-    if retryAfter > 0 { pool.waiting.watch.pause(until: now + UInt64(retryAfter) * 1_000) }
+    if retryAfter > 0 { pool.waiting.watch.pause(for: UInt64(retryAfter) * 1_000, now: now) }
   }
 
   /// What an answer says about the credential.
@@ -167,7 +167,8 @@ extension SenderLoop {
     let attempts = push.pointee.life.countedAttempts
     let expiresAt = expiry(push)
     let isAnswered = push.pointee.exchange.fate == .answered
-    let retryAfter = isAnswered ? Int64(push.pointee.exchange.retryAfter) * 1_000 : 0
+    let asked = isAnswered ? Int64(push.pointee.exchange.retryAfter) * 1_000 : 0
+    let retryAfter = min(asked, Int64(OutageWatch.longestPause))
     let isAlone = pool.waiting.watch.works(since: push.pointee.failingSince)
     let decision = retryPolicy.decide(
       cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,

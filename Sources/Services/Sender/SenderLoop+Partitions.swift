@@ -91,6 +91,8 @@ extension SenderLoop {
     case .restarted(let offset):
       control.post(.logRestarted(partition.name, epoch: partition.epoch, offset: offset))
     case .mustResume: control.post(.mustResume(partition.name))
+    case .wentBack(let offset):
+      control.post(.wentBack(partition.name, epoch: partition.epoch, from: offset))
     }
   }
 

@@ -212,6 +212,7 @@ extension SenderLoop {
       return false
     case .refused(let error):
       _ = sides.remove(slot)
+      counters.add(.refusedByKafka)
       context.log.error("Kafka refuses a record; its offset stays open", ["error": "\(error)"])
       return true
     }
@@ -257,6 +258,7 @@ extension SenderLoop {
   private func landed(_ delivery: Delivery) {
     if let error = delivery.refused {
       // Not acknowledged, so not complete: the offset stays, and the record is read again after a restart.
+      counters.add(.refusedByKafka)
       context.log.error("Kafka refused a record; its offset stays open", ["error": "\(error)"])
       return
     }

@@ -83,6 +83,19 @@ import Testing
     #expect(state.due(now: 0).map(\.offset) == [3])
   }
 
+  /// What was done in a log says nothing about another one in its place.
+  @Test func ofALogThatIsGoneNothingIsCommittedOrRemembered() {
+    var state = begun()
+    state.note(progress(110, [115..<120]))
+    state.forget(1)
+    state.note(progress(112))
+    #expect(state.everything(now: 0).isEmpty)
+    var memory = CompletionMemory<Int>()
+    state.handOver(to: &memory)
+    let (point, isNews) = memory.resume(1, committed: 105, map: [])
+    #expect(point == ResumePoint(next: 105) && !isNews)
+  }
+
   @Test func aRefusedLastCommitIsRemembered() {
     var state = begun()
     state.note(progress(110, [115..<120]))

@@ -207,7 +207,10 @@ import Testing
     var now = due
     var releases: [Int64] = []
     for waiting in (0..<1_000).reversed() {
-      let at = pacing.release(due: due, waiting: waiting, now: now, random: random.next())
+      let at = Int64(
+        pacing.release(
+          written: 5_000_000 - tier.delay, waiting: waiting, wall: now + 4_000_000,
+          now: UInt64(now), random: random.next()))
       #expect(at >= due)
       #expect(at >= releases.last ?? due)
       now = max(now, at)
@@ -227,7 +230,8 @@ import Testing
     for seed in 0..<100 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
       var pacing = RetryPacing(.seconds5)
-      let at = pacing.release(due: 5_000, waiting: 0, now: 4_000, random: random.next())
+      let at = pacing.release(
+        written: 0, waiting: 0, wall: 4_000, now: 4_000, random: random.next())
       #expect(at >= 5_000 && at <= 5_250)
     }
   }
@@ -235,10 +239,47 @@ import Testing
   @Test func whatIsLongOverdueIsPacedFromNowOn() {
     var random = SeededGenerator(seed: 2)
     var pacing = RetryPacing(.seconds5)
-    var at: Int64 = 0
+    var at: UInt64 = 0
     for waiting in (0..<100).reversed() {
-      at = pacing.release(due: 0, waiting: waiting, now: 900_000, random: random.next())
+      at = pacing.release(
+        written: 0, waiting: waiting, wall: 900_000, now: 900_000, random: random.next())
     }
     #expect(at >= 900_000 && at < 908_000)
+  }
+
+  /// Anyone may have written a record of a retry topic, with any timestamp.
+  @Test(arguments: RetryTier.allCases, [.min, -1, 0, 4_102_444_800_000, .max - 1, .max] as [Int64])
+  func noTimestampHoldsALineLongerThanItsTier(tier: RetryTier, written: Int64) {
+    var random = SeededGenerator(seed: 3)
+    var pacing = RetryPacing(tier)
+    let now: UInt64 = 50_000
+    let wall: Int64 = 1_790_000_000_000
+    let latest = now + UInt64(tier.delay + 2 * pacing.spread)
+    for stamp in [written, wall, written, .min, .max, written] {
+      let at = pacing.release(
+        written: stamp, waiting: 0, wall: wall, now: now, random: random.next())
+      #expect(at <= latest, "\(stamp)")
+    }
+  }
+
+  /// A clock that is set back makes what is on the topic a thing of the future: the line moves on at its pace.
+  @Test(arguments: [-3_600_000, -1_000, 0] as [Int64])
+  func aStepOfTheClockDoesNotStopTheLine(step: Int64) {
+    var random = SeededGenerator(seed: 4)
+    var pacing = RetryPacing(.minutes15)
+    let begun: Int64 = 1_790_000_000_000
+    var now: UInt64 = 1_000_000
+    // A hundred records, one written each 10 ms; the clock steps when the tenth is read. Their gaps are the spread
+    // divided by what waits, which adds up to some three of it.
+    for number in 0..<100 as Range<Int64> {
+      let wall = begun + Int64(now) - 1_000_000 + (number >= 10 ? step : 0)
+      let at = pacing.release(
+        written: begun + 10 * number, waiting: Int(99 - number), wall: wall, now: now,
+        random: random.next())
+      now = max(now, at)
+    }
+    let tookMilliseconds = Int64(now) - 1_000_000
+    #expect(tookMilliseconds >= 900_000)
+    #expect(tookMilliseconds < 900_000 + 1_000 + 5 * pacing.spread)
   }
 }

@@ -197,9 +197,19 @@ import Testing
   @Test func aPauseThatTheGatewayAskedForIsKept() {
     var watch = OutageWatch()
     let now = fail(&watch, 40, from: 1_000)
-    watch.pause(until: now + 60_000)
+    watch.pause(for: 60_000, now: now)
     #expect(watch.allowance(capacity: capacity, now: now + 59_999) == 0)
     #expect(watch.allowance(capacity: capacity, now: now + 60_000) == OutageWatch.probes)
+  }
+
+  @Test func noPauseIsForEver() {
+    var watch = OutageWatch()
+    let now = fail(&watch, 40, from: 1_000)
+    watch.pause(for: UInt64(UInt32.max) * 1_000, now: now)
+    #expect(watch.allowance(capacity: capacity, now: now + OutageWatch.longestPause - 1) == 0)
+    #expect(
+      watch.allowance(capacity: capacity, now: now + OutageWatch.longestPause)
+        == OutageWatch.probes)
   }
 
   /// Random answers: while it is not closed nothing counts against a push, it always recovers when the

@@ -48,6 +48,24 @@ import Testing
     #expect(gaps.judge(atMost: 9) { _ in (0, 12) }.isEmpty, "read to its end")
   }
 
+  /// A writer of transactions leaves a gap after each: asking for each would be slower than they come.
+  @Test func oneAnswerServesAllQuestionsOfAPartition() {
+    var gaps = Gaps()
+    for gap in 0..<1_000 as Range<Int64> {
+      gaps.jumped(1, (10 * gap)..<(10 * gap + 1))
+      gaps.jumped(2, (10 * gap)..<(10 * gap + 1))
+    }
+    var asked: [Int] = []
+    let found = gaps.judge(atMost: 1) { partition in
+      asked.append(partition)
+      return (11, 20_000)
+    }
+    #expect(found == [.lost(1, 0..<1), .lost(1, 10..<11)])
+    #expect(asked == [1])
+    #expect(gaps.judge(atMost: 8) { _ in (0, 20_000) }.isEmpty)
+    #expect(!gaps.isCurious)
+  }
+
   @Test func withoutAnAnswerTheQuestionStays() {
     var gaps = Gaps()
     gaps.jumped(1, 100..<180)

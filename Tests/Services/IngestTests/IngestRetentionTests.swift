@@ -29,4 +29,24 @@ struct IngestRetentionTests {
     #expect(ingest.stop() == nil)
     #expect(try fixture.committed(requestPartitions: 1) == Int64(count + 1))
   }
+
+  @Test("a log that is the same is read again from its start, and nothing is made twice")
+  func sameLogAgain() throws {
+    let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
+    KafkaLog.silence()
+    let ingest = try fixture.start()
+    func request(_ numbers: Range<Int>) throws {
+      try fixture.request(numbers.map { IngestFixture.request(#","id":"r\#($0)""#) })
+    }
+    try request(0..<20)
+    #expect(try fixture.read(fixture.names.notifications, count: 20).count == 20)
+    // The table of dead tokens may get some of them.
+    fixture.kafka.broker!.inject(Array(repeating: .offsetOutOfRange, count: 10), into: .fetch)
+    try request(20..<40)
+    #expect(try fixture.read(fixture.names.notifications, count: 40).count == 40)
+    #expect(ingest.stop() == nil)
+    #expect(ingest.counter("requests") == 40)
+    #expect(ingest.counter("logs_cut") == 0)
+    #expect(try fixture.committed(requestPartitions: 1) == 40)
+  }
 }

@@ -208,4 +208,48 @@ struct LedgerDeliveryTests {
     #expect(sender.stop() == nil)
     #expect(try rig.committed() == 20)
   }
+
+  @Test("a log that is the same is read again from its start, and nothing is sent twice")
+  func sameLogAgain() throws {
+    let rig = try SenderRig(partitions: 1, embedded: true)
+    KafkaLog.silence()
+    try rig.publishToken()
+    let sender = try rig.startSender()
+    try rig.sendMany(0..<20)
+    #expect(try rig.receipts(20).count == 20)
+    // The table of provider tokens may get some of them.
+    rig.fixture.broker!.inject(Array(repeating: .offsetOutOfRange, count: 10), into: .fetch)
+    try rig.sendMany(20..<40)
+    #expect(try rig.receipts(40).count == 40)
+    #expect(sender.counter("delivered") == 40)
+    #expect(sender.counter("logs_cut") == 0)
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == 40)
+  }
+
+  @Test("a partition says when offsets go back, and works on nothing below where it is")
+  func offsetsGoBack() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)])
+    let consumer = try KafkaGroupConsumer(
+      fixture.configuration, group: fixture.name("group"), topics: [fixture.name("things")],
+      wakeup: nil)
+    let name = TopicPartition(topic: fixture.name("things"), partition: 0)
+    let queue = consumer.openQueue(name, wakeup: Wakeup())
+    defer { queue.close() }
+    // The group began with the first record there was: no offset lies below that.
+    for start in [nil, 0] as [Int64?] {
+      var partition = Partition(
+        PartitionGrant(
+          partition: name, feed: .lane(.bulk), epoch: 1, resume: ResumePoint(next: start),
+          windowDeadline: nil, queue: queue),
+        bounds: PartitionBounds())
+      for offset in 0..<10 as Range<Int64> { #expect(partition.admit(offset) == .new) }
+      partition.ledger?.completed(0)
+      #expect(partition.takeFault() == nil)
+      #expect(partition.admit(0) == .alreadyCompleted)
+      #expect(partition.admit(1) == .alreadyReceived)
+      #expect(partition.takeFault() == .wentBack(from: 10))
+      #expect(partition.takeFault() == nil)
+    }
+  }
 }
