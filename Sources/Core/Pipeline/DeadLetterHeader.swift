@@ -29,6 +29,9 @@ package enum DeadLetterValue {
   /// What is kept of a key and of a value then.
   package static let kept = 64 << 10
 
+  /// The most bytes of a detail or an id in a header: what a record says may be as long as the record.
+  package static let longestHeader = 1_024
+
   /// What a detail says of a value that was cut.
   package static func remark(cutFrom bytes: Int) -> String {
     " (value cut to \(kept) of \(bytes) bytes)"
@@ -44,8 +47,6 @@ package enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidDevice = "invalid_device"
   case noCredential = "no_credential"
   case retriesExhausted = "retries_exhausted"
-  /// The broker will never take the record: too large, no such topic, not authorised.
-  case refusedByKafka = "refused_by_kafka"
 }
 
 /// The process that wrote a dead letter.

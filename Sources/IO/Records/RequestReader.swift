@@ -7,6 +7,9 @@ package import Pipeline
 /// Reads the records of `push.requests`: one pass of the JSON parser a record, then the rules of each
 /// field. Keeps its buffers; belongs to one thread.
 package final class RequestReader {
+  /// What an error shows of a text, which may be as long as the record.
+  static let shownBytes = 64
+
   private let handle: OpaquePointer
   private let raw: UnsafeMutablePointer<martlet_request>
 
@@ -98,7 +101,8 @@ package final class RequestReader {
     guard has(field) else { return otherwise }
     let name = text(field)
     guard let value = find(name.span) else {
-      throw RequestError(field, .unknownValue(name.span.text))
+      let shown = UnsafeBufferPointer(rebasing: name.prefix(Self.shownBytes))
+      throw RequestError(field, .unknownValue(String(decoding: shown, as: UTF8.self)))
     }
     return value
   }
@@ -172,6 +176,6 @@ extension RequestError {
   /// The key that the error is about, cut to what a message can bear.
   private static func name(_ error: martlet_json_error) -> String {
     let name = UnsafeBufferPointer(start: error.name.bytes, count: error.name.count)
-    return String(decoding: name.prefix(64), as: UTF8.self)
+    return String(decoding: name.prefix(RequestReader.shownBytes), as: UTF8.self)
   }
 }

@@ -33,7 +33,9 @@ struct DeadLetter {
     let bytes = value?.count ?? 0
     let isCut = bytes + (key?.count ?? 0) > DeadLetterValue.longest
     let most = isCut ? DeadLetterValue.kept : .max
-    self.detail = isCut ? detail + DeadLetterValue.remark(cutFrom: bytes) : detail
+    // It may quote a key of the record, of any length.
+    let shown = String(decoding: detail.utf8.prefix(DeadLetterValue.longestHeader), as: UTF8.self)
+    self.detail = isCut ? shown + DeadLetterValue.remark(cutFrom: bytes) : shown
     self.key = key.map { Array($0.prefix(most)) }
     self.value = value.map { Array($0.prefix(most)) }
   }

@@ -28,7 +28,9 @@ struct DeadLetter {
       headers.append(KafkaHeader(DeadLetterHeader.token, Array(token.prefix(Self.longestToken))))
     }
     if let requestID, !requestID.isEmpty {
-      headers.append(KafkaHeader(DeadLetterHeader.requestID, Array(requestID)))
+      // The id of a refused request may be the very thing that is too long.
+      let shown = requestID.prefix(DeadLetterValue.longestHeader)
+      headers.append(KafkaHeader(DeadLetterHeader.requestID, Array(shown)))
     }
     return headers
   }

@@ -37,7 +37,8 @@ struct ReplayPlanner {
 
   /// - Parameter now: milliseconds since the epoch.
   func plan(_ letter: DeadLetterEntry, now: Int64) -> ReplayPlan {
-    switch letter.stage {
+    if letter.detail.contains("(value cut to ") { return .skip(.cut) }
+    return switch letter.stage {
     case DeadLetterStage.ingest.rawValue: request(letter)
     case DeadLetterStage.sender.rawValue: notification(letter, now)
     case DeadLetterStage.feedback.rawValue:
@@ -51,7 +52,6 @@ struct ReplayPlanner {
   // MARK: Requests
 
   private func request(_ letter: DeadLetterEntry) -> ReplayPlan {
-    if letter.detail.contains("(value cut to ") { return .skip(.cut) }
     guard let value = letter.value, let object = (try? parser.parse(value))?.object else {
       return .skip(.unreadable)
     }
@@ -129,9 +129,9 @@ struct ReplayPlanner {
   /// The notification as if it were new: no attempts, made now (or its lane's age limit would end it at
   /// once), marked with the letter it comes from.
   private func notification(_ letter: DeadLetterEntry, _ now: Int64) -> ReplayPlan {
-    guard let value = letter.value, let envelope = letter.envelope else {
-      return .skip(.unreadable)
-    }
+    guard let value = letter.value, let envelope = letter.envelope,
+      isKey(letter.key ?? [], of: envelope)
+    else { return .skip(.unreadable) }
     if let expiration = envelope.expiration, expiration != 0, expiration * 1_000 <= now {
       return .skip(.expired)
     }
@@ -146,5 +146,13 @@ struct ReplayPlanner {
     return .send(
       topic: names.notifications(envelope.lane), key: letter.key,
       value: Array(line) + [10] + value[envelope.bodyStart...])
+  }
+
+  /// Whether a sender would take the key; a letter that ended for it would end here again.
+  private func isKey(_ key: [UInt8], of envelope: Envelope) -> Bool {
+    switch envelope.target {
+    case .device: (try? DeviceToken.validate(key.span)) != nil
+    case .channel: (try? ChannelID.validate(key.span)) != nil
+    }
   }
 }

@@ -81,6 +81,26 @@ struct IngestTests {
     #expect(try fixture.committed() == 8)
   }
 
+  @Test("keeps what a bad request says of itself short, or Kafka would take no letter about it")
+  func longWords() throws {
+    let fixture = try IngestFixture()
+    let long = String(repeating: "x", count: 880_000)
+    for more in [#","id":"\#(long)""#, #","type":"\#(long)""#, #","\#(long)":1"#] {
+      try fixture.produce(fixture.names.requests, IngestFixture.request(more))
+    }
+    try fixture.produce(fixture.names.requests, IngestFixture.request())
+    let ingest = try fixture.start()
+    let letters = try fixture.read(fixture.names.deadLetters, count: 3)
+    #expect(letters.count == 3)
+    #expect(letters.allSatisfy { ($0.value ?? "").utf8.count > 880_000 }, "the value is whole")
+    for letter in letters {
+      #expect(letter.headers.allSatisfy { $0.value.count <= DeadLetterValue.longestHeader })
+    }
+    #expect(try fixture.read(fixture.names.notifications, count: 1).count == 1)
+    #expect(ingest.stop() == nil)
+    #expect(try fixture.committed() == 4)
+  }
+
   @Test("sends only the bad tokens of a good request to the dead letters")
   func badTokens() throws {
     let fixture = try IngestFixture()

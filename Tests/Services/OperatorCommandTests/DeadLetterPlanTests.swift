@@ -233,11 +233,24 @@ enum Letter {
     #expect(
       plan("{}", "ingest", detail: "x (value cut to 65536 of 2000000 bytes)") == .skip(.cut))
     #expect(plan("garbage", "sender", "invalid_envelope") == .skip(.unreadable))
+    #expect(
+      plan("{}", "feedback", origin: "push.devices/0/1", detail: "x (value cut to 1 of 2 bytes)")
+        == .skip(.cut))
     #expect(plan(Letter.notification(expiration: "5"), "sender", now: 5_000) == .skip(.expired))
     #expect(value(plan(Letter.notification(expiration: "6"), "sender", now: 5_000)) != nil)
     #expect(value(plan(Letter.notification(expiration: "0"), "sender", now: 5_000)) != nil)
     #expect(plan("{}", "elsewhere") == .skip(.unknownStage))
     #expect(plan("{}", "feedback", origin: "other/0/1") == .skip(.unknownStage))
+  }
+
+  @Test(arguments: ["", "0a1b2", "xyz!"])
+  func `a letter that ended for its key stays`(key: String) {
+    let entry = DeadLetterEntry(
+      partition: 2, offset: 9, at: 1_000, key: Array(key.utf8),
+      value: Array(Letter.notification().utf8),
+      headers: Letter.headers("sender", "invalid_envelope", origin: "push.notifications/0/1"))
+    let planner = ReplayPlanner(TopicNames(), JSONParser())
+    #expect(planner.plan(entry, now: 5_000) == .skip(.unreadable))
   }
 
   @Test func `what feedback refused goes back to its topic`() {
