@@ -33,7 +33,8 @@ package struct Delivery: Sendable {
   }
 }
 
-/// Answers to a record that no repetition changes.
+/// Answers to a record that no repetition changes. A lack of authorisation is none of them: somebody mends it, and
+/// until then nothing more is taken in.
 enum Refusal {
   private static let codes: Set<Int32> = [
     RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE.rawValue, RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE.rawValue,
@@ -45,8 +46,6 @@ enum Refusal {
     RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION.rawValue, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC.rawValue,
     RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION.rawValue,
     RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART.rawValue,
-    RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue,
-    RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue,
     RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, RD_KAFKA_RESP_ERR__BAD_COMPRESSION.rawValue,
   ]
 

@@ -123,11 +123,12 @@ extension KafkaProducer {
     var done = 0
     for record in held {
       let code = record.produce(client.raw, topics[record.topic].handle)
-      if code == RD_KAFKA_RESP_ERR__QUEUE_FULL { break }
       if code == RD_KAFKA_RESP_ERR__FATAL {
         beginRecovery()
         break
       }
+      // No room, or something else that time heals.
+      if code != RD_KAFKA_RESP_ERR_NO_ERROR && !Refusal.isFinal(code) { break }
       done += 1
       guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
       record.destroyHeaders()

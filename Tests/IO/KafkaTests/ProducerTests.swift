@@ -171,6 +171,27 @@ import Testing
     #expect(deliveries[1].refused == nil)
   }
 
+  /// Access rights are taken away and given back by people: records wait for it, and the producer is full meanwhile.
+  @Test func aLackOfAuthorisationIsWaitedOut() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 4)
+    fixture.broker!.inject(refusals, into: .produce)
+    _ = produceOne(7, producer, topic)
+    var deliveries: [Delivery] = []
+    let isFull = eventually(pauseMilliseconds: 1) {
+      producer.drainDeliveries(into: &deliveries)
+      return producer.isFull
+    }
+    #expect(isFull && deliveries.isEmpty)
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    producer.drainDeliveries(into: &deliveries)
+    #expect(deliveries.map(\.tag) == [7])
+    #expect(deliveries.compactMap { $0.refused?.name } == [])
+  }
+
   @Test func anOutageOfTheBrokerIsWaitedOut() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
