@@ -10,7 +10,7 @@ extension SignerWorker {
   private static let withdrawalPatience: UInt64 = 30_000
 
   /// Reads the file again. What cannot be used leaves everything as it was.
-  func reload(_ now: UInt64) throws {
+  func reload(_ now: UInt64) {
     let credentials: [Credential]
     do throws(CredentialsError) {
       credentials = try CredentialsFile.load(settings.credentialsPath)
@@ -23,11 +23,11 @@ extension SignerWorker {
     unknownApps = []
     withdrawn.removeAll { id in credentials.contains { $0.id == id } }
     // Only the owner speaks for the topic; a stand-by reads the same file.
-    guard table != nil else { return }
+    guard isOwner else { return }
     withdrawn += gone
     withdrawBy = now + Self.withdrawalPatience
     // The topic may know a token of a credential that is new to us.
-    try readTableAnew()
+    readTableAnew()
   }
 
   /// Takes credentials that are gone off the topic, once their successors' tokens are on it: so a sender
@@ -53,10 +53,10 @@ extension SignerWorker {
     }
   }
 
-  /// Reads the tokens' topic from its beginning: what counts is what stands there.
-  func readTableAnew() throws {
+  /// Has the tokens' topic read from its beginning: what counts is what stands there.
+  func readTableAnew() {
     table?.close()
+    table = nil
     desk.startOver()
-    table = try KafkaTable(settings.kafka, topic: tokensTopic, wakeup: wakeup)
   }
 }

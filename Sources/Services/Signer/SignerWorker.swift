@@ -38,6 +38,7 @@ final class SignerWorker {
   /// Open while this signer owns the requests' partition.
   private var queue: KafkaQueue?
   var table: KafkaTable?
+  private var nextOpening: UInt64 = 0
   private var batch = KafkaBatch(capacity: 64)
   private var nextOffset: Int64?
   private var committedOffset: Int64?
@@ -91,14 +92,15 @@ final class SignerWorker {
 
   private func turn(_ now: UInt64) throws {
     while let event = consumer.nextEvent(timeoutMilliseconds: 0) { try take(event) }
-    if context.signals.takeReload() || files.haveChanged(now: now) { try reload(now) }
+    if context.signals.takeReload() || files.haveChanged(now: now) { reload(now) }
+    openTable(now)
     readTokens()
     readRequests()
     mintWhatIsDue(now)
     publishChangedApps()
     withdraw(now)
     takeDeliveries(now)
-    try commit()
+    commit()
   }
 
   private func stop() {
@@ -111,6 +113,9 @@ final class SignerWorker {
   }
 
   // MARK: Ownership
+
+  /// Whether this signer is the one that mints.
+  var isOwner: Bool { queue != nil }
 
   private func take(_ event: GroupEvent) throws {
     switch event {
@@ -128,19 +133,19 @@ final class SignerWorker {
     }
   }
 
-  private func begin(_ partitions: [TopicPartition]) throws {
+  private func begin(_ partitions: [TopicPartition]) throws(KafkaError) {
     guard partitions.contains(requestsPartition) else {
       try consumer.assign([])
       log.info("standing by: another signer mints")
       return
     }
-    let committed = try consumer.committed([requestsPartition], timeoutMilliseconds: 10_000)
-    nextOffset = committed.first?.offset
-    committedOffset = nextOffset
+    nextOffset = nil
+    committedOffset = nil
     queue = consumer.openQueue(requestsPartition, wakeup: wakeup)
-    try consumer.assign([PartitionStart(requestsPartition, offset: nextOffset)])
+    // The consumer looks the committed offset up, as often as the coordinator needs to be asked.
+    try consumer.assign([PartitionStart(requestsPartition, offset: nil)])
     // A table of its own for each ownership: caught up means up to the end that the topic has now.
-    try readTableAnew()
+    readTableAnew()
     counters.set(.owner, 1)
     log.info("this signer mints now")
   }
@@ -158,13 +163,30 @@ final class SignerWorker {
     counters.set(.owner, 0)
   }
 
-  private func commit() throws {
+  private func commit() {
     guard queue != nil, let nextOffset, nextOffset != committedOffset else { return }
-    try consumer.commitAsync([CommitRequest(requestsPartition, offset: nextOffset)])
-    committedOffset = nextOffset
+    do throws(KafkaError) {
+      try consumer.commitAsync([CommitRequest(requestsPartition, offset: nextOffset)])
+      committedOffset = nextOffset
+    } catch {
+      log.debug("commit refused; trying again", ["error": "\(error)"])
+    }
   }
 
   // MARK: What is read
+
+  /// Opens the tokens' topic for the owner; while no broker answers, again a little later. Nothing is minted
+  /// before it is read.
+  private func openTable(_ now: UInt64) {
+    guard queue != nil, table == nil, now >= nextOpening else { return }
+    do throws(KafkaError) {
+      table = try KafkaTable(
+        settings.kafka, topic: tokensTopic, wakeup: wakeup, timeoutMilliseconds: 2_000)
+    } catch {
+      nextOpening = now + Self.retryMilliseconds
+      log.warning("cannot read the tokens' topic; trying again", ["error": "\(error)"])
+    }
+  }
 
   private func readTokens() {
     guard let table else { return }

@@ -8,6 +8,7 @@ import Records
 import ServiceKit
 import Settings
 import Signing
+import Synchronization
 import Telemetry
 import TestSupport
 
@@ -20,8 +21,8 @@ final class SignerFixture {
   let names: TopicNames
   let key: SigningKey
 
-  init(issuedTo keyID: String = "KEYKEYKEY1") throws {
-    kafka = try KafkaFixture()
+  init(issuedTo keyID: String = "KEYKEYKEY1", embedded: Bool = false) throws {
+    kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     try kafka.createTopic("provider-tokens", partitions: 1, compacted: true)
     try kafka.createTopic("token-requests", partitions: 1)
@@ -89,17 +90,27 @@ final class SignerFixture {
 final class RunningSigner {
   let context: ServiceContext
   private var thread: LoopThread?
+  private let ended = EndMark()
+
+  /// Whether it has returned.
+  var hasEnded: Bool { ended.isSet.load(ordering: .acquiring) }
+
+  private final class EndMark: Sendable {
+    let isSet = Atomic(false)
+  }
 
   init(_ settings: SignerSettings, _ values: SettingValues) throws {
     context = ServiceContext(
       name: "signer", log: Logger(service: "signer", level: .error), values: values)
     let context = self.context
+    let ended = self.ended
     thread = try LoopThread(name: "signer") {
       do throws(ServiceFailure) {
         try SignerService.run(settings, context)
       } catch {
         context.log.error("\(error)")
       }
+      ended.isSet.store(true, ordering: .releasing)
     }
   }
 

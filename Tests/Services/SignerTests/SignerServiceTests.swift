@@ -118,6 +118,21 @@ import Testing
       ])
   }
 
+  @Test func `an absent broker at a reload is waited for`() throws {
+    KafkaLog.silence()
+    let fixture = try SignerFixture(embedded: true)
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(try fixture.tokens(atLeast: 1).count == 1)
+    fixture.kafka.broker!.setDown()
+    try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"])
+    signer.context.signals.requestReload()
+    #expect(!eventually(withinMilliseconds: 3_000) { signer.hasEnded })
+    fixture.kafka.broker!.setUp()
+    #expect(try fixture.tokens(atLeast: 2).count == 2)
+    #expect(!signer.hasEnded)
+  }
+
   @Test func `other apps of a credential travel with the token that there is, not with a new one`()
     throws
   {
