@@ -242,7 +242,7 @@ struct LedgerDeliveryTests {
         PartitionGrant(
           partition: name, feed: .lane(.bulk), epoch: 1, resume: ResumePoint(next: start),
           windowDeadline: nil, queue: queue),
-        bounds: PartitionBounds())
+        bounds: PartitionBounds(), window: 0)
       for offset in 0..<10 as Range<Int64> { #expect(partition.admit(offset) == .new) }
       partition.ledger?.completed(0)
       #expect(partition.takeFault() == nil)
