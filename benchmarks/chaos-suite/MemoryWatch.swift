@@ -21,7 +21,7 @@ struct MemoryWatch {
   /// The embedded broker and the simulator remember all they were given: they grow with the run, but not by
   /// more than this for each push, in bytes.
   private static let remembering: Set<String> = ["broker", "simulator"]
-  private static let rememberedPerPush = 4_096
+  private static let rememberedPerPush = 1_024
   /// What any process may have at most, in MiB; those that remember, beside what they remember.
   private static let limit = 160
   /// A process that lived shorter says nothing about growth.
