@@ -91,7 +91,8 @@ final class RecordPrinter {
       return holdsSecrets ? "(not shown: not readable as a provider token)" : text(value)
     }
     if isRaw && !holdsSecrets { return text(value) }
-    return String(decoding: hidden(parsed, holdsSecrets).text, as: UTF8.self)
+    // JSON leaves the control characters above 0x7E as they are.
+    return hidden(parsed, holdsSecrets).text.withUnsafeBytes { text($0) }
   }
 
   private func hidden(_ value: JSONValue, _ holdsSecrets: Bool) -> JSONValue {
