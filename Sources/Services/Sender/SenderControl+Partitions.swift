@@ -115,7 +115,8 @@ extension SenderControl {
     rebuilds.removeAll(where: \.hasEnded)
     for wants in Dictionary(grouping: wants, by: \.partition.topic).values {
       rebuilds.append(
-        try WindowRebuild.start(wants, kafka, window: settings.dedupWindow))
+        try WindowRebuild.start(
+          wants, kafka, window: settings.dedupWindow, log: context.log))
     }
   }
 

@@ -5,6 +5,7 @@ import EventLoop
 import Glibc
 import Kafka
 import Pipeline
+import ServiceKit
 import Synchronization
 
 /// Reads the `apns-id`s of the records before the place where a lane's partitions go on, so that repeats of them
@@ -33,11 +34,11 @@ final class WindowRebuild: Sendable {
   ///
   /// - Parameter window: ids of each partition's window: its last records that are read.
   static func start(
-    _ wants: [Want], _ kafka: KafkaConfiguration, window: Int
+    _ wants: [Want], _ kafka: KafkaConfiguration, window: Int, log: Logger
   ) throws -> WindowRebuild {
     let rebuild = WindowRebuild()
     let thread = try LoopThread(name: "dedup-window") {
-      rebuild.run(wants.map { Tail($0, window) }, kafka)
+      rebuild.run(wants.map { Tail($0, window) }, kafka, log)
       rebuild.ended.store(true, ordering: .releasing)
     }
     thread.detach()
@@ -49,8 +50,9 @@ final class WindowRebuild: Sendable {
 
   private var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
-  private func run(_ tails: [Tail], _ kafka: KafkaConfiguration) {
+  private func run(_ tails: [Tail], _ kafka: KafkaConfiguration, _ log: Logger) {
     guard let topic = tails.first?.want.partition.topic else { return }
+    let begin = MonotonicClock.milliseconds()
     var open = Dictionary(uniqueKeysWithValues: tails.map { ($0.want.partition.partition, $0) })
     while !open.isEmpty, !isCancelled {
       do throws(KafkaError) {
@@ -60,6 +62,13 @@ final class WindowRebuild: Sendable {
         usleep(500_000)
       }
     }
+    guard open.isEmpty else { return }
+    log.info(
+      "the apns-ids of the records before are read",
+      [
+        "topic": topic, "partitions": "\(tails.count)",
+        "milliseconds": "\(MonotonicClock.milliseconds() - begin)",
+      ])
   }
 
   /// Reads one stretch of each partition after the other, the newest records first: most repeats come soon, and
