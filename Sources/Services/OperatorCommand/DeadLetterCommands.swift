@@ -110,8 +110,7 @@ package enum DeadLettersShowCommand: Service {
     var found = 0
     try scan.visit { letter in
       let isPlace = letter.place == settings.wanted
-      let ids = [letter.id, letter.header(DeadLetterHeader.requestID)]
-      guard isPlace || ids.contains(settings.wanted) else { return true }
+      guard isPlace || letter.has(id: settings.wanted) else { return true }
       if found > 0 && !settings.isJSON { _ = print("") }
       found += 1
       let lines = settings.isJSON ? [text.wholeJSON(letter)] : text.whole(letter)
@@ -142,7 +141,10 @@ package enum DeadLettersReplayCommand: Service {
   package static let name = "dead-letters replay"
   package static let summary =
     "Produces dead letters again: those of ingest to the requests, those of the sender to their lane"
-    + " with no attempts made. Their apns-ids stay, so what is replayed twice is sent once."
+    + " with no attempts made. They stay on the topic, and their apns-ids stay: a letter that is"
+    + " replayed again ends as deduplicated while the window of apns-ids of its partition remembers the"
+    + " replay before (by default the last 20,000 notifications of the partition, docs/promises.md);"
+    + " after that it is sent a second time."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
@@ -150,7 +152,11 @@ package enum DeadLettersReplayCommand: Service {
       .boolean("yes", "Replay more than \(fewLetters) letters without asking."),
       .boolean("json", "Print the summary as one JSON object."),
       .boolean("progress", default: true, "Show progress on standard error."),
-    ], kafkaProperties: true)
+    ], kafkaProperties: true,
+    operands: .init(
+      "PLACE …", 0...10_000,
+      "Only these letters: PARTITION/OFFSET of each, as list prints it. The filters hold beside it."
+    ))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
@@ -185,12 +191,15 @@ package enum DeadLettersReplayCommand: Service {
     let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
     let planner = ReplayPlanner(settings.names, scan.parser)
     var preview = ReplayResult()
+    var found: Set<String> = []
     let now = WallClock.milliseconds()
     try walk(scan, "looking", settings) { letter in
       preview.count(planner.plan(letter, now: now))
+      found.insert(letter.place)
       return true
     }
     preview.wasStopped = context.signals.isStopping
+    if !preview.wasStopped { try settings.filter.demand(found) }
     if settings.isDryRun || preview.total == 0 || preview.wasStopped { return preview }
     if preview.total > fewLetters && !settings.isConfirmed {
       try Confirmation.ask("replay \(preview.total) dead letters")

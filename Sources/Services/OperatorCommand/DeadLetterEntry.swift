@@ -75,9 +75,15 @@ struct DeadLetterEntry {
     return nil
   }
 
+  var apnsID: String? { header(DeadLetterHeader.apnsID) ?? envelope.map { text($0.idText) } }
+  var requestID: String? { header(DeadLetterHeader.requestID) }
+
   /// The `apns-id`, or the request's id, where there is one.
-  var id: String {
-    header(DeadLetterHeader.apnsID) ?? envelope.map { text($0.idText) }
-      ?? header(DeadLetterHeader.requestID) ?? ""
+  var id: String { apnsID ?? requestID ?? "" }
+
+  /// Whether this is its `apns-id`, in either case, or its request's id.
+  func has(id wanted: String) -> Bool {
+    requestID == wanted
+      || apnsID.map { $0.lowercased() == wanted.lowercased() } ?? false
   }
 }

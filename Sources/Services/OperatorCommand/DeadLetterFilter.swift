@@ -2,6 +2,7 @@
 import EventLoop
 import JSON
 import Pipeline
+import ServiceKit
 import Settings
 
 /// Which dead letters a command is about.
@@ -15,6 +16,10 @@ package struct DeadLetterFilter: Sendable {
   var until: Int64?
   /// The full name of the topic that the record ended on.
   var topic: String?
+  /// An `apns-id` or a request's id.
+  var id: String?
+  /// `PARTITION/OFFSET` of each letter that is meant; empty means any.
+  var places: Set<String> = []
   /// The most letters; 0 is no limit.
   var limit = 0
 
@@ -30,6 +35,9 @@ package struct DeadLetterFilter: Sendable {
     .text(
       "topic", placeholder: "TOPIC",
       "Only letters whose record came from this topic; a short name such as notifications will do."),
+    .text(
+      "id", placeholder: "ID",
+      "Only letters with this apns-id or request id, as far as they name one."),
     .integer("limit", default: 0, "At most so many letters; 0 is no limit."),
   ]
 
@@ -44,7 +52,38 @@ package struct DeadLetterFilter: Sendable {
     since = try Self.moment("since", values, now)
     until = try Self.moment("until", values, now)
     topic = values.optionalText("topic").map { TopicLookup.find($0, in: names) ?? $0 }
+    id = values.optionalText("id")
     limit = values.integer("limit")
+    var problems: [SettingError] = []
+    for operand in values.operands {
+      if let place = Self.place(operand, names) {
+        places.insert(place)
+      } else {
+        let problem = "\"\(operand)\" is not PARTITION/OFFSET of a dead letter as list prints it"
+        problems.append(SettingError(setting: nil, source: nil, problem: problem))
+      }
+    }
+    if !problems.isEmpty { throw SettingErrors(problems) }
+  }
+
+  /// The place of a letter as `list` prints it; the topic may stand before it.
+  private static func place(_ text: String, _ names: TopicNames) -> String? {
+    let prefix = names.deadLetters + "/"
+    let short = text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text[...]
+    let parts = short.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, let partition = Int32(parts[0]), let offset = Int64(parts[1]),
+      partition >= 0, offset >= 0
+    else { return nil }
+    return "\(partition)/\(offset)"
+  }
+
+  /// After so many letters there is no other one to look for; nil when only the end of the topic tells.
+  var most: Int? {
+    switch (limit, places.count) {
+    case (0, 0): nil
+    case (0, let count), (let count, 0): count
+    default: min(limit, places.count)
+    }
   }
 
   private static func moment(
@@ -57,13 +96,25 @@ package struct DeadLetterFilter: Sendable {
     return moment
   }
 
+  /// Fails if letters that were named are not among those found: a slip of the hand is not passed over.
+  func demand(_ found: Set<String>) throws(ServiceFailure) {
+    guard found.count < most ?? 0 else { return }
+    let missing = places.subtracting(found).sorted()
+    guard !missing.isEmpty else { return }
+    throw ServiceFailure(
+      "nothing is replayed: there is no dead letter \(missing.joined(separator: ", "))"
+        + ", or a filter leaves it out")
+  }
+
   /// Whether a letter is meant. The limit is the reader's affair.
   func matches(_ letter: DeadLetterEntry, _ parser: JSONParser) -> Bool {
+    if !places.isEmpty, !places.contains(letter.place) { return false }
     if let reason, letter.reason != reason { return false }
     if let stage, letter.stage != stage { return false }
     if let since, letter.at < since { return false }
     if let until, letter.at >= until { return false }
     if let topic, letter.originTopic != topic { return false }
+    if let id, !letter.has(id: id) { return false }
     // Last, for it reads the value.
     if let app, letter.app(parser) != app { return false }
     return true

@@ -73,7 +73,7 @@ struct DeadLetterScan {
         guard filter.matches(letter, parser) else { continue }
         passed += 1
         guard try body(letter) else { return passed }
-        if passed == filter.limit { return passed }
+        if passed == filter.most { return passed }
       }
       progress(looked)
       // The last offsets may belong to no record.

@@ -62,14 +62,8 @@ struct DeadLetterText {
     if let attempts = Int64(letter.attempts) { object.append("attempts", .integer(attempts)) }
     object.append("origin", .string(letter.origin))
     if let app = letter.app(parser) { object.append("app", .string(app)) }
-    if let id = letter.header(DeadLetterHeader.apnsID)
-      ?? letter.envelope.map({ letter.text($0.idText) })
-    {
-      object.append("apns_id", .string(id))
-    }
-    if let id = letter.header(DeadLetterHeader.requestID) {
-      object.append("request_id", .string(id))
-    }
+    if let id = letter.apnsID { object.append("apns_id", .string(id)) }
+    if let id = letter.requestID { object.append("request_id", .string(id)) }
     if let token = letter.header(DeadLetterHeader.token) {
       object.append("token", .string(shortened(token)))
     }

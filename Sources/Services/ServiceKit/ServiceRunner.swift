@@ -19,7 +19,10 @@ package func runCommands(program: String, summary: String, _ commands: [any Serv
     let rest = Array(arguments.dropFirst(words[index].count))
     exit(ServiceRunner.run(commands[index], program: "\(program) \(commands[index].name)", rest))
   }
-  exit(ServiceRunner.answer(arguments, program: program, summary: summary, commands))
+  let answer = ServiceRunner.answer(arguments, program: program, summary: summary, commands)
+  StandardOutput.write(answer.output)
+  StandardError.write(answer.error)
+  exit(answer.status)
 }
 
 /// The steps from arguments to exit status.
@@ -110,29 +113,46 @@ package enum ServiceRunner {
     return try PropertiesFile(parsing: text, path: path)
   }
 
-  /// What `martlet` says when no command was named: its help, its version, or what is wrong.
+  /// What a process says, and how it ends.
+  struct Answer: Equatable {
+    var output = ""
+    var error = ""
+    var status = ServiceRunner.done
+  }
+
+  /// What `martlet` says when no command was named, or only the first word of some, such as `dead-letters`: the
+  /// help of those, its version, or what is wrong.
   static func answer(
     _ arguments: [String], program: String, summary: String, _ commands: [any Service.Type]
-  ) -> Int32 {
+  ) -> Answer {
     let first = arguments.first ?? ""
-    if first == "--version" {
-      StandardOutput.line("\(program) \(Version.text)")
-      return done
+    if first == "--version" { return Answer(output: "\(program) \(Version.text)\n") }
+    let family = commands.filter { $0.name.hasPrefix(first + " ") }
+    if family.isEmpty {
+      return answer(first, to: program, about: summary + "\n\n", family: "", commands)
     }
-    let isHelp = ["--help", "-h", "help"].contains(first)
-    if !isHelp, !first.isEmpty {
-      StandardError.line("\(program): there is no command \(first)")
+    let second = arguments.dropFirst().first ?? ""
+    return answer(second, to: program, about: "", family: first + " ", family)
+  }
+
+  /// - Parameter family: the first word of all these commands and a blank, or nothing.
+  private static func answer(
+    _ word: String, to program: String, about summary: String, family: String,
+    _ commands: [any Service.Type]
+  ) -> Answer {
+    let usage = "\(program) \(family)COMMAND"
+    var lines = ["Usage: \(usage) [--setting value …]", "", summary + "Commands:"]
+    let names = commands.map { $0.name.dropFirst(family.count) }
+    let width = names.map(\.count).max() ?? 0
+    for (name, command) in zip(names, commands) {
+      let gap = String(repeating: " ", count: width - name.count + 3)
+      lines.append("  \(name)\(gap)\(command.summary)")
     }
-    var lines = ["Usage: \(program) COMMAND [--setting value …]", "", summary, "", "Commands:"]
-    let width = commands.map { $0.name.count }.max() ?? 0
-    for command in commands {
-      let gap = String(repeating: " ", count: width - command.name.count + 3)
-      lines.append("  \(command.name)\(gap)\(command.summary)")
-    }
-    lines += ["", "\(program) COMMAND --help says more.", ""]
+    lines += ["", "\(usage) --help says more.", ""]
     let text = lines.joined(separator: "\n")
-    if isHelp { StandardOutput.write(text) } else { StandardError.write(text) }
-    return isHelp ? done : misconfigured
+    if ["--help", "-h", "help"].contains(word) { return Answer(output: text) }
+    let problem = word.isEmpty ? "" : "\(program): there is no command \(family)\(word)\n"
+    return Answer(error: problem + text, status: misconfigured)
   }
 }
 

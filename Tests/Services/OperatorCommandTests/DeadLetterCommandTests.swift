@@ -131,7 +131,9 @@ private final class DeadLetterFixture {
     (["--app", "com.example.app"], 3), (["--app", "com.example.other"], 0),
     (["--since", "1970-01-01T00:00:03Z"], 2), (["--until", "1970-01-01T00:00:03Z"], 2),
     (["--topic", "notifications.bulk"], 1), (["--topic", "requests"], 2), (["--limit", "3"], 3),
-    (["--stage", "ingest", "--app", "com.example.app"], 1),
+    (["--stage", "ingest", "--app", "com.example.app"], 1), (["--id", Letter.id], 2),
+    (["--id", Letter.id.uppercased()], 2), (["--id", Letter.id, "--topic", "notifications"], 1),
+    (["--id", "order-7"], 0),
   ])
   func `each filter lets its letters pass`(flags: [String], count: Int) throws {
     let fixture = try DeadLetterFixture()
@@ -156,6 +158,8 @@ private final class DeadLetterFixture {
     #expect(letter["token"]?.string == "0a1b2c3d…")
     #expect(!line.contains(Letter.token))
     #expect(try fixture.list(["--json", "--reveal"]).first?.contains(Letter.token) == true)
+    #expect(try fixture.list(["--json", "--id", "r1"]) == [line])
+    #expect(try fixture.list(["--json", "--id", "R1"]).isEmpty)
   }
 }
 
@@ -225,6 +229,51 @@ private final class DeadLetterFixture {
     #expect(envelope.attempt == 0)
     #expect(bulk[0].key == Letter.token)
     #expect(bulk[0].headers.isEmpty)
+  }
+
+  /// The places of the letters that the filters let pass.
+  private func places(_ fixture: DeadLetterFixture, _ flags: [String]) throws -> [String] {
+    try fixture.list(["--json"] + flags).map {
+      try #require(try JSONDocument($0).root["place"]?.string)
+    }
+  }
+
+  @Test func `letters are replayed by their places, with or without the topic`() throws {
+    let fixture = try DeadLetterFixture()
+    try fixture.addSome()
+    let first = try places(fixture, ["--reason", "retries_exhausted"])
+    let second = try places(fixture, ["--reason", "no_credential"])
+    let result = try fixture.replay([
+      first[0], "\(fixture.names.deadLetters)/\(second[0])", first[0],
+    ])
+    #expect(
+      result.sent == [fixture.names.notifications: 1, fixture.names.notificationsBulk: 1])
+    #expect(
+      try fixture.written() == ["requests": 0, "notifications": 1, "notifications.bulk": 1])
+    #expect(try fixture.replay(first + second + ["--limit", "1", "--dry-run"]).total == 1)
+  }
+
+  @Test func `letters are replayed by their id`() throws {
+    let fixture = try DeadLetterFixture()
+    try fixture.addSome()
+    let result = try fixture.replay(["--id", Letter.id, "--reason", "no_credential"])
+    #expect(result.sent == [fixture.names.notificationsBulk: 1])
+  }
+
+  @Test func `a place without a letter, or one that a filter leaves out, stops a replay`() throws {
+    let fixture = try DeadLetterFixture()
+    try fixture.addSome()
+    let first = try places(fixture, ["--reason", "retries_exhausted"])[0]
+    for flags in [[first, "0/9999"], [first, "--stage", "ingest"], [first, "7/0", "--dry-run"]] {
+      #expect(throws: ServiceFailure.self) { try fixture.replay(flags) }
+    }
+    #expect(try fixture.written()["notifications"] == 0)
+  }
+
+  @Test(arguments: ["7", "1/x", "/1", "1/2/3", "1/-2", "push.requests/0/1", ""])
+  func `what is no place is refused before anything is read`(operand: String) throws {
+    let fixture = try DeadLetterFixture()
+    #expect(throws: SettingErrors.self) { try fixture.replay(["--", operand]) }
   }
 
   @Test func `more than a few letters want a word first`() throws {

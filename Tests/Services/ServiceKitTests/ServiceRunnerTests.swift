@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import ServiceKit
 import Settings
 import Synchronization
 import Testing
+
+@testable import ServiceKit
 
 /// What the sample service did.
 private let runs = Mutex<[Int]>([])
@@ -60,5 +61,67 @@ private enum SampleService: Service {
     #expect(status(["--check-config", "--size", "2"]) == 0)
     #expect(status(["--check-config", "--size", "13"]) == 2)
     #expect(takeRuns().isEmpty)
+  }
+}
+
+/// Two commands of one family.
+private enum ReadService: Service {
+  static let name = "letters read"
+  static let summary = "Reads."
+  static let table = SettingTable([])
+  static func settings(_ values: SettingValues) throws(SettingErrors) {}
+  static func run(_ nothing: Void, _ context: ServiceContext) throws(ServiceFailure) {}
+}
+
+private enum WriteService: Service {
+  static let name = "letters write"
+  static let summary = "Writes."
+  static let table = SettingTable([])
+  static func settings(_ values: SettingValues) throws(SettingErrors) {}
+  static func run(_ nothing: Void, _ context: ServiceContext) throws(ServiceFailure) {}
+}
+
+@Suite struct CommandAnswerTests {
+  private func answer(_ arguments: String...) -> ServiceRunner.Answer {
+    ServiceRunner.answer(
+      arguments, program: "post", summary: "Carries letters.",
+      [SampleService.self, ReadService.self, WriteService.self])
+  }
+
+  @Test func `no command is told which there are, with status 2`() {
+    let usage = """
+      Usage: post COMMAND [--setting value …]
+
+      Carries letters.
+
+      Commands:
+        sample          Does nothing.
+        letters read    Reads.
+        letters write   Writes.
+
+      post COMMAND --help says more.
+
+      """
+    #expect(answer() == .init(error: usage, status: 2))
+    #expect(answer("--help") == .init(output: usage))
+    #expect(answer("let").error == "post: there is no command let\n" + usage)
+  }
+
+  @Test func `half a command is told its other half, with status 2`() {
+    let usage = """
+      Usage: post letters COMMAND [--setting value …]
+
+      Commands:
+        read    Reads.
+        write   Writes.
+
+      post letters COMMAND --help says more.
+
+      """
+    #expect(answer("letters") == .init(error: usage, status: 2))
+    #expect(answer("letters", "--help") == .init(output: usage))
+    #expect(
+      answer("letters", "burn", "--all")
+        == .init(error: "post: there is no command letters burn\n" + usage, status: 2))
   }
 }
