@@ -30,6 +30,11 @@ extension SenderLoop {
         finish(slot, .expired)
         continue
       }
+      // APNs may have throttled the device while this stood in line.
+      if deviceHolds.mayHold(now: now), isThrottled(slot) {
+        pool.waiting.ended(sendClass)
+        continue
+      }
       if push.pointee.failedOn != nil {
         guard let other = elsewhere(push, instead: connection) else {
           pool.waiting.ended(sendClass)

@@ -121,29 +121,34 @@ struct FairnessTests {
     #expect(others.last!.at - others.first!.at < log.last!.at - log.first!.at)
   }
 
-  @Test("TooManyRequests delays that device only, its following notification too")
+  @Test("TooManyRequests delays that device only: what stands in line for it, and what follows")
   func throttledDevice() throws {
     let device = SenderRig.token(7)
-    let gateway = try AnsweringGateway { request in
+    // One stream: the pushes after the first one stand in line until that one is refused.
+    let gateway = try AnsweringGateway(streams: 1) { request in
       request.id == SenderRig.id(0)
-        ? .init(status: 429, reason: "TooManyRequests") : .accepted(after: 5)
+        ? .init(status: 429, reason: "TooManyRequests", milliseconds: 1_500) : .accepted()
     }
     let rig = try SenderRig()
     try rig.publishToken()
-    let sender = try rig.startSender(loops: 1, answering: gateway)
+    let sender = try rig.startSender(["--max-connections", "1"], loops: 1, answering: gateway)
     try rig.send(device, SenderRig.envelope(id: SenderRig.id(0)))
+    #expect(eventually(withinMilliseconds: 20_000) { gateway.count == 1 })
+    for number in 1..<6 { try rig.send(device, SenderRig.envelope(id: SenderRig.id(number))) }
+    try rig.sendMany(100..<120)
     #expect(eventually(withinMilliseconds: 20_000) { sender.counter("retried") == 1 })
-    gateway.answer { _ in .accepted(after: 5) }
-    try rig.send(device, SenderRig.envelope(id: SenderRig.id(1)))
-    try rig.sendMany(100..<300)
-    let receipts = try rig.receipts(of: [0, 1] + Array(100..<300))
-    #expect(receipts.count == 202)
+    gateway.answer { _ in .accepted() }
+    try rig.send(device, SenderRig.envelope(id: SenderRig.id(6)))
+    try rig.sendMany(120..<300)
+    let receipts = try rig.receipts(of: Array(0..<7) + Array(100..<300))
+    #expect(receipts.count == 207)
     #expect(receipts.allSatisfy { $0.outcome == .delivered })
     let log = gateway.requests
     let throttled = try #require(log.first { $0.status == 429 })
-    for request in log where request.token == device && request.status == 200 {
-      #expect(request.at >= throttled.answeredAt + 4_500)
-    }
+    let delayed = log.filter { $0.token == device && $0.status == 200 }
+    #expect(delayed.count == 7)
+    #expect(delayed.allSatisfy { $0.at >= throttled.answeredAt + 4_500 })
+    #expect(sender.counter("held") == 6, "what was not sent is no attempt")
     let others = log.filter { $0.token != device }
     #expect(others.allSatisfy { $0.at < throttled.answeredAt + 4_000 })
   }
