@@ -55,9 +55,11 @@ package struct RetryPolicy: Sendable {
   ///     to a retry topic.
   ///   - isAlone: the destination has served another push that was sent after this one first failed. Without
   ///     that it may be the beginning of an outage, and a server's fault waits for seconds first, too.
+  ///   - wasParked: it has been on a retry topic before. Prompt retries are no steps of the ladder: the first
+  ///     429 after two lost connections is still the first.
   package func decide(
     _ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64 = 0,
-    promptly: Bool = true, isAlone: Bool = true
+    promptly: Bool = true, isAlone: Bool = true, wasParked: Bool = true
   ) -> Decision {
     if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
     if let expiresAt, now >= expiresAt { return .expired }
@@ -69,12 +71,12 @@ package struct RetryPolicy: Sendable {
     if let expiresAt, now + retryAfter >= expiresAt { return .expired }
     return tier(
       for: cause, attempts: attempts, now: now, expiresAt: expiresAt, retryAfter: retryAfter,
-      isAlone: isAlone)
+      isAlone: isAlone, wasParked: wasParked)
   }
 
   private func tier(
     for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64,
-    isAlone: Bool
+    isAlone: Bool, wasParked: Bool
   ) -> Decision {
     // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
     let isPrompt = attempts <= promptAttempts && cause.allowsPromptRetry
@@ -82,7 +84,7 @@ package struct RetryPolicy: Sendable {
     var tier = max(first, RetryTier.fitting(retryAfter))
     // Each step of the ladder once; then the highest one.
     let later = max(0, attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
-    for _ in 0..<later { tier = tier.next }
+    if wasParked { for _ in 0..<later { tier = tier.next } }
     // A shorter wait beats none at all when the notification would not live to see the longer one.
     while let expiresAt, now + tier.delay >= expiresAt {
       guard let shorter = tier.previous else { return .expired }

@@ -170,9 +170,10 @@ extension SenderLoop {
     let asked = isAnswered ? Int64(push.pointee.exchange.retryAfter) * 1_000 : 0
     let retryAfter = min(asked, Int64(OutageWatch.longestPause))
     let isAlone = pool.waiting.watch.works(since: push.pointee.failingSince)
+    let wasParked = push.pointee.life.earlier > 0
     let decision = retryPolicy.decide(
       cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,
-      isAlone: isAlone)
+      isAlone: isAlone, wasParked: wasParked)
     guard decision == .now(counts: true) else { return decision }
     // A lost connection takes its open streams with it once, and connects are paced: that is no storm.
     if connection.http.isClosed { return decision }
@@ -180,7 +181,7 @@ extension SenderLoop {
     counters.add(.retriesOverBudget)
     return retryPolicy.decide(
       cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,
-      promptly: false, isAlone: isAlone)
+      promptly: false, isAlone: isAlone, wasParked: wasParked)
   }
 
   /// The whole destination fails: the push waits for its recovery, and the attempt is not held against it.

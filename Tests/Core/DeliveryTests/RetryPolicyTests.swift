@@ -49,6 +49,16 @@ import Testing
       ])
   }
 
+  @Test("the first 429 after lost connections is the first step of the ladder, not the third")
+  func throttledAfterPromptRetries() {
+    let throttled = RetryPolicy.Cause.answered(.retryLater(.soon))
+    for (wasParked, tier) in [(false, RetryTier.seconds5), (true, .minutes15)] {
+      #expect(
+        policy.decide(throttled, attempts: 3, now: 0, expiresAt: nil, wasParked: wasParked)
+          == .tier(tier))
+    }
+  }
+
   @Test func aWaitThatTheNotificationWouldNotSurviveIsShortened() {
     let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
     #expect(decide(fault, 3, left: 900_001) == .tier(.minutes15))
