@@ -86,11 +86,13 @@ final class ChaosRig {
 
   private func awaitMembers() throws {
     let members = ["ingest", "feedback"] + senders
-    let deadline = MonotonicClock.milliseconds() + 60_000
+    // On a busy machine the embedded broker now and then leaves a JoinGroup without an answer; librdkafka gives
+    // it up after 63 s and asks again.
+    let deadline = MonotonicClock.milliseconds() + 120_000
     while !members.allSatisfy({ logText($0).contains("assigned") }) {
       guard !isStopping else { throw ServiceFailure("stopped") }
       guard MonotonicClock.milliseconds() < deadline else {
-        throw ServiceFailure("not every process has its partitions after 60 s")
+        throw ServiceFailure("not every process has its partitions after 120 s")
       }
       usleep(20_000)
     }
