@@ -113,6 +113,9 @@ extension SenderControl {
   /// Begins to read the tails, each topic on a thread of its own.
   private func rebuildWindows(_ wants: [WindowRebuild.Want]) throws {
     rebuilds.removeAll(where: \.hasEnded)
+    // The share of one partition would be the share of all of them: their records wait in one queue.
+    var kafka = kafka
+    kafka.dividePrefetch(among: 1, bytes: 8 << 20)
     for wants in Dictionary(grouping: wants, by: \.partition.topic).values {
       rebuilds.append(
         try WindowRebuild.start(
