@@ -206,7 +206,7 @@ let package = Package(
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
-      ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Bytes", "Kafka"]),
+      ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Bytes", "Kafka", "TestSupport"]),
     tests(
       "Services", "Ingest",
       [
@@ -252,7 +252,12 @@ let package = Package(
         "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records", "Bytes",
         "Settings", "TestSupport", "Telemetry",
       ]),
-    tests("System", "System", ["JSON", "SystemTestSupport", "TestSupport"]),
+    tests(
+      "System", "System",
+      [
+        "Bytes", "EventLoop", "HTTPClient", "JSON", "Kafka", "Pipeline", "SystemTestSupport",
+        "TestSupport",
+      ]),
     tests(
       "System", "ForeignClient",
       ["Bytes", "EventLoop", "JSON", "Signing", "SystemTestSupport", "TestSupport"],

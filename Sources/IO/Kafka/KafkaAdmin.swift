@@ -69,6 +69,23 @@ package final class KafkaAdmin {
     try clusterID(timeoutMilliseconds: timeoutMilliseconds).hasPrefix("mockCluster")
   }
 
+  /// What has gone wrong with connections since the last call, without the remark that all brokers are down.
+  package func takeErrors() -> [KafkaError] {
+    var errors: [KafkaError] = []
+    while let client, let event = rd_kafka_queue_poll(client.events, 0) {
+      let code = rd_kafka_event_error(event)
+      if rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR,
+        code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN
+      {
+        errors.append(
+          KafkaError(
+            code: code.rawValue, message: String(cString: rd_kafka_event_error_string(event))))
+      }
+      rd_kafka_event_destroy(event)
+    }
+    return errors
+  }
+
   /// Every topic of the cluster with its number of partitions. Creates none.
   package func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
     var metadata: UnsafePointer<rd_kafka_metadata>?

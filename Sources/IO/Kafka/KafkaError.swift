@@ -51,6 +51,16 @@ extension KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
 
+  /// Whether a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
+  package var isRefusal: Bool { Self.refusing.contains(code) }
+
+  private static let refusing: Set<Int32> = [
+    RD_KAFKA_RESP_ERR__AUTHENTICATION.rawValue, RD_KAFKA_RESP_ERR__SSL.rawValue,
+    RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED.rawValue,
+    RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM.rawValue,
+    RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue,
+  ]
+
   /// Codes that time heals: the broker is away, electing, or in the middle of a rebalance.
   private static let passing: Set<Int32> = [
     RD_KAFKA_RESP_ERR__TRANSPORT.rawValue, RD_KAFKA_RESP_ERR__TIMED_OUT.rawValue,

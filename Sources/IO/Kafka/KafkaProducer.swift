@@ -64,17 +64,31 @@ package final class KafkaProducer {
     if let index = topics.firstIndex(where: { $0.name == name }) {
       return KafkaTopic(index: Int32(index))
     }
-    guard let client, let handle = rd_kafka_topic_new(client.raw, name, nil) else {
-      throw .invalid("cannot produce to topic \(name)")
-    }
+    let handle = try newHandle(name)
     do throws(KafkaError) {
-      _ = try partitionCount(client.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+      _ = try partitionCount(client!.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
     } catch {
       rd_kafka_topic_destroy(handle)
       throw error
     }
     topics.append((name, handle))
     return KafkaTopic(index: Int32(topics.count - 1))
+  }
+
+  /// A topic that is known to exist: no broker is asked, and none needs to be there.
+  package func topic(known name: String) throws(KafkaError) -> KafkaTopic {
+    if let index = topics.firstIndex(where: { $0.name == name }) {
+      return KafkaTopic(index: Int32(index))
+    }
+    topics.append((name, try newHandle(name)))
+    return KafkaTopic(index: Int32(topics.count - 1))
+  }
+
+  private func newHandle(_ name: String) throws(KafkaError) -> OpaquePointer {
+    guard let client, let handle = rd_kafka_topic_new(client.raw, name, nil) else {
+      throw .invalid("cannot produce to topic \(name)")
+    }
+    return handle
   }
 
   /// Whether the next `produce` is sure to return `.full`.

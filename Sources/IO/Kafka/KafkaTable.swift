@@ -20,14 +20,17 @@ package final class KafkaTable {
   /// The last thing that went wrong; the table goes on by itself.
   package private(set) var lastError: KafkaError?
 
-  /// Throws when the topic does not exist or no broker answers within the time.
+  /// - Parameter partitions: how many the topic has; nil asks the cluster.
+  ///
+  /// Throws when the cluster is asked and the topic does not exist or no broker answers within the time.
   package init(
-    _ configuration: KafkaConfiguration, topic: String, wakeup: Wakeup? = nil,
-    timeoutMilliseconds: Int32 = 10_000
+    _ configuration: KafkaConfiguration, topic: String, partitions: Int? = nil,
+    wakeup: Wakeup? = nil, timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
     self.topic = topic
     let reader = try LogReader(
-      configuration, topic: topic, fixed: [("auto.offset.reset", "error")], wakeup: wakeup,
+      configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
+      wakeup: wakeup,
       timeoutMilliseconds: timeoutMilliseconds)
     self.reader = reader
     try startAll()

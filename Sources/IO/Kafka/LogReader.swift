@@ -11,10 +11,10 @@ struct LogReader {
   private let handle: OpaquePointer
   let queue: OpaquePointer
 
-  /// Connects and asks for the topic's partitions; does not read yet.
+  /// Asks for the topic's partitions, unless the caller knows how many there are; does not read yet.
   init(
-    _ configuration: KafkaConfiguration, topic: String, fixed: [KafkaConfiguration.Property],
-    wakeup: Wakeup?, timeoutMilliseconds: Int32
+    _ configuration: KafkaConfiguration, topic: String, partitions known: Int? = nil,
+    fixed: [KafkaConfiguration.Property], wakeup: Wakeup?, timeoutMilliseconds: Int32
   ) throws(KafkaError) {
     self.topic = topic
     let native = try configuration.makeNative(
@@ -26,8 +26,12 @@ struct LogReader {
       throw .invalid("cannot read topic \(topic)")
     }
     do throws(KafkaError) {
-      partitions = try partitionCount(
-        client.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+      if let known {
+        partitions = known
+      } else {
+        partitions = try partitionCount(
+          client.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+      }
     } catch {
       rd_kafka_topic_destroy(handle)
       client.destroy()

@@ -26,16 +26,22 @@ package enum FeedbackService: Service {
     _ settings: FeedbackSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      var settings = settings
-      try settings.kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
+      let names = TopicNames(prefix: settings.topicPrefix)
+      let own = [names.feedback, names.devices, names.invalidTokens]
+      guard
+        var cluster = try ClusterView.wait(
+          settings.kafka, topics: own + [names.deadLetters], context)
+      else { return }
+      let partitions = try partitionCount(own, cluster)
       // `range` gives a member the same partitions of both topics, so one process hears all that is said
       // about a token; `roundrobin` deals them out one by one and, with three members and four partitions,
       // does not.
-      settings.kafka.consumerPreferences.append(("partition.assignment.strategy", "range"))
-      let names = TopicNames(prefix: settings.topicPrefix)
-      let partitions = try checkPartitions(settings.kafka, names)
+      cluster.configuration.consumerPreferences.append(("partition.assignment.strategy", "range"))
+      cluster.configuration.dividePrefetch(among: 2 * partitions)
       guard let store = try openStore(settings, context) else { return }
-      try FeedbackWorker(settings, context, names, store, partitions: partitions).run()
+      try FeedbackWorker(
+        settings, context, names, store, kafka: cluster.configuration, partitions: partitions
+      ).run()
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
@@ -45,18 +51,12 @@ package enum FeedbackService: Service {
 
   /// The three topics share key, partitioner and partition count: else one process would not own all that is
   /// said about a token, and could publish it out of order.
-  private static func checkPartitions(
-    _ kafka: KafkaConfiguration, _ names: TopicNames
-  ) throws -> Int {
-    let admin = try KafkaAdmin(kafka)
-    defer { admin.close() }
-    let counts = try admin.partitionCounts(timeoutMilliseconds: 30_000)
-    let own = [names.feedback, names.devices, names.invalidTokens]
-    for topic in own where counts[topic] == nil {
-      throw ServiceFailure("topic \(topic) does not exist; martlet topics create makes it")
-    }
-    guard let count = counts[names.feedback], own.allSatisfy({ counts[$0] == count }) else {
-      let list = own.map { "\($0) has \(counts[$0] ?? 0)" }.joined(separator: ", ")
+  private static func partitionCount(
+    _ own: [String], _ cluster: ClusterView
+  ) throws(ServiceFailure) -> Int {
+    let counts = own.map { cluster.partitions[$0] ?? 0 }
+    guard let count = counts.first, counts.allSatisfy({ $0 == count }) else {
+      let list = zip(own, counts).map { "\($0) has \($1)" }.joined(separator: ", ")
       throw ServiceFailure(
         "the topics of device tokens must have the same number of partitions: \(list)")
     }

@@ -47,7 +47,7 @@ final class FeedbackWorker {
 
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
-    _ store: TokenStore, partitions: Int
+    _ store: TokenStore, kafka: KafkaConfiguration, partitions: Int
   ) throws {
     self.settings = settings
     self.context = context
@@ -57,13 +57,12 @@ final class FeedbackWorker {
     reader = JobReader(names)
     desk = HygieneDesk(store, clockSkew: settings.clockSkew)
     records = KafkaBatch(capacity: settings.batchSize)
-    producer = try KafkaProducer(settings.kafka, wakeup: wakeup)
-    invalidTokens = try producer.topic(named: names.invalidTokens)
-    deadLetters = try producer.topic(named: names.deadLetters)
-    gate =
-      settings.kafka.isEmbeddedBroker ? BacklogGate(partitions: partitions, mode: .table) : nil
+    producer = try KafkaProducer(kafka, wakeup: wakeup)
+    invalidTokens = try producer.topic(known: names.invalidTokens)
+    deadLetters = try producer.topic(known: names.deadLetters)
+    gate = kafka.isEmbeddedBroker ? BacklogGate(partitions: partitions, mode: .table) : nil
     consumer = try KafkaGroupConsumer(
-      settings.kafka, group: names.group(.feedback), topics: [names.feedback, names.devices],
+      kafka, group: names.group(.feedback), topics: [names.feedback, names.devices],
       instanceID: settings.instanceID, wakeup: wakeup)
     context.counters.add(counters)
   }

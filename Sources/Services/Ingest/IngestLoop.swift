@@ -79,10 +79,10 @@ final class IngestLoop {
     let deadLetters: KafkaTopic
 
     init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
-      transactional = try producer.topic(named: names.notifications)
-      bulk = try producer.topic(named: names.notificationsBulk)
-      receipts = try producer.topic(named: names.receipts)
-      deadLetters = try producer.topic(named: names.deadLetters)
+      transactional = try producer.topic(known: names.notifications)
+      bulk = try producer.topic(known: names.notificationsBulk)
+      receipts = try producer.topic(known: names.receipts)
+      deadLetters = try producer.topic(known: names.deadLetters)
     }
 
     /// The topics whose records must not be dropped before they were read, in the order of `Lane`.
@@ -93,31 +93,36 @@ final class IngestLoop {
     }
   }
 
-  /// Connects to Kafka, reads the table of dead tokens, and joins the group.
-  init(_ settings: IngestSettings, _ context: ServiceContext) throws(ServiceFailure) {
+  /// Reads the table of dead tokens, and joins the group.
+  init(
+    _ settings: IngestSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ cluster: ClusterView
+  ) throws(ServiceFailure) {
     self.settings = settings
     self.context = context
-    names = TopicNames(prefix: settings.topicPrefix)
+    self.names = names
     requestsTopic = Array(names.requests.utf8)
     alarm = RetentionAlarm(context)
     requests = RequestTable(capacity: settings.maxInFlight)
     do {
-      var kafka = settings.kafka
-      try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
+      var kafka = cluster.configuration
+      kafka.dividePrefetch(among: cluster.partitions(of: [names.requests]), records: 48_000)
       kafka.producerPreferences.append(("linger.ms", "2"))
       poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
       topics = try OutputTopics(producer, names)
-      holdBack = try HoldBack(kafka, OutputTopics.watched(names), wakeup: wakeup)
+      holdBack = try HoldBack(
+        kafka, OutputTopics.watched(names), counts: cluster.partitions, wakeup: wakeup)
       invalidTokens = try InvalidTokens(
-        kafka, topic: names.invalidTokens, limit: settings.maxInvalidTokens, wakeup: wakeup)
+        kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,
+        limit: settings.maxInvalidTokens, wakeup: wakeup)
       Self.catchUp(invalidTokens, context)
       consumer = try KafkaGroupConsumer(
         kafka, group: names.group(.ingest), topics: [names.requests],
         instanceID: settings.instanceID, wakeup: wakeup)
     } catch {
-      throw ServiceFailure("cannot start on Kafka: \(error); do its topics exist?")
+      throw ServiceFailure("cannot start on Kafka: \(error)")
     }
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Pipeline
 package import ServiceKit
 package import Settings
 
@@ -22,6 +23,14 @@ package enum IngestService: Service {
   package static func run(
     _ settings: IngestSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    try IngestLoop(settings, context).run()
+    let names = TopicNames(prefix: settings.topicPrefix)
+    let topics = [
+      names.requests, names.notifications, names.notificationsBulk, names.receipts,
+      names.deadLetters, names.invalidTokens,
+    ]
+    guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, context) else {
+      return
+    }
+    try IngestLoop(settings, context, names, cluster).run()
   }
 }

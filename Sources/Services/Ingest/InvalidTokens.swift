@@ -18,9 +18,9 @@ final class InvalidTokens {
   private var suffix = ByteBuffer(capacity: 512)
 
   init(
-    _ configuration: KafkaConfiguration, topic: String, limit: Int, wakeup: Wakeup
+    _ configuration: KafkaConfiguration, topic: String, partitions: Int, limit: Int, wakeup: Wakeup
   ) throws(KafkaError) {
-    table = try KafkaTable(configuration, topic: topic, wakeup: wakeup)
+    table = try KafkaTable(configuration, topic: topic, partitions: partitions, wakeup: wakeup)
     keys = KeySet(limit: limit)
   }
 

@@ -86,6 +86,8 @@ final class SenderLoop {
   /// Pushes whose device's turn has come.
   var turns = SlotQueue()
   @exclusivity(unchecked) var receipts = ReceiptBatches()
+  /// The producer had no room for receipts: time alone makes none, an acknowledgement does and wakes the loop.
+  var isProducerFull = false
   var sides = SideRecords()
   var blockedSides: [BlockedSide] = []
   @exclusivity(unchecked) var deliveries: [Delivery] = []
@@ -101,7 +103,7 @@ final class SenderLoop {
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, access: GatewayAccess, names: TopicNames,
-    kafka: KafkaConfiguration, inbox: Mailbox<LoopMessage>, control: Mailbox<ControlMessage>,
+    cluster: ClusterView, inbox: Mailbox<LoopMessage>, control: Mailbox<ControlMessage>,
     seed: UInt64
   ) throws {
     self.settings = settings
@@ -113,9 +115,11 @@ final class SenderLoop {
     resolutions = Mailbox(wakeup: inbox.wakeup)
     resolver = try Resolver(answers: resolutions, hostsFile: settings.gatewayHosts)
     poller = try Poller(capacity: 256)
-    producer = try KafkaProducer(kafka, wakeup: inbox.wakeup)
+    producer = try KafkaProducer(cluster.configuration, wakeup: inbox.wakeup)
     topics = try OutgoingTopics(names, producer)
-    holdBack = try HoldBack(kafka, OutgoingTopics.watched(names), wakeup: inbox.wakeup)
+    holdBack = try HoldBack(
+      cluster.configuration, OutgoingTopics.watched(names), counts: cluster.partitions,
+      wakeup: inbox.wakeup)
     retryPolicy = RetryPolicy(maximumAttempts: settings.maxAttempts)
     random = RandomBits(seed: seed)
     deadlines = RequestDeadlines(
@@ -195,7 +199,9 @@ final class SenderLoop {
     if canTakeMore { return 0 }
     let now = MonotonicClock.milliseconds()
     var wake = now + Self.longestSleep
-    if !receipts.isEmpty { wake = min(wake, receipts.begun + ReceiptBatches.ageAtMost) }
+    if !receipts.isEmpty, !isProducerFull {
+      wake = min(wake, receipts.begun + ReceiptBatches.ageAtMost)
+    }
     if let due = deadlines.next { wake = min(wake, due) }
     wake = min(wake, max(nextProgress, now + 1))
     if let due = nextRetryDue { wake = min(wake, due) }
@@ -225,11 +231,11 @@ struct OutgoingTopics {
   }
 
   init(_ names: TopicNames, _ producer: KafkaProducer) throws(KafkaError) {
-    receipts = try producer.topic(named: names.receipts)
-    feedback = try producer.topic(named: names.feedback)
-    deadLetters = try producer.topic(named: names.deadLetters)
+    receipts = try producer.topic(known: names.receipts)
+    feedback = try producer.topic(known: names.feedback)
+    deadLetters = try producer.topic(known: names.deadLetters)
     var tiers: [KafkaTopic] = []
-    for tier in RetryTier.allCases { tiers.append(try producer.topic(named: names.retries(tier))) }
+    for tier in RetryTier.allCases { tiers.append(try producer.topic(known: names.retries(tier))) }
     retries = tiers
   }
 }

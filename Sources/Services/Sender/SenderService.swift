@@ -28,7 +28,10 @@ package enum SenderService: Service {
     _ settings: SenderSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      try start(settings, context).run()
+      let names = TopicNames(prefix: settings.topicPrefix)
+      guard let cluster = try ClusterView.wait(settings.kafka, topics: topics(names), context)
+      else { return }
+      try start(settings, context, names, cluster).run()
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
@@ -37,16 +40,16 @@ package enum SenderService: Service {
   }
 
   private static func start(
-    _ settings: SenderSettings, _ context: ServiceContext
+    _ settings: SenderSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ cluster: ClusterView
   ) throws -> SenderControl {
-    var kafka = settings.kafka
-    try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
+    var cluster = cluster
+    let subscribed = subscribed(names)
+    // All partitions of the topics: what this process owns if it is the only one.
+    cluster.configuration.dividePrefetch(among: cluster.partitions(of: subscribed))
     // Receipts are batched before they get there.
-    let names = TopicNames(prefix: settings.topicPrefix)
-    let subscribed =
-      [names.notifications, names.notificationsBulk] + RetryTier.allCases.map { names.retries($0) }
-    kafka.dividePrefetch(among: try partitionCount(of: subscribed, kafka))
-    kafka.producerPreferences.append(("linger.ms", "1"))
+    cluster.configuration.producerPreferences.append(("linger.ms", "1"))
+    let kafka = cluster.configuration
     let access = try GatewayAccess(
       roots: settings.gatewayRoots, certificates: settings.certificates)
     warnAboutRoots(settings, access, context)
@@ -55,12 +58,14 @@ package enum SenderService: Service {
     for number in 0..<settings.loops {
       let loopInbox = Mailbox<LoopMessage>(wakeup: Wakeup())
       loops.append(loopInbox)
-      try startLoop(number, settings, context, access, names, kafka, loopInbox, inbox)
+      try startLoop(number, settings, context, access, names, cluster, loopInbox, inbox)
     }
     let consumer = try KafkaGroupConsumer(
       kafka, group: names.group(.sender), topics: subscribed, instanceID: settings.instanceID,
       wakeup: inbox.wakeup)
-    let tokens = try KafkaTable(kafka, topic: names.providerTokens, wakeup: inbox.wakeup)
+    let tokens = try KafkaTable(
+      kafka, topic: names.providerTokens, partitions: cluster.partitions[names.providerTokens],
+      wakeup: inbox.wakeup)
     let requests = try TokenRequests(try KafkaProducer(kafka, wakeup: inbox.wakeup), names)
     return SenderControl(
       settings, context, kafka: kafka, topics: names, consumer: consumer, tokens: tokens,
@@ -85,29 +90,28 @@ package enum SenderService: Service {
     return tls.trusts(.userTrustRSA) ? nil : .userTrustRSA
   }
 
-  /// All partitions of the topics: what this process owns if it is the only one.
-  private static func partitionCount(
-    of topics: [String], _ kafka: KafkaConfiguration
-  ) throws -> Int {
-    let admin = try KafkaAdmin(kafka)
-    defer { admin.close() }
-    let counts = try admin.partitionCounts(timeoutMilliseconds: 30_000)
-    for topic in topics where counts[topic] == nil {
-      throw ServiceFailure("there is no topic \(topic); martlet topics create makes it")
-    }
-    return topics.reduce(0) { $0 + (counts[$1] ?? 0) }
+  /// What the senders' group reads.
+  private static func subscribed(_ names: TopicNames) -> [String] {
+    [names.notifications, names.notificationsBulk] + RetryTier.allCases.map { names.retries($0) }
+  }
+
+  /// Every topic that a sender reads or writes.
+  private static func topics(_ names: TopicNames) -> [String] {
+    subscribed(names) + [
+      names.receipts, names.feedback, names.deadLetters, names.providerTokens, names.tokenRequests,
+    ]
   }
 
   /// Starts a loop on a thread of its own; the loop is built there and never leaves it.
   private static func startLoop(
     _ number: Int, _ settings: SenderSettings, _ context: ServiceContext, _ access: GatewayAccess,
-    _ names: TopicNames, _ kafka: KafkaConfiguration, _ inbox: Mailbox<LoopMessage>,
+    _ names: TopicNames, _ cluster: ClusterView, _ inbox: Mailbox<LoopMessage>,
     _ control: Mailbox<ControlMessage>
   ) throws {
     let thread = try LoopThread(name: "loop-\(number)") {
       do {
         let loop = try SenderLoop(
-          settings, context, access: access, names: names, kafka: kafka, inbox: inbox,
+          settings, context, access: access, names: names, cluster: cluster, inbox: inbox,
           control: control,
           seed: MonotonicClock.nanoseconds() &+ UInt64(number) &+ UInt64(getpid()) << 32)
         loop.run()

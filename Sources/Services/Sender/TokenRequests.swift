@@ -16,7 +16,7 @@ final class TokenRequests {
 
   init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
     self.producer = producer
-    topic = try producer.topic(named: names.tokenRequests)
+    topic = try producer.topic(known: names.tokenRequests)
   }
 
   /// Asks, unless the same was asked a moment ago. A request that Kafka has no room for is dropped: the

@@ -110,9 +110,11 @@ private struct Tail {
     window = DedupWindow(capacity: capacity)
   }
 
-  /// What could not be sent has taken no id.
+  /// What is no notification has no id.
   mutating func take(_ record: KafkaRecord) {
-    guard let envelope = try? record.envelope() else { return }
+    guard let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span) else {
+      return
+    }
     _ = window.insert(envelope.takenID)
   }
 

@@ -35,16 +35,17 @@ package final class HoldBack {
   private let inbox: Mailbox<[[Int64]]>
   private let state: WatchState
 
-  /// - Parameter wakeup: signalled when the readers have moved.
+  /// - Parameters:
+  ///   - counts: of partitions of each watched topic; nil asks the broker, and throws when it is not there.
+  ///   - wakeup: signalled when the readers have moved.
   ///
-  /// Returns nil against a real cluster. Throws when the broker or one of the topics is not there.
+  /// Returns nil against a real cluster.
   package init?(
-    _ configuration: KafkaConfiguration, _ watched: [Watched], wakeup: Wakeup
+    _ configuration: KafkaConfiguration, _ watched: [Watched], counts: [String: Int]? = nil,
+    wakeup: Wakeup
   ) throws {
     guard configuration.isEmbeddedBroker else { return nil }
-    let admin = try KafkaAdmin(configuration)
-    let counts = try admin.partitionCounts(timeoutMilliseconds: 10_000)
-    admin.close()
+    let counts = try counts ?? Self.ask(configuration)
     partitions = watched.map { counts[$0.topic] ?? 0 }
     gates = partitions.map { BacklogGate(partitions: $0) }
     let inbox = Mailbox<[[Int64]]>(wakeup: wakeup)
@@ -59,6 +60,12 @@ package final class HoldBack {
   }
 
   deinit { state.end() }
+
+  private static func ask(_ configuration: KafkaConfiguration) throws -> [String: Int] {
+    let admin = try KafkaAdmin(configuration)
+    defer { admin.close() }
+    return try admin.partitionCounts(timeoutMilliseconds: 10_000)
+  }
 
   /// Notes a record that the broker has acknowledged.
   ///

@@ -24,10 +24,14 @@ package enum SignerService: Service {
     _ settings: SignerSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      var settings = settings
-      try settings.kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
-      let worker = try SignerWorker(settings, context)
-      try worker.run()
+      let names = TopicNames(prefix: settings.topicPrefix)
+      let topics = [names.providerTokens, names.tokenRequests]
+      guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, context) else {
+        return
+      }
+      try SignerWorker(settings, context, names, cluster).run()
+    } catch let failure as ServiceFailure {
+      throw failure
     } catch {
       throw ServiceFailure("\(error)")
     }

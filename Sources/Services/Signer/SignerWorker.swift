@@ -29,6 +29,7 @@ final class SignerWorker {
   let wakeup = Wakeup()
   private let requestsPartition: TopicPartition
   let tokensTopic: String
+  let cluster: ClusterView
   private let consumer: KafkaGroupConsumer
   private let producer: KafkaProducer
   private let output: KafkaTopic
@@ -54,19 +55,22 @@ final class SignerWorker {
   var withdrawn: [String] = []
   var withdrawBy: UInt64 = 0
 
-  init(_ settings: SignerSettings, _ context: ServiceContext) throws {
+  init(
+    _ settings: SignerSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ cluster: ClusterView
+  ) throws {
     self.settings = settings
     self.context = context
+    self.cluster = cluster
     log = context.log
-    let names = TopicNames(prefix: settings.topicPrefix)
     requestsPartition = TopicPartition(topic: names.tokenRequests, partition: 0)
     tokensTopic = names.providerTokens
     desk = MintingDesk(settings.credentials)
     files = CredentialsWatch(settings.credentialsPath, settings.credentials)
-    producer = try KafkaProducer(settings.kafka, wakeup: wakeup)
-    output = try producer.topic(named: names.providerTokens)
+    producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
+    output = try producer.topic(known: names.providerTokens)
     consumer = try KafkaGroupConsumer(
-      settings.kafka, group: names.group(.signer), topics: [names.tokenRequests],
+      cluster.configuration, group: names.group(.signer), topics: [names.tokenRequests],
       instanceID: settings.instanceID, wakeup: wakeup)
     context.counters.add(counters)
   }
@@ -175,13 +179,14 @@ final class SignerWorker {
 
   // MARK: What is read
 
-  /// Opens the tokens' topic for the owner; while no broker answers, again a little later. Nothing is minted
-  /// before it is read.
+  /// Opens the tokens' topic for the owner; should that fail, again a little later. Nothing is minted before it
+  /// is read.
   private func openTable(_ now: UInt64) {
     guard queue != nil, table == nil, now >= nextOpening else { return }
     do throws(KafkaError) {
       table = try KafkaTable(
-        settings.kafka, topic: tokensTopic, wakeup: wakeup, timeoutMilliseconds: 2_000)
+        cluster.configuration, topic: tokensTopic, partitions: cluster.partitions[tokensTopic],
+        wakeup: wakeup)
     } catch {
       nextOpening = now + Self.retryMilliseconds
       log.warning("cannot read the tokens' topic; trying again", ["error": "\(error)"])

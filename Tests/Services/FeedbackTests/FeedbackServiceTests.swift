@@ -138,7 +138,9 @@ import Testing
   @Test func `topics with different numbers of partitions are refused`() throws {
     let fixture = try Fixture()
     let other = try KafkaFixture()
-    for (topic, partitions) in [("feedback", 4), ("devices", 3), ("invalid-tokens", 4)] {
+    for (topic, partitions) in [
+      ("feedback", 4), ("devices", 3), ("invalid-tokens", 4), ("dead-letters", 2),
+    ] {
       try other.createTopic(topic, partitions: partitions)
     }
     let table = FeedbackSettings.table
@@ -148,8 +150,12 @@ import Testing
     var settings = try FeedbackSettings(values)
     settings.kafka = other.configuration
     let service = try RunningFeedback(settings, values)
-    service.stop()
-    let failures = service.failure.drain()
+    defer { service.stop() }
+    var failures: [String] = []
+    _ = eventually {
+      failures += service.failure.drain()
+      return !failures.isEmpty
+    }
     #expect(failures.count == 1)
     #expect(failures.first?.contains("same number of partitions") == true)
   }

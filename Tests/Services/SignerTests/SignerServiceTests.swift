@@ -45,6 +45,22 @@ import Testing
     #expect(fixture.key.publicKey.verifies(signed, rawSignature: signature))
   }
 
+  @Test func `mints and serves requests although the coordinator does not say where to go on`()
+    throws
+  {
+    let fixture = try SignerFixture(embedded: true)
+    let broker = try #require(fixture.kafka.broker)
+    broker.inject(Array(repeating: .coordinatorNotAvailable, count: 100_000), into: .offsetFetch)
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(try fixture.tokens(atLeast: 1).count == 1)
+    #expect(eventually { signer.isOwner && signer.counter("minted") == 1 })
+    try request(fixture, reason: "missing")
+    #expect(!eventually(withinMilliseconds: 300) { signer.counter("requests") > 0 })
+    broker.clearFaults(of: .offsetFetch)
+    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("requests") == 1 })
+  }
+
   @Test func `a token younger than 45 minutes on the topic is left alone`() throws {
     let fixture = try SignerFixture()
     try fixture.publish(record(fixture, age: 44 * 60, generation: 7))

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+package import Kafka
+
+/// The cluster as a service finds it when it starts: what it is, and how many partitions the topics have.
+///
+/// Everything that only a broker knows is asked here, once, and with patience: what a service makes of it
+/// (producers, consumers, tables) needs no broker to be made.
+package struct ClusterView: Sendable {
+  /// The service's configuration, with what the cluster's kind asks for.
+  package var configuration: KafkaConfiguration
+  /// The number of partitions of each topic that the service needs.
+  package let partitions: [String: Int]
+
+  /// Waits until a broker answers, for as long as that takes, and says so in the log.
+  ///
+  /// - Parameter topics: those that the service cannot work without.
+  /// - Returns: nil when a stop was requested meanwhile.
+  /// - Throws: what no waiting heals: a topic that is missing, a broker that refuses us or cannot be trusted.
+  package static func wait(
+    _ configuration: KafkaConfiguration, topics: [String], _ context: ServiceContext
+  ) throws(ServiceFailure) -> ClusterView? {
+    let found: ClusterView?
+    do throws(KafkaError) {
+      var wait = try ClusterWait(configuration, context)
+      defer { wait.admin.close() }
+      found = try wait.find(topics)
+    } catch {
+      throw ServiceFailure("cannot start on Kafka at \(configuration.bootstrap): \(error)")
+    }
+    for topic in topics where found != nil && found?.partitions[topic] == nil {
+      throw ServiceFailure(
+        "topic \(topic) does not exist, or this user may not see it; martlet topics create makes it"
+      )
+    }
+    return found
+  }
+
+  /// The partitions of these topics together.
+  package func partitions(of topics: [String]) -> Int {
+    topics.reduce(0) { $0 + (partitions[$1] ?? 0) }
+  }
+}
+
+/// The wait for the first broker that answers.
+private struct ClusterWait {
+  /// How soon a stop request is heard.
+  private static let sliceMilliseconds: Int32 = 250
+  private static let answerMilliseconds: Int32 = 5_000
+
+  let admin: KafkaAdmin
+  private var configuration: KafkaConfiguration
+  private let context: ServiceContext
+  private var patience = BrokerPatience(now: MonotonicClock.milliseconds())
+  /// The last thing that went wrong, and the last refusal.
+  private var trouble: KafkaError?
+  private var refusal: KafkaError?
+
+  init(_ configuration: KafkaConfiguration, _ context: ServiceContext) throws(KafkaError) {
+    admin = try KafkaAdmin(configuration)
+    self.configuration = configuration
+    self.context = context
+  }
+
+  /// The cluster with those of the topics that it has; nil when a stop was requested before it answered.
+  mutating func find(_ topics: [String]) throws(KafkaError) -> ClusterView? {
+    while !context.signals.isStopping {
+      do throws(KafkaError) {
+        configuration.isEmbeddedBroker = try admin.isEmbeddedBroker(
+          timeoutMilliseconds: Self.sliceMilliseconds)
+        let counts = try admin.partitionCounts(timeoutMilliseconds: Self.answerMilliseconds)
+        if patience.hasReported {
+          context.log.info("Kafka answers", ["kafka": configuration.bootstrap])
+        }
+        return ClusterView(
+          configuration: configuration, partitions: counts.filter { topics.contains($0.key) })
+      } catch {
+        guard error.isRetriable else { throw error }
+        try noAnswer(error)
+      }
+    }
+    return nil
+  }
+
+  private mutating func noAnswer(_ error: KafkaError) throws(KafkaError) {
+    for heard in admin.takeErrors() {
+      trouble = heard
+      if heard.isRefusal { refusal = heard }
+    }
+    switch patience.noAnswer(now: MonotonicClock.milliseconds(), isRefused: refusal != nil) {
+    case .wait: break
+    case .report: report(trouble ?? error)
+    case .giveUp: throw refusal ?? error
+    }
+  }
+
+  private func report(_ error: KafkaError) {
+    let seconds = patience.waited(now: MonotonicClock.milliseconds()) / 1_000
+    context.log.warning(
+      "no Kafka broker answers; waiting: check that it runs and that --kafka names it",
+      ["kafka": configuration.bootstrap, "seconds": "\(seconds)", "error": "\(error)"])
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// What operators expect of processes that start before Kafka does, or without it.
+@Suite("A broker that is away when the services start", .serialized)
+struct BrokerAwayTests {
+  private static let complaint = "no Kafka broker answers; waiting"
+
+  @Test("every service says what it waits for, goes on when the broker comes, and works")
+  func comesLater() throws {
+    let rig = try PipelineRig()
+    try rig.setBroker(#"{"up":false}"#)
+    try rig.startServices()
+    for name in PipelineRig.services {
+      #expect(rig[name].prints(Self.complaint, withinMilliseconds: 20_000), "\(rig[name].output)")
+      #expect(rig[name].output.contains(rig.kafka), "it says where")
+      #expect(rig[name].wait(withinMilliseconds: 0) == nil, "\(rig[name].output)")
+    }
+    try rig.setBroker(#"{"up":true}"#)
+    for name in PipelineRig.services {
+      #expect(rig.isUp(name), "\(name) printed: \(rig[name].output)")
+      #expect(rig[name].output.contains("Kafka answers"))
+    }
+    rig.stop()
+  }
+
+  @Test("SIGTERM ends a service that waits, at once and with status 0")
+  func stopWhileWaiting() throws {
+    let rig = try PipelineRig()
+    try rig.setBroker(#"{"up":false}"#)
+    try rig.startServices()
+    for name in PipelineRig.services {
+      #expect(rig[name].prints(Self.complaint, withinMilliseconds: 20_000), "\(rig[name].output)")
+    }
+    rig.signal(SIGTERM)
+    rig.expectEnd(withinMilliseconds: 3_000) { $0 == 0 }
+    try rig.setBroker(#"{"up":true}"#)
+    rig.stop()
+  }
+
+  @Test("a broker that cannot be trusted ends a service with a clear error")
+  func refused() throws {
+    let rig = try PipelineRig()
+    // A TLS server whose certificate no authority of this system has signed.
+    try rig.startSimulator()
+    let flags = ["--kafka.security.protocol=ssl"]
+    try rig.startServices(flags, kafka: rig.gateway)
+    for name in PipelineRig.services {
+      #expect(rig[name].wait(withinMilliseconds: 20_000) == 1, "\(rig[name].output)")
+      #expect(rig[name].output.contains("cannot start on Kafka at \(rig.gateway)"))
+      #expect(rig[name].output.contains("certificate verify failed"), "\(rig[name].output)")
+    }
+  }
+
+  @Test("a topic that is missing ends a service with its name and the remedy")
+  func missingTopic() throws {
+    let rig = try PipelineRig()
+    try rig.startServices(["--topic-prefix", "other."])
+    for name in PipelineRig.services {
+      #expect(rig[name].wait(withinMilliseconds: 20_000) == 1, "\(rig[name].output)")
+      #expect(rig[name].output.contains("topic other."), "\(rig[name].output)")
+      #expect(rig[name].output.contains("martlet topics create"), "\(rig[name].output)")
+    }
+  }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import HTTPClient
+import Kafka
+import Pipeline
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// The processes of a pipeline on a broker of their own whose faults a test commands.
+final class PipelineRig {
+  static let services = ["martlet-ingest", "martlet-signer", "martlet-sender", "martlet-feedback"]
+
+  let folder = TemporaryFolder()
+  let names = TopicNames()
+  /// `host:port` of Kafka.
+  let kafka: String
+  private let keys: String
+  private let control: String
+  private let broker: BuiltProgram
+  private var programs: [String: BuiltProgram] = [:]
+  private(set) var gateway = "localhost:1"
+
+  /// - Parameter flags: for the broker.
+  init(broker flags: [String] = []) throws {
+    keys = folder.file("keys")
+    let made = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), ["keys", "generate", keys], in: folder)
+    try #require(made.status == 0, "keys generate printed: \(made.output)")
+    control = "127.0.0.1:\(try FreePort.find())"
+    let file = folder.file("broker.address")
+    broker = try BuiltProgram.start(
+      "martlet", ["broker", "--address-file", file, "--control", control] + flags, in: folder)
+    kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
+  }
+
+  // MARK: Processes
+
+  subscript(_ name: String) -> BuiltProgram { programs[name]! }
+
+  /// Starts a service; nobody listens at the sender's gateway unless the simulator was started before.
+  ///
+  /// - Parameter alias: what the test calls it, if not by its name.
+  func start(
+    _ name: String, _ flags: [String] = [], kafka address: String? = nil, as alias: String? = nil
+  ) throws {
+    let own: [String: [String]] = [
+      "martlet-signer": ["--credentials", keys + "/credentials.json"],
+      "martlet-sender": [
+        "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots", keys + "/root.pem",
+      ],
+      "martlet-feedback": ["--database", folder.file("tokens.sqlite")],
+    ]
+    programs[alias ?? name] = try BuiltProgram.start(
+      name,
+      ["--kafka", address ?? kafka, "--counters-interval", "200ms"] + (own[name] ?? []) + flags,
+      in: folder)
+  }
+
+  /// Starts the gateway that the sender will use; devices of these numbers are unregistered.
+  func startSimulator(unregistered: Range<Int> = 0..<0) throws {
+    let declared = unregistered.map {
+      #"{"token":"\#(Self.token($0))","state":"unregistered","timestamp":1790000000000}"#
+    }
+    try File.write(
+      folder.file("tokens.json"), Array("[\(declared.joined(separator: ","))]".utf8))
+    let file = folder.file("simulator.address")
+    let program = try BuiltProgram.start(
+      "apns-simulator",
+      [
+        "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--certificate",
+        keys + "/gateway.pem", "--certificate-key", keys + "/gateway-key.pem", "--keys",
+        keys + "/gateway-keys.json", "--tokens", folder.file("tokens.json"), "--address-file", file,
+      ], in: folder)
+    programs["apns-simulator"] = program
+    let line = try #require(program.announcement(in: file), "it printed: \(program.output)")
+    let address = line.firstMatch(of: #/"listening":"127.0.0.1:([0-9]+)"/#)
+    gateway = "localhost:\(try #require(address, "it announced \(line)").1)"
+  }
+
+  /// Whether a service takes part in its group.
+  func isUp(_ name: String, withinMilliseconds limit: UInt64 = 20_000) -> Bool {
+    let sign = name == "martlet-signer" ? "mints now" : "assigned"
+    return self[name].prints(sign, withinMilliseconds: limit)
+  }
+
+  /// Starts the four services.
+  func startServices(_ flags: [String] = [], kafka address: String? = nil) throws {
+    for name in Self.services { try start(name, flags, kafka: address) }
+  }
+
+  func signal(_ number: Int32) { for (_, program) in programs { program.signal(number) } }
+
+  /// Expects that every process started here ends within the time, with such a status.
+  func expectEnd(withinMilliseconds limit: UInt64, _ isExpected: (Int32) -> Bool) {
+    let deadline = MonotonicClock.milliseconds() + limit
+    for (name, program) in programs {
+      let now = MonotonicClock.milliseconds()
+      let status = program.wait(withinMilliseconds: deadline > now ? deadline - now : 0)
+      #expect(
+        status.map(isExpected) == true,
+        "\(name) ended with \(status.map(String.init) ?? "nothing"): \(program.output.suffix(1_500))"
+      )
+    }
+  }
+
+  func killBroker() { broker.signal(SIGKILL) }
+
+  /// Ends the services with SIGTERM, then the broker, and expects that each says all is well.
+  func stop() {
+    signal(SIGTERM)
+    expectEnd(withinMilliseconds: 20_000) { $0 == 0 }
+    #expect(broker.stop() == 0, "the broker printed: \(broker.output.suffix(1_500))")
+  }
+
+  // MARK: Faults
+
+  /// What `PUT /brokers` of the broker's control takes: `{"up":false}`, `{"round_trip_ms":200}`.
+  func setBroker(_ body: String) throws {
+    let answer = try HTTPClient().put("http://\(control)/brokers", Array(body.utf8))
+    try #require(answer.status == 200, "\(answer.text)")
+  }
+
+  // MARK: Records
+
+  static func token(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 64 - digits.count) + digits
+  }
+
+  /// An `apns-id` for a number.
+  static func id(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
+  }
+
+  private var configuration: KafkaConfiguration {
+    KafkaConfiguration(bootstrap: kafka, clientID: "martlet-test")
+  }
+
+  /// Produces a record for each number, and waits until the broker has all.
+  func produce(
+    _ topic: String, _ numbers: Range<Int>, _ record: (Int) -> (key: String, value: String)
+  ) throws {
+    let producer = try KafkaProducer(configuration)
+    defer { producer.close() }
+    let topic = try producer.topic(named: topic)
+    var deliveries: [Delivery] = []
+    for number in numbers {
+      let (key, value) = record(number)
+      let isQueued = eventually(withinMilliseconds: 20_000) {
+        let result = Array(key.utf8).withUnsafeBytes { key in
+          Array(value.utf8).withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
+        }
+        if case .queued = result { return true }
+        producer.drainDeliveries(into: &deliveries)
+        return false
+      }
+      try #require(isQueued)
+    }
+    try #require(producer.flush(timeoutMilliseconds: 30_000))
+  }
+
+  /// Produces notifications as ingest does.
+  func produceNotifications(
+    _ numbers: Range<Int>, lane: Lane = .transactional, padding: Int = 0
+  ) throws {
+    let body = #"{"aps":{"alert":"\#(String(repeating: "x", count: padding))"}}"#
+    let now = WallClock.milliseconds()
+    try produce(names.notifications(lane), numbers) { number in
+      let envelope = [
+        "M1", "\(lane)", "production", "com.example.app", "com.example.app", "alert", "10", "",
+        Self.id(number), "", "\(now)", "", "", "", "",
+      ].joined(separator: "\t")
+      return (Self.token(number), envelope + "\n" + body)
+    }
+  }
+
+  /// What a group has committed on a topic, over all partitions.
+  func committed(_ topic: String, by group: ReaderGroup) throws -> Int {
+    let admin = try KafkaAdmin(configuration)
+    defer { admin.close() }
+    let count = try admin.partitionCounts(timeoutMilliseconds: 5_000)[topic] ?? 0
+    let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
+    return try admin.groupOffsets(names.group(group), all, timeoutMilliseconds: 5_000)
+      .reduce(0) { $0 + Int($1.offset ?? 0) }
+  }
+
+  /// Produces requests as applications do.
+  func produceRequests(_ numbers: Range<Int>, padding: Int) throws {
+    let text = String(repeating: "x", count: padding)
+    try produce(names.requests, numbers) { number in
+      (
+        Self.token(number),
+        #"{"id":"r\#(number)","app":"com.example.app","token":"\#(Self.token(number))","#
+          + #""payload":{"aps":{"alert":"\#(text)"}}}"#
+      )
+    }
+  }
+
+  /// Reads a topic from its beginning until `isDone`, asked after every batch, is true; false when the time is up.
+  func read(
+    _ topic: String, withinMilliseconds limit: UInt64 = 60_000,
+    _ take: (ReadRecord) throws -> Void, until isDone: () -> Bool
+  ) throws -> Bool {
+    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 500)
+    let deadline = MonotonicClock.milliseconds() + limit
+    while !isDone() {
+      guard MonotonicClock.milliseconds() < deadline else { return false }
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count { try take(ReadRecord(batch[index])) }
+      batch.release()
+    }
+    return true
+  }
+}
