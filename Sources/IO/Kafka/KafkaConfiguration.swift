@@ -39,6 +39,9 @@ package struct KafkaConfiguration: Sendable {
   /// A waiting record of 300 bytes takes about 0.6 KiB. A partition keeps at least 250 records, since
   /// one that is read at a pace (rather than emptied) gets no more than its limit each second.
   ///
+  /// One answer to a fetch is counted only when it is here: what it may bring of a partition is divided, too, in
+  /// bytes as they are compressed. A broker sends a batch that is larger than that all the same.
+  ///
   /// - Parameter partitions: all of the topics read, for the case that this is the only process.
   package mutating func dividePrefetch(
     among partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20
@@ -47,6 +50,8 @@ package struct KafkaConfiguration: Sendable {
     let kilobytes = max((bytes >> 10) / max(partitions, 1), 256)
     consumerPreferences.append(("queued.min.messages", "\(share)"))
     consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
+    let fetch = min(max((8 << 20) / max(partitions, 1), 64 << 10), 1 << 20)
+    consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
   }
 
   /// Asks the cluster who it is and sets `isEmbeddedBroker`.

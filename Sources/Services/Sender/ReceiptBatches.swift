@@ -17,13 +17,16 @@ struct ReceiptBatches: ~Copyable {
   var lines = ByteBuffer(capacity: 64 << 10)
   /// The records that the lines complete.
   private var origins: [Origin] = []
+  /// Batches that are complete and that the producer had no room for, oldest first: one record must not grow
+  /// beyond what the broker takes while it waits.
+  private var aside: [(lines: [UInt8], origins: [Origin])] = []
   /// Batches that were produced and not yet acknowledged, in slots that are reused.
   private var flying: [[Origin]] = []
   private var free: [Int] = []
   /// Monotonic milliseconds of the first line.
   private(set) var begun: UInt64 = 0
 
-  var isEmpty: Bool { origins.isEmpty }
+  var isEmpty: Bool { origins.isEmpty && aside.isEmpty }
   var isFull: Bool {
     origins.count >= Self.outcomesAtMost || lines.count >= Self.bytesAtMost
   }
@@ -39,7 +42,18 @@ struct ReceiptBatches: ~Copyable {
     unacknowledged += 1
   }
 
-  /// The slot that the batch will fly in; the caller produces `lines` and then calls `launched`.
+  /// The oldest batch that has to go before `lines`; nil when there is none.
+  var nextAside: [UInt8]? { aside.first?.lines }
+
+  /// The producer has no room for the batch, which is full: begins another one.
+  mutating func putAside() {
+    aside.append((Array(lines.bytes), origins))
+    origins.removeAll(keepingCapacity: true)
+    lines.removeAll()
+  }
+
+  /// The slot that the batch will fly in; the caller produces `nextAside`, or else `lines`, and then calls
+  /// `launched`.
   mutating func launchSlot() -> Int {
     if let slot = free.last { return slot }
     flying.append([])
@@ -50,6 +64,10 @@ struct ReceiptBatches: ~Copyable {
   /// The batch was produced in this slot: the next one begins.
   mutating func launched(in slot: Int) {
     free.removeLast()
+    guard aside.isEmpty else {
+      flying[slot] = aside.removeFirst().origins
+      return
+    }
     swap(&flying[slot], &origins)
     lines.removeAll()
   }

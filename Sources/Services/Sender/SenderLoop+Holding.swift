@@ -30,6 +30,9 @@ extension SenderLoop {
   /// Outcomes that may wait for Kafka's acknowledgement before intake stops.
   var unacknowledgedAtMost: Int { max(20_000, 4 * settings.maxInFlight) }
 
+  /// What these may hold in bytes: retries and dead letters carry whole notifications.
+  static let unacknowledgedBytesAtMost = 16 << 20
+
   /// Looks at every destination's share of the slots, once a turn.
   func reviewShares(canDivert: Bool) {
     let free = freeSlots

@@ -15,7 +15,8 @@ extension SenderLoop {
   /// transactional class, as a part of the streams is.
   private func room(for sendClass: SendClass) -> Int {
     guard isFeeding, !isHeldUp, !producer.isFull, blockedSides.isEmpty,
-      unacknowledged < unacknowledgedAtMost
+      unacknowledged < unacknowledgedAtMost,
+      producer.outstandingBytes < Self.unacknowledgedBytesAtMost
     else { return 0 }
     var free = settings.maxInFlight - pushes.count
     if sendClass != .transactional { free = min(free, slotsForOthers - pushes.others) }
@@ -150,10 +151,19 @@ extension SenderLoop {
     let origin = Origin(
       partition: Int32(index), epoch: epochOfPartitions, offset: record.offset)
     let envelope: Envelope
-    do throws(UnsendableRecord) {
-      envelope = try record.envelope()
+    do throws(EnvelopeError) {
+      envelope = try Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
     } catch {
-      return deadLetter(record, origin, detail: error.detail)
+      return deadLetter(record, origin, detail: "\(error)")
+    }
+    do {
+      let key = record.key.bindMemory(to: UInt8.self).span
+      switch envelope.target {
+      case .device: try DeviceToken.validate(key)
+      case .channel: try ChannelID.validate(key)
+      }
+    } catch {
+      return deadLetter(record, origin, detail: "key: \(error)")
     }
     let slot = store(record, envelope, origin, partitions[index].sendClass)
     guard partitions[index].isFirst(envelope.takenID) else {
@@ -169,7 +179,9 @@ extension SenderLoop {
 
   /// A record that an earlier assignment completed: a later one with its id is still a repeat.
   private func remember(_ record: KafkaRecord, from index: Int) {
-    guard !partitions[index].isRetry, let envelope = try? record.envelope() else { return }
+    guard !partitions[index].isRetry,
+      let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
+    else { return }
     _ = partitions[index].isFirst(envelope.takenID)
   }
 

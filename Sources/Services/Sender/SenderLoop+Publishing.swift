@@ -236,14 +236,28 @@ extension SenderLoop {
   }
 
   private func launchReceipts() {
+    var hasRoom = true
+    while hasRoom, let lines = receipts.nextAside {
+      hasRoom = lines.withUnsafeBytes { launch($0) }
+    }
+    if hasRoom, !receipts.lines.isEmpty { hasRoom = launch(receipts.lines.bytes) }
+    isProducerFull = !hasRoom
+    if !hasRoom, receipts.isFull { receipts.putAside() }
+  }
+
+  /// - Returns: false when the batch has to wait.
+  private func launch(_ lines: UnsafeRawBufferPointer) -> Bool {
     let slot = receipts.launchSlot()
     let tag = DeliveryTag.receipts(slot: slot).value
     let noKey = UnsafeRawBufferPointer(start: nil, count: 0)
-    switch producer.produce(topics.receipts, key: noKey, value: receipts.lines.bytes, tag: tag) {
-    case .queued: receipts.launched(in: slot)
-    case .full: break
+    switch producer.produce(topics.receipts, key: noKey, value: lines, tag: tag) {
+    case .queued:
+      receipts.launched(in: slot)
+      return true
+    case .full: return false
     case .refused(let error):
       context.log.error("Kafka refuses receipts; keeping them", ["error": "\(error)"])
+      return false
     }
   }
 
@@ -251,6 +265,7 @@ extension SenderLoop {
   func takeDeliveries() {
     producer.drainDeliveries(into: &deliveries)
     guard !deliveries.isEmpty else { return }
+    isProducerFull = false
     for delivery in deliveries { landed(delivery) }
     deliveries.removeAll(keepingCapacity: true)
   }

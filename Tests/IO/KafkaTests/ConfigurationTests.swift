@@ -57,10 +57,10 @@ import Testing
       configuration.dividePrefetch(among: partitions)
       return configuration.consumerPreferences.map(\.value)
     }
-    #expect(limits(1) == ["4000", "32768"])
-    #expect(limits(28) == ["571", "1170"])
-    #expect(limits(1_000) == ["250", "256"])
-    #expect(limits(0) == ["4000", "32768"])
+    #expect(limits(1) == ["4000", "32768", "1048576"])
+    #expect(limits(28) == ["571", "1170", "299593"])
+    #expect(limits(1_000) == ["250", "256", "65536"])
+    #expect(limits(0) == ["4000", "32768", "1048576"])
   }
 
   @Test func theEmbeddedBrokerIsRecognised() throws {

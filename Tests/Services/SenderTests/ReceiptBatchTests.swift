@@ -52,6 +52,32 @@ struct AcknowledgementTests {
     #expect(completed == [7, 8])
   }
 
+  @Test("while the producer has no room, batches stay as large as a record may be, and in order")
+  func fullBatchesWaitApart() {
+    var batches = ReceiptBatches()
+    for number in 0..<Int64(2 * ReceiptBatches.outcomesAtMost + 1) {
+      batches.lines.append(UInt8(ascii: number < 500 ? "a" : number < 1_000 ? "b" : "c"))
+      batches.lineAdded(for: origin(number), now: 5)
+      if batches.isFull { batches.putAside() }
+    }
+    var sizes: [Int] = []
+    var completed: [Int64] = []
+    while let lines = batches.nextAside {
+      sizes.append(lines.count)
+      let isOfOneBatch = lines.allSatisfy { $0 == lines[0] }
+      #expect(isOfOneBatch)
+      let slot = batches.launchSlot()
+      batches.launched(in: slot)
+      batches.landed(in: slot) { completed.append($0.offset) }
+    }
+    #expect(sizes == [500, 500])
+    #expect(completed == Array(0..<1_000))
+    let (left, isEmpty, unacknowledged) = (
+      batches.lines.count, batches.isEmpty, batches.unacknowledged
+    )
+    #expect(left == 1 && !isEmpty && unacknowledged == 1)
+  }
+
   @Test("side records keep their place until they are removed, and places are reused")
   func sideRecords() {
     var sides = SideRecords()

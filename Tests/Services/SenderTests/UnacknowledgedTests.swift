@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import Sender
+
+/// A broker that takes nothing, although it can be read: what a producer may hold stops the intake.
+@Suite("Outcomes that Kafka does not acknowledge", .serialized)
+struct UnacknowledgedTests {
+  /// What was taken before and is answered later comes on top of the bound.
+  private static let inFlight = 500
+
+  /// Lets a sender work whose producer cannot begin; returns how many records were taken when that stood still.
+  private func taken(of count: Int, _ value: (Int) -> String) throws -> Int {
+    let gateway = try AnsweringGateway()
+    let rig = try SenderRig(embedded: true)
+    let broker = try #require(rig.fixture.broker)
+    try rig.publishToken()
+    let topic = try rig.producer.topic(named: rig.names.notifications)
+    for number in 0..<count {
+      SenderRig.produce(rig.producer, topic, SenderRig.token(number), value(number))
+    }
+    #expect(rig.producer.flush(timeoutMilliseconds: 30_000))
+    // An idempotent producer sends nothing before it has its number.
+    broker.inject(Array(repeating: .notCoordinator, count: 100_000), into: .initProducerID)
+    let sender = try rig.startSender(
+      ["--max-open", "1000000", "--max-in-flight", "\(Self.inFlight)"], loops: 1,
+      answering: gateway)
+    var last = (taken: 0, since: MonotonicClock.milliseconds())
+    let standsStill = eventually(withinMilliseconds: 40_000) {
+      let (taken, now) = (sender.counter("taken"), MonotonicClock.milliseconds())
+      if taken != last.taken { last = (taken, now) }
+      return taken > 0 && now - last.since >= 1_500
+    }
+    #expect(standsStill)
+    #expect(try rig.committed() <= 0)
+    broker.clearFaults(of: .initProducerID)
+    #expect(try eventually(withinMilliseconds: 60_000) { try rig.committed() == count })
+    #expect(sender.counter("taken") == count)
+    return last.taken
+  }
+
+  @Test("20,000 outcomes stop the intake, and all are there when Kafka takes them")
+  func number() throws {
+    let taken = try taken(of: 23_000) { SenderRig.envelope(id: SenderRig.id($0)) }
+    #expect((20_000...20_000 + Self.inFlight).contains(taken), "\(taken) were taken")
+  }
+
+  @Test("16 MiB of dead letters stop the intake, and all are there when Kafka takes them")
+  func bytes() throws {
+    let garbage = String(repeating: "x", count: 4_000)
+    let taken = try taken(of: 6_000) { _ in garbage }
+    let most = SenderLoop.unacknowledgedBytesAtMost / garbage.utf8.count + Self.inFlight
+    #expect(taken > 3_000 && taken <= most, "\(taken) were taken of at most \(most)")
+  }
+}

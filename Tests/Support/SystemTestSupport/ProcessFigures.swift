@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+
+/// What a running program costs and counts, from proc(5) and its own log.
+extension BuiltProgram {
+  /// The most memory it ever had resident, in MiB; 0 once it has ended.
+  package var peakMebibytes: Int {
+    guard let text = try? File.read("/proc/\(pid)/status") else { return 0 }
+    for line in String(decoding: text, as: UTF8.self).split(separator: "\n")
+    where line.hasPrefix("VmHWM:") {
+      return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) >> 10
+    }
+    return 0
+  }
+
+  /// The processor time it has used, user and system, in milliseconds.
+  package var processorMilliseconds: Int {
+    guard let text = try? File.read("/proc/\(pid)/stat") else { return 0 }
+    // The second field is the name, in parentheses; user and system time are the 14th and 15th.
+    let fields = String(decoding: text, as: UTF8.self).split(separator: ")").last ?? ""
+    let ticks = fields.split(separator: " ").dropFirst(11).prefix(2).compactMap { Int($0) }
+    return ticks.reduce(0, +) * 1_000 / max(1, sysconf(Int32(_SC_CLK_TCK)))
+  }
+
+  /// A number of its last counters line; 0 before there is one.
+  package func counter(_ name: String) -> Int {
+    let lines = output.split(separator: "\n")
+    guard let line = lines.last(where: { $0.contains(" counters ") }),
+      let field = line.split(separator: " ").last(where: { $0.hasPrefix("\(name)=") })
+    else { return 0 }
+    return Int(field.dropFirst(name.count + 1).prefix { $0.isNumber }) ?? 0
+  }
+}
