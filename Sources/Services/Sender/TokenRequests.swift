@@ -8,10 +8,14 @@ import Records
 /// become a flood of requests. Owned by the control thread.
 final class TokenRequests {
   private static let interval: UInt64 = 10_000
+  /// What is asked for in such a time, at most: anyone may write notifications of apps that nobody has.
+  static let most = 1_024
 
   private let producer: KafkaProducer
   private let topic: KafkaTopic
   private var askedAt: [[UInt8]: UInt64] = [:]
+  /// What was asked for a moment ago.
+  var remembered: Int { askedAt.count }
   private var deliveries: [Delivery] = []
 
   init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
@@ -19,11 +23,12 @@ final class TokenRequests {
     topic = try producer.topic(known: names.tokenRequests)
   }
 
-  /// Asks, unless the same was asked a moment ago. A request that Kafka has no room for is dropped: the
-  /// need comes again with the next notification.
-  func want(_ request: TokenRequest) {
-    let now = MonotonicClock.milliseconds()
+  /// Asks, unless the same was asked a moment ago. A request that Kafka has no room for, or that is one too many,
+  /// is dropped: the need comes again with the next notification.
+  func want(_ request: TokenRequest, now: UInt64 = MonotonicClock.milliseconds()) {
     if let last = askedAt[request.key], now - last < Self.interval { return }
+    if askedAt.count >= Self.most { askedAt = askedAt.filter { now - $0.value < Self.interval } }
+    guard askedAt.count < Self.most else { return }
     askedAt[request.key] = now
     request.key.withUnsafeBytes { key in
       request.value.withUnsafeBytes { value in
