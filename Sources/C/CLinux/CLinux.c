@@ -12,6 +12,8 @@ int martlet_accept(int listener) {
   return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
+int martlet_pipe(int ends[2]) { return pipe2(ends, O_NONBLOCK | O_CLOEXEC); }
+
 void martlet_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
 /* Only async-signal-safe calls between fork and exec: other threads may hold any lock. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
-internal import EventLoop
+package import EventLoop
 
 /// Records that wait for one loop, of one partition or of several.
 ///
@@ -20,6 +20,8 @@ package final class KafkaQueue: @unchecked Sendable {
   /// The partitions' own queues when they are forwarded to a shared one.
   private let forwarded: [OpaquePointer]
   private let wakeup: Wakeup
+  /// Who is signalled instead, once somebody is.
+  private var signals: SourceSignals?
 
   init(
     partitions: [TopicPartition], queue: OpaquePointer, forwarded: [OpaquePointer], _ wakeup: Wakeup
@@ -34,6 +36,16 @@ package final class KafkaQueue: @unchecked Sendable {
 
   deinit {
     precondition(isClosed, "a Kafka queue must be closed before its consumer lets go of it")
+  }
+
+  /// Has the queue signal `signals` with this number from now on, instead of the wakeup. On the owner's thread,
+  /// who takes from the queue afterwards without having been told to: what waits already signals nothing.
+  package func signal(_ signals: SourceSignals, as number: UInt32) {
+    precondition(!isClosed, "signals wanted of a closed Kafka queue")
+    self.signals = signals
+    var number = number
+    rd_kafka_queue_io_event_enable(
+      queue, signals.input, &number, MemoryLayout<UInt32>.size)
   }
 
   /// Appends up to `limit` waiting records (and messages about the partition) to the batch and

@@ -33,8 +33,6 @@ struct Partition {
   /// Made at the first record if the group has committed nothing yet.
   var ledger: OffsetLedger?
   private var recent: RecentIDs
-  /// False once a take came back short: the queue's next record signals the loop.
-  var mayHaveMore = true
   /// Spreads what a retry topic gives back.
   var pacing: RetryPacing?
   /// A retry that was read before it was due, and when it will be (monotonic milliseconds).
@@ -69,6 +67,16 @@ struct Partition {
   var isRetry: Bool {
     if case .retries = feed { return true }
     return false
+  }
+
+  /// When the retry that was read before it was due will be (monotonic milliseconds); `.max` without one.
+  var heldDue: UInt64 { held?.due ?? .max }
+
+  /// Hands out the retry that was read before it was due, once it is.
+  mutating func takeDue(_ now: UInt64) -> UInt32? {
+    guard let held, held.due <= now else { return nil }
+    self.held = nil
+    return held.slot
   }
 
   /// How its records share the streams.
@@ -115,8 +123,8 @@ struct Partition {
     return bounds.allowance(open: ledger.holes, runs: runs, span: ledger.span)
   }
 
-  /// Whether there may be records and nothing of this partition forbids to take them.
-  var mayTake: Bool { mayHaveMore && allowance > 0 }
+  /// Whether nothing of this partition forbids to take records.
+  var mayTake: Bool { held == nil && allowance > 0 }
 
   /// Takes the offset of a record in: what is done or under way already must not be worked on.
   mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {

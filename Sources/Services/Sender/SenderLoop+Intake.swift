@@ -39,22 +39,23 @@ extension SenderLoop {
   var canTakeMore: Bool {
     let lanes = mayFillSides
     var rooms: InlineArray<3, Int> = [-1, -1, -1]
-    for partition in partitions where partition.mayTake && partition.held == nil {
-      guard lanes || partition.isRetry else { continue }
-      let sendClass = Int(partition.sendClass.rawValue)
-      if rooms[sendClass] < 0 { rooms[sendClass] = room(for: partition.sendClass) }
-      if rooms[sendClass] > 0 { return true }
+    var next = readyPartitions.first(in: partitions.indices)
+    while let index = next {
+      next = readyPartitions.first(in: index + 1..<partitions.count)
+      guard lanes || partitions[index].isRetry, partitions[index].mayTake else { continue }
+      let sendClass = partitions[index].sendClass
+      let place = Int(sendClass.rawValue)
+      if rooms[place] < 0 { rooms[place] = room(for: sendClass) }
+      if rooms[place] > 0 { return true }
     }
     return false
   }
 
   /// When the next held retry is due, in monotonic milliseconds.
   var nextRetryDue: UInt64? {
-    var next: UInt64?
-    for partition in partitions {
-      if let held = partition.held { next = min(next ?? held.due, held.due) }
-    }
-    return next
+    var next = UInt64.max
+    for index in retryPartitions { next = min(next, partitions[index].heldDue) }
+    return next == .max ? nil : next
   }
 
   /// Takes what there is room for: transactional first, then retries that are due, then bulk.
@@ -79,27 +80,33 @@ extension SenderLoop {
     guard room > 0 else { return }
     // Each turn begins with another partition, so that none is always last.
     nextLane &+= 1
-    for step in partitions.indices {
-      let index = (step + nextLane) % partitions.count
-      guard partitions[index].mayTake, case .lane(lane) = partitions[index].feed else {
-        continue
-      }
+    let first = nextLane % partitions.count
+    takeLane(lane, in: first..<partitions.count, &room)
+    takeLane(lane, in: 0..<first, &room)
+  }
+
+  private func takeLane(_ lane: Lane, in part: Range<Int>, _ room: inout Int) {
+    var next = readyPartitions.first(in: part)
+    while let index = next, room > 0, !isHeldUp {
+      next = readyPartitions.first(in: index + 1..<part.upperBound)
+      guard case .lane(lane) = partitions[index].feed, partitions[index].mayTake else { continue }
       room -= take(from: index, upTo: room)
-      if room <= 0 || isHeldUp { return }
     }
   }
 
   private func take(from index: Int, upTo room: Int) -> Int {
     var total = 0
     while total < room, !isHeldUp {
-      let wanted = min(room - total, Self.takeAtOnce, partitions[index].allowance)
+      // Half of what is left at a time: who crowds the partition is noticed before there is nothing left.
+      let left = (partitions[index].allowance + 1) / 2
+      let wanted = min(room - total, Self.takeAtOnce, left)
       if wanted == 0 { break }
       let taken = partitions[index].queue.take(into: &batch, upTo: wanted)
       for position in 0..<taken { accept(batch[position], from: index) }
       batch.release()
       total += taken
       if taken < wanted {
-        partitions[index].mayHaveMore = false
+        readyPartitions.remove(index)
         break
       }
     }
@@ -108,15 +115,12 @@ extension SenderLoop {
 
   /// A tier is first in, first out: the head of each partition is read, and kept here until its time comes.
   private func takeRetries() {
-    for index in partitions.indices {
-      guard partitions[index].isRetry else { continue }
-      if let held = partitions[index].held {
-        guard held.due <= now else { continue }
-        partitions[index].held = nil
-        pushes[held.slot].pointee.life.resume()
-        route(held.slot)
+    for index in retryPartitions {
+      if let slot = partitions[index].takeDue(now) {
+        pushes[slot].pointee.life.resume()
+        route(slot)
       }
-      while partitions[index].mayTake, partitions[index].held == nil, room(for: .retry) > 0 {
+      while readyPartitions.contains(index), partitions[index].mayTake, room(for: .retry) > 0 {
         takeRetry(from: index)
       }
     }
@@ -124,8 +128,7 @@ extension SenderLoop {
 
   private func takeRetry(from index: Int) {
     guard partitions[index].queue.take(into: &batch, upTo: 1) == 1 else {
-      partitions[index].mayHaveMore = false
-      return
+      return readyPartitions.remove(index)
     }
     let record = batch[0]
     let due =

@@ -7,8 +7,12 @@ import ServiceKit
 /// Partitions come and go: what the loop was given, how far each is done, and giving them back.
 extension SenderLoop {
   func begin(_ grant: PartitionGrant) {
+    let index = partitions.count
+    grant.queue.signal(queueSignals, as: UInt32(index))
+    readyPartitions.insert(index)
     partitions.append(
       Partition(grant, bounds: settings.partitionBounds, window: settings.dedupWindow))
+    if partitions[index].isRetry { retryPartitions.append(index) }
   }
 
   /// Stops feeding at once. What waits unsent is dropped: its next owner sends it.
@@ -30,6 +34,8 @@ extension SenderLoop {
       if let last = partitions[index].progress { progress.append(last) }
     }
     partitions.removeAll()
+    readyPartitions.removeAll()
+    retryPartitions.removeAll()
     epochOfPartitions &+= 1
     if !isStopping {
       releaseDeadline = nil

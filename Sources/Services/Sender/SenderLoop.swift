@@ -25,6 +25,7 @@ final class SenderLoop {
   /// The longest sleep; a missed wake-up costs no more than this.
   private static let longestSleep: UInt64 = 100
   static let wakeupToken: UInt64 = 0
+  static let queuesToken = UInt64.max
 
   let settings: SenderSettings
   let context: ServiceContext
@@ -33,6 +34,8 @@ final class SenderLoop {
   let inbox: Mailbox<LoopMessage>
   let control: Mailbox<ControlMessage>
   let resolutions: Mailbox<Resolution>
+  /// Says which partitions' queues have records, by index.
+  let queueSignals = SourceSignals()
   let poller: Poller
   let resolver: Resolver
   let scratch = ConnectionScratch()
@@ -55,6 +58,11 @@ final class SenderLoop {
   @exclusivity(unchecked) var blocks = BlockPool()
   @exclusivity(unchecked) var deadlines: RequestDeadlines
   @exclusivity(unchecked) var partitions: [Partition] = []
+  /// The partitions whose queues may have records: signalled, and not found empty since. What is asked in every
+  /// turn is asked of these: a partition is large, and some hundred of them cost more than the pushes of a turn.
+  @exclusivity(unchecked) var readyPartitions = ReadySet()
+  /// The partitions of retry topics.
+  var retryPartitions: [Int] = []
   var nextLane = 0
   @exclusivity(unchecked) var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
   @exclusivity(unchecked) var book = ProviderTokenBook()
@@ -74,6 +82,8 @@ final class SenderLoop {
   var unresolved = SlotQueue()
   var unresolvedShare = SlotShare()
   var divertsUnresolved = false
+  /// How many there were when they crowded a partition; 0 once that is over.
+  var unresolvedCrowding = 0
   /// Only one destination is known: nobody else could be kept waiting by it.
   @exclusivity(unchecked) var isAlone = true
   /// A destination is at its bound, and what comes for it cannot be moved aside yet: nothing is taken in.
@@ -99,6 +109,7 @@ final class SenderLoop {
   var isStopping = false
   var hasEnded = false
   var nextProgress: UInt64 = 0
+  private var nextLook: UInt64 = 0
   var nextUpkeep: UInt64 = 0
 
   init(
@@ -131,6 +142,7 @@ final class SenderLoop {
         waitingAtMost: max(1, settings.maxInFlight / 8))
     }
     try poller.add(inbox.wakeup.fd, token: Self.wakeupToken, .readable)
+    try poller.add(queueSignals.fd, token: Self.queuesToken, .readable)
     context.counters.add(counters)
   }
 
@@ -149,12 +161,13 @@ final class SenderLoop {
 
   private func turn() {
     for event in ready {
-      if event.token == Self.wakeupToken {
-        wake()
-      } else {
-        socketReady(event)
+      switch event.token {
+      case Self.wakeupToken: wake()
+      case Self.queuesToken: takeSignals()
+      default: socketReady(event)
       }
     }
+    lookAtAllQueues()
     takeDeliveries()
     expireDeadlines()
     intake()
@@ -169,13 +182,26 @@ final class SenderLoop {
     counters.set(.inFlight, pushes.count)
   }
 
-  /// The wakeup was signalled: a queue has records, deliveries were reported, or somebody wrote to us.
+  /// The wakeup was signalled: deliveries were reported, or somebody wrote to us.
   private func wake() {
     inbox.wakeup.clear()
-    for index in partitions.indices { partitions[index].mayHaveMore = true }
     holdBack?.refresh()
     for message in inbox.drain() { take(message) }
     for resolution in resolutions.drain() { connect(resolution) }
+  }
+
+  /// Queues have records. A number may be left of an earlier assignment: then a queue is looked at in vain.
+  private func takeSignals() {
+    queueSignals.take { number in
+      if Int(number) < partitions.count { readyPartitions.insert(Int(number)) }
+    }
+  }
+
+  /// A signal that librdkafka did not give costs no more than the longest sleep.
+  private func lookAtAllQueues() {
+    guard now >= nextLook else { return }
+    nextLook = now + Self.longestSleep
+    readyPartitions.insertAll(below: partitions.count)
   }
 
   private func take(_ message: LoopMessage) {

@@ -20,6 +20,38 @@ import Testing
     #expect(events.isEmpty)
   }
 
+  @Test func signalsOfSourcesSayWhichOnesAndAreTakenOnce() throws {
+    let poller = try Poller()
+    let signals = SourceSignals()
+    try poller.add(signals.fd, token: 7, .readable)
+    var events: [ReadyEvent] = []
+    poller.wait(timeoutMilliseconds: 0, into: &events)
+    #expect(events.isEmpty)
+    let thread = try LoopThread(name: "sources") {
+      for number in 0..<1_000 as Range<UInt32> { signals.signal(number * 3) }
+    }
+    thread.join()
+    // More than one read takes: what is left keeps the descriptor readable.
+    var taken: [UInt32] = []
+    repeat {
+      poller.wait(timeoutMilliseconds: 0, into: &events)
+      if !events.isEmpty { signals.take { taken.append($0) } }
+    } while !events.isEmpty
+    #expect(taken == (0..<1_000).map { $0 * 3 })
+  }
+
+  @Test func signalsThatNobodyTakesNeverBlockASource() {
+    let signals = SourceSignals()
+    for _ in 0..<100_000 { signals.signal(5) }
+    var count = 0
+    var before = -1
+    while count > before {
+      before = count
+      signals.take { if $0 == 5 { count += 1 } }
+    }
+    #expect(count > 1_000 && count < 100_000)
+  }
+
   @Test func aMailboxHandsMessagesOverInOrderFromAnotherThread() throws {
     let mailbox = Mailbox<Int>(wakeup: Wakeup())
     let thread = try LoopThread(name: "a name longer than fifteen bytes") {

@@ -70,6 +70,39 @@ import Testing
     second.close()
   }
 
+  /// Nothing but the signal says that there is something to take, again and again after the queue was emptied.
+  @Test func aQueueSignalsItsNumberWhenRecordsCome() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 2)])
+    let topic = fixture.name("numbers")
+    let member = try GroupMember(fixture, group: "readers", topic: topic)
+    let owned = try eventually {
+      try member.serve()
+      return member.owned.count == 2
+    }
+    #expect(owned)
+    let signals = SourceSignals()
+    let poller = try Poller()
+    try poller.add(signals.fd, token: 1, .readable)
+    for (index, queue) in member.queues.enumerated() {
+      queue.signal(signals, as: UInt32(7 + index))
+    }
+    member.takeAll()
+    var events: [ReadyEvent] = []
+    for round in 0..<5 {
+      let before = member.taken.count
+      try produceNumbers(fixture, topic, 100, from: round * 100)
+      var numbers: Set<UInt32> = []
+      while member.taken.count < before + 100 {
+        poller.wait(timeoutMilliseconds: 5_000, into: &events)
+        try #require(!events.isEmpty, "no signal, \(member.taken.count - before) of 100 records")
+        signals.take { numbers.insert($0) }
+        member.takeAll()
+      }
+      #expect(numbers.isSubset(of: [7, 8]))
+    }
+    member.close()
+  }
+
   /// librdkafka 2.0.2 gives a partition up for good when its one question for the committed offset meets a
   /// coordinator that has just moved: ingest and feedback stood still until the next rebalance.
   @Test func aPartitionWithoutAStartBeginsAlthoughTheCoordinatorMoves() throws {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLinux
+import Glibc
+
+/// Wakes a loop that waits in its `Poller` and says which of its sources did, by number (pipe(2)).
+///
+/// For a loop with many sources of which few have something at a time: looking at all of them whenever one
+/// signals costs more than the work. A source writes its number, four bytes in this machine's order, to
+/// `input`. The descriptors live as long as the object.
+package final class SourceSignals: Sendable {
+  /// The descriptor to watch for reading.
+  package let fd: Int32
+  /// Where sources write their numbers. A write never blocks; one that finds the pipe full (16,000 numbers that
+  /// nobody took) is lost, so who waits looks at all sources now and then.
+  package let input: Int32
+  /// Numbers taken with one read.
+  private static let atOnce = 256
+
+  /// Opens a pipe. Made at start-up only; a process that has no descriptor left for it cannot run, so
+  /// failure ends the process with a message.
+  package init() {
+    var ends: [Int32] = [-1, -1]
+    let code = martlet_pipe(&ends)
+    precondition(code == 0, "cannot open a pipe (errno \(errno)); raise the open files limit")
+    (fd, input) = (ends[0], ends[1])
+  }
+
+  deinit {
+    close(fd)
+    close(input)
+  }
+
+  /// Signals as a source does. Safe from any thread.
+  package func signal(_ number: UInt32) {
+    var number = number
+    _ = write(input, &number, MemoryLayout<UInt32>.size)
+  }
+
+  /// Calls `body` with the numbers that have come, some more than once. What does not fit into one read keeps
+  /// the descriptor readable. Owned by one thread.
+  package func take(_ body: (UInt32) -> Void) {
+    withUnsafeTemporaryAllocation(of: UInt32.self, capacity: Self.atOnce) { numbers in
+      let size = MemoryLayout<UInt32>.size
+      let count = read(fd, numbers.baseAddress, Self.atOnce * size)
+      guard count > 0 else { return }
+      // Writes of four bytes are whole, so reads of a multiple of four are.
+      for index in 0..<count / size { body(numbers[index]) }
+    }
+  }
+}
