@@ -39,18 +39,29 @@ package struct SlotShare: Sendable {
   /// The slots that one destination may hold when so many are free.
   @inlinable package static func bound(free: Int) -> Int { max(least, 2 * max(0, free)) }
 
+  /// Whether a destination takes so much of what one partition may have open that the partition would soon stop for
+  /// everybody: the last eighth of that is for those who hold less than four times what is left of it, so that
+  /// also many that are stuck leave some.
+  ///
+  /// - Parameters:
+  ///   - held: what the destination holds, of all partitions: a good guess for one that is nearly full.
+  ///   - left: how many more records of the partition may be taken.
+  ///   - most: how many of them may be open.
+  @inlinable package static func crowds(held: Int, left: Int, of most: Int) -> Bool {
+    left < most / 8 && held >= min(most / 4, 4 * left)
+  }
+
   /// Decides; to be asked once a turn, before records are taken.
   ///
   /// - Parameters:
   ///   - held: slots that the destination holds.
-  ///   - free: slots that nobody holds.
+  ///   - bound: slots that it may hold, `bound(free:)` or fewer.
   ///   - isAlone: no other destination could be kept waiting.
   ///   - canDivert: retry topics take records.
   ///   - now: monotonic milliseconds.
   package mutating func decide(
-    held: Int, free: Int, isAlone: Bool, canDivert: Bool, now: UInt64
+    held: Int, bound: Int, isAlone: Bool, canDivert: Bool, now: UInt64
   ) -> Decision {
-    let bound = Self.bound(free: free)
     if isAlone || held < bound / 2 {
       fullSince = nil
       isDiverting = false

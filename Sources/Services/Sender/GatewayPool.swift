@@ -43,8 +43,8 @@ final class GatewayPool {
   /// How many of the loop's slots the pool may hold, and whether a push beyond that goes to a retry topic.
   var share = SlotShare()
   @exclusivity(unchecked) var diverts = false
-  /// It holds most of what one partition may have open.
-  @exclusivity(unchecked) var crowds = false
+  /// What it held when it crowded a partition; 0 once that is over.
+  @exclusivity(unchecked) var crowding = 0
   /// Monotonic milliseconds of the last answer on any of its connections.
   @exclusivity(unchecked) var lastAnswer: UInt64 = 0
   @exclusivity(unchecked) var policy: ConnectionPoolPolicy

@@ -189,8 +189,9 @@ extension SenderLoop {
   func waitForCredential(_ slot: UInt32) {
     let push = pushes[slot]
     askForToken(of: push)
-    if divertsUnresolved, unresolved.count >= SlotShare.bound(free: freeSlots) {
-      return divert(slot, HoldReason.credential)
+    if isUnresolvedOverShare(push.pointee.origin) {
+      if divertsUnresolved { return divert(slot, HoldReason.credential) }
+      isHeldUp = true
     }
     push.pointee.life.putAside()
     push.pointee.waitingSince = beganToWait(push)

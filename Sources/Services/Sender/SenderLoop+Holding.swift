@@ -44,30 +44,47 @@ extension SenderLoop {
     for pool in pools {
       guard let pool else { continue }
       let held = pool.waiting.held
-      if pool.crowds, held < settings.partitionBounds.openAtMost / 8 { pool.crowds = false }
+      if held < pool.crowding / 2 { pool.crowding = 0 }
+      let bound = SlotShare.bound(free: free)
       let decision = pool.share.decide(
-        held: held, free: pool.crowds ? min(free, held / 2) : free, isAlone: isAlone,
+        held: held, bound: pool.crowding > 0 ? min(bound, held) : bound, isAlone: isAlone,
         canDivert: canDivert, now: now)
       pool.diverts = decision == .divert
       if decision == .wait { isHeldUp = true }
     }
     // Without any provider token at all the signer is not there yet: everything waits in Kafka.
+    let held = unresolved.count
+    if held < unresolvedCrowding / 2 { unresolvedCrowding = 0 }
+    let bound = SlotShare.bound(free: free)
     let decision = unresolvedShare.decide(
-      held: unresolved.count, free: free, isAlone: false,
+      held: held, bound: unresolvedCrowding > 0 ? min(bound, held) : bound, isAlone: false,
       canDivert: canDivert && !(book.entries.isEmpty && certificates.isEmpty), now: now)
     divertsUnresolved = decision == .divert
     if decision == .wait { isHeldUp = true }
   }
 
-  /// Whether a destination holds as many slots as it may; or so many records of this partition, it must be,
-  /// that the partition's own bound would soon stop it for everybody.
+  /// Whether a destination holds as many slots as it may, or crowds the partition of a push that comes for it.
   func isOverShare(_ pool: GatewayPool, _ origin: Origin) -> Bool {
     let held = pool.waiting.held
-    if held >= SlotShare.bound(free: freeSlots) || pool.crowds { return true }
-    let bound = settings.partitionBounds.openAtMost
-    guard held >= bound / 4, origin.epoch == epochOfPartitions else { return false }
-    pool.crowds = partitions[Int(origin.partition)].allowance < bound / 8
-    return pool.crowds
+    if held >= SlotShare.bound(free: freeSlots) || pool.crowding > 0 { return true }
+    if crowds(held, origin) { pool.crowding = held }
+    return pool.crowding > 0
+  }
+
+  /// The same for the pushes that wait for a credential.
+  func isUnresolvedOverShare(_ origin: Origin) -> Bool {
+    let held = unresolved.count
+    if held >= SlotShare.bound(free: freeSlots) || unresolvedCrowding > 0 { return true }
+    if crowds(held, origin) { unresolvedCrowding = held }
+    return unresolvedCrowding > 0
+  }
+
+  private func crowds(_ held: Int, _ origin: Origin) -> Bool {
+    let most = settings.partitionBounds.openAtMost
+    // Few enough are never in the way: the usual case costs one comparison.
+    guard held > most / 32, origin.epoch == epochOfPartitions else { return false }
+    return SlotShare.crowds(
+      held: held, left: partitions[Int(origin.partition)].allowance, of: most)
   }
 
   /// Moves a push to a retry topic, unsent, to look at it again later. No attempt is counted.

@@ -9,7 +9,7 @@ import Testing
   @Test func aDestinationThatIsAloneIsNeverMoved() {
     var share = SlotShare()
     for now in 0..<1_000 as Range<UInt64> {
-      let decision = share.decide(held: 4_000, free: 0, isAlone: true, canDivert: true, now: now)
+      let decision = share.decide(held: 4_000, bound: 64, isAlone: true, canDivert: true, now: now)
       #expect(decision == .take)
     }
   }
@@ -17,7 +17,8 @@ import Testing
   @Test func atItsBoundItStopsTheIntakeForItsPatienceOnly() {
     var share = SlotShare()
     func decide(_ now: UInt64, held: Int = 2_000) -> SlotShare.Decision {
-      share.decide(held: held, free: 1_000, isAlone: false, canDivert: true, now: now)
+      share.decide(
+        held: held, bound: SlotShare.bound(free: 1_000), isAlone: false, canDivert: true, now: now)
     }
     #expect(decide(0, held: 1_999) == .take)
     #expect(decide(1_000) == .wait)
@@ -35,7 +36,7 @@ import Testing
     var share = SlotShare()
     for now in stride(from: 0 as UInt64, to: 10_000, by: 100) {
       let decision = share.decide(
-        held: 2_000, free: 10, isAlone: false, canDivert: false, now: now)
+        held: 2_000, bound: SlotShare.bound(free: 10), isAlone: false, canDivert: false, now: now)
       #expect(decision == .wait)
     }
   }
@@ -104,6 +105,29 @@ import Testing
       held[owner!] -= 1
       free += 1
     }
+  }
+
+  /// A full partition stops for everybody. However many fill it, in whatever order, each is noticed in time, and
+  /// one that holds little is not accused.
+  @Test(arguments: [1, 2, 5, 20], [200, 2_000])
+  func whoCrowdsAPartitionIsNoticedBeforeItIsFull(stuck: Int, most: Int) {
+    for seed in 0..<20 as Range<UInt64> {
+      var random = SeededGenerator(seed: seed)
+      var held = Array(repeating: 0, count: stuck)
+      var left = most
+      var crowding: Set<Int> = []
+      while crowding.count < stuck, left > 0 {
+        let one = random.below(stuck)
+        guard !crowding.contains(one) else { continue }
+        held[one] += 1
+        left -= 1
+        if SlotShare.crowds(held: held[one], left: left, of: most) { crowding.insert(one) }
+      }
+      // h < 4f for the last one that took, and none of the others took more than it saw.
+      #expect(left >= most / (4 * stuck + 1) / 2, "seed \(seed): \(left) left")
+      #expect(!SlotShare.crowds(held: left, left: left, of: most), "seed \(seed)")
+    }
+    #expect(!SlotShare.crowds(held: most * 7 / 8, left: most / 8, of: most))
   }
 
   @Test func whatIsMovedComesBackSoonThenOnceAMinute() {

@@ -34,8 +34,11 @@ final class AnsweringGateway {
     var requestIdentifier = ""
     /// It never is.
     var isSilent = false
+    /// It is 200 as soon as there is another script: the gateway hung, and has recovered.
+    var isWithheld = false
 
     static let silence = Answer(isSilent: true)
+    static let withheld = Answer(isWithheld: true)
     static let unavailable = Answer(status: 503, reason: "ServiceUnavailable", milliseconds: 2)
     static func accepted(after milliseconds: UInt64 = 0) -> Answer {
       Answer(milliseconds: milliseconds)
@@ -48,6 +51,8 @@ final class AnsweringGateway {
   final class Shared: Sendable {
     struct State {
       var script: Script
+      /// Counts the scripts.
+      var edition = 0
       var requests: [Request] = []
       var isListening = true
       var isStopping = false
@@ -90,8 +95,13 @@ final class AnsweringGateway {
     thread.take()?.join()
   }
 
-  /// Answers by another script from now on.
-  func answer(by script: @escaping Script) { shared.state.withLock { $0.script = script } }
+  /// Answers by another script from now on, and what was withheld.
+  func answer(by script: @escaping Script) {
+    shared.state.withLock {
+      $0.script = script
+      $0.edition += 1
+    }
+  }
 
   /// Closes every connection and refuses new ones, or takes them again.
   func listen(_ isListening: Bool) { shared.state.withLock { $0.isListening = isListening } }
@@ -117,6 +127,7 @@ private final class AnsweringGatewayLoop {
   private var hasListener = false
   private var connections: [HTTP2ServerConnection?] = []
   private var due: [Pending] = []
+  private var edition = 0
   private var ready: [UnsafeMutablePointer<ServerRequest>] = []
 
   private struct Pending {
@@ -144,6 +155,7 @@ private final class AnsweringGatewayLoop {
       if isListening != hasListener { isListening ? begin() : end() }
       poller.wait(timeoutMilliseconds: due.isEmpty ? 5 : 1, into: &events)
       for event in events { handle(event) }
+      release()
       pool.takeReady(into: &ready)
       for request in ready { take(request) }
       ready.removeAll(keepingCapacity: true)
@@ -209,8 +221,16 @@ private final class AnsweringGatewayLoop {
     }
     let answer = script(push)
     if answer.isSilent { return }
-    due.append(
-      Pending(request: request, answer: answer, number: number, at: now + answer.milliseconds))
+    let at = answer.isWithheld ? UInt64.max : now + answer.milliseconds
+    due.append(Pending(request: request, answer: answer, number: number, at: at))
+  }
+
+  /// Lets what was withheld by an earlier script go.
+  private func release() {
+    let newest = shared.state.withLock { $0.edition }
+    guard newest != edition else { return }
+    edition = newest
+    for index in due.indices where due[index].answer.isWithheld { due[index].at = 0 }
   }
 
   private func answerDue() {

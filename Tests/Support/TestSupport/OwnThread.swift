@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+package import Testing
+
+/// Runs each test on a thread of its own, so that tests that mostly wait do so side by side: on the shared threads,
+/// one a core, they would wait one after the other.
+package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
+  package var isRecursive: Bool { true }
+
+  package func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+  ) async throws {
+    guard testCase != nil else { return try await function() }
+    try await withTaskExecutorPreference(ThreadEach()) { try await function() }
+  }
+}
+
+extension Trait where Self == OwnThread {
+  /// See `OwnThread`.
+  package static var onOwnThread: Self { OwnThread() }
+}
+
+/// Starts a thread for each piece of a task: a synchronous test is one piece.
+private final class ThreadEach: TaskExecutor {
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    do {
+      let thread = try LoopThread(name: "test") {
+        job.runSynchronously(on: self.asUnownedTaskExecutor())
+      }
+      thread.detach()
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
+}
