@@ -13,6 +13,7 @@ package enum DemoCommand: Service {
     /// An existing cluster, or nil.
     let kafka: KafkaConfiguration?
     let kafkaFlags: [String]
+    let tokenKey: String?
     let killsSender: Bool
     let printsJSON: Bool
     let keeps: Bool
@@ -32,6 +33,7 @@ package enum DemoCommand: Service {
       .path("input", placeholder: "FILE", "Requests of your own instead, one JSON object a line."),
       .integer("senders", default: 2, in: 1...64, "Sending processes."),
       .endpoints("kafka", "An existing Kafka cluster instead of the embedded broker."),
+      CommonSettings.tokenKey,
       .boolean(
         "kill-sender", "Kill one sender with SIGKILL half-way, to see that nothing is lost."),
       .boolean("json", "Print the result as one JSON object on the last line as well."),
@@ -47,7 +49,8 @@ package enum DemoCommand: Service {
       requests: values.integer("requests"), seed: UInt64(values.integer("seed")),
       input: values.optionalText("input"), senders: values.integer("senders"),
       kafka: cluster.isEmpty ? nil : try KafkaConfiguration(values, clientID: "martlet-demo"),
-      kafkaFlags: values.kafka.flags, killsSender: values.boolean("kill-sender"),
+      kafkaFlags: values.kafka.flags, tokenKey: try TokenSeal(values).path,
+      killsSender: values.boolean("kill-sender"),
       printsJSON: values.boolean("json"), keeps: values.boolean("keep"),
       stallMilliseconds: UInt64(values.milliseconds("stall-timeout")))
   }

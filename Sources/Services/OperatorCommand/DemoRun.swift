@@ -31,6 +31,7 @@ final class DemoRun {
     plan.senders = settings.senders
     plan.kafka = settings.kafka?.bootstrap
     plan.kafkaFlags = settings.kafkaFlags
+    plan.tokenKey = settings.tokenKey
     plan.topicPrefix = place.names.prefix
     // One loop a sender: the machine is shared by a broker, a gateway and everything else.
     plan.extra["martlet-sender"] = ["--loops", "1"]

@@ -17,6 +17,8 @@ package final class LocalPipeline {
     /// A cluster that runs already, or nil to run an embedded broker.
     package var kafka: String?
     package var topicPrefix = "push."
+    /// The file of the key that keeps provider tokens secret on their topic, if there is one.
+    package var tokenKey: String?
     /// Signing keys to make.
     package var credentials: [KeyFolder.Credential]
     /// Settings that every process of the pipeline gets, such as `--kafka.linger.ms=5`.
@@ -117,22 +119,26 @@ package final class LocalPipeline {
     _ = try address(in: file, of: "simulator")
     gateway = "127.0.0.1:\(push)"
     gatewayAdmin = "127.0.0.1:\(admin)"
-    let lines = [
-      "# For martlet channels … --config on this machine.", "kafka = \(kafka)",
-      "topic-prefix = \(plan.topicPrefix)", "channels-gateway = 127.0.0.1:\(channels)",
-      "gateway-name = localhost", "gateway-roots = \(keys.root)", "",
-    ]
+    let key = plan.tokenKey.map { ["token-key = \($0)"] } ?? []
+    let lines =
+      [
+        "# For martlet channels … --config on this machine.", "kafka = \(kafka)",
+        "topic-prefix = \(plan.topicPrefix)", "channels-gateway = 127.0.0.1:\(channels)",
+        "gateway-name = localhost", "gateway-roots = \(keys.root)",
+      ] + key + [""]
     try File.write(channelSettings, Array(lines.joined(separator: "\n").utf8))
   }
 
   private func startServices() throws {
     try startProgram(
-      "signer", "martlet-signer", common + ["--credentials", keys.credentials], stage: 2)
+      "signer", "martlet-signer", common + sealing + ["--credentials", keys.credentials], stage: 2)
     try startProgram(
       "feedback", "martlet-feedback", common + ["--database", database], stage: 2)
     for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
   }
+
+  private var sealing: [String] { plan.tokenKey.map { ["--token-key", $0] } ?? [] }
 
   private var common: [String] {
     ["--kafka", kafka, "--topic-prefix", plan.topicPrefix] + plan.kafkaFlags
@@ -142,7 +148,7 @@ package final class LocalPipeline {
   package func startSender(_ name: String) throws {
     try startProgram(
       name, "martlet-sender",
-      common + [
+      common + sealing + [
         "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots", keys.root,
         "--gateway-name", "localhost",
       ], stage: 3)

@@ -12,6 +12,7 @@ package enum UpCommand: Service {
     let topicPrefix: String
     let kafka: String?
     let kafkaFlags: [String]
+    let tokenKey: String?
   }
 
   package static let name = "up"
@@ -27,7 +28,7 @@ package enum UpCommand: Service {
         "Where keys, logs and the database are kept; without it they go to a temporary folder that"
           + " stays behind."),
       .endpoints("kafka", "A Kafka cluster to use instead of the embedded broker."),
-      CommonSettings.topicPrefix,
+      CommonSettings.topicPrefix, CommonSettings.tokenKey,
     ], kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -35,7 +36,8 @@ package enum UpCommand: Service {
     return Settings(
       folder: values.optionalText("dir"), senders: values.integer("senders"),
       topicPrefix: values.text(CommonSettings.topicPrefix.name),
-      kafka: cluster.isEmpty ? nil : cluster, kafkaFlags: values.kafka.flags)
+      kafka: cluster.isEmpty ? nil : cluster, kafkaFlags: values.kafka.flags,
+      tokenKey: try TokenSeal(values).path)
   }
 
   package static func run(
@@ -49,6 +51,7 @@ package enum UpCommand: Service {
       plan.kafka = settings.kafka
       plan.topicPrefix = settings.topicPrefix
       plan.kafkaFlags = settings.kafkaFlags
+      plan.tokenKey = settings.tokenKey
       let pipeline = try LocalPipeline(plan, log: context.log)
       try pipeline.start()
       defer { stop(pipeline, context) }

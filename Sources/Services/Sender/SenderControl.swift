@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Delivery
 import EventLoop
-import JSON
 import Kafka
 import Pipeline
-import Records
 import ServiceKit
 
 /// The sender's control thread: membership in the consumer group, commits, provider tokens, stop.
@@ -25,7 +22,7 @@ final class SenderControl {
   let context: ServiceContext
   let kafka: KafkaConfiguration
   let consumer: KafkaGroupConsumer
-  private let tokens: KafkaTable
+  private let tokens: ProviderTokenFeed
   private let requests: TokenRequests
   private let inbox: Mailbox<ControlMessage>
   let loops: [Mailbox<LoopMessage>]
@@ -33,7 +30,6 @@ final class SenderControl {
   private let certificates: CertificateWatch
   let counters = Counters<SenderGroupCounter>()
 
-  private let parser = JSONParser()
   private var state = State.idle
   var epoch: UInt32 = 0
   var commits = CommitState<TopicPartition>()
@@ -76,7 +72,7 @@ final class SenderControl {
     self.kafka = kafka
     self.topics = topics
     self.consumer = consumer
-    self.tokens = tokens
+    self.tokens = ProviderTokenFeed(tokens, settings.seal, context, counters: counters)
     self.requests = requests
     self.inbox = inbox
     self.loops = loops
@@ -108,14 +104,12 @@ final class SenderControl {
 
   private func turn() throws {
     for message in inbox.drain() { try take(message) }
-    readTokens()
+    tokens.turn(tell)
     while canChangeAssignment, let event = consumer.nextEvent(timeoutMilliseconds: 0) {
       try take(event)
     }
     requests.turn()
-    if context.signals.takeReload(), let access = certificates.reload(settings) {
-      tell(.access(access))
-    }
+    if context.signals.takeReload() { reload() }
     certificates.turn()
     try commitIfDue()
     let strange = alarm.turn(consumer)
@@ -184,27 +178,10 @@ final class SenderControl {
     for loop in loops { loop.post(message) }
   }
 
-  private func readTokens() {
-    tokens.poll(timeoutMilliseconds: 0) { key, value in
-      guard let value else {
-        return tell(.providerTokenRemoved(credential: String(decoding: key, as: UTF8.self)))
-      }
-      do throws(RecordError) {
-        apply(try ProviderTokenRecord(value, parser: parser))
-      } catch {
-        context.log.warning("ignoring a provider token record", ["error": "\(error)"])
-      }
-    }
-  }
-
-  /// Hands a token to the loops. One that cannot be opened leaves those that are known as they are.
-  private func apply(_ record: ProviderTokenRecord) {
-    do throws(TokenSealProblem) {
-      tell(.providerToken(try settings.seal.opened(record).entry))
-    } catch {
-      counters.add(.unreadableTokens)
-      context.log.error("cannot read a provider token", ["error": "\(error)"])
-    }
+  /// Certificates, roots and the token key are read again. What cannot be used stays as it is.
+  private func reload() {
+    if let access = certificates.reload(settings) { tell(.access(access)) }
+    tokens.reload(tell)
   }
 
   // MARK: The group

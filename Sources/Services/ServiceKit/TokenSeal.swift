@@ -14,15 +14,21 @@ package struct TokenSealProblem: Error, Equatable, Sendable, CustomStringConvert
 /// senders get the key, then the signers.
 package struct TokenSeal: Sendable {
   private let keys: TokenKeys?
+  /// Where the keys were read; nil without any.
+  package let path: String?
 
   /// Without a key: tokens are published and read as they are.
-  package static let none = TokenSeal(keys: nil)
+  package static let none = TokenSeal(keys: nil, path: nil)
 
-  private init(keys: TokenKeys?) { self.keys = keys }
+  private init(keys: TokenKeys?, path: String?) {
+    self.keys = keys
+    self.path = path
+  }
 
   /// Reads the file that the setting names. Throws when it cannot be used.
   package init(_ values: SettingValues) throws(SettingErrors) {
-    guard let path = values.optionalText(CommonSettings.tokenKey.name) else {
+    path = values.optionalText(CommonSettings.tokenKey.name)
+    guard let path else {
       keys = nil
       return
     }
@@ -30,6 +36,16 @@ package struct TokenSeal: Sendable {
       keys = try TokenKeys.load(path)
     } catch {
       throw values.error(CommonSettings.tokenKey.name, error.description)
+    }
+  }
+
+  /// What the file holds now; nil without a file. Throws when it cannot be used.
+  package func reread() throws(TokenSealProblem) -> TokenSeal? {
+    guard let path else { return nil }
+    do throws(SigningError) {
+      return TokenSeal(keys: try TokenKeys.load(path), path: path)
+    } catch {
+      throw TokenSealProblem(description: error.description)
     }
   }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import ServiceKit
 
-/// Notices that the credentials file, or a key file that it names, was replaced or rewritten.
+/// Notices that the credentials file, a key file that it names, or the token key's file was replaced or rewritten.
 ///
 /// It looks at the files' states, so it works with secrets that an orchestrator mounts and swaps.
 struct CredentialsWatch {
@@ -12,8 +13,8 @@ struct CredentialsWatch {
   private var known: [File.Version?]
   private var nextLook: UInt64 = 0
 
-  init(_ path: String, _ credentials: [Credential]) {
-    paths = [path] + credentials.map(\.keyPath)
+  init(_ path: String, _ credentials: [Credential], _ seal: TokenSeal) {
+    paths = [path] + credentials.map(\.keyPath) + (seal.path.map { [$0] } ?? [])
     known = paths.map { File.version($0) }
   }
 

@@ -4,30 +4,51 @@ import Kafka
 import Records
 import ServiceKit
 
-/// The credentials file is read again while the signer works.
+/// The credentials file and the token key are read again while the signer works.
 extension SignerWorker {
   /// How long a credential that is gone from the file waits for its successor's token, in milliseconds.
   private static let withdrawalPatience: UInt64 = 30_000
 
-  /// Reads the file again. What cannot be used leaves everything as it was.
+  /// Reads the files again. What cannot be used leaves everything as it was.
   func reload(_ now: UInt64) {
+    let hasKey = rereadTokenKey()
+    let hasCredentials = rereadCredentials(now)
+    // The topic may know a token of a credential that is new to us, or one that can be opened now.
+    if hasKey || hasCredentials, isOwner { readTableAnew() }
+  }
+
+  /// - Returns: whether there is a key, and its file could be used.
+  private func rereadTokenKey() -> Bool {
+    do throws(TokenSealProblem) {
+      guard let read = try seal.reread() else { return false }
+      seal = read
+      log.info("token key read again")
+      return true
+    } catch {
+      log.error("keeping the token key as it is", ["error": "\(error)"])
+      return false
+    }
+  }
+
+  /// - Returns: whether the file could be used.
+  private func rereadCredentials(_ now: UInt64) -> Bool {
     let credentials: [Credential]
     do throws(CredentialsError) {
       credentials = try CredentialsFile.load(settings.credentialsPath)
     } catch {
-      return log.error("keeping the credentials as they are", ["error": "\(error)"])
+      log.error("keeping the credentials as they are", ["error": "\(error)"])
+      return false
     }
-    files = CredentialsWatch(settings.credentialsPath, credentials)
+    files = CredentialsWatch(settings.credentialsPath, credentials, seal)
     let gone = desk.replace(credentials)
     log.info("credentials read again", ["count": "\(credentials.count)"])
     unknownApps = []
     withdrawn.removeAll { id in credentials.contains { $0.id == id } }
     // Only the owner speaks for the topic; a stand-by reads the same file.
-    guard isOwner else { return }
+    guard isOwner else { return true }
     withdrawn += gone
     withdrawBy = now + Self.withdrawalPatience
-    // The topic may know a token of a credential that is new to us.
-    readTableAnew()
+    return true
   }
 
   /// Takes credentials that are gone off the topic, once their successors' tokens are on it: so a sender

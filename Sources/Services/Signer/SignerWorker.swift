@@ -49,6 +49,8 @@ final class SignerWorker {
   private var deliveries: [Delivery] = []
   private var mintNotBefore: UInt64 = 0
   var unknownApps: Set<String> = []
+  /// What keeps the tokens secret on their topic.
+  var seal: TokenSeal
   /// The files whose change is noticed without a signal.
   var files: CredentialsWatch
   /// Credentials that are gone from the file and not yet from the topic, and when they go at the latest.
@@ -66,7 +68,8 @@ final class SignerWorker {
     requestsPartition = TopicPartition(topic: names.tokenRequests, partition: 0)
     tokensTopic = names.providerTokens
     desk = MintingDesk(settings.credentials)
-    files = CredentialsWatch(settings.credentialsPath, settings.credentials)
+    seal = settings.seal
+    files = CredentialsWatch(settings.credentialsPath, settings.credentials, settings.seal)
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
     output = try producer.topic(known: names.providerTokens)
     consumer = try KafkaGroupConsumer(
@@ -208,7 +211,7 @@ final class SignerWorker {
   /// A token that cannot be opened still counts in its credential's schedule: none is minted early.
   private func open(_ record: ProviderTokenRecord) -> ProviderTokenRecord {
     do throws(TokenSealProblem) {
-      return try settings.seal.opened(record)
+      return try seal.opened(record)
     } catch {
       counters.add(.unreadableTokens)
       log.error("cannot read a provider token", ["error": "\(error)"])
@@ -274,7 +277,7 @@ final class SignerWorker {
   /// - Returns: false when the record could not be handed over.
   func publish(_ record: ProviderTokenRecord) -> Bool {
     do throws(TokenSealProblem) {
-      return publish(record.key, try settings.seal.sealed(record).value, record)
+      return publish(record.key, try seal.sealed(record).value, record)
     } catch {
       log.error("cannot seal a provider token", ["error": "\(error)"])
       return false

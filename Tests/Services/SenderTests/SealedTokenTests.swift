@@ -89,6 +89,30 @@ struct SealedTokenTests {
     #expect(!sender.hasEnded)
   }
 
+  @Test("SIGHUP reads the key again: what no key opened serves; a broken file changes nothing")
+  func rotation() throws {
+    let rig = try SenderRig(keys: 2)
+    let next = try rig.seal(Self.other, file: "next")
+    _ = try rig.seal(Self.key)
+    try rig.publishToken(apps: [SenderRig.app], sealed: next)
+    let sender = try rig.startSender(["--token-key", rig.folder.file("token-key")])
+    try rig.sendMany(20)
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        sender.counter("unreadable_tokens") == 1 && sender.counter("taken") == 20
+      })
+    #expect(sender.counter("delivered") == 0)
+    _ = try rig.seal("\(Self.key)\n\(Self.other)")
+    sender.context.signals.requestReload()
+    #expect(try rig.receipts(20).count { $0.outcome == .delivered && $0.attempts == 1 } == 20)
+    try File.write(rig.folder.file("token-key"), Array("none".utf8))
+    sender.context.signals.requestReload()
+    try rig.publishToken(keyID: SenderRig.keyID(2), apps: ["com.example.second"], sealed: next)
+    try rig.sendMany(100..<120, app: "com.example.second")
+    #expect(try rig.receipts(of: 100..<120).count { $0.outcome == .delivered } == 20)
+    #expect(sender.counter("unreadable_tokens") == 1)
+  }
+
   @Test(
     "the errors name the key that is needed and what to do; a record put elsewhere does not open")
   func words() throws {

@@ -33,10 +33,14 @@ final class SignerFixture {
 
   var credentialsPath: String { folder.file("credentials.json") }
 
-  func writeCredentials(keyIDs: [String], keyFile: String = "key.p8") throws {
+  func writeCredentials(
+    keyIDs: [String] = ["KEYKEYKEY1"], keyFile: String = "key.p8",
+    apps: [String] = ["com.example.app"]
+  ) throws {
+    let apps = apps.map { "\"\($0)\"" }.joined(separator: ",")
     let entries = keyIDs.map { keyID in
       """
-      {"key_id":"\(keyID)","team_id":"TEAMTEAM01","environment":"any","apps":["com.example.app"],\
+      {"key_id":"\(keyID)","team_id":"TEAMTEAM01","environment":"any","apps":[\(apps)],\
       "key_file":"\(keyFile)"}
       """
     }

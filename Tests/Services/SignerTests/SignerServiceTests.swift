@@ -156,11 +156,7 @@ import Testing
     let signer = try fixture.start()
     defer { signer.stop() }
     let first = try #require(try fixture.tokens(atLeast: 1).first)
-    let text = """
-      [{"key_id":"KEYKEYKEY1","team_id":"TEAMTEAM01","environment":"any","key_file":"key.p8",\
-      "apps":["com.example.app","com.example.second"]}]
-      """
-    try File.write(fixture.credentialsPath, Array(text.utf8))
+    try fixture.writeCredentials(apps: ["com.example.app", "com.example.second"])
     let tokens = try fixture.tokens(atLeast: 2)
     #expect(tokens.count == 2)
     #expect(tokens.last?.apps == ["com.example.app", "com.example.second"])
@@ -183,17 +179,41 @@ import Testing
     let signed = Array("\(parts[0]).\(parts[1])".utf8)
     #expect(fixture.key.publicKey.verifies(signed, rawSignature: signature))
     // Its own record is read back and published again with other apps, sealed anew.
-    let text = """
-      [{"key_id":"KEYKEYKEY1","team_id":"TEAMTEAM01","environment":"any","key_file":"key.p8",\
-      "apps":["com.example.app","com.example.second"]}]
-      """
-    try File.write(fixture.credentialsPath, Array(text.utf8))
+    try fixture.writeCredentials(apps: ["com.example.app", "com.example.second"])
     let tokens = try fixture.tokens(atLeast: 2)
     #expect(tokens.count == 2)
     let again = try seal.opened(try #require(tokens.last))
     #expect(again.token == opened.token)
     #expect(again.apps.count == 2)
     #expect(tokens.last?.sealed != sealed.sealed)
+    #expect(signer.counter("unreadable_tokens") == 0)
+  }
+
+  @Test(arguments: [true, false])
+  func `a new token key seals the next record, and the old one still opens`(
+    isSignalled: Bool
+  ) throws {
+    let fixture = try SignerFixture()
+    let keys = (old: String(repeating: "5a", count: 32), new: String(repeating: "c3", count: 32))
+    let (flags, old) = try fixture.seal(keys.old)
+    let signer = try fixture.start(flags)
+    defer { signer.stop() }
+    let first = try old.opened(try #require(try fixture.tokens(atLeast: 1).first))
+    _ = try fixture.seal("\(keys.new)\n\(keys.old)")
+    let new = try fixture.seal(keys.new, file: "new-key").seal
+    // Other apps are published at once, with the token that is there.
+    try fixture.writeCredentials(apps: ["com.example.app", "com.example.second"])
+    // Without a signal the files' change is noticed.
+    if isSignalled { signer.context.signals.requestReload() }
+    let again = try #require(try fixture.tokens(atLeast: 2).last)
+    #expect(try new.opened(again).token == first.token)
+    #expect(throws: TokenSealProblem.self) { try old.opened(again) }
+    // A file that is no key leaves the one that is known.
+    _ = try? fixture.seal("none")
+    try fixture.writeCredentials(apps: ["com.example.third"])
+    signer.context.signals.requestReload()
+    let last = try #require(try fixture.tokens(atLeast: 3).last)
+    #expect(try new.opened(last).apps == ["com.example.third"])
     #expect(signer.counter("unreadable_tokens") == 0)
   }
 

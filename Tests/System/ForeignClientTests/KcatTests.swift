@@ -23,7 +23,9 @@ struct KcatTests {
   )
   func readmeLine() throws {
     let folder = TemporaryFolder()
-    let pipeline = try RunningPipeline(in: folder)
+    let key = folder.file("token-key")
+    try File.write(key, Array(String(repeating: "5a", count: 32).utf8))
+    let pipeline = try RunningPipeline(in: folder, ["--token-key", key])
     defer { pipeline.stop() }
     let kcat = Kcat(kafka: pipeline.kafka, folder: folder)
     let example = try readmeExample()
@@ -43,6 +45,9 @@ struct KcatTests {
     try kcat.produce([bad])
     #expect(try receipt(of: "order-bad", kcat).receipt["outcome"]?.string == "dead_lettered")
     try expectDeadLetter(bad, field: "priority", kcat)
+    // What was sent with is secret on its topic.
+    let token = try #require(try kcat.read("push.provider-tokens", format: "%s\n").first)
+    #expect(token.contains(#""sealed":"v1."#) && !token.contains("eyJ"))
   }
 
   /// The original record is on the dead letter topic, and its headers name the field.

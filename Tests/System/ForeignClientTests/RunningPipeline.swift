@@ -10,8 +10,8 @@ final class RunningPipeline {
   let kafka: String
   private let up: BuiltProgram
 
-  init(in folder: TemporaryFolder) throws {
-    up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")], in: folder)
+  init(in folder: TemporaryFolder, _ flags: [String] = []) throws {
+    up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")] + flags, in: folder)
     let isUp = up.prints("Ctrl-C ends it.", withinMilliseconds: 60_000)
     try #require(isUp, "up printed: \(up.output)")
     let address = up.output.firstMatch(of: #/Kafka at ([0-9.:]+)/#)
