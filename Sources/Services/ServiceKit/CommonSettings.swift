@@ -23,7 +23,7 @@ package enum CommonSettings {
     "token-key", placeholder: "FILE",
     "Key that keeps provider tokens secret on their topic: 32 bytes in hex or base64, readable by its owner"
       + " only; the same file for signers, senders and martlet channels. More lines are older keys that are"
-      + " still read. Without it tokens are published as they are.")
+      + " still read. SIGHUP reads it again. Without it tokens are published as they are.")
 
   static let logLevel = "log-level"
   static let countersInterval = "counters-interval"

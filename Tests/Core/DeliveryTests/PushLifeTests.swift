@@ -180,7 +180,8 @@ private struct PushModel {
     }
     let destination = record.destination
     let decision = shares[destination].decide(
-      held: queues[destination].held, bound: SlotShare.bound(free: free.count / 2), isAlone: false, canDivert: true,
+      held: queues[destination].held, bound: SlotShare.bound(free: free.count / 2), isAlone: false,
+      canDivert: true,
       now: now)
     if decision == .divert {
       held += 1

@@ -74,7 +74,7 @@ struct TenantFairnessTests {
 
   @Test(
     "a tenant whose provider token APNs refuses does not slow another one, and is left alone",
-    arguments: [1, 3])
+    arguments: [3])
   func refusedCredential(loops: Int) throws {
     let gateway = try AnsweringGateway {
       $0.topic == Self.flooding
@@ -102,7 +102,7 @@ struct TenantFairnessTests {
 
   @Test(
     "a tenant without a credential does not slow another one; its notifications are dead letters",
-    arguments: [1, 3])
+    arguments: [3])
   func noCredential(loops: Int) throws {
     let gateway = try AnsweringGateway { _ in .accepted(after: 20) }
     let rig = try tenantsRig()
@@ -120,7 +120,7 @@ struct TenantFairnessTests {
   /// Slots enough for all of it: what would stop is the partition, which has its own bound of what is open.
   @Test(
     "tenants that fill partitions, not the loop, do not slow others in those partitions",
-    arguments: [1, 3], [1, 5])
+    arguments: [(loops: 1, stuck: 2), (loops: 3, stuck: 1)])
   func crowdedPartitions(loops: Int, stuck: Int) throws {
     let gateway = try AnsweringGateway {
       $0.topic == Self.tenant ? .accepted(after: 20) : .withheld
@@ -145,7 +145,7 @@ struct TenantFairnessTests {
 
   @Test(
     "a tenant without a credential that fills partitions does not slow others in those partitions",
-    arguments: [1, 3])
+    arguments: [3])
   func crowdedWithoutCredential(loops: Int) throws {
     let gateway = try AnsweringGateway { _ in .accepted(after: 20) }
     let rig = try tenantsRig()
