@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured, one function a benchmark. Each returns the rows of its table."""
+import argparse
+import contextlib
 import json
 import socket
 import time
@@ -47,23 +49,31 @@ def ratio(values, yardsticks):
 
 
 def sender(options):
-    with Rig(options) as rig:
-        rig.broker()
-        rig.simulator("--profile", "fast")
-        rig.signer()
-        process = rig.sender()
+    """The whole sender. Several numbers of partitions take turns, so that all meet the same machine."""
+    with contextlib.ExitStack() as stack:
+        senders = []
+        for count in [int(text) for text in str(options.partitions).split(",")]:
+            rig = stack.enter_context(Rig(argparse.Namespace(**{**vars(options), "partitions": count})))
+            rig.broker()
+            rig.simulator("--profile", "fast")
+            rig.signer()
+            senders.append((f"sender, {count} partitions", rig, rig.sender()))
 
         def measure():
-            before = process.cpu()
-            rate = rig.load("notifications", options.count)
-            cpu = (process.cpu() - before) / options.count
-            return cpu, rig.h2load(options.count), rate, process.resident_mib()
+            figures = []
+            for _, rig, process in senders:
+                before = process.cpu()
+                rate = rig.load("notifications", options.count, "--rate", options.rate)
+                cpu = (process.cpu() - before) / options.count
+                figures += [cpu, rig.h2load(options.count), rate, process.resident_mib()]
+            return figures
 
-        cpu, yardstick, rate, resident = rounds(options, measure)
-        return [
-            row("sender", median(cpu), ratio(cpu, yardstick), median(rate), max(resident)),
-            row("h2load", median(yardstick), 1, 0, 0),
-        ]
+        columns = rounds(options, measure)
+        rows = []
+        for index, (name, _, _) in enumerate(senders):
+            cpu, yardstick, rate, resident = columns[4 * index:4 * index + 4]
+            rows.append(row(name, median(cpu), ratio(cpu, yardstick), median(rate), max(resident)))
+        return rows + [row("h2load", median(columns[1]), 1, 0, 0)]
 
 
 def ingest(options):
@@ -145,38 +155,35 @@ def free_port():
 
 
 def pipeline(options):
-    rows = []
-    for count in [int(text) for text in options.senders.split(",")]:
-        rows += pipeline_with(options, count)
-    return rows
-
-
-def pipeline_with(options, senders):
-    with Rig(options) as rig:
-        broker = rig.broker()
-        gateway = rig.simulator("--profile", "fast")
-        rig.signer()
-        ingesting = rig.ingest()
-        sending = [rig.sender() for _ in range(senders)]
-        measured = [("broker", [broker]), ("simulator", [gateway]), ("ingest", [ingesting]),
-                    ("senders", sending)]
+    """Everything, end to end. Several numbers of senders take turns, so that all meet the same machine."""
+    with contextlib.ExitStack() as stack:
+        rigs = []
+        for count in [int(text) for text in options.senders.split(",")]:
+            rig = stack.enter_context(Rig(options))
+            parts = [("broker", [rig.broker()]), ("simulator", [rig.simulator("--profile", "fast")])]
+            rig.signer()
+            parts += [("ingest", [rig.ingest()]), ("senders", [rig.sender() for _ in range(count)])]
+            rigs.append((count, rig, parts))
 
         def measure():
-            before = [cpu_of(processes) for _, processes in measured]
-            rate = rig.load("requests", options.count)
-            after = [cpu_of(processes) for _, processes in measured]
-            each = [(b - a) / options.count for a, b in zip(before, after)]
-            return [rig.h2load(options.count), rate, *each]
+            figures = []
+            for _, rig, parts in rigs:
+                before = [cpu_of(processes) for _, processes in parts]
+                rate = rig.load("requests", options.count)
+                after = [cpu_of(processes) for _, processes in parts]
+                each = [(b - a) / options.count for a, b in zip(before, after)]
+                figures += [rig.h2load(options.count), rate, *each]
+            return figures
 
         columns = rounds(options, measure)
-        yardstick, rate = columns[0], columns[1]
         rows = []
-        for index, (name, processes) in enumerate(measured):
-            cpu = columns[2 + index]
-            resident = sum(process.resident_mib() for process in processes)
-            rows.append(row(
-                f"pipeline, {senders} senders: {name}", median(cpu), ratio(cpu, yardstick),
-                median(rate), resident))
+        for index, (count, _, parts) in enumerate(rigs):
+            yardstick, rate, *costs = columns[6 * index:6 * index + 6]
+            for (name, processes), cpu in zip(parts, costs):
+                resident = sum(process.resident_mib() for process in processes)
+                rows.append(row(
+                    f"pipeline, {count} senders: {name}", median(cpu), ratio(cpu, yardstick),
+                    median(rate), resident))
         return rows
 
 
