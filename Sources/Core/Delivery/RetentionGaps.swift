@@ -24,6 +24,8 @@ package struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   }
 
   private var questions: [Question] = []
+  /// So many of them, from the first one on, are on their way.
+  private var asked = 0
   /// One past the highest offset counted as lost.
   private var counted: [Partition: Int64] = [:]
 
@@ -44,34 +46,36 @@ package struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The partitions were given up; what was counted stays counted.
-  package mutating func dropQuestions() { questions.removeAll(keepingCapacity: true) }
+  package mutating func dropQuestions() {
+    questions.removeAll(keepingCapacity: true)
+    asked = 0
+  }
 
-  /// Answers some questions. Where a log begins answers all of its partition: who writes in transactions leaves a
-  /// gap after each.
+  /// The partitions that open questions are about, each once. The next `judge` is about these questions: what
+  /// comes up meanwhile needs newer ends, and stays open.
+  package mutating func ask() -> [Partition] {
+    asked = questions.count
+    var seen: Set<Partition> = []
+    return questions.map(\.partition).filter { seen.insert($0).inserted }
+  }
+
+  /// Answers what was asked. Where a log begins answers all questions about its partition: who writes in
+  /// transactions leaves a gap after each.
   ///
-  /// - Parameters:
-  ///   - limit: partitions asked for at most, since each costs a round trip.
-  ///   - ends: the ends of a partition's log, or nil if no broker answers now: the rest waits.
-  package mutating func judge(
-    atMost limit: Int, _ ends: (Partition) -> Ends?
-  ) -> [Finding] {
+  /// - Parameter ends: the ends of the partitions' logs, found out after `ask`. Those that no broker told are
+  ///   missing, and their questions stay open.
+  package mutating func judge(_ ends: [Partition: Ends]) -> [Finding] {
     var findings: [Finding] = []
     var open: [Question] = []
-    var answers: [Partition: Ends] = [:]
-    var isAnswered = true
-    for question in questions {
-      let partition = question.partition
-      if isAnswered, answers[partition] == nil, answers.count < limit {
-        answers[partition] = ends(partition)
-        isAnswered = answers[partition] != nil
-      }
-      guard let found = answers[partition] else {
+    for (index, question) in questions.enumerated() {
+      guard index < asked, let ends = ends[question.partition] else {
         open.append(question)
         continue
       }
-      if let finding = judge(question, found) { findings.append(finding) }
+      if let finding = judge(question, ends) { findings.append(finding) }
     }
     questions = open
+    asked = 0
     return findings
   }
 

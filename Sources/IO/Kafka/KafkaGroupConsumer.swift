@@ -241,13 +241,6 @@ package final class KafkaGroupConsumer {
     }
   }
 
-  /// Asks where a partition's log begins and ends; nil when no answer came within the time.
-  package func watermarks(
-    of partition: TopicPartition, timeoutMilliseconds: Int32 = 100
-  ) -> Watermarks? {
-    wakeFetcher(of: partition, timeoutMilliseconds: timeoutMilliseconds)
-  }
-
   /// Commits; the answer comes as `.offsetsCommitted`. Keep one under way at a time.
   package func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError) {
     guard !offsets.isEmpty else { return }

@@ -53,7 +53,7 @@ final class FeedbackWorker {
     self.context = context
     self.names = names
     log = context.log
-    alarm = RetentionAlarm(context)
+    alarm = try RetentionAlarm(context, kafka, wakeup: wakeup)
     reader = JobReader(names)
     desk = HygieneDesk(store, clockSkew: settings.clockSkew)
     records = KafkaBatch(capacity: settings.batchSize)
@@ -85,6 +85,7 @@ final class FeedbackWorker {
     release(lost: false)
     consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     producer.close()
+    alarm.close()
   }
 
   /// - Returns: true when there is more to do at once.

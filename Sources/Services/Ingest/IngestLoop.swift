@@ -102,12 +102,12 @@ final class IngestLoop {
     self.context = context
     self.names = names
     requestsTopic = Array(names.requests.utf8)
-    alarm = RetentionAlarm(context)
     requests = RequestTable(capacity: settings.maxInFlight)
     do {
       var kafka = cluster.configuration
       kafka.dividePrefetch(among: cluster.partitions(of: [names.requests]), records: 48_000)
       kafka.producerPreferences.append(("linger.ms", "2"))
+      alarm = try RetentionAlarm(context, kafka, wakeup: wakeup)
       poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
@@ -156,6 +156,7 @@ final class IngestLoop {
     _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
     producer.close()
     invalidTokens.close()
+    alarm.close()
     if let failure { throw failure }
   }
 

@@ -66,7 +66,7 @@ final class SenderControl {
     _ settings: SenderSettings, _ context: ServiceContext, kafka: KafkaConfiguration,
     topics: TopicNames, consumer: KafkaGroupConsumer, tokens: KafkaTable, requests: TokenRequests,
     inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>]
-  ) {
+  ) throws {
     self.settings = settings
     self.context = context
     self.kafka = kafka
@@ -76,7 +76,7 @@ final class SenderControl {
     self.requests = requests
     self.inbox = inbox
     self.loops = loops
-    alarm = RetentionAlarm(context)
+    alarm = try RetentionAlarm(context, kafka, wakeup: inbox.wakeup)
     certificates = CertificateWatch(settings.certificates, context)
   }
 
@@ -171,6 +171,7 @@ final class SenderControl {
     if isRevokedAtStop || pending != nil { try? consumer.unassign() }
     consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     requests.close()
+    alarm.close()
     state = .stopped
   }
 

@@ -67,7 +67,7 @@ package enum SenderService: Service {
       kafka, topic: names.providerTokens, partitions: cluster.partitions[names.providerTokens],
       wakeup: inbox.wakeup)
     let requests = try TokenRequests(try KafkaProducer(kafka, wakeup: inbox.wakeup), names)
-    return SenderControl(
+    return try SenderControl(
       settings, context, kafka: kafka, topics: names, consumer: consumer, tokens: tokens,
       requests: requests,
       inbox: inbox, loops: loops)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Bytes
 import Delivery
+package import EventLoop
 package import Kafka
 
 /// What is counted about the logs that a service reads.
@@ -12,21 +14,26 @@ enum RetentionCounter: Int, CounterKey {
 
 /// Watches that a group's consumer passes over nothing in silence: what retention removed before it was read is
 /// counted and said loudly. Owned by the consumer's thread; asks the broker only when offsets did not come as they
-/// should, and once for each partition after an assignment.
+/// should, and once for each partition after an assignment. The thread does not wait for the answers.
 package struct RetentionAlarm {
-  /// Questions asked in one turn: each is a round trip.
-  private static let questionsATurn = 8
-
   private let log: Logger
   private let counters = Counters<RetentionCounter>()
   private var gaps = RetentionGaps<TopicPartition>()
   /// Partitions whose committed offset is not known yet.
   private var unasked: [TopicPartition] = []
+  private let reader: WatermarkReader
 
-  package init(_ context: ServiceContext) {
+  /// - Parameter wakeup: signalled when there is something for `turn` to do.
+  package init(
+    _ context: ServiceContext, _ kafka: KafkaConfiguration, wakeup: Wakeup
+  ) throws(SystemError) {
     log = context.log
+    reader = try WatermarkReader(kafka, wakeup: wakeup)
     context.counters.add(counters)
   }
+
+  /// Asks nothing more. Waits until its Kafka client is gone, at most a second.
+  package func close() { reader.close() }
 
   /// Partitions were assigned; where they go on is to be asked of the group's coordinator.
   package mutating func assigned(_ partitions: [TopicPartition]) { unasked = partitions }
@@ -53,10 +60,11 @@ package struct RetentionAlarm {
   @discardableResult
   package mutating func turn(_ consumer: KafkaGroupConsumer) -> [TopicPartition] {
     if !unasked.isEmpty { askForCommitted(consumer) }
-    guard gaps.isCurious else { return [] }
-    let findings = gaps.judge(atMost: Self.questionsATurn) { partition in
-      consumer.watermarks(of: partition).map { ($0.low, $0.high) }
+    var findings: [RetentionGaps<TopicPartition>.Finding] = []
+    if let answer = reader.takeAnswer() {
+      findings = gaps.judge(answer.mapValues { ($0.low, $0.high) })
     }
+    if gaps.isCurious, !reader.isAsked { reader.ask(gaps.ask()) }
     return findings.map(report)
   }
 

@@ -10,7 +10,7 @@ import Testing
   @Test func whatLiesBelowTheStartOfTheLogIsLost() {
     var gaps = Gaps()
     gaps.jumped(1, 100..<180)
-    #expect(gaps.judge(atMost: 9) { _ in (180, 900) } == [.lost(1, 100..<180)])
+    #expect(gaps.answered((180, 900)) == [.lost(1, 100..<180)])
     #expect(!gaps.isCurious)
   }
 
@@ -19,33 +19,33 @@ import Testing
     var gaps = Gaps()
     gaps.jumped(1, 100..<101)
     gaps.jumped(1, 200..<10_000)
-    #expect(gaps.judge(atMost: 9) { _ in (100, 20_000) }.isEmpty)
+    #expect(gaps.answered((100, 20_000)).isEmpty)
     #expect(!gaps.isCurious)
   }
 
   @Test func aGapThatRetentionHasHalfReachedIsLostByHalf() {
     var gaps = Gaps()
     gaps.jumped(1, 100..<180)
-    #expect(gaps.judge(atMost: 9) { _ in (150, 900) } == [.lost(1, 100..<150)])
+    #expect(gaps.answered((150, 900)) == [.lost(1, 100..<150)])
   }
 
   @Test func theAssignmentAsksAndTheFirstRecordDoesNotCountAgain() {
     var gaps = Gaps()
     gaps.begin(1, at: 100)
-    #expect(gaps.judge(atMost: 9) { _ in (150, 900) } == [.lost(1, 100..<150)])
+    #expect(gaps.answered((150, 900)) == [.lost(1, 100..<150)])
     gaps.jumped(1, 100..<160)
-    #expect(gaps.judge(atMost: 9) { _ in (160, 900) } == [.lost(1, 150..<160)])
+    #expect(gaps.answered((160, 900)) == [.lost(1, 150..<160)])
     gaps.begin(1, at: 100)
-    #expect(gaps.judge(atMost: 9) { _ in (160, 900) }.isEmpty, "another assignment")
+    #expect(gaps.answered((160, 900)).isEmpty, "another assignment")
   }
 
   @Test func aLogThatEndsBeforeTheCommittedOffsetIsAnotherOne() {
     var gaps = Gaps()
     gaps.begin(1, at: 5_000)
     #expect(
-      gaps.judge(atMost: 9) { _ in (0, 12) } == [.endsBefore(1, committed: 5_000, end: 12)])
+      gaps.answered((0, 12)) == [.endsBefore(1, committed: 5_000, end: 12)])
     gaps.begin(1, at: 12)
-    #expect(gaps.judge(atMost: 9) { _ in (0, 12) }.isEmpty, "read to its end")
+    #expect(gaps.answered((0, 12)).isEmpty, "read to its end")
   }
 
   /// A writer of transactions leaves a gap after each: asking for each would be slower than they come.
@@ -55,14 +55,32 @@ import Testing
       gaps.jumped(1, (10 * gap)..<(10 * gap + 1))
       gaps.jumped(2, (10 * gap)..<(10 * gap + 1))
     }
-    var asked: [Int] = []
-    let found = gaps.judge(atMost: 1) { partition in
-      asked.append(partition)
-      return (11, 20_000)
-    }
-    #expect(found == [.lost(1, 0..<1), .lost(1, 10..<11)])
-    #expect(asked == [1])
-    #expect(gaps.judge(atMost: 8) { _ in (0, 20_000) }.isEmpty)
+    #expect(gaps.ask() == [1, 2])
+    #expect(gaps.judge([1: (11, 20_000)]) == [.lost(1, 0..<1), .lost(1, 10..<11)])
+    #expect(gaps.ask() == [2])
+    #expect(gaps.judge([2: (0, 20_000)]).isEmpty)
+    #expect(!gaps.isCurious)
+  }
+
+  /// Where the log began before a jump does not tell what was removed by then.
+  @Test func whatComesUpAfterTheQuestionIsNotAnsweredByIt() {
+    var gaps = Gaps()
+    gaps.begin(1, at: 100)
+    _ = gaps.ask()
+    gaps.jumped(1, 120..<180)
+    #expect(gaps.judge([1: (50, 900)]).isEmpty)
+    #expect(gaps.isCurious)
+    #expect(gaps.answered((180, 900)) == [.lost(1, 120..<180)])
+  }
+
+  @Test func aLateAnswerIsNotForTheNextAssignment() {
+    var gaps = Gaps()
+    gaps.begin(1, at: 100)
+    _ = gaps.ask()
+    gaps.dropQuestions()
+    gaps.begin(1, at: 200)
+    #expect(gaps.judge([1: (0, 150)]).isEmpty)
+    #expect(gaps.answered((0, 250)).isEmpty)
     #expect(!gaps.isCurious)
   }
 
@@ -70,12 +88,21 @@ import Testing
     var gaps = Gaps()
     gaps.jumped(1, 100..<180)
     gaps.jumped(2, 0..<5)
-    #expect(gaps.judge(atMost: 9) { _ in nil }.isEmpty)
-    #expect(gaps.judge(atMost: 1) { _ in (500, 900) } == [.lost(1, 100..<180)])
+    #expect(gaps.ask() == [1, 2])
+    #expect(gaps.judge([:]).isEmpty)
+    _ = gaps.ask()
+    #expect(gaps.judge([1: (500, 900)]) == [.lost(1, 100..<180)])
     #expect(gaps.isCurious)
-    #expect(gaps.judge(atMost: 1) { _ in (500, 900) } == [.lost(2, 0..<5)])
+    #expect(gaps.answered((500, 900)) == [.lost(2, 0..<5)])
     gaps.jumped(1, 100..<180)
     gaps.dropQuestions()
     #expect(!gaps.isCurious)
+  }
+}
+
+extension RetentionGaps {
+  /// Asks everything, and every partition's log has these ends.
+  fileprivate mutating func answered(_ ends: Ends) -> [Finding] {
+    judge(Dictionary(uniqueKeysWithValues: ask().map { ($0, ends) }))
   }
 }

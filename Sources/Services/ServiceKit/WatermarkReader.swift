@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import Kafka
+import Synchronization
+
+/// Reads where logs begin and end, on a thread and over connections of its own.
+///
+/// On a consumer's connection the question stands behind a fetch that waits for records, and a slow broker takes
+/// its time anywhere: the consumer's thread has none to spare. Owned by that thread; one question at a time.
+final class WatermarkReader {
+  typealias Answers = [TopicPartition: Watermarks]
+
+  private let questions = Mailbox<[TopicPartition]>(wakeup: Wakeup())
+  private let answers: Mailbox<Answers>
+  private let state = State()
+  /// Whether an answer is still to come.
+  private(set) var isAsked = false
+
+  /// - Parameter wakeup: signalled when an answer has come.
+  init(_ configuration: KafkaConfiguration, wakeup: Wakeup) throws(SystemError) {
+    let answers = Mailbox<Answers>(wakeup: wakeup)
+    self.answers = answers
+    let (questions, state) = (questions, state)
+    let thread = try LoopThread(name: "watermarks") {
+      Work(configuration, questions, answers, state).run()
+      state.hasEnded.store(true, ordering: .releasing)
+    }
+    thread.detach()
+  }
+
+  deinit { end() }
+
+  private func end() {
+    state.isEnding.store(true, ordering: .releasing)
+    questions.wakeup.signal()
+  }
+
+  /// Ends the thread and waits until its Kafka client is gone, at most a second.
+  func close() {
+    end()
+    let deadline = MonotonicClock.milliseconds() + 1_000
+    while !state.hasEnded.load(ordering: .acquiring), MonotonicClock.milliseconds() < deadline {
+      usleep(1_000)
+    }
+  }
+
+  /// Asks for the ends of these logs as they are from now on. No other question may be open.
+  func ask(_ partitions: [TopicPartition]) {
+    precondition(!isAsked, "one question at a time")
+    isAsked = true
+    questions.post(partitions)
+  }
+
+  /// The answer if it has come: what of it could be found out.
+  func takeAnswer() -> Answers? {
+    guard isAsked, let answer = answers.drain().last else { return nil }
+    isAsked = false
+    return answer
+  }
+
+  private final class State: Sendable {
+    let isEnding = Atomic(false)
+    let hasEnded = Atomic(false)
+  }
+
+  /// The thread.
+  private struct Work {
+    /// What one request may take, in milliseconds.
+    private static let patience: Int32 = 1_000
+
+    private let configuration: KafkaConfiguration
+    private let questions: Mailbox<[TopicPartition]>
+    private let answers: Mailbox<Answers>
+    private let state: State
+
+    init(
+      _ configuration: KafkaConfiguration, _ questions: Mailbox<[TopicPartition]>,
+      _ answers: Mailbox<Answers>, _ state: State
+    ) {
+      self.configuration = configuration
+      self.questions = questions
+      self.answers = answers
+      self.state = state
+    }
+
+    private var isEnding: Bool { state.isEnding.load(ordering: .acquiring) }
+
+    func run() {
+      var admin: KafkaAdmin?
+      var ready: [ReadyEvent] = []
+      guard let poller = try? Poller(capacity: 1),
+        (try? poller.add(questions.wakeup.fd, token: 0, .readable)) != nil
+      else { return }
+      while !isEnding {
+        poller.wait(timeoutMilliseconds: -1, into: &ready)
+        questions.wakeup.clear()
+        for partitions in questions.drain() {
+          if admin == nil { admin = try? KafkaAdmin(configuration) }
+          let found = admin.map { look(partitions, $0) } ?? [:]
+          // Whoever asks will ask again at once.
+          if found.count < partitions.count, !isEnding { usleep(100_000) }
+          answers.post(found)
+        }
+      }
+      admin?.close()
+    }
+
+    /// All with one request, or each alone where that fails because of one of them.
+    private func look(_ partitions: [TopicPartition], _ admin: KafkaAdmin) -> Answers {
+      if let all = try? admin.watermarks(partitions, timeoutMilliseconds: Self.patience) {
+        return Answers(zip(partitions, all)) { first, _ in first }
+      }
+      var found: Answers = [:]
+      for partition in partitions where !isEnding {
+        found[partition] = try? admin.watermarks(partition, timeoutMilliseconds: Self.patience)
+      }
+      return found
+    }
+  }
+}
