@@ -16,13 +16,6 @@ package enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// When a record is due, in milliseconds since the epoch. A time that is still to come counts as now: whatever
-  /// anybody stamps on a record, it holds its partition up for the tier's delay at most.
-  ///
-  /// - Parameter writtenAt: the record's time; negative for none.
-  @inlinable
-  package func due(writtenAt: Int64, now: Int64) -> Int64 { min(writtenAt, now) + delay }
-
   /// The last part of the topic's name.
   package var suffix: StaticString {
     switch self {
