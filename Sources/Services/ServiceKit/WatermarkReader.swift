@@ -69,6 +69,8 @@ final class WatermarkReader {
   private struct Work {
     /// What one request may take, in milliseconds.
     private static let patience: Int32 = 1_000
+    /// After so long without a question the client is given up: most processes ask once an assignment.
+    private static let idleMilliseconds: Int32 = 30_000
 
     private let configuration: KafkaConfiguration
     private let questions: Mailbox<[TopicPartition]>
@@ -94,8 +96,12 @@ final class WatermarkReader {
         (try? poller.add(questions.wakeup.fd, token: 0, .readable)) != nil
       else { return }
       while !isEnding {
-        poller.wait(timeoutMilliseconds: -1, into: &ready)
+        poller.wait(timeoutMilliseconds: admin == nil ? -1 : Self.idleMilliseconds, into: &ready)
         questions.wakeup.clear()
+        if ready.isEmpty {
+          admin?.close()
+          admin = nil
+        }
         for partitions in questions.drain() {
           if admin == nil { admin = try? KafkaAdmin(configuration) }
           let found = admin.map { look(partitions, $0) } ?? [:]

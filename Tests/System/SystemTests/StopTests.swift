@@ -15,9 +15,11 @@ struct StopTests {
     return rig
   }
 
-  @Test("SIGTERM ends every service with status 0")
+  @Test("SIGTERM ends every service with status 0, and SIGHUP none")
   func term() throws {
     let rig = try running()
+    // Whoever did not handle it would end by it, not with status 0.
+    rig.signal(SIGHUP)
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: 15_000) { $0 == 0 }
     rig.stop()
