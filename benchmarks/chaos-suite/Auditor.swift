@@ -32,6 +32,12 @@ package final class Auditor {
   private var deadOrigins: Set<DeadLetterOrigin> = []
   /// Dead letters of records that senders read, by reason: what ingest refuses is not among them.
   package private(set) var senderDeadLetters: [String: Int] = [:]
+  /// Notifications that senders made dead letters of.
+  private var givenUp: Set<NotificationID> = []
+  /// When a notification is of no more use, in milliseconds since the epoch.
+  private var ends: [NotificationID: Int64] = [:]
+  /// Devices that got nothing because they were taken for dead.
+  private var suppressed: Set<DemoGateway.Device> = []
   /// Poison that was written on purpose and must end as a dead letter.
   private var poison: Set<DeadLetterOrigin> = []
   /// All poison.
@@ -54,6 +60,9 @@ package final class Auditor {
   package func receipt(_ receipt: Receipt) {
     guard let id = receipt.apnsID else { return }
     ledger.receipt(id, receipt.outcome, reason: receipt.reason)
+    if receipt.outcome == .suppressed, let token = receipt.token, let app = receipt.app {
+      suppressed.insert(DemoGateway.Device(token: token, app: app))
+    }
     let isAboutFate =
       switch receipt.outcome {
       case .delivered, .rejected, .expired, .deadLettered: true
@@ -70,7 +79,10 @@ package final class Auditor {
     reason: String
   ) {
     if let origin, !isOneToken { deadOrigins.insert(origin) }
-    if !isRequest { senderDeadLetters[reason, default: 0] += 1 }
+    if !isRequest {
+      senderDeadLetters[reason, default: 0] += 1
+      if let id { givenUp.insert(id) }
+    }
     if let id {
       ledger.deadLetter(id, reason: reason)
     } else if let origin, isRequest {
@@ -80,17 +92,23 @@ package final class Auditor {
   }
 
   /// A record on a topic that senders read.
-  package func laneRecord(_ id: NotificationID, isRetry: Bool) {
+  ///
+  /// - Parameter end: when it is of no more use, in milliseconds since the epoch.
+  package func laneRecord(_ id: NotificationID, isRetry: Bool, end: Int64 = .max) {
     onLanes.insert(id)
+    ends[id] = min(end, ends[id] ?? .max)
     if isRetry { retried.insert(id) }
   }
 
   /// A request as the gateway's list has it.
   package func gatewaySaw(_ request: GatewayRequest) {
-    if request.status == 410, let device = request.device { unregistered.insert(device) }
+    if request.status == 410, let device = request.device { gatewayForgot(device) }
     guard let id = request.id else { return }
     gatewayAnswered(id, status: request.status, reason: request.reason)
   }
+
+  /// The gateway called a device unregistered.
+  package func gatewayForgot(_ device: DemoGateway.Device) { unregistered.insert(device) }
 
   package func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
     ledger.answered(id, status: status)
@@ -140,7 +158,10 @@ package final class Auditor {
       // The list names no reason for what a fault made up: the status must do.
       let unnamed = Answer(status: answer.status, reason: "")
       if let said = answers[id], said.contains(answer) || said.contains(unnamed) { return true }
-    case .expired, .deadLettered, .suppressed, .deduplicated: return true
+    case .expired:
+      // One that would not live to see its next attempt may end as early as the shortest retry is long.
+      return ends[id].map { $0 <= first.at + RetryTier.seconds5.delay } ?? false
+    case .deadLettered, .suppressed, .deduplicated: return true
     }
     return blindSpots.contains { $0.contains(first.at) }
   }
@@ -154,7 +175,15 @@ package final class Auditor {
     }
   }
 
-  /// Notifications whose first receipt says what the gateway's list does not.
+  /// Notifications of the load that a sender gave up: no fault here lasts for as long as attempts do.
+  package var abandoned: [NotificationID] { givenUp.filter { ledger[$0]?.isExpected == true } }
+
+  /// Devices that were taken for dead although the gateway never said so.
+  package var wronglySuppressed: [DemoGateway.Device] {
+    suppressed.filter { !unregistered.contains($0) }
+  }
+
+  /// Notifications whose first receipt says what the gateway's list does not, or what their own time denies.
   package var untrue: [NotificationID] {
     firsts.filter { id, first in ledger[id]?.isExpected == true && !agrees(id, first) }.map(\.key)
   }

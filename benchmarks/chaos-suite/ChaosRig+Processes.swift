@@ -12,12 +12,20 @@ extension ChaosRig {
   }
 
   /// Asks a process to end with SIGTERM, and waits for that; it is started again.
-  func restart(_ name: String) throws {
+  ///
+  /// - Parameter hurrying: whether a second signal follows, after which it must end within seconds.
+  func restart(_ name: String, hurrying: Bool = false) throws {
     let before = pipeline.processes.state(name)?.endings.count ?? 0
     try end(name, SIGTERM, 0)
-    let hasEnded = try pump(
-      until: { pipeline.processes.state(name)?.endings.count ?? 0 > before }, within: 30_000)
-    if !hasEnded { problem("\(name) did not end within 30 s of SIGTERM") }
+    func hasEnded() -> Bool { pipeline.processes.state(name)?.endings.count ?? 0 > before }
+    if hurrying {
+      // Signals that come together are one.
+      try pump(50)
+      pipeline.processes.signal(name, SIGTERM)
+    }
+    let limit: UInt64 = hurrying ? 10 : 30
+    let ended = try pump(until: hasEnded, within: limit * 1_000)
+    if !ended { problem("\(name) did not end within \(limit) s of SIGTERM") }
   }
 
   private func end(_ name: String, _ signal: Int32, _ ending: Int32) throws {

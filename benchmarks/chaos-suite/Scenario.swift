@@ -47,7 +47,8 @@ struct Scenario: Sendable {
   var senderFlags: [String] = []
   /// Whether producers have one request on its way at a time. The embedded broker does not check sequences, so
   /// it takes a batch although it has just refused the one before; librdkafka then takes the first one for
-  /// stored, too, as it would be on a real broker. With injected errors that would lose records by itself.
+  /// stored, too, as it would be on a real broker. With injected errors, or leaders that move, that would lose
+  /// records by itself.
   var producesOneAtATime = false
   /// Whether it uses the shim where there is one, and can do without.
   var takesShim = false

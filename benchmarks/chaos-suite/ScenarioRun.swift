@@ -104,6 +104,16 @@ struct ScenarioRun {
       rig.problem("\(untrue.count) first receipts disagree with the gateway's list")
       for id in untrue.prefix(10) { rig.problem("  \(auditor.describe(id))") }
     }
+    let abandoned = auditor.abandoned
+    if !abandoned.isEmpty {
+      rig.problem("\(abandoned.count) notifications were given up: \(auditor.senderDeadLetters)")
+      for id in abandoned.prefix(10) { rig.problem("  \(auditor.describe(id))") }
+    }
+    if !auditor.hasBlindSpots, !auditor.wronglySuppressed.isEmpty {
+      rig.problem(
+        "\(auditor.wronglySuppressed.count) devices were passed over, and the gateway never named them"
+      )
+    }
     if report.duplicates > report.bound {
       rig.problem("\(report.duplicates) duplicates, and the bound is \(report.bound)")
       for id in auditor.repeated.prefix(10) { rig.problem("  twice: \(auditor.describe(id))") }

@@ -68,6 +68,7 @@ extension Scenario {
       rig.countFault("clock of \(name) by \(offset / 60_000) min")
       try setShim(rig, name, clockMilliseconds: offset)
       try rig.pump(between: 1_000, and: 4_000)
+      rig.compareOffsets()
       try setShim(rig, name)
       try rig.awaitRecovery(of: mark)
     }

@@ -45,6 +45,22 @@ extension Scenario {
       }
     },
     Scenario(
+      name: "hurried-stop", summary: "SIGTERM, and once more, to the only sender, under load",
+      senders: 1, hasStragglers: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 0.5,
+        embeddedReason: "what was in flight when the second signal came; the rest is committed",
+        realSeconds: 0.5, realReason: "the same")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 1_500)
+        rig.compareOffsets()
+        let mark = rig.mark()
+        try rig.restart("sender-1", hurrying: true)
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
       name: "rolling-restart", summary: "SIGTERM of one of two senders after the other",
       hasStragglers: true,
       bound: DuplicateBound(

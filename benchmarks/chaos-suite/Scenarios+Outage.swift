@@ -20,7 +20,8 @@ extension Scenario {
         rig.compareOffsets()
         rig.countFault("gateway: 503 for all")
         try rig.addGatewayFaults([["id": "F23", "status": 503, "reason": "ServiceUnavailable"]])
-        try rig.pump(between: 3_000, and: 8_000)
+        // Each failed probe doubles the pause, so what a long outage shows takes long to recover from.
+        try rig.pump(between: 3_000, and: rig.options.isShort ? 4_000 : 8_000)
         try rig.clearGatewayFaults()
         let mark = rig.mark()
         try rig.awaitRecovery(of: mark)

@@ -99,14 +99,24 @@ final class TopicReaders {
   }
 
   private func takeLane(_ record: KafkaRecord, _ place: TopicPartition, _ auditor: Auditor) {
-    let id = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span).id
+    let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
+    let id = envelope?.id
     laneRecords += 1
     lanes[place, default: LaneLog()].offsets.append(record.offset)
     lanes[place, default: LaneLog()].ids.append(id)
-    guard let id else { return }
+    guard let id, let envelope else { return }
     let isRetry = place.topic != names.notifications && place.topic != names.notificationsBulk
     if !isRetry { notifications += 1 }
-    auditor.laneRecord(id, isRetry: isRetry)
+    auditor.laneRecord(id, isRetry: isRetry, end: Self.end(of: envelope))
+  }
+
+  /// When a notification is of no more use: its own expiration, or the greatest age that senders allow by
+  /// default.
+  private static func end(of envelope: Envelope) -> Int64 {
+    let age: Int64 = envelope.lane == .transactional ? 3_600_000 : 24 * 3_600_000
+    let aged = envelope.created + age
+    guard let expiration = envelope.expiration, expiration != 0 else { return aged }
+    return min(aged, expiration * 1_000)
   }
 
   /// Records on lanes and retry topics that nothing closes yet.

@@ -10,6 +10,9 @@ package final class KafkaStretches {
   /// One past the last offset wanted, of the partitions that are not at their end.
   private var ends: [Int32: Int64] = [:]
   private var finished: [Int32] = []
+  /// When the next broker's fetcher is woken, in monotonic milliseconds, and whose turn it is.
+  private var nextWake: UInt64 = 0
+  private var turn = 0
 
   /// Connects. Throws when the topic does not exist or no broker answers within the time.
   package init(
@@ -49,6 +52,7 @@ package final class KafkaStretches {
     let before = batch.count
     _ = batch.fill(from: reader.queue, limit: batch.capacity, timeout: timeoutMilliseconds)
     for index in before..<batch.count { note(batch[index], reader) }
+    wakeFetchers(reader)
     let ends = self.ends
     batch.removeAll(
       from: before,
@@ -70,6 +74,18 @@ package final class KafkaStretches {
     guard record.offset + 1 >= end || record.isEndOfPartition else { return }
     reader.stop(record.partition)
     finished.append(record.partition)
+  }
+
+  /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for up to a second, however soon they are
+  /// emptied. Asking a partition's broker where the log ends makes it look again: each partition in turn, one
+  /// every few milliseconds.
+  private func wakeFetchers(_ reader: LogReader) {
+    let now = MonotonicClock.milliseconds()
+    guard now >= nextWake, !ends.isEmpty else { return }
+    nextWake = now + 10
+    turn += 1
+    let partition = ends.keys.sorted()[turn % ends.count]
+    _ = try? reader.watermarks(partition, timeoutMilliseconds: 100)
   }
 
   package func close() {

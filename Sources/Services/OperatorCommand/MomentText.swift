@@ -26,7 +26,9 @@ enum MomentText {
 
   /// Days since the epoch, counted in eras of 400 years that begin on 1 March.
   private static func day(_ text: Substring) -> Int64? {
-    guard text.utf8.count == 10, let date = numbers(text, "-"), date.count == 3,
+    // Year, month and day have four digits and two and two.
+    let widths = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard widths.map(\.count) == [4, 2, 2], let date = numbers(text, "-"), date.count == 3,
       (1...12).contains(date[1]), (1...daysOf(month: date[1], date[0])).contains(date[2])
     else { return nil }
     let year = date[1] <= 2 ? date[0] - 1 : date[0]

@@ -110,11 +110,9 @@ private struct Tail {
     window = DedupWindow(capacity: capacity)
   }
 
-  /// What is no notification has no id.
+  /// What could not be sent has taken no id.
   mutating func take(_ record: KafkaRecord) {
-    guard let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span) else {
-      return
-    }
+    guard let envelope = try? record.envelope() else { return }
     _ = window.insert(envelope.takenID)
   }
 

@@ -93,7 +93,7 @@ extension FuzzTarget {
 
   /// A line for a terminal.
   private static func unfit(_ line: String, showsTokens: Bool) -> String? {
-    if line.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+    if line.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F) ~= $0.value }) {
       return "a control character for the terminal"
     }
     if !showsTokens && holdsToken(line, 32) { return "a device token" }
@@ -104,7 +104,10 @@ extension FuzzTarget {
   private static func holdsToken(_ text: String, _ length: Int) -> Bool {
     var run = 0
     for byte in text.utf8 {
-      run = Character(UnicodeScalar(byte)).isHexDigit ? run + 1 : 0
+      switch byte {
+      case 0x30...0x39, 0x41...0x46, 0x61...0x66: run += 1
+      default: run = 0
+      }
       if run >= length { return true }
     }
     return false
@@ -126,10 +129,13 @@ extension FuzzTarget {
         headers: [KafkaHeader(String(decoding: key, as: UTF8.self), Array(key))])
       for line in lines {
         if let problem = unfit(line, showsTokens: isRaw) { return "\(topic): \(problem)" }
-        let words = line.split {
-          !($0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)))
+        let words = Array(line.utf8).split { byte in
+          switch byte {
+          case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: false
+          default: true
+          }
         }
-        if words.contains(where: { $0.hasPrefix("eyJ") && $0.utf8.count > 40 }) {
+        if words.contains(where: { $0.starts(with: "eyJ".utf8) && $0.count > 40 }) {
           return "\(topic): a provider token"
         }
       }

@@ -114,7 +114,10 @@ struct FaultCase: Sendable {
           ("the device waits", { run in run.receipt(7).map { wait($0) >= 5_000 } ?? false }),
           (
             "the others do not",
-            { run in run.receipts.count { wait($0) < 4_000 } >= 199 }
+            { run in
+              let longest = run.receipt(7).map { wait($0) } ?? 0
+              return run.receipts.count { wait($0) + 3_000 < longest } >= 199
+            }
           )))
     default:
       FaultCase(
@@ -143,12 +146,13 @@ struct FaultCase: Sendable {
           delivered, uncounted, ("no limit was broken", { $0.counter("connections_lost") == 0 })))
     case .f07:
       FaultCase(
+        // Twice, because the first rule may meet the same request.
         rules: #"[{"id":"F07","when":{"every":5,"times":20}},"#
-          + #"{"id":"F07","codes":["INTERNAL_ERROR"],"when":{"token":"\#(token(4))","times":1}}]"#,
+          + #"{"id":"F07","codes":["INTERNAL_ERROR"],"when":{"token":"\#(token(4))","times":2}}]"#,
         failures: expect(
           delivered,
           ("refused ones go again, uncounted", { $0.counter("resent_unprocessed") >= 10 }),
-          ("others are ambiguous", { $0.receipt(4)?.attempts == 2 })))
+          ("others are ambiguous", { $0.receipt(4)?.attempts ?? 0 >= 2 })))
     case .f13:
       FaultCase(
         rules: #"[{"id":"F13","window":7,"hold":"200ms","when":{"connection":1}}]"#,

@@ -82,6 +82,25 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 11)
   }
 
+  @Test("a record that could not be sent has taken no id, below the committed offset and above it")
+  func unsendableRecords() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken()
+    try rig.send("no device", SenderRig.envelope(id: SenderRig.id(50)))
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
+    try rig.send("no device", SenderRig.envelope(id: SenderRig.id(51)))
+    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    try rig.commit(offset: 1, metadata: HoleMap.encode(base: 1, [2..<3]))
+    let sender = try rig.startSender()
+    for number in [50, 51] {
+      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    let receipts = try rig.receipts(3)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == 5)
+  }
+
   /// The runs of the map must not keep the very records in Kafka that lie between them.
   @Test("a map with as many runs as the bound allows is read back, and what lies between is sent")
   func fullMap() throws {

@@ -112,6 +112,34 @@ import Testing
     #expect(auditor.overtakenRequests(partition: 0, below: 6) == 0)
   }
 
+  @Test func `what is called expired must be of no more use`() throws {
+    ask(id)
+    try receipt("expired", id, at: 100_000)
+    #expect(auditor.untrue == [id], "nobody knows when it ends")
+    auditor.laneRecord(id, isRetry: false, end: 105_001)
+    #expect(auditor.untrue == [id])
+    auditor.laneRecord(id, isRetry: true, end: 105_000)
+    #expect(auditor.untrue == [], "the shortest retry would come too late")
+  }
+
+  @Test func `a notification that a sender gave up is told from poison`() {
+    ask(id)
+    auditor.deadLetter(nil, id: other, isOneToken: false, isRequest: false, reason: "x")
+    auditor.deadLetter(nil, id: id, isOneToken: true, isRequest: true, reason: "invalid_token")
+    #expect(auditor.abandoned == [])
+    auditor.deadLetter(nil, id: id, isOneToken: false, isRequest: false, reason: "x")
+    #expect(auditor.abandoned == [id])
+  }
+
+  @Test func `a device that is passed over must have been called unregistered`() throws {
+    ask(id)
+    try receipt("suppressed", id, ",\"app\":\"com.example.a\",\"token\":\"00ff\"")
+    let device = DemoGateway.Device(token: "00ff", app: "com.example.a")
+    #expect(auditor.wronglySuppressed == [device])
+    auditor.gatewayForgot(device)
+    #expect(auditor.wronglySuppressed == [])
+  }
+
   @Test func `where the gateway's list names no reason the status must agree`() throws {
     ask(id)
     try receipt("rejected", id, ",\"status\":400,\"reason\":\"BadMoonPhase\"")
