@@ -88,7 +88,8 @@ struct ChaosPlace {
     if options.kafka == nil {
       // The embedded broker gives one batch of a partition at a time, and they are small: reading 20,000 ids back
       // takes half a minute there. The load repeats none of more than 500 requests before.
-      plan.extra["martlet-sender"]?.append(contentsOf: ["--dedup-window", "1000"])
+      plan.extra["martlet-sender"]?.append(
+        contentsOf: ["--dedup-window", "1000", "--dedup-rebuild", "30s"])
     }
     plan.extra["apns-simulator"] = [
       "--tokens", "\(folder)/unregistered.json", "--latency", "lognormal:20ms,200ms",

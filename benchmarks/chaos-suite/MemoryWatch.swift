@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 import OperatorCommand
 
@@ -33,7 +32,7 @@ struct MemoryWatch {
     nextLook = now + 250
     for state in states {
       if let life = lives[state.name], life.pid != state.pid { end(life, state.name) }
-      guard let pid = state.pid, let size = Self.residentKilobytes(pid) else { continue }
+      guard let pid = state.pid, let size = ProcessStatus(pid)?.residentKilobytes else { continue }
       peaks[state.name] = max(peaks[state.name] ?? 0, size)
       lives[state.name, default: Life(pid: pid, begin: now)].samples.append((now, size))
     }
@@ -64,14 +63,5 @@ struct MemoryWatch {
     if after > before + allowed {
       growths.append("\(name) grew from \(before >> 10) to \(after >> 10) MiB")
     }
-  }
-
-  private static func residentKilobytes(_ pid: Int32) -> Int? {
-    guard let text = try? File.read("/proc/\(pid)/status") else { return nil }
-    for line in String(decoding: text, as: UTF8.self).split(separator: "\n")
-    where line.hasPrefix("VmRSS:") {
-      return line.split(separator: " ").dropFirst().first.flatMap { Int($0) }
-    }
-    return nil
   }
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+
+/// What the kernel says of a process (proc(5), status).
+struct ProcessStatus {
+  private let lines: [Substring]
+
+  /// nil when there is no such process.
+  init?(_ pid: Int32) {
+    guard let text = try? File.read("/proc/\(pid)/status") else { return nil }
+    lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+  }
+
+  var residentKilobytes: Int? { value("VmRSS:").flatMap { Int($0) } }
+
+  /// Whether SIGTERM does not simply end it: a process that has just been started does not listen yet.
+  var handlesTermination: Bool {
+    let bit = UInt64(1) << UInt64(SIGTERM - 1)
+    return ["SigCgt:", "SigBlk:"].contains { name in
+      value(name).flatMap { UInt64($0, radix: 16) }.map { $0 & bit != 0 } ?? false
+    }
+  }
+
+  private func value(_ name: String) -> Substring? {
+    lines.first { $0.hasPrefix(name) }?.split { $0 == " " || $0 == "\t" }.dropFirst().first
+  }
+}
