@@ -154,19 +154,10 @@ extension SenderLoop {
     let origin = Origin(
       partition: Int32(index), epoch: epochOfPartitions, offset: record.offset)
     let envelope: Envelope
-    do throws(EnvelopeError) {
-      envelope = try Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
+    do throws(UnsendableRecord) {
+      envelope = try record.envelope()
     } catch {
-      return deadLetter(record, origin, detail: "\(error)")
-    }
-    do {
-      let key = record.key.bindMemory(to: UInt8.self).span
-      switch envelope.target {
-      case .device: try DeviceToken.validate(key)
-      case .channel: try ChannelID.validate(key)
-      }
-    } catch {
-      return deadLetter(record, origin, detail: "key: \(error)")
+      return deadLetter(record, origin, detail: error.detail)
     }
     let slot = store(record, envelope, origin, partitions[index].sendClass)
     guard partitions[index].isFirst(envelope.takenID) else {
@@ -182,9 +173,7 @@ extension SenderLoop {
 
   /// A record that an earlier assignment completed: a later one with its id is still a repeat.
   private func remember(_ record: KafkaRecord, from index: Int) {
-    guard !partitions[index].isRetry,
-      let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
-    else { return }
+    guard !partitions[index].isRetry, let envelope = try? record.envelope() else { return }
     _ = partitions[index].isFirst(envelope.takenID)
   }
 
