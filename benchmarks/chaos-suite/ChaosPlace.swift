@@ -95,6 +95,8 @@ struct ChaosPlace {
       "--tokens", "\(folder)/unregistered.json", "--latency", "lognormal:20ms,200ms",
       "--record-limit", "10000000",
     ]
+    // A debug build takes minutes to tell where it ended, and the run waits for it.
+    plan.environment["broker"] = ["SWIFT_BACKTRACE=enable=no"]
     if let shim = options.shim, let shimControl, scenario.usesShim {
       for name in ["ingest", "signer", "feedback"] + (1...scenario.senders).map({ "sender-\($0)" })
       {

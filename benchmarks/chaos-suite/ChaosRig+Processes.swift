@@ -43,6 +43,9 @@ extension ChaosRig {
     faults += 1
   }
 
+  /// How the embedded broker ended; empty while it runs.
+  var brokerEndings: [Int32] { pipeline.processes.state("broker")?.endings ?? [] }
+
   func isRunning(_ name: String) -> Bool { pipeline.processes.state(name)?.pid != nil }
 
   func signal(_ name: String, _ number: Int32) {

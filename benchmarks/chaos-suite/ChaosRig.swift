@@ -139,6 +139,8 @@ final class ChaosRig {
     let deadline = MonotonicClock.milliseconds() + milliseconds
     while true {
       guard !isStopping else { throw ServiceFailure("stopped") }
+      // Nothing comes back without it.
+      guard brokerEndings.isEmpty else { throw ServiceFailure("the embedded broker has ended") }
       try load?.turn(auditor.ledger)
       if !readers.turn(auditor) { usleep(2_000) }
       memory.look(pipeline.processes.states)

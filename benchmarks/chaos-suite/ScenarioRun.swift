@@ -31,7 +31,8 @@ struct ScenarioRun {
       rig.problem("the broker ended with \(broker.endings); see \(rig.pipeline.logFile("broker"))")
     }
     report.problems = rig.problems
-    if report.problems.isEmpty, !options.keeps {
+    report.hasBrokerAborted = rig.brokerEndings == [128 + SIGABRT]
+    if report.problems.isEmpty || report.hasBrokerAborted, !options.keeps {
       rig.place.remove()
     } else {
       try? File.write(
