@@ -57,9 +57,12 @@ package struct RetryPolicy: Sendable {
   ///     that it may be the beginning of an outage, and a server's fault waits for seconds first, too.
   ///   - wasParked: it has been on a retry topic before. Prompt retries are no steps of the ladder: the first
   ///     429 after two lost connections is still the first.
+  ///   - isFirstFault: no server's fault was answered before in this stay. The quarter of an hour is for what was
+  ///     refused on another connection, too; after lost connections a first 503 waits for seconds.
   package func decide(
     _ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64 = 0,
-    promptly: Bool = true, isAlone: Bool = true, wasParked: Bool = true
+    promptly: Bool = true, isAlone: Bool = true, wasParked: Bool = true,
+    isFirstFault: Bool = false
   ) -> Decision {
     if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
     if let expiresAt, now >= expiresAt { return .expired }
@@ -71,7 +74,7 @@ package struct RetryPolicy: Sendable {
     if let expiresAt, now + retryAfter >= expiresAt { return .expired }
     return tier(
       for: cause, attempts: attempts, now: now, expiresAt: expiresAt, retryAfter: retryAfter,
-      isAlone: isAlone, wasParked: wasParked)
+      isAlone: isAlone && !(isFirstFault && !wasParked), wasParked: wasParked)
   }
 
   private func tier(

@@ -43,10 +43,12 @@ struct Push {
   var failedOn: UnsafeRawPointer?
   /// Monotonic milliseconds of that.
   var failedAt: UInt64 = 0
-  /// Time of day when it first failed, in milliseconds; of use once it did.
-  var failingSince: Int64 = 0
   /// Where that one led to.
   var failedAddress: SocketAddress?
+  /// Time of day when it first failed, in milliseconds; of use once it did.
+  var failingSince: Int64 = 0
+  /// A server's fault was its answer since it was taken.
+  var hasMetFault = false
   /// Time of day of the last send, in milliseconds.
   var sentAt: Int64 = 0
   /// Monotonic milliseconds when it began to wait for a credential.
@@ -76,6 +78,7 @@ struct Push {
     connection = nil
     failedOn = nil
     failedAddress = nil
+    hasMetFault = false
     hasTurn = false
     let start = UnsafeMutableRawPointer(block)
     switch envelope.target {

@@ -171,9 +171,12 @@ extension SenderLoop {
     let retryAfter = min(asked, Int64(OutageWatch.longestPause))
     let isAlone = pool.waiting.watch.works(since: push.pointee.failingSince)
     let wasParked = push.pointee.life.earlier > 0
+    let isFault = cause == .answered(.retryLater(.quarterHour))
+    let isFirstFault = isFault && !push.pointee.hasMetFault
+    if isFault { push.pointee.hasMetFault = true }
     let decision = retryPolicy.decide(
       cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,
-      isAlone: isAlone, wasParked: wasParked)
+      isAlone: isAlone, wasParked: wasParked, isFirstFault: isFirstFault)
     guard decision == .now(counts: true) else { return decision }
     // A lost connection takes its open streams with it once, and connects are paced: that is no storm.
     if connection.http.isClosed { return decision }
@@ -181,7 +184,7 @@ extension SenderLoop {
     counters.add(.retriesOverBudget)
     return retryPolicy.decide(
       cause, attempts: attempts, now: wall, expiresAt: expiresAt, retryAfter: retryAfter,
-      promptly: false, isAlone: isAlone, wasParked: wasParked)
+      promptly: false, isAlone: isAlone, wasParked: wasParked, isFirstFault: isFirstFault)
   }
 
   /// The whole destination fails: the push waits for its recovery, and the attempt is not held against it.

@@ -49,6 +49,17 @@ import Testing
       ])
   }
 
+  @Test("the first 503 after lost connections waits for seconds, a second one longer")
+  func faultAfterPromptRetries() {
+    let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    for (wasParked, isFirst) in [(false, true), (false, false), (true, true), (true, false)] {
+      #expect(
+        policy.decide(
+          fault, attempts: 3, now: 0, expiresAt: nil, wasParked: wasParked, isFirstFault: isFirst)
+          == .tier(!wasParked && isFirst ? .seconds5 : .minutes15))
+    }
+  }
+
   @Test("the first 429 after lost connections is the first step of the ladder, not the third")
   func throttledAfterPromptRetries() {
     let throttled = RetryPolicy.Cause.answered(.retryLater(.soon))
