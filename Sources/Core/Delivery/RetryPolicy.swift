@@ -74,16 +74,16 @@ package struct RetryPolicy: Sendable {
     if let expiresAt, now + retryAfter >= expiresAt { return .expired }
     return tier(
       for: cause, attempts: attempts, now: now, expiresAt: expiresAt, retryAfter: retryAfter,
-      isAlone: isAlone && !(isFirstFault && !wasParked), wasParked: wasParked)
+      waitsSeconds: !isAlone || isFirstFault && !wasParked, wasParked: wasParked)
   }
 
   private func tier(
     for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64,
-    isAlone: Bool, wasParked: Bool
+    waitsSeconds: Bool, wasParked: Bool
   ) -> Decision {
     // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
     let isPrompt = attempts <= promptAttempts && cause.allowsPromptRetry
-    let first = isPrompt || !isAlone ? .seconds5 : cause.firstTier
+    let first = isPrompt || waitsSeconds ? .seconds5 : cause.firstTier
     var tier = max(first, RetryTier.fitting(retryAfter))
     // Each step of the ladder once; then the highest one.
     let later = max(0, attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
