@@ -104,11 +104,11 @@ let package = Package(
     io("EventLoop", ["Bytes", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
-    io("Kafka", ["Bytes", "EventLoop", "Telemetry", "CRdKafka"]),
+    io("Kafka", ["EventLoop", "Telemetry", "CRdKafka"]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
-    io("HTTPServer", ["Bytes", "CMicrohttpd"]),
-    io("HTTPClient", ["Bytes", "CCurl"]),
+    io("HTTPServer", ["CMicrohttpd"]),
+    io("HTTPClient", ["CCurl"]),
     io("Store", ["APNS", "CSQLite"]),
     io("Signing", ["Bytes", "COpenSSL"]),
 
@@ -121,7 +121,7 @@ let package = Package(
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
       "Ingest",
-      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
+      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "Records", "Signing"]),
     service(
       "Signer",
       ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
@@ -129,7 +129,6 @@ let package = Package(
       "Sender",
       [
         "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "CNghttp2",
       ]),
     service(
       "Feedback",
@@ -137,7 +136,7 @@ let package = Package(
     service(
       "GatewaySimulator",
       [
-        "APNS", "Gateway", "Faults", "Pipeline", "EventLoop", "JSON", "Records", "TLS", "HTTP2",
+        "APNS", "Gateway", "Faults", "EventLoop", "JSON", "TLS", "HTTP2",
         "HTTPServer",
         "Signing",
       ]),
@@ -161,9 +160,6 @@ let package = Package(
       name: "http2-benchmark", dependencies: ["EventLoop", "TLS", "HTTP2", "CLinux"],
       path: "benchmarks/http2", swiftSettings: swift),
     .executableTarget(
-      name: "queue-experiment", dependencies: ["Bytes", "EventLoop", "Kafka"],
-      path: "benchmarks/queues", swiftSettings: swift),
-    .executableTarget(
       name: "benchmark-load",
       dependencies: ["Bytes", "EventLoop", "Kafka", "Pipeline", "ServiceKit", "Settings"],
       path: "benchmarks/load", swiftSettings: swift),
@@ -181,7 +177,7 @@ let package = Package(
 
     // Tests.
     .target(
-      name: "TestSupport", dependencies: ["Bytes", "EventLoop", "Kafka", "Signing"],
+      name: "TestSupport", dependencies: ["EventLoop", "Kafka"],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
@@ -193,25 +189,25 @@ let package = Package(
     tests("Core", "Simulation", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Telemetry", ["Telemetry"]),
-    tests("Core", "Gateway", ["APNS", "Gateway", "Settings", "TestSupport"]),
-    tests("IO", "EventLoop", ["Bytes", "EventLoop", "TestSupport"]),
-    tests("IO", "TLS", ["Bytes", "TLS", "Signing", "TestSupport"]),
+    tests("Core", "Gateway", ["APNS", "Gateway", "TestSupport"]),
+    tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
+    tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
-      "IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "CNghttp2", "Signing", "TestSupport"]),
-    tests("IO", "Kafka", ["Bytes", "EventLoop", "Kafka", "TestSupport"]),
+      "IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "Signing"]),
+    tests("IO", "Kafka", ["EventLoop", "Kafka", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "TestSupport"]),
     tests("IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "TestSupport"]),
-    tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
+    tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
     tests("IO", "Store", ["APNS", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
-      ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Bytes", "Kafka", "TestSupport"]),
+      ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Kafka", "TestSupport"]),
     tests(
       "Services", "Ingest",
       [
-        "Ingest", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
-        "Records", "Bytes", "EventLoop",
+        "Ingest", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Kafka", "JSON",
+        "Records", "EventLoop",
         "Settings", "TestSupport",
       ]),
     tests(
@@ -233,10 +229,9 @@ let package = Package(
     tests(
       "Services", "Feedback",
       [
-        "Feedback", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
+        "Feedback", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Kafka", "JSON",
         "Records",
-        "Store", "Bytes",
-        "EventLoop", "Settings", "TestSupport",
+        "Store", "EventLoop", "Settings", "TestSupport",
       ]),
     tests(
       "Services", "GatewaySimulator",

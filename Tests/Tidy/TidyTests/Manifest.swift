@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The targets that `Package.swift` declares with Swift sources, read from its text.
+struct Manifest {
+  struct Target: Equatable {
+    let name: String
+    let path: String
+    /// As they are written at the target; what a function of the manifest adds to every target of a room is not here.
+    let dependencies: [String]
+  }
+
+  let targets: [Target]
+
+  init(_ text: String) {
+    let room = #/\n    (core|io|service)\(\s*"(\w+)"(?:,\s*\[([^\]]*)\])?\s*\)/#
+    let tests = #/\n    tests\(\s*"(\w+)",\s*"(\w+)",\s*\[([^\]]*)\]/#
+    let plain =
+      #/\n    \.(?:target|executableTarget)\(\s*name: "(\w[\w-]*)",\s*dependencies: \[([^\]]*)\],\s*path: "([^"]+)"/#
+    let rooms: [Substring: String] = ["core": "Core", "io": "IO", "service": "Services"]
+    targets =
+      text.matches(of: room).map {
+        Target(
+          name: String($0.2), path: "Sources/\(rooms[$0.1]!)/\($0.2)",
+          dependencies: Self.names($0.3 ?? ""))
+      }
+      + text.matches(of: tests).map {
+        Target(
+          name: "\($0.2)Tests", path: "Tests/\($0.1)/\($0.2)Tests", dependencies: Self.names($0.3))
+      }
+      + text.matches(of: plain).map {
+        Target(name: String($0.1), path: String($0.3), dependencies: Self.names($0.2))
+      }
+  }
+
+  private static func names(_ list: Substring) -> [String] {
+    list.matches(of: #/"(\w+)"/#).map { String($0.1) }
+  }
+
+  private static let levels: Set<Substring> = ["public", "package", "internal", "private"]
+
+  /// The modules that the lines of a Swift file import.
+  static func imports(_ lines: [Substring]) -> [String] {
+    lines.compactMap { line in
+      let words = line.split(separator: " ")
+      guard let place = words.firstIndex(of: "import"), place + 1 < words.count,
+        words[..<place].allSatisfy({ $0.hasPrefix("@") || levels.contains($0) })
+      else { return nil }
+      return String(words[place + 1])
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+/// What the build does not say: an arrow between rooms that nobody walks.
+@Suite struct ManifestTests {
+  private let repository = Repository()
+
+  @Test func `targets are read from the manifest's text`() {
+    let manifest = Manifest(
+      """
+
+          core("Faults", ["APNS"]),
+          core("Settings"),
+          service(
+            "Ingest",
+            ["APNS",
+             "Kafka"]),
+          .executableTarget(
+            name: "martlet-chaos", dependencies: ["ChaosSuite"],
+            path: "benchmarks/chaos-program", swiftSettings: swift),
+          tests("IO", "TLS", ["Bytes"], exclude: ["Python"]),
+      """)
+    #expect(
+      manifest.targets == [
+        .init(name: "Faults", path: "Sources/Core/Faults", dependencies: ["APNS"]),
+        .init(name: "Settings", path: "Sources/Core/Settings", dependencies: []),
+        .init(name: "Ingest", path: "Sources/Services/Ingest", dependencies: ["APNS", "Kafka"]),
+        .init(name: "TLSTests", path: "Tests/IO/TLSTests", dependencies: ["Bytes"]),
+        .init(
+          name: "martlet-chaos", path: "benchmarks/chaos-program", dependencies: ["ChaosSuite"]),
+      ])
+  }
+
+  @Test func `imports are read from a file's lines`() {
+    let lines: [Substring] = [
+      "import A", "package import B", "@testable import C", "// import D", "let import = 1",
+    ]
+    #expect(Manifest.imports(lines) == ["A", "B", "C"])
+  }
+
+  @Test func `every declared dependency is imported by a file of its target`() {
+    let targets = Manifest(repository.text("Package.swift")).targets
+    let count = targets.count
+    #expect(count > 60)
+    for target in targets {
+      let files = repository.swiftPaths.filter { $0.hasPrefix("\(target.path)/") }
+      #expect(!files.isEmpty, "\(target.path)")
+      let imported = Set(files.flatMap { Manifest.imports(repository.lines($0)) })
+      for name in target.dependencies where !imported.contains(name) {
+        Issue.record("\(target.name) declares \(name) and imports it nowhere")
+      }
+    }
+  }
+}
