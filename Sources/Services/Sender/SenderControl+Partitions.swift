@@ -39,10 +39,11 @@ extension SenderControl {
     var starts: [PartitionStart] = []
     var wants: [WindowRebuild.Want] = []
     let deadline = MonotonicClock.milliseconds() + UInt64(settings.dedupRebuildMilliseconds)
+    let loopOf = deal(partitions)
     for var entry in committed {
       guard let feed = feed(of: entry.partition.topic) else { continue }
       if remade.contains(entry.partition) { entry = CommittedOffset(entry.partition, offset: nil) }
-      let loop = Int(entry.partition.partition) % loops.count
+      let loop = loopOf[entry.partition] ?? 0
       let (resume, isNews) = memory.resume(
         entry.partition, committed: entry.offset, map: map(beside: entry))
       let want = want(entry.partition, feed, resume, loops[loop])
@@ -75,6 +76,12 @@ extension SenderControl {
     try rebuildWindows(wants)
     context.log.info("partitions assigned", ["count": "\(partitions.count)"])
     return true
+  }
+
+  /// Which loop each partition goes to.
+  private func deal(_ partitions: [TopicPartition]) -> [TopicPartition: Int] {
+    let topics = Dictionary(grouping: partitions, by: \.topic).sorted { $0.key < $1.key }
+    return loopDeal.deal(topics.map { $0.value.sorted { $0.partition < $1.partition } })
   }
 
   private func feed(of topic: String) -> Feed? {

@@ -34,6 +34,7 @@ final class SenderControl {
   var epoch: UInt32 = 0
   var commits = CommitState<TopicPartition>()
   var memory = CompletionMemory<TopicPartition>()
+  var loopDeal: LoopDeal<TopicPartition>
   var alarm: RetentionAlarm
   var rebuilds: [WindowRebuild] = []
   /// What this process owns.
@@ -76,6 +77,7 @@ final class SenderControl {
     self.requests = requests
     self.inbox = inbox
     self.loops = loops
+    loopDeal = LoopDeal(loops: loops.count)
     alarm = try RetentionAlarm(context, kafka, wakeup: inbox.wakeup)
     certificates = CertificateWatch(settings.certificates, context)
   }
