@@ -117,6 +117,7 @@ let package = Package(
       name: "ServiceKit",
       dependencies: [
         "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery", "Records", "Signing",
+        "Pipeline",
       ],
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
@@ -265,7 +266,10 @@ let package = Package(
       ]),
     tests(
       "System", "Deploy",
-      ["Ingest", "Signer", "Sender", "Feedback", "Settings", "Pipeline", "Bytes"]),
+      [
+        "Ingest", "Signer", "Sender", "Feedback", "Settings", "Pipeline", "Bytes", "TestSupport",
+        "SystemTestSupport",
+      ]),
     tests("Tidy", "Tidy", []),
     tests("Tidy", "Conformance", ["APNS", "Faults"]),
     fuzz,

@@ -21,12 +21,12 @@ if [ -n "${COMMAND_CONFIG:-}" ]; then options+=(--command-config "$COMMAND_CONFI
 in_sync=1
 if [ "$replication" -ge 3 ]; then in_sync=2; fi
 
-# name partitions cleanup retention: see deploy/topics.txt
-grep -v '^#' "$(dirname "$0")/topics.txt" | while read -r name partitions cleanup retention; do
+# name partitions setting=value...: see deploy/topics.txt
+grep -v '^#' "$(dirname "$0")/topics.txt" | while read -r name partitions settings; do
   [ -n "$name" ] || continue
-  settings=(--config "cleanup.policy=$cleanup" --config "min.insync.replicas=$in_sync")
-  if [ "$retention" != - ]; then settings+=(--config "retention.ms=$retention"); fi
-  echo "$prefix$name: $partitions partitions, $cleanup"
+  configs=(--config "min.insync.replicas=$in_sync")
+  for setting in $settings; do configs+=(--config "$setting"); done
+  echo "$prefix$name: $partitions partitions, $settings"
   "$tool" "${options[@]}" --create --if-not-exists --topic "$prefix$name" \
-    --partitions "$partitions" --replication-factor "$replication" "${settings[@]}"
+    --partitions "$partitions" --replication-factor "$replication" "${configs[@]}" </dev/null
 done

@@ -1,30 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A topic as it is created: name, partitions, what becomes of old records, and who reads it.
-package struct TopicSpecification: Equatable, Sendable {
-  package enum Cleanup: String, Sendable {
-    case delete
-    case compact
-  }
-
-  package let name: String
-  /// The default for one machine; the count is the user's.
-  package var partitions: Int32
-  package let cleanup: Cleanup
-  /// The consumer group that reads the topic to its end, if one does. What it has not committed must
-  /// not be dropped.
-  package let readerGroup: String?
-
-  package init(
-    name: String, partitions: Int32, cleanup: Cleanup = .delete, readerGroup: String? = nil
-  ) {
-    self.name = name
-    self.partitions = partitions
-    self.cleanup = cleanup
-    self.readerGroup = readerGroup
-  }
-}
-
 /// The consumer groups, one a service.
 package enum ReaderGroup: String, Sendable, CaseIterable {
   case ingest = "martlet-ingest"
@@ -36,6 +11,8 @@ package enum ReaderGroup: String, Sendable, CaseIterable {
 /// The names of all topics under one prefix.
 package struct TopicNames: Equatable, Sendable {
   package static let defaultPrefix = "push."
+  /// Kafka takes names of 249 bytes; the longest of ours behind the prefix is `notifications.bulk`.
+  package static let longestPrefix = 249 - "notifications.bulk".utf8.count
 
   package let prefix: String
 
@@ -76,31 +53,39 @@ package struct TopicNames: Equatable, Sendable {
     prefix + "retries." + tier.suffix.description
   }
 
-  /// Every topic with its default form.
+  /// Every topic with its default form: the table that `martlet topics create`, `deploy/topics.txt` and
+  /// `deploy/topics.sh` share.
   ///
   /// `feedback`, `devices` and `invalid-tokens` share key, partitioner and partition count, so that one
   /// process owns all that is said about a token.
   package var all: [TopicSpecification] {
-    func topic(
-      _ name: String, _ partitions: Int32, _ reader: ReaderGroup?,
-      _ cleanup: TopicSpecification.Cleanup = .delete
+    func log(
+      _ name: String, _ partitions: Int32, days: Int64, _ reader: ReaderGroup?
     ) -> TopicSpecification {
-      .init(name: name, partitions: partitions, cleanup: cleanup, readerGroup: reader.map(group))
+      .init(
+        name: name, partitions: partitions, retentionMilliseconds: days * 86_400_000,
+        readerGroup: reader.map(group))
+    }
+    func table(
+      _ name: String, _ partitions: Int32, _ reader: ReaderGroup? = nil
+    ) -> TopicSpecification {
+      .init(
+        name: name, partitions: partitions, cleanup: .compact, readerGroup: reader.map(group))
     }
     return [
-      topic(requests, 12, .ingest),
-      topic(notifications, 12, .sender),
-      topic(notificationsBulk, 12, .sender),
-      topic(retries5s, 4, .sender),
-      topic(retries1m, 4, .sender),
-      topic(retries15m, 4, .sender),
-      topic(receipts, 6, nil),
-      topic(feedback, 4, .feedback),
-      topic(devices, 4, ReaderGroup.feedback, .compact),
-      topic(invalidTokens, 4, nil, .compact),
-      topic(providerTokens, 1, nil, .compact),
-      topic(tokenRequests, 1, .signer),
-      topic(deadLetters, 4, nil),
+      log(requests, 12, days: 1, .ingest),
+      log(notifications, 12, days: 1, .sender),
+      log(notificationsBulk, 12, days: 1, .sender),
+      log(retries5s, 4, days: 1, .sender),
+      log(retries1m, 4, days: 1, .sender),
+      log(retries15m, 4, days: 1, .sender),
+      log(receipts, 6, days: 7, nil),
+      log(feedback, 4, days: 7, .feedback),
+      table(devices, 4, .feedback),
+      table(invalidTokens, 4),
+      table(providerTokens, 1),
+      log(tokenRequests, 1, days: 1, .signer),
+      log(deadLetters, 4, days: 14, nil),
     ]
   }
 }

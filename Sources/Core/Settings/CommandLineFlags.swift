@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The arguments of a program, taken apart but not yet judged: `--name value`, `--name=value`,
-/// bare `--name` and `--no-name` for booleans, `--` before operands that begin with a dash.
+/// bare `--name` and `--no-name` for booleans, `-h` and `-V`, `--` before operands that begin with a dash.
 package struct CommandLineFlags: Sendable {
   package internal(set) var isHelp = false
   package internal(set) var isVersion = false
@@ -27,6 +27,8 @@ package struct CommandLineFlags: Sendable {
         isFlags = false
       } else if argument == "-h" {
         isHelp = true
+      } else if argument == "-V" {
+        isVersion = true
       } else {
         let following = index < arguments.count ? arguments[index] : nil
         let (usedFollowing, error) = take(argument, following: following, table)

@@ -30,6 +30,15 @@ package struct KafkaProperties: Sendable, Equatable {
     return Self.prefix + words.joined(separator: "_")
   }
 
+  /// librdkafka's own name in a passed-through one: `kafka.consumer.check.crcs` is `check.crcs`.
+  static func property(of name: String) -> String {
+    var rest = name.dropFirst(prefix.count)
+    for layer in ["consumer.", "producer."] where rest.hasPrefix(layer) {
+      rest = rest.dropFirst(layer.count)
+    }
+    return String(rest)
+  }
+
   /// Whether a property's value must never be printed.
   package static func isSecret(_ name: String) -> Bool {
     ["password", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"].contains {

@@ -25,8 +25,21 @@ package struct Setting: Sendable {
     case endpoint
     /// One or several `host:port`, separated by commas.
     case endpoints
-    /// A path of the file system.
-    case path
+    /// A name that Kafka takes for a topic, a group or a member, or what such names begin with: letters,
+    /// digits, dots, dashes and underscores, at most so many.
+    case kafkaName(longest: Int)
+    /// A path of the file system, and what becomes of it.
+    case path(PathUse)
+  }
+
+  /// What a program does with a path, hence what must be true of it before the program starts.
+  package enum PathUse: Sendable, Equatable {
+    /// A file that is read: it is there, and this user may read it.
+    case input
+    /// A file that is written: this user may write it, or make it in its folder.
+    case output
+    /// A folder, made if it is not there: this user may write it, or make it.
+    case folder
   }
 
   /// Kebab-case, as it is written after `--`.
@@ -131,12 +144,20 @@ extension Setting {
     Setting(name, .endpoints, default: text, required: required, documentation)
   }
 
+  package static func kafkaName(
+    _ name: String, default text: String? = nil, longest: Int = 249, placeholder: String? = nil,
+    _ documentation: String
+  ) -> Setting {
+    Setting(
+      name, .kafkaName(longest: longest), default: text, placeholder: placeholder, documentation)
+  }
+
   package static func path(
-    _ name: String, default text: String? = nil, required: Bool = false,
+    _ name: String, use: PathUse = .input, default text: String? = nil, required: Bool = false,
     placeholder: String? = nil, _ documentation: String
   ) -> Setting {
     Setting(
-      name, .path, default: text, required: required, placeholder: placeholder, documentation)
+      name, .path(use), default: text, required: required, placeholder: placeholder, documentation)
   }
 }
 
@@ -152,6 +173,8 @@ extension Setting.Kind {
     case .list: "A,B,…"
     case .endpoint: "HOST:PORT"
     case .endpoints: "HOST:PORT[,…]"
+    case .kafkaName: "NAME"
+    case .path(.folder): "FOLDER"
     case .path: "FILE"
     }
   }

@@ -5,11 +5,15 @@ extension SettingTable {
   /// the file over defaults.
   ///
   /// - Parameters:
-  ///   - environment: The process's variables. Names that begin with `MARTLET_` must be known,
-  ///     apart from `MARTLET_CONFIG` and the test suite's own `MARTLET_TEST_…`.
+  ///   - environment: The process's variables. One that begins with `MARTLET_` and is no setting is
+  ///     passed over with a warning: programs share an environment, and Kubernetes adds variables of its own
+  ///     (`MARTLET_SENDER_PORT`) for a service of that name. `MARTLET_CONFIG` and the test suite's own
+  ///     `MARTLET_TEST_…` are nobody's business.
+  ///   - isKafkaProperty: whether librdkafka has a property of this name; asked about variables only.
   /// - Throws: everything that is wrong, in all sources.
   package func read(
-    _ flags: CommandLineFlags, environment: [String: String] = [:], file: PropertiesFile? = nil
+    _ flags: CommandLineFlags, environment: [String: String] = [:], file: PropertiesFile? = nil,
+    isKafkaProperty: (String) -> Bool = { _ in true }
   ) throws(SettingErrors) -> SettingValues {
     var reading = SettingReading(table: self)
     for entry in file?.entries ?? [] {
@@ -17,7 +21,7 @@ extension SettingTable {
       reading.take(entry.name, entry.value, source, spelling: "")
     }
     for (variable, value) in environment.sorted(by: { $0.key < $1.key }) {
-      reading.take(variable: variable, value)
+      reading.take(variable: variable, value, isKafkaProperty)
     }
     for (name, value) in flags.given { reading.take(name, value, .flag, spelling: "--") }
     return try reading.finish(operands: flags.operands)
@@ -30,6 +34,7 @@ private struct SettingReading {
   var texts: [(text: String, source: SettingSource)?]
   var kafka = KafkaProperties()
   var errors: [SettingError] = []
+  var warnings: [SettingError] = []
 
   init(table: SettingTable) {
     self.table = table
@@ -47,18 +52,25 @@ private struct SettingReading {
     }
   }
 
-  mutating func take(variable: String, _ value: String) {
+  mutating func take(
+    variable: String, _ value: String, _ isKafkaProperty: (String) -> Bool
+  ) {
     guard variable.hasPrefix(Setting.environmentPrefix), variable != "MARTLET_CONFIG",
       !variable.hasPrefix("MARTLET_TEST_")
     else { return }
     if let index = table.index(environment: variable) {
       texts[index] = (value, .environment(variable))
-    } else if table.takesKafkaProperties, let name = KafkaProperties.name(environment: variable) {
+    } else if table.takesKafkaProperties, let name = KafkaProperties.name(environment: variable),
+      isKafkaProperty(KafkaProperties.property(of: name))
+    {
       kafka.set(name, value, .environment(variable))
     } else {
       let names = table.settings.map(\.environmentName)
       let near = Suggestion.phrase(for: variable, among: names)
-      refuse(nil, .environment(variable), "there is no such setting\(near)")
+      warnings.append(
+        SettingError(
+          setting: nil, source: .environment(variable),
+          problem: "this program has no such setting\(near); the variable is ignored"))
     }
   }
 
@@ -86,7 +98,7 @@ private struct SettingReading {
     guard errors.isEmpty else { throw SettingErrors(errors) }
     return SettingValues(
       table: table, values: values, sources: texts.map { $0?.source }, operands: operands,
-      kafka: kafka)
+      kafka: kafka, warnings: warnings)
   }
 
   private mutating func judge(_ operands: [String]) {

@@ -26,6 +26,7 @@ extension Setting.Kind {
     case .text, .path:
       guard !text.utf8.contains(0) else { throw ValueProblem(text: "must not contain a NUL") }
       return .text(text)
+    case .kafkaName(let longest): return .text(try Self.kafkaName(text, longest: longest))
     case .integer(let range): return .integer(try Self.integer(text, in: range))
     case .duration(let range): return .duration(try Self.duration(text, in: range))
     case .bytes(let range): return .bytes(try Self.bytes(text, in: range))
@@ -42,6 +43,24 @@ extension Setting.Kind {
       for word in try Self.words(text) { endpoints.append(try Endpoint(parsing: word)) }
       return .endpoints(endpoints)
     }
+  }
+
+  /// What Kafka itself takes for topics (`Topic.validate`) and for `group.instance.id`.
+  private static func kafkaName(_ text: String, longest: Int) throws(ValueProblem) -> String {
+    let isName = text.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+    guard isName, text.utf8.count <= longest else {
+      throw ValueProblem(
+        text: "must be at most \(longest) letters, digits, dots, dashes and underscores")
+    }
+    return text
   }
 
   private static func integer(

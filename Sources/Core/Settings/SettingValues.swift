@@ -12,6 +12,8 @@ package struct SettingValues: Sendable {
   package let operands: [String]
   /// Properties that pass through to librdkafka.
   package let kafka: KafkaProperties
+  /// What the operator should hear although the program can start: variables that are no setting.
+  package let warnings: [SettingError]
 
   /// Whether the setting was given rather than left at its default.
   package func isGiven(_ name: String) -> Bool {

@@ -103,6 +103,17 @@ package final class KafkaAdmin {
     return counts
   }
 
+  /// How many brokers the cluster has now.
+  package func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
+    var metadata: UnsafePointer<rd_kafka_metadata>?
+    let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
+      throw KafkaError(code, "cannot list the brokers at \(configuration.bootstrap)")
+    }
+    defer { rd_kafka_metadata_destroy(metadata) }
+    return Int(metadata.pointee.broker_cnt)
+  }
+
   /// The first offset a partition still holds and the next one to be written.
   package func watermarks(
     _ partition: TopicPartition, timeoutMilliseconds: Int32

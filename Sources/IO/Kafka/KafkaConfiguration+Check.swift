@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
 
 extension KafkaConfiguration {
   /// Tries every property on librdkafka without opening anything.
@@ -7,4 +8,20 @@ extension KafkaConfiguration {
   package func check() throws(KafkaError) {
     for role in [Role.producer, .group] { _ = try makeNative(role) }
   }
+
+  /// Makes a client of each kind that knows no broker, and ends it: only then does librdkafka judge properties
+  /// against each other, and the files that they name. Opens no connection.
+  ///
+  /// Throws for the first property that does not go with another one or names what it cannot use.
+  package func checkTogether() throws(KafkaError) {
+    for (role, type) in [(Role.producer, RD_KAFKA_PRODUCER), (.group, RD_KAFKA_CONSUMER)] {
+      var fixed: [Property] = [("bootstrap.servers", "")]
+      if role == .group { fixed.append(("group.id", "check")) }
+      let client = try makeNative(role, fixed: fixed).makeClient(type)
+      rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
+    }
+  }
+
+  /// Whether librdkafka has a property of this name.
+  package static func hasProperty(_ name: String) -> Bool { NativeConfiguration().has(name) }
 }

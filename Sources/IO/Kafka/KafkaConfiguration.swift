@@ -127,6 +127,8 @@ package struct KafkaConfiguration: Sendable {
   private static let groupDefaults: [Property] = [
     // Eager: cooperative assignment loses partitions in 2.0.2 (librdkafka #4059).
     ("partition.assignment.strategy", "roundrobin"),
+    // What the partitions of a dead host wait. Longer than a killed copy needs to be back under its instance
+    // id, and than KRaft needs to give up a dead broker (9 s); docs/promises.md, "What a rebalance costs".
     ("session.timeout.ms", "15000"),
     ("heartbeat.interval.ms", "1000"),
     ("max.poll.interval.ms", "60000"),
@@ -184,6 +186,13 @@ struct NativeConfiguration: ~Copyable {
     default:
       throw .invalid("Kafka property \(name)=\(value): \(String(cString: text))")
     }
+  }
+
+  /// Whether there is a property of this name, for clients or for topics.
+  ///
+  /// By setting it: asked for a property without a value, librdkafka does not know that either.
+  func has(_ name: String) -> Bool {
+    rd_kafka_conf_set(raw, name, "", nil, 0) != RD_KAFKA_CONF_UNKNOWN
   }
 
   func integer(_ name: String) -> Int? {

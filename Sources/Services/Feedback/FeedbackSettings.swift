@@ -20,7 +20,7 @@ package struct FeedbackSettings: Sendable {
     [
       CommonSettings.kafka, CommonSettings.topicPrefix, CommonSettings.instanceID,
       .path(
-        "database", required: true, placeholder: "FILE",
+        "database", use: .output, required: true, placeholder: "FILE",
         "The SQLite database of device tokens, on a local disk. It is made if it is not there."),
       .integer(
         "batch-size", default: 500, in: 1...10_000,

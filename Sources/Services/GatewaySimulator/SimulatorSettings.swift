@@ -59,7 +59,7 @@ package struct SimulatorSettings: Sendable {
       "environment", of: ["production", "sandbox"], default: "production",
       "Which gateway --listen plays; the sandbox adds apns-unique-id to its answers."),
     .path(
-      "address-file", placeholder: "FILE",
+      "address-file", use: .output, placeholder: "FILE",
       "Writes the JSON line with the addresses to this file as well once they are open."),
   ]
 

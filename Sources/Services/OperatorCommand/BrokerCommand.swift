@@ -26,7 +26,7 @@ package enum BrokerCommand: Service {
   package static let table = SettingTable([
     CommonSettings.topicPrefix, PartitionCounts.setting,
     .path(
-      "address-file", placeholder: "FILE",
+      "address-file", use: .output, placeholder: "FILE",
       "Where to write the broker's address (host:port), also printed on standard output."),
     .duration(
       "check-interval", default: "500ms", in: 50...60_000,
@@ -52,7 +52,7 @@ package enum BrokerCommand: Service {
   ) throws(ServiceFailure) {
     do {
       let broker = try EmbeddedBroker(
-        settings.topics.map { $0.kafka(replication: 1) }, brokers: settings.brokers)
+        settings.topics.map { $0.kafka(replication: nil) }, brokers: settings.brokers)
       let watch = try RetentionWatch(
         settings.topics,
         KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-broker"),

@@ -67,7 +67,7 @@ struct DemoPlace {
     let names = TopicNames(
       prefix: "martlet-demo-\(String(UInt32.random(in: 0 ... .max, using: &random), radix: 16)).")
     let results = try cluster.admin.createTopics(
-      names.all.map { $0.kafka(replication: 0) }, timeoutMilliseconds: 30_000)
+      names.all.map { $0.kafka(replication: nil) }, timeoutMilliseconds: 30_000)
     if let error = results.compactMap(\.error).first { throw error }
     context.log.info("created topics of its own", ["prefix": names.prefix])
     return (names, cluster.configuration)

@@ -79,16 +79,15 @@ enum TopicLookup {
 }
 
 extension TopicSpecification {
-  /// The topic as Kafka creates it; compacted topics drop old values soon, so that readers start fast.
-  func kafka(replication: Int) -> KafkaTopicSpecification {
-    var configuration = ["cleanup.policy": cleanup.rawValue]
-    if cleanup == .compact {
-      configuration["segment.ms"] = "3600000"
-      configuration["max.compaction.lag.ms"] = "21600000"
-      // A reader slower than this may miss that a token became valid again.
-      configuration["delete.retention.ms"] = "604800000"
-    }
+  /// The topic as Kafka creates it.
+  ///
+  /// - Parameter replication: nil leaves the copies to the cluster.
+  func kafka(replication: TopicReplication?) -> KafkaTopicSpecification {
+    var configuration = Dictionary(
+      settings.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    if let replication { configuration["min.insync.replicas"] = "\(replication.inSync)" }
     return KafkaTopicSpecification(
-      name, partitions: Int(partitions), replication: replication, configuration: configuration)
+      name, partitions: Int(partitions), replication: replication?.copies ?? 0,
+      configuration: configuration)
   }
 }

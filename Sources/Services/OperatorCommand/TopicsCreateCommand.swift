@@ -22,9 +22,10 @@ package enum TopicsCreateCommand: Service {
       CommonSettings.kafka, CommonSettings.topicPrefix, PartitionCounts.setting,
       .integer(
         "replication", default: 0, in: 0...100,
-        "Copies of each partition; 0 takes the cluster's own default. Three lose nothing when a"
+        "Copies of each partition; 0 makes three, or one on each broker where there are fewer. Of three, two"
+          + " must have a record before it counts as written (min.insync.replicas): nothing is lost when a"
           + " broker dies."),
-      .boolean("dry-run", "Only print what would be created."),
+      .boolean("dry-run", "Only print the list of topics, without asking the cluster."),
     ], kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -39,7 +40,8 @@ package enum TopicsCreateCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     if settings.onlyShow {
-      for topic in settings.topics { StandardOutput.line(describe(topic)) }
+      let width = settings.topics.map(\.name.count).max() ?? 0
+      for topic in settings.topics { StandardOutput.line(topic.row(width: width)) }
       return
     }
     let cluster = try KafkaCluster(settings.kafka, context)
@@ -65,10 +67,12 @@ package enum TopicsCreateCommand: Service {
       StandardOutput.line("exists   \(topic.name) (\(count) partitions\(note))")
     }
     guard !missing.isEmpty else { return }
-    let results = try admin.createTopics(
-      missing.map { $0.kafka(replication: settings.replication) }, timeoutMilliseconds: 30_000)
+    let replication = TopicReplication(
+      asked: settings.replication, brokers: try admin.brokerCount(timeoutMilliseconds: 10_000))
+    let topics = missing.map { $0.kafka(replication: replication) }
+    let results = try admin.createTopics(topics, timeoutMilliseconds: 30_000)
     var failure: KafkaError?
-    for (topic, result) in zip(missing, results) {
+    for (topic, result) in zip(topics, results) {
       if let error = result.error, !error.isTopicAlreadyThere {
         StandardOutput.line("FAILED   \(topic.name): \(error)")
         failure = failure ?? error
@@ -79,7 +83,9 @@ package enum TopicsCreateCommand: Service {
     if let failure { throw failure }
   }
 
-  private static func describe(_ topic: TopicSpecification) -> String {
-    "\(topic.name) (\(topic.partitions) partitions, \(topic.cleanup.rawValue))"
+  private static func describe(_ topic: KafkaTopicSpecification) -> String {
+    let settings = topic.configuration.sorted { $0.key < $1.key }.map { ", \($0.key)=\($0.value)" }
+    return "\(topic.name) (\(topic.partitions) partitions, \(topic.replication) copies"
+      + settings.joined() + ")"
   }
 }

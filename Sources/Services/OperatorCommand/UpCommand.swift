@@ -24,7 +24,7 @@ package enum UpCommand: Service {
     [
       .integer("senders", default: 1, in: 1...64, "Sending processes."),
       .path(
-        "dir", placeholder: "FOLDER",
+        "dir", use: .folder,
         "Where keys, logs and the database are kept; without it they go to a temporary folder that"
           + " stays behind."),
       .endpoints("kafka", "A Kafka cluster to use instead of the embedded broker."),

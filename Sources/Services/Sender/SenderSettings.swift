@@ -7,6 +7,7 @@ package import Kafka
 import Pipeline
 package import ServiceKit
 package import Settings
+import TLS
 
 /// The sender's settings after validation.
 package struct SenderSettings: Sendable {
@@ -198,7 +199,7 @@ package struct SenderSettings: Sendable {
     sandboxGateway = values.endpoint("sandbox-gateway")
     broadcastGateway = values.optionalEndpoint("broadcast-gateway")
     sandboxBroadcastGateway = values.optionalEndpoint("sandbox-broadcast-gateway")
-    gatewayRoots = values.optionalText("gateway-roots")
+    gatewayRoots = try Self.roots(values)
     gatewayName = values.optionalText("gateway-name")
     gatewayHosts = values.optionalText("gateway-hosts")
     connectTimeoutMilliseconds = values.milliseconds("connect-timeout")
@@ -238,6 +239,17 @@ package struct SenderSettings: Sendable {
       }
     }
     proxy = try Self.proxy(values)
+  }
+
+  /// A file of roots is tried here: `--check-config` finds one that holds no certificate.
+  private static func roots(_ values: SettingValues) throws(SettingErrors) -> String? {
+    guard let path = values.optionalText("gateway-roots") else { return nil }
+    do throws(TLSError) {
+      _ = try TLSContext.client(roots: .file(path))
+    } catch {
+      throw values.error("gateway-roots", "\(error)")
+    }
+    return path
   }
 
   private static func proxy(_ values: SettingValues) throws(SettingErrors) -> SenderProxy? {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Pipeline
 package import Settings
 
 /// Settings that several programs share, so that they are named and explained once.
@@ -8,13 +9,14 @@ package enum CommonSettings {
     "kafka", default: "localhost:9092",
     "Addresses of the Kafka cluster (bootstrap.servers), or of martlet broker.")
 
-  package static let topicPrefix = Setting.text(
-    "topic-prefix", default: "push.", placeholder: "PREFIX",
+  package static let topicPrefix = Setting.kafkaName(
+    "topic-prefix", default: TopicNames.defaultPrefix, longest: TopicNames.longestPrefix,
+    placeholder: "PREFIX",
     "What the names of all topics begin with. Every process of a pipeline has the same.")
 
   /// Group members with a stable name keep their partitions over a restart.
-  package static let instanceID = Setting.text(
-    "instance-id", placeholder: "NAME",
+  package static let instanceID = Setting.kafkaName(
+    "instance-id",
     "Name of this copy in its consumer group (group.instance.id), unique and the same after each"
       + " restart. Without one every restart moves partitions.")
 

@@ -14,6 +14,22 @@ extension KafkaConfiguration {
     common = values.kafka.common.map { ($0.name, $0.value) }
     consumer = values.kafka.consumer.map { ($0.name, $0.value) }
     producer = values.kafka.producer.map { ($0.name, $0.value) }
+    try Self.rethrow { () throws(KafkaError) in try check() }
+  }
+
+  /// Checks the properties against each other, for a service that takes some: `acks` against idempotence, the
+  /// file of `ssl.ca.location`, the credentials of a SASL mechanism.
+  ///
+  /// - Throws: what would end the service when it makes its clients.
+  static func checkTogether(_ values: SettingValues) throws(SettingErrors) {
+    guard values.table.takesKafkaProperties else { return }
+    let configuration = try KafkaConfiguration(values, clientID: "check")
+    try rethrow { () throws(KafkaError) in try configuration.checkTogether() }
+  }
+
+  private static func rethrow(
+    _ check: () throws(KafkaError) -> Void
+  ) throws(SettingErrors) {
     do throws(KafkaError) {
       try check()
     } catch {

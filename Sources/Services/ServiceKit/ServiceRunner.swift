@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Glibc
+import Kafka
 import Settings
 import Telemetry
 
@@ -48,7 +49,9 @@ package enum ServiceRunner {
       }
       let values = try read(flags, table)
       let settings = try S.settings(values)
+      try KafkaConfiguration.checkTogether(values)
       if flags.isCheckConfig {
+        for warning in values.warnings { StandardError.line("\(program): warning: \(warning)") }
         for line in values.report { StandardOutput.line(line) }
         return done
       }
@@ -64,6 +67,7 @@ package enum ServiceRunner {
   ) -> Int32 {
     let level = LogLevel(text: values.text(CommonSettings.logLevel)) ?? .info
     let log = Logger(service: program.replacingBlanks, level: level)
+    for warning in values.warnings { log.warning("\(warning)") }
     let interval = S.reportsCounters ? values.milliseconds(CommonSettings.countersInterval) : 0
     let context = ServiceContext(name: program, log: log, values: values)
     do throws(SystemError) {
@@ -97,7 +101,10 @@ package enum ServiceRunner {
     if let path = flags.configPath ?? environment["MARTLET_CONFIG"] {
       file = try propertiesFile(path)
     }
-    return try table.read(flags, environment: environment, file: file)
+    let values = try table.read(
+      flags, environment: environment, file: file, isKafkaProperty: KafkaConfiguration.hasProperty)
+    try SettingPaths.check(values)
+    return values
   }
 
   private static func propertiesFile(_ path: String) throws(SettingErrors) -> PropertiesFile {

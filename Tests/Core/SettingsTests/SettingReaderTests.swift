@@ -85,6 +85,7 @@ let sampleTable = SettingTable(
     #expect(try CommandLineFlags(["--help"], for: sampleTable).isHelp)
     #expect(try CommandLineFlags(["-h", "--nonsense"], for: sampleTable).isHelp)
     #expect(try CommandLineFlags(["--version"], for: sampleTable).isVersion)
+    #expect(try CommandLineFlags(["-V"], for: sampleTable).isVersion)
     #expect(try CommandLineFlags(["--check-config"], for: sampleTable).isCheckConfig)
     #expect(try CommandLineFlags(["--config", "f"], for: sampleTable).configPath == "f")
     #expect(try CommandLineFlags(["--config=f"], for: sampleTable).configPath == "f")
@@ -103,12 +104,53 @@ let sampleTable = SettingTable(
     #expect(refusal(["--loops"]) == "loops (flag): needs a value")
   }
 
-  @Test func `an unknown MARTLET variable is refused, other variables are nobody's business`() {
+  @Test func `an unknown MARTLET variable is passed over with a warning that has the nearest name`()
+    throws
+  {
+    let values = try read(environment: ["MARTLET_LOPS": "3", "MARTLET_LOOPS": "4"])
+    #expect(values.integer("loops") == 4)
     #expect(
-      refusal(environment: ["MARTLET_LOPS": "3"])
-        == "environment MARTLET_LOPS: there is no such setting (did you mean MARTLET_LOOPS?)")
+      values.warnings.map(\.description) == [
+        "environment MARTLET_LOPS: this program has no such setting (did you mean MARTLET_LOOPS?);"
+          + " the variable is ignored"
+      ])
     let ignored = ["PATH": "/bin", "MARTLET_CONFIG": "f", "MARTLET_TEST_KAFKA": "a:1"]
-    #expect(refusal(environment: ignored) == "")
+    #expect(try read(environment: ignored).warnings.isEmpty)
+  }
+
+  @Test
+  func `what Kubernetes adds for services named martlet-sender and martlet-kafka stops nothing`()
+    throws
+  {
+    let added = [
+      "MARTLET_SENDER_PORT": "tcp://10.0.0.7:9100", "MARTLET_SENDER_SERVICE_HOST": "10.0.0.7",
+      "MARTLET_SENDER_PORT_9100_TCP_PROTO": "tcp", "MARTLET_KAFKA_SERVICE_HOST": "10.0.0.8",
+      "MARTLET_KAFKA_PORT": "tcp://10.0.0.8:9092", "MARTLET_KAFKA_LINGER_MS": "6",
+      "MARTLET_KAFKA_CONSUMER_CHECK_CRCS": "true",
+    ]
+    let flags = try CommandLineFlags([], for: sampleTable)
+    let values = try sampleTable.read(flags, environment: added) {
+      ["linger.ms", "check.crcs"].contains($0)
+    }
+    #expect(values.kafka.common.map(\.name) == ["linger.ms"])
+    #expect(values.kafka.consumer.map(\.name) == ["check.crcs"])
+    #expect(values.warnings.count == 5)
+    #expect(values.warnings.allSatisfy { !$0.description.contains("10.0.0.") })
+  }
+
+  @Test func `flags and files stay strict beside an unknown variable`() {
+    let text = refusal(
+      ["--lops=3"], environment: ["MARTLET_OTHER": "1"], file: "drain-timeuot = 3s")
+    #expect(text == "--lops: there is no such setting (did you mean --loops?); --help lists them")
+    #expect(refusal(environment: ["MARTLET_OTHER": "1"], file: "lops = 3").contains("loops"))
+  }
+
+  @Test func `a name of Kafka's holds what Kafka takes`() throws {
+    let table = SettingTable([.kafkaName("prefix", longest: 5, "Of topics.")])
+    #expect(try read(["--prefix=a.B-_"], table: table).text("prefix") == "a.B-_")
+    for wrong in ["a b", "a/b", "ä", "abcdef", "a:b"] {
+      #expect(refusal(["--prefix", wrong], table: table).contains("must be at most 5 letters"))
+    }
   }
 
   @Test func `an unknown name in the file is refused with its line`() {
@@ -131,7 +173,7 @@ let sampleTable = SettingTable(
   }
 
   @Test func `all that is wrong is said at once`() {
-    let text = refusal(["--loops=0", "--budget=x"], environment: ["MARTLET_NO": "1"])
+    let text = refusal(["--loops=0", "--budget=x"], environment: ["MARTLET_FAST": "?"])
     #expect(text.split(separator: "\n").count == 3)
   }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Kafka
 import TestSupport
 import Testing
+
+@testable import Kafka
 
 @Suite struct ConfigurationTests {
   @Test func anUnknownPropertyIsRefusedByName() {
@@ -49,6 +50,14 @@ import Testing
       }
     }
     #expect(queued == 2)
+  }
+
+  @Test func aSessionOutlastsARestartAndABrokersDeath() {
+    let configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    let timeout = configuration.properties(for: .group).last { $0.name == "session.timeout.ms" }
+    let milliseconds = timeout.flatMap { Int($0.value) } ?? 0
+    // KRaft's broker.session.timeout.ms, and Kafka's own session time-out.
+    #expect(milliseconds > 9_000 && milliseconds < 45_000)
   }
 
   @Test func prefetchIsDividedAmongPartitionsWithinBounds() {

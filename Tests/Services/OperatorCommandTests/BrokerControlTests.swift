@@ -14,7 +14,7 @@ import Testing
     _ body: (EmbeddedBroker, _ put: (String, String) throws -> HTTPAnswer) throws -> Void
   ) throws {
     KafkaLog.silence()
-    let broker = try EmbeddedBroker(topics.map { $0.kafka(replication: 1) }, brokers: 2)
+    let broker = try EmbeddedBroker(topics.map { $0.kafka(replication: nil) }, brokers: 2)
     let server = try BrokerControl(broker, topics).serve(host: "127.0.0.1", port: 0)
     let client = HTTPClient(timeoutMilliseconds: 5_000)
     try withExtendedLifetime(server) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Kafka
 import Settings
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ServiceKit
@@ -61,6 +64,73 @@ private enum SampleService: Service {
     #expect(status(["--check-config", "--size", "2"]) == 0)
     #expect(status(["--check-config", "--size", "13"]) == 2)
     #expect(takeRuns().isEmpty)
+  }
+}
+
+/// Takes what a program of the pipeline takes: files, a folder, Kafka.
+private enum FileService: Service {
+  static let name = "files"
+  static let summary = "Looks at files."
+  static let table = SettingTable(
+    [
+      CommonSettings.kafka, CommonSettings.topicPrefix, .path("roots", "Read."),
+      .path("database", use: .output, "Written."), .path("dir", use: .folder, "A folder."),
+    ], kafkaProperties: true)
+  static func settings(_ values: SettingValues) throws(SettingErrors) {}
+  static func run(_ nothing: Void, _ context: ServiceContext) throws(ServiceFailure) {}
+}
+
+@Suite struct CheckConfigTests {
+  private func check(_ arguments: String...) -> Int32 {
+    ServiceRunner.run(FileService.self, program: "files", ["--check-config"] + arguments)
+  }
+
+  @Test func `a file that is to be read must be there, and be no folder`() throws {
+    let folder = TemporaryFolder()
+    #expect(check("--roots", folder.file("roots.pem")) == 2)
+    try File.write(folder.file("roots.pem"), [1])
+    #expect(check("--roots", folder.file("roots.pem")) == 0)
+    #expect(check("--roots", folder.path) == 2)
+  }
+
+  @Test func `a file that is to be written needs a folder, and is not made by the check`() {
+    let folder = TemporaryFolder()
+    #expect(check("--database", folder.file("tokens.db")) == 0)
+    #expect(!File.exists(folder.file("tokens.db")))
+    #expect(check("--database", folder.file("nowhere/tokens.db")) == 2)
+    #expect(check("--database", folder.path) == 2)
+  }
+
+  @Test func `a folder may be made, but not below another one that is missing`() throws {
+    let folder = TemporaryFolder()
+    #expect(check("--dir", folder.file("up")) == 0)
+    #expect(check("--dir", folder.path + "/") == 0)
+    #expect(check("--dir", folder.file("nowhere/up")) == 2)
+    try File.write(folder.file("file"), [1])
+    #expect(check("--dir", folder.file("file")) == 2)
+  }
+
+  @Test func `Kafka properties are judged together, with the files that they name`() {
+    #expect(check("--kafka.linger.ms=3") == 0)
+    #expect(check("--kafka.acks=1") == 2)
+    #expect(
+      check("--kafka.security.protocol=ssl", "--kafka.ssl.ca.location=/nonexistent/ca.pem") == 2)
+    #expect(check("--kafka.session.timeout.ms=70000", "--kafka.max.poll.interval.ms=60000") == 2)
+  }
+
+  @Test func `a topic prefix that no topic can have is refused`() {
+    #expect(check("--topic-prefix", "a.b-c_") == 0)
+    #expect(check("--topic-prefix", "push/") == 2)
+    #expect(check("--topic-prefix", String(repeating: "x", count: 232)) == 2)
+  }
+
+  @Test func `librdkafka's own names are told from others`() {
+    for name in ["linger.ms", "ssl.ca.location", "sasl.password", "acks", "fetch.wait.max.ms"] {
+      #expect(KafkaConfiguration.hasProperty(name), "\(name)")
+    }
+    for name in ["service.host", "port", "port.9092.tcp", ""] {
+      #expect(!KafkaConfiguration.hasProperty(name), "\(name)")
+    }
   }
 }
 

@@ -6,6 +6,8 @@ import Pipeline
 import Sender
 import Settings
 import Signer
+import SystemTestSupport
+import TestSupport
 import Testing
 
 /// The files in deploy/ are copied by operators: they must fit the programs of the same version.
@@ -52,12 +54,56 @@ import Testing
   }
 
   @Test func `the list of topics is the one in the code`() throws {
-    let rows = try text("topics.txt").split(separator: "\n").filter { !$0.hasPrefix("#") }
-    let listed = rows.map { $0.split(separator: " ").prefix(3).map(String.init) }
+    let listed = try text("topics.txt").split(separator: "\n").filter { !$0.hasPrefix("#") }
     let names = TopicNames()
-    let defined = names.all.map {
-      [String($0.name.dropFirst(names.prefix.count)), "\($0.partitions)", $0.cleanup.rawValue]
+    let defined = names.all.map { $0.row(without: names.prefix, width: 18) }
+    #expect(listed.map(String.init) == defined)
+  }
+
+  @Test(arguments: [1, 2, 3, 5])
+  func `topics.sh makes what martlet topics create makes`(copies: Int) throws {
+    let folder = TemporaryFolder()
+    // Kafka's tool, of which only the arguments matter.
+    let tool = folder.file("kafka-topics.sh")
+    try File.write(tool, Array("#!/bin/sh\necho \"$@\"\n".utf8), mode: 0o700)
+    let run = try BuiltProgram.run(
+      "/usr/bin/env",
+      [
+        "BOOTSTRAP=k:1", "PREFIX=a.", "REPLICATION=\(copies)", "KAFKA_TOPICS=\(tool)", "bash",
+        "\(Self.folder)/topics.sh",
+      ], in: folder)
+    #expect(run.status == 0, "\(run.output)")
+    let calls = run.output.split(separator: "\n").filter { $0.hasPrefix("--bootstrap-server") }
+    let names = TopicNames(prefix: "a.")
+    let replication = TopicReplication(asked: copies, brokers: 9)
+    let wanted = names.all.map { topic in
+      let configs = [("min.insync.replicas", "\(replication.inSync)")] + topic.settings
+      return "--bootstrap-server k:1 --create --if-not-exists --topic \(topic.name)"
+        + " --partitions \(topic.partitions) --replication-factor \(copies)"
+        + configs.map { " --config \($0.0)=\($0.1)" }.joined()
     }
-    #expect(listed == defined)
+    #expect(calls.map(String.init) == wanted)
+  }
+
+  /// The value of a unit's `Name=value` line, where the name stands once.
+  private func value(_ name: String, _ unit: String) throws -> String? {
+    let lines = try text("systemd/\(unit)").split(separator: "\n")
+    return lines.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) }
+  }
+
+  @Test func `every unit is a named member of its group and is back before its session ends`()
+    throws
+  {
+    for unit in [
+      "martlet-ingest.service", "martlet-signer.service", "martlet-sender@.service",
+      "martlet-feedback.service",
+    ] {
+      let name = try #require(try value("Environment=MARTLET_INSTANCE_ID", unit), "\(unit)")
+      #expect(name.hasPrefix("%H"), "\(unit): unique over the hosts, the same after a restart")
+      #expect(name.hasSuffix("%i") == unit.contains("@"), "\(unit)")
+      let pause = try #require(Int(try value("RestartSec", unit) ?? ""))
+      // The signer's session, the shortest.
+      #expect(pause * 1_000 * 2 <= 6_000, "\(unit)")
+    }
   }
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A topic as it is created: name, partitions, what becomes of old records, and who reads it.
+package struct TopicSpecification: Equatable, Sendable {
+  package enum Cleanup: String, Sendable {
+    case delete
+    case compact
+  }
+
+  package let name: String
+  /// The default for one machine; the count is the user's.
+  package var partitions: Int32
+  package let cleanup: Cleanup
+  /// How long a record is kept at least; nil for a compacted topic, which keeps the newest of each key.
+  package let retentionMilliseconds: Int64?
+  /// The consumer group that reads the topic to its end, if one does. What it has not committed must
+  /// not be dropped.
+  package let readerGroup: String?
+
+  package init(
+    name: String, partitions: Int32, cleanup: Cleanup = .delete,
+    retentionMilliseconds: Int64? = nil, readerGroup: String? = nil
+  ) {
+    self.name = name
+    self.partitions = partitions
+    self.cleanup = cleanup
+    self.retentionMilliseconds = retentionMilliseconds
+    self.readerGroup = readerGroup
+  }
+
+  /// The topic's own settings on a Kafka cluster, beside those that hang on its replication, in Kafka's words.
+  package var settings: [(name: String, value: String)] {
+    var settings = [("cleanup.policy", cleanup.rawValue)]
+    if let retentionMilliseconds { settings.append(("retention.ms", "\(retentionMilliseconds)")) }
+    if cleanup == .compact {
+      // Old values are dropped soon, so that readers start fast.
+      settings.append(("segment.ms", "3600000"))
+      settings.append(("max.compaction.lag.ms", "21600000"))
+      // A reader slower than this may miss that a token became valid again.
+      settings.append(("delete.retention.ms", "604800000"))
+    }
+    return settings
+  }
+
+  /// The topic as a line of a list such as `deploy/topics.txt`: name, partitions, settings.
+  ///
+  /// - Parameters:
+  ///   - prefix: what the name is printed without.
+  ///   - width: columns of the name.
+  package func row(without prefix: String = "", width: Int) -> String {
+    func blanks(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
+    let short = name.dropFirst(prefix.count)
+    let count = "\(partitions)"
+    let settings = settings.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
+    return "\(short)\(blanks(width - short.count + 3 - count.count))\(count)  \(settings)"
+  }
+}
+
+/// Copies of each partition, and how many of them must have a record before it counts as written.
+package struct TopicReplication: Equatable, Sendable {
+  /// 1 or more.
+  package let copies: Int
+
+  /// - Parameters:
+  ///   - asked: what the operator wants; 0 for three, or as many as there are brokers.
+  ///   - brokers: of the cluster.
+  package init(asked: Int, brokers: Int) {
+    copies = asked > 0 ? asked : min(3, max(1, brokers))
+  }
+
+  /// `min.insync.replicas`: with three copies one broker may be away and nothing acknowledged is on one disk only;
+  /// with fewer a second copy would stop all writing whenever a broker is away.
+  package var inSync: Int { copies >= 3 ? 2 : 1 }
+}
