@@ -74,6 +74,18 @@ unsigned value_kind(std::string_view token) {
   }
 }
 
+// Whether this is a number beyond every time in epoch seconds.
+bool is_late(std::string_view token) {
+  const std::string_view text = martlet::trimmed(token);
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number >= MARTLET_TIME_LIMIT;
+}
+
+bool is_level(std::string_view text) {
+  return text == "passive" || text == "active" || text == "time-sensitive" || text == "critical";
+}
+
 unsigned event_kind(std::string_view text) {
   return text == "start" ? MARTLET_VALUE_START : text == "update" ? MARTLET_VALUE_UPDATE
          : text == "end" ? MARTLET_VALUE_END : MARTLET_VALUE_TEXT;
@@ -148,7 +160,7 @@ struct PayloadWalk {
           const int key = key_named(name);
           if (key < 0) {
             json.keys.push_back(name);
-            return check(member, 3);
+            return name == "interruption-level" ? level(member) : check(member, 3);
           }
           if (has(key)) return twice("payload.aps.", name, place);
           return known(key, member);
@@ -156,20 +168,36 @@ struct PayloadWalk {
     return code ? code : unknown_keys();
   }
 
+  int32_t read(ondemand::value &member, std::string_view &text) {
+    const char *place = member.raw_json_token().data();
+    const error_code problem = member.get_string().get(text);
+    if (!problem) return MARTLET_JSON_OK;
+    json.refused = place;
+    return refuse(problem);
+  }
+
+  int32_t level(ondemand::value member) {
+    const unsigned kind = value_kind(member.raw_json_token());
+    facts.odd_level = kind != MARTLET_VALUE_NULL;
+    if (kind != MARTLET_VALUE_TEXT) return check(member, 3);
+    std::string_view text;
+    if (const int32_t code = read(member, text)) return code;
+    facts.odd_level = !is_level(text);
+    return MARTLET_JSON_OK;
+  }
+
   int32_t known(int key, ondemand::value member) {
     const unsigned kind = value_kind(member.raw_json_token());
     const bool is_object = kind == MARTLET_VALUE_OBJECT;
     if (key == MARTLET_KEY_EVENT && kind == MARTLET_VALUE_TEXT) {
-      const char *place = member.raw_json_token().data();
       std::string_view text;
-      if (const error_code problem = member.get_string().get(text)) {
-        json.refused = place;
-        return refuse(problem);
-      }
+      if (const int32_t code = read(member, text)) return code;
       note(key, event_kind(text));
       return MARTLET_JSON_OK;
     }
     note(key, kind);
+    const bool is_count = kind == MARTLET_VALUE_COUNT || kind == MARTLET_VALUE_DECIMAL;
+    if (is_count && is_late(member.raw_json_token())) facts.late |= 1u << key;
     if (key == MARTLET_KEY_ALERT && is_object) return alert(member);
     if (key == MARTLET_KEY_ALERT && kind == MARTLET_VALUE_TEXT) facts.alert_text = 1;
     if (key == MARTLET_KEY_SOUND && is_object) return sound(member);

@@ -55,6 +55,13 @@ struct RequestReader {
     return !token.empty() && token.front() == first;
   }
 
+  // Goes over a value that is null; anything else that begins like it is an error.
+  error_code read_null(ondemand::value &value, bool &is_null) {
+    if (!starts_with(value, 'n')) return SUCCESS;
+    if (martlet::trimmed(value.raw_json_token()) != "null") return N_ATOM_ERROR;
+    return value.is_null().get(is_null);
+  }
+
   int32_t read(int32_t field, ondemand::value value) {
     switch (field) {
       case MARTLET_FIELD_PAYLOAD: return read_payload(value);
@@ -173,17 +180,26 @@ struct RequestReader {
         error->name = martlet::slice(key);
         return error->code;
       }
+      ondemand::value value = member.value();
+      bool is_null = false;
+      // A field that is null is a field that was left out.
+      if ((problem = read_null(value, is_null))) {
+        json.refused = value.raw_json_token().data();
+        return json.refuse(error, problem, field, document, key_start);
+      }
+      if (is_null) continue;
       if (request.present & 1u << field) {
         return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, field, key_start, "");
       }
-      request.present |= 1u << field;
-      const uint32_t targets = request.present & target_fields;
+      const uint32_t targets = (request.present | 1u << field) & target_fields;
       if ((targets & (targets - 1)) != 0) {
         const bool has_channel = (targets & 1u << MARTLET_FIELD_CHANNEL) != 0;
         const int32_t place = has_channel ? MARTLET_FIELD_CHANNEL : MARTLET_FIELD_TOKENS;
         return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, place, key_start, "both");
       }
-      if (const int32_t code = read(field, member.value())) return code;
+      if (const int32_t code = read(field, value)) return code;
+      // Only now may its text be looked at: one that was refused has none.
+      request.present |= 1u << field;
     }
     return MARTLET_JSON_OK;
   }
@@ -212,7 +228,8 @@ extern "C" int32_t martlet_json_read_request(martlet_json *json, const uint8_t *
     const bool is_value = document.type().error() == SUCCESS;
     const int32_t code =
         problem == INCORRECT_TYPE && is_value ? MARTLET_JSON_NOT_AN_OBJECT : MARTLET_JSON_MALFORMED;
-    return json->refuse(error, code, -1, json->copy.get(), error_message(problem));
+    const size_t place = problem == INCOMPLETE_ARRAY_OR_OBJECT ? json->count : 0;
+    return json->refuse(error, code, -1, json->copy.get() + place, error_message(problem));
   }
   RequestReader reader{*json, document, *request, error, maximum_tokens};
   if (const int32_t code = reader.read_members(object)) return code;

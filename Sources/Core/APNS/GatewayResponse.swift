@@ -39,6 +39,12 @@ package struct GatewayResponse: Equatable, Sendable {
     return verdict
   }
 
+  /// What a final answer says to whoever made the request, in words.
+  package var meaning: StaticString {
+    if let rule = reason?.rule { return rule.kind.meaning }
+    return status == 410 ? ReasonClass.token.meaning : "the answer has no reason that is known"
+  }
+
   /// What to do with the connection.
   package var connection: ConnectionAction {
     if let rule = reason?.rule, status != 200 { return rule.connection }

@@ -18,6 +18,20 @@ package enum ReasonClass: UInt8, Sendable {
   case move
 }
 
+extension ReasonClass {
+  /// What an answer of this kind says to whoever made the request, where it is final.
+  package var meaning: StaticString {
+    switch self {
+    case .fix: "APNs refuses the request as it is; change it before you send it again"
+    case .token: "the device token is no longer active for this app"
+    case .suspect:
+      "APNs does not know the token for this app and environment; check all three of them"
+    case .reauthenticate, .credential: "APNs refuses the credential for this app"
+    case .later, .move: "APNs could not take it"
+    }
+  }
+}
+
 /// Where a reason may be seen.
 package struct ReasonOrigin: OptionSet, Sendable {
   package let rawValue: UInt8

@@ -18,23 +18,43 @@ package enum DeadLetterHeader {
   package static let token = "martlet-token"
   package static let requestID = "martlet-request-id"
   package static let apnsID = "martlet-apns-id"
+
+  /// The most bytes of what a header quotes of a record: that may be as long as the record.
+  package static let longest = 1_024
 }
 
 /// How much of a record a dead letter keeps, in bytes. Anyone may have written it, with more than our own
 /// producer takes.
-package enum DeadLetterValue {
+package struct DeadLetterCut: Equatable, Sendable {
   /// A broker's usual limit for a record, less room for the headers: key and value that are longer together
   /// are cut.
   package static let longest = 900_000
   /// What is kept of a key and of a value then.
   package static let kept = 64 << 10
 
-  /// The most bytes of a detail or an id in a header: what a record says may be as long as the record.
-  package static let longestHeader = 1_024
+  /// The bytes of key and value that the letter gets.
+  package let key: Int
+  package let value: Int
+  /// What is added to the detail: which of the two was cut, and how long it was; empty if neither was.
+  package let remark: String
 
-  /// What a detail says of a value that was cut.
-  package static func remark(cutFrom bytes: Int) -> String {
-    " (value cut to \(kept) of \(bytes) bytes)"
+  /// Decides for a record's key and value of so many bytes.
+  package init(key: Int, value: Int) {
+    let isTooLong = key + value > Self.longest
+    self.key = isTooLong ? min(key, Self.kept) : key
+    self.value = isTooLong ? min(value, Self.kept) : value
+    remark =
+      Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
+  }
+
+  private static func words(_ part: String, _ kept: Int, of bytes: Int) -> String {
+    kept == bytes ? "" : " (\(part) cut to \(kept) of \(bytes) bytes)"
+  }
+
+  /// Whether a letter's detail ends with such a remark.
+  package static func isRemarked(_ detail: String) -> Bool {
+    detail.hasSuffix(" bytes)")
+      && ["(key cut to \(kept) of ", "(value cut to \(kept) of "].contains { detail.contains($0) }
   }
 }
 

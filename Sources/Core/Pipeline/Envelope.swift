@@ -51,6 +51,8 @@ package struct Envelope: Sendable {
   package internal(set) var requestID = ByteRange(start: 0, count: 0)
   /// The last reason for a retry; empty if there is none.
   package internal(set) var lastReason = ByteRange(start: 0, count: 0)
+  /// The dead letter that this record replays, as `ReplayMark` writes it; empty if it replays none.
+  package internal(set) var replay = ByteRange(start: 0, count: 0)
   /// Fields 0…11, which stay the same when the record moves to a retry topic.
   package internal(set) var constantPart = ByteRange(start: 0, count: 0)
   /// The first byte of the body; it reaches to the record's end.
@@ -58,6 +60,13 @@ package struct Envelope: Sendable {
 
   /// An empty envelope, for a slot that no record has been read into.
   package init() {}
+
+  /// Whether the expiration has passed at a time in milliseconds since the epoch. `apns-expiration` 0 is one
+  /// attempt, not the past.
+  package func hasExpired(at now: Int64) -> Bool {
+    guard let expiration, expiration != 0 else { return false }
+    return expiration * 1_000 <= now
+  }
 
   /// Reads and checks the envelope of a record, without copying or allocating.
   package static func parse(_ record: Span<UInt8>) throws(EnvelopeError) -> Envelope {
@@ -112,7 +121,7 @@ package struct Envelope: Sendable {
     }
     priority = UInt8(truncatingIfNeeded: value)
     (expirationText, expiration) = try cursor.number(.expiration, in: record)
-    guard expiration ?? 0 < RequestRules.expirationLimit else {
+    guard expiration ?? 0 < RequestRules.timeLimit else {
       throw cursor.invalid(.expiration, expirationText)
     }
     (idText, id) = try cursor.id(in: record)
@@ -147,17 +156,19 @@ package struct Envelope: Sendable {
     self.attempt = UInt16(truncatingIfNeeded: attempts)
     firstSeen = try cursor.number(.firstSeen, in: record).value
     lastReason = try cursor.optionallyLastField(.lastReason, in: record)
-    takenID = lastReason.isEmpty ? id : ReplayMark.mix(id, record.extracting(lastReason.indices))
+    takenID = id
     guard cursor.lineGoesOn(in: record) else { return cursor.step() }
     try readTarget(record, &cursor)
+    guard cursor.lineGoesOn(in: record) else { return cursor.step() }
+    try readReplay(record, &cursor)
   }
 
-  /// The sixteenth field, which records for device tokens leave out.
+  /// The sixteenth field, which most records for device tokens leave out.
   private mutating func readTarget(
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
   ) throws(EnvelopeError) {
     cursor.step()
-    let name = try cursor.lastField(.target, in: record)
+    let name = try cursor.optionallyLastField(.target, in: record)
     if name.isEmpty { return }
     guard let known = PushTarget(record.extracting(name.indices)) else {
       throw cursor.invalid(.target, name)
@@ -171,5 +182,17 @@ package struct Envelope: Sendable {
     guard Int(app.count) <= RequestRules.maximumName else {
       throw EnvelopeError(field: .app, problem: .tooLong, offset: Int(app.start))
     }
+  }
+
+  /// The seventeenth field, which only replayed dead letters have.
+  private mutating func readReplay(
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+  ) throws(EnvelopeError) {
+    cursor.step()
+    replay = try cursor.lastField(.replay, in: record)
+    if replay.isEmpty { return }
+    let mark = record.extracting(replay.indices)
+    guard ReplayMark.isMark(mark) else { throw cursor.invalid(.replay, replay) }
+    takenID = ReplayMark.mix(id, mark)
   }
 }

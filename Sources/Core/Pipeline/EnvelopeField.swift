@@ -18,6 +18,7 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
   case firstSeen
   case lastReason
   case target
+  case replay
 
   package var description: String {
     switch self {
@@ -37,6 +38,7 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
     case .firstSeen: "first seen"
     case .lastReason: "last reason"
     case .target: "target"
+    case .replay: "replay"
     }
   }
 }

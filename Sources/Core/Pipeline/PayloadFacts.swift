@@ -98,6 +98,9 @@ package enum PayloadValue: UInt8, Sendable, CaseIterable {
     }
   }
 
+  /// A number from 0 to 1.
+  package var isShare: Bool { self == .zero || self == .one || self == .fraction }
+
   /// A whole number from 0 up.
   package var isCount: Bool { self == .zero || self == .one || self == .count }
 }
@@ -113,13 +116,25 @@ package struct PayloadFacts: Sendable {
   package var members: UInt32
   /// `alert` is a text, or an object with a title, subtitle or body (or a key for one).
   package var hasAlertText: Bool
+  /// `interruption-level` is given and none of `passive`, `active`, `time-sensitive`, `critical`.
+  package var hasOddLevel: Bool
+  /// A bit for each key whose number is too large for a time in epoch seconds.
+  private let late: UInt32
 
-  package init(low: UInt64 = 0, high: UInt64 = 0, members: UInt32 = 0, hasAlertText: Bool = false) {
+  package init(
+    low: UInt64 = 0, high: UInt64 = 0, members: UInt32 = 0, hasAlertText: Bool = false,
+    hasOddLevel: Bool = false, late: UInt32 = 0
+  ) {
     self.low = low
     self.high = high
     self.members = members
     self.hasAlertText = hasAlertText
+    self.hasOddLevel = hasOddLevel
+    self.late = late
   }
+
+  /// Whether the number at a key is too large for a time in epoch seconds.
+  package func isLate(_ key: PayloadKey) -> Bool { late >> UInt32(key.rawValue) & 1 != 0 }
 
   /// What stands at a key.
   package subscript(key: PayloadKey) -> PayloadValue {

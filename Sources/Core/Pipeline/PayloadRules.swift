@@ -18,6 +18,8 @@ package enum PayloadProblem: Equatable, Sendable {
   case startByBroadcast
   /// An MDM payload has no other member.
   case mustStandAlone
+  /// A time in milliseconds, most likely.
+  case notSeconds
 
   package var words: String {
     switch self {
@@ -28,6 +30,7 @@ package enum PayloadProblem: Equatable, Sendable {
     case .onlyOnStart: "is only allowed with event start"
     case .onlyOneOfBoth: "stands beside input-push-token; give one of the two"
     case .startByBroadcast: "must be update or end on a channel; a broadcast starts no activity"
+    case .notSeconds: "is too large for epoch seconds; milliseconds? seconds are expected"
     case .mustStandAlone: "must be the only member of the payload for type mdm"
     }
   }
@@ -60,13 +63,21 @@ package enum PayloadRules {
     }
   }
 
-  /// Whether the payload asks for something that will not happen: `mutable-content` without a text for the
-  /// extension to change, or a `category` without an alert that could carry its actions. APNs accepts
+  /// Whether the payload asks for something that will not happen: `mutable-content` that is not the number
+  /// 1 (or 0), or has no text for the extension to change; a `category` without an alert that could carry its
+  /// actions; an `interruption-level` that does not exist; a `relevance-score` outside 0 to 1. APNs accepts it
   /// and the device shows what is left, so this is counted, not refused.
   package static func isIneffective(_ facts: PayloadFacts, type: PushType) -> Bool {
     guard type == .alert else { return false }
-    return facts[.mutableContent] == .one && !facts.hasAlertText
+    return isIneffectiveExtension(facts) || facts.hasOddLevel
       || facts[.category].isGiven && !facts[.alert].isGiven
+      || facts[.relevanceScore].isGiven && !facts[.relevanceScore].isShare
+  }
+
+  private static func isIneffectiveExtension(_ facts: PayloadFacts) -> Bool {
+    let content = facts[.mutableContent]
+    guard content.isGiven, content != .zero else { return false }
+    return content != .one || !facts.hasAlertText
   }
 
   // MARK: Types
@@ -195,7 +206,7 @@ package enum PayloadRules {
       throw RequestError(.soundName, .mustBe("a string", for: type))
     }
     let volume = facts[.soundVolume]
-    guard !volume.isGiven || volume == .zero || volume == .one || volume == .fraction else {
+    guard !volume.isGiven || volume.isShare else {
       throw RequestError(.soundVolume, .mustBe("a number from 0 to 1", for: type))
     }
   }
@@ -208,6 +219,7 @@ package enum PayloadRules {
     guard !time.isGiven || time.isNumber && time != .negative else {
       throw RequestError(key, .mustBe("a time in epoch seconds", for: .liveactivity))
     }
+    if facts.isLate(key) { throw RequestError(key, .notSeconds) }
   }
 }
 

@@ -2,23 +2,39 @@
 
 internal import APNS
 
-/// The last reason of a record that was made from a dead letter: which letter it was.
+/// The mark of a record that was made from a dead letter: which letter it was, as `PARTITION/OFFSET` of the
+/// dead letters' topic. The record keeps it over its retries, and its receipts name it.
 package enum ReplayMark {
-  private static let word = "replay "
+  /// The most bytes of a mark: the largest partition and offset.
+  package static let longest = 30
 
   /// The mark for the dead letter at this place of its topic.
   package static func text(partition: Int32, offset: Int64) -> String {
-    "\(word)\(partition)/\(offset)"
+    "\(partition)/\(offset)"
   }
 
-  /// The id under which a record with this last reason counts as taken: another one for each replay.
-  static func mix(_ id: NotificationID, _ reason: Span<UInt8>) -> NotificationID {
-    guard reason.count > word.utf8.count,
-      reason.extracting(0..<word.utf8.count).spells(word)
-    else { return id }
+  /// Whether these bytes are a mark: digits, a slash, digits.
+  static func isMark(_ text: Span<UInt8>) -> Bool {
+    guard text.count <= longest else { return false }
+    var digits = 0
+    var slashes = 0
+    for index in 0..<text.count {
+      if text[index] &- 0x30 < 10 {
+        digits += 1
+      } else {
+        guard text[index] == UInt8(ascii: "/"), digits > 0, slashes == 0 else { return false }
+        slashes = 1
+        digits = 0
+      }
+    }
+    return slashes == 1 && digits > 0
+  }
+
+  /// The id under which a record with this mark counts as taken: another one for each replay.
+  static func mix(_ id: NotificationID, _ mark: Span<UInt8>) -> NotificationID {
     // FNV-1a of the mark.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for index in 0..<reason.count { hash = (hash ^ UInt64(reason[index])) &* 0x0000_0100_0000_01B3 }
+    for index in 0..<mark.count { hash = (hash ^ UInt64(mark[index])) &* 0x0000_0100_0000_01B3 }
     return NotificationID(high: id.high ^ hash, low: id.low)
   }
 }

@@ -7,8 +7,10 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
   package enum Problem: Equatable, Sendable {
     /// The record has no value at all.
     case empty
-    /// Not JSON, with the parser's words.
-    case malformed(String)
+    /// Not JSON, with the parser's words, and the character at which it stopped (`nil` at the end).
+    case malformed(String, at: String?)
+    /// Text that begins with U+FEFF.
+    case byteOrderMark
     /// JSON, but not an object.
     case notAnObject
     case unknownField(String)
@@ -18,15 +20,19 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case notA(String)
     case emptyText
     case tooLong(bytes: Int, limit: Int)
-    /// Characters that the field may not have.
-    case forbiddenCharacter
-    case unknownValue(String)
+    /// A character that the field may not have, as it is shown, and its byte in the field's text.
+    case forbiddenCharacter(String, at: Int)
+    /// A value that is none of those that the field may have.
+    case unknownValue(String, [String])
     /// Both `token` and `tokens`.
     case bothTokenAndTokens
     case tooManyTokens(limit: Int)
     case noTokens
-    case priorityNotAllowed(Int64, PushType)
+    /// The value, and those that are allowed.
+    case priorityNotAllowed(Int64, PushType, [Int])
     case negative
+    /// A number that is too large for a time in epoch seconds: most likely it counts milliseconds.
+    case notSeconds(Int64)
     case topicDoesNotMatch(expected: String)
     case notUUID
     /// `apns_id` with more than one token: they would all be the same notification.
@@ -69,10 +75,18 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     }
   }
 
+  private var allowedCharacters: String {
+    field == .collapseID
+      ? "no control character, and no blank at either end, is allowed"
+      : "only letters, digits, dots, hyphens and underscores are allowed"
+  }
+
   private var words: String {
     switch problem {
     case .empty: "is empty"
-    case .malformed(let words): "is not valid JSON: \(words)"
+    case .malformed(let words, let character):
+      "is not valid JSON: \(words), at \(character ?? "the end")"
+    case .byteOrderMark: "begins with a byte order mark; write UTF-8 without one"
     case .notAnObject: "is not a JSON object"
     case .unknownField: "is not a field of a request"
     case .duplicate, .payloadDuplicate: "is given twice"
@@ -80,15 +94,21 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case .notA(let type): "is not \(type)"
     case .emptyText: "is empty"
     case .tooLong(let bytes, let limit): "has \(bytes) bytes, more than \(limit)"
-    case .forbiddenCharacter: "has a character that is not allowed there"
-    case .unknownValue(let value): "\"\(value)\" is not one of its values"
+    case .forbiddenCharacter(let character, let index):
+      "has \(character) at byte \(index + 1), where \(allowedCharacters)"
+    case .unknownValue(let value, let values):
+      "\"\(value)\" is not one of \(values.joined(separator: ", "))"
     case .bothTokenAndTokens: "stands beside token; give one of the two"
     case .tooManyTokens(let limit): "has more than \(limit) entries"
     case .noTokens: "has no entries"
-    case .priorityNotAllowed(let value, let type): "\(value) is not allowed for type \(type)"
-    case .negative: "is negative"
+    case .priorityNotAllowed(let value, let type, let allowed):
+      "\(value) is not allowed for type \(type); use "
+        + allowed.map { "\($0)" }.joined(separator: " or ")
+    case .negative: "is negative; it is a time in epoch seconds, or 0"
+    case .notSeconds(let value):
+      "\(value) is too large for epoch seconds; milliseconds? seconds are expected"
     case .topicDoesNotMatch(let expected): "does not match app and type, expected \(expected)"
-    case .notUUID: "is not a UUID in canonical form"
+    case .notUUID: "is not a UUID in canonical form, as 0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     case .onlyWithOneToken: "is only allowed with exactly one token"
     case .token(let problem): problem.description
     case .channelAndToken: "stands beside a device token; give one of channel, token, tokens"

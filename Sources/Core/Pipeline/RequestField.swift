@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import APNS
+
 /// The fields of a notification request. The order is the one that the parser's C interface uses.
 package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case app
@@ -34,6 +36,16 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
     case .lane: "lane"
     case .apnsID: "apns_id"
     case .channel: "channel"
+    }
+  }
+
+  /// What may stand in a field that has a fixed set of values; empty for the others.
+  package var values: [String] {
+    switch self {
+    case .environment: Environment.allCases.map(\.description)
+    case .type: PushType.allCases.map(\.description)
+    case .lane: Lane.allCases.map(\.description)
+    default: []
     }
   }
 

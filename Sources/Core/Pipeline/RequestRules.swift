@@ -27,7 +27,8 @@ package enum RequestRules {
       throw RequestError(field, .tooLong(bytes: name.count, limit: maximumName))
     }
     for index in 0..<name.count where !isNameCharacter(name[index]) {
-      throw RequestError(field, .forbiddenCharacter)
+      throw RequestError(
+        field, .forbiddenCharacter(ShownCharacter.text(name, at: index), at: index))
     }
   }
 
@@ -68,36 +69,52 @@ package enum RequestRules {
       throw RequestError(
         .collapseID, .tooLong(bytes: id.count, limit: Envelope.maximumCollapseID))
     }
-    guard isCollapseID(id) else { throw RequestError(.collapseID, .forbiddenCharacter) }
+    if let place = forbiddenPlace(inCollapseID: id) {
+      throw RequestError(
+        .collapseID, .forbiddenCharacter(ShownCharacter.text(id, at: place), at: place))
+    }
   }
 
   /// Whether these bytes can be a collapse id.
   package static func isCollapseID(_ id: Span<UInt8>) -> Bool {
     guard id.count > 0, id.count <= Envelope.maximumCollapseID else { return false }
-    guard id[0] != 0x20, id[id.count - 1] != 0x20 else { return false }
-    for index in 0..<id.count where id[index] < 0x20 || id[index] == 0x7F { return false }
-    return true
+    return forbiddenPlace(inCollapseID: id) == nil
+  }
+
+  /// The first byte that no collapse id may have there: a control character (U+0080…U+009F are two bytes,
+  /// the first of them C2), or a blank at either end.
+  private static func forbiddenPlace(inCollapseID id: Span<UInt8>) -> Int? {
+    if id[0] == 0x20 { return 0 }
+    for index in 0..<id.count {
+      let byte = id[index]
+      if byte < 0x20 || byte == 0x7F { return index }
+      if byte == 0xC2, index + 1 < id.count, id[index + 1] < 0xA0 { return index }
+    }
+    return id[id.count - 1] == 0x20 ? id.count - 1 : nil
   }
 
   /// Checks a priority against the type that it goes with. A broadcast takes any of the three.
   package static func checkPriority(
     _ priority: Int64, type: PushType, isBroadcast: Bool = false
   ) throws(RequestError) {
-    let isOne = priority == 10 || priority == 5 || priority == 1
-    guard isBroadcast ? isOne : type.suits(priority: priority) else {
-      throw RequestError(.priority, .priorityNotAllowed(priority, type))
-    }
+    let all = [10, 5, 1]
+    let isAllowed =
+      isBroadcast
+      ? priority == 10 || priority == 5 || priority == 1 : type.suits(priority: priority)
+    guard !isAllowed else { return }
+    let allowed = isBroadcast ? all : all.filter { type.suits(priority: Int64($0)) }
+    throw RequestError(.priority, .priorityNotAllowed(priority, type, allowed))
   }
 
-  /// No expiration is this late, in epoch seconds: milliseconds given for seconds would keep a notification for
+  /// No time in a request is this late, in epoch seconds: milliseconds given for seconds would keep a notification for
   /// thousands of years. In milliseconds, it is far from overflowing.
-  package static let expirationLimit: Int64 = 100_000_000_000
+  package static let timeLimit: Int64 = 100_000_000_000
 
   /// Checks an expiration: epoch seconds, 0 for "one attempt, do not store".
   package static func checkExpiration(_ seconds: Int64) throws(RequestError) {
     guard seconds >= 0 else { throw RequestError(.expiration, .negative) }
-    guard seconds < expirationLimit else {
-      throw RequestError(.expiration, .unknownValue("\(seconds)"))
+    guard seconds < timeLimit else {
+      throw RequestError(.expiration, .notSeconds(seconds))
     }
   }
 

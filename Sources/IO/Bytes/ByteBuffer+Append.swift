@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+extension UnsafeRawBufferPointer {
+  /// The UTF-8 of a literal, which lives as long as the program.
+  @inlinable
+  package init(_ text: StaticString) {
+    self.init(start: text.utf8Start, count: text.utf8CodeUnitCount)
+  }
+}
+
 extension ByteBuffer {
   @inlinable
   package mutating func append(_ byte: UInt8) {

@@ -82,9 +82,12 @@ package struct EnvelopeEncoder: ~Copyable {
     buffer.append(tab)
     // A reason that is not known may be any text: it must not break the line or make it too long.
     for byte in reason.prefix(64) { buffer.append(byte < 0x20 ? 0x20 : byte) }
-    if envelope.target == .channel {
+    let isReplay = !envelope.replay.isEmpty
+    if envelope.target == .channel || isReplay { buffer.append(tab) }
+    if envelope.target == .channel { buffer.append(PushTarget.channel.name) }
+    if isReplay {
       buffer.append(tab)
-      buffer.append(PushTarget.channel.name)
+      buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.replay.indices]))
     }
     buffer.append(UInt8(ascii: "\n"))
     buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))

@@ -19,7 +19,7 @@ package final class PayloadReader {
     var error = martlet_json_error()
     let bytes = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let code = martlet_json_read_payload(handle, bytes, body.count, &facts, &error)
-    guard code == 0 else { throw RequestError(error) }
+    guard code == 0 else { throw RequestError(error, in: body) }
     return PayloadFacts(facts)
   }
 
@@ -38,6 +38,6 @@ extension PayloadFacts {
   init(_ raw: martlet_payload) {
     self.init(
       low: raw.values.0, high: raw.values.1, members: raw.members,
-      hasAlertText: raw.alert_text != 0)
+      hasAlertText: raw.alert_text != 0, hasOddLevel: raw.odd_level != 0, late: raw.late)
   }
 }

@@ -16,6 +16,8 @@ package struct Receipt: Equatable, Sendable {
   /// The channel of a broadcast.
   package var channel: String?
   package var lane: Lane?
+  /// `PARTITION/OFFSET` of the dead letter that was replayed.
+  package var replay: String?
   package var status: UInt16?
   package var reason: String?
   package var detail: String?
@@ -51,6 +53,7 @@ package struct Receipt: Equatable, Sendable {
       guard let known = Lane(text) else { throw fields.fail("lane", "\"\(text)\" is not a lane") }
       lane = known
     }
+    replay = try fields.optionalText("replay")
     if let number = try fields.optionalInteger("status") {
       guard (100...599).contains(number) else { throw fields.fail("status", "is no HTTP status") }
       status = UInt16(number)

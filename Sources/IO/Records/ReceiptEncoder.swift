@@ -25,6 +25,8 @@ package struct ReceiptLine {
   package var token = nothing
   /// The channel of a broadcast, in place of a token.
   package var channel = nothing
+  /// `PARTITION/OFFSET` of the dead letter that was replayed.
+  package var replay = nothing
   /// APNs' reason, or a code of ours.
   package var reason = nothing
   /// Words for people.
@@ -71,6 +73,7 @@ package enum ReceiptEncoder {
       buffer.append("\",\"lane\":\"")
       buffer.append(lane.name)
     }
+    plain("\",\"replay\":\"", line.replay, &buffer)
     escaped("\",\"reason\":\"", line.reason, &buffer)
     escaped("\",\"detail\":\"", line.detail, &buffer)
     escaped("\",\"apns_unique_id\":\"", line.uniqueID, &buffer)

@@ -33,7 +33,7 @@ package final class RequestReader {
     let bytes = value.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let code = martlet_json_read_request(
       handle, bytes, value.count, UInt32(RequestRules.maximumTokens), raw, &error)
-    guard code == 0 else { throw RequestError(error) }
+    guard code == 0 else { throw RequestError(error, in: value) }
     return try check()
   }
 
@@ -41,6 +41,14 @@ package final class RequestReader {
   /// if the whole record could be read.
   package var refusedID: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
+  }
+
+  /// The app of that request, if it could be read and is a bundle id; else empty.
+  package var refusedApp: UnsafeRawBufferPointer {
+    guard has(.app), (try? RequestRules.checkName(text(.app).span, .app)) != nil else {
+      return UnsafeRawBufferPointer(start: nil, count: 0)
+    }
+    return UnsafeRawBufferPointer(text(.app))
   }
 
   private func has(_ field: RequestField) -> Bool {
@@ -102,7 +110,7 @@ package final class RequestReader {
     let name = text(field)
     guard let value = find(name.span) else {
       let shown = UnsafeBufferPointer(rebasing: name.prefix(Self.shownBytes))
-      throw RequestError(field, .unknownValue(String(decoding: shown, as: UTF8.self)))
+      throw RequestError(field, .unknownValue(String(decoding: shown, as: UTF8.self), field.values))
     }
     return value
   }
@@ -148,8 +156,8 @@ package final class RequestReader {
 }
 
 extension RequestError {
-  /// What the parser says.
-  init(_ error: martlet_json_error) {
+  /// What the parser says of a record.
+  init(_ error: martlet_json_error, in record: UnsafeRawBufferPointer) {
     let field = RequestField(rawValue: UInt8(truncatingIfNeeded: error.field))
     let words = error.words.map { String(cString: $0) } ?? ""
     let problem: RequestError.Problem
@@ -168,9 +176,22 @@ extension RequestError {
     case MARTLET_JSON_DUPLICATE_FIELD: problem = .duplicate
     case MARTLET_JSON_WRONG_TYPE: problem = .notA(words)
     case MARTLET_JSON_TOO_MANY: problem = .tooManyTokens(limit: RequestRules.maximumTokens)
-    default: problem = .malformed(words)
+    default:
+      if record.starts(with: [0xEF, 0xBB, 0xBF]) {
+        self.init(nil, .byteOrderMark)
+        return
+      }
+      problem = .malformed(words, at: Self.character(record, error.offset))
     }
     self.init(field, problem, offset: error.offset)
+  }
+
+  /// The character that begins at this byte, as messages show it; `nil` at the end.
+  private static func character(_ record: UnsafeRawBufferPointer, _ offset: Int) -> String? {
+    guard offset < record.count else { return nil }
+    let bytes = UnsafeBufferPointer(
+      start: record.baseAddress?.assumingMemoryBound(to: UInt8.self), count: record.count)
+    return ShownCharacter.text(bytes.span, at: offset)
   }
 
   /// The key that the error is about, cut to what a message can bear.

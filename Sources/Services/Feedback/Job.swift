@@ -30,14 +30,12 @@ struct DeadLetter {
 
   init(reason: DeadLetterReason, detail: String, key: [UInt8]?, value: [UInt8]?) {
     self.reason = reason
-    let bytes = value?.count ?? 0
-    let isCut = bytes + (key?.count ?? 0) > DeadLetterValue.longest
-    let most = isCut ? DeadLetterValue.kept : .max
+    let cut = DeadLetterCut(key: key?.count ?? 0, value: value?.count ?? 0)
     // It may quote a key of the record, of any length.
-    let shown = String(decoding: detail.utf8.prefix(DeadLetterValue.longestHeader), as: UTF8.self)
-    self.detail = isCut ? shown + DeadLetterValue.remark(cutFrom: bytes) : shown
-    self.key = key.map { Array($0.prefix(most)) }
-    self.value = value.map { Array($0.prefix(most)) }
+    let shown = String(decoding: detail.utf8.prefix(DeadLetterHeader.longest), as: UTF8.self)
+    self.detail = shown + cut.remark
+    self.key = key.map { Array($0.prefix(cut.key)) }
+    self.value = value.map { Array($0.prefix(cut.value)) }
   }
 
   func headers(origin job: Job, at now: Int64) -> [KafkaHeader] {

@@ -13,12 +13,10 @@ struct DeadLetter {
   /// The request id, unescaped, or its raw text where the request was refused.
   var requestID: UnsafeRawBufferPointer?
 
-  func headers(origin: String, at now: Int64, cutFrom bytes: Int?) -> [KafkaHeader] {
-    var detail = detail
-    if let bytes { detail += DeadLetterValue.remark(cutFrom: bytes) }
+  func headers(origin: String, at now: Int64, _ cut: DeadLetterCut) -> [KafkaHeader] {
     var headers = [
       KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
-      KafkaHeader(DeadLetterHeader.detail, detail),
+      KafkaHeader(DeadLetterHeader.detail, detail + cut.remark),
       KafkaHeader(DeadLetterHeader.stage, DeadLetterStage.ingest.rawValue),
       KafkaHeader(DeadLetterHeader.attempts, "0"),
       KafkaHeader(DeadLetterHeader.origin, origin),
@@ -29,7 +27,7 @@ struct DeadLetter {
     }
     if let requestID, !requestID.isEmpty {
       // The id of a refused request may be the very thing that is too long.
-      let shown = requestID.prefix(DeadLetterValue.longestHeader)
+      let shown = requestID.prefix(DeadLetterHeader.longest)
       headers.append(KafkaHeader(DeadLetterHeader.requestID, Array(shown)))
     }
     return headers

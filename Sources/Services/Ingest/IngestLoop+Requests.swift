@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Bytes
 import Delivery
 import EventLoop
 import Kafka
@@ -131,6 +132,8 @@ extension IngestLoop {
     var line = receiptLine(.suppressed)
     line.apnsID = encoder.idText
     line.token = token
+    line.reason = UnsafeRawBufferPointer(ReceiptCause.invalidToken.code)
+    line.detail = UnsafeRawBufferPointer(ReceiptCause.invalidToken.detail)
     add(line)
     counters.add(.suppressed)
     return true
@@ -156,13 +159,14 @@ extension IngestLoop {
   /// A bad request: a dead letter, and a receipt if it has an id.
   private func refuse(_ error: RequestError) -> Bool {
     guard hasRoomForReceipt() else { return false }
-    let id = reader.refusedID
+    let (id, app) = (reader.refusedID, reader.refusedApp)
     let letter = DeadLetter(reason: .invalidRequest, detail: "\(error)", requestID: id)
     guard write(letter) else { return false }
     counters.add(.badRequests)
     guard id.count > 0 && id.count <= 6 * RequestRules.maximumID else { return true }
     var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
     line.escapedID = id
+    line.app = app
     line.created = max(batch[position].timestamp, 0)
     add(line, letter)
     return true
@@ -205,19 +209,16 @@ extension IngestLoop {
   /// Writes the record at hand to the dead letters, key and value as they came; false when it has to wait.
   private func write(_ letter: DeadLetter) -> Bool {
     let record = batch[position]
-    let isCut = record.value.count + record.key.count > DeadLetterValue.longest
-    let key = UnsafeRawBufferPointer(
-      rebasing: record.key.prefix(isCut ? DeadLetterValue.kept : record.key.count))
-    let value =
-      isCut
-      ? UnsafeRawBufferPointer(rebasing: record.value.prefix(DeadLetterValue.kept)) : record.value
+    let cut = DeadLetterCut(key: record.key.count, value: record.value.count)
+    let key = UnsafeRawBufferPointer(rebasing: record.key.prefix(cut.key))
+    let value = UnsafeRawBufferPointer(rebasing: record.value.prefix(cut.value))
     let headers = letter.headers(
       origin: "\(names.requests)/\(record.partition)/\(record.offset)",
-      at: WallClock.milliseconds(), cutFrom: isCut ? record.value.count : nil)
+      at: WallClock.milliseconds(), cut)
     let tag = RecordTag(.deadLetter, slot: slot, bytes: value.count)
     let result = producer.produce(
       topics.deadLetters, key: key,
-      value: value.baseAddress == nil ? nil : value,
+      value: record.value.baseAddress == nil ? nil : value,
       headers: headers, tag: tag.number)
     switch result {
     case .queued:

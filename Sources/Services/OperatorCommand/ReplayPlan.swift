@@ -37,7 +37,7 @@ struct ReplayPlanner {
 
   /// - Parameter now: milliseconds since the epoch.
   func plan(_ letter: DeadLetterEntry, now: Int64) -> ReplayPlan {
-    if letter.detail.contains("(value cut to ") { return .skip(.cut) }
+    if DeadLetterCut.isRemarked(letter.detail) { return .skip(.cut) }
     return switch letter.stage {
     case DeadLetterStage.ingest.rawValue: request(letter)
     case DeadLetterStage.sender.rawValue: notification(letter, now)
@@ -56,7 +56,7 @@ struct ReplayPlanner {
       return .skip(.unreadable)
     }
     if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
-    let isNamed = object["id"] != nil || object["apns_id"] != nil
+    let isNamed = ["id", "apns_id"].contains { object[$0].map { !$0.isNull } ?? false }
     return .send(
       topic: names.requests, key: letter.key, value: isNamed ? value : named(value, letter.origin))
   }
@@ -140,7 +140,10 @@ struct ReplayPlanner {
     fields[Int(EnvelopeField.created.rawValue)] = Array("\(now)".utf8)
     fields[Int(EnvelopeField.attempt.rawValue)] = []
     fields[Int(EnvelopeField.firstSeen.rawValue)] = []
-    fields[Int(EnvelopeField.lastReason.rawValue)] = Array(
+    fields[Int(EnvelopeField.lastReason.rawValue)] = []
+    let replay = Int(EnvelopeField.replay.rawValue)
+    while fields.count <= replay { fields.append([]) }
+    fields[replay] = Array(
       ReplayMark.text(partition: letter.partition, offset: letter.offset).utf8)
     let line = fields.joined(separator: [9])
     return .send(

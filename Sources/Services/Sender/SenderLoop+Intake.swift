@@ -223,10 +223,7 @@ extension SenderLoop {
   /// Past its expiration, or older than its lane allows. `apns-expiration` 0 is one attempt, not the past.
   func isExpired(_ push: UnsafeMutablePointer<Push>) -> Bool {
     let envelope = push.pointee.envelope
-    if let expiration = envelope.expiration, expiration != 0, expiration * 1_000 <= wall {
-      return true
-    }
-    return wall - envelope.created > maxAge(envelope.lane)
+    return envelope.hasExpired(at: wall) || wall - envelope.created > maxAge(envelope.lane)
   }
 
   func maxAge(_ lane: Lane) -> Int64 {

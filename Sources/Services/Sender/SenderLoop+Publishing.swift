@@ -29,16 +29,27 @@ extension SenderLoop {
     if feedback, let answer {
       publishFeedback(push, answer)
     } else {
-      appendReceipt(push, outcome, answer, detail: nil, to: &receipts.lines)
+      appendReceipt(push, outcome, answer, cause(of: outcome, push), to: &receipts.lines)
       receipts.lineAdded(for: push.pointee.origin, now: now)
       if receipts.isFull { launchReceipts() }
     }
     free(slot)
   }
 
+  /// Why a push ended that no answer ended.
+  private func cause(of outcome: Outcome, _ push: UnsafeMutablePointer<Push>) -> ReceiptCause? {
+    switch outcome {
+    case .delivered, .rejected: nil
+    case .expired: push.pointee.envelope.hasExpired(at: wall) ? .expiration : .age
+    case .deduplicated: .repeatedID
+    case .suppressed: .invalidToken
+    case .deadLettered: .retries
+    }
+  }
+
   private func appendReceipt(
     _ push: UnsafeMutablePointer<Push>, _ outcome: Outcome, _ answer: GatewayAnswer?,
-    detail: StaticString?, to lines: inout ByteBuffer
+    _ cause: ReceiptCause?, to lines: inout ByteBuffer
   ) {
     let envelope = push.pointee.envelope
     var line = ReceiptLine(outcome, at: wall)
@@ -53,8 +64,10 @@ extension SenderLoop {
     line.lane = envelope.lane
     line.attempts = UInt16(clamping: push.pointee.life.attempts)
     line.created = envelope.created
-    if let detail {
-      line.detail = UnsafeRawBufferPointer(start: detail.utf8Start, count: detail.utf8CodeUnitCount)
+    line.replay = push.pointee.field(envelope.replay)
+    if let cause {
+      line.reason = UnsafeRawBufferPointer(cause.code)
+      line.detail = UnsafeRawBufferPointer(cause.detail)
     }
     guard answer != nil || outcome == .delivered else {
       return ReceiptEncoder.append(line, into: &lines)
@@ -70,20 +83,35 @@ extension SenderLoop {
       }
       line.status = answer.response.status
       line.timestamp = answer.response.timestamp
+      if let cause {
+        return withDetail(cause, answer) { detail in
+          line.detail = detail
+          ReceiptEncoder.append(line, into: &lines)
+        }
+      }
+      line.detail = UnsafeRawBufferPointer(answer.response.meaning)
       Array(answer.reasonText.utf8).withUnsafeBytes { reason in
-        line.reason = reason
+        line.reason = reason.isEmpty ? UnsafeRawBufferPointer(ReceiptCause.noReason) : reason
         ReceiptEncoder.append(line, into: &lines)
       }
     }
   }
 
+  /// What a cause says, and with what APNs answered last.
+  private func withDetail(
+    _ cause: ReceiptCause, _ answer: GatewayAnswer, _ body: (UnsafeRawBufferPointer) -> Void
+  ) {
+    Array(cause.detail(after: answer.response.status, answer.reasonText).utf8)
+      .withUnsafeBytes(body)
+  }
+
   /// The receipt as a line of its own, for when it has to wait for a side record.
   private func receiptLine(
     _ push: UnsafeMutablePointer<Push>, _ outcome: Outcome, _ answer: GatewayAnswer?,
-    detail: StaticString? = nil
+    _ cause: ReceiptCause? = nil
   ) -> [UInt8] {
     var line = ByteBuffer(capacity: 512)
-    appendReceipt(push, outcome, answer, detail: detail, to: &line)
+    appendReceipt(push, outcome, answer, cause, to: &line)
     return Array(line.bytes)
   }
 
@@ -131,19 +159,13 @@ extension SenderLoop {
   func deadLetter(_ slot: UInt32, _ reason: DeadLetterReason, _ answer: GatewayAnswer?) {
     counters.add(.deadLettered)
     let push = pushes[slot]
-    let detail: StaticString =
-      if reason != .noCredential {
-        "every attempt failed"
-      } else if hasCertificateOnly(push) {
-        """
-        this push type needs a provider token, and the app has only a client certificate: give \
-        martlet-signer a key that serves it
-        """
-      } else {
-        "no provider token serves this app and environment"
-      }
+    let cause: ReceiptCause =
+      reason != .noCredential
+      ? .retries : hasCertificateOnly(push) ? .certificateOnly : .noCredential
     let headers =
-      headers(reason, "\(detail)", attempts: push.pointee.life.attempts, push.pointee.origin) + [
+      headers(
+        reason, cause.detail(after: answer?.response.status, answer?.reasonText ?? ""),
+        attempts: push.pointee.life.attempts, push.pointee.origin) + [
         KafkaHeader(
           DeadLetterHeader.apnsID, Array(push.pointee.field(push.pointee.envelope.idText)))
       ]
@@ -152,7 +174,7 @@ extension SenderLoop {
       headers: headers,
       SideRecord(
         origin: push.pointee.origin,
-        receipt: receiptLine(push, .deadLettered, answer, detail: detail)))
+        receipt: receiptLine(push, .deadLettered, answer, cause)))
     free(slot)
   }
 
@@ -162,13 +184,11 @@ extension SenderLoop {
   /// record would stay open for ever.
   func deadLetter(_ record: KafkaRecord, _ origin: Origin, detail: String) {
     counters.add(.deadLettered)
-    let isCut = record.value.count + record.key.count > DeadLetterValue.longest
-    let most = isCut ? DeadLetterValue.kept : .max
-    let remark = isCut ? DeadLetterValue.remark(cutFrom: record.value.count) : ""
+    let cut = DeadLetterCut(key: record.key.count, value: record.value.count)
     publish(
-      topics.deadLetters, key: Array(record.key.prefix(most)),
-      value: Array(record.value.prefix(most)),
-      headers: headers(.invalidEnvelope, detail + remark, attempts: 0, origin),
+      topics.deadLetters, key: Array(record.key.prefix(cut.key)),
+      value: Array(record.value.prefix(cut.value)),
+      headers: headers(.invalidEnvelope, detail + cut.remark, attempts: 0, origin),
       SideRecord(origin: origin))
   }
 

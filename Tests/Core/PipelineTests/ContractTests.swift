@@ -60,8 +60,11 @@ struct RequestRulesTests {
     }
     #expect(check("com.example.App-2_x") == nil)
     #expect(check("") == .emptyText)
-    for bad in ["com example", "a\tb", "a/b", "é", "a\u{0}"] {
-      #expect(check(bad) == .forbiddenCharacter)
+    for (bad, character, place) in [
+      ("com example", "a blank", 3), ("a\tb", "U+0009", 1), ("a/b", "\"/\"", 1),
+      ("é", "\"é\"", 0), ("a\u{0}", "U+0000", 1), ("a\u{202E}", "U+202E", 1),
+    ] {
+      #expect(check(bad) == .forbiddenCharacter(character, at: place))
     }
     #expect(check(String(repeating: "a", count: 256)) == .tooLong(bytes: 256, limit: 255))
   }
@@ -98,9 +101,13 @@ struct RequestRulesTests {
     }
     #expect(collapse("daily offer é") == nil)
     #expect(collapse("") == .emptyText)
-    for bad in [" a", "a ", "a\nb", "a\tb", "\u{7F}"] {
-      #expect(collapse(bad) == .forbiddenCharacter)
+    for (bad, character, place) in [
+      (" a", "a blank", 0), ("a ", "a blank", 1), ("a\nb", "U+000A", 1), ("a\tb", "U+0009", 1),
+      ("\u{7F}", "U+007F", 0), ("a\u{85}", "U+0085", 1), ("\u{9F}b", "U+009F", 0),
+    ] {
+      #expect(collapse(bad) == .forbiddenCharacter(character, at: place))
     }
+    #expect(collapse("a\u{A0}b") == nil)
     #expect(collapse(String(repeating: "c", count: 64)) == nil)
     #expect(collapse(String(repeating: "c", count: 65)) == .tooLong(bytes: 65, limit: 64))
     func expiration(_ seconds: Int64) -> RequestError.Problem? {
@@ -108,7 +115,7 @@ struct RequestRulesTests {
     }
     #expect(expiration(0) == nil)
     #expect(expiration(-1) == .negative)
-    #expect(expiration(1_795_224_000_000) != nil)
+    #expect(expiration(1_795_224_000_000) == .notSeconds(1_795_224_000_000))
     func payload(_ bytes: Int, _ type: PushType) -> RequestError.Problem? {
       problem { () throws(RequestError) in try RequestRules.checkPayload(bytes, type: type) }
     }
@@ -119,8 +126,9 @@ struct RequestRulesTests {
 
   @Test("are told in words that name the field")
   func words() {
-    let error = RequestError(.priority, .priorityNotAllowed(7, .alert), offset: 12)
-    #expect(error.description == "priority: 7 is not allowed for type alert (byte 12)")
+    let error = RequestError(.priority, .priorityNotAllowed(7, .alert, [10, 5, 1]), offset: 12)
+    #expect(
+      error.description == "priority: 7 is not allowed for type alert; use 10 or 5 or 1 (byte 12)")
     #expect(
       RequestError(nil, .unknownField("colour")).description
         == "colour: is not a field of a request")

@@ -97,7 +97,8 @@ struct EnvelopeTests {
 
   @Test("refuse control characters in any field")
   func controlCharacters() {
-    for field in EnvelopeField.allCases where field != .target {
+    for field in EnvelopeField.allCases
+    where field != .target && field != .replay {
       let value = Self.fields[Int(field.rawValue)]
       let found = error(Self.record(field, "\u{1}" + value))
       #expect(found?.field == field)
@@ -112,7 +113,8 @@ struct EnvelopeTests {
       #expect(found?.problem == .lineEnded)
       #expect(Int(found?.field.rawValue ?? 0) == count)
     }
-    #expect(error(Self.record(Self.fields + ["device", "x"]))?.problem == .unexpectedField)
+    #expect(
+      error(Self.record(Self.fields + ["device", "3/17", "x"]))?.problem == .unexpectedField)
   }
 
   /// A record that goes to a channel.
@@ -137,18 +139,25 @@ struct EnvelopeTests {
 
   @Test("of a replayed dead letter count as taken once for each letter, any other once for its id")
   func takenID() throws {
-    func taken(_ reason: String) throws -> NotificationID {
-      try Envelope.parse(Self.record(.lastReason, reason).span).takenID
+    func taken(_ mark: String, target: String = "") throws -> NotificationID {
+      try Envelope.parse(Self.record(Self.fields + [target, mark]).span).takenID
     }
     let id = NotificationID(Self.id)
-    for reason in ["", "TooManyRequests", "replay", "replay ", "Replay 1/2"] {
-      #expect(try taken(reason) == id)
-    }
+    #expect(try Envelope.parse(Self.record(Self.fields).span).takenID == id)
+    #expect(try taken("") == id)
     let first = try taken(ReplayMark.text(partition: 3, offset: 17))
     #expect(first != id)
-    #expect(try taken("replay 3/17") == first)
-    #expect(try taken("replay 3/18") != first)
-    #expect(try taken("replay 4/17") != first)
+    #expect(try taken("3/17", target: "device") == first)
+    #expect(try taken("3/18") != first)
+    #expect(try taken("4/17") != first)
+    let last = ReplayMark.text(partition: .max, offset: .max)
+    #expect(last.utf8.count == ReplayMark.longest)
+    #expect(try taken(last) != id)
+    for mark in ["3", "3/", "/17", "3/17/1", "3/-1", "a/1", "3/17 ", last + "0"] {
+      let problem = error(Self.record(Self.fields + ["", mark]))
+      #expect(problem?.field == .replay, "\(mark)")
+    }
+    #expect(error(Self.record(Self.fields + ["", "3/17", ""]))?.problem == .unexpectedField)
   }
 
   @Test("to a channel are Live Activity pushes with an expiration")

@@ -132,6 +132,20 @@ struct PayloadRulesTests {
     category[.alert] = .text
     #expect(!PayloadRules.isIneffective(category, type: .alert))
     #expect(!PayloadRules.isIneffective(facts([(.mutableContent, .one)]), type: .voip))
+    func isIneffective(_ key: PayloadKey, _ value: PayloadValue, hasOddLevel: Bool = false) -> Bool
+    {
+      var odd = facts([(.alert, .text), (key, value)])
+      odd.hasAlertText = true
+      odd.hasOddLevel = hasOddLevel
+      #expect(problem(odd, .alert) == nil)
+      return PayloadRules.isIneffective(odd, type: .alert)
+    }
+    for value in PayloadValue.allCases {
+      let isAsked = value.isGiven && value != .zero && value != .one
+      #expect(isIneffective(.mutableContent, value) == isAsked, "\(value)")
+      #expect(isIneffective(.relevanceScore, value) == (isAsked && value != .fraction), "\(value)")
+    }
+    #expect(isIneffective(.badge, .one, hasOddLevel: true))
   }
 
   // MARK: background

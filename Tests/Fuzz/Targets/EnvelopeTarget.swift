@@ -26,7 +26,7 @@ extension FuzzTarget {
     let fields = [
       envelope.app, envelope.topic, envelope.pushTypeText, envelope.priorityText,
       envelope.expirationText, envelope.idText, envelope.collapseID, envelope.requestID,
-      envelope.lastReason,
+      envelope.lastReason, envelope.replay,
     ]
     for field in fields {
       guard field.indices.upperBound < envelope.bodyStart else { return "a field in the body" }
@@ -69,7 +69,8 @@ extension FuzzTarget {
     }
     do throws(EnvelopeError) {
       let again = try Envelope.parse(retry.bytes.octets.span)
-      guard again.id == envelope.id, again.attempt == .max, again.target == envelope.target,
+      guard again.id == envelope.id, again.takenID == envelope.takenID, again.attempt == .max,
+        again.target == envelope.target,
         again.expiration == envelope.expiration, again.pushType == envelope.pushType,
         retry.bytes[again.bodyStart...].elementsEqual(record[envelope.bodyStart...])
       else { return "the retry says something else" }

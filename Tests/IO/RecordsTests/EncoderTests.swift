@@ -112,6 +112,33 @@ struct EnvelopeEncoderTests {
   }
 }
 
+extension EnvelopeEncoderTests {
+  @Test("keep the dead letter that they replay over a retry", arguments: ["", "device", "channel"])
+  func retryOfReplay(target: String) throws {
+    let fields = [
+      "M1", "bulk", "sandbox", "com.example.app", "com.example.app.push-type.liveactivity",
+      "liveactivity", "5", "0", Self.id, "", "1795224000123", "order-8812", "", "", "", target,
+      "3/17",
+    ]
+    let value = Array((fields.joined(separator: "\t") + "\n{}").utf8)
+    let envelope = try Envelope.parse(value.span)
+    var buffer = ByteBuffer()
+    value.withUnsafeBytes { record in
+      Array("ServiceUnavailable".utf8).withUnsafeBytes { reason in
+        EnvelopeEncoder.encodeRetry(
+          of: record, envelope, attempt: 2, firstSeen: 5, reason: reason, into: &buffer)
+      }
+    }
+    let moved = Array(buffer.bytes)
+    let again = try Envelope.parse(moved.span)
+    #expect(String(decoding: moved[again.replay.indices], as: UTF8.self) == "3/17")
+    #expect(again.takenID == envelope.takenID)
+    #expect(again.target == envelope.target)
+    #expect(
+      String(decoding: moved[again.lastReason.indices], as: UTF8.self) == "ServiceUnavailable")
+  }
+}
+
 @Suite("Receipts")
 struct ReceiptTests {
   private func with<R>(_ text: String, _ body: (UnsafeRawBufferPointer) -> R) -> R {
@@ -159,6 +186,7 @@ struct ReceiptTests {
             line.escapedID = escapedID
             line.detail = detail
             line.reason = detail
+            line.replay = apnsID
             line.uniqueID = apnsID
             line.timestamp = 5
             line.status = 410
@@ -175,6 +203,7 @@ struct ReceiptTests {
       #expect(receipt.detail == "quote\" back\\ \u{1}")
       #expect(receipt.reason == receipt.detail)
       #expect(receipt.uniqueID == id)
+      #expect(receipt.replay == id)
       #expect(receipt.timestamp == 5)
       #expect(receipt.status == 410)
       #expect(receipt.token == nil)

@@ -102,6 +102,36 @@ struct PayloadReaderTests {
     }
   }
 
+  @Test("know the interruption levels that there are, and times that count milliseconds")
+  func levelsAndTimes() {
+    for (level, isOdd) in [
+      ("\"passive\"", false), ("\"active\"", false), ("\"time-sensitive\"", false),
+      ("\"critical\"", false), ("null", false), ("\"Active\"", true), ("\"urgent\"", true),
+      ("1", true), ("{\"a\":1}", true),
+    ] {
+      let text = "{\"aps\":{\"alert\":\"x\",\"interruption-level\":\(level)}}"
+      #expect(facts(text)?.hasOddLevel == isOdd, "\(level)")
+      #expect(problem(text, .alert) == nil)
+    }
+    #expect(problem(#"{"aps":{"interruption-level":"a","interruption-level":"a"}}"#, .voip) != nil)
+    #expect(problem(#"{"aps":{"alert":"x","interruption-level":"\x"}}"#, .alert) != nil)
+    func update(_ name: String, _ time: String) -> String? {
+      let times = name == "timestamp" ? "" : "\"timestamp\":1795000000,"
+      return problem(
+        "{\"aps\":{\(times)\"event\":\"end\",\"\(name)\":\(time)}}", .liveactivity)
+    }
+    for name in ["timestamp", "stale-date", "dismissal-date"] {
+      #expect(update(name, "1795000000") == nil)
+      #expect(update(name, "1795000000.25") == nil)
+      for late in ["1795000000000", "1.795e12", "1795000000000.5"] {
+        #expect(
+          update(name, late)
+            == "payload.aps.\(name): is too large for epoch seconds; milliseconds? seconds are expected"
+        )
+      }
+    }
+  }
+
   @Test("count the members of the top level, and find mdm there")
   func topLevel() {
     #expect(facts("{}")?.members == 0)

@@ -35,9 +35,9 @@ struct RequestReaderTests {
     }.get()
   }
 
-  private func error(_ text: String) -> RequestError? {
+  private func error(_ text: String, _ reader: RequestReader = RequestReader()) -> RequestError? {
     do throws(RequestError) {
-      try read(text) { _ in }
+      try read(text, reader) { _ in }
       return nil
     } catch { return error }
   }
@@ -150,10 +150,15 @@ struct RequestReaderTests {
       (#"{"app":"a","payload":{"aps":{"alert":"x"}}}"#, .token, .missing),
       (#"{"app":5,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .notA("a string")),
       (#"{"app":"","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .emptyText),
-      (#"{"app":"a b","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .forbiddenCharacter),
+      (
+        #"{"app":"a b","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app,
+        .forbiddenCharacter("a blank", at: 1)
+      ),
       (#"{"app":"a","payload":[],"token":"ab"}"#, .payload, .notA("an object")),
       (#"{"app":"a","payload":"{}","token":"ab"}"#, .payload, .notA("an object")),
-      (#"{"app":"a","payload":null,"token":"ab"}"#, .payload, .notA("an object")),
+      (#"{"app":"a","payload":null,"token":"ab"}"#, .payload, .missing),
+      (#"{"app":null,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .missing),
+      (#"{"app":"a","payload":{"aps":{"alert":"x"}},"token":null}"#, .token, .missing),
       (#"{"app":"a","payload":{"aps":{"alert":"x"}},"token":["ab"]}"#, .token, .notA("a string")),
       (#"{"app":"a","payload":{"aps":{"alert":"x"}},"tokens":"ab"}"#, .tokens, .notA("an array")),
       (
@@ -161,25 +166,35 @@ struct RequestReaderTests {
         .bothTokenAndTokens
       ),
       (#"{"app":"a","app":"a","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .duplicate),
-      (request(#","priority":7"#), .priority, .priorityNotAllowed(7, .alert)),
+      (request(#","priority":7"#), .priority, .priorityNotAllowed(7, .alert, [10, 5, 1])),
       (request(#","priority":"10""#), .priority, .notA("an integer")),
       (request(#","priority":10.5"#), .priority, .notA("an integer")),
       (
         request(#","type":"background","priority":10"#), .priority,
-        .priorityNotAllowed(10, .background)
+        .priorityNotAllowed(10, .background, [5])
       ),
-      (request(#","type":"alarm""#), .type, .unknownValue("alarm")),
-      (request(#","environment":"prod""#), .environment, .unknownValue("prod")),
-      (request(#","lane":"fast""#), .lane, .unknownValue("fast")),
-      (request(#","lane":null"#), .lane, .notA("a string")),
+      (
+        request(#","type":"alarm""#), .type,
+        .unknownValue("alarm", PushType.allCases.map(\.description))
+      ),
+      (
+        request(#","environment":"prod""#), .environment,
+        .unknownValue("prod", ["production", "sandbox"])
+      ),
+      (request(#","lane":"fast""#), .lane, .unknownValue("fast", ["transactional", "bulk"])),
+      (request(#","expiration":1795000000000"#), .expiration, .notSeconds(1_795_000_000_000)),
       (
         request(#","topic":"com.example.other""#), .topic,
         .topicDoesNotMatch(expected: "com.example.app")
       ),
       (request(#","expiration":-1"#), .expiration, .negative),
       (request(#","expiration":"soon""#), .expiration, .notA("an integer")),
-      (request(#","collapse_id":" x""#), .collapseID, .forbiddenCharacter),
-      (request(#","collapse_id":"a\nb""#), .collapseID, .forbiddenCharacter),
+      (
+        request(#","collapse_id":" x""#), .collapseID, .forbiddenCharacter("a blank", at: 0)
+      ),
+      (
+        request(#","collapse_id":"a\nb""#), .collapseID, .forbiddenCharacter("U+000A", at: 1)
+      ),
       (request(#","id":"""#), .id, .emptyText),
       (request(#","apns_id":"nope""#), .apnsID, .notUUID),
     ])
@@ -187,6 +202,64 @@ struct RequestReaderTests {
     let found = error(text)
     #expect(found?.field == field, "\(text)")
     #expect(found?.problem == problem, "\(text)")
+  }
+
+  @Test("take a field that is null for one that was left out")
+  func nullFields() throws {
+    let optional = RequestField.allCases.filter {
+      ![.app, .payload, .token, .channel, .tokens].contains($0)
+    }
+    let nulls = optional.map { ",\"\($0)\":null" }.joined()
+    try read(Self.request(nulls + #","channel":null,"tokens": null "#)) { request in
+      #expect(request.type == .alert)
+      #expect(request.environment == .production)
+      #expect(request.lane == .transactional)
+      #expect(request.priority == 10)
+      #expect(request.expiration == nil)
+      #expect(request.id.isEmpty && request.escapedID.isEmpty && request.collapseID.isEmpty)
+      #expect(request.apnsID == nil && request.topic.isEmpty)
+      #expect(!request.isBroadcast && request.tokens.count == 1)
+    }
+    try read(Self.request(#","id":null,"id":"a""#)) { #expect(Self.string($0.id) == "a") }
+  }
+
+  @Test("that are refused still tell their id and app, as far as they were read")
+  func whatIsKnown() {
+    let reader = RequestReader()
+    func known(_ text: String) -> [String] {
+      _ = error(text, reader)
+      return [Self.string(reader.refusedID), Self.string(reader.refusedApp)]
+    }
+    #expect(known(Self.request(#","id":"a\n","priority":7"#)) == [#"a\n"#, "com.example.app"])
+    #expect(known(#"{"app":"a.b","id":"x","lane":5}"#) == ["x", "a.b"])
+    #expect(known(#"{"app":5,"id":"x"}"#) == ["", ""])
+    #expect(known(#"{"app":"a b","id":"x"}"#) == ["x", ""])
+    #expect(known("{") == ["", ""])
+  }
+
+  @Test("say what to do: values, seconds, the character and its place, a byte order mark")
+  func remedies() {
+    func words(_ text: String) -> String { error(text)?.description ?? "" }
+    #expect(
+      words(Self.request(#","environment":"prod""#))
+        == "environment: \"prod\" is not one of production, sandbox")
+    #expect(
+      words(Self.request(#","type":"liveactivity","priority":1"#))
+        == "priority: 1 is not allowed for type liveactivity; use 10 or 5")
+    #expect(
+      words(Self.request(#","expiration":1795000000000"#)).hasSuffix("seconds are expected"))
+    #expect(
+      words(#"{"app":"a/b","payload":{"aps":{"alert":"x"}},"token":"ab"}"#).hasPrefix(
+        "app: has \"/\" at byte 2, where only letters"))
+    #expect(
+      words(Self.request(#","collapse_id":"a\u0085b""#)).hasPrefix(
+        "collapse_id: has U+0085 at byte 2, where no control character"))
+    #expect(words("\u{FEFF}" + Self.request("")).contains("byte order mark"))
+    #expect(
+      words(#"{"app":"a.b","token":"ab","payload":{"a":01}}"#).hasSuffix(#", at "0" (byte 41)"#))
+    #expect(words(Self.request("") + " ,").contains("at the end"))
+    #expect(words(#"{"app":"#).contains("at the end"))
+    #expect(words(Self.request(#","lane":nul"#)).hasPrefix("lane: is not valid JSON: "))
   }
 
   @Test("name a field that does not exist, with its place")

@@ -78,7 +78,23 @@ struct IngestTests {
     #expect(receipts.map(\.outcome) == [.deadLettered, .deadLettered])
     #expect(Set(receipts.compactMap(\.id)) == ["p7", "big"])
     #expect(receipts.allSatisfy { $0.reason == "invalid_request" && $0.detail != nil })
+    #expect(receipts.allSatisfy { $0.app == "com.example.app" })
     #expect(try fixture.committed() == 8)
+  }
+
+  @Test("says of a letter whose key was too long that the key was cut")
+  func longKey() throws {
+    let fixture = try IngestFixture()
+    try fixture.produce(
+      fixture.names.requests, key: String(repeating: "k", count: 910_000), "{}")
+    let ingest = try fixture.start()
+    let letters = try fixture.read(fixture.names.deadLetters, count: 1)
+    #expect(ingest.stop() == nil)
+    #expect(letters.first?.value == "{}")
+    #expect(letters.first?.key?.utf8.count == DeadLetterCut.kept)
+    #expect(
+      letters.first.flatMap { header($0, "martlet-detail") }
+        == "app: is required (key cut to 65536 of 910000 bytes)")
   }
 
   @Test("keeps what a bad request says of itself short, or Kafka would take no letter about it")
@@ -94,7 +110,7 @@ struct IngestTests {
     #expect(letters.count == 3)
     #expect(letters.allSatisfy { ($0.value ?? "").utf8.count > 880_000 }, "the value is whole")
     for letter in letters {
-      #expect(letter.headers.allSatisfy { $0.value.count <= DeadLetterValue.longestHeader })
+      #expect(letter.headers.allSatisfy { $0.value.count <= DeadLetterHeader.longest })
     }
     #expect(try fixture.read(fixture.names.notifications, count: 1).count == 1)
     #expect(ingest.stop() == nil)

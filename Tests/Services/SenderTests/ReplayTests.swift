@@ -48,5 +48,14 @@ struct ReplayTests {
     let delivered = try rig.receipts(3 * count).filter { $0.outcome == .delivered }
     #expect(delivered.allSatisfy { $0.attempts == 1 && $0.id == "order-1" })
     #expect(Set(delivered.map(\.token)).count == count)
+    let all = try rig.receipts(3 * count)
+    // The first receipt of an apns-id and a replay is the outcome of that sending.
+    for outcome in [Outcome.deadLettered, .delivered, .deduplicated] {
+      let some = all.filter { $0.outcome == outcome }
+      #expect(some.allSatisfy { ($0.replay == nil) == (outcome == .deadLettered) })
+      #expect(Set(some.map { $0.replay ?? "" }).count == (outcome == .deadLettered ? 1 : count))
+      #expect(some.allSatisfy { ($0.reason == nil) == (outcome == .delivered) })
+      #expect(some.allSatisfy { ($0.detail == nil) == (outcome == .delivered) })
+    }
   }
 }

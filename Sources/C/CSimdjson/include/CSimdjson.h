@@ -89,6 +89,9 @@ enum {
   MARTLET_KEY_MDM,
 };
 
+// Milliseconds given for epoch seconds are larger than this.
+#define MARTLET_TIME_LIMIT 100000000000.0
+
 // What stands at such a key, in the order of Swift's PayloadValue. Numbers are judged by their value.
 enum {
   MARTLET_VALUE_ABSENT,
@@ -113,7 +116,9 @@ enum {
 typedef struct {
   uint64_t values[2];  // keys 0 to 15, keys from 16 on
   uint32_t members;    // of the top level
-  uint32_t alert_text; // `alert` is a text, or has a title, subtitle or body, or a key for one
+  uint8_t alert_text;  // `alert` is a text, or has a title, subtitle or body, or a key for one
+  uint8_t odd_level;   // `interruption-level` is there and none of the four that there are
+  uint32_t late;       // a bit for each key whose number is too large for epoch seconds
 } martlet_payload;
 
 // One entry of `tokens`. What is not a JSON string keeps its text as it stands in the input.
@@ -124,7 +129,7 @@ typedef struct {
 } martlet_token;
 
 typedef struct {
-  uint32_t present;  // a bit for each field that was given
+  uint32_t present;  // a bit for each field that was given and is not null
   uint32_t token_count;
   const martlet_token *tokens;  // of `token` (one) or `tokens`
   martlet_slice text[MARTLET_FIELD_COUNT];  // unescaped strings, by field

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a notification ended without an answer of APNs that decides: `reason` and `detail` of its receipt.
+///
+/// With `rejected`, APNs' own reason stands there; a notification that was delivered has neither.
+package enum ReceiptCause: UInt8, Sendable, CaseIterable {
+  /// `expired`: past its expiration.
+  case expiration
+  /// `expired`: older than its lane allows.
+  case age
+  /// `suppressed`
+  case invalidToken
+  /// `deduplicated`
+  case repeatedID
+  /// `dead_lettered`, with the reason of the dead letter, as the following ones.
+  case retries
+  case noCredential
+  case certificateOnly
+
+  /// The `reason` of an answer that has none.
+  package static let noReason: StaticString = "none"
+
+  /// The `reason` of the receipt.
+  package var code: StaticString {
+    switch self {
+    case .expiration: "expiration_passed"
+    case .age: "max_age_passed"
+    case .invalidToken: "token_known_invalid"
+    case .repeatedID: "apns_id_repeated"
+    case .retries: "retries_exhausted"
+    case .noCredential, .certificateOnly: "no_credential"
+    }
+  }
+
+  /// The detail and the answer that came last, if there was one.
+  package func detail(after status: UInt16?, _ reason: String) -> String {
+    guard let status else { return "\(detail)" }
+    return "\(detail); the last answer was \(status)\(reason.isEmpty ? "" : " \(reason)")"
+  }
+
+  /// The `detail` of the receipt, in words.
+  package var detail: StaticString {
+    switch self {
+    case .expiration: "its expiration passed before it could be delivered"
+    case .age:
+      "it was older than its lane allows (martlet-sender --max-age) before it could be delivered"
+    case .invalidToken:
+      "APNs reported the token dead, and no newer registration is known; it was not sent"
+    case .repeatedID: "its apns-id was taken before; it was not sent again"
+    case .retries: "every attempt failed"
+    case .noCredential: "no provider token serves this app and environment"
+    case .certificateOnly:
+      """
+      this push type needs a provider token, and the app has only a client certificate: give \
+      martlet-signer a key that serves it
+      """
+    }
+  }
+}
