@@ -56,6 +56,7 @@ struct ChaosPlace {
     }
     let results = try admin.createTopics(topics, timeoutMilliseconds: 30_000)
     if let error = results.compactMap(\.error).first { throw error }
+    try admin.awaitLeaders(of: topics, timeoutMilliseconds: 30_000)
     return (names, kafka)
   }
 

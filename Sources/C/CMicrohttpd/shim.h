@@ -10,6 +10,7 @@
 static inline struct MHD_Daemon *martlet_http_start(uint32_t address, uint16_t port,
                                                     MHD_AccessHandlerCallback handler,
                                                     MHD_RequestCompletedCallback completed,
+                                                    MHD_NotifyConnectionCallback connected,
                                                     void *context, unsigned int connections,
                                                     unsigned int idle_seconds) {
   struct sockaddr_in place;
@@ -20,6 +21,7 @@ static inline struct MHD_Daemon *martlet_http_start(uint32_t address, uint16_t p
   return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, handler, context,
                           MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&place,
                           MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+                          MHD_OPTION_NOTIFY_CONNECTION, connected, context,
                           MHD_OPTION_CONNECTION_LIMIT, connections,
                           MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_END);
 }
@@ -28,6 +30,13 @@ static inline struct MHD_Daemon *martlet_http_start(uint32_t address, uint16_t p
 static inline uint16_t martlet_http_port(struct MHD_Daemon *daemon) {
   const union MHD_DaemonInfo *found = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
   return found ? found->port : 0;
+}
+
+/* Variadic as well: the connection's socket, or -1. */
+static inline int martlet_http_socket(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *found =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return found ? found->connect_fd : -1;
 }
 
 /* A macro with a cast that Swift does not import. */

@@ -9,6 +9,10 @@ package struct FaultEngine: Sendable {
     let rule: FaultRule
     /// When the rule was added, in ms.
     let start: UInt64
+    /// Connections that had been accepted when the rule was added, or when the gateway was reset.
+    var connectionsBefore: UInt64
+    /// What its chances depend on.
+    let seed: UInt64
     var random: FaultRandom
     var memory = FaultMemory()
     var seen: UInt64 = 0
@@ -37,14 +41,32 @@ package struct FaultEngine: Sendable {
     entries.lazy.filter { $0.rule.stage == .idle }.map { $0.rule.matcher.idle ?? 0 }.min()
   }
 
-  /// Adds rules after those that are there. Their times count from `time` (ms).
-  package mutating func add(_ rules: [FaultRule], at time: UInt64) {
-    for rule in rules {
-      var mixer = FaultRandom(seed: seed &+ added &* 0xD6E8_FEB8_6659_FD93)
-      entries.append(Entry(rule: rule, start: time, random: FaultRandom(seed: mixer.next())))
+  /// Adds rules after those that are there.
+  ///
+  /// - Parameters:
+  ///   - time: Their times count from it (ms).
+  ///   - connections: Connections accepted so far; theirs count from the next one.
+  ///   - own: A seed of these rules: their draws then depend on it and their order alone, whatever was
+  ///     added before. Without one they depend on the engine's.
+  package mutating func add(
+    _ rules: [FaultRule], at time: UInt64, after connections: UInt64 = 0, seed own: UInt64? = nil
+  ) {
+    for (place, rule) in rules.enumerated() {
+      let seed = own ?? seed
+      let number = own == nil ? added : UInt64(place)
+      var mixer = FaultRandom(seed: seed &+ number &* 0xD6E8_FEB8_6659_FD93)
+      entries.append(
+        Entry(
+          rule: rule, start: time, connectionsBefore: connections, seed: seed,
+          random: FaultRandom(seed: mixer.next())))
       stages |= 1 << rule.stage.rawValue
       added += 1
     }
+  }
+
+  /// The gateway was reset after so many connections: the next one is every rule's first.
+  package mutating func restartConnections(after connections: UInt64) {
+    for index in entries.indices { entries[index].connectionsBefore = connections }
   }
 
   /// Forgets every rule. With the same rules added again the run is another one unless a new engine
@@ -56,7 +78,7 @@ package struct FaultEngine: Sendable {
 
   /// The rules and how often each fired.
   package var counts: [FaultCount] {
-    entries.map { FaultCount(rule: $0.rule, seen: $0.seen, fired: $0.fired) }
+    entries.map { FaultCount(rule: $0.rule, seed: $0.seed, seen: $0.seen, fired: $0.fired) }
   }
 
   /// The faults that are due at an event, in the order of the rules.
@@ -81,7 +103,7 @@ package struct FaultEngine: Sendable {
       var matcher = rule.matcher
       matcher.address = nil
       matcher.environment = nil
-      let holds = matcher.passes(event, elapsed: event.time - min(event.time, entries[index].start))
+      let holds = matcher.passes(event, since(index, event))
       if holds, !entries[index].holds {
         entries[index].seen += 1
         entries[index].fired += 1
@@ -104,10 +126,17 @@ package struct FaultEngine: Sendable {
     for index in entries.indices { entries[index].memory.forget(connection) }
   }
 
+  /// How far an event is from the rule's beginning.
+  private func since(_ index: Int, _ event: FaultEvent) -> FaultMatcher.Distance {
+    let entry = entries[index]
+    return FaultMatcher.Distance(
+      milliseconds: event.time - min(event.time, entry.start),
+      connections: event.connection - min(event.connection, entry.connectionsBefore))
+  }
+
   private mutating func isDue(_ index: Int, _ event: FaultEvent) -> Bool {
     let matcher = entries[index].rule.matcher
-    let elapsed = event.time - min(event.time, entries[index].start)
-    guard matcher.passes(event, elapsed: elapsed),
+    guard matcher.passes(event, since(index, event)),
       entries[index].memory.holds(matcher, event)
     else { return false }
     entries[index].seen += 1

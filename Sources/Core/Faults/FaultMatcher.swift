@@ -11,7 +11,7 @@ package struct FaultMatcher: Sendable, Equatable {
   package var environment: Environment?
   /// The address connected to, without the port.
   package var address: String?
-  /// The nth connection of the gateway, from 1.
+  /// The nth connection that was accepted after the rule was added, from 1.
   package var connection: UInt64?
   /// Milliseconds since the rule was added.
   package var fromTime: UInt64?
@@ -64,13 +64,20 @@ package struct FaultMatcher: Sendable, Equatable {
       || streamID != nil || headerListSize != nil || errors != nil || tokenRate != nil
   }
 
-  /// Whether the filters let an event pass that happens `elapsed` ms after the rule was added.
-  func passes(_ event: FaultEvent, elapsed: UInt64) -> Bool {
+  /// How far an event is from the beginning of its rule: the moment at which it was added.
+  struct Distance {
+    var milliseconds: UInt64
+    /// The number of the event's connection among those since then, from 1; 0 for an older one.
+    var connections: UInt64
+  }
+
+  /// Whether the filters let an event pass that is so far from its rule's beginning.
+  func passes(_ event: FaultEvent, _ distance: Distance) -> Bool {
     if let environment, environment != event.environment { return false }
     if let address, address != event.address { return false }
-    if let connection, connection != event.connection { return false }
-    if let fromTime, elapsed < fromTime { return false }
-    if let untilTime, elapsed >= untilTime { return false }
+    if let connection, connection != distance.connections { return false }
+    if let fromTime, distance.milliseconds < fromTime { return false }
+    if let untilTime, distance.milliseconds >= untilTime { return false }
     if let idle, event.idle < idle { return false }
     guard needsRequest else { return true }
     guard let request = event.request else { return false }

@@ -42,12 +42,15 @@ package struct FaultDecision: Sendable, Equatable {
 /// How often a rule was concerned and fired.
 package struct FaultCount: Sendable, Equatable {
   package var rule: FaultRule
+  /// What its chances depend on.
+  package var seed: UInt64
   /// Events that passed the rule's filters.
   package var seen: UInt64
   package var fired: UInt64
 
-  package init(rule: FaultRule, seen: UInt64, fired: UInt64) {
+  package init(rule: FaultRule, seed: UInt64, seen: UInt64, fired: UInt64) {
     self.rule = rule
+    self.seed = seed
     self.seen = seen
     self.fired = fired
   }

@@ -118,6 +118,14 @@ extension Behaviour {
       "HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE and MAX_HEADER_LIST_SIZE of the SETTINGS."
     ),
     .init(
+      "header list limit", .inferred, .fixed, "431",
+      "A request whose header list is larger than announced is answered 431 without a body, and not judged."
+    ),
+    .init(
+      "floods", .inferred, .fixed, "GOAWAY",
+      "A client that resets 1,000 streams more than were answered, sends PINGs or SETTINGS faster than it"
+        + " reads the answers, or never ends a header block gets a GOAWAY with ENHANCE_YOUR_CALM."),
+    .init(
       "410 is no error", .documented, .fixed, "always",
       "Unregistered and ExpiredToken neither slow a connection down nor count towards its end."),
     .init(
@@ -148,8 +156,8 @@ extension Behaviour {
         + " (inferred)."),
     .init(
       "provider-token-form", .observed, .choice(["lenient", "strict"]), "lenient",
-      "Lenient takes signatures in DER, base64 with padding and `Bearer`, too; strict only what is"
-        + " documented."),
+      "Lenient takes signatures in DER, base64 with padding, `Bearer`, and an `iat` as a text or with a"
+        + " fraction, too; strict only what is documented."),
     .init(
       "key-binding", .documented, .boolean, "true",
       "A key that is not related to the connection's first one is UnrelatedKeyIdInToken."),
@@ -213,6 +221,10 @@ extension Behaviour {
     .init(
       "registry", .inferred, .choice(["auto", "declared"]), "auto",
       "auto: a device token that was not declared is active; declared: it is a bad one."),
+    .init(
+      "shortest-device-token", .inferred, .count(2...512), "64",
+      "Digits that a device token must have at least unless it was declared; fewer are BadDeviceToken. Apple"
+        + " names no length; no token shorter than 32 bytes is known."),
     .init(
       "storage", .documented, .fixed, "one, 30 days",
       "For a device that cannot be reached one notification an app is kept, at most 30 days; expiration 0"

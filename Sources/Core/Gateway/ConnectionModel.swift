@@ -17,7 +17,7 @@ package struct ConnectionStep: Equatable, Sendable {
 /// One connection as the gateway sees it: how many streams it grants, how many errors it forgives, when
 /// it is idle. A value: answers and times go in, what to tell the client comes out.
 ///
-/// Times are milliseconds since the epoch of a clock that may be moved ahead.
+/// Times are milliseconds since the epoch of a clock that may be moved ahead and back.
 package struct ConnectionModel: Sendable, Equatable {
   /// Streams that the client may have open, as last told.
   package private(set) var limit: UInt32
@@ -90,7 +90,8 @@ package struct ConnectionModel: Sendable, Equatable {
   /// Adds an error to the minute's score; the reason for the end when it is over the limit.
   private mutating func count(_ reason: Reason, _ rules: GatewayRules, now: Int64) -> Reason? {
     guard rules.errorLimit > 0 else { return nil }
-    if now - scoreBegan >= Self.scorePeriod {
+    // The clock may have gone back.
+    if now - scoreBegan >= Self.scorePeriod || now < scoreBegan {
       scoreBegan = now
       errorScore = 0
     }
@@ -103,6 +104,8 @@ package struct ConnectionModel: Sendable, Equatable {
 
   /// Whether the connection has been idle for too long: true once.
   package mutating func isIdle(openStreams: Int, _ rules: GatewayRules, now: Int64) -> Bool {
+    // The clock may have gone back.
+    lastRequest = min(lastRequest, now)
     guard rules.idleTimeout > 0, openStreams == 0, !isEnding,
       now - lastRequest >= rules.idleTimeout
     else { return false }
@@ -130,7 +133,8 @@ package struct ConnectionRate: Sendable {
   /// Whether a connection from this address may be served.
   package mutating func admits(_ address: String, _ rules: GatewayRules, now: Int64) -> Bool {
     guard rules.connectionRate > 0 else { return true }
-    if now - began >= 60_000 {
+    // The clock may have gone back.
+    if now - began >= 60_000 || now < began {
       began = now
       counts = [:]
     }

@@ -39,6 +39,8 @@ package struct GatewayRules: Sendable, Equatable {
   package var tokenUpdateScope = TokenUpdateScope.connection
   package var expiredToken = ExpiredToken.wedge
   package var providerTokenForm = Form.lenient
+  /// Provider tokens with an `iat` up to this (seconds since the epoch) have expired, however old they are.
+  package var tokensExpiredUpTo = Int64.min
   package var bindsKeys = true
   package var revokedKey = Reason.forbidden
   package var keyEnvironmentReason = Reason.badEnvironmentKeyIdInToken
@@ -52,6 +54,8 @@ package struct GatewayRules: Sendable, Equatable {
   package var jsonCheck = JSONCheck.lenient
   package var tokenRate = 0
   package var acceptsUnknownTokens = true
+  /// Digits that a device token must have at least if it was not declared.
+  package var shortestDeviceToken = 64
   package var storeKeepsOlder = 0
   package var channelLimit = 10_000
 
@@ -108,6 +112,7 @@ extension GatewayRules {
     case "bad-token-weight": badTokenWeight = number
     case "connection-rate": connectionRate = number
     case "token-rate": tokenRate = number
+    case "shortest-device-token": shortestDeviceToken = number
     case "store-keeps-older": storeKeepsOlder = number
     default: channelLimit = number
     }
@@ -158,6 +163,7 @@ extension GatewayRules {
     case "topic-snapshot": "\(snapshotsTopics)"
     case "checks": PushCheck.text(checks)
     case "token-rate": "\(tokenRate)"
+    case "shortest-device-token": "\(shortestDeviceToken)"
     case "store-keeps-older": "\(storeKeepsOlder)"
     case "channel-limit": "\(channelLimit)"
     default: word(of: name)

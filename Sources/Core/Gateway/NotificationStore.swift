@@ -3,7 +3,7 @@ package import APNS
 
 /// A push that was accepted, as far as storing and showing it needs.
 package struct AcceptedPush: Sendable, Equatable {
-  package let id: NotificationID
+  package let id: SpelledID
   /// Lower-case hexadecimal digits.
   package let token: [UInt8]
   /// The topic without its push type's suffix: the bundle id.
@@ -19,7 +19,7 @@ package struct AcceptedPush: Sendable, Equatable {
   package let receivedAt: Int64
 
   package init(
-    id: NotificationID, token: [UInt8], app: [UInt8], collapseID: [UInt8]? = nil,
+    id: SpelledID, token: [UInt8], app: [UInt8], collapseID: [UInt8]? = nil,
     type: PushType? = nil, priority: UInt8 = 10, expiration: Int64? = nil, body: [UInt8] = [],
     receivedAt: Int64
   ) {
@@ -139,7 +139,7 @@ package struct NotificationStore: Sendable {
 
 /// A notification that a device has received.
 package struct Delivery: Sendable, Equatable {
-  package let id: NotificationID
+  package let id: SpelledID
   package let token: [UInt8]
   package let app: [UInt8]
   package let collapseID: [UInt8]?
@@ -151,7 +151,7 @@ package struct Delivery: Sendable, Equatable {
   package let body: [UInt8]?
 
   package init(
-    id: NotificationID, token: [UInt8], app: [UInt8], collapseID: [UInt8]?, type: PushType?,
+    id: SpelledID, token: [UInt8], app: [UInt8], collapseID: [UInt8]?, type: PushType?,
     priority: UInt8, receivedAt: Int64, deliveredAt: Int64, body: [UInt8]?
   ) {
     self.id = id
@@ -206,7 +206,7 @@ package enum DeliveryView {
     }
     var seen: Set<Sight> = []
     return ordered.enumerated().map { index, delivery in
-      let isNew = seen.insert(Sight(token: delivery.token, id: delivery.id)).inserted
+      let isNew = seen.insert(Sight(token: delivery.token, id: delivery.id.id)).inserted
       let last = place(of: delivery).flatMap { newest[$0] } ?? index
       return Line(delivery: delivery, isReplaced: last != index, isDuplicate: !isNew)
     }

@@ -55,28 +55,35 @@ package enum TokenVerdict: Sendable, Equatable {
 /// The rule that a provider token may be replaced only so often, for whatever the scope is: one
 /// connection and key, a team, or a client's address.
 package struct TokenUpdates: Sendable, Equatable {
-  private var current: UInt64?
+  private var current: SignedToken?
   private var changedAt: Int64 = 0
   /// A violation blocks everything until then.
   private var blockedUntil: Int64 = 0
 
   package init() {}
 
-  /// Judges a token at `now` (ms).
+  /// Judges a token at `now` (ms). One that was made to expire may be replaced at once, as if the time had
+  /// passed.
   package mutating func judge(
-    _ identity: UInt64, _ rules: GatewayRules, now: Int64
+    _ token: SignedToken, _ rules: GatewayRules, now: Int64
   ) -> TokenVerdict {
     guard rules.tokenUpdateRule != .off else { return .accepted }
+    if now < changedAt {
+      // The clock has gone back.
+      changedAt = now
+      blockedUntil = min(blockedUntil, now + rules.tokenUpdateInterval)
+    }
+    if let current, current.issuedAt <= rules.tokensExpiredUpTo { self = TokenUpdates() }
     if now < blockedUntil {
       return rules.tokenUpdateRule == .blackhole
         ? .silent : .refused(.tooManyProviderTokenUpdates)
     }
-    guard let known = current, known != identity else {
-      if current == nil { take(identity, now) }
+    guard let known = current, known.identity != token.identity else {
+      if current == nil { take(token, now) }
       return .accepted
     }
     guard now - changedAt < rules.tokenUpdateInterval else {
-      take(identity, now)
+      take(token, now)
       return .accepted
     }
     switch rules.tokenUpdateRule {
@@ -86,8 +93,8 @@ package struct TokenUpdates: Sendable, Equatable {
     return .refused(.tooManyProviderTokenUpdates)
   }
 
-  private mutating func take(_ identity: UInt64, _ now: Int64) {
-    current = identity
+  private mutating func take(_ token: SignedToken, _ now: Int64) {
+    current = token
     changedAt = now
     blockedUntil = 0
   }
@@ -129,11 +136,11 @@ package struct ConnectionBinding: Sendable, Equatable {
   ///   - shared: Applies the 20-minute rule when its scope is wider than the connection.
   package mutating func judge(
     _ token: SignedToken, of key: ProviderKey, _ environment: Environment, _ rules: GatewayRules,
-    now: Int64, shared: (UInt64) -> TokenVerdict = { _ in .accepted }
+    now: Int64, shared: (SignedToken) -> TokenVerdict = { _ in .accepted }
   ) -> TokenVerdict {
     if isWedged, rules.expiredToken == .wedge { return .refused(.expiredProviderToken) }
     let age = now / 1_000 - token.issuedAt
-    if age > ProviderTokenClaims.lifetime {
+    if age > ProviderTokenClaims.lifetime || token.issuedAt <= rules.tokensExpiredUpTo {
       isWedged = true
       return .refused(.expiredProviderToken)
     }
@@ -149,11 +156,11 @@ package struct ConnectionBinding: Sendable, Equatable {
       }
     }
     if rules.tokenUpdateScope != .connection {
-      let verdict = shared(token.identity)
+      let verdict = shared(token)
       if verdict == .accepted { bind(key) }
       return verdict
     }
-    return judgeUpdate(token.identity, of: key, rules, now: now)
+    return judgeUpdate(token, of: key, rules, now: now)
   }
 
   private mutating func bind(_ key: ProviderKey) {
@@ -165,14 +172,14 @@ package struct ConnectionBinding: Sendable, Equatable {
   }
 
   private mutating func judgeUpdate(
-    _ identity: UInt64, of key: ProviderKey, _ rules: GatewayRules, now: Int64
+    _ token: SignedToken, of key: ProviderKey, _ rules: GatewayRules, now: Int64
   ) -> TokenVerdict {
     bind(key)
     // A related key's tokens count for themselves.
     if first?.key.keyID == key.keyID || (rules.bindsKeys == false) {
-      return first?.updates.judge(identity, rules, now: now) ?? .accepted
+      return first?.updates.judge(token, rules, now: now) ?? .accepted
     }
-    return second?.updates.judge(identity, rules, now: now) ?? .accepted
+    return second?.updates.judge(token, rules, now: now) ?? .accepted
   }
 }
 

@@ -96,7 +96,21 @@ package final class HTTP2ServerConnection {
         end(session.openStreams == 0 && isConnected ? nil : .peerClosed)
       }
     } catch {
+      sayFarewell()
       end(error)
+    }
+  }
+
+  /// Tells a client that is thrown out why, if the socket takes it.
+  private func sayFarewell() {
+    guard isConnected, let farewell = session.farewell else { return }
+    scratch.outgoing.removeAll()
+    farewell.withUnsafeBytes { scratch.outgoing.append($0) }
+    do throws(ConnectionFailure) {
+      try channel.encrypt(scratch.outgoing.bytes)
+      try channel.write()
+    } catch {
+      // The connection ends either way.
     }
   }
 

@@ -99,10 +99,11 @@ extension HTTP2ServerConnection {
     session.sendRawReset(stream, code: code)
   }
 
-  /// Requests are announced when their header fields are complete (`ServerRequestPool.takeEarly`).
-  package var answersEarly: Bool {
-    get { session.answersEarly }
-    set { session.answersEarly = newValue }
+  /// Requests with a larger body than this many bytes are announced before their end
+  /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
+  package var earlyAnswerLimit: Int? {
+    get { session.earlyAnswerLimit }
+    set { session.earlyAnswerLimit = newValue }
   }
 
   /// Neither reads nor writes any more, and leaves the socket open: as if the network had lost it.

@@ -16,6 +16,8 @@ package final class HTTP2ServerSession {
     var options: OpaquePointer?
     nghttp2_option_new(&options)
     nghttp2_option_set_no_closed_streams(options, 1)
+    // `ServerState` counts resets itself, and names the reason.
+    nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
     var created: OpaquePointer?
     nghttp2_session_server_new2(&created, ServerCallbacks.table, state, options)
     nghttp2_option_del(options)
@@ -54,6 +56,7 @@ package final class HTTP2ServerSession {
     body: UnsafeRawBufferPointer
   ) {
     request.pointee.isHeld = false
+    state.pointee.countAnswer()
     let stream = request.pointee.streamID
     guard body.count > 0 || request.pointee.hasTrailers else {
       nghttp2_submit_response(session, stream, headers.fields, headers.count, nil)
@@ -82,10 +85,11 @@ package final class HTTP2ServerSession {
     nghttp2_submit_settings(session, noFlags, entries, entries.count)
   }
 
-  /// Requests are announced when their header fields are complete (`ServerRequestPool.takeEarly`).
-  package var answersEarly: Bool {
-    get { state.pointee.answersEarly }
-    set { state.pointee.answersEarly = newValue }
+  /// Requests with a larger body than this many bytes are announced before their end
+  /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
+  package var earlyAnswerLimit: Int? {
+    get { state.pointee.earlyAnswerLimit }
+    set { state.pointee.earlyAnswerLimit = newValue }
   }
 
   /// Sends GOAWAY; streams above `lastStreamID` (the newest one unless told) are not processed.
@@ -98,7 +102,27 @@ package final class HTTP2ServerSession {
   package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let result = nghttp2_session_mem_recv(session, start, bytes.count)
-    guard result >= 0 else { throw failure(Int32(result)) }
+    guard result >= 0 else {
+      let code = Int32(result)
+      if Self.floods.contains(code) { state.pointee.isFlooded = true }
+      throw failure(code)
+    }
+  }
+
+  /// nghttp2's errors about a client that sends what only costs: more PINGs or SETTINGS than it reads the
+  /// answers to, or header blocks without an end.
+  private static let floods = [
+    NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue,
+  ]
+
+  /// The last frame to a client whose flood ended the session, which sends nothing any more: GOAWAY with
+  /// ENHANCE_YOUR_CALM (RFC 9113 §10.5). nil for every other end.
+  package var farewell: [UInt8]? {
+    guard state.pointee.isFlooded else { return nil }
+    let payload =
+      ServerFaults.bigEndian(UInt32(bitPattern: max(0, lastStreamID)))
+      + ServerFaults.bigEndian(HTTP2ErrorCode.enhanceYourCalm)
+    return ServerFaults.frame(type: NGHTTP2_GOAWAY, payload)
   }
 
   /// As on the client's side.
@@ -138,6 +162,8 @@ package final class HTTP2ServerSession {
   var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
 
   private func failure(_ code: Int32) -> ConnectionFailure {
-    .session(code, complaint: state.pointee.complaint)
+    state.pointee.isFlooded
+      ? .http2("the client floods the connection")
+      : .session(code, complaint: state.pointee.complaint)
   }
 }

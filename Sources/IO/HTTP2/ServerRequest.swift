@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 
 /// Where a header field lies in its request's bytes.
 package struct HeaderField {
@@ -26,6 +27,8 @@ package struct ServerRequest {
   package internal(set) var connectionToken: UInt64 = 0
   /// Fields received; more than `fieldCapacity` means that some are missing here.
   package internal(set) var fieldCount = 0
+  /// Size of the header list as RFC 9113 §6.5.2 counts it: names, values and 32 bytes a field, kept or not.
+  package internal(set) var headerListSize = 0
   /// Bytes of the body received; more than `body.count` means that the end is missing here.
   package internal(set) var bodyTotal = 0
   /// 256 bytes free for the owner, e.g. header values of the answer; they last until the stream
@@ -45,6 +48,7 @@ package struct ServerRequest {
   var isHeld = false
   /// Its header fields are complete and its body is not, and nobody has been told yet.
   var isEarly = false
+  var wasAnnounced = false
   var hasTrailers = false
   var bytes: UnsafeMutablePointer<UInt8>
   var count = 0
@@ -92,6 +96,7 @@ package struct ServerRequest {
   mutating func recycle() {
     streamID = 0
     fieldCount = 0
+    headerListSize = 0
     bodyTotal = 0
     due = 0
     link = nil
@@ -100,6 +105,7 @@ package struct ServerRequest {
     connection = nil
     isHeld = false
     isEarly = false
+    wasAnnounced = false
     hasTrailers = false
     count = 0
     bodyStart = 0
@@ -126,6 +132,20 @@ package struct ServerRequest {
       bodyStart = count
     }
     fieldCount += 1
+    headerListSize += nameCount + valueCount + Self.fieldOverhead
+  }
+
+  /// What a field counts for beyond its name and value (RFC 9113 §6.5.2).
+  private static let fieldOverhead = 32
+
+  /// What the body's length will be by the `content-length` of the request; nil when it says nothing.
+  var declaredLength: Int? {
+    let name: StaticString = "content-length"
+    for index in 0..<keptFields where fields[index].nameCount == UInt32(name.utf8CodeUnitCount) {
+      guard memcmp(bytes + Int(fields[index].nameStart), name.utf8Start, 14) == 0 else { continue }
+      return Int(String(decoding: value(index), as: UTF8.self))
+    }
+    return nil
   }
 
   mutating func addBody(_ chunk: UnsafePointer<UInt8>, _ chunkCount: Int) {
@@ -176,8 +196,8 @@ package final class ServerRequestPool {
     swap(&list, &ready)
   }
 
-  /// Replaces `list` by the requests of connections that answer early (`answersEarly`) whose header
-  /// fields became complete since the last call while their body is not. They belong to their
+  /// Replaces `list` by the requests that were found to be larger than their connection's
+  /// `earlyAnswerLimit` since the last call, and are not complete. They belong to their
   /// streams: answer them in the same turn, or not at all until they are ready.
   package func takeEarly(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
     list.removeAll(keepingCapacity: true)
@@ -207,6 +227,7 @@ package final class ServerRequestPool {
 
   func announce(_ request: UnsafeMutablePointer<ServerRequest>) {
     request.pointee.isEarly = true
+    request.pointee.wasAnnounced = true
     early.append(request)
   }
 

@@ -16,8 +16,16 @@ struct ServerState {
   var notices: [ConnectionNotice] = []
   var isGoingAway = false
   var complaint: String?
-  /// Requests are announced when their header fields are complete.
-  var answersEarly = false
+  /// Requests whose body is larger than this, or says so, are announced before their end; nil announces none.
+  var earlyAnswerLimit: Int?
+  /// Streams that the client has reset, less those that were answered.
+  var resetDebt = 0
+  /// The client sends what only costs: the connection is to end with ENHANCE_YOUR_CALM.
+  var isFlooded = false
+
+  /// So many more streams may be reset than are answered. nghttp2's own limit is of the same size, and ends
+  /// a connection with INTERNAL_ERROR.
+  static let resetLimit = 1_000
 
   static func from(_ user: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<ServerState> {
     user.unsafelyUnwrapped.assumingMemoryBound(to: ServerState.self)
@@ -33,6 +41,23 @@ struct ServerState {
     open = request
     openCount += 1
     return request
+  }
+
+  /// The client has reset a stream; false when it has done so too often ("rapid reset", CVE-2023-44487).
+  mutating func countReset() -> Bool {
+    resetDebt += 1
+    if resetDebt > Self.resetLimit { isFlooded = true }
+    return !isFlooded
+  }
+
+  mutating func countAnswer() { resetDebt = max(0, resetDebt - 1) }
+
+  /// More of a request is here: announces it if it is too large for an answer at its end.
+  func announceIfLarge(_ request: UnsafeMutablePointer<ServerRequest>) {
+    guard let limit = earlyAnswerLimit, !request.pointee.wasAnnounced,
+      max(request.pointee.bodyTotal, request.pointee.declaredLength ?? 0) > limit
+    else { return }
+    pool.announce(request)
   }
 
   /// The stream is over. A request that the owner still holds goes back when it lets go.
@@ -89,11 +114,13 @@ enum ServerCallbacks {
   private static let dataChunk: nghttp2_on_data_chunk_recv_callback = {
     session, _, stream, bytes, count, user in
     guard let request = request(session, stream), let bytes else { return 0 }
-    if ServerState.from(user).pointee.keepsContent {
+    let state = ServerState.from(user)
+    if state.pointee.keepsContent {
       request.pointee.addBody(bytes, count)
     } else {
       request.pointee.bodyTotal += count
     }
+    state.pointee.announceIfLarge(request)
     return 0
   }
 
@@ -106,9 +133,12 @@ enum ServerCallbacks {
       let state = ServerState.from(user)
       if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 {
         state.pointee.pool.complete(request)
-      } else if state.pointee.answersEarly, frame.pointee.hd.type == NGHTTP2_HEADERS.rawValue {
-        state.pointee.pool.announce(request)
+      } else if frame.pointee.hd.type == NGHTTP2_HEADERS.rawValue {
+        state.pointee.announceIfLarge(request)
       }
+    case NGHTTP2_RST_STREAM.rawValue:
+      let isTolerable = ServerState.from(user).pointee.countReset()
+      return isTolerable ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     case NGHTTP2_SETTINGS.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue == 0:
       let limit = nghttp2_session_get_remote_settings(
         session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)

@@ -26,7 +26,8 @@ package final class HTTPServer: Sendable {
     let context = Unmanaged.passRetained(Router(routes: routes, bodyLimit: bodyLimit))
     errno = 0
     let daemon = martlet_http_start(
-      address.s_addr, port, accept, completed, context.toOpaque(), 64, 60)
+      address.s_addr, port, accept, completed, connectionChanged, context.toOpaque(),
+      UInt32(OpenConnections.limit), Self.idleSeconds)
     guard let daemon else {
       let reason = errno == 0 ? "the server did not start" : String(cString: strerror(errno))
       context.release()
@@ -36,6 +37,8 @@ package final class HTTPServer: Sendable {
     self.context = context
     self.port = martlet_http_port(daemon)
   }
+
+  private static let idleSeconds: UInt32 = 60
 
   /// Ends open connections and the thread.
   deinit {
@@ -74,6 +77,7 @@ private func accept(
   let request = HTTPRequest(
     method: String(cString: method), path: String(cString: url), query: Query.parts(of: connection),
     body: body.bytes)
+  router.connections.set(connection, isBusy: true)
   return Reply.queue(router.answer(request, isTooLong: body.isTooLong), on: connection)
 }
 
@@ -82,9 +86,27 @@ private func completed(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
   _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ how: MHD_RequestTerminationCode
 ) {
+  if let context, let connection {
+    let router = Unmanaged<Router>.fromOpaque(context).takeUnretainedValue()
+    router.connections.set(connection, isBusy: false)
+  }
   guard let known = state?.pointee else { return }
   Unmanaged<ReceivedBody>.fromOpaque(known).release()
   state?.pointee = nil
+}
+
+/// A connection has begun, or is gone.
+private func connectionChanged(
+  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+  _ change: MHD_ConnectionNotificationCode
+) {
+  guard let context, let connection else { return }
+  let router = Unmanaged<Router>.fromOpaque(context).takeUnretainedValue()
+  switch change {
+  case .CONNECTION_NOTIFY_STARTED: router.connections.opened(connection)
+  default: router.connections.closed(connection)
+  }
 }
 
 /// The body of a request while it arrives.
@@ -103,7 +125,9 @@ private final class ReceivedBody {
 }
 
 /// Finds the route of a request.
-private final class Router: Sendable {
+private final class Router: @unchecked Sendable {
+  // Sendable by hand: the connections are the server thread's own.
+  let connections = OpenConnections()
   let routes: [HTTPRoute]
   let bodyLimit: Int
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
+import EventLoop
+import Glibc
 
 extension KafkaAdmin {
   /// The watermarks of many partitions with two requests a broker, in the order given.
@@ -11,6 +13,37 @@ extension KafkaAdmin {
     let low = try ends(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
     let high = try ends(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
     return zip(low, high).map { Watermarks(low: $0, high: $1) }
+  }
+
+  /// Waits until the leader of every partition answers. A cluster calls a topic created before all of its
+  /// brokers know it (KRaft), and who uses it at once is told that there is no such partition.
+  ///
+  /// Throws what the last attempt said when the time is up.
+  package func awaitLeaders(
+    of partitions: [TopicPartition], timeoutMilliseconds: UInt64
+  ) throws(KafkaError) {
+    let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
+    while true {
+      do throws(KafkaError) {
+        _ = try watermarks(partitions, timeoutMilliseconds: 2_000)
+        return
+      } catch {
+        guard MonotonicClock.milliseconds() < deadline else { throw error }
+      }
+      usleep(50_000)
+      // librdkafka remembers that there was no leader, and does not ask again by itself.
+      _ = try? partitionCounts(timeoutMilliseconds: 2_000)
+    }
+  }
+
+  /// The same for every partition of topics that were just created.
+  package func awaitLeaders(
+    of topics: [KafkaTopicSpecification], timeoutMilliseconds: UInt64
+  ) throws(KafkaError) {
+    let partitions = topics.flatMap { topic in
+      (0..<Int32(topic.partitions)).map { TopicPartition(topic: topic.name, partition: $0) }
+    }
+    try awaitLeaders(of: partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
   /// The "timestamps" −2 and −1 ask for a partition's two ends.

@@ -2,6 +2,7 @@
 import APNS
 import EventLoop
 import Gateway
+import Glibc
 import HTTPServer
 import JSON
 import ServiceKit
@@ -46,21 +47,25 @@ extension AdminAPI {
     return Self.answer(["delivered": .integer(Int64(delivered))])
   }
 
-  /// `POST /clock/advance` with `{"by":"20m"}` or `{"milliseconds":n}`.
+  /// `POST /clock/advance` with `{"by":"20m"}` or `{"milliseconds":n}`; a negative time moves the clock back.
   func advanceClock(_ request: HTTPRequest) -> HTTPResponse {
     do {
       let fields = try FieldReader(
         try JSONDocument(request.body).root, "", known: ["by", "milliseconds"])
       let text = try fields.optionalText("by")
-      let by = text.flatMap { DurationText.milliseconds(of: $0) }
-      if let text, by == nil { throw fields.error("by", "must be a time such as 20m, not \(text)") }
+      let by = text.flatMap { FaultFields.offset(of: $0) }
+      if let text, by == nil {
+        throw fields.error(
+          "by", "must be a time such as 20m or -20m, of ten years at most, not \(text)")
+      }
       guard let step = try by ?? fields.integer("milliseconds") else {
         throw fields.error("by", "is missing, and so is milliseconds")
       }
-      guard (0...Self.longestStep).contains(step) else {
-        throw fields.error("milliseconds", "must be from 0 to \(Self.longestStep)")
+      guard (-Self.longestStep...Self.longestStep).contains(step) else {
+        throw fields.error(
+          "milliseconds", "must be from -\(Self.longestStep) to \(Self.longestStep)")
       }
-      world.advanceClock(milliseconds: step)
+      world.moveClock(milliseconds: step)
       wake()
       return Self.answer(["clock_ahead": .integer(world.clockAhead), "now": .integer(now)])
     } catch {
@@ -70,6 +75,24 @@ extension AdminAPI {
 
   /// Ten years in milliseconds.
   private static let longestStep: Int64 = 315_576_000_000
+
+  /// `POST /provider-tokens/expire`: every provider token that was issued before the answer has expired; one
+  /// that is issued after it is good, however soon it follows.
+  ///
+  /// Clients mint by the machine's clock and not by the gateway's, so that one counts. An `iat` has whole
+  /// seconds, so the answer comes at the end of the current one.
+  func expireProviderTokens(_ request: HTTPRequest) -> HTTPResponse {
+    guard request.body.isEmpty, request.query.isEmpty else {
+      return Self.problem("the request has neither a body nor a query")
+    }
+    let last = WallClock.seconds()
+    while WallClock.seconds() == last {
+      usleep(UInt32(1_000 * (1_000 - WallClock.milliseconds() % 1_000)))
+    }
+    world.change { $0.rules.tokensExpiredUpTo = last }
+    wake()
+    return Self.answer(["issued_up_to": .integer(last)])
+  }
 
   /// `POST /connections/ID/goaway`, optionally with `{"reason":"Shutdown","keep_open":true}`; the id
   /// may be `all`.

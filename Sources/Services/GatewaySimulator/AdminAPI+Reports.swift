@@ -61,13 +61,14 @@ extension AdminAPI {
 
   /// The open connections of every loop.
   func connections() -> HTTPResponse {
-    Self.answer(["connections": .array(openConnections().map(Self.json))])
+    Self.answer(["connections": .array(openConnections().map(json))])
   }
 
-  private static func json(_ connection: ConnectionReport) -> JSONValue {
+  private func json(_ connection: ConnectionReport) -> JSONValue {
     let service = connection.role.service == .device ? "device" : "management"
     return [
       "id": .integer(Int64(connection.id)),
+      "number": .integer(Int64(world.number(ofConnection: connection.id))),
       "environment": .string(connection.role.environment.description),
       "service": .string(service), "client": .string(connection.peer),
       "server_name": connection.serverName.map { .string($0) } ?? .null,

@@ -35,7 +35,7 @@ final class AdminAPI: Sendable {
   }
 
   /// Every page.
-  var routes: [HTTPRoute] { reports + changes + commands + FaultRoutes.routes(faults) }
+  var routes: [HTTPRoute] { reports + changes + commands + FaultRoutes.routes(faults, world) }
 
   /// What the gateway tells.
   private var reports: [HTTPRoute] {
@@ -95,6 +95,7 @@ final class AdminAPI: Sendable {
     [
       HTTPRoute("POST", "/tokens/*") { [self] in changeToken($0) },
       HTTPRoute("POST", "/clock/advance") { [self] in advanceClock($0) },
+      HTTPRoute("POST", "/provider-tokens/expire") { [self] in expireProviderTokens($0) },
       HTTPRoute("POST", "/connections/*") { [self] in sendGoAway($0) },
       HTTPRoute("POST", "/reset") { [self] _ in
         reset()
@@ -144,9 +145,11 @@ final class AdminAPI: Sendable {
     return list.sorted { $0.id < $1.id }
   }
 
-  /// Forgets what was received and which tokens and certificates were declared; keys and rules stay.
+  /// Everything is as at the start but for keys and fault rules.
   private func reset() {
     world.reset()
+    faults.restartConnections(after: world.connectionCount)
+    wake()
     for loop in loops { loop.log.clear() }
     let sums = sums()
     baseline.withLock { $0 = sums }

@@ -70,8 +70,11 @@ final class FaultControl: Sendable {
     }
   }
 
-  /// Adds rules. Throws when a rule needs a certificate that cannot be had; nothing is added then.
-  func add(_ rules: [FaultRule]) throws(FaultScriptError) {
+  /// Adds rules, which count connections after so many. Throws when a rule needs a certificate that cannot
+  /// be had; nothing is added then.
+  func add(
+    _ rules: [FaultRule], after connections: UInt64 = 0, seed: UInt64? = nil
+  ) throws(FaultScriptError) {
     var contexts: [FaultTLS: TLSContext] = [:]
     for rule in rules {
       guard case .tls(let fault) = rule.action else { continue }
@@ -82,9 +85,15 @@ final class FaultControl: Sendable {
     let made = contexts
     state.withLock { state in
       state.contexts.merge(made) { $1 }
-      state.engine.add(rules, at: time(MonotonicClock.milliseconds()))
+      state.engine.add(
+        rules, at: time(MonotonicClock.milliseconds()), after: connections, seed: seed)
       publish(state.engine)
     }
+  }
+
+  /// The gateway was reset: the next connection is every rule's first.
+  func restartConnections(after connections: UInt64) {
+    state.withLock { $0.engine.restartConnections(after: connections) }
   }
 
   /// Ends all faults. Connections that are broken already stay so.

@@ -5,16 +5,13 @@ import JSON
 
 /// The admin API's part that is about faults.
 enum FaultRoutes {
-  static func routes(_ faults: FaultControl) -> [HTTPRoute] {
+  static func routes(_ faults: FaultControl, _ world: GatewayWorld) -> [HTTPRoute] {
     [
       HTTPRoute("GET", "/faults") { _ in .json(report(faults)) },
       HTTPRoute("POST", "/faults") { request in
         do {
           let script = try FaultScript(JSONDocument(request.body).root)
-          guard script.seed == nil else {
-            throw FaultScriptError("the seed can only be set at the start (--fault-seed)")
-          }
-          try faults.add(script.rules)
+          try faults.add(script.rules, after: world.connectionCount, seed: script.seed)
           faults.waitForLoops()
           return .json("{\"accepted\":\(script.rules.count)}\n")
         } catch {
@@ -41,6 +38,7 @@ enum FaultRoutes {
       [
         "id": .string(count.rule.id.name), "name": .string(count.rule.name),
         "title": .string(count.rule.id.title), "at": .string("\(count.rule.stage)"),
+        "seed": .integer(Int64(truncatingIfNeeded: count.seed)),
         "seen": .integer(Int64(count.seen)), "fired": .integer(Int64(count.fired)),
       ]
     }

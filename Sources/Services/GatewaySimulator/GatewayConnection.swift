@@ -23,8 +23,10 @@ final class GatewayConnection {
   let role: ListenerRole
   /// Milliseconds since the epoch.
   let openedAt: Int64
-  /// The SETTINGS planned when it was accepted; a limit in them is not the model's to choose.
-  let settings: SessionSettings
+  /// The SETTINGS planned when it was accepted; a limit of streams in them is not the model's to choose.
+  var settings: SessionSettings
+  /// The largest header list that was announced; a larger one is answered 431.
+  var headerListLimit: Int { Int(settings.maxHeaderListSize ?? .max) }
   var access = ConnectionAccess()
   /// nil before TLS is up, and in the fast profile.
   var model: ConnectionModel?

@@ -52,7 +52,11 @@ package final class GatewayWorld: Sendable {
   let channels = Mutex(ChannelRegistry())
   private let currentVersion = Atomic(1)
   private let connectionIDs = Atomic<UInt64>(0)
-  /// Milliseconds that the gateway's clock is ahead of the machine's.
+  /// Connections accepted before the last reset.
+  private let connectionsBefore = Atomic<UInt64>(0)
+  /// Rules and latency as the gateway was started.
+  private let standard: (rules: GatewayRules, latency: LatencyModel)
+  /// Milliseconds that the gateway's clock is ahead of the machine's, or behind if it is negative.
   private let clockOffset = Atomic<Int64>(0)
   /// Judges client certificates in the handshake; nil when none are asked for.
   private let trust: ClientTrust?
@@ -69,6 +73,7 @@ package final class GatewayWorld: Sendable {
     var known = Knowledge(keys: keys, rules: rules, latency: latency)
     for token in tokens { known.devices.declare(token) }
     knowledge = Mutex(known)
+    standard = (rules, latency)
     trust = nil
   }
 
@@ -79,6 +84,7 @@ package final class GatewayWorld: Sendable {
     var known = Knowledge(keys: keys, rules: rules, latency: latency)
     for token in tokens { known.devices.declare(token) }
     knowledge = Mutex(known)
+    standard = (rules, latency)
     self.trust = trust
   }
 
@@ -87,12 +93,22 @@ package final class GatewayWorld: Sendable {
     connectionIDs.add(1, ordering: .relaxed).newValue
   }
 
+  /// Connections accepted since the start.
+  var connectionCount: UInt64 { connectionIDs.load(ordering: .relaxed) }
+
+  /// The number of the connection with this id as reports show it: from 1 since the start or the last
+  /// reset; 0 for one that was there before the reset.
+  func number(ofConnection id: UInt64) -> UInt64 {
+    let before = connectionsBefore.load(ordering: .relaxed)
+    return id > before ? id - before : 0
+  }
+
   var version: Int { currentVersion.load(ordering: .acquiring) }
   var known: Knowledge { knowledge.withLock { $0 } }
   var clockAhead: Int64 { clockOffset.load(ordering: .relaxed) }
 
-  /// Moves the gateway's clock ahead.
-  func advanceClock(milliseconds: Int64) { clockOffset.add(milliseconds, ordering: .relaxed) }
+  /// Moves the gateway's clock ahead, or back if the number is negative.
+  func moveClock(milliseconds: Int64) { clockOffset.add(milliseconds, ordering: .relaxed) }
 
   /// Changes what loops copy, and tells them.
   @discardableResult
@@ -146,15 +162,20 @@ package final class GatewayWorld: Sendable {
     trust?.revoke(revoked)
   }
 
-  /// Forgets declared tokens and certificates, what waits, what was delivered, and channels. Keys and
-  /// rules stay.
+  /// Forgets declared tokens and certificates, what waits, what was delivered, and channels; behaviours,
+  /// latency, clock and connection numbers are as at the start. Keys stay.
   package func reset() {
+    clockOffset.store(0, ordering: .relaxed)
+    connectionsBefore.store(connectionCount, ordering: .relaxed)
     change { known in
       known.devices = DeviceRegistry()
       known.certificates = [:]
       known.service = .normal
+      known.rules = standard.rules
+      known.latency = standard.latency
     }
     trust?.revoke([])
+    trust?.admitBroken(standard.rules.badCertificate != .alert)
     withExchange { $0 = Exchange() }
     channels.withLock { $0 = ChannelRegistry() }
   }

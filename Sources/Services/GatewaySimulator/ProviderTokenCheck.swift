@@ -63,7 +63,7 @@ package struct ProviderTokenCheck {
   /// scope is wider than a connection.
   package mutating func judge(
     _ authorization: UnsafeRawBufferPointer?, binding: inout ConnectionBinding, now: Int64,
-    shared: (String, UInt64) -> TokenVerdict = { _, _ in .accepted }
+    shared: (String, SignedToken) -> TokenVerdict = { _, _ in .accepted }
   ) -> TokenVerdict {
     currentKey = nil
     guard let authorization, authorization.count > 7, authorization[6] == UInt8(ascii: " "),
@@ -128,7 +128,8 @@ package struct ProviderTokenCheck {
     guard parts.count == 3,
       let header = json(parts[0]), header["alg"]?.string == "ES256",
       let keyID = header["kid"]?.string, let claims = json(parts[1]),
-      let issuer = claims["iss"]?.string, let issuedAt = claims["iat"]?.int,
+      let issuer = claims["iss"]?.string,
+      let issuedAt = claims["iat"].flatMap({ IssueTime.seconds($0, isLenient: isLenient) }),
       let place = keys.firstIndex(where: { $0.facts.keyID == keyID }),
       keys[place].facts.teamID == issuer,
       let signature = Base64URL.decode(parts[2], isLenient: isLenient)

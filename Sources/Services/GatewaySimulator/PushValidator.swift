@@ -31,12 +31,12 @@ package struct PushJudgement {
 /// Rules that hold for more than one loop: asked only when they are switched on.
 package struct SharedChecks: Sendable {
   /// The 20-minute rule of a team or an address: scope, token, time (ms).
-  package var tokenUpdate: @Sendable (String, UInt64, Int64) -> TokenVerdict
+  package var tokenUpdate: @Sendable (String, SignedToken, Int64) -> TokenVerdict
   /// Whether another push to the token with this hash may pass: hash, time (ms).
   package var tokenRate: @Sendable (UInt64, Int64) -> Bool
 
   package init(
-    tokenUpdate: @escaping @Sendable (String, UInt64, Int64) -> TokenVerdict = { _, _, _ in
+    tokenUpdate: @escaping @Sendable (String, SignedToken, Int64) -> TokenVerdict = { _, _, _ in
       .accepted
     },
     tokenRate: @escaping @Sendable (UInt64, Int64) -> Bool = { _, _ in true }
@@ -168,17 +168,21 @@ package struct PushValidator {
   private func pushType(_ push: PushFields, hasCertificate: Bool) -> Refusal? {
     guard let name = push.pushType else { return nil }
     guard let type = name.pushType else { return Refusal(.invalidPushType) }
-    // Location queries need a provider token.
-    if type == .location, hasCertificate { return Refusal(.invalidPushType) }
+    if Self.isForTokensOnly(type), hasCertificate { return Refusal(.invalidPushType) }
     guard let topic = push.topic else { return nil }
     return topic.hasSuffix(type.topicSuffix) ? nil : Refusal(.badTopic)
   }
 
+  /// Location queries need a provider token (Apple, "Creating a Location Push Service Extension").
+  static func isForTokensOnly(_ type: PushType) -> Bool { type == .location }
+
+  /// What APNs takes an absent priority for.
+  static let assumedPriority: Int64 = 10
+
   private func priority(_ push: PushFields) -> Refusal? {
-    // APNs takes an absent priority for 10, which a background push must not have.
     let type = push.pushType?.pushType ?? .alert
     guard let text = push.priority else {
-      return type == .background ? Refusal(.badPriority) : nil
+      return type.allows(priority: Self.assumedPriority) ? nil : Refusal(.badPriority)
     }
     guard let priority = text.decimal, type.allows(priority: priority) else {
       return Refusal(.badPriority)
@@ -214,7 +218,8 @@ package struct PushValidator {
       return Refusal(.badDeviceToken)
     }
     guard let device else {
-      return rules.acceptsUnknownTokens ? nil : Refusal(.badDeviceToken)
+      let isPlausible = token.count >= rules.shortestDeviceToken
+      return isPlausible && rules.acceptsUnknownTokens ? nil : Refusal(.badDeviceToken)
     }
     let isHere = device.environment == nil || device.environment == environment
     return isHere && device.state != .bad ? nil : Refusal(.badDeviceToken)

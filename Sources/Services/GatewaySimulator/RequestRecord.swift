@@ -20,7 +20,8 @@ package enum RequestKind: UInt8, Sendable, CaseIterable {
 package struct RequestRecord: Sendable {
   /// Milliseconds since the epoch.
   package var time: Int64
-  package var id: NotificationID
+  /// As the answer spells it.
+  package var id: SpelledID
   package var kind: RequestKind
   /// 0 when there was no answer.
   package var status: UInt16
@@ -32,7 +33,7 @@ package struct RequestRecord: Sendable {
   package var isBrokenJSON: Bool
 
   package init(
-    time: Int64, id: NotificationID, kind: RequestKind = .push, status: UInt16 = 200,
+    time: Int64, id: SpelledID, kind: RequestKind = .push, status: UInt16 = 200,
     reason: Reason? = nil, fate: PushFate? = nil, connection: UInt32 = 0, stream: Int32 = 0,
     environment: Environment = .production, isBrokenJSON: Bool = false
   ) {

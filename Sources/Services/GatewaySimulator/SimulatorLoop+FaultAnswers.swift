@@ -46,17 +46,13 @@ extension SimulatorLoop {
   private func describe(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields
   ) -> FaultRequest {
-    var size = 0
-    for index in 0..<request.pointee.keptFields {
-      size += request.pointee.name(index).count + request.pointee.value(index).count + 32
-    }
-    return FaultRequest(
+    FaultRequest(
       token: (push.deviceToken ?? UnsafeRawBufferPointer(start: nil, count: 0)).map { byte in
         byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "F") ? byte | 0x20 : byte
       },
       topic: Array(push.topic ?? UnsafeRawBufferPointer(start: nil, count: 0)),
       pushType: push.pushType?.pushType, streamID: request.pointee.streamID,
-      headerListSize: size)
+      headerListSize: request.pointee.headerListSize)
   }
 
   private func status(_ verdict: UInt32) -> UInt16 {

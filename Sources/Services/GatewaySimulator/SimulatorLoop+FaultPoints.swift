@@ -2,6 +2,7 @@
 import APNS
 import EventLoop
 import Faults
+import Gateway
 import HTTP2
 import TLS
 
@@ -76,6 +77,12 @@ extension SimulatorLoop {
         plan.isProcessed = false
         return
       }
+    }
+    if let limit = connection.http.earlyAnswerLimit, request.pointee.bodyTotal > limit {
+      // All of it came at once: the answer is the same, and no longer early.
+      plan.verdict = .refused(Refusal(.payloadTooLarge))
+      plan.isProcessed = false
+      return
     }
     guard shared.faults.concerns(.request) else { return }
     var event = event(.request, connection)

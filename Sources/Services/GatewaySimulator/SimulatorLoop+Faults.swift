@@ -50,7 +50,7 @@ extension SimulatorLoop {
   /// As soon as the connection exists.
   func open(_ connection: GatewayConnection, _ decision: FaultDecision) {
     switch decision.action {
-    case .earlyAnswer: connection.http.answersEarly = true
+    case .earlyAnswer(let window): connection.http.earlyAnswerLimit = Int(window)
     case .window(let window):
       if let hold = window.hold { holdWindows(connection, hold) }
     case .tls(.slow(let delay)):
@@ -80,6 +80,7 @@ extension SimulatorLoop {
       }
       if let hold = window.hold { holdWindows(connection, hold) }
     case .headers(let tableSize, let listSize):
+      if let listSize { connection.settings.maxHeaderListSize = listSize }
       connection.http.update(
         SettingsChange(headerTableSize: tableSize, maxHeaderListSize: listSize))
     default: break

@@ -36,12 +36,17 @@ extension SimulatorLoop {
     connection.requests += 1
     connection.model?.received(now: wallNow)
     let push = PushFields(request.pointee)
-    var kind = RequestKind.push
+    let kind = Self.kind(of: push, on: connection)
     var reply: ChannelReply?
-    let judgement = judge(push, connection, &kind, &reply)
+    let isReadable = request.pointee.headerListSize <= connection.headerListLimit
+    let judgement =
+      isReadable ? judge(push, kind, connection, &reply) : PushJudgement()
     if judgement.isAuthenticated { connection.isAuthenticated = true }
     let id = identify(request, push, connection.role, kind)
-    var plan = plan(judgement, reply, request, delay)
+    var plan =
+      isReadable
+      ? plan(judgement, reply, request, delay)
+      : AnswerPlan(verdict: .custom(headersTooLarge(request, kind)), delay: delay)
     requestJudged(request, push, on: connection, &plan)
     request.pointee.verdict =
       encode(plan.verdict, request.pointee.scratch)
@@ -51,15 +56,30 @@ extension SimulatorLoop {
     return plan.delay
   }
 
-  /// Judges by the listener and the path.
+  /// Told by the listener and the path.
+  private static func kind(
+    of push: PushFields, on connection: GatewayConnection
+  ) -> RequestKind {
+    guard connection.role.service == .device else { return .management }
+    return push.path(after: broadcasts) == nil ? .push : .broadcast
+  }
+
+  private static let broadcasts: StaticString = "/4/broadcasts/apps/"
+
+  /// The answer to a header list that is larger than the SETTINGS allow (RFC 6585 §5).
+  private func headersTooLarge(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ kind: RequestKind
+  ) -> CustomAnswer {
+    let name = kind == .push ? "apns-id" : "apns-request-id"
+    return CustomAnswer(
+      status: 431, headers: [(name: name, value: Answers.identifier(in: request))])
+  }
+
   private func judge(
-    _ push: PushFields, _ connection: GatewayConnection, _ kind: inout RequestKind,
+    _ push: PushFields, _ kind: RequestKind, _ connection: GatewayConnection,
     _ reply: inout ChannelReply?
   ) -> PushJudgement {
     let place = Int(connection.role.environment.rawValue)
-    let app =
-      connection.role.service == .device ? push.path(after: "/4/broadcasts/apps/") : nil
-    kind = connection.role.service == .management ? .management : app == nil ? .push : .broadcast
     if let refusal = serviceRefusal(kind) {
       var judgement = PushJudgement()
       judgement.refusal = refusal
@@ -68,7 +88,7 @@ extension SimulatorLoop {
     if kind == .push { return validators[place].judge(push, &connection.access, now: wallNow) }
     // Rare enough for a lock: broadcasts are few, and management is rarer.
     return shared.world.channels.withLock { channels in
-      if let app {
+      if kind == .broadcast, let app = push.path(after: Self.broadcasts) {
         return validators[place].judgeBroadcast(
           push, app: app, &connection.access, &channels, now: wallNow)
       }
@@ -119,26 +139,27 @@ extension SimulatorLoop {
   func identify(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields, _ role: ListenerRole,
     _ kind: RequestKind
-  ) -> NotificationID {
+  ) -> SpelledID {
     let scratch = request.pointee.scratch
     if role.environment == .sandbox || kind == .broadcast {
       random.nextID().write(to: scratch + Answers.uniqueIDOffset, isUpper: true)
     }
     let given = kind == .push ? push.identifier : push.requestID
-    if let text = given, text.count == NotificationID.textLength, let sent = text.id {
+    if let text = given, let sent = text.withSpan({ SpelledID($0) }) {
       // Echoed byte for byte.
       UnsafeMutableRawPointer(scratch + Answers.idOffset).copyMemory(
         from: text.baseAddress.unsafelyUnwrapped, byteCount: text.count)
       return sent
     }
     let id = random.nextID()
-    id.write(to: scratch + Answers.idOffset, isUpper: known.rules.madeIdentifier == .upper)
-    return id
+    let isUpper = known.rules.madeIdentifier == .upper
+    id.write(to: scratch + Answers.idOffset, isUpper: isUpper)
+    return SpelledID(id, isUpper: isUpper)
   }
 
   /// The push takes effect: at once for a device that can be reached.
   private func accept(
-    _ push: PushFields, _ id: NotificationID, _ device: DeclaredToken?
+    _ push: PushFields, _ id: SpelledID, _ device: DeclaredToken?
   ) -> PushFate {
     let fate: PushFate
     if let device, device.state == .offline || device.state == .powerRestricted {
@@ -158,12 +179,13 @@ extension SimulatorLoop {
   private func record(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
     _ connection: GatewayConnection, _ verdict: AnswerPlan.Verdict, _ kind: RequestKind,
-    _ id: NotificationID, _ fate: PushFate?, _ isBrokenJSON: Bool
+    _ id: SpelledID, _ fate: PushFate?, _ isBrokenJSON: Bool
   ) {
     let (status, reason) = verdict.outcome
     let record = RequestRecord(
       time: wallNow, id: id, kind: kind, status: status, reason: reason, fate: fate,
-      connection: UInt32(truncatingIfNeeded: connection.id), stream: request.pointee.streamID,
+      connection: UInt32(truncatingIfNeeded: shared.world.number(ofConnection: connection.id)),
+      stream: request.pointee.streamID,
       environment: connection.role.environment, isBrokenJSON: isBrokenJSON)
     if !shared.log.append(record, push, request) { shared.counters.add(.recordsDropped) }
   }
@@ -208,7 +230,7 @@ extension AnswerPlan.Verdict {
 
 extension AcceptedPush {
   /// Copies what storing a push needs; the topic loses its push type's suffix.
-  init(_ push: PushFields, id: NotificationID, _ device: DeclaredToken, receivedAt: Int64) {
+  init(_ push: PushFields, id: SpelledID, _ device: DeclaredToken, receivedAt: Int64) {
     let type = push.pushType?.pushType
     let topic = push.topic.map { Array($0) } ?? device.topic ?? []
     let suffix = type?.topicSuffix.utf8CodeUnitCount ?? 0

@@ -88,6 +88,39 @@ import Testing
     #expect(fired == [1_100, 1_199])
   }
 
+  @Test func connectionsCountFromTheMomentTheRuleWasAddedAndAgainAfterAReset() {
+    var engine = FaultEngine(seed: 1)
+    let rule = FaultRule(.f11, stage: .connection, when: matcher { $0.connection = 2 }, refuse)
+    func fires(_ range: ClosedRange<UInt64>) -> [UInt64] {
+      range.filter { !engine.decide(FaultEvent(.connection, time: 0, connection: $0)).isEmpty }
+    }
+    engine.add([rule], at: 0, after: 700)
+    // One that was there before is none of them, whatever happens on it.
+    #expect(fires(1...705) == [702])
+    engine.restartConnections(after: 705)
+    #expect(fires(1...710) == [707])
+  }
+
+  @Test func rulesWithASeedOfTheirOwnDrawTheSameWhateverWasAddedBefore() {
+    let rules = [0.3, 0.5].map { share in
+      FaultRule(.f01, when: matcher { $0.probability = share }, refuse)
+    }
+    func draws(after others: Int, seed: UInt64?) -> [[Int]] {
+      var engine = FaultEngine(seed: 9)
+      engine.add(
+        Array(
+          repeating: FaultRule(.f01, when: matcher { $0.probability = 0.5 }, refuse), count: others),
+        at: 0)
+      engine.add(rules, at: 0, seed: seed)
+      return (0..<50).map { time in
+        engine.decide(request(UInt64(time))).map { $0.rule - others }.filter { $0 >= 0 }
+      }
+    }
+    #expect(draws(after: 0, seed: 4) == draws(after: 3, seed: 4))
+    #expect(draws(after: 0, seed: 4) != draws(after: 0, seed: 5))
+    #expect(draws(after: 0, seed: nil) != draws(after: 3, seed: nil))
+  }
+
   @Test func filtersOfTheRequestMustAllHold() {
     func passes(_ change: (inout FaultMatcher) -> Void, _ event: FaultEvent) -> Bool {
       var engine = engine(FaultRule(.f01, when: matcher(change), refuse))

@@ -34,6 +34,25 @@ import Testing
     #expect(step == ConnectionStep(limit: limit))
   }
 
+  @Test func `a clock that goes back neither keeps errors nor keeps a connection alive`() {
+    let hour: Int64 = 3_600_000
+    var rules = GatewayRules()
+    rules.errorLimit = 2
+    var model = ConnectionModel(hasCertificate: true, rules, now: hour)
+    for _ in 0..<2 {
+      _ = model.answered(.badPriority, isAuthenticated: true, rules, now: hour)
+    }
+    // A new minute begins; without it these three would be one too many.
+    let step = model.answered(.badPriority, isAuthenticated: true, rules, now: 0)
+    #expect(step.end == nil)
+    let idle = [0, rules.idleTimeout].map { model.isIdle(openStreams: 0, rules, now: $0) }
+    #expect(idle == [false, true])
+    var rate = ConnectionRate()
+    rules.connectionRate = 1
+    let admitted = [hour, hour, 0].map { rate.admits("a", rules, now: $0) }
+    #expect(admitted == [true, false, true])
+  }
+
   @Test func `a refused push with a valid token lifts it when rules say so`() {
     var (model, rules) = model {
       $0.primingEnds = .authenticated

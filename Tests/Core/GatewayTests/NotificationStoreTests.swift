@@ -13,7 +13,8 @@ import Testing
     priority: UInt8 = 10, expiration: Int64? = nil, at time: Int64 = now
   ) -> AcceptedPush {
     AcceptedPush(
-      id: NotificationID(high: 0, low: number), token: Array(token.utf8), app: Array(app.utf8),
+      id: SpelledID(NotificationID(high: 0, low: number)), token: Array(token.utf8),
+      app: Array(app.utf8),
       collapseID: collapse.map { Array($0.utf8) }, priority: priority, expiration: expiration,
       receivedAt: time)
   }
@@ -39,7 +40,7 @@ import Testing
     _ = store.accept(push(7, token: "cd"), state: .offline, GatewayRules())
     #expect(store.overwritten == 4)
     let given = store.release(Array("ab".utf8), now: Self.now)
-    #expect(given.map(\.id.low).sorted() == [5, 6])
+    #expect(given.map(\.id.id.low).sorted() == [5, 6])
     #expect(store.release(Array("ab".utf8), now: Self.now) == [])
     #expect(store.count == 1)
   }
@@ -51,7 +52,7 @@ import Testing
     _ = store.accept(push(1), state: .offline, rules)
     #expect(store.accept(push(2), state: .offline, rules, roll: 29) == .discarded)
     #expect(store.accept(push(3), state: .offline, rules, roll: 30) == .stored)
-    #expect(store.waiting(now: Self.now).map(\.id.low) == [3])
+    #expect(store.waiting(now: Self.now).map(\.id.id.low) == [3])
   }
 
   @Test func `it waits until its expiration, 30 days at most, and not at all with 0`() {
@@ -97,7 +98,7 @@ import Testing
       for number in UInt64(1)...300 {
         let token = ["aa", "bb", "cc"][Int(random.next() % 3)]
         if random.next() % 4 == 0 {
-          let given = store.release(Array(token.utf8), now: Self.now).map(\.id.low).sorted()
+          let given = store.release(Array(token.utf8), now: Self.now).map(\.id.id.low).sorted()
           let wanted = newest.filter { $0.key.hasPrefix(token) }.map(\.value).sorted()
           #expect(given == wanted, "seed \(seed)")
           newest = newest.filter { !$0.key.hasPrefix(token) }
@@ -124,7 +125,7 @@ import Testing
       delivery(2, at: 20), delivery(2, at: 25), delivery(4, at: 5, token: "cd", collapse: "a"),
       delivery(5, at: 40, collapse: "b"),
     ])
-    #expect(lines.map(\.delivery.id.low) == [4, 1, 2, 2, 3, 5])
+    #expect(lines.map(\.delivery.id.id.low) == [4, 1, 2, 2, 3, 5])
     #expect(lines.map(\.isReplaced) == [false, true, false, false, false, false])
     #expect(lines.map(\.isDuplicate) == [false, false, false, true, false, false])
   }

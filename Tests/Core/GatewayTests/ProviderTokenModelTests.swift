@@ -142,12 +142,48 @@ import Testing
     let verdict = binding.judge(
       token(7), of: key, .production, rules, now: Self.start
     ) {
-      asked.append($0)
+      asked.append($0.identity)
       return .refused(.tooManyProviderTokenUpdates)
     }
     #expect(verdict == tooSoon)
     #expect(asked == [7])
     #expect(binding.team == nil)
+  }
+
+  @Test(arguments: [GatewayRules.TokenUpdateRule.wedge, .token, .blackhole])
+  func `tokens that were made to expire may be replaced at once`(
+    rule: GatewayRules.TokenUpdateRule
+  ) {
+    var rules = GatewayRules()
+    rules.tokenUpdateRule = rule
+    let now = Self.start
+    var old = ConnectionBinding()
+    let before = old.judge(token(1), of: key, .production, rules, now: now)
+    var shared = TokenUpdates()
+    let first = shared.judge(token(1), rules, now: now)
+    let tooEarly = shared.judge(token(2), rules, now: now)
+    #expect([before, first] == [.accepted, .accepted])
+    #expect(tooEarly != .accepted)
+    rules.tokensExpiredUpTo = now / 1_000
+    let after = old.judge(token(1), of: key, .production, rules, now: now + 1)
+    #expect(after == .refused(.expiredProviderToken))
+    let renewed = token(3, at: now + 1_000)
+    var fresh = ConnectionBinding()
+    let anew = fresh.judge(renewed, of: key, .production, rules, now: now + 1_000)
+    let replaced = shared.judge(renewed, rules, now: now + 1_000)
+    #expect([anew, replaced] == [.accepted, .accepted])
+    // The renewed one is held to the rule again.
+    let next = shared.judge(token(4, at: now + 2_000), rules, now: now + 2_000)
+    #expect(next != .accepted)
+  }
+
+  @Test func `a clock that goes back blocks nobody for longer than the interval`() {
+    var updates = TokenUpdates()
+    let hour = 60 * Self.minute
+    let verdicts = [(1, hour), (2, 0), (2, 20 * Self.minute)].map { identity, time in
+      updates.judge(token(identity), GatewayRules(), now: Self.start + time)
+    }
+    #expect(verdicts == [.accepted, tooSoon, .accepted])
   }
 
   @Test func `a connection keeps the topics that its key had at first`() {
@@ -173,7 +209,9 @@ import Testing
       for _ in 0..<1_000 {
         now += Int64(random.next() % 300_000)
         let identity = random.next() % 4
-        guard updates.judge(identity, rules, now: now) == .accepted else { continue }
+        guard updates.judge(token(identity, at: now), rules, now: now) == .accepted else {
+          continue
+        }
         guard let known = last else {
           last = (identity, now)
           continue

@@ -34,7 +34,7 @@ extension FuzzTarget {
     let rules = script.rules.filter { if case .tls = $0.action { false } else { true } }
     let control = FaultControl(seed: script.seed ?? 1, identity: nil)
     guard (try? control.add(rules)) != nil else { return "rules without files are refused" }
-    let report = FaultRoutes.routes(control).first { $0.takes("GET") }?.handler(
+    let report = FaultRoutes.routes(control, GatewayWorld()).first { $0.takes("GET") }?.handler(
       HTTPRequest(method: "GET", path: "/faults", query: [], body: []))
     guard case .bytes(let body) = report?.body, let told = try? parser.parse(body),
       let list = told["rules"]?.array

@@ -87,7 +87,7 @@ private final class RequestDesk {
       push.collapseID?.count ?? 0 <= 64, !push.hasDuplicate, judgement.isAuthenticated
     else { return "accepted, and APNs would refuse it" }
     let kept = AcceptedPush(
-      push, id: NotificationID(high: 1, low: 2),
+      push, id: SpelledID(NotificationID(high: 1, low: 2)),
       DeclaredToken(token: "00", state: .offline), receivedAt: Self.now)
     let longest = Self.now + NotificationStore.longest
     return NotificationStore.end(of: kept) ?? 0 <= longest ? nil : "kept for longer than APNs does"

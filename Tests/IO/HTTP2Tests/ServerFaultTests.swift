@@ -172,17 +172,21 @@ import Testing
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 100
     let pair = SessionPair(settings)
-    pair.server.answersEarly = true
+    pair.server.earlyAnswerLimit = 100
     try pair.settle()
     pair.server.holdWindowUpdates(true)
-    let large = try #require(pair.submit(body: String(repeating: "b", count: 1_000)))
+    // One says how large it will be, the other one has only begun.
+    let large = pair.exchange(body: String(repeating: "b", count: 1_000))
+    #expect(pair.submit(large, more: [("content-length", "1000")]))
+    let fitting = try #require(pair.submit(body: String(repeating: "b", count: 100)))
     let small = try #require(pair.submit(body: "{}"))
     try pair.settle()
     var early: [UnsafeMutablePointer<ServerRequest>] = []
     pair.pool.takeEarly(into: &early)
     // The small one was complete in the same turn and is an ordinary request.
     #expect(early.map(\.pointee.streamID) == [large.pointee.streamID])
-    #expect(pair.received.map(\.pointee.streamID) == [small.pointee.streamID])
+    #expect(
+      pair.received.map(\.pointee.streamID) == [fitting.pointee.streamID, small.pointee.streamID])
     var headers = HeaderList()
     headers.append(":status", "413")
     let request = try #require(early.first)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 import Kafka
 import TestSupport
 import Testing
@@ -119,6 +120,25 @@ import Testing
     #expect(told)
     #expect(late.missed == Int(marks.low))
     late.close()
+  }
+
+  @Test func aNewTopicIsWaitedForUntilEachPartitionHasALeader() throws {
+    let fixture = try KafkaFixture(topics: [("new", 3)], embedded: true)
+    let broker = try #require(fixture.broker)
+    let topic = fixture.name("new")
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    let partitions = (0..<3).map { TopicPartition(topic: topic, partition: $0) }
+    try broker.setLeader(topic: topic, partition: 1, broker: -1)
+    #expect(throws: KafkaError.self) {
+      try admin.awaitLeaders(of: partitions, timeoutMilliseconds: 0)
+    }
+    let election = try LoopThread(name: "election") {
+      try? broker.setLeader(topic: topic, partition: 1, broker: 1)
+    }
+    try admin.awaitLeaders(of: partitions, timeoutMilliseconds: 20_000)
+    election.join()
+    #expect(try admin.watermarks(partitions, timeoutMilliseconds: 5_000).map(\.high) == [0, 0, 0])
   }
 
   @Test func aTopicThatIsNotThereIsAnErrorOnARealCluster() throws {

@@ -2,6 +2,7 @@
 import EventLoop
 import GatewaySimulator
 import HTTP2
+import JSON
 import Testing
 
 /// Faults that are answers: what the client is told.
@@ -197,6 +198,19 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
+  @Test(
+    "F16: a body that comes in another turn than its header is judged by its size alone",
+    arguments: [(900, 200), (1_000, 200), (1_001, 413), (4_000, 413)])
+  func earlyAnswerBySize(size: Int, status: UInt16) throws {
+    let rig = try FaultRig(
+      "[{\"id\":\"F16\",\"window\":1000},{\"id\":\"F13\",\"window\":10,\"when\":{\"connection\":1}}]"
+    )
+    // Ten bytes, and the rest when the window opens: many turns.
+    let client = try rig.client()
+    #expect(try client.send(client.push.withBody(size)).status == status)
+    #expect(try client.send(client.push).status == 200)
+  }
+
   @Test("F22: 429 for a hot device token, and only for it")
   func hotToken() throws {
     let rig = try FaultRig(
@@ -252,6 +266,25 @@ import Testing
     let large = client.push.with("apns-collapse-id", String(repeating: "x", count: 2_000))
     #expect(try client.send(large).status == 431)
     #expect(try client.send(client.push).status == 200)
+  }
+
+  @Test("a header list above what was announced is refused with 431, and not judged")
+  func headerListAboveTheAnnounced() throws {
+    let gateway = try RunningGateway()
+    let client = try GatewayClient(gateway)
+    // Names, values and 32 bytes a field: 8,000 in all are announced.
+    let size = client.push.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
+    let rest = 8_000 - size + "order-1".utf8.count
+    func sending(_ count: Int) throws -> UInt16 {
+      try client.send {
+        $0.with("apns-collapse-id", String(repeating: "x", count: count))
+      }.status
+    }
+    #expect(try sending(rest) == 400)
+    #expect(try sending(rest + 1) == 431)
+    #expect(try client.send { $0 }.status == 200)
+    let shown = try gateway.jsonLines("/requests").compactMap { $0["status"]?.int }
+    #expect(shown == [400, 431, 200])
   }
 
   @Test("F26: the HPACK table shrinks to 0 and grows again between requests")

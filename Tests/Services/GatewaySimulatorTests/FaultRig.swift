@@ -51,7 +51,8 @@ final class FaultRig {
   /// The frames that nghttp (of the nghttp2 project) sends and receives for one request without a
   /// provider token.
   func nghttp() throws -> String {
-    let url = "https://localhost:\(gateway.simulator.address.port)/3/device/0a0b"
+    let url =
+      "https://localhost:\(gateway.simulator.address.port)/3/device/\(String(repeating: "0a", count: 32))"
     let command = "nghttp -v -t 10 -H ':method: POST' -H 'apns-topic: com.example.app' \(url) 2>&1"
     let pipe = try #require(popen(command, "r"))
     defer { pclose(pipe) }

@@ -2,6 +2,7 @@
 import APNS
 import Gateway
 import GatewaySimulator
+import JSON
 import Signing
 import Testing
 
@@ -84,6 +85,24 @@ import Testing
     let signed = token.split(separator: ".")[..<2].joined(separator: ".")
     let signature = try key.key.signDER(Array(signed.utf8))
     #expect(answer("\(signed).\(Base64URL.encode(signature))") == nil)
+  }
+
+  @Test(arguments: [
+    (#""1795000000""#, true), ("1795000000.75", true), (#""1795000000.5""#, true),
+    ("1795000000", false), (#""now""#, nil), (#"".5""#, nil), (#""1795000000.""#, nil),
+    ("1e300", nil),
+    (#""-1""#, nil), ("true", nil), ("null", nil), (#""1795000000 ""#, nil),
+  ])
+  func anIssueTimeAsATextOrWithAFractionIsTakenUnlessStrict(iat: String, onlyLenient: Bool?) throws
+  {
+    let header = Base64URL.encode(Array("{\"alg\":\"ES256\",\"kid\":\"\(key.id)\"}".utf8))
+    let claims = Base64URL.encode(Array("{\"iss\":\"\(key.team)\",\"iat\":\(iat)}".utf8))
+    let signature = try key.key.signDER(Array("\(header).\(claims)".utf8))
+    let token = "\(header).\(claims).\(Base64URL.encode(signature))"
+    #expect(answer(token) == (onlyLenient == nil ? .invalidProviderToken : nil))
+    let claim = try JSONDocument("[\(iat)]").root.array?[0] ?? .null
+    let isTaken = IssueTime.seconds(claim, isLenient: false) != nil
+    #expect(isTaken == (onlyLenient == false))
   }
 
   @Test func theStrictFormTakesOnlyWhatIsDocumented() throws {

@@ -131,7 +131,7 @@ import Testing
       (.badExpirationDate, { $0.with("apns-expiration", "1") }),
       (.badCollapseId, { $0.with("apns-collapse-id", nil) }),
       (.payloadEmpty, { $0.withBody(10) }),
-      (.badDeviceToken, { $0.with(":path", "/3/device/ab") }),
+      (.badDeviceToken, { $0.with(":path", "/3/device/" + String(repeating: "ab", count: 32)) }),
     ]
     for (reason, mend) in steps {
       #expect(refusal(broken) == Refusal(reason))
@@ -155,10 +155,27 @@ import Testing
     #expect(answer("cd") == Refusal(.expiredToken, timestamp: 6))
     #expect(answer("ef") == Refusal(.badDeviceToken))
     #expect(answer("0123") == Refusal(.deviceTokenNotForTopic))
-    #expect(answer("4567") == nil)
+    #expect(answer(String(repeating: "4567", count: 16)) == nil)
     devices.declare(DeclaredToken(token: dead, state: .active))
     #expect(answer(dead) == nil)
     #expect(devices.count == 4)
+  }
+
+  @Test func aTokenThatWasNotDeclaredMustBeOfPlausibleLength() throws {
+    var devices = DeviceRegistry()
+    devices.declare(DeclaredToken(token: "abcd", state: .active))
+    func answer(_ digits: Int, _ rules: GatewayRules = GatewayRules()) -> Refusal? {
+      let token = String(repeating: "0", count: digits)
+      return refusal(push.with(":path", "/3/device/" + token), devices, rules: rules)
+    }
+    for digits in [2, 4, 62] { #expect(answer(digits) == Refusal(.badDeviceToken)) }
+    for digits in [64, 66, 200, 512] { #expect(answer(digits) == nil) }
+    #expect(refusal(push.with(":path", "/3/device/abcd"), devices) == nil)
+    var rules = GatewayRules()
+    try rules.set("shortest-device-token", "4")
+    #expect(answer(2, rules) == Refusal(.badDeviceToken))
+    #expect(answer(4, rules) == nil)
+    #expect(throws: BehaviourError.self) { try rules.set("shortest-device-token", "1") }
   }
 
   @Test func aRegistryThatKnowsAllTokensRefusesOthers() {

@@ -18,6 +18,10 @@ import Testing
     #expect(page.contains(BehaviourReport.text))
   }
 
+  @Test func `the page says what is asked of each push type`() {
+    #expect(page.contains(PushTypeReport.text))
+  }
+
   @Test func `every check is explained`() {
     for check in PushCheck.allCases { #expect(page.contains("| `\(check.rawValue)` |")) }
   }

@@ -155,7 +155,8 @@ import Testing
   func curlGetsTheSameAnswers() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
-    let url = "https://localhost:\(gateway.simulator.address.port)/3/device/0a0b"
+    let url =
+      "https://localhost:\(gateway.simulator.address.port)/3/device/\(String(repeating: "0a", count: 32))"
     let command =
       "curl -s --http2 --cacert \(gateway.rootPath) -w ' %{http_code} %{http_version}' -d '{}'"
     let refused = try output("\(command) \(url)")

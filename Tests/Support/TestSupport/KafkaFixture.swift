@@ -30,14 +30,16 @@ package final class KafkaFixture {
     prefix = "test-\(String(UInt64.random(in: .min ... .max), radix: 36))."
     if let address = Self.realCluster, !embedded {
       broker = nil
-      configuration = Self.tuned(KafkaConfiguration(bootstrap: address, clientID: "martlet-test"))
+      configuration = Self.tuned(
+        KafkaConfiguration(bootstrap: address, clientID: "martlet-test"), isEmbedded: false)
     } else {
       // Brokers go while clients of other tests still look for them: that is no news.
       KafkaLog.silence()
       let embedded = try EmbeddedBroker()
       broker = embedded
       configuration = Self.tuned(
-        KafkaConfiguration(bootstrap: embedded.bootstrap, clientID: "martlet-test"))
+        KafkaConfiguration(bootstrap: embedded.bootstrap, clientID: "martlet-test"),
+        isEmbedded: true)
     }
     for topic in topics { try createTopic(topic.name, partitions: topic.partitions) }
   }
@@ -49,13 +51,16 @@ package final class KafkaFixture {
     _ = try? admin.deleteTopics(created, timeoutMilliseconds: 10_000)
   }
 
-  private static func tuned(_ configuration: KafkaConfiguration) -> KafkaConfiguration {
+  private static func tuned(
+    _ configuration: KafkaConfiguration, isEmbedded: Bool
+  ) -> KafkaConfiguration {
     var tuned = configuration
     tuned.common = [("reconnect.backoff.max.ms", "200")]
     tuned.consumer = [
       ("fetch.wait.max.ms", "10"), ("heartbeat.interval.ms", "500"),
-      // The embedded broker takes this less a second for each rebalance; a real one wants 6,000.
-      ("session.timeout.ms", realCluster == nil ? "4000" : "6000"),
+      // The embedded broker takes this less a second for each rebalance, also beside a real cluster, which
+      // wants 6,000.
+      ("session.timeout.ms", isEmbedded ? "4000" : "6000"),
     ]
     tuned.producer = [("linger.ms", "1")]
     return tuned
@@ -82,6 +87,7 @@ package final class KafkaFixture {
       if let error = result.error { throw error }
     }
     created.append(full)
+    try admin.awaitLeaders(of: [topic], timeoutMilliseconds: 10_000)
     return full
   }
 

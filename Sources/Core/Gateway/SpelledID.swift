@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+
+/// An `apns-id` as an answer spells it: the id, and which of its digits are capital letters. An id of the
+/// client's is echoed byte for byte, so every report can show exactly the text that the client knows.
+package struct SpelledID: Sendable, Equatable, CustomStringConvertible {
+  package let id: NotificationID
+  /// Bit n is set if digit n, from the left, is written as a capital letter.
+  private let capitals: UInt32
+
+  /// An id in one case.
+  package init(_ id: NotificationID, isUpper: Bool = false) {
+    self.id = id
+    capitals = isUpper ? .max : 0
+  }
+
+  /// The id with this text: 36 characters in canonical form, in any mixture of cases; nil for other text.
+  package init?(_ text: Span<UInt8>) {
+    guard text.count == NotificationID.textLength, let id = NotificationID(text) else { return nil }
+    self.id = id
+    var capitals: UInt32 = 0
+    var digit: UInt32 = 0
+    for index in 0..<text.count where text[index] != UInt8(ascii: "-") {
+      if text[index] < UInt8(ascii: "a") { capitals |= 1 << digit }
+      digit += 1
+    }
+    self.capitals = capitals
+  }
+
+  /// The id with this text, or nil.
+  package init?(_ text: String) { self.init(text.utf8.span) }
+
+  /// The text, 36 characters.
+  package var characters: InlineArray<36, UInt8> {
+    var characters = id.characters
+    var digit: UInt32 = 0
+    for index in 0..<NotificationID.textLength where characters[index] != UInt8(ascii: "-") {
+      let isLetter = characters[index] >= UInt8(ascii: "a")
+      if isLetter, capitals & 1 << digit != 0 { characters[index] &= 0xDF }
+      digit += 1
+    }
+    return characters
+  }
+
+  package var description: String { String(decoding: Self.array(characters), as: UTF8.self) }
+
+  private static func array(_ characters: InlineArray<36, UInt8>) -> [UInt8] {
+    characters.indices.map { characters[$0] }
+  }
+
+  /// The same text, whatever digits were marked as capitals.
+  package static func == (left: SpelledID, right: SpelledID) -> Bool {
+    guard left.id == right.id else { return false }
+    return array(left.characters) == array(right.characters)
+  }
+}
