@@ -88,6 +88,9 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   /// The newest token's stamp.
   package func stamp(_ index: Int) -> ProviderTokenStamp { entries[index].stamp }
 
+  /// Whether the credential has not been withdrawn.
+  package func isKnown(_ index: Int) -> Bool { !isRemoved[index] }
+
   /// Whether the credential's token may be sent at `now` (milliseconds since the epoch).
   package func isUsable(_ index: Int, now: Int64) -> Bool {
     !isRemoved[index] && entries[index].stamp.isUsable(now: now)

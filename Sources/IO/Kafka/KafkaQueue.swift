@@ -55,9 +55,6 @@ package final class KafkaQueue: @unchecked Sendable {
     return batch.fill(from: queue, limit: limit, timeout: 0)
   }
 
-  /// How many records wait.
-  package var waiting: Int { isClosed ? 0 : rd_kafka_queue_length(queue) }
-
   /// Lets go of the partitions: stops the wakeups and forgets what waits (it was never taken, so it
   /// is read again by the partition's next owner).
   ///

@@ -13,6 +13,8 @@ import TLS
 /// connections are pooled by.
 final class GatewayPool {
   let index: Int32
+  /// The pool as `Fairness` knows it.
+  var destination: Int32 { index + 1 }
   /// The credential's id, for the log.
   let credential: String
   let kind: GatewayKind
@@ -40,11 +42,6 @@ final class GatewayPool {
   @exclusivity(unchecked) var waiting: SendQueue
   /// Pushes that failed where all free connections lead, until there is another one.
   @exclusivity(unchecked) var apart = SlotQueue()
-  /// How many of the loop's slots the pool may hold, and whether a push beyond that goes to a retry topic.
-  var share = SlotShare()
-  @exclusivity(unchecked) var diverts = false
-  /// What it held when it crowded a partition; 0 once that is over.
-  @exclusivity(unchecked) var crowding = 0
   /// Monotonic milliseconds of the last answer on any of its connections.
   @exclusivity(unchecked) var lastAnswer: UInt64 = 0
   @exclusivity(unchecked) var policy: ConnectionPoolPolicy

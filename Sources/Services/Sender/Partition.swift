@@ -37,6 +37,10 @@ struct Partition {
   var pacing: RetryPacing?
   /// A retry that was read before it was due, and when it will be (monotonic milliseconds).
   var held: (slot: UInt32, due: UInt64)?
+  /// Its open records by the destination that they are held for.
+  var openBy = OpenByDestination()
+  /// The destination that has so much of it open that nothing is taken until that is less.
+  var pausedBy: Int32?
   /// Records that were taken and given up unsent since the partition is to be given back.
   var handedBack = 0
 
@@ -114,17 +118,16 @@ struct Partition {
   var isDrained: Bool { open <= handedBack }
 
   /// How many records may be taken now, as far as this partition alone is concerned.
-  var allowance: Int {
+  ///
+  /// - Parameter reserve: how many of those that may be open are to be left.
+  func allowance(reserve: Int = 0) -> Int {
     guard windowDeadline == nil else { return 0 }
-    guard let ledger else { return bounds.openAtMost }
+    guard let ledger else { return bounds.openAtMost - reserve }
     // Below the end of a map that was read back, records only fill what lies between its runs: as many runs as
     // the bound allows must not keep the records away that would make them fewer.
     let runs = ledger.isBelowMap ? 0 : self.runs
-    return bounds.allowance(open: ledger.holes, runs: runs, span: ledger.span)
+    return bounds.allowance(open: ledger.holes + reserve, runs: runs, span: ledger.span)
   }
-
-  /// Whether nothing of this partition forbids to take records.
-  var mayTake: Bool { held == nil && allowance > 0 }
 
   /// Takes the offset of a record in: what is done or under way already must not be worked on.
   mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {

@@ -37,6 +37,8 @@ struct Push {
   var life = PushLife()
   /// The connection it is open on.
   var connection: Unmanaged<GatewayConnection>?
+  /// The destination that it is held for, as `Fairness` numbers them; −1 for none yet.
+  var destination: Int32 = -1
   /// It is the one push of its device that is under way, where order is kept.
   var hasTurn = false
   /// The connection that failed it last, to be avoided; only compared, never followed.

@@ -150,6 +150,7 @@ extension SenderLoop {
         shares: LaneShares(reserved: settings.reservedPercent),
         budget: RetryBudget(percent: settings.retryBudgetPercent)))
     pools.append(pool)
+    hasNewDestinations = true
     return pool
   }
 
@@ -172,6 +173,7 @@ extension SenderLoop {
     switch book.apply(entry, now: wall) {
     case .stale, .removed: return
     case .added(let index), .renewed(let index):
+      hasNewDestinations = true
       for kind in GatewayKind.allCases {
         let place = kind.place(index)
         guard place < tokenPools.count, tokenPools[place] >= 0,
@@ -189,10 +191,10 @@ extension SenderLoop {
   func waitForCredential(_ slot: UInt32) {
     let push = pushes[slot]
     askForToken(of: push)
-    if isUnresolvedOverShare(push.pointee.origin) {
-      if divertsUnresolved { return divert(slot, HoldReason.credential) }
-      isHeldUp = true
+    guard admits(slot, to: Int32(Fairness.noCredential)) else {
+      return divert(slot, HoldReason.credential)
     }
+    hold(slot, for: Int32(Fairness.noCredential))
     push.pointee.life.putAside()
     push.pointee.waitingSince = beganToWait(push)
     unresolved.append(slot)
@@ -239,6 +241,7 @@ extension SenderLoop {
       guard let slot = unresolved.popFirst() else { return }
       if let pool = pool(for: pushes[slot]) {
         pushes[slot].pointee.life.resume()
+        fairness.answered(Fairness.noCredential)
         enqueue(slot, pool)
       } else {
         unresolved.append(slot)

@@ -27,6 +27,7 @@ extension SenderLoop {
   /// Certificates and roots were read again: what is new serves from now on, what is gone drains.
   func renew(_ access: GatewayAccess) {
     self.access = access
+    hasNewDestinations = true
     certificates = CertificateBook(access.certificates.map(\.entry), now: wall / 1_000)
     certificatePools = Array(
       repeating: -1, count: access.certificates.count * GatewayKind.allCases.count)
@@ -66,6 +67,7 @@ extension SenderLoop {
   /// A credential was withdrawn.
   func forget(_ credential: String) {
     guard case .removed(let index) = book.remove(credential: credential, now: wall) else { return }
+    hasNewDestinations = true
     for kind in GatewayKind.allCases {
       let place = kind.place(index)
       guard place < tokenPools.count, tokenPools[place] >= 0,
@@ -79,6 +81,7 @@ extension SenderLoop {
   /// Takes a pool out of service: its connections drain, and what waits in it is routed anew.
   private func retire(_ pool: GatewayPool) {
     pool.isRetired = true
+    hasNewDestinations = true
     for connection in pool.connections { perform(connection.state.retire(), on: connection) }
     context.log.info(
       "credential withdrawn; its connections drain",

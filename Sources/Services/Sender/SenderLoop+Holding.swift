@@ -33,64 +33,94 @@ extension SenderLoop {
   /// What these may hold in bytes: retries and dead letters carry whole notifications.
   static let unacknowledgedBytesAtMost = 16 << 20
 
-  /// Looks at every destination's share of the slots, once a turn.
-  func reviewShares(canDivert: Bool) {
-    let free = freeSlots
-    let seen = pools.reduce(0) { $0 + ($1 == nil ? 0 : 1) }
-    isAlone =
-      seen <= 1 && book.entries.count + certificates.entries.count <= 1
-      && (seen == 0 || unresolved.isEmpty)
-    isHeldUp = false
-    for pool in pools {
-      guard let pool else { continue }
-      let held = pool.waiting.held
-      if held < pool.crowding / 2 { pool.crowding = 0 }
-      let bound = SlotShare.bound(free: free)
-      let decision = pool.share.decide(
-        held: held, bound: pool.crowding > 0 ? min(bound, held) : bound, isAlone: isAlone,
-        canDivert: canDivert, now: now)
-      pool.diverts = decision == .divert
-      if decision == .wait { isHeldUp = true }
+  // MARK: Destinations
+
+  /// Begins a turn's intake: who is stuck, and whether the one that stopped the intake still does.
+  func reviewFairness(canDivert: Bool) {
+    if hasNewDestinations {
+      hasNewDestinations = false
+      knownDestinations = countDestinations()
     }
-    // Without any provider token at all the signer is not there yet: everything waits in Kafka.
-    let held = unresolved.count
-    if held < unresolvedCrowding / 2 { unresolvedCrowding = 0 }
-    let bound = SlotShare.bound(free: free)
-    let decision = unresolvedShare.decide(
-      held: held, bound: unresolvedCrowding > 0 ? min(bound, held) : bound, isAlone: false,
-      canDivert: canDivert && !(book.entries.isEmpty && certificates.isEmpty), now: now)
-    divertsUnresolved = decision == .divert
-    if decision == .wait { isHeldUp = true }
+    fairness.turn(known: knownDestinations, canDivert: canDivert, now: now)
+    guard let destination = heldUpBy else { return }
+    if fairness.decide(Int(destination), free: freeSlots) != .wait { heldUpBy = nil }
   }
 
-  /// Whether a destination holds as many slots as it may, or crowds the partition of a push that comes for it.
-  func isOverShare(_ pool: GatewayPool, _ origin: Origin) -> Bool {
-    let held = pool.waiting.held
-    if held >= SlotShare.bound(free: freeSlots) || pool.crowding > 0 { return true }
-    if crowds(held, origin) { pool.crowding = held }
-    return pool.crowding > 0
+  /// Pools, and credentials that have none yet.
+  private func countDestinations() -> Int {
+    func hasNone(_ places: [Int32], _ index: Int) -> Bool {
+      GatewayKind.allCases.allSatisfy {
+        $0.place(index) >= places.count || places[$0.place(index)] < 0
+      }
+    }
+    var count = pools.count { $0.map { !$0.isRetired } ?? false }
+    for index in book.entries.indices where book.isKnown(index) && hasNone(tokenPools, index) {
+      count += 1
+    }
+    for index in certificates.entries.indices where hasNone(certificatePools, index) { count += 1 }
+    return count
   }
 
-  /// The same for the pushes that wait for a credential.
-  func isUnresolvedOverShare(_ origin: Origin) -> Bool {
-    let held = unresolved.count
-    if held >= SlotShare.bound(free: freeSlots) || unresolvedCrowding > 0 { return true }
-    if crowds(held, origin) { unresolvedCrowding = held }
-    return unresolvedCrowding > 0
+  /// Whether a push may wait for a destination; no: it is to be moved aside.
+  func admits(_ slot: UInt32, to destination: Int32) -> Bool {
+    let origin = pushes[slot].pointee.origin
+    let isPartitionAsked = fairness.isDiverting && origin.epoch == epochOfPartitions
+    let decision =
+      isPartitionAsked
+      ? decide(destination, partition: Int(origin.partition))
+      : fairness.decide(Int(destination), free: freeSlots)
+    switch decision {
+    case .take: break
+    case .wait: heldUpBy = destination
+    case .pause: partitions[Int(origin.partition)].pausedBy = destination
+    case .divert: return false
+    }
+    return true
   }
 
-  private func crowds(_ held: Int, _ origin: Origin) -> Bool {
-    let most = settings.partitionBounds.openAtMost
-    // Few enough are never in the way: the usual case costs one comparison.
-    guard held > most / 32, origin.epoch == epochOfPartitions else { return false }
-    return SlotShare.crowds(
-      held: held, left: partitions[Int(origin.partition)].allowance, of: most)
+  private func decide(_ destination: Int32, partition index: Int) -> Fairness.Decision {
+    fairness.decide(
+      Int(destination), free: freeSlots, open: partitions[index].openBy[Int(destination)],
+      left: partitions[index].allowance(), of: settings.partitionBounds.openAtMost)
+  }
+
+  /// How many records may be taken from a partition now, as far as it alone is concerned.
+  func allowance(of index: Int) -> Int {
+    let allowance = partitions[index].allowance(
+      reserve: fairness.reserve(of: settings.partitionBounds.openAtMost))
+    guard allowance > 0, let destination = partitions[index].pausedBy else { return allowance }
+    guard decide(destination, partition: index) != .pause else { return 0 }
+    partitions[index].pausedBy = nil
+    return allowance
+  }
+
+  /// The push is held for this destination from now on, for no other.
+  func hold(_ slot: UInt32, for destination: Int32) {
+    let push = pushes[slot]
+    guard push.pointee.destination != destination else { return }
+    release(push)
+    push.pointee.destination = destination
+    fairness.took(Int(destination))
+    let origin = push.pointee.origin
+    guard origin.epoch == epochOfPartitions else { return }
+    partitions[Int(origin.partition)].openBy.add(Int(destination))
+  }
+
+  /// The push is held for no destination any more.
+  func release(_ push: UnsafeMutablePointer<Push>) {
+    let destination = Int(push.pointee.destination)
+    guard destination >= 0 else { return }
+    push.pointee.destination = -1
+    fairness.released(destination)
+    let origin = push.pointee.origin
+    guard origin.epoch == epochOfPartitions else { return }
+    partitions[Int(origin.partition)].openBy.remove(destination)
   }
 
   /// Moves a push to a retry topic, unsent, to look at it again later. No attempt is counted.
   func divert(_ slot: UInt32, _ reason: StaticString) {
     let age = wall - pushes[slot].pointee.envelope.created
-    hold(slot, SlotShare.tier(age: age), reason)
+    hold(slot, Fairness.tier(age: age), reason)
   }
 
   /// The same with the topic chosen by the caller.

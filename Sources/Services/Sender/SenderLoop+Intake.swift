@@ -14,20 +14,20 @@ extension SenderLoop {
   /// Stream credit, beyond what waits already, is what pulls records in. A part of the slots is kept for the
   /// transactional class, as a part of the streams is.
   private func room(for sendClass: SendClass) -> Int {
-    guard isFeeding, !isHeldUp, !producer.isFull, blockedSides.isEmpty,
+    guard isFeeding, heldUpBy == nil, !producer.isFull, blockedSides.isEmpty,
       unacknowledged < unacknowledgedAtMost,
       producer.outstandingBytes < Self.unacknowledgedBytesAtMost
     else { return 0 }
     var free = settings.maxInFlight - pushes.count
     if sendClass != .transactional { free = min(free, slotsForOthers - pushes.others) }
     guard free > 0 else { return 0 }
+    // What waits for one destination must not keep the others' records in Kafka: `Fairness` bounds it.
+    guard fairness.isAlone else { return free }
     var demand = Self.lookahead
     for pool in pools {
       guard let pool else { continue }
-      let more = pool.waiting.demand(
+      demand += pool.waiting.demand(
         for: sendClass, credit: pool.credit, capacity: pool.capacity, now: now)
-      // What waits for one destination must not keep the others' records in Kafka: `SlotShare` bounds it.
-      demand += isAlone ? more : max(0, more)
     }
     return min(free, demand)
   }
@@ -42,7 +42,7 @@ extension SenderLoop {
     var next = readyPartitions.first(in: partitions.indices)
     while let index = next {
       next = readyPartitions.first(in: index + 1..<partitions.count)
-      guard lanes || partitions[index].isRetry, partitions[index].mayTake else { continue }
+      guard lanes || partitions[index].isRetry, mayTake(from: index) else { continue }
       let sendClass = partitions[index].sendClass
       let place = Int(sendClass.rawValue)
       if rooms[place] < 0 { rooms[place] = room(for: sendClass) }
@@ -65,7 +65,7 @@ extension SenderLoop {
   func intake() {
     guard isFeeding, !partitions.isEmpty else { return }
     let lanes = mayFillSides
-    reviewShares(canDivert: lanes)
+    reviewFairness(canDivert: lanes)
     if lanes { takeLane(.transactional) }
     takeRetries()
     if lanes { takeLane(.bulk) }
@@ -73,6 +73,11 @@ extension SenderLoop {
 
   /// Whether the embedded broker has room for what an answer may lead to.
   private var mayFillSides: Bool { holdBack?.isOpen(outstandingBytes: 0) ?? true }
+
+  /// Whether nothing of a partition forbids to take records of it.
+  private func mayTake(from index: Int) -> Bool {
+    partitions[index].held == nil && allowance(of: index) > 0
+  }
 
   private func takeLane(_ lane: Lane) {
     let sendClass = SendClass(lane)
@@ -87,18 +92,18 @@ extension SenderLoop {
 
   private func takeLane(_ lane: Lane, in part: Range<Int>, _ room: inout Int) {
     var next = readyPartitions.first(in: part)
-    while let index = next, room > 0, !isHeldUp {
+    while let index = next, room > 0, heldUpBy == nil {
       next = readyPartitions.first(in: index + 1..<part.upperBound)
-      guard case .lane(lane) = partitions[index].feed, partitions[index].mayTake else { continue }
+      guard case .lane(lane) = partitions[index].feed, mayTake(from: index) else { continue }
       room -= take(from: index, upTo: room)
     }
   }
 
   private func take(from index: Int, upTo room: Int) -> Int {
     var total = 0
-    while total < room, !isHeldUp {
+    while total < room, heldUpBy == nil {
       // Half of what is left at a time: who crowds the partition is noticed before there is nothing left.
-      let left = (partitions[index].allowance + 1) / 2
+      let left = (allowance(of: index) + 1) / 2
       let wanted = min(room - total, Self.takeAtOnce, left)
       if wanted == 0 { break }
       let taken = partitions[index].queue.take(into: &batch, upTo: wanted)
@@ -120,7 +125,7 @@ extension SenderLoop {
         pushes[slot].pointee.life.resume()
         route(slot)
       }
-      while readyPartitions.contains(index), partitions[index].mayTake, room(for: .retry) > 0 {
+      while readyPartitions.contains(index), mayTake(from: index), room(for: .retry) > 0 {
         takeRetry(from: index)
       }
     }
@@ -133,8 +138,7 @@ extension SenderLoop {
     let record = batch[0]
     let due =
       partitions[index].pacing?.release(
-        written: record.timestamp, waiting: partitions[index].queue.waiting, wall: wall, now: now,
-        random: random.next()) ?? 0
+        written: record.timestamp, wall: wall, now: now, random: random.next()) ?? 0
     accept(record, from: index, notBefore: due)
     batch.release()
   }
@@ -195,6 +199,7 @@ extension SenderLoop {
   func free(_ slot: UInt32) {
     let push = pushes[slot]
     if push.pointee.hasTurn { passTurn(slot) }
+    release(push)
     blocks.put(push.pointee.block, Int(push.pointee.blockSize))
     pushes.put(slot)
   }
@@ -206,16 +211,14 @@ extension SenderLoop {
     if deviceHolds.mayHold(now: now), isThrottled(slot) { return }
     if order != nil, !push.pointee.hasTurn, !takeTurn(slot) { return }
     guard let pool = pool(for: push) else { return waitForCredential(slot) }
-    if !isAlone, isOverShare(pool, push.pointee.origin) {
-      if pool.diverts { return divert(slot, HoldReason.share) }
-      isHeldUp = true
-    }
+    guard admits(slot, to: pool.destination) else { return divert(slot, HoldReason.share) }
     enqueue(slot, pool)
   }
 
   /// Puts a push in line at its pool.
   func enqueue(_ slot: UInt32, _ pool: GatewayPool) {
     let push = pushes[slot]
+    hold(slot, for: pool.destination)
     push.pointee.life.wait()
     pool.waiting.append(slot, push.pointee.life.sendClass)
   }

@@ -38,6 +38,7 @@ extension SenderLoop {
         perform(connection.state.accepted(), on: connection)
         pool.policy.accepted()
         pool.waiting.watch.succeeded(sentAt: push.pointee.sentAt)
+        fairness.answered(Int(pool.destination))
         finish(slot, .delivered)
       } else {
         refused(slot, push, on: connection)
@@ -100,6 +101,8 @@ extension SenderLoop {
     _ response: GatewayResponse, to push: UnsafeMutablePointer<Push>, of pool: GatewayPool
   ) {
     guard response.status >= 500 else {
+      // Who refuses the credential has said nothing about the notification.
+      if response.credential == .none { fairness.answered(Int(pool.destination)) }
       return pool.waiting.watch.succeeded(sentAt: push.pointee.sentAt)
     }
     pool.waiting.watch.failed(now: now, random: random.next())

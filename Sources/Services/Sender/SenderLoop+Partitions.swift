@@ -72,6 +72,7 @@ extension SenderLoop {
     var moved: [PartitionProgress<TopicPartition>] = []
     var jumps: [LogJump] = []
     var head = PartitionGauges()
+    let reserve = fairness.reserve(of: settings.partitionBounds.openAtMost)
     for index in partitions.indices {
       if let progress = partitions[index].news() { moved.append(progress) }
       if let jump = partitions[index].takeJump() {
@@ -81,7 +82,7 @@ extension SenderLoop {
       }
       if let fault = partitions[index].takeFault() { report(fault, of: partitions[index]) }
       goOnWithoutWindow(index)
-      head.add(&partitions[index], now: now)
+      head.add(&partitions[index], reserve: reserve, now: now)
     }
     if !moved.isEmpty { control.post(.progress(moved)) }
     if !jumps.isEmpty { control.post(.jumped(jumps)) }
@@ -120,11 +121,11 @@ private struct PartitionGauges {
   var span: Int64 = 0
   var held = 0
 
-  mutating func add(_ partition: inout Partition, now: UInt64) {
+  mutating func add(_ partition: inout Partition, reserve: Int, now: UInt64) {
     open += partition.open
     runs += partition.runCount
     age = max(age, partition.headAge(now: now))
     span = max(span, partition.span)
-    if partition.windowDeadline == nil, partition.allowance == 0 { held += 1 }
+    if partition.windowDeadline == nil, partition.allowance(reserve: reserve) == 0 { held += 1 }
   }
 }

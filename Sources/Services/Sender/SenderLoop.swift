@@ -78,16 +78,15 @@ final class SenderLoop {
   /// Connections to close at the end of the turn.
   var closing: [GatewayConnection] = []
   @exclusivity(unchecked) var completed: [UnsafeMutablePointer<Exchange>] = []
-  /// Pushes whose app has no usable credential, and how many of the slots they may hold.
+  /// Pushes whose app has no usable credential.
   var unresolved = SlotQueue()
-  var unresolvedShare = SlotShare()
-  var divertsUnresolved = false
-  /// How many there were when they crowded a partition; 0 once that is over.
-  var unresolvedCrowding = 0
-  /// Only one destination is known: nobody else could be kept waiting by it.
-  @exclusivity(unchecked) var isAlone = true
-  /// A destination is at its bound, and what comes for it cannot be moved aside yet: nothing is taken in.
-  @exclusivity(unchecked) var isHeldUp = false
+  /// What each destination holds, and what becomes of records for one that holds much.
+  @exclusivity(unchecked) var fairness = Fairness()
+  /// Destinations that pushes may be for; counted anew when pools or credentials came or went.
+  var knownDestinations = 0
+  var hasNewDestinations = true
+  /// The destination that stops the intake until it holds less.
+  @exclusivity(unchecked) var heldUpBy: Int32?
   @exclusivity(unchecked) var deviceHolds = DeviceHolds()
   /// Apps for which a provider token was asked for a moment ago.
   var wantedTokens = DeviceHolds(capacity: 256)

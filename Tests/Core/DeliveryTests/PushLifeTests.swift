@@ -17,6 +17,8 @@ import Testing
     model.drain()
     #expect(model.problems.isEmpty, "seed \(seed): \(model.problems)")
     #expect(model.ended == model.made, "seed \(seed): \(model.made - model.ended) pushes are lost")
+    #expect(
+      (1...3).allSatisfy { model.fairness.held(by: $0) == 0 }, "seed \(seed): slots are miscounted")
     #expect(model.delivered > 300, "seed \(seed): the model delivers nothing")
     #expect(model.held + model.kept + model.parked > 0, "seed \(seed): nothing ever went wrong")
   }
@@ -64,7 +66,9 @@ private struct PushModel {
   var sends = Array(repeating: 0, count: slots)
   var free = Array(0..<UInt32(slots))
   var queues: [SendQueue]
-  var shares = Array(repeating: SlotShare(), count: destinations)
+  var fairness = Fairness()
+  /// By slot: whether it is held for its destination.
+  var isHeld = Array(repeating: false, count: slots)
   var moods = Array(repeating: Mood.well, count: destinations)
   var capacities = Array(repeating: 20, count: destinations)
   var open: [[UInt32]] = Array(repeating: [], count: destinations)
@@ -96,6 +100,7 @@ private struct PushModel {
     if random.oneIn(3) { now += UInt64(random.below(40)) }
     if random.oneIn(2_000) { moods[random.below(3)] = Mood.allCases[random.below(5)] }
     if random.oneIn(3_000) { capacities[random.below(3)] = random.below(40) }
+    fairness.turn(known: Self.destinations, canDivert: true, now: now)
     switch random.below(4) {
     case 0: takeNew()
     case 1: takeDue()
@@ -118,6 +123,7 @@ private struct PushModel {
     while ended < made, rounds < 400_000 {
       rounds += 1
       now += 20
+      fairness.turn(known: Self.destinations, canDivert: true, now: now)
       takeDue()
       for destination in 0..<3 {
         for _ in 0..<4 { answerOne(destination) }
@@ -179,13 +185,13 @@ private struct PushModel {
       }
     }
     let destination = record.destination
-    let decision = shares[destination].decide(
-      held: queues[destination].held, bound: SlotShare.bound(free: free.count / 2), isAlone: false,
-      canDivert: true,
-      now: now)
-    if decision == .divert {
+    if fairness.decide(destination + 1, free: free.count / 2) == .divert {
       held += 1
-      return park(slot, SlotShare.tier(age: Int64(now - record.created)))
+      return park(slot, Fairness.tier(age: Int64(now - record.created)))
+    }
+    if !isHeld[Int(slot)] {
+      isHeld[Int(slot)] = true
+      fairness.took(destination + 1)
     }
     lives[Int(slot)].wait()
     queues[destination].append(slot, record.sendClass)
@@ -258,6 +264,7 @@ private struct PushModel {
       queues[destination].watch.failed(now: now, random: random.next())
     } else {
       queues[destination].watch.succeeded(sentAt: 0)
+      fairness.answered(destination + 1)
     }
     if queues[destination].watch.isHolding, isFailure, !isExpired(record) {
       kept += 1
@@ -308,6 +315,8 @@ private struct PushModel {
         turns.append(next)
       }
     }
+    if isHeld[Int(slot)] { fairness.released(records[Int(slot)]!.destination + 1) }
+    isHeld[Int(slot)] = false
     lives[Int(slot)].end()
     records[Int(slot)] = nil
     free.append(slot)
