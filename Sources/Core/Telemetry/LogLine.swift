@@ -25,7 +25,7 @@ package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
 package enum LogLine {
   /// - Parameters:
   ///   - milliseconds: Since the UNIX epoch.
-  ///   - message: A short clause; control characters become blanks.
+  ///   - message: A short clause; control characters, and what would turn the line around, become blanks.
   ///   - fields: Values with blanks, quotes, `=` or control characters are quoted.
   package static func text(
     milliseconds: Int64, level: LogLevel, service: String, message: String,
@@ -60,7 +60,7 @@ package enum LogLine {
   }
 
   private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
+    TerminalText.isHarmful(scalar.value)
   }
 }
 

@@ -54,6 +54,16 @@ package struct KafkaConfiguration: Sendable {
     consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
   }
 
+  /// Lets a reader that does nothing but read do so as fast as it can, as a preference: librdkafka 2.0.2 stops
+  /// fetching a partition for a second when `queued.min.messages` of it wait. What waits takes 128 MiB at most.
+  ///
+  /// - Parameter partitions: those that are read.
+  package mutating func preferBulkReading(of partitions: Int) {
+    let kilobytes = max((128 << 10) / max(partitions, 1), 2_048)
+    consumerPreferences.append(("queued.min.messages", "100000"))
+    consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
+  }
+
   /// Asks the cluster who it is and sets `isEmbeddedBroker`.
   ///
   /// Throws when no broker answers within the time.

@@ -62,15 +62,20 @@ package final class KafkaTail {
 
   deinit { close() }
 
-  /// Fills the batch with what has arrived, waiting up to the time for the first, and returns how
+  /// Fills the batch with what has arrived, waiting up to the time until it is full, and returns how
   /// many records it holds in all. Release the batch before closing.
   ///
   /// Records only: ends and errors of partitions are handled here.
-  package func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) -> Int {
+  ///
+  /// - Parameter most: how many to take; with 1, the wait ends with the first.
+  package func poll(
+    into batch: inout KafkaBatch, upTo most: Int = .max, timeoutMilliseconds: Int32
+  ) -> Int {
     guard let reader else { return 0 }
     if let error = reader.serveErrors() { lastError = error }
     let before = batch.count
-    _ = batch.fill(from: reader.queue, limit: batch.capacity, timeout: timeoutMilliseconds)
+    _ = batch.fill(
+      from: reader.queue, limit: min(most, batch.capacity), timeout: timeoutMilliseconds)
     for index in before..<batch.count { note(batch[index]) }
     batch.removeAll(from: before, where: { $0.errorCode != 0 })
     return batch.count

@@ -54,10 +54,18 @@ package enum DeadLettersListCommand: Service {
       reasons[letter.reason, default: 0] += 1
       return print(settings.isJSON ? text.json(letter) : text.row(letter))
     }
-    if settings.isJSON { return }
-    let parts = reasons.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
-    _ = print(
-      count == 0 ? "no dead letter matches" : "\(count) in all: \(parts.joined(separator: ", "))")
+    let isStopped = context.signals.isStopping
+    if !settings.isJSON {
+      let parts = reasons.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+      let extent = isStopped ? "so far, stopped before the end" : "in all"
+      _ = print(
+        count > 0
+          ? "\(count) \(extent): \(parts.joined(separator: ", "))"
+          : isStopped ? "stopped before a dead letter matched" : "no dead letter matches")
+    }
+    if isStopped {
+      throw context.signals.interrupted("the dead letters were not read to their end")
+    }
   }
 }
 
@@ -117,6 +125,9 @@ package enum DeadLettersShowCommand: Service {
       for line in lines { guard print(line) else { return false } }
       return !isPlace
     }
+    if context.signals.isStopping {
+      throw context.signals.interrupted("the dead letters were not read to their end")
+    }
     guard found > 0 else {
       throw ServiceFailure("there is no dead letter \(settings.wanted)")
     }
@@ -149,7 +160,8 @@ package enum DeadLettersReplayCommand: Service {
   package static let table = SettingTable(
     [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
       .boolean("dry-run", "Only say what would be replayed."),
-      .boolean("yes", "Replay more than \(fewLetters) letters without asking."),
+      .boolean(
+        "yes", "Replay more than \(fewLetters) letters, or without any filter, without asking."),
       .boolean("json", "Print the summary as one JSON object."),
       .boolean("progress", default: true, "Show progress on standard error."),
     ], kafkaProperties: true,
@@ -176,7 +188,9 @@ package enum DeadLettersReplayCommand: Service {
     } else {
       for line in result.lines(isDryRun: settings.isDryRun) { StandardOutput.line(line) }
     }
-    if result.wasStopped { throw ServiceFailure("stopped before the last letter; run it again") }
+    if result.wasStopped {
+      throw context.signals.interrupted("not all letters were replayed; run it again for the rest")
+    }
     if result.refused > 0 {
       throw ServiceFailure("\(result.refused) letters could not be produced; they are listed above")
     }
@@ -201,8 +215,10 @@ package enum DeadLettersReplayCommand: Service {
     preview.wasStopped = context.signals.isStopping
     if !preview.wasStopped { try settings.filter.demand(found) }
     if settings.isDryRun || preview.total == 0 || preview.wasStopped { return preview }
-    if preview.total > fewLetters && !settings.isConfirmed {
-      try Confirmation.ask("replay \(preview.total) dead letters")
+    let isLarge = preview.total > fewLetters || settings.filter.isOpen
+    if isLarge && !settings.isConfirmed {
+      let extent = settings.filter.isOpen ? ", whatever they are: no filter is given" : ""
+      try Confirmation.ask("replay \(preview.total) dead letters\(extent)")
     }
     let replayer = try DeadLetterReplayer(cluster, settings.names, planner, context)
     try walk(scan, "replaying", settings) { (letter) throws(ServiceFailure) in

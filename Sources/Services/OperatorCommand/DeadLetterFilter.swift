@@ -77,6 +77,12 @@ package struct DeadLetterFilter: Sendable {
     return "\(partition)/\(offset)"
   }
 
+  /// Whether it says nothing about which letters are meant; a limit does not.
+  var isOpen: Bool {
+    reason == nil && stage == nil && app == nil && since == nil && until == nil && topic == nil
+      && id == nil && places.isEmpty
+  }
+
   /// After so many letters there is no other one to look for; nil when only the end of the topic tells.
   var most: Int? {
     switch (limit, places.count) {

@@ -32,6 +32,7 @@ struct ReplayResult: Equatable {
       if let count = skipped[obstacle] { lines.append("\(count) skipped: \(words(obstacle))") }
     }
     if refused > 0 { lines.append("\(refused) refused by Kafka") }
+    if wasStopped { lines.append("stopped before the last letter: these are not all") }
     return lines.isEmpty ? ["no dead letter matches"] : lines
   }
 
@@ -57,7 +58,7 @@ struct ReplayResult: Equatable {
     }
     let object: JSONValue = [
       "dry_run": .bool(isDryRun), "replayed": .object(topics), "skipped": .object(obstacles),
-      "refused": .integer(Int64(refused)),
+      "refused": .integer(Int64(refused)), "complete": .bool(!wasStopped),
     ]
     return String(decoding: object.text, as: UTF8.self)
   }
@@ -71,6 +72,8 @@ final class DeadLetterReplayer {
   private let planner: ReplayPlanner
   private let holdBack: HoldBack?
   private let watched: [HoldBack.Watched]
+  /// The topics that there are: one is never made by a replay.
+  private let known: Set<String>
   private var topics: [String: KafkaTopic] = [:]
   private var deliveries: [Delivery] = []
   private(set) var result = ReplayResult()
@@ -84,14 +87,15 @@ final class DeadLetterReplayer {
     self.planner = planner
     do {
       producer = try KafkaProducer(cluster.configuration)
-      let known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
+      let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
+      self.known = known
       watched = [
         HoldBack.Watched(topic: names.requests, group: names.group(.ingest)),
         HoldBack.Watched(topic: names.notifications, group: names.group(.sender)),
         HoldBack.Watched(topic: names.notificationsBulk, group: names.group(.sender)),
         HoldBack.Watched(topic: names.feedback, group: names.group(.feedback)),
         HoldBack.Watched(topic: names.devices, group: names.group(.feedback)),
-      ].filter { known[$0.topic] != nil }
+      ].filter { known.contains($0.topic) }
       holdBack = try HoldBack(cluster.configuration, watched, wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
@@ -104,6 +108,9 @@ final class DeadLetterReplayer {
     guard case .send(let name, let key, let value) = plan else {
       result.count(plan)
       return true
+    }
+    guard known.contains(name) else {
+      throw ServiceFailure("there is no topic \(name); martlet topics create makes it")
     }
     waitForRoom()
     let topic: KafkaTopic
@@ -133,7 +140,7 @@ final class DeadLetterReplayer {
 
   private func topic(_ name: String) throws(KafkaError) -> KafkaTopic {
     if let known = topics[name] { return known }
-    let topic = try producer.topic(named: name)
+    let topic = try producer.topic(known: name)
     topics[name] = topic
     return topic
   }

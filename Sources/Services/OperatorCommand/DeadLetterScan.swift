@@ -52,7 +52,9 @@ struct DeadLetterScan {
   ) throws(ServiceFailure) -> Int {
     let tail: KafkaTail
     do throws(KafkaError) {
-      tail = try KafkaTail(cluster.configuration, topic: topic, from: .beginning)
+      var kafka = cluster.configuration
+      kafka.preferBulkReading(of: marks.count)
+      tail = try KafkaTail(kafka, topic: topic, from: .beginning)
     } catch {
       throw ServiceFailure("\(error)")
     }

@@ -28,14 +28,18 @@ struct DeadLetterText {
       letter.place, Timestamp.text(milliseconds: letter.at), letter.stage, letter.reason,
       letter.app(parser) ?? "-",
     ]
-    let line = zip(cells, Self.columns).map { Self.pad(Self.plain($0), $1.1) }
+    let line = zip(cells, Self.columns).map { Self.pad(TerminalText.plain($0), $1.1) }
       .joined(separator: " ")
-    return hidden(line + " " + Self.plain(letter.detail))
+    return hidden(line + " " + TerminalText.plain(letter.detail))
   }
 
   /// The letter without its value, as one JSON object.
   func json(_ letter: DeadLetterEntry) -> String {
-    String(decoding: JSONValue.object(members(letter)).text, as: UTF8.self)
+    text(members(letter))
+  }
+
+  private func text(_ object: JSONObject) -> String {
+    TerminalText.json(String(decoding: JSONValue.object(object).text, as: UTF8.self))
   }
 
   /// The letter with its value, as one JSON object.
@@ -49,7 +53,7 @@ struct DeadLetterText {
     } else if let value = letter.value {
       object.append("value", .string(hidden(shownValue(value))))
     }
-    return String(decoding: JSONValue.object(object).text, as: UTF8.self)
+    return text(object)
   }
 
   private func members(_ letter: DeadLetterEntry) -> JSONObject {
@@ -89,7 +93,7 @@ struct DeadLetterText {
       lines.append("key:      \(shownKey(String(decoding: key, as: UTF8.self), letter))")
     }
     lines += value(letter)
-    return lines.map { hidden(Self.plain($0)) }
+    return lines.map { hidden(TerminalText.plain($0)) }
   }
 
   private func value(_ letter: DeadLetterEntry) -> [String] {
@@ -138,15 +142,5 @@ struct DeadLetterText {
 
   private func hidden(_ text: String) -> String {
     Redaction.applied(to: text, deviceTokens: !revealsTokens)
-  }
-
-  /// Text that cannot steer a terminal.
-  private static func plain(_ text: String) -> String {
-    var line = ""
-    for scalar in text.unicodeScalars {
-      line.unicodeScalars.append(
-        scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar)
-    }
-    return line
   }
 }

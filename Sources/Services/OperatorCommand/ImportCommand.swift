@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import JSON
 import Kafka
 import Pipeline
 package import ServiceKit
@@ -11,6 +12,7 @@ package enum ImportCommand: Service {
     let names: TopicNames
     let file: String
     let isStrict: Bool
+    let isJSON: Bool
     let showsProgress: Bool
   }
 
@@ -23,6 +25,7 @@ package enum ImportCommand: Service {
     [
       CommonSettings.kafka, CommonSettings.topicPrefix,
       .boolean("strict", "End with status 1 if any line is no valid request."),
+      .boolean("json", "Print the summary as one JSON object."),
       .boolean("progress", default: true, "Show progress on standard error."),
     ], kafkaProperties: true,
     operands: .init(
@@ -35,6 +38,7 @@ package enum ImportCommand: Service {
       kafka: try KafkaConfiguration(values, clientID: "martlet-import"),
       names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
       file: values.operands[0], isStrict: values.boolean("strict"),
+      isJSON: values.boolean("json"),
       showsProgress: values.boolean("progress"))
   }
 
@@ -43,13 +47,18 @@ package enum ImportCommand: Service {
   ) throws(ServiceFailure) {
     let source = try LineSource(settings.file)
     let cluster = try KafkaCluster(settings.kafka, context)
+    try cluster.demand(
+      settings.names.requests,
+      "nothing was imported: check --topic-prefix, or make it with martlet topics create")
     let work = try Importer(
       source, cluster, settings.names,
       progress: settings.showsProgress ? ProgressLine("import", unit: "lines") : nil, context)
     defer { cluster.admin.close() }
     let result = try work.run()
-    StandardOutput.line(result.text)
-    if result.wasStopped { throw ServiceFailure("stopped before the end of \(settings.file)") }
+    StandardOutput.line(settings.isJSON ? result.json : result.text)
+    if result.wasStopped {
+      throw context.signals.interrupted("\(settings.file) was not read to its end")
+    }
     if result.refused > 0 {
       throw ServiceFailure("\(result.refused) lines could not be produced; they are listed above")
     }
@@ -75,5 +84,16 @@ package struct ImportResult: Sendable, Equatable {
     let rate = seconds > 0 ? Int(Double(produced) / seconds) : produced
     return "\(produced) lines produced in \(Int(seconds * 10) / 10).\(Int(seconds * 10) % 10) s"
       + " (\(rate)/s), \(unusable) of them no valid requests, \(refused) refused"
+      + (wasStopped ? "; stopped before the end" : "")
+  }
+
+  /// The same for a program; `complete` is false if it was stopped before the end.
+  var json: String {
+    let object: JSONValue = [
+      "produced": .integer(Int64(produced)), "unusable": .integer(Int64(unusable)),
+      "refused": .integer(Int64(refused)), "milliseconds": .integer(Int64(milliseconds)),
+      "complete": .bool(!wasStopped),
+    ]
+    return String(decoding: object.text, as: UTF8.self)
   }
 }

@@ -5,6 +5,7 @@ import Kafka
 import Pipeline
 import Records
 import ServiceKit
+import Telemetry
 
 /// Produces the lines of a source, holding back where the embedded broker would drop them.
 ///
@@ -33,7 +34,7 @@ final class Importer {
     self.context = context
     do {
       producer = try KafkaProducer(cluster.configuration)
-      self.topic = try producer.topic(named: names.requests)
+      self.topic = try producer.topic(known: names.requests)
       holdBack = try HoldBack(
         cluster.configuration, [.init(topic: names.requests, group: names.group(.ingest))],
         wakeup: Wakeup())
@@ -98,7 +99,7 @@ final class Importer {
     unusableShown += 1
     guard unusableShown <= Self.reportedLines else { return }
     progress?.end()
-    StandardError.line(text)
+    StandardError.line(TerminalText.plain(text))
   }
 
   private func refuse(_ line: Int, _ error: KafkaError) {

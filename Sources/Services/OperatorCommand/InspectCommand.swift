@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import EventLoop
 import Kafka
 import Pipeline
@@ -15,6 +16,7 @@ package enum InspectCommand: Service {
     let follows: Bool
     let limit: Int
     let isRaw: Bool
+    let isJSON: Bool
   }
 
   package static let name = "inspect"
@@ -31,6 +33,7 @@ package enum InspectCommand: Service {
       .boolean("follow", "Go on with what is written later, until stopped."),
       .integer("limit", default: 0, "Stop after so many lines; 0 is no limit."),
       .boolean("raw", "Show device tokens in full and values as they are."),
+      .boolean("json", "One JSON object a line, for programs."),
     ], kafkaProperties: true,
     operands: .init(
       "TOPIC", 1...1,
@@ -45,7 +48,7 @@ package enum InspectCommand: Service {
       kafka: try KafkaConfiguration(values, clientID: "martlet-inspect"), names: names,
       topic: TopicLookup.find(word, in: names) ?? word, fromEnd: fromEnd,
       follows: values.boolean("follow") || fromEnd, limit: values.integer("limit"),
-      isRaw: values.boolean("raw"))
+      isRaw: values.boolean("raw"), isJSON: values.boolean("json"))
   }
 
   package static func run(
@@ -53,42 +56,53 @@ package enum InspectCommand: Service {
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    do {
-      let known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
-      guard known[settings.topic] != nil else {
-        throw ServiceFailure(
-          "there is no topic \(settings.topic); Martlet's own are \(TopicLookup.list(settings.names))"
-        )
-      }
-      let tail = try KafkaTail(
-        cluster.configuration, topic: settings.topic, from: settings.fromEnd ? .end : .beginning)
-      defer { tail.close() }
-      show(tail, settings, context)
-      if tail.missed > 0 {
-        StandardError.line("\(tail.missed) records were gone before they could be read")
-      }
-    } catch let failure as ServiceFailure {
-      throw failure
+    let partitions = try cluster.demand(
+      settings.topic, "Martlet's own are \(TopicLookup.list(settings.names))")
+    let tail: KafkaTail
+    do throws(KafkaError) {
+      var kafka = cluster.configuration
+      kafka.preferBulkReading(of: partitions)
+      tail = try KafkaTail(
+        kafka, topic: settings.topic, from: settings.fromEnd ? .end : .beginning)
     } catch {
       throw ServiceFailure("\(error)")
     }
+    defer { tail.close() }
+    let shown = show(tail, settings, context) { StandardOutput.write($0) }
+    if tail.missed > 0 {
+      StandardError.line("\(tail.missed) records were gone before they could be read")
+    }
+    if context.signals.isStopping {
+      throw context.signals.interrupted("\(shown) lines were shown")
+    }
   }
 
-  private static func show(_ tail: KafkaTail, _ settings: Settings, _ context: ServiceContext) {
-    var batch = KafkaBatch(capacity: 200)
-    let printer = RecordPrinter(settings.names, topic: settings.topic, isRaw: settings.isRaw)
+  /// Shows records until the end of the topic, the limit, a stop, or until nothing more can be written. Returns
+  /// how many lines were shown.
+  ///
+  /// - Parameter write: takes whole lines; false when it takes no more.
+  static func show(
+    _ tail: KafkaTail, _ settings: Settings, _ context: ServiceContext,
+    write: (UnsafeRawBufferPointer) -> Bool
+  ) -> Int {
+    let most = settings.limit == 0 ? Int.max : settings.limit
+    let printer = RecordPrinter(
+      settings.names, topic: settings.topic, isRaw: settings.isRaw, isJSON: settings.isJSON)
+    var batch = KafkaBatch(capacity: 1_000)
+    var lines = ByteBuffer(capacity: 1 << 20)
     var shown = 0
     while !context.signals.isStopping {
-      let count = tail.poll(into: &batch, timeoutMilliseconds: 100)
+      // An answer of a fetch is shown as it comes; only without one there is a wait.
+      let taken = tail.poll(into: &batch, timeoutMilliseconds: 0)
+      let count = taken > 0 ? taken : tail.poll(into: &batch, upTo: 1, timeoutMilliseconds: 100)
       defer { batch.release() }
-      for index in 0..<count {
-        for line in printer.lines(batch[index]) {
-          guard StandardOutput.line(line) else { return }
-          shown += 1
-          if shown == settings.limit { return }
-        }
+      for index in 0..<count where shown < most && !context.signals.isStopping {
+        shown += printer.append(ShownRecord(batch[index]), to: &lines, most: most - shown)
       }
-      if count == 0 && tail.isCaughtUp && !settings.follows { return }
+      guard lines.isEmpty || write(lines.bytes) else { return shown }
+      lines.removeAll()
+      if shown >= most || count == 0 && tail.isCaughtUp && !settings.follows { return shown }
     }
+    return shown
   }
 }

@@ -13,7 +13,7 @@ struct KafkaCluster {
 
   /// Waits up to ten seconds for a broker to answer; a stop request ends the wait.
   init(_ configuration: KafkaConfiguration, _ context: ServiceContext) throws(ServiceFailure) {
-    do throws(KafkaError) {
+    do {
       let admin = try KafkaAdmin(configuration)
       let embedded = try Self.identify(admin, context)
       var adapted = configuration
@@ -21,21 +21,41 @@ struct KafkaCluster {
       self.configuration = adapted
       self.admin = admin
       isEmbedded = embedded
+    } catch let failure as ServiceFailure {
+      throw failure
     } catch {
       throw ServiceFailure("\(error)")
     }
   }
 
+  /// Fails unless the topic exists: looking one up by its name alone would create it on many clusters.
+  ///
+  /// - Parameter advice: what to do about it.
+  /// - Returns: its partitions.
+  @discardableResult
+  func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
+    let known: [String: Int]
+    do throws(KafkaError) {
+      known = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    guard let partitions = known[topic] else {
+      throw ServiceFailure("there is no topic \(topic), or this user may not see it; \(advice)")
+    }
+    return partitions
+  }
+
   private static func identify(
     _ admin: KafkaAdmin, _ context: ServiceContext
-  ) throws(KafkaError) -> Bool {
+  ) throws -> Bool {
     let deadline = MonotonicClock.milliseconds() + 10_000
     while true {
       do throws(KafkaError) {
-        return try admin.isEmbeddedBroker(timeoutMilliseconds: 1_000)
+        return try admin.isEmbeddedBroker(timeoutMilliseconds: 250)
       } catch {
-        let isLate = MonotonicClock.milliseconds() >= deadline || context.signals.isStopping
-        if isLate || !error.isRetriable { throw error }
+        if MonotonicClock.milliseconds() >= deadline || !error.isRetriable { throw error }
+        if context.signals.isStopping { throw context.signals.interrupted("no broker answered") }
         usleep(100_000)
       }
     }

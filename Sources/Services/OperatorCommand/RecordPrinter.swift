@@ -1,133 +1,260 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
 import JSON
 import Kafka
 import Pipeline
 import Records
-import ServiceKit
 import Telemetry
 
-/// Turns a record of any topic into lines for a person.
+/// A record as a command shows it: views of memory that somebody else owns.
+struct ShownRecord {
+  let partition: Int32
+  let offset: Int64
+  /// Milliseconds since the epoch; below 0 when there is none.
+  let timestamp: Int64
+  let key: UnsafeRawBufferPointer
+  let value: UnsafeRawBufferPointer
+  var headers: [KafkaHeader] = []
+}
+
+extension ShownRecord {
+  init(_ record: KafkaRecord) {
+    self.init(
+      partition: record.partition, offset: record.offset, timestamp: record.timestamp,
+      key: record.key, value: record.value, headers: record.headers)
+  }
+}
+
+/// Turns records of any topic into lines for a person, or into JSON for a program.
 ///
 /// Whatever the topic, the finished line goes through `Redaction`: a secret in a place where nobody
-/// expected it is hidden too.
+/// expected it is hidden too. Keeps its buffers; belongs to one thread.
 final class RecordPrinter {
+  private static let fieldNames = EnvelopeField.allCases.map { Array(" \($0)=".utf8) }
+
   private let names: TopicNames
   private let topic: String
   private let isRaw: Bool
+  private let isJSON: Bool
   private let parser = JSONParser()
+  private var line = ByteBuffer(capacity: 8 << 10)
+  /// The second of `secondText`, since the epoch.
+  private var second: Int64 = -1
+  /// A time up to its seconds: records of one second mostly come together.
+  private var secondText: [UInt8] = []
 
-  init(_ names: TopicNames, topic: String, isRaw: Bool) {
+  init(_ names: TopicNames, topic: String, isRaw: Bool, isJSON: Bool = false) {
     self.names = names
     self.topic = topic
     self.isRaw = isRaw
+    self.isJSON = isJSON
   }
 
-  /// One line; of receipts, one for each outcome in the record.
-  func lines(_ record: KafkaRecord) -> [String] {
-    lines(
-      "\(record.partition)/\(record.offset) \(time(record.timestamp))", key: record.key,
-      value: record.value, headers: record.headers)
-  }
-
-  /// The same of a record's parts; `place` begins each line.
-  func lines(
-    _ place: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
-    headers: [KafkaHeader]
-  ) -> [String] {
-    var intro = place
-    if key.baseAddress != nil { intro += " key=\(self.key(key))" }
-    for header in headers {
-      let name = Array(header.name.utf8).withUnsafeBytes { text($0) }
-      intro += " \(name)=\(header.value.withUnsafeBytes { text($0) })"
+  /// Appends one line; of receipts, one for each outcome in the record, though no more than `most`. Returns how
+  /// many lines these are.
+  func append(_ record: ShownRecord, to output: inout ByteBuffer, most: Int = .max) -> Int {
+    var lines = 0
+    guard topic == names.receipts, record.value.baseAddress != nil else {
+      append(record, record.value, to: &output)
+      return 1
     }
-    return values(value).map { finished("\(intro) \($0)") }
-  }
-
-  private func finished(_ line: String) -> String {
-    Redaction.applied(to: line, deviceTokens: !isRaw)
-  }
-
-  private func values(_ value: UnsafeRawBufferPointer) -> [String] {
-    guard value.baseAddress != nil else { return ["(tombstone)"] }
-    if topic == names.receipts {
-      var lines: [String] = []
-      Receipt.forEachLine(in: value) { lines.append(json($0)) }
-      return lines
+    Receipt.forEachLine(in: record.value) { receipt in
+      guard lines < most else { return }
+      append(record, receipt, to: &output)
+      lines += 1
     }
-    return [isEnvelope(value) ? envelope(value) : json(value)]
+    return lines
+  }
+
+  private func append(
+    _ record: ShownRecord, _ value: UnsafeRawBufferPointer, to output: inout ByteBuffer
+  ) {
+    line.removeAll()
+    if isJSON {
+      line.append(TerminalText.json(object(record, value)))
+    } else {
+      appendPlace(record)
+      appendValue(value)
+    }
+    Redaction.append(line.bytes, to: &output, deviceTokens: !isRaw, forTerminal: true)
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  // MARK: Lines
+
+  private func appendPlace(_ record: ShownRecord) {
+    line.append(decimal: Int64(record.partition))
+    line.append(UInt8(ascii: "/"))
+    line.append(decimal: record.offset)
+    line.append(UInt8(ascii: " "))
+    appendTime(record.timestamp)
+    if record.key.baseAddress != nil {
+      line.append(" key=")
+      appendKey(record.key)
+    }
+    for header in record.headers {
+      line.append(" ")
+      line.append(header.name)
+      line.append("=")
+      line.append(header.value)
+    }
+    line.append(UInt8(ascii: " "))
+  }
+
+  private func appendTime(_ milliseconds: Int64) {
+    guard milliseconds >= 0 else { return line.append("-") }
+    if milliseconds / 1_000 != second || secondText.isEmpty {
+      second = milliseconds / 1_000
+      // Without the point, the milliseconds and the Z.
+      secondText = Array(Timestamp.text(milliseconds: milliseconds).utf8.dropLast(5))
+    }
+    let rest = milliseconds % 1_000
+    line.append(secondText)
+    line.append(rest < 10 ? ".00" : rest < 100 ? ".0" : "." as StaticString)
+    line.append(decimal: rest)
+    line.append(UInt8(ascii: "Z"))
   }
 
   /// Keys begin with a device token on most topics, also with one too short to be known by its form.
-  private func key(_ bytes: UnsafeRawBufferPointer) -> String {
-    let whole = text(bytes)
-    guard !isRaw else { return whole }
-    let token = whole.prefix { $0.isHexDigit }
-    return Redaction.shortened(String(token)) + whole.dropFirst(token.count)
+  private func appendKey(_ key: UnsafeRawBufferPointer) {
+    let digits = isRaw ? 0 : key.prefix { HexDigit.value($0) < 16 }.count
+    guard digits > 8 else { return line.append(key) }
+    line.append(UnsafeRawBufferPointer(rebasing: key[..<8]))
+    line.append("…")
+    line.append(UnsafeRawBufferPointer(rebasing: key[digits...]))
   }
 
-  private func isEnvelope(_ value: UnsafeRawBufferPointer) -> Bool {
-    value.starts(with: "M1\t".utf8)
+  private func appendValue(_ value: UnsafeRawBufferPointer) {
+    if value.baseAddress == nil {
+      line.append("(tombstone)")
+    } else if value.starts(with: "M1\t".utf8) {
+      appendEnvelope(value)
+    } else if topic == names.providerTokens {
+      line.append(secretJSON(value))
+    } else if isRaw {
+      line.append(value)
+    } else if TokenFields.isPlain(value) {
+      TokenFields.append(value, to: &line)
+    } else if let parsed = try? parser.parse(value) {
+      Self.hidden(parsed, isRaw: isRaw).write(into: &line)
+    } else {
+      line.append(value)
+    }
   }
 
   /// The envelope as `field=value`, then the body.
-  private func envelope(_ value: UnsafeRawBufferPointer) -> String {
-    let end = value.firstIndex(of: 10) ?? value.count
-    let fields = value[..<end].split(separator: 9, omittingEmptySubsequences: false)
-    var parts: [String] = []
-    for (index, field) in fields.enumerated() where index > 0 && !field.isEmpty {
-      let name = EnvelopeField(rawValue: UInt8(truncatingIfNeeded: index)).map { "\($0)" }
-      parts.append(
-        "\(name ?? "field \(index)")=\(text(UnsafeRawBufferPointer(rebasing: field)))")
+  private func appendEnvelope(_ value: UnsafeRawBufferPointer) {
+    let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
+    line.truncate(to: line.count - 1)
+    var (start, index) = (3, 1)
+    while start <= end {
+      let stop = value[start..<end].firstIndex(of: UInt8(ascii: "\t")) ?? end
+      if stop > start {
+        if index < Self.fieldNames.count {
+          line.append(Self.fieldNames[index])
+        } else {
+          line.append(" field \(index)=")
+        }
+        line.append(UnsafeRawBufferPointer(rebasing: value[start..<stop]))
+      }
+      start = stop + 1
+      index += 1
     }
-    let body = end < value.count ? UnsafeRawBufferPointer(rebasing: value[(end + 1)...]) : nil
-    return parts.joined(separator: " ") + " " + (body.map { text($0) } ?? "(no body)")
+    line.append(UInt8(ascii: " "))
+    if end < value.count {
+      line.append(UnsafeRawBufferPointer(rebasing: value[(end + 1)...]))
+    } else {
+      line.append("(no body)")
+    }
   }
 
-  /// JSON with its tokens hidden by their names; what is no JSON as it is. A provider token's record
-  /// that cannot be read is not shown at all.
-  private func json(_ value: UnsafeRawBufferPointer) -> String {
-    let holdsSecrets = topic == names.providerTokens
+  /// A record that holds a provider token; one that cannot be read is not shown at all.
+  private func secretJSON(_ value: UnsafeRawBufferPointer) -> [UInt8] {
     guard let parsed = try? parser.parse(value) else {
-      return holdsSecrets ? "(not shown: not readable as a provider token)" : text(value)
+      return Array("(not shown: not readable as a provider token)".utf8)
     }
-    if isRaw && !holdsSecrets { return text(value) }
-    // JSON leaves the control characters above 0x7E as they are.
-    return hidden(parsed, holdsSecrets).text.withUnsafeBytes { text($0) }
+    return Self.withoutSecret(parsed).text
   }
 
-  private func hidden(_ value: JSONValue, _ holdsSecrets: Bool) -> JSONValue {
-    guard let object = value.object else { return holdsSecrets ? "(not shown)" : value }
-    var result = JSONObject()
-    for member in object.members {
+  // MARK: JSON
+
+  /// The record as one JSON object; `value` is JSON where the record's is, else a string.
+  private func object(_ record: ShownRecord, _ value: UnsafeRawBufferPointer) -> String {
+    var object = JSONObject()
+    object.append("partition", .integer(Int64(record.partition)))
+    object.append("offset", .integer(record.offset))
+    if record.timestamp >= 0 { object.append("timestamp", .integer(record.timestamp)) }
+    if record.key.baseAddress != nil {
+      let start = line.count
+      appendKey(record.key)
+      object.append("key", .string(String(decoding: line.bytes[start...], as: UTF8.self)))
+      line.truncate(to: start)
+    }
+    if !record.headers.isEmpty {
+      object.append("headers", .array(record.headers.map(Self.header)))
+    }
+    if value.starts(with: "M1\t".utf8) {
+      appendEnvelope(to: &object, value)
+    } else {
+      object.append("value", json(value))
+    }
+    return String(decoding: JSONValue.object(object).text, as: UTF8.self)
+  }
+
+  private static func header(_ header: KafkaHeader) -> JSONValue {
+    ["name": .string(header.name), "value": .string(String(decoding: header.value, as: UTF8.self))]
+  }
+
+  private func appendEnvelope(to object: inout JSONObject, _ value: UnsafeRawBufferPointer) {
+    let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
+    let fields = value[..<end].split(separator: 9, omittingEmptySubsequences: false)
+    var envelope = JSONObject()
+    for (index, field) in fields.enumerated() where !field.isEmpty {
+      let name = EnvelopeField(rawValue: UInt8(truncatingIfNeeded: index)).map { "\($0)" }
+      envelope.append(
+        name ?? "field \(index)",
+        .string(String(decoding: UnsafeRawBufferPointer(rebasing: field), as: UTF8.self)))
+    }
+    object.append("envelope", .object(envelope))
+    guard end < value.count else { return }
+    object.append("body", json(UnsafeRawBufferPointer(rebasing: value[(end + 1)...])))
+  }
+
+  private func json(_ value: UnsafeRawBufferPointer) -> JSONValue {
+    guard value.baseAddress != nil else { return .null }
+    let isSecret = topic == names.providerTokens
+    guard let parsed = try? parser.parse(value) else {
+      return .string(isSecret ? "(not shown)" : String(decoding: value, as: UTF8.self))
+    }
+    return isSecret ? Self.withoutSecret(parsed) : Self.hidden(parsed, isRaw: isRaw)
+  }
+
+  // MARK: What is not shown
+
+  private static func withoutSecret(_ value: JSONValue) -> JSONValue {
+    guard var object = value.object else { return "(not shown)" }
+    object.members = object.members.map { member in
+      guard member.key == "token", member.value.string != nil else { return member }
+      return .init(key: member.key, value: "(not shown)")
+    }
+    return .object(object)
+  }
+
+  /// JSON with the device tokens that it names shortened.
+  private static func hidden(_ value: JSONValue, isRaw: Bool) -> JSONValue {
+    guard !isRaw, var object = value.object else { return value }
+    object.members = object.members.map { member in
       switch (member.key, member.value) {
-      case ("token", .string) where holdsSecrets: result.append(member.key, "(not shown)")
       case ("token", .string(let token)):
-        result.append(member.key, .string(Redaction.shortened(token)))
+        .init(key: member.key, value: .string(Redaction.shortened(token)))
       case ("tokens", .array(let tokens)):
-        let short = tokens.map { $0.string.map { .string(Redaction.shortened($0)) } ?? $0 }
-        result.append(member.key, .array(short))
-      default: result.append(member.key, member.value)
+        .init(
+          key: member.key,
+          value: .array(tokens.map { $0.string.map { .string(Redaction.shortened($0)) } ?? $0 }))
+      default: member
       }
     }
-    return .object(result)
-  }
-
-  private func time(_ milliseconds: Int64) -> String {
-    milliseconds < 0 ? "-" : Timestamp.text(milliseconds: milliseconds)
-  }
-
-  /// UTF-8 text on one line.
-  private func text(_ bytes: UnsafeRawBufferPointer) -> String {
-    var line = ""
-    for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
-      switch scalar {
-      case "\n": line += "\\n"
-      case "\r": line += "\\r"
-      case "\t": line += "\\t"
-      case _ where scalar.properties.generalCategory == .control: line += "\u{FFFD}"
-      default: line.unicodeScalars.append(scalar)
-      }
-    }
-    return line
+    return .object(object)
   }
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Telemetry
 
-/// Takes secrets out of text for people.
+/// Takes secrets out of text for people, byte by byte: a topic may have millions of records.
 enum Redaction {
   /// A run of hex digits this long is taken for a device token; an apns-id has shorter ones.
   private static let shortestToken = 32
+  /// Bytes that follow `eyJ` (`{"` in base64url) in a provider token, at least.
+  private static let shortestProviderToken = 40
 
   /// The first eight digits of a device token.
   static func shortened(_ token: String) -> String {
@@ -13,66 +17,139 @@ enum Redaction {
   /// The text with every provider token (`eyJ….….…`) hidden, and every device token shortened if
   /// asked for.
   static func applied(to text: String, deviceTokens: Bool) -> String {
-    let bytes = Array(text.utf8)
-    var result: [UInt8] = []
-    result.reserveCapacity(bytes.count)
-    var index = 0
-    while index < bytes.count {
-      let word = bytes[index...].prefix(while: isTokenByte)
-      if word.isEmpty {
-        result.append(bytes[index])
-        index += 1
-        continue
-      }
-      index = word.endIndex
-      if isProviderToken(word) {
-        result += "(provider token)".utf8
-      } else {
-        append(word, &result, shorten: deviceTokens)
-      }
+    var output = ByteBuffer(capacity: text.utf8.count + 16)
+    var copy = text
+    copy.withUTF8 {
+      append(
+        UnsafeRawBufferPointer($0), to: &output, deviceTokens: deviceTokens, forTerminal: false)
     }
-    return String(decoding: result, as: UTF8.self)
+    return String(decoding: output.bytes, as: UTF8.self)
   }
 
-  /// What base64url and the dots between a token's parts are made of.
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-      UInt8(ascii: "."):
-      true
-    default: false
-    }
+  /// What a byte is in the eyes of the walk.
+  private enum Kind: UInt8 {
+    case other
+    /// Of base64url, or the dot between a token's parts, but no hex digit.
+    case word
+    case hex
+    /// A control character, or a part of a character beyond ASCII.
+    case special
   }
 
-  private static func isProviderToken(_ word: ArraySlice<UInt8>) -> Bool {
-    word.starts(with: "eyJ".utf8) && word.count > 40
+  private static let kinds: [UInt8] = (0...255).map { (byte: Int) in
+    let kind: Kind =
+      switch UInt8(byte) {
+      case 0x30...0x39, 0x41...0x46, 0x61...0x66: .hex
+      case 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."): .word
+      case 0x20...0x7E: .other
+      default: .special
+      }
+    return kind.rawValue
   }
 
-  private static func append(
-    _ word: ArraySlice<UInt8>, _ result: inout [UInt8], shorten: Bool
+  /// Appends the text without its secrets.
+  ///
+  /// - Parameter forTerminal: the text stays on one line and steers no terminal: line ends and tabs are shown
+  ///   as `\n`, `\r`, `\t`, and U+FFFD stands for what `TerminalText` keeps away and for broken UTF-8.
+  static func append(
+    _ text: UnsafeRawBufferPointer, to output: inout ByteBuffer, deviceTokens: Bool,
+    forTerminal: Bool
   ) {
-    var rest = word
-    while let start = rest.firstIndex(where: isHexDigit) {
-      result += rest[..<start]
-      let run = rest[start...].prefix(while: isHexDigit)
-      if shorten && run.count >= shortestToken {
-        result += run.prefix(8)
-        result += "…".utf8
-      } else {
-        result += run
+    output.reserve(text.count + 64)
+    kinds.withUnsafeBufferPointer { kinds in
+      var copied = 0
+      var index = 0
+      while index < text.count {
+        let kind = kinds[Int(text[index])]
+        if kind == Kind.other.rawValue {
+          index += 1
+        } else if kind == Kind.special.rawValue {
+          let (length, replacement) = special(text, index)
+          if forTerminal, let replacement {
+            output.append(UnsafeRawBufferPointer(rebasing: text[copied..<index]))
+            output.append(replacement)
+            copied = index + length
+          }
+          index += length
+        } else {
+          let start = index
+          var (run, longest) = (0, 0)
+          repeat {
+            run = kinds[Int(text[index])] == Kind.hex.rawValue ? run + 1 : 0
+            longest = max(longest, run)
+            index += 1
+          } while index < text.count && isWord(kinds[Int(text[index])])
+          // Nothing that is shorter is a secret.
+          guard index - start >= shortestToken else { continue }
+          output.append(UnsafeRawBufferPointer(rebasing: text[copied..<start]))
+          let shortens = deviceTokens && longest >= shortestToken
+          appendWord(UnsafeRawBufferPointer(rebasing: text[start..<index]), shortens, &output)
+          copied = index
+        }
       }
-      rest = rest[run.endIndex...]
+      output.append(UnsafeRawBufferPointer(rebasing: text[copied...]))
     }
-    result += rest
   }
 
-  private static func isHexDigit(_ byte: UInt8) -> Bool {
+  @inline(__always)
+  private static func isWord(_ kind: UInt8) -> Bool {
+    kind == Kind.word.rawValue || kind == Kind.hex.rawValue
+  }
+
+  /// How many bytes the character has, and what is shown in its place; `nil` shows it.
+  private static func special(
+    _ text: UnsafeRawBufferPointer, _ index: Int
+  ) -> (length: Int, replacement: StaticString?) {
+    let byte = text[index]
     switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-      UInt8(ascii: "A")...UInt8(ascii: "F"):
-      true
-    default: false
+    case 0x0A: return (1, "\\n")
+    case 0x0D: return (1, "\\r")
+    case 0x09: return (1, "\\t")
+    case ..<0x80: return (1, "\u{FFFD}")
+    default: break
+    }
+    var decoder = UTF8()
+    var bytes = UnsafeRawBufferPointer(rebasing: text[index..<min(index + 4, text.count)])
+      .makeIterator()
+    guard case .scalarValue(let scalar) = decoder.decode(&bytes) else { return (1, "\u{FFFD}") }
+    let length = UTF8.width(scalar)
+    return (length, TerminalText.isHarmful(scalar.value) ? "\u{FFFD}" : nil)
+  }
+
+  /// A word that is long enough for a secret.
+  private static func appendWord(
+    _ word: UnsafeRawBufferPointer, _ shortens: Bool, _ output: inout ByteBuffer
+  ) {
+    var end = word.count
+    for index in 0..<max(0, word.count - shortestProviderToken)
+    where word[index] == UInt8(ascii: "e") && word[index + 1] == UInt8(ascii: "y")
+      && word[index + 2] == UInt8(ascii: "J")
+    {
+      end = index
+      break
+    }
+    let rest = UnsafeRawBufferPointer(rebasing: word[..<end])
+    if shortens { appendShortened(rest, &output) } else { output.append(rest) }
+    if end < word.count { output.append("(provider token)") }
+  }
+
+  private static func appendShortened(
+    _ word: UnsafeRawBufferPointer, _ output: inout ByteBuffer
+  ) {
+    var index = 0
+    while index < word.count {
+      let start = index
+      while index < word.count, kinds[Int(word[index])] == Kind.hex.rawValue { index += 1 }
+      if index - start >= shortestToken {
+        output.append(UnsafeRawBufferPointer(rebasing: word[start..<start + 8]))
+        output.append("…")
+      } else {
+        output.append(UnsafeRawBufferPointer(rebasing: word[start..<index]))
+      }
+      if index < word.count {
+        output.append(word[index])
+        index += 1
+      }
     }
   }
 }

@@ -105,7 +105,7 @@ private struct SignalWatch {
     }
     context.log.info("stopping: finishing what is in flight; a second signal does not wait for it")
     endAt = now + bound
-    context.signals.requestStop()
+    context.signals.requestStop(by: signal)
   }
 
   private func endNow(_ reason: String) -> Never {

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
+import Synchronization
 package import Telemetry
 
 /// Writes log lines to standard error, each with one write(2), from any thread.
@@ -45,10 +46,31 @@ package struct Logger: Sendable {
 
 /// Standard output: only what a command was asked for.
 package enum StandardOutput {
-  /// False when nobody reads any more (`| head`).
+  /// The first error of a write, 0 while there is none.
+  private static let failure = Atomic<Int32>(0)
+
+  /// False when nothing more can be written: nobody reads any more (`| head`), or the device is full.
   @discardableResult package static func line(_ text: String) -> Bool { write(text + "\n") }
   @discardableResult package static func write(_ text: String) -> Bool {
-    writeAll(STDOUT_FILENO, text)
+    var text = text
+    return text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
+  }
+  @discardableResult package static func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let code = writeAll(STDOUT_FILENO, bytes)
+    if code != 0 {
+      _ = failure.compareExchange(expected: 0, desired: code, ordering: .acquiringAndReleasing)
+    }
+    return code == 0
+  }
+
+  /// The status that a process ends with that would end with `status`: a failure, which is said, if what it was
+  /// asked for could not be written. That nobody read to the end is none.
+  package static func endStatus(_ status: Int32, program: String) -> Int32 {
+    let code = failure.load(ordering: .acquiring)
+    guard code != 0, code != EPIPE else { return status }
+    StandardError.line(
+      "\(program): cannot write to standard output: \(SystemError.meaning(of: code))")
+    return status == ServiceRunner.done ? ServiceRunner.failed : status
   }
 }
 
@@ -56,23 +78,22 @@ package enum StandardOutput {
 package enum StandardError {
   @discardableResult package static func line(_ text: String) -> Bool { write(text + "\n") }
   @discardableResult package static func write(_ text: String) -> Bool {
-    writeAll(STDERR_FILENO, text)
+    var text = text
+    return text.withUTF8 { writeAll(STDERR_FILENO, UnsafeRawBufferPointer($0)) == 0 }
   }
   /// Whether a person watches, so that a progress line may be redrawn in place.
   package static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 }
 
-private func writeAll(_ descriptor: Int32, _ text: String) -> Bool {
-  var text = text
-  return text.withUTF8 { bytes in
-    var written = 0
-    while written < bytes.count {
-      let rest = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[written...])
-      let count = write(descriptor, rest.baseAddress, rest.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return false }
-      written += count
-    }
-    return true
+/// Returns 0, or the error.
+private func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+  var written = 0
+  while written < bytes.count {
+    let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+    let count = write(descriptor, rest.baseAddress, rest.count)
+    if count < 0, errno == EINTR { continue }
+    guard count > 0 else { return count < 0 ? errno : EIO }
+    written += count
   }
+  return 0
 }

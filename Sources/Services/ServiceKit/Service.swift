@@ -34,8 +34,14 @@ extension Service {
 /// Why a program gives up: what happened, the likely cause and what to do about it.
 package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
   package let description: String
+  /// What the process ends with: 1, or 128 and the number of the signal that ended it (130 for Ctrl-C), as
+  /// shells have it.
+  package let status: Int32
 
-  package init(_ description: String) { self.description = description }
+  package init(_ description: String, status: Int32 = ServiceRunner.failed) {
+    self.description = description
+    self.status = status
+  }
 }
 
 /// The release, as `--version` prints it.

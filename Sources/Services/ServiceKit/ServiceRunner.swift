@@ -7,7 +7,9 @@ import Telemetry
 
 /// Runs a process of the pipeline: the whole of an executable's `main`.
 package func runService<S: Service>(_ service: S.Type) -> Never {
-  exit(ServiceRunner.run(service, program: S.name, Array(CommandLine.arguments.dropFirst())))
+  let status = ServiceRunner.run(
+    service, program: S.name, Array(CommandLine.arguments.dropFirst()))
+  exit(StandardOutput.endStatus(status, program: S.name))
 }
 
 /// Runs the command that the first argument names: the whole of `martlet`'s `main`.
@@ -18,12 +20,14 @@ package func runCommands(program: String, summary: String, _ commands: [any Serv
   let matches = commands.indices.filter { arguments.starts(with: words[$0]) }
   if let index = matches.max(by: { words[$0].count < words[$1].count }) {
     let rest = Array(arguments.dropFirst(words[index].count))
-    exit(ServiceRunner.run(commands[index], program: "\(program) \(commands[index].name)", rest))
+    let name = "\(program) \(commands[index].name)"
+    let status = ServiceRunner.run(commands[index], program: name, rest)
+    exit(StandardOutput.endStatus(status, program: name))
   }
   let answer = ServiceRunner.answer(arguments, program: program, summary: summary, commands)
   StandardOutput.write(answer.output)
   StandardError.write(answer.error)
-  exit(answer.status)
+  exit(StandardOutput.endStatus(answer.status, program: program))
 }
 
 /// The steps from arguments to exit status.
@@ -75,7 +79,7 @@ package enum ServiceRunner {
       let failure = outcome(service, settings, context)
       keeper.finish()
       if let failure { log.error("\(failure)") }
-      return failure == nil ? done : failed
+      return failure?.status ?? done
     } catch {
       log.error("\(error)")
       return failed

@@ -8,6 +8,7 @@ import Synchronization
 /// Threads that sleep in a poller subscribe a wakeup; then they ask `isStopping` each turn.
 package final class ServiceSignals: Sendable {
   private let stopping = Atomic(false)
+  private let stopSignal = Atomic<Int32>(SIGTERM)
   private let hurrying = Atomic(false)
   private let reloading = Atomic(false)
   private let subscribers = Mutex<[Wakeup]>([])
@@ -29,9 +30,21 @@ package final class ServiceSignals: Sendable {
   }
 
   /// Asks the service to stop, as SIGTERM does.
-  package func requestStop() {
+  package func requestStop() { requestStop(by: SIGTERM) }
+
+  /// Asks the service to stop because this signal came.
+  package func requestStop(by signal: Int32) {
+    stopSignal.store(signal, ordering: .relaxed)
     stopping.store(true, ordering: .releasing)
     wakeAll()
+  }
+
+  /// How a command ends that was stopped before its work was done.
+  ///
+  /// - Parameter done: what it did until then.
+  package func interrupted(_ done: String) -> ServiceFailure {
+    ServiceFailure(
+      "interrupted: \(done)", status: 128 + stopSignal.load(ordering: .relaxed))
   }
 
   /// Asks the service to read its files again, as SIGHUP does.

@@ -4,6 +4,7 @@ import JSON
 import Kafka
 import Pipeline
 import Records
+import Telemetry
 
 @testable import OperatorCommand
 
@@ -85,6 +86,7 @@ extension FuzzTarget {
   /// JSON for a program, in which the places of tokens are short.
   private static func unfit(_ text: String, _ parser: JSONParser) -> String? {
     guard let object = (try? parser.parse(text))?.object else { return "shown as no JSON object" }
+    if let problem = unfit(text, showsTokens: true) { return problem }
     for name in ["detail", "token", "envelope", "payload", "value"] {
       if let shown = object[name]?.string, holdsToken(shown, 32) { return "a token in \(name)" }
     }
@@ -93,7 +95,7 @@ extension FuzzTarget {
 
   /// A line for a terminal.
   private static func unfit(_ line: String, showsTokens: Bool) -> String? {
-    if line.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F) ~= $0.value }) {
+    if line.unicodeScalars.contains(where: { TerminalText.isHarmful($0.value) }) {
       return "a control character for the terminal"
     }
     if !showsTokens && holdsToken(line, 32) { return "a device token" }
@@ -116,6 +118,7 @@ extension FuzzTarget {
   /// `martlet inspect`: a byte that chooses the topic and how much is shown, the key, a newline, the value.
   static func inspection() -> FuzzTarget {
     let names = TopicNames()
+    let parser = JSONParser()
     let topics = names.all.map(\.name)
     return FuzzTarget("inspect") { bytes in
       guard let choice = bytes.first else { return nil }
@@ -123,10 +126,27 @@ extension FuzzTarget {
       let isRaw = choice & 1 == 1
       let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
       let key = rest.prefix { $0 != UInt8(ascii: "\n") }
-      let lines = RecordPrinter(names, topic: topic, isRaw: isRaw).lines(
-        "3/14", key: UnsafeRawBufferPointer(rebasing: key),
+      let record = ShownRecord(
+        partition: 3, offset: 14, timestamp: now, key: UnsafeRawBufferPointer(rebasing: key),
         value: UnsafeRawBufferPointer(rebasing: rest.dropFirst(key.count + 1)),
         headers: [KafkaHeader(String(decoding: key, as: UTF8.self), Array(key))])
+      var shown = ByteBuffer()
+      for isJSON in [false, true] {
+        let start = shown.count
+        let printer = RecordPrinter(names, topic: topic, isRaw: isRaw, isJSON: isJSON)
+        let count = printer.append(record, to: &shown)
+        let text = UnsafeRawBufferPointer(rebasing: shown.bytes[start...])
+        if text.count(where: { $0 == UInt8(ascii: "\n") }) != count {
+          return "\(topic): torn lines"
+        }
+        guard isJSON else { continue }
+        for line in text.split(separator: UInt8(ascii: "\n"))
+        where (try? parser.parse(UnsafeRawBufferPointer(rebasing: line))) == nil {
+          return "\(topic): no JSON"
+        }
+      }
+      let lines = String(decoding: shown.bytes, as: UTF8.self).split(separator: "\n").map(
+        String.init)
       for line in lines {
         if let problem = unfit(line, showsTokens: isRaw) { return "\(topic): \(problem)" }
         let words = Array(line.utf8).split { byte in

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
+import JSON
 import Kafka
 import Pipeline
 import ServiceKit
@@ -46,6 +47,36 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     #expect(Set(records.map(\.value)) == [good, "not json", "{}"])
     #expect(records.first { $0.value == good }?.key == token)
     #expect(records.filter { $0.key == nil }.count == 2)
+  }
+
+  @Test func `a topic that does not exist is not made`() throws {
+    let fixture = try KafkaFixture()
+    let folder = TemporaryFolder()
+    try File.write(folder.file("in"), Array("{}\n".utf8))
+    let table = CommonSettings.table(of: ImportCommand.self)
+    let values = try table.read(
+      CommandLineFlags(
+        [
+          folder.file("in"), "--topic-prefix", fixture.prefix, "--kafka",
+          fixture.configuration.bootstrap,
+        ], for: table), environment: [:], file: nil)
+    let failure = #expect(throws: ServiceFailure.self) {
+      try ImportCommand.run(try ImportCommand.settings(values), try context(ImportCommand.self))
+    }
+    #expect(failure?.description.contains("there is no topic \(fixture.name("requests"))") == true)
+    let admin = try KafkaAdmin(fixture.configuration)
+    #expect(try admin.partitionCounts(timeoutMilliseconds: 5_000)[fixture.name("requests")] == nil)
+  }
+
+  @Test func `a summary for programs says whether it is whole`() throws {
+    var result = ImportResult(produced: 3, unusable: 1, refused: 0, milliseconds: 20)
+    #expect(
+      result.json
+        == #"{"produced":3,"unusable":1,"refused":0,"milliseconds":20,"complete":true}"#)
+    #expect(!result.text.contains("stopped"))
+    result.wasStopped = true
+    #expect(result.json.hasSuffix(#""complete":false}"#))
+    #expect(result.text.hasSuffix("; stopped before the end"))
   }
 
   @Test func `a line larger than any record is refused and the rest goes on`() throws {
@@ -151,7 +182,8 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
   private let token = String(repeating: "0a1b2c3d", count: 8)
 
   private func shown(
-    _ short: String, key: String?, value: String?, headers: [KafkaHeader] = [], isRaw: Bool = false
+    _ short: String, key: String?, value: String?, headers: [KafkaHeader] = [], isRaw: Bool = false,
+    isJSON: Bool = false
   ) throws -> [String] {
     let fixture = try KafkaFixture()
     let names = TopicNames(prefix: fixture.prefix)
@@ -162,11 +194,17 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
     var batch = KafkaBatch(capacity: 10)
     #expect(eventually { tail.poll(into: &batch, timeoutMilliseconds: 20) > 0 })
-    let lines = RecordPrinter(names, topic: topic, isRaw: isRaw).lines(batch[0])
+    var output = ByteBuffer()
+    let printer = RecordPrinter(names, topic: topic, isRaw: isRaw, isJSON: isJSON)
+    let count = printer.append(ShownRecord(batch[0]), to: &output)
     batch.release()
     tail.close()
+    let lines = String(decoding: output.bytes, as: UTF8.self).split(separator: "\n").map(
+      String.init)
+    #expect(lines.count == count)
     // Without place and time.
-    return lines.map { $0.split(separator: " ", maxSplits: 2).dropFirst(2).joined() }
+    return isJSON
+      ? lines : lines.map { $0.split(separator: " ", maxSplits: 2).dropFirst(2).joined() }
   }
 
   @Test func `an envelope is shown by its fields`() throws {
@@ -212,6 +250,97 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
   @Test func `a tombstone is said to be one, with a short key`() throws {
     let lines = try shown("invalid-tokens", key: "0a1b2c3d4e:com.example:production", value: nil)
     #expect(lines == ["key=0a1b2c3d…:com.example:production (tombstone)"])
+  }
+
+  @Test func `a token is short whatever it looks like, and nothing else is`() throws {
+    let value =
+      #"{"a":"token","token" : "äöüäöüäöüäöü","b":{"token":"aaaaaaaaaaaa"},"tokens":["123456789",7,"x"],"c":"123456789"}"#
+    let shown = try shown("requests", key: nil, value: value)
+    #expect(
+      shown == [
+        #"{"a":"token","token" : "äöüäöüäö…","b":{"token":"aaaaaaaaaaaa"},"tokens":["12345678…",7,"x"],"c":"123456789"}"#
+      ])
+    let escaped = try self.shown("requests", key: nil, value: #"{"to\u006ben":"0a1b2c3d4e"}"#)
+    #expect(escaped == [#"{"token":"0a1b2c3d…"}"#])
+  }
+
+  @Test func `a provider token is hidden behind an escape, too`() throws {
+    let jwt = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJURUFNIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
+    for value in ["x\n\(jwt)", #"{"a":"x\n\#(jwt)"}"#, #"{"a":"\u0065\#(jwt.dropFirst())"}"#] {
+      let lines = try shown("requests", key: nil, value: value)
+      #expect(lines.allSatisfy { !$0.contains("c2lnbmF0dXJl") }, "\(lines)")
+    }
+  }
+
+  @Test func `no text turns the line around or begins another`() throws {
+    let value = "{\"a\":\"x\u{202E}y\u{85}z\u{2028}\u{2066}\u{1F468}\u{200D}\u{1F469}\"}"
+    #expect(
+      try shown("requests", key: "k\u{202E}", value: value) == [
+        "key=k\u{FFFD} {\"a\":\"x\u{FFFD}y\u{FFFD}z\u{FFFD}\u{FFFD}\u{1F468}\u{200D}\u{1F469}\"}"
+      ])
+    let json = try shown("requests", key: nil, value: value, isJSON: true)
+    #expect(json.first?.hasSuffix(#"{"a":"x\u202ey\u0085z\u2028\u2066👨‍👩"}}"#) == true)
+  }
+
+  @Test func `JSON has the record's parts, with short tokens`() throws {
+    let envelope = "M1\tbulk\tsandbox\n{\"aps\":{}}"
+    let header = KafkaHeader("h", "v")
+    let note = try JSONDocument(
+      shown("notifications", key: token, value: envelope, headers: [header], isJSON: true)[0]
+    ).root
+    #expect(note["partition"]?.int == 0 && note["offset"]?.int == 0)
+    #expect(note["timestamp"]?.int != nil)
+    #expect(note["key"]?.string == "0a1b2c3d…")
+    #expect(note["headers"]?.array?.first?["value"]?.string == "v")
+    #expect(note["envelope"]?["lane"]?.string == "bulk")
+    #expect(note["body"]?["aps"]?.object?.members.isEmpty == true)
+    let receipts =
+      #"{"outcome":"delivered","token":"0a1b2c3d4e"}"# + "\n" + #"{"outcome":"expired"}"#
+    let lines = try shown("receipts", key: nil, value: receipts, isJSON: true)
+    #expect(
+      try lines.map { try JSONDocument($0).root["value"]?["outcome"]?.string } == [
+        "delivered", "expired",
+      ])
+    #expect(try JSONDocument(lines[0]).root["value"]?["token"]?.string == "0a1b2c3d…")
+    let gone = try shown("invalid-tokens", key: "k", value: nil, isJSON: true)
+    #expect(try JSONDocument(gone[0]).root["value"] == .null)
+    let text = try shown("dead-letters", key: nil, value: "no json", isJSON: true)
+    #expect(try JSONDocument(text[0]).root["value"]?.string == "no json")
+  }
+
+  @Test func `a limit ends within a record, and a full device ends the rest`() throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)])
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("receipts"))
+    for _ in 0..<5 {
+      try fixture.produce(producer, topic, key: nil, value: "{\"a\":1}\n{\"a\":2}\n{\"a\":3}")
+    }
+    let table = CommonSettings.table(of: InspectCommand.self)
+    func shown(_ flags: [String], accepts: Bool = true) throws -> (lines: Int, text: String) {
+      let values = try table.read(
+        CommandLineFlags(
+          [
+            "receipts", "--topic-prefix", fixture.prefix, "--kafka",
+            fixture.configuration.bootstrap,
+          ]
+            + flags, for: table), environment: [:], file: nil)
+      let tail = try KafkaTail(
+        fixture.configuration, topic: fixture.name("receipts"), from: .beginning)
+      var text = ""
+      let lines = InspectCommand.show(
+        tail, try InspectCommand.settings(values), try context(InspectCommand.self)
+      ) {
+        text += String(decoding: $0, as: UTF8.self)
+        return accepts
+      }
+      tail.close()
+      return (lines, text)
+    }
+    #expect(try shown([]).lines == 15)
+    let some = try shown(["--limit", "4"])
+    #expect(some.lines == 4)
+    #expect(some.text.split(separator: "\n").count == 4)
+    #expect(try shown([], accepts: false).lines <= 15)
   }
 
   @Test func `raw shows device tokens`() throws {

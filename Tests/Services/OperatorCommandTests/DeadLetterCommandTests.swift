@@ -215,7 +215,7 @@ private final class DeadLetterFixture {
     try fixture.addSome()
     var result = try fixture.replay(["--stage", "sender", "--limit", "1"])
     #expect(result.total == 1)
-    result = try fixture.replay()
+    result = try fixture.replay(["--yes"])
     #expect(result.total == 3)
     #expect(result.skipped == [.unreadable: 1])
     #expect(result.refused == 0)
@@ -251,6 +251,17 @@ private final class DeadLetterFixture {
     #expect(
       try fixture.written() == ["requests": 0, "notifications": 1, "notifications.bulk": 1])
     #expect(try fixture.replay(first + second + ["--limit", "1", "--dry-run"]).total == 1)
+  }
+
+  @Test func `without a filter even one letter is not replayed unasked`() throws {
+    let fixture = try DeadLetterFixture()
+    try fixture.addSome()
+    for flags in [[], ["--limit", "1"]] {
+      #expect(throws: ServiceFailure.self) { try fixture.replay(flags) }
+    }
+    #expect(
+      try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
+    #expect(try fixture.replay(["--limit", "1", "--yes"]).total == 1)
   }
 
   @Test func `letters are replayed by their id`() throws {

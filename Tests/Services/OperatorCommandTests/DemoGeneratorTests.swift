@@ -4,6 +4,7 @@ import JSON
 import OperatorCommand
 import Pipeline
 import Records
+import ServiceKit
 import Testing
 
 @Suite struct DemoGeneratorTests {
@@ -15,6 +16,12 @@ import Testing
   @Test func `the same seed makes the same requests, another seed others`() {
     #expect(lines(seed: 7, 500) == lines(seed: 7, 500))
     #expect(lines(seed: 7, 500) != lines(seed: 8, 500))
+  }
+
+  @Test func `an input that is not there ends the demo before it starts anything`() {
+    #expect(
+      ServiceRunner.run(DemoCommand.self, program: "demo", ["--input", "/nonexistent/requests"])
+        == ServiceRunner.misconfigured)
   }
 
   @Test func `the mixture is what the demo promises`() {

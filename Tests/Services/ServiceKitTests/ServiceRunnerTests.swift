@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import Kafka
 import Settings
 import Synchronization
@@ -25,6 +26,10 @@ private enum SampleService: Service {
 
   static func run(_ size: Int, _ context: ServiceContext) throws(ServiceFailure) {
     runs.withLock { $0.append(size) }
+    guard size != 6 else {
+      context.signals.requestStop(by: SIGINT)
+      throw context.signals.interrupted("half of it is done")
+    }
     guard size != 5 else { throw ServiceFailure("five is too much: give another --size") }
   }
 }
@@ -45,7 +50,8 @@ private enum SampleService: Service {
     _ = takeRuns()
     #expect(status(["--size", "7", "--log-level", "error"]) == 0)
     #expect(status(["--size", "5"]) == 1)
-    #expect(takeRuns() == [7, 5])
+    #expect(status(["--size", "6"]) == 130, "as shells have it after Ctrl-C")
+    #expect(takeRuns() == [7, 5, 6])
   }
 
   @Test func `wrong settings are status 2 and the service never runs`() {
