@@ -203,7 +203,7 @@ let package = Package(
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
-      ["ServiceKit", "Settings", "Telemetry", "EventLoop", "Kafka", "TestSupport"]),
+      ["ServiceKit", "Settings", "Telemetry", "Delivery", "EventLoop", "Kafka", "TestSupport"]),
     tests(
       "Services", "Ingest",
       [

@@ -69,6 +69,11 @@ package struct JSONObject: Equatable, Sendable {
     members.first { $0.key == key }?.value
   }
 
+  /// The first member with this key that is not null, for records where null says as much as nothing.
+  package func given(_ key: String) -> JSONValue? {
+    members.first { $0.key == key && !$0.value.isNull }?.value
+  }
+
   package var keys: [String] { members.map(\.key) }
 
   /// A key that stands more than once, if any: RFC 8259 leaves its meaning open.

@@ -86,6 +86,8 @@ package struct KafkaConfiguration: Sendable {
       ("bootstrap.servers", bootstrap), ("client.id", clientID),
       ("socket.nagle.disable", "true"),  // librdkafka's own default since 2.10 (#4986)
       ("socket.keepalive.enable", "true"),
+      // Partitions that are added, and a topic that is made again, are known within this time.
+      ("topic.metadata.refresh.interval.ms", "10000"),
       ("reconnect.backoff.ms", "50"),
       ("reconnect.backoff.max.ms", "500"),  // recovery from a broker outage: 7.5 s → 3.4 s
       ("log_level", "4"),
@@ -131,7 +133,6 @@ package struct KafkaConfiguration: Sendable {
     // A paced reader gets at most about this many records a second and partition (librdkafka 2.0.2).
     ("queued.min.messages", "4000"),
     ("queued.max.messages.kbytes", "4096"),  // of each partition
-    ("topic.metadata.refresh.interval.ms", "60000"),
   ]
 
   private static let groupDefaults: [Property] = [

@@ -3,38 +3,40 @@ internal import CRdKafka
 internal import EventLoop
 internal import Glibc
 internal import Synchronization
-internal import Telemetry
+package import Telemetry
 
-/// librdkafka's own log messages, as lines of this process's log on stderr.
+/// librdkafka's own log messages, as lines of this process's log on stderr, by the rules of `LibraryLog`.
 ///
 /// They arrive on librdkafka's threads, so a line is one write(2).
 package enum KafkaLog {
   private static let silenced = Atomic<Bool>(false)
+  private static let log = Mutex(LibraryLog())
 
   /// Drops the messages of every client of this process: for tests that break brokers on purpose.
   package static func silence() { silenced.store(true, ordering: .relaxed) }
 
+  /// Shows no message below this level, which is the process's own.
+  package static func show(from level: LogLevel) { log.withLock { $0.level = level } }
+
   static let callback:
     @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void = {
-      client, level, facility, message in
+      client, severity, facility, message in
       guard !silenced.load(ordering: .relaxed), let facility, let message else { return }
       let subject = String(cString: facility)
       // A property of the other side in the common layer is no mistake of the user.
       if subject == "CONFWARN" { return }
+      let now = MonotonicClock.milliseconds()
+      guard
+        let dropped = log.withLock({ $0.admit(severity: severity, subject: subject, now: now) })
+      else { return }
       let name = client.map { String(cString: rd_kafka_name($0)) } ?? "none"
       let line = LogLine.text(
-        milliseconds: WallClock.milliseconds(), level: word(for: level), service: "kafka",
-        message: String(cString: message), fields: ["client": name, "about": subject])
+        milliseconds: WallClock.milliseconds(), level: LibraryLog.level(of: severity),
+        service: "kafka", message: String(cString: message),
+        fields: dropped > 0
+          ? ["client": name, "about": subject, "left_out": "\(dropped)"]
+          : ["client": name, "about": subject])
       var bytes = Array((line + "\n").utf8)
       bytes.withUnsafeMutableBytes { _ = write(2, $0.baseAddress, $0.count) }
     }
-
-  private static func word(for level: Int32) -> LogLevel {
-    switch level {
-    case ...3: .error
-    case 4: .warning
-    case 5, 6: .info
-    default: .debug
-    }
-  }
 }

@@ -56,7 +56,7 @@ struct ReplayPlanner {
       return .skip(.unreadable)
     }
     if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
-    let isNamed = ["id", "apns_id"].contains { object[$0].map { !$0.isNull } ?? false }
+    let isNamed = object.given("id") != nil || object.given("apns_id") != nil
     return .send(
       topic: names.requests, key: letter.key, value: isNamed ? value : named(value, letter.origin))
   }

@@ -14,14 +14,16 @@ package enum RequestLine {
     _ text: UnsafeRawBufferPointer, topic: String, partition: Int32, offset: Int64,
     parser: JSONParser
   ) -> [NotificationID] {
-    guard let root = try? parser.parse(text), let app = root["app"]?.string else { return [] }
-    if let own = root["apns_id"]?.string, let id = NotificationID(own) { return [id] }
-    let environment = root["environment"]?.string ?? "production"
-    let id = root["id"]?.string ?? "\(topic)/\(partition)/\(offset)"
-    if let channel = root["channel"]?.string {
+    guard let root = (try? parser.parse(text))?.object, let app = root.given("app")?.string else {
+      return []
+    }
+    if let own = root.given("apns_id")?.string, let id = NotificationID(own) { return [id] }
+    let environment = root.given("environment")?.string ?? "production"
+    let id = root.given("id")?.string ?? "\(topic)/\(partition)/\(offset)"
+    if let channel = root.given("channel")?.string {
       return [derive(app: app, environment: environment, id: id, key: "channel:\(channel)")]
     }
-    let tokens = root["tokens"]?.array ?? root["token"].map { [$0] } ?? []
+    let tokens = root.given("tokens")?.array ?? root.given("token").map { [$0] } ?? []
     return tokens.compactMap { token in
       token.string.map { derive(app: app, environment: environment, id: id, token: $0) }
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import Delivery
 import EventLoop
 package import Kafka
 
 /// The cluster as a service finds it when it starts: what it is, and how many partitions the topics have.
 ///
-/// Everything that only a broker knows is asked here, once, and with patience: what a service makes of it
-/// (producers, consumers, tables) needs no broker to be made.
+/// Everything that only a broker knows is asked here, with patience: what a service makes of it (producers,
+/// consumers, tables) needs no broker to be made. From then on `PartitionWatch` follows the counts.
 package struct ClusterView: Sendable {
   /// The service's configuration, with what the cluster's kind asks for.
   package var configuration: KafkaConfiguration
@@ -34,7 +35,22 @@ package struct ClusterView: Sendable {
         "topic \(topic) does not exist, or this user may not see it; martlet topics create makes it"
       )
     }
+    if let found { try follow(found, context) }
     return found
+  }
+
+  /// Says from now on when the number of a topic's partitions changes. The embedded broker's never do.
+  private static func follow(
+    _ found: ClusterView, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    guard !found.configuration.isEmbeddedBroker else { return }
+    do throws(SystemError) {
+      try PartitionWatch.start(found.configuration, found.partitions, context) {
+        PartitionWatch.report($0, context.log)
+      }
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
   }
 
   /// The partitions of these topics together.

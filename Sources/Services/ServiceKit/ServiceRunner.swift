@@ -71,6 +71,7 @@ package enum ServiceRunner {
   ) -> Int32 {
     let level = LogLevel(text: values.text(CommonSettings.logLevel)) ?? .info
     let log = Logger(service: program.replacingBlanks, level: level)
+    KafkaLog.show(from: level)
     for warning in values.warnings { log.warning("\(warning)") }
     let interval = S.reportsCounters ? values.milliseconds(CommonSettings.countersInterval) : 0
     let context = ServiceContext(name: program, log: log, values: values)

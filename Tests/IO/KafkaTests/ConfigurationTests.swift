@@ -35,6 +35,15 @@ import Testing
     #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
   }
 
+  @Test func addedPartitionsAreFollowedByEveryClientWithinTenSeconds() {
+    let configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    for role in [KafkaConfiguration.Role.producer, .group, .reader] {
+      let interval = configuration.properties(for: role)
+        .last { $0.name == "topic.metadata.refresh.interval.ms" }
+      #expect(interval?.value == "10000", "\(role)")
+    }
+  }
+
   @Test func theUsersPropertyWinsOverAPreference() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     var configuration = fixture.configuration

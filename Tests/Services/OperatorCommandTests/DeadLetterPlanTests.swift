@@ -227,6 +227,13 @@ enum Letter {
 
   private struct ReplayProblem: Error {}
 
+  @Test func `a request whose id is null is named by its place, too`() throws {
+    let plan = plan(#"{"id":null,"app":"a.b","token":"ab"}"#, "ingest", origin: "r/0/1")
+    #expect(value(plan) == #"{"id":"r/0/1","id":null,"app":"a.b","token":"ab"}"#)
+    let named = #"{"id":null,"id":"a","app":"a.b","token":"ab"}"#
+    #expect(value(self.plan(named, "ingest", origin: "r/0/1")) == named)
+  }
+
   @Test func `what would end here again stays`() {
     #expect(plan("not json", "ingest") == .skip(.unreadable))
     #expect(plan(nil, "ingest") == .skip(.unreadable))

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What becomes of the log messages of a library below us: they come one level below our own, for we say by
+/// ourselves what an operator has to know, and a subject that repeats itself is cut short.
+package struct LibraryLog: Sendable {
+  /// Lines about one subject that are let through in `interval`.
+  package static let most = 5
+  /// Milliseconds.
+  package static let interval: UInt64 = 10_000
+  /// Subjects that are told apart; further ones count as one.
+  package static let subjects = 64
+
+  private struct Window {
+    var begun: UInt64
+    var lines = 0
+    var dropped = 0
+  }
+
+  /// The least important lines that are shown.
+  package var level: LogLevel
+  private var windows: [String: Window] = [:]
+
+  package init(level: LogLevel = .info) { self.level = level }
+
+  /// The level of a message by its syslog severity (RFC 5424: 0 to 7): errors come as warnings, warnings as
+  /// information, and everything below for debugging.
+  package static func level(of severity: Int32) -> LogLevel {
+    switch severity {
+    case ...3: .warning
+    case 4: .info
+    default: .debug
+    }
+  }
+
+  /// Whether a message is shown.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  /// - Returns: how many about the same subject were left out before it; `nil` if it is left out.
+  package mutating func admit(severity: Int32, subject: String, now: UInt64) -> Int? {
+    guard Self.level(of: severity) >= level else { return nil }
+    let isKnown = windows[subject] != nil || windows.count < Self.subjects
+    let name = isKnown ? subject : ""
+    var window = windows[name] ?? Window(begun: now)
+    defer { windows[name] = window }
+    let dropped = window.dropped
+    if now >= window.begun + Self.interval { window = Window(begun: now, dropped: dropped) }
+    guard window.lines < Self.most else {
+      window.dropped += 1
+      return nil
+    }
+    window.lines += 1
+    window.dropped = 0
+    return dropped
+  }
+}

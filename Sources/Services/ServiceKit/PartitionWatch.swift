@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Delivery
+import EventLoop
+import Kafka
+
+/// Says when a topic of a running service gets more partitions, or fewer: clients follow their number by
+/// themselves (`topic.metadata.refresh.interval.ms`), and people have to know what that means.
+///
+/// A thread of its own asks the cluster, over a connection of its own, until the service is told to stop.
+enum PartitionWatch {
+  /// Between two looks, as long as between two of the clients' own.
+  static let intervalMilliseconds: Int32 = 10_000
+
+  /// - Parameter tell: takes the changes, on the watch's thread.
+  static func start(
+    _ configuration: KafkaConfiguration, _ counts: [String: Int], _ context: ServiceContext,
+    intervalMilliseconds: Int32 = intervalMilliseconds,
+    tell: @escaping @Sendable (TopicChange) -> Void
+  ) throws(SystemError) {
+    let thread = try LoopThread(name: "partition-watch") {
+      guard let admin = try? KafkaAdmin(configuration), let poller = try? Poller(capacity: 1) else {
+        return
+      }
+      defer { admin.close() }
+      let wakeup = Wakeup()
+      context.signals.subscribe(wakeup)
+      guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }
+      var sizes = TopicSizes(counts)
+      var events: [ReadyEvent] = []
+      while !context.signals.isStopping {
+        poller.wait(timeoutMilliseconds: intervalMilliseconds, into: &events)
+        if context.signals.isStopping { break }
+        // Without an answer nothing is known.
+        guard let listing = try? admin.partitionCounts(timeoutMilliseconds: 2_000) else { continue }
+        for change in sizes.observe(listing) { tell(change) }
+      }
+    }
+    thread.detach()
+  }
+
+  /// The line for a change.
+  static func report(_ change: TopicChange, _ log: Logger) {
+    let fields: KeyValuePairs = [
+      "topic": change.topic, "from": "\(change.from)", "to": "\(change.to)",
+    ]
+    if change.to > change.from {
+      log.warning(
+        "partitions were added: keys that moved to another partition lose their order, and repeats of their"
+          + " ids from before are not recognised; restart to divide memory anew", fields)
+    } else if change.to > 0 {
+      log.error(
+        "the topic has fewer partitions than before: it was made again, and what it held is gone;"
+          + " give it its partitions back", fields)
+    } else {
+      log.error("the topic is gone; make it again with martlet topics create", fields)
+    }
+  }
+}

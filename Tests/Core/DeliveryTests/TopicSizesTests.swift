@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Testing
+
+@Suite("The sizes of topics")
+struct TopicSizesTests {
+  @Test("tell each change once, also of two topics at a time")
+  func changes() {
+    var sizes = TopicSizes(["a": 4, "b": 12])
+    #expect(sizes.observe(["a": 4, "b": 12, "c": 7]) == [])
+    #expect(
+      sizes.observe(["a": 8, "b": 1])
+        == [TopicChange("a", from: 4, to: 8), TopicChange("b", from: 12, to: 1)])
+    #expect(sizes.observe(["a": 8, "b": 1]) == [])
+    #expect(sizes.observe(["a": 8, "b": 12]) == [TopicChange("b", from: 1, to: 12)])
+  }
+
+  @Test("count a topic as gone when it is missing from two looks on end")
+  func gone() {
+    var sizes = TopicSizes(["a": 4])
+    #expect(sizes.observe([:]) == [])
+    #expect(sizes.observe(["a": 4]) == [])
+    #expect(sizes.observe([:]) == [])
+    #expect(sizes.observe([:]) == [TopicChange("a", from: 4, to: 0)])
+    for _ in 0..<5 { #expect(sizes.observe([:]) == []) }
+    #expect(sizes.observe(["a": 4]) == [TopicChange("a", from: 0, to: 4)])
+  }
+}

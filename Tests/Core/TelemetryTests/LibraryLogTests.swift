@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import Telemetry
+import Testing
+
+@Suite("Messages of a library")
+struct LibraryLogTests {
+  @Test("come one level below our own")
+  func levels() {
+    let expected: [LogLevel] = [
+      .warning, .warning, .warning, .warning, .info, .debug, .debug, .debug,
+    ]
+    #expect((0...7).map { LibraryLog.level(of: $0) } == expected)
+    for level in LogLevel.allCases {
+      for severity in Int32(0)...7 {
+        var log = LibraryLog(level: level)
+        let isShown = log.admit(severity: severity, subject: "FAIL", now: 0) != nil
+        #expect(isShown == (LibraryLog.level(of: severity) >= level))
+      }
+    }
+  }
+
+  @Test("are cut short by subject, and the next one says how many were left out")
+  func pace() {
+    var log = LibraryLog()
+    func shown(_ subject: String, _ count: Int, from start: UInt64) -> [Int] {
+      (0..<count).compactMap { log.admit(severity: 3, subject: subject, now: start + UInt64($0)) }
+    }
+    #expect(shown("FAIL", 1_000, from: 0) == [0, 0, 0, 0, 0])
+    #expect(shown("SSL", 2, from: 1_000) == [0, 0], "another subject")
+    #expect(shown("FAIL", 100, from: 9_000) == [])
+    #expect(shown("FAIL", 7, from: 10_000) == [1_095, 0, 0, 0, 0])
+    #expect(shown("FAIL", 1, from: 30_000) == [2])
+  }
+
+  @Test("keep no more subjects than are told apart")
+  func subjects() {
+    var log = LibraryLog()
+    var shown = 0
+    for number in 0..<10_000 where log.admit(severity: 3, subject: "s\(number)", now: 1) != nil {
+      shown += 1
+    }
+    #expect(shown == LibraryLog.subjects + LibraryLog.most)
+  }
+
+  @Test("steer no terminal, nor turn a line around, as no line of a log does")
+  func harmful() {
+    let line = LogLine.text(
+      milliseconds: 0, level: .info, service: "s", message: "a\u{202E}b\u{85}c",
+      fields: ["x": "\u{2066}y"])
+    #expect(line == #"1970-01-01T00:00:00.000Z info s a b c x="\u{2066}y""#)
+    #expect(TerminalText.plain("a\u{202E}\u{1B}b") == "a\u{FFFD}\u{FFFD}b")
+    #expect(TerminalText.json("\"\u{85}\u{202E}é\"") == #""\u0085\u202eé""#)
+  }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import Kafka
+import Settings
+import Synchronization
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import ServiceKit
+
+@Suite struct PartitionWatchTests {
+  private final class Heard: Sendable { let changes = Mutex<[TopicChange]>([]) }
+
+  @Test func `a running service is told of partitions that were added, and of those that are gone`()
+    throws
+  {
+    let fixture = try KafkaFixture(topics: [("more", 4), ("fewer", 1), ("same", 2)])
+    let table = SettingTable([])
+    let context = ServiceContext(
+      name: "test", log: Logger(service: "test", level: .error),
+      values: try table.read(CommandLineFlags([], for: table)))
+    let heard = Heard()
+    // As the service found them when it started.
+    let before = [fixture.name("more"): 2, fixture.name("fewer"): 12, fixture.name("same"): 2]
+    try PartitionWatch.start(fixture.configuration, before, context, intervalMilliseconds: 20) {
+      change in heard.changes.withLock { $0.append(change) }
+    }
+    #expect(eventually { heard.changes.withLock { $0.count } == 2 })
+    context.signals.requestStop()
+    #expect(
+      Set(heard.changes.withLock { $0.map(\.topic) })
+        == [fixture.name("more"), fixture.name("fewer")])
+    #expect(
+      heard.changes.withLock { $0.contains(TopicChange(fixture.name("more"), from: 2, to: 4)) })
+  }
+}
