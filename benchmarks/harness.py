@@ -135,10 +135,12 @@ class Rig:
         self.port = int(listening.rsplit(":", 1)[1])
         return process
 
-    def signer(self):
-        return self.start(
-            "martlet-signer", "--kafka", self.kafka, "--credentials",
-            self.folder / "keys" / "credentials.json")
+    def signer(self, credentials=1):
+        path = self.folder / "keys" / "credentials.json"
+        if credentials > 1:
+            path = self.folder / "keys" / "many.json"
+            path.write_text(json.dumps({"credentials": many_credentials(self.folder / "keys", credentials)}))
+        return self.start("martlet-signer", "--kafka", self.kafka, "--credentials", path)
 
     def ingest(self):
         return self.start("martlet-ingest", "--kafka", self.kafka)
@@ -213,6 +215,14 @@ def wait_for_file(path, process, seconds=30):
 def body():
     text = '{"aps":{"alert":"' + "x" * (BODY_BYTES - 20) + '"}}'
     return text[:-3] + "x" * (BODY_BYTES - len(text)) + '"}}'
+
+
+def many_credentials(keys, count):
+    """So many credentials with one key, each for one app of the load."""
+    one = json.loads((keys / "credentials.json").read_text())["credentials"][0]
+    return [
+        {**one, "team_id": f"TEAM{number:06}", "apps": [f"com.example.app{number}"]}
+        for number in range(count)]
 
 
 def provider_token(keys):

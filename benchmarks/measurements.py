@@ -2,6 +2,7 @@
 """What is measured, one function a benchmark. Each returns the rows of its table."""
 import argparse
 import contextlib
+import itertools
 import json
 import socket
 import time
@@ -48,16 +49,24 @@ def ratio(values, yardsticks):
     return median([value / yardstick for value, yardstick in zip(values, yardsticks)])
 
 
+def numbers(text):
+    return [int(number) for number in str(text).split(",")]
+
+
 def sender(options):
-    """The whole sender. Several numbers of partitions take turns, so that all meet the same machine."""
+    """The whole sender. Several numbers of partitions or credentials take turns, so that all meet the same machine."""
     with contextlib.ExitStack() as stack:
         senders = []
-        for count in [int(text) for text in str(options.partitions).split(",")]:
-            rig = stack.enter_context(Rig(argparse.Namespace(**{**vars(options), "partitions": count})))
+        for count, credentials in itertools.product(
+                numbers(options.partitions), numbers(options.credentials)):
+            changed = {"partitions": count, "apps": max(options.apps, credentials)}
+            rig = stack.enter_context(Rig(argparse.Namespace(**{**vars(options), **changed})))
             rig.broker()
             rig.simulator("--profile", "fast")
-            rig.signer()
-            senders.append((f"sender, {count} partitions", rig, rig.sender()))
+            rig.signer(credentials)
+            name = f"sender, {count} partitions"
+            name += f", {credentials} credentials" if credentials > 1 else ""
+            senders.append((name, rig, rig.sender()))
 
         def measure():
             figures = []

@@ -27,6 +27,8 @@ final class Authorization {
 /// One connection of a pool: the HTTP/2 connection and what the core knows about it.
 final class GatewayConnection {
   let http: HTTP2ClientConnection
+  /// Its place in the loop's table.
+  let index: Int
   let pool: GatewayPool
   let address: SocketAddress
   @exclusivity(unchecked) var state: ConnectionStateMachine
@@ -54,10 +56,11 @@ final class GatewayConnection {
   var wasTroubled = false
 
   init(
-    _ http: HTTP2ClientConnection, pool: GatewayPool, address: SocketAddress,
+    _ http: HTTP2ClientConnection, index: Int, pool: GatewayPool, address: SocketAddress,
     maximumStreams: UInt64, now: UInt64, replaceAt: UInt64
   ) {
     self.http = http
+    self.index = index
     self.pool = pool
     self.address = address
     state = ConnectionStateMachine(

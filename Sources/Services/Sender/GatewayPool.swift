@@ -38,6 +38,10 @@ final class GatewayPool {
   @exclusivity(unchecked) var connections: [GatewayConnection] = []
   /// Names being looked up for a connection to come.
   var lookups = 0
+  /// Something goes on: it is looked at in each upkeep, not once a second only.
+  @exclusivity(unchecked) var isActive = false
+  /// Something has changed since pushes were last dispatched.
+  @exclusivity(unchecked) var isTouched = false
   /// Pushes that wait for stream credit, and what is known of how the gateway takes them.
   @exclusivity(unchecked) var waiting: SendQueue
   /// Pushes that failed where all free connections lead, until there is another one.
@@ -121,6 +125,15 @@ final class GatewayPool {
 
   /// Nothing waits to be sent.
   var isIdle: Bool { waiting.isEmpty && apart.isEmpty }
+
+  /// Nothing goes on that time alone could change within a second.
+  var isSettled: Bool {
+    guard isIdle, waiting.open == 0, lookups == 0 else { return false }
+    for connection in connections where !connection.isServing || connection.pingedAt != nil {
+      return false
+    }
+    return true
+  }
 
   /// What the pool's policy decides by.
   var load: ConnectionPoolPolicy.Load {

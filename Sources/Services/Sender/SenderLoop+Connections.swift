@@ -68,7 +68,10 @@ extension SenderLoop {
     connection.state.closed()
     let pool = connection.pool
     pool.connections.removeAll { $0 === connection }
-    if let index = connections.firstIndex(where: { $0 === connection }) { connections[index] = nil }
+    if connections[connection.index] === connection {
+      connections[connection.index] = nil
+      freePlaces.append(connection.index)
+    }
     countConnections()
     guard let failure else { return }
     counters.add(.connectionsLost)
@@ -80,7 +83,7 @@ extension SenderLoop {
   }
 
   func countConnections() {
-    counters.set(.openConnections, connections.reduce(0) { $0 + ($1 == nil ? 0 : 1) })
+    counters.set(.openConnections, connectionCount)
   }
 
   /// Closes what was found useless during the turn; its open streams complete now.
@@ -157,12 +160,12 @@ extension SenderLoop {
   private func authorize(_ pool: GatewayPool, _ credential: Int) {
     let entry = book.entries[credential]
     pool.authorization = Authorization(stamp: entry.stamp, token: entry.token)
+    touch(pool)
   }
 
-  /// Whether pushes wait for a connection, which `upkeep` opens, or for a provider token.
-  var hasWaiting: Bool {
-    !unresolved.isEmpty || pools.contains { $0.map { !$0.isIdle } ?? false }
-  }
+  /// Whether `upkeep` has something to look after: pushes that wait for a provider token, or pools where something
+  /// goes on.
+  var hasWaiting: Bool { !unresolved.isEmpty || !activePools.isEmpty }
 
   // MARK: Provider tokens
 

@@ -81,6 +81,8 @@ extension SenderLoop {
   /// Takes a pool out of service: its connections drain, and what waits in it is routed anew.
   private func retire(_ pool: GatewayPool) {
     pool.isRetired = true
+    retiredPools.append(pool.index)
+    activate(pool)
     hasNewDestinations = true
     for connection in pool.connections { perform(connection.state.retire(), on: connection) }
     context.log.info(
@@ -102,14 +104,16 @@ extension SenderLoop {
     let push = pushes[slot]
     push.pointee.life.wait()
     pool.waiting.prepend(slot, push.pointee.life.sendClass)
+    touch(pool)
   }
 
   /// Forgets pools that were withdrawn and have nothing left.
   func dropRetiredPools() {
-    for index in pools.indices {
-      guard let pool = pools[index], pool.isRetired, pool.connections.isEmpty, pool.lookups == 0
-      else { continue }
-      pools[index] = nil
+    retiredPools.removeAll { index in
+      guard let pool = pools[Int(index)], pool.connections.isEmpty, pool.lookups == 0
+      else { return false }
+      pools[Int(index)] = nil
+      return true
     }
   }
 }

@@ -219,6 +219,7 @@ extension SenderLoop {
   func enqueue(_ slot: UInt32, _ pool: GatewayPool) {
     let push = pushes[slot]
     hold(slot, for: pool.destination)
+    touch(pool)
     push.pointee.life.wait()
     pool.waiting.append(slot, push.pointee.life.sendClass)
   }

@@ -12,6 +12,7 @@ extension SenderLoop {
   /// Takes what a connection has completed and what has happened to it.
   func heed(_ connection: GatewayConnection) {
     // Streams that crossed a falling limit came back refused: that is judged by the new limit.
+    touch(connection.pool)
     let limit = Int(connection.http.remoteMaxConcurrentStreams)
     if limit < connection.state.limit { connection.state.settings(limit: limit) }
     connection.http.takeCompleted(into: &completed)

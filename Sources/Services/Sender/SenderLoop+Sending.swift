@@ -7,10 +7,33 @@ import ServiceKit
 
 /// Pushes go out: from a pool's line to the connection with the most free streams.
 extension SenderLoop {
+  /// Dispatches the pools where something has changed; the others could not send more than they did before.
   func dispatchAll() {
-    for pool in pools {
-      if let pool, !pool.waiting.isEmpty { dispatch(pool) }
+    var position = 0
+    while position < touchedPools.count {
+      let index = Int(touchedPools[position])
+      position += 1
+      guard let pool = pools[index] else { continue }
+      pool.isTouched = false
+      if !pool.waiting.isEmpty { dispatch(pool) }
     }
+    touchedPools.removeAll(keepingCapacity: true)
+  }
+
+  /// Something has changed for a pool: pushes came, answers did, a connection or a provider token.
+  func touch(_ pool: GatewayPool) {
+    if !pool.isTouched {
+      pool.isTouched = true
+      touchedPools.append(pool.index)
+    }
+    activate(pool)
+  }
+
+  /// Something goes on in a pool: each upkeep looks after it until all of it is settled.
+  func activate(_ pool: GatewayPool) {
+    guard !pool.isActive else { return }
+    pool.isActive = true
+    activePools.append(pool.index)
   }
 
   /// Sends what waits, as far as there is stream credit and a usable provider token.

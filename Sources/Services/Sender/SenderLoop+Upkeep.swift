@@ -12,6 +12,8 @@ import TLS
 extension SenderLoop {
   /// Between two looks at pools and silent connections, in milliseconds.
   private static let upkeepInterval: UInt64 = 20
+  /// Between two looks at those where nothing goes on, in milliseconds.
+  private static let roundInterval: UInt64 = 1_000
   /// A connection that lasted less, in milliseconds, is no reason to open the next one at once.
   private static let shortLife: UInt64 = 5_000
 
@@ -20,19 +22,33 @@ extension SenderLoop {
     guard now >= nextUpkeep else { return }
     nextUpkeep = now + Self.upkeepInterval
     var waiting = unresolved.count
-    for connection in connections { if let connection { watch(connection) } }
-    for pool in pools {
-      guard let pool else { continue }
+    let looked = activePools
+    activePools.removeAll(keepingCapacity: true)
+    for index in looked {
+      guard let pool = pools[Int(index)] else { continue }
+      pool.isActive = false
       waiting += pool.waiting.count + pool.apart.count
-      if !pool.apart.isEmpty { bringBack(pool) }
-      if !pool.isRetired { maintain(pool) }
+      lookAfter(pool)
     }
     counters.set(.waiting, waiting)
+    if now >= nextRound {
+      nextRound = now + Self.roundInterval
+      for pool in pools { if let pool, !pool.isActive { lookAfter(pool) } }
+      refreshCertificates()
+      if book.refresh(now: wall) { routeUnresolved() }
+    }
     dropRetiredPools()
-    refreshCertificates()
-    if book.refresh(now: wall) { routeUnresolved() }
     expireUnresolved()
     retryBlockedSides()
+  }
+
+  /// Time has gone by for a pool, and may allow what it did not before.
+  private func lookAfter(_ pool: GatewayPool) {
+    for connection in pool.connections { watch(connection) }
+    if !pool.apart.isEmpty { bringBack(pool) }
+    if !pool.isRetired { maintain(pool) }
+    if !pool.waiting.isEmpty { dispatch(pool) }
+    if !pool.isSettled { activate(pool) }
   }
 
   private func maintain(_ pool: GatewayPool) {
@@ -73,6 +89,7 @@ extension SenderLoop {
   func connect(_ resolution: Resolution) {
     guard let pool = pools[Int(resolution.request)] else { return }
     pool.lookups -= 1
+    touch(pool)
     guard !isStopping, !pool.isRetired else { return }
     switch resolution.result {
     case .failure(let failure):
@@ -88,16 +105,17 @@ extension SenderLoop {
   }
 
   private func open(_ pool: GatewayPool, _ address: SocketAddress) {
-    let index = connections.firstIndex { $0 == nil } ?? connections.count
+    let index = freePlaces.last ?? connections.count
     do {
       let http = try HTTP2ClientConnection(
         poller: poller, token: UInt64(index + 1), tls: pool.tls,
         serverName: settings.gatewayName ?? pool.gateway.host, scratch: scratch)
       let age = UInt64(settings.connectionAgeMilliseconds)
       let connection = GatewayConnection(
-        http, pool: pool, address: address, maximumStreams: UInt64(settings.connectionRequests),
+        http, index: index, pool: pool, address: address,
+        maximumStreams: UInt64(settings.connectionRequests),
         now: now, replaceAt: now + age / 2 + random.next() % (age / 2 + 1))
-      if index == connections.count { connections.append(nil) }
+      if index == connections.count { connections.append(nil) } else { freePlaces.removeLast() }
       connections[index] = connection
       pool.connections.append(connection)
       counters.add(.connects)

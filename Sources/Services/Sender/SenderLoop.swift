@@ -72,8 +72,16 @@ final class SenderLoop {
   /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
   @exclusivity(unchecked) var tokenPools: [Int32] = []
   @exclusivity(unchecked) var certificatePools: [Int32] = []
-  /// By poller token − 1.
+  /// The pools with something going on, and those that may have pushes to dispatch in this turn. With a thousand
+  /// credentials a turn concerns a few of them, and most of the connections are idle.
+  @exclusivity(unchecked) var activePools: [Int32] = []
+  @exclusivity(unchecked) var touchedPools: [Int32] = []
+  /// Pools that were withdrawn and are not empty yet.
+  var retiredPools: [Int32] = []
+  /// By poller token − 1, the places that are free, and how many are not.
   var connections: [GatewayConnection?] = []
+  var freePlaces: [Int] = []
+  var connectionCount: Int { connections.count - freePlaces.count }
   @exclusivity(unchecked) var dirty: [GatewayConnection] = []
   /// Connections to close at the end of the turn.
   var closing: [GatewayConnection] = []
@@ -110,6 +118,7 @@ final class SenderLoop {
   var nextProgress: UInt64 = 0
   private var nextLook: UInt64 = 0
   var nextUpkeep: UInt64 = 0
+  var nextRound: UInt64 = 0
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, access: GatewayAccess, names: TopicNames,

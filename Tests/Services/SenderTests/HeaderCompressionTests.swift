@@ -35,7 +35,7 @@ private enum Representation: Equatable {
     let connection = GatewayConnection(
       try HTTP2ClientConnection(
         poller: try Poller(), token: 1, tls: pool.tls, serverName: "gateway.test"),
-      pool: pool, address: .loopback(port: 1), maximumStreams: 100, now: 0, replaceAt: 0)
+      index: 0, pool: pool, address: .loopback(port: 1), maximumStreams: 100, now: 0, replaceAt: 0)
     #expect(connection.prepareToken(now: 2_000_000))
     let session = HTTP2ClientSession()
     var buffer = ByteBuffer()
