@@ -55,12 +55,14 @@ package struct KafkaConfiguration: Sendable {
   }
 
   /// Lets a reader that does nothing but read do so as fast as it can, as a preference: librdkafka 2.0.2 stops
-  /// fetching a partition for a second when `queued.min.messages` of it wait. What waits takes 128 MiB at most.
+  /// fetching a partition for a second when its share of either limit waits. What waits takes 512 MiB at most,
+  /// and only while it is read faster than it is shown.
   ///
   /// - Parameter partitions: those that are read.
   package mutating func preferBulkReading(of partitions: Int) {
-    let kilobytes = max((128 << 10) / max(partitions, 1), 2_048)
-    consumerPreferences.append(("queued.min.messages", "100000"))
+    let kilobytes = max((512 << 10) / max(partitions, 1), 2_048)
+    let records = max(1_000_000 / max(partitions, 1), 100_000)
+    consumerPreferences.append(("queued.min.messages", "\(records)"))
     consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
   }
 

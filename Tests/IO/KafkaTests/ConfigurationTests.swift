@@ -44,6 +44,20 @@ import Testing
     }
   }
 
+  @Test(arguments: [1, 12, 10_000])
+  func aReaderInBulkIsNotStoppedByWhatWaits(partitions: Int) throws {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.preferBulkReading(of: partitions)
+    func value(_ name: String) -> Int {
+      configuration.properties(for: .reader).last { $0.name == name }.flatMap { Int($0.value) } ?? 0
+    }
+    // More than is shown in the second for which librdkafka stops fetching.
+    #expect(value("queued.min.messages") * partitions >= 1_000_000)
+    let bytes = value("queued.max.messages.kbytes") * partitions << 10
+    #expect(bytes > 500 << 20)
+    _ = try configuration.makeNative(.reader)
+  }
+
   @Test func theUsersPropertyWinsOverAPreference() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     var configuration = fixture.configuration
