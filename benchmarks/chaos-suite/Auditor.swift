@@ -50,6 +50,10 @@ package final class Auditor {
   package private(set) var unavailable = 0
   /// Devices that the gateway called unregistered.
   package private(set) var unregistered: Set<DemoGateway.Device> = []
+  /// Devices that registered after the gateway had seen them last: alive, whatever the gateway says.
+  package private(set) var registered: Set<DemoGateway.Device> = []
+  /// When a notification came to its lane (milliseconds since the epoch), and for which app.
+  private var arrivals: [NotificationID: (at: Int64, app: String)] = [:]
 
   package init() {}
 
@@ -93,9 +97,14 @@ package final class Auditor {
 
   /// A record on a topic that senders read.
   ///
-  /// - Parameter end: when it is of no more use, in milliseconds since the epoch.
-  package func laneRecord(_ id: NotificationID, isRetry: Bool, end: Int64 = .max) {
+  /// - Parameters:
+  ///   - end: when it is of no more use, in milliseconds since the epoch.
+  ///   - arrival: when it came to its lane, likewise, and for which app.
+  package func laneRecord(
+    _ id: NotificationID, isRetry: Bool, end: Int64 = .max, arrival: (at: Int64, app: String)? = nil
+  ) {
     onLanes.insert(id)
+    if let arrival, arrivals[id] == nil { arrivals[id] = arrival }
     ends[id] = min(end, ends[id] ?? .max)
     if isRetry { retried.insert(id) }
   }
@@ -109,6 +118,9 @@ package final class Auditor {
 
   /// The gateway called a device unregistered.
   package func gatewayForgot(_ device: DemoGateway.Device) { unregistered.insert(device) }
+
+  /// A device registered again, later than the gateway saw it last.
+  package func registeredAgain(_ device: DemoGateway.Device) { registered.insert(device) }
 
   package func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
     ledger.answered(id, status: status)
@@ -132,6 +144,20 @@ package final class Auditor {
   package func isPlanted(_ origin: DeadLetterOrigin) -> Bool { planted.contains(origin) }
 
   // MARK: What is concluded
+
+  /// Devices that must be taken for dead in the end.
+  package var dead: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
+
+  /// How long answers took from the lane on, in milliseconds, shortest first: of the notifications that came to
+  /// their lane in this time, for apps other than `app`. The greatest number stands for those that have none.
+  package func answerTimes(arrived: ClosedRange<Int64>, otherThan app: String) -> [Int64] {
+    arrivals.compactMap { id, arrival -> Int64? in
+      guard arrival.app != app, arrived.contains(arrival.at) else { return nil }
+      if let first = firsts[id] { return max(0, first.at - arrival.at) }
+      // Suppressed, a repeat, or a dead letter: no answer is due.
+      return ledger[id]?.isAccountedFor == true ? nil : .max
+    }.sorted()
+  }
 
   /// Whether a record of a lane or retry topic may lie below a committed offset: its outcome, or the record
   /// that carries it on, is in Kafka.

@@ -17,6 +17,10 @@ struct ChaosPlace {
   let shimControl: String?
   private let createdOn: KafkaConfiguration?
 
+  /// When the gateway saw its unregistered devices last: an hour before the suite began, so that registrations
+  /// may be newer.
+  static let unregisteredSince = WallClock.milliseconds() - 3_600_000
+
   /// Requests that the generator's devices are spread over.
   private static let population = 20_000
 
@@ -29,7 +33,7 @@ struct ChaosPlace {
     let devices = generator.unregistered.map { device -> JSONValue in
       [
         "token": .string(device.token), "state": "unregistered",
-        "timestamp": .integer(WallClock.milliseconds()), "topic": .string(device.app),
+        "timestamp": .integer(Self.unregisteredSince), "topic": .string(device.app),
       ]
     }
     try File.write("\(folder)/unregistered.json", JSONValue.array(devices).text)
@@ -85,8 +89,9 @@ struct ChaosPlace {
       plan.kafkaFlags.append("--kafka.producer.max.in.flight.requests.per.connection=1")
     }
     plan.extra["martlet-sender"] =
-      ["--loops", "1", "--counters-interval", "0s"] + scenario.senderFlags
-    if options.kafka == nil {
+      ["--loops", "2", "--counters-interval", "0s"] + scenario.senderFlags
+    plan.extra["martlet-feedback"] = scenario.feedbackFlags
+    if options.kafka == nil, !scenario.senderFlags.contains("--dedup-window") {
       // The embedded broker gives one batch of a partition at a time, and they are small: reading 20,000 ids back
       // takes half a minute there. The load repeats none of more than 500 requests before.
       plan.extra["martlet-sender"]?.append(

@@ -39,6 +39,15 @@ final class ChaosRig {
   private var gateway: DemoGateway!
   /// How each process must have ended so far, in order: what we did to it.
   var expectedEndings: [String: [Int32]] = [:]
+  /// Databases of the feedback processes that run.
+  lazy var databases = [pipeline.database]
+  /// Every sender that ever ran.
+  var allSenders: [String] {
+    let others = ["broker", "simulator", "signer", "ingest"]
+    return pipeline.processes.states.map(\.name).filter {
+      !others.contains($0) && !$0.hasPrefix("feedback")
+    }
+  }
   /// Requests of the gateway's list that were read before, of its present process.
   private var gatewaySeen = 0
 
@@ -104,7 +113,7 @@ final class ChaosRig {
 
   /// Assignments that readers in groups have logged so far.
   private var assignments: Int {
-    (["ingest", "feedback"] + senders).reduce(0) { $0 + occurrences($1, "assigned") }
+    (["ingest", "feedback"] + allSenders).reduce(0) { $0 + occurrences($1, "assigned") }
   }
 
   /// Whether partitions went to other owners, or back to the same ones, since the load began.
@@ -191,7 +200,7 @@ final class ChaosRig {
         let now = MonotonicClock.milliseconds()
         guard now >= nextLook else { return false }
         nextLook = now + 100
-        let devices = try? tables.unregisteredDifferences(pipeline.database, auditor.unregistered)
+        let devices = try? tables.deadDifferences(databases, auditor.dead)
         return devices?.missing == 0
       }, within: options.livenessMilliseconds)
     slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)
@@ -247,6 +256,9 @@ final class ChaosRig {
 
   /// Tells the gateway to misbehave.
   func addGatewayFaults(_ rules: JSONValue) throws { try gateway.addFaults(["rules": rules]) }
+
+  /// Connections that clients have begun with the gateway so far, refused ones included.
+  func connects() throws -> Int { try gateway.connectionCount() }
 
   func clearGatewayFaults() throws { try gateway.clearFaults() }
 

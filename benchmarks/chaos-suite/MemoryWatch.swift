@@ -43,10 +43,12 @@ struct MemoryWatch {
   }
 
   /// Processes that had more than they may after so many pushes, in words.
-  func excesses(pushes: Int) -> [String] {
+  ///
+  /// - Parameter limits: what processes may have that have to do with less, in MiB by name.
+  func excesses(pushes: Int, limits: [String: Int]) -> [String] {
     peaks.sorted { $0.key < $1.key }.compactMap { name, peak in
       let remembered = Self.remembering.contains(name) ? pushes * Self.rememberedPerPush >> 20 : 0
-      let limit = Self.limit + remembered
+      let limit = (limits[name] ?? Self.limit) + remembered
       return peak >> 10 > limit ? "\(name) took \(peak >> 10) MiB; the limit is \(limit)" : nil
     }
   }

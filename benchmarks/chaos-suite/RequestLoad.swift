@@ -8,7 +8,14 @@ import Pipeline
 final class RequestLoad {
   private let feeder: DemoFeeder
   private let line: GeneratedLine
-  private let perSecond: Int
+  /// Requests a second from now on.
+  var perSecond: Int {
+    didSet { (begin, given, milliseconds) = (MonotonicClock.milliseconds(), 0, elapsed) }
+  }
+  /// Nothing is produced while this is set.
+  var isPaused = false {
+    didSet { (begin, given, milliseconds) = (MonotonicClock.milliseconds(), 0, elapsed) }
+  }
   private var begin = MonotonicClock.milliseconds()
   private var given = 0
   private var isRunning = true
@@ -32,13 +39,15 @@ final class RequestLoad {
   private var milliseconds: UInt64 = 0
   /// For how long requests have been made, in seconds; at least one.
   var seconds: Double {
-    let elapsed = isRunning ? MonotonicClock.milliseconds() - begin : milliseconds
-    return max(1, Double(elapsed) / 1_000)
+    max(1, Double(elapsed) / 1_000)
+  }
+  private var elapsed: UInt64 {
+    milliseconds + (isRunning ? MonotonicClock.milliseconds() - begin : 0)
   }
 
   /// Produces what is due. What an outage held up is not caught up with beyond one second's worth.
   func turn(_ ledger: DemoLedger) throws {
-    guard isRunning else { return try feeder.turn(limit: 0, ledger) }
+    guard isRunning, !isPaused else { return try feeder.turn(limit: 0, ledger) }
     let elapsed = MonotonicClock.milliseconds() - begin
     let due = Int(elapsed) * perSecond / 1_000 - given
     let limit = min(max(due, 0), perSecond)
@@ -48,8 +57,8 @@ final class RequestLoad {
 
   func stop() {
     guard isRunning else { return }
+    milliseconds = elapsed
     isRunning = false
-    milliseconds = MonotonicClock.milliseconds() - begin
   }
 
   func close() { feeder.close() }

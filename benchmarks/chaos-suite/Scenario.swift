@@ -45,6 +45,9 @@ struct Scenario: Sendable {
   /// Brokers that the embedded cluster pretends to have.
   var brokers = 1
   var senderFlags: [String] = []
+  var feedbackFlags: [String] = []
+  /// What a sender may take at most in MiB, where that is less than what any process may take.
+  var senderMebibytes: Int?
   /// Whether producers have one request on its way at a time. The embedded broker does not check sequences, so
   /// it takes a batch although it has just refused the one before; librdkafka then takes the first one for
   /// stored, too, as it would be on a real broker. With injected errors, or leaders that move, that would lose
@@ -92,7 +95,8 @@ struct Scenario: Sendable {
 
   /// Every scenario, the most valuable first.
   static let all: [Scenario] = [
-    kills, [scaling], kafkaFaults, gatewayFaults, gatewayOutages, [poison], databaseFaults,
-    [clockSteps], realCluster, [everything],
+    kills, [scaling], backlogs, kafkaFaults, refusedProduces, gatewayFaults, gatewayOutages,
+    refusals,
+    [poison], feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster, [everything],
   ].flatMap(\.self)
 }

@@ -137,20 +137,26 @@ struct ScenarioRun {
     for text in try tables.databaseDifferences(rig.pipeline.database).prefix(10) {
       rig.problem(text)
     }
-    let devices = try tables.unregisteredDifferences(
-      rig.pipeline.database, rig.auditor.unregistered)
+    let devices = try tables.deadDifferences([rig.pipeline.database], rig.auditor.dead)
     if devices.missing > 0 {
       rig.problem(
         "the database lacks \(devices.missing) devices that the gateway called unregistered")
     }
     if devices.unexpected > 0, !rig.auditor.hasBlindSpots {
-      rig.problem("the database has \(devices.unexpected) dead tokens that the gateway never named")
+      rig.problem(
+        "the database has \(devices.unexpected) dead tokens that the gateway never named, or that"
+          + " registered later")
     }
   }
 
   private func judgeProcesses(_ rig: ChaosRig, _ report: ScenarioReport) {
     rig.checkEndings()
     rig.finishMemory()
-    for text in rig.memory.excesses(pushes: report.notifications) { rig.problem(text) }
+    let limits = scenario.senderMebibytes.map { limit in
+      rig.allSenders.reduce(into: [String: Int]()) { $0[$1] = limit }
+    }
+    for text in rig.memory.excesses(pushes: report.notifications, limits: limits ?? [:]) {
+      rig.problem(text)
+    }
   }
 }

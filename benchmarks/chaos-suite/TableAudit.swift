@@ -61,11 +61,29 @@ struct TableAudit {
     return wanted.values.reduce(0, +)
   }
 
-  /// Teams that got two provider tokens within 20 minutes, in words.
+  /// Credentials whose newest provider token is not one that senders may use now: issued in the future, or
+  /// withdrawn.
+  func unusableTokens(now: Int64) throws -> [String] {
+    var newest: [String: Int64?] = [:]
+    try forEach(names.providerTokens) { record in
+      let token = try? ProviderTokenRecord(record.value, parser: parser)
+      newest[String(decoding: record.key, as: UTF8.self)] = .some(token?.issuedAt)
+    }
+    return newest.filter { $0.value.map { $0 > now + Self.tolerance } ?? true }.map(\.key).sorted()
+  }
+
+  /// Nobody uses a token that is further in the future, in seconds.
+  private static let tolerance: Int64 = 60
+
+  /// Teams that got two provider tokens within 20 minutes, in words. Tokens of the future do not count: no
+  /// sender uses them.
   func hastyMints() throws -> [String] {
     var issued: [String: Set<Int64>] = [:]
+    let latest = WallClock.seconds() + Self.tolerance
     try forEach(names.providerTokens) { record in
-      guard let token = try? ProviderTokenRecord(record.value, parser: parser) else { return }
+      guard let token = try? ProviderTokenRecord(record.value, parser: parser),
+        token.issuedAt <= latest
+      else { return }
       issued[token.credential, default: []].insert(token.issuedAt)
     }
     guard !issued.isEmpty else { return ["there is no provider token at all"] }
@@ -109,14 +127,16 @@ struct TableAudit {
     return differences
   }
 
-  /// Devices that the gateway called unregistered and the database does not know, and the other way round.
-  func unregisteredDifferences(
-    _ path: String, _ expected: Set<DemoGateway.Device>
+  /// Devices that must be dead and that no database has as such, and the other way round.
+  func deadDifferences(
+    _ paths: [String], _ expected: Set<DemoGateway.Device>
   ) throws -> (missing: Int, unexpected: Int) {
-    let stored = Set(
-      try TokenStoreReader(path: path).invalidDevices().map {
-        DemoGateway.Device(token: $0.device.token, app: $0.device.app)
-      })
+    var stored: Set<DemoGateway.Device> = []
+    for path in paths {
+      for entry in try TokenStoreReader(path: path).invalidDevices() {
+        stored.insert(DemoGateway.Device(token: entry.device.token, app: entry.device.app))
+      }
+    }
     return (expected.subtracting(stored).count, stored.subtracting(expected).count)
   }
 }

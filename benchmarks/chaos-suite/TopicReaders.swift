@@ -107,7 +107,10 @@ final class TopicReaders {
     guard let id, let envelope else { return }
     let isRetry = place.topic != names.notifications && place.topic != names.notificationsBulk
     if !isRetry { notifications += 1 }
-    auditor.laneRecord(id, isRetry: isRetry, end: Self.end(of: envelope))
+    let app = String(decoding: record.value[envelope.app.indices], as: UTF8.self)
+    auditor.laneRecord(
+      id, isRetry: isRetry, end: Self.end(of: envelope),
+      arrival: isRetry ? nil : (at: envelope.created, app: app))
   }
 
   /// When a notification is of no more use: its own expiration, or the greatest age that senders allow by
@@ -117,6 +120,14 @@ final class TopicReaders {
     let aged = envelope.created + age
     guard let expiration = envelope.expiration, expiration != 0 else { return aged }
     return min(aged, expiration * 1_000)
+  }
+
+  /// Records on retry topics, ever.
+  var retries: Int {
+    lanes.reduce(0) { sum, lane in
+      let isRetry = RetryTier.allCases.contains { names.retries($0) == lane.key.topic }
+      return sum + (isRetry ? lane.value.offsets.count : 0)
+    }
   }
 
   /// Records on lanes and retry topics that nothing closes yet.

@@ -25,6 +25,7 @@ extension EmbeddedBroker {
     case unknownProducer = 59
     case notLeader = 6
     case offsetOutOfRange = 1
+    case unknownTopicOrPartition = 3
     case requestTimedOut = 7
     case messageTooLarge = 10
     case notEnoughReplicas = 19

@@ -9,7 +9,7 @@ enum GatewayCounter: Int, CounterKey {
   case connections, requests, accepted, rejected, unregistered, abandoned, recordsDropped, open
   /// Answered in another way than APNs would: a made-up answer, a reset stream, nothing at all.
   case custom, reset, silent
-  /// Connections that were refused because there were too many, and those that got a GOAWAY.
+  /// Connections that were refused because there were too many or by a fault, and those that got a GOAWAY.
   case connectionsRefused, goAways
   /// Idle connections that were forgotten without a word.
   case forgotten

@@ -32,6 +32,7 @@ extension SimulatorLoop {
       connectionAccepted(&plan, from: peer, listener)
     }
     if plan.isRefused {
+      shared.counters.add(.connectionsRefused)
       if plan.isReset { socket.abort() }
       return
     }

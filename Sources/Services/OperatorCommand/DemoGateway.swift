@@ -73,6 +73,12 @@ package final class DemoGateway {
     try check(try client.post("\(base)/faults", script.text))
   }
 
+  /// Connections that clients have begun so far, refused ones included.
+  package func connectionCount() throws -> Int {
+    let counters = try JSONDocument(try client.get("\(base)/counters").body).root
+    return ["connections", "connections_refused"].reduce(0) { $0 + Int(counters[$1]?.int ?? 0) }
+  }
+
   /// Ends all misbehaviour.
   package func clearFaults() throws { try check(try client.delete("\(base)/faults")) }
 

@@ -132,8 +132,7 @@ package final class LocalPipeline {
   private func startServices() throws {
     try startProgram(
       "signer", "martlet-signer", common + sealing + ["--credentials", keys.credentials], stage: 2)
-    try startProgram(
-      "feedback", "martlet-feedback", common + ["--database", database], stage: 2)
+    try startFeedback("feedback", database: database)
     for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
   }
@@ -152,6 +151,12 @@ package final class LocalPipeline {
         "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots", keys.root,
         "--gateway-name", "localhost",
       ], stage: 3)
+  }
+
+  /// Starts a feedback process with a database of its own, as on another host, under a name that no other has
+  /// had.
+  package func startFeedback(_ name: String, database: String) throws {
+    try startProgram(name, "martlet-feedback", common + ["--database", database], stage: 2)
   }
 
   private func startProgram(

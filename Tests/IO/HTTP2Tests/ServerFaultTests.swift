@@ -202,6 +202,51 @@ import Testing
     #expect(early.isEmpty)
   }
 
+  /// The error code of the GOAWAY that a client is sent off with.
+  private func farewellCode(_ pair: SessionPair) throws -> UInt32 {
+    let frame = try #require(pair.server.farewell)
+    try #require(frame.count >= 17)
+    #expect(frame[3] == 7, "GOAWAY")
+    return frame[13..<17].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+
+  @Test func streamsThatAreResetMoreOftenThanAnsweredEndWithEnhanceYourCalm() throws {
+    let pair = SessionPair()
+    try pair.settle()
+    func reset(_ count: Int) throws {
+      for _ in 0..<count / 50 {
+        let exchanges = try (0..<50).map { _ in try #require(pair.submit()) }
+        try pair.settle()
+        for exchange in exchanges { pair.client.reset(exchange, code: HTTP2ErrorCode.cancel) }
+        pair.received = []
+        try pair.settle()
+      }
+    }
+    try reset(700)
+    for _ in 0..<500 {
+      _ = try #require(pair.submit())
+      try pair.settle()
+      pair.answer()
+      try pair.settle()
+    }
+    // 200 are left of the 700; without the answers this would be too many.
+    try reset(800)
+    #expect(pair.server.farewell == nil)
+    #expect(throws: ConnectionFailure.self) { try reset(50) }
+    #expect(try farewellCode(pair) == HTTP2ErrorCode.enhanceYourCalm)
+  }
+
+  @Test func pingsFasterThanTheirAnswersAreReadEndWithEnhanceYourCalm() throws {
+    let pair = SessionPair()
+    try pair.settle()
+    for _ in 0..<900 { pair.client.ping() }
+    try pair.settle()
+    #expect(pair.server.farewell == nil)
+    for _ in 0..<1_100 { pair.client.ping() }
+    #expect(throws: ConnectionFailure.self) { try pair.settle() }
+    #expect(try farewellCode(pair) == HTTP2ErrorCode.enhanceYourCalm)
+  }
+
   @Test func theEncoderFollowsATableSizeThatChanges() throws {
     let pair = SessionPair()
     try pair.settle()

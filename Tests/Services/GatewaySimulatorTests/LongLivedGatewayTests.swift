@@ -123,20 +123,4 @@ import Testing
     #expect(client.goAways.map(\.code) == [HTTP2ErrorCode.enhanceYourCalm])
     #expect(try status(GatewayClient(gateway)) == 200)
   }
-
-  @Test func `streams that are reset again and again end with ENHANCE_YOUR_CALM`() throws {
-    let gateway = try RunningGateway { $0.latency = .fixed(60_000) }
-    _ = try gateway.admin("PUT", "/profile", #"{"priming":false}"#)
-    let client = try GatewayClient(gateway)
-    var sent = 0
-    while !client.connection.isClosed, sent < 1_500 {
-      let open = (0..<100).map { _ in client.begin(client.push) }
-      for exchange in open { client.connection.reset(exchange, code: HTTP2ErrorCode.cancel) }
-      sent += open.count
-      try client.turn(milliseconds: 5)
-    }
-    try client.wait { client.connection.isClosed }
-    #expect(client.goAways.map(\.code) == [HTTP2ErrorCode.enhanceYourCalm])
-    #expect((1_001...1_200).contains(sent))
-  }
 }

@@ -35,6 +35,30 @@ import Testing
     #expect(auditor.ledger.missing == 0)
   }
 
+  @Test func `a device that registered later must not be dead`() {
+    let device = DemoGateway.Device(token: "ab", app: "com.example.a")
+    auditor.gatewayForgot(device)
+    #expect(auditor.dead == [device])
+    auditor.registeredAgain(device)
+    #expect(auditor.dead == [])
+    #expect(auditor.unregistered == [device])
+  }
+
+  @Test func `an answer that never came is the slowest of all, a repeat needs none`() throws {
+    let third = NotificationID(high: 1, low: 4)
+    let fourth = NotificationID(high: 1, low: 5)
+    ask(id, other, third, fourth)
+    for one in [id, other, third] {
+      auditor.laneRecord(one, isRetry: false, arrival: (at: 400, app: "com.example.a"))
+    }
+    auditor.laneRecord(fourth, isRetry: false, arrival: (at: 400, app: "com.example.b"))
+    try receipt("delivered", id)
+    try receipt("suppressed", third)
+    let times = auditor.answerTimes(arrived: 400...500, otherThan: "com.example.b")
+    #expect(times == [600, .max])
+    #expect(auditor.answerTimes(arrived: 401...500, otherThan: "com.example.b") == [])
+  }
+
   @Test func `a repeat of something nobody ever heard of is lost in disguise`() throws {
     ask(id)
     try receipt("deduplicated", id)

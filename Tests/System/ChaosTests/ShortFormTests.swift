@@ -17,7 +17,7 @@ struct ShortFormTests {
     "nothing is lost, and no more arrives twice than the scenario's bound",
     arguments: [
       "kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart", "broker-outage",
-      "rebalance-storm", "poison", "gateway-faults", "gateway-outage",
+      "rebalance-storm", "poison", "gateway-faults", "gateway-outage", "backlog-kill",
     ])
   func scenario(_ name: String) throws {
     let (status, text) = try chaos([name, "--short", "--json"])

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import JSON
+import OperatorCommand
+import ServiceKit
+
+/// A gateway that ends every connection the same way, and one that refuses one app of a credential.
+extension Scenario {
+  /// Connects that each pool may make in 30 s while every connection ends without an accepted push. A pool is one
+  /// loop's connections with one credential.
+  private static let connectsPerPool = 5
+
+  static let refusals = [
+    Scenario(
+      name: "gateway-refusals",
+      summary: "every connection ends the same way for 30 s, each time in another one",
+      senderFlags: ["--request-timeout", "3s"],
+      bound: DuplicateBound(
+        embeddedSeconds: 1,
+        embeddedReason:
+          "requests that the gateway processed and whose answers went with the connection",
+        realSeconds: 1, realReason: "the same")
+    ) { rig in
+      let kinds = endings.shuffled(using: &rig.random)
+      for turn in rig.turns(rig.options.kills) {
+        try rig.pump(between: 1_000, and: 2_000)
+        let (name, rules) = kinds[turn % kinds.count]
+        rig.countFault("gateway: \(name)")
+        let mark = rig.mark()
+        try rig.addGatewayFaults(rules)
+        // What is open ends first, and is not counted.
+        try rig.pump(500)
+        let before = try rig.connects()
+        try rig.pump(30_000)
+        let count = try rig.connects() - before
+        let most = connectsPerPool * rig.senders.count * loopsPerSender * credentials
+        rig.log.info("refusals", ["what": name, "connects": "\(count)", "bound": "\(most)"])
+        if count > most { rig.problem("\(name): \(count) connects in 30 s; the bound is \(most)") }
+        try rig.clearGatewayFaults()
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "app-refused",
+      summary:
+        "InvalidProviderToken to every push of one app for 10 s; the others of its key go on",
+      bound: .none("what is refused was not delivered")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 1_000, and: 2_000)
+        rig.countFault("gateway: one app is refused")
+        let begin = WallClock.milliseconds()
+        try rig.addGatewayFaults([
+          [
+            "id": "F01", "status": 403, "reason": "InvalidProviderToken",
+            "when": ["app": .string(refusedApp)],
+          ]
+        ])
+        try rig.pump(10_000)
+        let end = WallClock.milliseconds()
+        // The last ones get their time, too.
+        try rig.pump(UInt64(slowestP99))
+        try rig.clearGatewayFaults()
+        let times = rig.auditor.answerTimes(arrived: begin...end, otherThan: refusedApp)
+        let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]
+        let missing = times.count { $0 == .max }
+        rig.log.info(
+          "others",
+          ["pushes": "\(times.count)", "unanswered": "\(missing)", "p99": "\(p99)ms"])
+        if times.isEmpty || p99 > slowestP99 {
+          rig.problem(
+            "of \(times.count) pushes for the other apps \(missing) had no answer yet, and the 99th"
+              + " percentile was \(p99) ms")
+        }
+        let mark = rig.mark()
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+  ]
+
+  private static let refusedApp = "com.example.ride"
+  /// For the apps that are not refused, in milliseconds; the gateway itself takes 200 at the 99th percentile.
+  private static let slowestP99: Int64 = 2_000
+  private static let loopsPerSender = 2
+  private static let credentials = 2
+
+  /// Ways in which a connection ends without an accepted push. Refused credentials hold their pushes for
+  /// longer than a run lasts: `Tests/Services/SenderTests` has those.
+  private static let endings: [(name: String, rules: JSONValue)] = [
+    ("IdleTimeout to every request", [["id": "F01", "status": 400, "reason": "IdleTimeout"]]),
+    ("Shutdown to every request", [["id": "F01", "status": 503, "reason": "Shutdown"]]),
+    (
+      "GOAWAY before the first request",
+      [
+        ["id": "F10", "form": "text", "then": "close", "at": "ready"],
+        ["id": "F10", "form": "text", "then": "close", "when": ["times": 16]],
+      ]
+    ),
+    (
+      "reset in the middle of the first request",
+      [["id": "F11", "with": "reset", "at": "request"]]
+    ),
+    (
+      "refused at once",
+      [
+        ["id": "F19", "at": "connection"],
+        ["id": "F11", "with": "end", "at": "request", "when": ["times": 16]],
+      ]
+    ),
+    (
+      "a certificate that nobody trusts",
+      [
+        ["id": "F17", "tls": "unknown_authority"],
+        ["id": "F11", "with": "end", "at": "request", "when": ["times": 16]],
+      ]
+    ),
+  ]
+}
