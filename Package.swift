@@ -86,6 +86,7 @@ let package = Package(
     system("CCurl", "libcurl", "libcurl4-openssl-dev"),
     .target(
       name: "CLinux", path: "Sources/C/CLinux", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "CBrokerPort", path: "Sources/C/CBrokerPort"),
     .target(
       name: "CSimdjson", path: "Sources/C/CSimdjson",
       cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
@@ -104,7 +105,7 @@ let package = Package(
     io("EventLoop", ["Bytes", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
-    io("Kafka", ["EventLoop", "Telemetry", "CRdKafka"]),
+    io("Kafka", ["Bytes", "EventLoop", "Telemetry", "CRdKafka", "CBrokerPort"]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["CMicrohttpd"]),

@@ -58,7 +58,7 @@ final class ChaosRig {
     hasStragglers = scenario.hasStragglers
     random = SeededRandom(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
     place = try ChaosPlace(options, scenario, log)
-    let port = try LocalPipeline.freePort()
+    let port = try FreePorts.find(1)[0]
     brokerControl = "http://127.0.0.1:\(port)"
     pipeline = try LocalPipeline(
       place.plan(options, scenario, brokerControl: "127.0.0.1:\(port)"), log: log)

@@ -59,6 +59,11 @@ extension OffsetLedger {
     return .new
   }
 
+  /// The log was read to its end, one past its newest offset: what was not received below it is no record (a
+  /// transaction's marker, records of one that was given up) and counts as done. A group whose newest record is
+  /// done is not behind then, whatever stands above that record.
+  package mutating func ended(at offset: Int64) { skip(to: offset) }
+
   /// Marks `nextOffset ..< offset` as done.
   mutating func skip(to offset: Int64) {
     guard offset > nextOffset else { return }

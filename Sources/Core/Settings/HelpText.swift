@@ -14,18 +14,30 @@ package struct HelpText: Sendable {
     self.table = table
   }
 
-  /// The text of `--help`, at most 100 columns wide.
-  package var text: String {
-    var lines = ["Usage: \(usage)", ""]
-    lines += Self.wrap(summary, indent: 0)
+  /// The text of `--help`.
+  ///
+  /// - Parameter width: columns of a line at most; a word that is longer stands alone.
+  package func text(width: Int) -> String {
+    let wrap = { Paragraph.wrap($0, indent: $1, width: width) }
+    var lines = Paragraph.wrap("Usage: \(usage)", indent: 0, hanging: 4, width: width) + [""]
+    lines += wrap(summary, 0)
     if let operands = table.operands {
-      lines += ["", "  \(operands.placeholder)"]
-      lines += Self.wrap(operands.documentation, indent: 6)
+      lines += ["", "  \(operands.placeholder)"] + wrap(operands.documentation, 6)
     }
     lines += ["", "Settings:"]
-    for setting in table.settings { lines += Self.lines(of: setting) }
-    if table.takesKafkaProperties { lines += Self.kafkaLines }
-    lines += Self.commonLines
+    for setting in table.settings {
+      let (name, documentation) = Self.entry(of: setting)
+      lines += Paragraph.wrap(name, indent: 2, hanging: 6, width: width) + wrap(documentation, 6)
+    }
+    if table.takesKafkaProperties {
+      lines += ["  --kafka.<property> VALUE"] + wrap(Self.kafkaText, 6)
+    }
+    lines += ["  --config FILE"] + wrap("Properties file: lines of the form name = value.", 6)
+    lines += ["  --check-config"]
+    lines += wrap(
+      "Check the settings, with the files that they name, print them and exit. Connects to nothing.",
+      6)
+    lines += ["  -V, --version", "  -h, --help", ""] + wrap(Self.orderText, 0)
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -44,9 +56,13 @@ package struct HelpText: Sendable {
     return "\(program) [--setting value …]\(operands ?? "")"
   }
 
-  private static func lines(of setting: Setting) -> [String] {
+  private static func entry(of setting: Setting) -> (name: String, documentation: String) {
     let isBoolean = setting.kind == .boolean
     var value = setting.placeholder.isEmpty ? "" : " \(setting.placeholder)"
+    if case .choice(let words) = setting.kind, setting.placeholder == words.joined(separator: "|") {
+      // So that a long list can be broken.
+      value = " " + words.joined(separator: " | ")
+    }
     var note = ""
     if setting.isRequired { note = " Required." }
     if isBoolean {
@@ -55,38 +71,15 @@ package struct HelpText: Sendable {
       // A default that ends with a dot must not look as if it had two.
       note = " Default: \(text.hasSuffix(".") ? "\"\(text)\"" : text)."
     }
-    return ["  --\(setting.name)\(value)"] + wrap(setting.documentation + note, indent: 6)
+    return ("--\(setting.name)\(value)", setting.documentation + note)
   }
 
-  private static let kafkaLines =
-    ["  --kafka.<property> VALUE"]
-    + wrap(
-      "Any librdkafka property, passed through; --kafka.consumer.<property> and"
-        + " --kafka.producer.<property> reach one side only.", indent: 6)
+  private static let kafkaText =
+    "Any librdkafka property, passed through; --kafka.consumer.<property> and"
+    + " --kafka.producer.<property> reach one side only."
 
-  private static let commonLines =
-    [
-      "  --config FILE", "      Properties file: lines of the form name = value.",
-      "  --check-config", "      Check the settings, print them and exit.",
-      "  --version, --help", "",
-    ]
-    + wrap(
-      "A flag wins over its environment variable (--drain-timeout is MARTLET_DRAIN_TIMEOUT), the"
-        + " environment over the file (--config or MARTLET_CONFIG), the file over the default."
-        + " Exit status: 0 done, 1 failed, 2 wrong configuration.", indent: 0)
-
-  /// Breaks a paragraph at blanks so that no line is longer than 96 columns.
-  static func wrap(_ paragraph: String, indent: Int) -> [String] {
-    let margin = String(repeating: " ", count: indent)
-    var lines: [String] = []
-    var line = margin
-    for word in paragraph.split(separator: " ") {
-      if line.count + word.count + 1 > 96, line.count > indent {
-        lines.append(line)
-        line = margin
-      }
-      line += (line.count > indent ? " " : "") + word
-    }
-    return lines + [line]
-  }
+  private static let orderText =
+    "A flag wins over its environment variable (--drain-timeout is MARTLET_DRAIN_TIMEOUT), the"
+    + " environment over the file (--config or MARTLET_CONFIG), the file over the default."
+    + " Exit status: 0 done, 1 failed, 2 wrong configuration."
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Finds the name that a misspelt one was most likely meant to be.
-enum Suggestion {
+package enum Suggestion {
   /// ` (did you mean …?)`, or nothing when no name is near.
-  static func phrase(for name: String, among names: [String], prefix: String = "") -> String {
+  package static func phrase(for name: String, among names: [String], prefix: String = "") -> String
+  {
     guard let near = nearest(to: name, among: names) else { return "" }
     return " (did you mean \(prefix)\(near)?)"
   }
 
   /// The nearest name that is at most a third of its length away.
-  static func nearest(to name: String, among names: [String]) -> String? {
+  package static func nearest(to name: String, among names: [String]) -> String? {
     var best: (name: String, distance: Int)?
     let wanted = Array(name.utf8)
     for candidate in names {

@@ -39,6 +39,18 @@ package enum LogLine {
     return line
   }
 
+  /// The message of a service that does its part.
+  package static let ready = "ready"
+
+  /// A line taken apart again; nil for what is no line of a Martlet program.
+  package static func parts(
+    _ line: some StringProtocol
+  ) -> (level: LogLevel, service: String, message: String)? {
+    let words = line.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
+    guard words.count == 4, let level = LogLevel(text: String(words[1])) else { return nil }
+    return (level, String(words[2]), String(words[3]))
+  }
+
   static func quotedIfNeeded(_ value: String) -> String {
     let isPlain = value.unicodeScalars.allSatisfy { scalar in
       !isControl(scalar) && scalar != " " && scalar != "\"" && scalar != "=" && scalar != "\\"

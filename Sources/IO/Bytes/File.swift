@@ -93,6 +93,12 @@ package enum File {
     return stat(path, &status) == 0 ? Version(status) : nil
   }
 
+  /// The file's size in bytes; nil when there is none.
+  package static func size(_ path: String) -> Int? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+  }
+
   package static func exists(_ path: String) -> Bool {
     access(path, F_OK) == 0
   }

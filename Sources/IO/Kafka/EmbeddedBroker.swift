@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Bytes
+internal import CBrokerPort
 internal import CRdKafka
+internal import EventLoop
 
 /// A Kafka broker inside this process: librdkafka's mock cluster, real wire protocol on loopback,
 /// memory only. Safe to use from any thread.
@@ -19,15 +22,23 @@ package final class EmbeddedBroker: @unchecked Sendable {
 
   /// Starts the broker and creates its topics.
   ///
-  /// - Parameter brokers: how many brokers the cluster pretends to have.
-  package init(_ topics: [KafkaTopicSpecification] = [], brokers: Int = 1) throws(KafkaError) {
+  /// - Parameters:
+  ///   - brokers: how many brokers the cluster pretends to have.
+  ///   - port: of the first of them, on 127.0.0.1; 0 takes a free one.
+  package init(
+    _ topics: [KafkaTopicSpecification] = [], brokers: Int = 1, port: UInt16 = 0
+  ) throws(KafkaError) {
+    try Self.checkFree(port)
     let native = NativeConfiguration()
     try native.set("client.id", "embedded-broker")
     try native.set("log_level", "3")
     client = try native.makeClient(RD_KAFKA_PRODUCER)
-    guard let cluster = rd_kafka_mock_cluster_new(client, Int32(brokers)) else {
+    martlet_bind_next_to(port)
+    let made = rd_kafka_mock_cluster_new(client, Int32(brokers))
+    martlet_bind_next_to(0)
+    guard let cluster = made else {
       rd_kafka_destroy(client)
-      throw .invalid("cannot start the embedded broker; no free port on 127.0.0.1?")
+      throw .invalid("cannot start the embedded broker: no port of 127.0.0.1 is free")
     }
     self.cluster = cluster
     self.brokers = brokers
@@ -38,6 +49,17 @@ package final class EmbeddedBroker: @unchecked Sendable {
   deinit {
     rd_kafka_mock_cluster_destroy(cluster)
     rd_kafka_destroy(client)
+  }
+
+  /// A port that cannot be had ends the process inside librdkafka, so it is tried before.
+  private static func checkFree(_ port: UInt16) throws(KafkaError) {
+    guard port != 0 else { return }
+    do throws(SystemError) {
+      _ = try Socket.listening(on: .loopback(port: port))
+    } catch {
+      throw .invalid(
+        "cannot start the embedded broker: \(error); does something else listen there?")
+    }
   }
 
   /// Creates a topic. One that somebody asked for before exists already, with four partitions, and

@@ -33,6 +33,7 @@ extension FeedbackWorker {
     isCommitUnderWay = false
     alarm.assigned(partitions)
     log.info("partitions assigned", ["count": "\(partitions.count)"])
+    context.reportReady()
   }
 
   private func checkCoAssignment(_ partitions: [TopicPartition]) throws(ServiceFailure) {

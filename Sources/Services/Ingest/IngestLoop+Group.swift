@@ -45,6 +45,7 @@ extension IngestLoop {
     }
     alarm.assigned(partitions.filter { !remade.contains($0) })
     context.log.info("assigned", ["partitions": "\(partitions.count)"])
+    context.reportReady()
   }
 
   /// Asks about partitions whose offsets did not come as they should. If the log of one is not the one that was

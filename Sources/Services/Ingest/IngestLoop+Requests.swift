@@ -28,6 +28,7 @@ extension IngestLoop {
 
   /// Takes a record in: reads it, and decides what is to be done.
   private func begin(_ record: KafkaRecord) {
+    if record.isEndOfPartition { return reachedEnd(record) }
     if let error = record.error {
       context.log.warning("kafka", ["error": "\(error)"])
       return
@@ -49,6 +50,16 @@ extension IngestLoop {
     } catch {
       work = .refuse(error)
     }
+  }
+
+  /// The partition was read to its end. Applications may write requests in transactions, and the marker that ends one
+  /// has an offset but is no record: without this the group would be one behind for ever.
+  private func reachedEnd(_ message: KafkaRecord) {
+    let index = Int(message.partition)
+    guard let expected = ledgers[index]?.nextOffset, message.offset > expected else { return }
+    let partition = TopicPartition(topic: names.requests, partition: message.partition)
+    alarm.jumped(partition, expected..<message.offset)
+    ledgers[index]?.ended(at: message.offset)
   }
 
   /// Whether the record is to be worked on: not one that was seen before in this assignment.

@@ -120,7 +120,7 @@ final class IngestLoop {
       Self.catchUp(invalidTokens, context)
       consumer = try KafkaGroupConsumer(
         kafka, group: names.group(.ingest), topics: [names.requests],
-        instanceID: settings.instanceID, wakeup: wakeup)
+        instanceID: settings.instanceID, reportsEnds: true, wakeup: wakeup)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
     }

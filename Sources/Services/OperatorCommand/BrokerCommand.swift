@@ -16,6 +16,7 @@ package enum BrokerCommand: Service {
     let addressFile: String?
     let checkInterval: Int64
     let brokers: Int
+    let port: UInt16
     let control: Endpoint?
   }
 
@@ -31,6 +32,7 @@ package enum BrokerCommand: Service {
     .duration(
       "check-interval", default: "500ms", in: 50...60_000,
       "Between two looks whether anything was dropped that still had a reader."),
+    .integer("port", default: 0, in: 0...65_535, "Port on 127.0.0.1; 0 takes a free one."),
     .integer("brokers", default: 1, in: 1...9, "Brokers that the cluster pretends to have."),
     .endpoint(
       "control",
@@ -44,7 +46,8 @@ package enum BrokerCommand: Service {
       names: names, topics: try PartitionCounts.specifications(names, values),
       addressFile: values.optionalText("address-file"),
       checkInterval: values.milliseconds("check-interval"),
-      brokers: values.integer("brokers"), control: values.optionalEndpoint("control"))
+      brokers: values.integer("brokers"), port: UInt16(values.integer("port")),
+      control: values.optionalEndpoint("control"))
   }
 
   package static func run(
@@ -52,7 +55,8 @@ package enum BrokerCommand: Service {
   ) throws(ServiceFailure) {
     do {
       let broker = try EmbeddedBroker(
-        settings.topics.map { $0.kafka(replication: nil) }, brokers: settings.brokers)
+        settings.topics.map { $0.kafka(replication: nil) }, brokers: settings.brokers,
+        port: settings.port)
       let watch = try RetentionWatch(
         settings.topics,
         KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-broker"),

@@ -11,7 +11,8 @@ import Settings
 struct ChannelSession {
   private let settings: ChannelSettings
   private let context: ServiceContext
-  private let client: HTTP2Client
+  /// `--timeout` bounds everything: Kafka, the provider token, the gateway's answer.
+  private let patience: Patience
   private let output: (String) -> Void
 
   init(
@@ -21,9 +22,7 @@ struct ChannelSession {
     self.settings = settings
     self.context = context
     self.output = output
-    client = HTTP2Client(
-      host: settings.gateway.host, port: settings.gateway.port, settings.identity,
-      timeoutMilliseconds: settings.timeoutMilliseconds)
+    patience = Patience(milliseconds: settings.timeoutMilliseconds)
   }
 
   private var place: String { "\(settings.app) in \(settings.environment)" }
@@ -98,11 +97,14 @@ struct ChannelSession {
     if settings.identity.certificate == nil {
       let authorization = try CurrentProviderToken.authorization(
         app: settings.app, settings.environment, settings.names, settings.kafka, settings.seal,
-        context)
+        patience, context)
       headers.append(("authorization", authorization))
     }
     if let channel { headers.append(("apns-channel-id", channel)) }
     if body != nil { headers.append(("content-type", "application/json")) }
+    let client = HTTP2Client(
+      host: settings.gateway.host, port: settings.gateway.port, settings.identity,
+      timeoutMilliseconds: max(1, patience.left))
     do throws(HTTP2Client.Failure) {
       return try client.send(
         method, "/1/apps/\(settings.app)/\(resource)", headers: headers, body: body)

@@ -51,7 +51,9 @@ package struct ChannelSettings: Sendable {
             + " the current provider token of the app is read from Kafka."),
         .path("client-key", "PEM file of the certificate's key."),
         .duration(
-          "timeout", default: "30s", in: 100...600_000, "How long to wait for the answer."),
+          "timeout", default: "30s", in: 100...600_000,
+          "How long everything may take together: Kafka's answer, the provider token, the gateway's answer."
+        ),
         CommonSettings.tokenKey, CommonSettings.kafka, CommonSettings.topicPrefix,
       ], kafkaProperties: true)
   }

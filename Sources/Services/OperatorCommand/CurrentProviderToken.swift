@@ -11,22 +11,26 @@ import ServiceKit
 /// The provider token that a sender would use now, read from its topic: the operator's command holds no
 /// signing keys.
 enum CurrentProviderToken {
-  private static let patience: UInt64 = 10_000
-
-  /// The `authorization` value for an app in an environment. Throws when no usable token is there.
+  /// The `authorization` value for an app in an environment. Throws when no usable token is there, and when Kafka
+  /// does not say so within the time.
   static func authorization(
     app: String, _ environment: Environment, _ names: TopicNames,
-    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ context: ServiceContext
+    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ patience: Patience,
+    _ context: ServiceContext
   ) throws(ServiceFailure) -> String {
-    let cluster = try KafkaCluster(configuration, context)
+    let cluster = try KafkaCluster(configuration, context, patience: patience)
     cluster.admin.close()
     var book = ProviderTokenBook()
-    var problems: [TokenSealProblem] = []
+    let found: [TokenSealProblem]?
     do throws(KafkaError) {
-      problems = try follow(
-        names.providerTokens, cluster.configuration, seal, into: &book, context)
+      found = try follow(
+        names.providerTokens, cluster.configuration, seal, patience, into: &book, context)
     } catch {
       throw ServiceFailure("\(error)")
+    }
+    guard let problems = found else {
+      throw ServiceFailure(
+        "\(names.providerTokens) was not read to its end in time; give more with --timeout")
     }
     let now = WallClock.milliseconds()
     if let problem = problems.first { context.log.error("\(problem)") }
@@ -46,21 +50,18 @@ enum CurrentProviderToken {
 
   /// Reads the topic to its end.
   ///
-  /// - Returns: why tokens could not be opened.
+  /// - Returns: why tokens could not be opened; nil when the time was up before the end.
   private static func follow(
     _ topic: String, _ configuration: KafkaConfiguration, _ seal: TokenSeal,
-    into book: inout ProviderTokenBook, _ context: ServiceContext
-  ) throws(KafkaError) -> [TokenSealProblem] {
+    _ patience: Patience, into book: inout ProviderTokenBook, _ context: ServiceContext
+  ) throws(KafkaError) -> [TokenSealProblem]? {
     let table = try KafkaTable(configuration, topic: topic)
     defer { table.close() }
     let parser = JSONParser()
     // The newest record of each credential counts; a table may hand over older ones too.
     var problems: [String: TokenSealProblem] = [:]
     var entries: [(key: String, entry: ProviderTokenBook.Entry?)] = []
-    let deadline = MonotonicClock.milliseconds() + patience
-    while !table.isCaughtUp && MonotonicClock.milliseconds() < deadline
-      && !context.signals.isStopping
-    {
+    while !table.isCaughtUp && patience.left > 0 && !context.signals.isStopping {
       table.poll(timeoutMilliseconds: 50) { key, value in
         let name = String(decoding: key, as: UTF8.self)
         guard let value else {
@@ -77,6 +78,7 @@ enum CurrentProviderToken {
         }
       }
     }
+    guard table.isCaughtUp else { return nil }
     let now = WallClock.milliseconds()
     for (key, entry) in entries {
       if let entry {

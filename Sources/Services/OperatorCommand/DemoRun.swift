@@ -44,7 +44,10 @@ final class DemoRun {
     defer { pipeline.stop() }
     let gateway = DemoGateway(address: pipeline.gatewayAdmin)
     try gateway.declare(place.unregistered, since: WallClock.milliseconds())
-    try waitForReaders()
+    // What is measured afterwards is the pipeline, not its start.
+    guard try pipeline.waitUntilReady(context) else {
+      throw ServiceFailure("stopped before the end")
+    }
     let readers = try DemoReaders(try kafka(), place.names)
     defer { readers.close() }
     try follow(readers)
@@ -78,7 +81,7 @@ final class DemoRun {
       killOnce(feeder)
       if feeder.isDone, now - lastNews >= Self.quietMilliseconds, now >= nextLook {
         if try isComplete(readers) { break }
-        try checkBase()
+        try pipeline.checkProcesses()
         nextLook = now + Self.quietMilliseconds
       }
       if now - lastNews >= settings.stallMilliseconds {
@@ -149,32 +152,4 @@ final class DemoRun {
     if readers.unreadable > 0 { remarks.append("\(readers.unreadable) records are unreadable") }
     return report
   }
-}
-
-extension DemoRun {
-  /// Waits until every reader of a group has its partitions, so that what is measured afterwards is
-  /// the pipeline and not its start.
-  private func waitForReaders() throws {
-    let members = ["ingest", "feedback"] + pipeline.senderNames
-    let deadline = MonotonicClock.milliseconds() + 30_000
-    while MonotonicClock.milliseconds() < deadline {
-      guard !context.signals.isStopping else { throw ServiceFailure("stopped before the end") }
-      try checkBase()
-      if members.allSatisfy({ log($0).contains("assigned") }) { return }
-      usleep(20_000)
-    }
-    context.log.warning("not every process has its partitions after 30 s; going on")
-  }
-
-  /// Throws when a process is dead that cannot be replaced, with the end of its log.
-  private func checkBase() throws {
-    for state in pipeline.processes.states where state.pid == nil {
-      let isBase = state.name == "broker" || state.name == "simulator"
-      guard isBase || state.restarts > 3, let status = state.lastStatus else { continue }
-      let end = log(state.name).split(separator: "\n").suffix(5).joined(separator: "\n")
-      throw ServiceFailure("\(state.name) ended with status \(status); its log ends with\n\(end)")
-    }
-  }
-
-  private func log(_ name: String) -> String { DemoDatabase.text(pipeline.logFile(name)) }
 }

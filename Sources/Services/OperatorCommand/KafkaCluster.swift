@@ -11,11 +11,14 @@ struct KafkaCluster {
   let admin: KafkaAdmin
   let isEmbedded: Bool
 
-  /// Waits up to ten seconds for a broker to answer; a stop request ends the wait.
-  init(_ configuration: KafkaConfiguration, _ context: ServiceContext) throws(ServiceFailure) {
+  /// Waits for a broker to answer; a stop request ends the wait.
+  init(
+    _ configuration: KafkaConfiguration, _ context: ServiceContext,
+    patience: Patience = Patience(milliseconds: 10_000)
+  ) throws(ServiceFailure) {
     do {
       let admin = try KafkaAdmin(configuration)
-      let embedded = try Self.identify(admin, context)
+      let embedded = try Self.identify(admin, context, patience)
       var adapted = configuration
       adapted.isEmbeddedBroker = embedded
       self.configuration = adapted
@@ -47,16 +50,16 @@ struct KafkaCluster {
   }
 
   private static func identify(
-    _ admin: KafkaAdmin, _ context: ServiceContext
+    _ admin: KafkaAdmin, _ context: ServiceContext, _ patience: Patience
   ) throws -> Bool {
-    let deadline = MonotonicClock.milliseconds() + 10_000
     while true {
       do throws(KafkaError) {
-        return try admin.isEmbeddedBroker(timeoutMilliseconds: 250)
+        return try admin.isEmbeddedBroker(
+          timeoutMilliseconds: Int32(min(250, max(1, patience.left))))
       } catch {
-        if MonotonicClock.milliseconds() >= deadline || !error.isRetriable { throw error }
+        if patience.left == 0 || !error.isRetriable { throw error }
         if context.signals.isStopping { throw context.signals.interrupted("no broker answered") }
-        usleep(100_000)
+        usleep(UInt32(min(100, patience.left)) * 1_000)
       }
     }
   }

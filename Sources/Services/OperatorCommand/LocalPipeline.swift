@@ -16,6 +16,10 @@ package final class LocalPipeline {
     package var senders = 1
     /// A cluster that runs already, or nil to run an embedded broker.
     package var kafka: String?
+    /// The embedded broker's port; 0 takes a free one.
+    package var kafkaPort: UInt16 = 0
+    /// Bytes of a process's log above which it begins anew, the last ones kept beside it. nil: never.
+    package var logLimit: Int?
     package var topicPrefix = "push."
     /// The file of the key that keeps provider tokens secret on their topic, if there is one.
     package var tokenKey: String?
@@ -41,12 +45,29 @@ package final class LocalPipeline {
   package let keys: KeyFolder
   /// `host:port` of the Kafka cluster, once `start` has returned.
   package private(set) var kafka = ""
-  /// `host:port` of the simulator's pushes and of its admin API.
+  /// `host:port` of the simulator's pushes, in production and in the sandbox, and of its admin API.
   package private(set) var gateway = ""
+  package private(set) var sandboxGateway = ""
   package private(set) var gatewayAdmin = ""
+  /// The simulator's channel management in both environments.
+  private var channels = (production: "", sandbox: "")
+  /// What the processes write, as it comes.
+  let journal = ProcessJournal()
+  /// Keeps other pipelines out of the folder.
+  private var lock: FolderLock?
   /// A properties file with which `martlet channels` finds the simulator.
   package var channelSettings: String { "\(plan.folder)/channels.properties" }
   package var database: String { "\(plan.folder)/tokens.db" }
+  /// Where every address stands for scripts, as long as the pipeline runs.
+  package var addressesFile: String { "\(plan.folder)/addresses.json" }
+  /// Every address by its name, in the order of the processes.
+  var addresses: [(name: String, address: String)] {
+    [
+      ("kafka", kafka), ("gateway", gateway), ("sandbox_gateway", sandboxGateway),
+      ("channels_gateway", channels.production),
+      ("sandbox_channels_gateway", channels.sandbox), ("gateway_admin", gatewayAdmin),
+    ]
+  }
 
   package init(_ plan: Plan, log: Logger) throws(SystemError) {
     self.plan = plan
@@ -69,14 +90,27 @@ package final class LocalPipeline {
       try startBroker()
       try startGateway()
       try startServices()
+      try writeAddresses()
     } catch {
-      processes.stopAll()
+      stop()
       throw error
     }
   }
 
   /// Stops everything in order; returns the names of processes that had to be killed.
-  @discardableResult package func stop() -> [String] { processes.stopAll() }
+  @discardableResult package func stop() -> [String] {
+    // An address at which nobody answers any more is worse than none.
+    if lock != nil { try? File.remove(addressesFile) }
+    let killed = processes.stopAll()
+    lock = nil
+    return killed
+  }
+
+  private func writeAddresses() throws {
+    var object = JSONObject()
+    for (name, address) in addresses { object.append(name, .string(address)) }
+    try File.write(addressesFile, JSONValue.object(object).text + [10])
+  }
 
   private func prepareFolder() throws {
     for folder in [plan.folder, "\(plan.folder)/logs"] {
@@ -84,6 +118,7 @@ package final class LocalPipeline {
         throw ServiceFailure("cannot make \(folder): \(SystemError.meaning(of: errno))")
       }
     }
+    lock = try FolderLock(plan.folder)
     if !File.exists(keys.credentials) { try keys.generate(plan.credentials) }
   }
 
@@ -97,8 +132,10 @@ package final class LocalPipeline {
     // Not started again: what it held is gone, and the others would wait for nothing.
     try startProgram(
       "broker", "martlet",
-      ["broker", "--address-file", file, "--topic-prefix", plan.topicPrefix] + plan.brokerFlags,
-      stage: 0,
+      [
+        "broker", "--address-file", file, "--topic-prefix", plan.topicPrefix, "--port",
+        "\(plan.kafkaPort)",
+      ] + plan.brokerFlags, stage: 0,
       restarts: false)
     kafka = try address(in: file, of: "broker").trimmingNewline
   }
@@ -107,23 +144,24 @@ package final class LocalPipeline {
     let file = "\(plan.folder)/simulator.address"
     try File.remove(file)
     // Fixed ports, so that the simulator keeps its address when it is started again.
-    let (push, admin) = (try Self.freePort(), try Self.freePort())
-    let channels = try Self.freePort()
+    let local = try FreePorts.find(5).map { "127.0.0.1:\($0)" }
+    (gateway, sandboxGateway, gatewayAdmin) = (local[0], local[1], local[2])
+    channels = (local[3], local[4])
     try startProgram(
       "simulator", "apns-simulator",
       [
-        "--listen", "127.0.0.1:\(push)", "--admin", "127.0.0.1:\(admin)", "--listen-management",
-        "127.0.0.1:\(channels)", "--certificate", keys.certificate, "--certificate-key",
+        "--listen", gateway, "--listen-sandbox", sandboxGateway, "--admin", gatewayAdmin,
+        "--listen-management", channels.production, "--listen-management-sandbox",
+        channels.sandbox, "--certificate", keys.certificate, "--certificate-key",
         keys.certificateKey, "--keys", keys.gatewayKeys, "--address-file", file,
       ], stage: 1)
     _ = try address(in: file, of: "simulator")
-    gateway = "127.0.0.1:\(push)"
-    gatewayAdmin = "127.0.0.1:\(admin)"
     let key = plan.tokenKey.map { ["token-key = \($0)"] } ?? []
     let lines =
       [
         "# For martlet channels … --config on this machine.", "kafka = \(kafka)",
-        "topic-prefix = \(plan.topicPrefix)", "channels-gateway = 127.0.0.1:\(channels)",
+        "topic-prefix = \(plan.topicPrefix)", "channels-gateway = \(channels.production)",
+        "sandbox-channels-gateway = \(channels.sandbox)",
         "gateway-name = localhost", "gateway-roots = \(keys.root)",
       ] + key + [""]
     try File.write(channelSettings, Array(lines.joined(separator: "\n").utf8))
@@ -148,7 +186,7 @@ package final class LocalPipeline {
     try startProgram(
       name, "martlet-sender",
       common + sealing + [
-        "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots", keys.root,
+        "--gateway", gateway, "--sandbox-gateway", sandboxGateway, "--gateway-roots", keys.root,
         "--gateway-name", "localhost",
       ], stage: 3)
   }
@@ -169,7 +207,11 @@ package final class LocalPipeline {
     var program = ChildProgram(
       name, path: path, arguments: arguments + (plan.extra[executable] ?? []),
       logFile: logFile(name), restarts: restarts, stage: stage)
+    program.logLimit = plan.logLimit
     program.environment = plan.environment[name] ?? []
+    // What an earlier pipeline of this folder said is kept apart: what follows is about this one.
+    rename(logFile(name), logFile(name) + ".1")
+    journal.follow(name, logFile(name))
     try processes.start(program)
   }
 
@@ -186,23 +228,6 @@ package final class LocalPipeline {
       usleep(10_000)
     }
     throw ServiceFailure("\(name) did not start within 20 s; see \(logFile(name))")
-  }
-
-  package static func freePort() throws -> UInt16 {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    guard descriptor >= 0 else { throw SystemError.last("cannot open a socket") }
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let code = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, size) == 0 ? getsockname(descriptor, $0, &size) : -1
-      }
-    }
-    guard code == 0 else { throw SystemError.last("cannot find a free port") }
-    return UInt16(bigEndian: address.sin_port)
   }
 }
 

@@ -13,6 +13,7 @@ package enum MartletCommand {
       TopicsCreateCommand.self, KeysGenerateCommand.self, ChannelsCreateCommand.self,
       ChannelsReadCommand.self, ChannelsListCommand.self, ChannelsDeleteCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
+      CompletionCommand.self,
     ]
   }
 

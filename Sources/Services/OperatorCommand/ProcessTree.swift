@@ -13,6 +13,8 @@ package struct ChildProgram: Sendable {
   package var arguments: [String]
   /// Where both of its outputs go; nil leaves them where the parent's go.
   package var logFile: String?
+  /// Bytes of the log above which it begins anew; what it held is kept beside it as `FILE.1`. nil: never.
+  package var logLimit: Int?
   /// Whether it is started again, after a pause, when it ends by itself.
   package var restarts: Bool
   /// Programs of a higher stage are stopped first, those of one stage together.
@@ -30,6 +32,16 @@ package struct ChildProgram: Sendable {
     self.logFile = logFile
     self.restarts = restarts
     self.stage = stage
+  }
+}
+
+extension ChildProgram {
+  /// Begins the log anew when it is above its limit. The child appends, so it goes on at the new beginning; what
+  /// it writes between the copy and the cut is not kept.
+  func boundLog() {
+    guard let logFile, let logLimit, let size = File.size(logFile), size > logLimit else { return }
+    if let content = try? File.read(logFile) { try? File.write(logFile + ".1", content) }
+    truncate(logFile, 0)
   }
 }
 
@@ -167,7 +179,11 @@ package final class ProcessTree: Sendable {
 
   // MARK: - The supervising thread
 
+  /// Between two looks at the sizes of logs, in milliseconds.
+  private static let logInterval: UInt64 = 1_000
+
   private func superviseUntilEnd() {
+    var nextLogs: UInt64 = 0
     var entry = pollfd(fd: wakeup.fd, events: Int16(POLLIN), revents: 0)
     while !ends.load(ordering: .acquiring) {
       _ = poll(&entry, 1, 20)
@@ -177,6 +193,10 @@ package final class ProcessTree: Sendable {
           reap(&all[index])
           startIfDue(&all[index])
         }
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLogs else { return }
+        nextLogs = now + Self.logInterval
+        for child in all { child.program.boundLog() }
       }
     }
   }

@@ -24,6 +24,10 @@ enum RetentionCounter: Int, CounterKey {
 /// It drops the oldest batch of a partition above 5 MiB without a word. Writers hold back before
 /// that; this says loudly when one did not.
 final class RetentionWatch {
+  /// How the line begins that says that records are lost.
+  static let lossMessage =
+    "RECORDS WERE DROPPED BEFORE THEY WERE READ: the embedded broker holds 5 MiB a partition"
+
   private struct Partition {
     let name: TopicPartition
     let topic: TopicSpecification
@@ -128,7 +132,7 @@ final class RetentionWatch {
     guard !partition.hasComplained else { return }
     partitions[index].hasComplained = true
     context.log.error(
-      "RECORDS WERE DROPPED BEFORE THEY WERE READ: the embedded broker holds 5 MiB a partition",
+      Self.lossMessage,
       [
         "partition": "\(partition.name)", "count": "\(low - read)",
         "reader": partition.topic.readerGroup ?? "every reader of the table",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Glibc
+import Kafka
+import Pipeline
 package import ServiceKit
 package import Settings
 
@@ -9,11 +11,19 @@ package enum UpCommand: Service {
   package struct Settings: Sendable {
     let folder: String?
     let senders: Int
-    let topicPrefix: String
-    let kafka: String?
+    let names: TopicNames
+    /// A cluster to use, or nil for an embedded broker.
+    let cluster: KafkaConfiguration?
     let kafkaFlags: [String]
+    /// Where the embedded broker listens; nil takes the usual port if it is free.
+    let kafkaPort: UInt16?
     let tokenKey: String?
   }
+
+  /// What clients of Kafka take for the port if none is said.
+  private static let usualPort: UInt16 = 9_092
+  /// Bytes of a process's log; as many are kept beside it.
+  private static let logLimit = 8 << 20
 
   package static let name = "up"
   package static let summary =
@@ -27,36 +37,46 @@ package enum UpCommand: Service {
         "dir", use: .folder,
         "Where keys, logs and the database are kept; without it they go to a temporary folder that"
           + " stays behind."),
-      .endpoints("kafka", "A Kafka cluster to use instead of the embedded broker."),
+      .endpoints(
+        "kafka",
+        "A Kafka cluster to use instead of the embedded broker; martlet topics create makes its topics."
+      ),
+      .integer(
+        "kafka-port", in: 1...65_535,
+        "Port of the embedded broker on 127.0.0.1. Without it 9092, or a free one if that is taken."
+      ),
       CommonSettings.topicPrefix, CommonSettings.tokenKey,
     ], kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let cluster = values.endpoints("kafka").map(\.description).joined(separator: ",")
+    let isCluster = !values.endpoints("kafka").isEmpty
+    let port = values.optionalInteger("kafka-port").map { UInt16($0) }
+    if isCluster, port != nil {
+      throw values.error(
+        "kafka-port", "is the embedded broker's, which does not run beside --kafka")
+    }
     return Settings(
       folder: values.optionalText("dir"), senders: values.integer("senders"),
-      topicPrefix: values.text(CommonSettings.topicPrefix.name),
-      kafka: cluster.isEmpty ? nil : cluster, kafkaFlags: values.kafka.flags,
-      tokenKey: try TokenSeal(values).path)
+      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
+      cluster: isCluster ? try KafkaConfiguration(values, clientID: "martlet-up") : nil,
+      kafkaFlags: values.kafka.flags, kafkaPort: port, tokenKey: try TokenSeal(values).path)
   }
 
   package static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      var plan = LocalPipeline.Plan(
-        folder: try settings.folder ?? TemporaryPlace.make("martlet-up"),
-        credentials: [.init(teamID: "MARTLETDEV", keyID: "MARTLETKEY", apps: ["*"])])
-      plan.senders = settings.senders
-      plan.kafka = settings.kafka
-      plan.topicPrefix = settings.topicPrefix
-      plan.kafkaFlags = settings.kafkaFlags
-      plan.tokenKey = settings.tokenKey
-      let pipeline = try LocalPipeline(plan, log: context.log)
+      if let cluster = settings.cluster { try checkTopics(cluster, settings.names, context) }
+      let pipeline = try LocalPipeline(try plan(settings, context), log: context.log)
       try pipeline.start()
-      defer { stop(pipeline, context) }
-      for line in introduction(pipeline) { StandardOutput.line(line) }
-      try wait(pipeline, context)
+      var errors = ErrorRelay(pipeline)
+      do {
+        try work(pipeline, &errors, context)
+      } catch {
+        _ = stop(pipeline, &errors, context)
+        throw error
+      }
+      if let failure = stop(pipeline, &errors, context) { throw failure }
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
@@ -64,12 +84,47 @@ package enum UpCommand: Service {
     }
   }
 
+  private static func plan(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws -> LocalPipeline.Plan {
+    var plan = LocalPipeline.Plan(
+      folder: try settings.folder ?? TemporaryPlace.make("martlet-up"),
+      credentials: [.init(teamID: "MARTLETDEV", keyID: "MARTLETKEY", apps: ["*"])])
+    plan.senders = settings.senders
+    plan.kafka = settings.cluster?.bootstrap
+    plan.kafkaPort = settings.kafkaPort ?? (FreePorts.isFree(usualPort) ? usualPort : 0)
+    plan.topicPrefix = settings.names.prefix
+    plan.kafkaFlags = settings.kafkaFlags
+    plan.tokenKey = settings.tokenKey
+    plan.logLimit = logLimit
+    return plan
+  }
+
+  /// Without its topics no process stays up.
+  private static func checkTopics(
+    _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
+  ) throws {
+    let cluster = try KafkaCluster(configuration, context)
+    defer { cluster.admin.close() }
+    let existing = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
+    let missing = names.all.map(\.name).filter { existing[$0] == nil }
+    guard let first = missing.first else { return }
+    let more = missing.count == 1 ? "" : " and \(missing.count - 1) more"
+    let prefix = names.prefix == TopicNames.defaultPrefix ? "" : " --topic-prefix \(names.prefix)"
+    throw ServiceFailure(
+      "the cluster at \(configuration.bootstrap) lacks the topic \(first)\(more): martlet topics create"
+        + " --kafka \(configuration.bootstrap)\(prefix) makes them")
+  }
+
   /// Until a stop is requested. Throws when the broker dies: what it held is gone, and no process
   /// can make up for that.
-  private static func wait(
-    _ pipeline: LocalPipeline, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  private static func work(
+    _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
+  ) throws {
+    guard try pipeline.waitUntilReady(context) else { return }
+    for line in introduction(pipeline) { StandardOutput.line(line) }
     while !context.signals.isStopping {
+      errors.show()
       if let broker = pipeline.processes.state("broker"), broker.pid == nil {
         throw ServiceFailure(
           "the broker has ended, and all records with it; see \(pipeline.logFile("broker"))")
@@ -78,25 +133,39 @@ package enum UpCommand: Service {
     }
   }
 
-  private static func stop(_ pipeline: LocalPipeline, _ context: ServiceContext) {
+  /// Ends all processes.
+  ///
+  /// - Returns: what the run came to, if records were lost.
+  private static func stop(
+    _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
+  ) -> ServiceFailure? {
     let killed = pipeline.stop()
-    if let status = pipeline.processes.state("broker")?.lastStatus, status != 0 {
-      context.log.error(
-        "the broker reports lost records", ["log": pipeline.logFile("broker")])
-    }
+    errors.show()
     if killed.isEmpty { context.log.info("all processes have ended") }
+    let status = pipeline.processes.state("broker")?.lastStatus ?? 0
+    guard pipeline.journal.hasLoss || status != 0 else { return nil }
+    return ServiceFailure(
+      "records were lost before they were read; see \(pipeline.plan.folder)/logs")
   }
 
   private static func introduction(_ pipeline: LocalPipeline) -> [String] {
     let topic = pipeline.plan.topicPrefix + "requests"
-    let memory = pipeline.plan.kafka == nil ? " (in memory: gone when this ends)" : ""
+    let isEmbedded = pipeline.plan.kafka == nil
+    let notes = ["kafka": isEmbedded ? "in memory: gone when this ends" : ""]
+    let width = pipeline.addresses.map(\.name.count).max() ?? 0
+    let addresses = pipeline.addresses.map { name, address in
+      let gap = String(repeating: " ", count: width - name.count + 2)
+      return "  \(name)\(gap)\(address)" + (notes[name].map { $0.isEmpty ? "" : "  (\($0))" } ?? "")
+    }
     let example =
       #"{"app":"com.example.app","token":"00fc13adff785122b4ad28809a3420982341241421348097878e577c"#
       + #"991de8f0","payload":{"aps":{"alert":"Hello"}}}"#
-    return [
-      "Martlet is up. Kafka at \(pipeline.kafka)\(memory), simulator at \(pipeline.gateway)",
-      "state and logs in \(pipeline.plan.folder)",
-      "",
+    let start =
+      ["Martlet is up: every process has its partitions."] + addresses + [
+        "the same for scripts: \(pipeline.addressesFile)",
+        "state and logs in \(pipeline.plan.folder)",
+      ]
+    let commands = [
       "produce a request:",
       "  echo '\(example)' | kcat -P -b \(pipeline.kafka) -t \(topic)",
       "  martlet import FILE --kafka \(pipeline.kafka)",
@@ -104,8 +173,35 @@ package enum UpCommand: Service {
       "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
       "make a broadcast channel:",
       "  martlet channels create --app com.example.app --config \(pipeline.channelSettings)",
-      "",
-      "Ctrl-C ends it.",
     ]
+    return start + [""] + commands + ["", "Ctrl-C ends it."]
+  }
+}
+
+/// Shows on the terminal what goes wrong in the processes: they write to files that nobody watches.
+struct ErrorRelay {
+  /// Lines of one process that are shown of each ten seconds; the rest is in its log.
+  private static let most = 10
+  private static let spanMilliseconds: UInt64 = 10_000
+
+  private let pipeline: LocalPipeline
+  private var shown: [String: Int] = [:]
+  private var spanEnd: UInt64 = 0
+
+  init(_ pipeline: LocalPipeline) { self.pipeline = pipeline }
+
+  /// Shows what came since the last call.
+  mutating func show() {
+    pipeline.journal.look()
+    let now = MonotonicClock.milliseconds()
+    if now >= spanEnd { (shown, spanEnd) = ([:], now + Self.spanMilliseconds) }
+    for (process, line) in pipeline.journal.takeErrors() {
+      let count = shown[process, default: 0] + 1
+      shown[process] = count
+      if count <= Self.most { StandardError.line(line) }
+      if count == Self.most + 1 {
+        StandardError.line("… and more errors of \(process): see \(pipeline.logFile(process))")
+      }
+    }
   }
 }

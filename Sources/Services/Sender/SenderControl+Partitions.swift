@@ -75,6 +75,7 @@ extension SenderControl {
     remade = []
     try rebuildWindows(wants)
     context.log.info("partitions assigned", ["count": "\(partitions.count)"])
+    context.reportReady()
     return true
   }
 

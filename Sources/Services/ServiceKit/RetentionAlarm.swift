@@ -16,6 +16,10 @@ enum RetentionCounter: Int, CounterKey {
 /// counted and said loudly. Owned by the consumer's thread; asks the broker only when offsets did not come as they
 /// should, and once for each partition after an assignment. The thread does not wait for the answers.
 package struct RetentionAlarm {
+  /// How the line begins that says that records are lost.
+  package static let lossMessage =
+    "records were removed by retention before they were read: they are lost"
+
   private let log: Logger
   private let counters = Counters<RetentionCounter>()
   private var gaps = RetentionGaps<TopicPartition>()
@@ -81,7 +85,7 @@ package struct RetentionAlarm {
     case .lost(let partition, let offsets):
       counters.add(.lostToRetention, offsets.count)
       log.error(
-        "records were removed by retention before they were read: they are lost",
+        Self.lossMessage,
         [
           "topic": partition.topic, "partition": "\(partition.partition)",
           "first": "\(offsets.lowerBound)", "last": "\(offsets.upperBound - 1)",

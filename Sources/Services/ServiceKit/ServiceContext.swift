@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Settings
+import Synchronization
+import Telemetry
 
 /// What the harness lends a running service. Any thread may use it.
 package struct ServiceContext: Sendable {
@@ -13,8 +15,20 @@ package struct ServiceContext: Sendable {
   /// All values, for those who start other processes with them.
   package let values: SettingValues
 
+  private let readiness: Readiness
+
+  /// Says in the log, once, that the service does its part: it has had its partitions from its group.
+  package func reportReady() {
+    if !readiness.isReported.exchange(true, ordering: .relaxed) { log.info(LogLine.ready) }
+  }
+
+  private final class Readiness: Sendable {
+    let isReported = Atomic(false)
+  }
+
   /// Also for tests that run a service inside their own process.
   package init(name: String, log: Logger, values: SettingValues) {
+    readiness = Readiness()
     self.name = name
     self.log = log
     self.values = values

@@ -24,7 +24,8 @@ package func runCommands(program: String, summary: String, _ commands: [any Serv
     let status = ServiceRunner.run(commands[index], program: name, rest)
     exit(StandardOutput.endStatus(status, program: name))
   }
-  let answer = ServiceRunner.answer(arguments, program: program, summary: summary, commands)
+  let answer = CommandList(program: program, summary: summary, commands).answer(
+    arguments, width: Terminal.width)
   StandardOutput.write(answer.output)
   StandardError.write(answer.error)
   exit(StandardOutput.endStatus(answer.status, program: program))
@@ -44,7 +45,7 @@ package enum ServiceRunner {
       let flags = try CommandLineFlags(arguments, for: table)
       if flags.isHelp {
         let help = HelpText(program: program, summary: S.summary, table: table)
-        StandardOutput.write(help.text)
+        StandardOutput.write(help.text(width: Terminal.width))
         return done
       }
       if flags.isVersion {
@@ -123,48 +124,6 @@ package enum ServiceRunner {
       throw SettingErrors("config", "\(path) is not UTF-8 text")
     }
     return try PropertiesFile(parsing: text, path: path)
-  }
-
-  /// What a process says, and how it ends.
-  struct Answer: Equatable {
-    var output = ""
-    var error = ""
-    var status = ServiceRunner.done
-  }
-
-  /// What `martlet` says when no command was named, or only the first word of some, such as `dead-letters`: the
-  /// help of those, its version, or what is wrong.
-  static func answer(
-    _ arguments: [String], program: String, summary: String, _ commands: [any Service.Type]
-  ) -> Answer {
-    let first = arguments.first ?? ""
-    if first == "--version" { return Answer(output: "\(program) \(Version.text)\n") }
-    let family = commands.filter { $0.name.hasPrefix(first + " ") }
-    if family.isEmpty {
-      return answer(first, to: program, about: summary + "\n\n", family: "", commands)
-    }
-    let second = arguments.dropFirst().first ?? ""
-    return answer(second, to: program, about: "", family: first + " ", family)
-  }
-
-  /// - Parameter family: the first word of all these commands and a blank, or nothing.
-  private static func answer(
-    _ word: String, to program: String, about summary: String, family: String,
-    _ commands: [any Service.Type]
-  ) -> Answer {
-    let usage = "\(program) \(family)COMMAND"
-    var lines = ["Usage: \(usage) [--setting value …]", "", summary + "Commands:"]
-    let names = commands.map { $0.name.dropFirst(family.count) }
-    let width = names.map(\.count).max() ?? 0
-    for (name, command) in zip(names, commands) {
-      let gap = String(repeating: " ", count: width - name.count + 3)
-      lines.append("  \(name)\(gap)\(command.summary)")
-    }
-    lines += ["", "\(usage) --help says more.", ""]
-    let text = lines.joined(separator: "\n")
-    if ["--help", "-h", "help"].contains(word) { return Answer(output: text) }
-    let problem = word.isEmpty ? "" : "\(program): there is no command \(family)\(word)\n"
-    return Answer(error: problem + text, status: misconfigured)
   }
 }
 

@@ -144,6 +144,7 @@ final class SignerWorker {
     guard partitions.contains(requestsPartition) else {
       try consumer.assign([])
       log.info("standing by: another signer mints")
+      context.reportReady()
       return
     }
     nextOffset = nil
@@ -155,6 +156,7 @@ final class SignerWorker {
     readTableAnew()
     counters.set(.owner, 1)
     log.info("this signer mints now")
+    context.reportReady()
   }
 
   private func release(commits: Bool) {

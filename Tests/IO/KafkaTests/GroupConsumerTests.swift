@@ -32,6 +32,20 @@ import Testing
     second.close()
   }
 
+  @Test func aMemberIsToldWhereAPartitionEnds() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 30)
+    let member = try GroupMember(fixture, group: "readers", topic: topic, reportsEnds: true)
+    let ended = try eventually {
+      try member.serve()
+      member.takeAll()
+      return !member.ends.isEmpty
+    }
+    #expect(ended && member.ends.last == 30 && member.taken.count == 30)
+    member.close()
+  }
+
   @Test(arguments: [false, true])
   func aSecondMemberTakesOverPartitionsAndNothingIsLost(shared: Bool) throws {
     let fixture = try KafkaFixture(topics: [("numbers", 4)])

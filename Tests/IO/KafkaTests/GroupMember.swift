@@ -18,16 +18,18 @@ final class GroupMember {
   var errors: [KafkaError] = []
   /// The next offset of each partition that was taken from.
   var positions: [TopicPartition: Int64] = [:]
+  /// Where partitions were read to their ends.
+  var ends: [Int64] = []
   private var batch = KafkaBatch(capacity: 200)
 
   init(
     _ fixture: KafkaFixture, group: String, topic: String, shared: Bool = false,
-    instanceID: String? = nil, _ configuration: KafkaConfiguration? = nil
+    instanceID: String? = nil, reportsEnds: Bool = false, _ configuration: KafkaConfiguration? = nil
   ) throws {
     self.shared = shared
     consumer = try KafkaGroupConsumer(
       configuration ?? fixture.configuration, group: fixture.name(group), topics: [topic],
-      instanceID: instanceID, wakeup: wakeup)
+      instanceID: instanceID, reportsEnds: reportsEnds, wakeup: wakeup)
   }
 
   /// Serves the events that are there.
@@ -80,6 +82,9 @@ final class GroupMember {
         taken.append(String(decoding: record.value, as: UTF8.self))
         positions[TopicPartition(topic: record.topic, partition: record.partition)] =
           record.offset + 1
+      }
+      for index in 0..<batch.count where batch[index].isEndOfPartition {
+        ends.append(batch[index].offset)
       }
       batch.release()
     }

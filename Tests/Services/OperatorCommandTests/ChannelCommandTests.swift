@@ -228,6 +228,16 @@ private final class ChannelFixture {
     #expect(!fixture.refusal(flags) { try $0.list() }.contains("the answer was lost"))
   }
 
+  @Test func `the time-out holds for Kafka too, with all the attempts`() throws {
+    let context = try ChannelFixture.context(
+      ChannelsListCommand.self, ["--app", "a.b", "--kafka", "127.0.0.1:1", "--timeout", "300ms"])
+    let session = ChannelSession(try ChannelSettings(context.values), context)
+    let start = MonotonicClock.milliseconds()
+    #expect(throws: ServiceFailure.self) { try session.list() }
+    // Kafka alone was given ten seconds.
+    #expect(MonotonicClock.milliseconds() - start < 5_000)
+  }
+
   @Test func `a gateway that cannot be reached or trusted made no channel`() throws {
     let fixture = try ChannelFixture()
     // Nobody listens on it once the socket is gone.

@@ -158,10 +158,11 @@ private enum WriteService: Service {
 }
 
 @Suite struct CommandAnswerTests {
-  private func answer(_ arguments: String...) -> ServiceRunner.Answer {
-    ServiceRunner.answer(
-      arguments, program: "post", summary: "Carries letters.",
-      [SampleService.self, ReadService.self, WriteService.self])
+  private func answer(_ arguments: String..., width: Int = 80) -> CommandList.Answer {
+    CommandList(
+      program: "post", summary: "Carries letters.",
+      [SampleService.self, ReadService.self, WriteService.self]
+    ).answer(arguments, width: width)
   }
 
   @Test func `no command is told which there are, with status 2`() {
@@ -180,7 +181,6 @@ private enum WriteService: Service {
       """
     #expect(answer() == .init(error: usage, status: 2))
     #expect(answer("--help") == .init(output: usage))
-    #expect(answer("let").error == "post: there is no command let\n" + usage)
   }
 
   @Test func `half a command is told its other half, with status 2`() {
@@ -196,8 +196,42 @@ private enum WriteService: Service {
       """
     #expect(answer("letters") == .init(error: usage, status: 2))
     #expect(answer("letters", "--help") == .init(output: usage))
+  }
+
+  @Test func `a mistyped command gets one line with the nearest one`() {
+    func problem(_ arguments: String...) -> String {
+      let given = CommandList(
+        program: "post", summary: "", [SampleService.self, ReadService.self, WriteService.self]
+      ).answer(arguments, width: 80)
+      #expect(given.status == 2 && given.output.isEmpty)
+      return given.error
+    }
+    let end = "; post --help lists them\n"
+    #expect(problem("smaple") == "post: there is no command smaple (did you mean sample?)" + end)
+    #expect(problem("leters") == "post: there is no command leters (did you mean letters?)" + end)
     #expect(
-      answer("letters", "burn", "--all")
-        == .init(error: "post: there is no command letters burn\n" + usage, status: 2))
+      problem("leters", "raed", "--all")
+        == "post: there is no command leters (did you mean letters read?)" + end)
+    #expect(problem("zzz") == "post: there is no command zzz" + end)
+    #expect(
+      problem("letters", "wriet")
+        == "post: there is no command letters wriet (did you mean letters write?);"
+        + " post letters --help lists them\n")
+    #expect(
+      problem("letters", "burn", "--all")
+        == "post: there is no command letters burn; post letters --help lists them\n")
+  }
+
+  @Test(arguments: ["--version", "-V", "version"])
+  func `the version is told in each usual way`(word: String) {
+    #expect(answer(word) == .init(output: "post \(Version.text)\n"))
+  }
+
+  @Test func `the list of commands is as wide as the terminal`() {
+    for width in [40, 50, 100] {
+      let lines = answer("--help", width: width).output.split(separator: "\n")
+      #expect(lines.allSatisfy { $0.count <= width })
+    }
+    #expect([20, 72, 400].map(Terminal.readable) == [40, 72, 100])
   }
 }

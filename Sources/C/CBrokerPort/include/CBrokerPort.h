@@ -1,0 +1,8 @@
+#ifndef MARTLET_CBROKERPORT_H
+#define MARTLET_CBROKERPORT_H
+#include <stdint.h>
+
+/* librdkafka's mock cluster listens on any free port and cannot be told which. After this call, the next bind(2) of
+ * this thread to "any port" of an IPv4 address binds to `port` instead; 0 takes a call back. */
+void martlet_bind_next_to(uint16_t port);
+#endif

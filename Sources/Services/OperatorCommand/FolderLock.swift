@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import ServiceKit
+
+/// Keeps a folder for one process: two pipelines in one would write over each other's keys, logs and database.
+///
+/// The lock is the kernel's, on an open file: it ends with the process, however that ends.
+final class FolderLock {
+  private let descriptor: Int32
+
+  /// - Throws: who has the folder, if another process does.
+  init(_ folder: String) throws {
+    let path = "\(folder)/lock"
+    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw SystemError.last("cannot open \(path)") }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      guard code == EWOULDBLOCK else {
+        throw SystemError(code: code, attempt: "cannot lock \(path)")
+      }
+      let owner = String(decoding: (try? File.read(path)) ?? [], as: UTF8.self)
+      throw ServiceFailure(
+        "another martlet (process \(owner)) works in \(folder): end it, or give another --dir")
+    }
+    let text = Array("\(getpid())".utf8)
+    ftruncate(descriptor, 0)
+    _ = text.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+  }
+
+  deinit { close(descriptor) }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import ServiceKit
+
+extension LocalPipeline {
+  /// The processes that work in a group, or stand by in one.
+  private var members: [String] { ["signer", "feedback"] + senderNames + ["ingest"] }
+
+  /// Waits until every process has its partitions, and says every ten seconds which have not.
+  ///
+  /// - Returns: false when a stop was requested before.
+  /// - Throws: when one of them does not stay up.
+  func waitUntilReady(_ context: ServiceContext) throws -> Bool {
+    let start = MonotonicClock.milliseconds()
+    var nextReport = start + 10_000
+    while !context.signals.isStopping {
+      try checkProcesses()
+      journal.look()
+      let missing = members.filter { !journal.ready.contains($0) }
+      if missing.isEmpty { return true }
+      let now = MonotonicClock.milliseconds()
+      if now >= nextReport {
+        nextReport = now + 10_000
+        context.log.warning(
+          "waiting for processes to get their partitions",
+          [
+            "processes": missing.joined(separator: " "), "seconds": "\((now - start) / 1_000)",
+            "logs": "\(plan.folder)/logs",
+          ])
+      }
+      usleep(20_000)
+    }
+    return false
+  }
+
+  /// Throws when a process is dead that cannot be replaced, or that does not stay up, with the end of its log.
+  func checkProcesses() throws {
+    for state in processes.states where state.pid == nil {
+      let isBase = state.name == "broker" || state.name == "simulator"
+      guard isBase || state.restarts > 3, let status = state.lastStatus else { continue }
+      let text = DemoDatabase.text(logFile(state.name))
+      let end = text.split(separator: "\n").suffix(5).joined(separator: "\n")
+      throw ServiceFailure("\(state.name) ended with status \(status); its log ends with\n\(end)")
+    }
+  }
+}

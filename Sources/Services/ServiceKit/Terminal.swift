@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// The terminal that standard output or standard error goes to.
+enum Terminal {
+  /// Columns of help: the terminal's, as long as lines of that length can be read; 80 where there is none.
+  static var width: Int {
+    for descriptor in [STDOUT_FILENO, STDERR_FILENO] where isatty(descriptor) == 1 {
+      var size = winsize()
+      guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { continue }
+      return readable(Int(size.ws_col))
+    }
+    return 80
+  }
+
+  static func readable(_ columns: Int) -> Int { min(max(columns, 40), 100) }
+}

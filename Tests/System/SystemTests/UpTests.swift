@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import Pipeline
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// `martlet up` as a newcomer runs it.
+@Suite(.serialized) struct UpTests {
+  private func start(_ folder: TemporaryFolder, _ flags: [String] = []) throws -> BuiltProgram {
+    try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")] + flags, in: folder)
+  }
+
+  private func run(_ folder: TemporaryFolder, _ arguments: [String]) throws -> (
+    status: Int32, output: String
+  ) {
+    try BuiltProgram.run(ChildProcess.sibling("martlet"), arguments, in: folder)
+  }
+
+  /// The process id of one of its children, by the name of the program.
+  private func child(_ name: String, of parent: BuiltProgram) throws -> Int32 {
+    let tasks = "/proc/\(parent.pid)/task"
+    var found: Int32?
+    let folder = try #require(opendir(tasks))
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+      let task = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      guard let list = try? File.read("\(tasks)/\(task)/children") else { continue }
+      for pid in list.split(separator: 32).compactMap({ Int32(String(decoding: $0, as: UTF8.self)) }
+      ) {
+        let line = (try? File.read("/proc/\(pid)/cmdline"))?.split(separator: 0).first ?? []
+        if String(decoding: line, as: UTF8.self).hasSuffix("/" + name) { found = pid }
+      }
+    }
+    return try #require(found)
+  }
+
+  @Test func `up is up when every process works, and says where each one is`() throws {
+    let folder = TemporaryFolder()
+    let up = try start(folder, ["--senders", "2"])
+    #expect(up.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(up.output)")
+    for name in ["signer", "ingest", "feedback", "sender-1", "sender-2"] {
+      let log = String(decoding: try File.read(folder.file("up/logs/\(name).log")), as: UTF8.self)
+      #expect(log.contains(" ready\n"), "\(name): \(log)")
+    }
+    let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
+    for name in [
+      "kafka", "gateway", "sandbox_gateway", "channels_gateway", "sandbox_channels_gateway",
+      "gateway_admin",
+    ] {
+      let address = try #require(addresses[name]?.string)
+      #expect(up.output.contains("\(name) ") && up.output.contains(address), "\(up.output)")
+    }
+    // One pipeline a folder.
+    let second = try start(folder)
+    #expect(second.wait(withinMilliseconds: 20_000) == 1)
+    #expect(second.output.contains("(process \(up.pid)) works in"), "\(second.output)")
+    #expect(File.exists(folder.file("up/addresses.json")))
+    try channels(folder)
+    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    #expect(!File.exists(folder.file("up/addresses.json")))
+  }
+
+  /// One file of settings serves both environments.
+  private func channels(_ folder: TemporaryFolder) throws {
+    let config = folder.file("up/channels.properties")
+    for environment in ["production", "sandbox"] {
+      let flags = [
+        "--app", "com.example.app", "--config", config, "--environment", environment, "--json",
+      ]
+      let made = try run(folder, ["channels", "create"] + flags)
+      #expect(made.status == 0, "\(made.output)")
+      let id = try #require(try JSONDocument(made.output).root["channel"]?.string)
+      let list = try run(folder, ["channels", "list"] + flags)
+      #expect(try JSONDocument(list.output).root["channels"]?.array?.count == 1, "\(list.output)")
+      #expect(list.output.contains(id.split(separator: "/").last ?? ""))
+    }
+  }
+
+  @Test func `a loss on the embedded broker is said at once, and in the exit status`() throws {
+    let folder = TemporaryFolder()
+    let up = try start(folder)
+    #expect(up.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(up.output)")
+    let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
+    let ingest = try child("martlet-ingest", of: up)
+    kill(ingest, SIGSTOP)
+    defer { kill(ingest, SIGCONT) }
+    var kafka = KafkaConfiguration(
+      bootstrap: try #require(addresses["kafka"]?.string), clientID: "test")
+    kafka.producer = [("compression.type", "none")]
+    let producer = try KafkaProducer(kafka)
+    defer { producer.close() }
+    let topic = try producer.topic(named: TopicNames().requests)
+    let value = [UInt8](repeating: 120, count: 500_000)
+    // One key: one partition, which holds ten of them.
+    for _ in 0..<30 {
+      value.withUnsafeBytes {
+        _ = producer.produce(topic, key: $0[..<1].rebased, value: $0, tag: 0)
+      }
+      #expect(producer.flush(timeoutMilliseconds: 20_000))
+    }
+    #expect(
+      up.prints("RECORDS WERE DROPPED BEFORE THEY WERE READ", withinMilliseconds: 20_000),
+      "\(up.output)")
+    kill(ingest, SIGCONT)
+    #expect(up.stop(withinMilliseconds: 60_000) == 1, "\(up.output)")
+  }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+  fileprivate var rebased: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self) }
+}
