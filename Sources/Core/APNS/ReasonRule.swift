@@ -138,10 +138,10 @@ extension ReasonRule {
     .init(
       .expiredProviderToken, "ExpiredProviderToken", 403, everywhere, .reauthenticate,
       connection: .close, credential: .refresh),
-    .init(.forbidden, "Forbidden", 403, .device, .credential, connection: .close),
+    .init(.forbidden, "Forbidden", 403, .device, .credential, connection: .drain),
     .init(
       .invalidProviderToken, "InvalidProviderToken", 403, [.device, .broadcast], .credential,
-      .credentialRefused(retryOnce: true), connection: .close),
+      .credentialRefused(retryOnce: true), connection: .drain),
     .init(.missingProviderToken, "MissingProviderToken", 403, [.device, .broadcast], .fix),
     // The token is fine, but belongs to another key than the connection was bound to.
     .init(
@@ -167,7 +167,7 @@ extension ReasonRule {
     .init(.payloadTooLarge, "PayloadTooLarge", 413, [.device, .broadcast], .fix),
     .init(
       .tooManyProviderTokenUpdates, "TooManyProviderTokenUpdates", 429, [.device, .broadcast],
-      .later, .retryLater(.soon), connection: .drain, credential: .freeze, alert: .notify),
+      .later, .retryElsewhere, connection: .drain, credential: .freeze, alert: .notify),
     .init(
       .tooManyRequests, "TooManyRequests", 429, [.device, .broadcast], .later, .retryLater(.soon)),
     .init(

@@ -20,7 +20,7 @@ package enum Verdict: Equatable, Sendable {
 
 /// How long to wait before a notification is sent again.
 package enum RetryDelay: UInt8, Equatable, Sendable {
-  /// From a second up, doubling: the device or the provider token was used too often.
+  /// From a second up, doubling: the device was used too often.
   case soon
   /// A quarter of an hour: Apple's advice for its own faults (500, 503).
   case quarterHour
@@ -31,9 +31,9 @@ package enum ConnectionAction: UInt8, Equatable, Sendable {
   case keep
   /// Send nothing new on it, let the open streams end, then close it.
   case drain
-  /// Close it now: it will not serve again.
+  /// It will not serve again: drain it, and close it after a short grace.
   case close
-  /// Close it when this answer comes several times in a row.
+  /// The same when this answer comes several times in a row.
   case closeIfRepeated
 }
 
@@ -42,11 +42,12 @@ package enum CredentialAction: UInt8, Equatable, Sendable {
   case none
   /// A newer provider token is needed; never sooner than 20 minutes after the last.
   case refresh
-  /// Mint nothing for 20 minutes; go on with the token that is current.
+  /// Mint nothing for 20 minutes; hold what waits, and find out with one push at a time when APNs takes the current
+  /// token again.
   case freeze
   /// Replace the token first if it is 55 minutes old or more.
   case refreshIfOld
-  /// Stop using it until somebody has corrected it.
+  /// Stop using it for this app, and for all where no other app is served, until somebody has corrected it.
   case stop
 }
 

@@ -66,6 +66,8 @@ package struct ConnectionStateMachine: Sendable {
   package static let repeatedRefusals = 100
   /// Answers 5xx in a row after which `closeIfRepeated` closes.
   package static let repeatedFailures = 5
+  /// Milliseconds that open streams have to be answered on a connection that will not serve again.
+  package static let grace: UInt64 = 2_000
   /// Requests in a row without any answer after which a connection is suspect.
   package static let repeatedSilence = 3
 
@@ -87,6 +89,10 @@ package struct ConnectionStateMachine: Sendable {
   @usableFromInline let streamLimit: UInt64
   /// Whether a push was accepted: priming is over, also after being suspect.
   package private(set) var hasAccepted = false
+  /// The owner itself has no more use for the connection: its end says nothing about the destination.
+  @usableFromInline package internal(set) var isRetired = false
+  /// It will not serve again: what is open gets a short grace, then it is to be closed (`graceOver`).
+  package private(set) var isForsaken = false
 
   /// - Parameter maximumStreams: streams after which the connection is replaced.
   package init(
@@ -139,7 +145,7 @@ package struct ConnectionStateMachine: Sendable {
   @inlinable package mutating func opened() {
     openStreams += 1
     streamsOpened += 1
-    if streamsOpened >= streamLimit { state = .draining }
+    if streamsOpened >= streamLimit { retireNow() }
   }
 
   /// A stream ended with a 200.
@@ -169,10 +175,10 @@ package struct ConnectionStateMachine: Sendable {
     case .drain:
       drain()
     case .close:
-      return close()
+      forsake()
     case .closeIfRepeated:
       failuresInRow += 1
-      if failuresInRow >= Self.repeatedFailures { return close() }
+      if failuresInRow >= Self.repeatedFailures { forsake() }
     }
     return closeWhenDrained()
   }
@@ -240,8 +246,19 @@ package struct ConnectionStateMachine: Sendable {
 
   /// The owner wants the connection gone: age, a smaller pool, an address that left the DNS.
   package mutating func retire() -> Action {
+    retireNow()
+    return closeWhenDrained()
+  }
+
+  /// No stream can be opened, for a reason that is still to be heard.
+  package mutating func unusable() -> Action {
     drain()
     return closeWhenDrained()
+  }
+
+  /// The grace of a forsaken connection is over.
+  package mutating func graceOver() -> Action {
+    isForsaken && state == .draining ? close() : .nothing
   }
 
   /// The socket is gone. The owner ends each open stream first or afterwards.
@@ -279,7 +296,7 @@ package struct ConnectionStateMachine: Sendable {
       return .newest
     }
     if token.isUsable(now: now) { return .current }
-    if newest > token && newest.isUsable(now: now) { drain() }
+    if newest > token && newest.isUsable(now: now) { retireNow() }
     return .none
   }
 
@@ -308,6 +325,16 @@ package struct ConnectionStateMachine: Sendable {
 
   @usableFromInline mutating func drain() {
     if state != .closed { state = .draining }
+  }
+
+  @usableFromInline mutating func retireNow() {
+    if state != .draining && state != .closed { isRetired = true }
+    drain()
+  }
+
+  private mutating func forsake() {
+    isForsaken = true
+    drain()
   }
 
   private mutating func close() -> Action {

@@ -1,57 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Stops a pool from hammering APNs with a credential that it refuses.
+/// A circuit breaker for what APNs refuses to serve at all: a credential, or all that comes while it is frozen.
 ///
-/// A refused certificate or key shows as a GOAWAY or a 403 on each new connection, so reconnecting would go on
-/// for ever. The breaker opens at the first refusal; when its time is over one connection may try, and the
-/// time doubles if that is refused, too.
-package struct CredentialBreaker: Sendable, Equatable {
+/// It opens at the first refusal and knows no threshold, because what was asked before the refusal is answered
+/// anyway: any push served meanwhile closes it. Half-open, one push at a time finds out whether APNs serves again; so it
+/// begins, because a credential that has never been served may be refused for every push of a first burst.
+///
+/// Times are milliseconds of a monotonic clock.
+package struct CredentialBreaker: Sendable {
+  /// What was refused.
+  package enum Refusal: UInt8, Sendable, CaseIterable {
+    /// A push of one app, by a 403 that may be about the app alone.
+    case app
+    /// The credential: by GOAWAY, or because its provider token is too old and none is newer.
+    case credential
+    /// Everything for a while: the provider token was changed too often.
+    case frozen
+    /// A push on a connection that had accepted none, for a reason that is about the connection.
+    case connection
+  }
+
   package enum State: Sendable, Equatable {
-    /// Connections may be opened.
     case closed
-    /// None may be opened before this time (milliseconds of a monotonic clock).
+    /// No push goes out before this time.
     case open(until: UInt64)
-    /// One connection may be tried.
+    /// One push at a time.
     case halfOpen
   }
 
-  private(set) package var state = State.closed
-  private var backoff: Backoff
-  /// Refusals since the breaker was made.
-  package private(set) var refusals: UInt64 = 0
+  /// So many apps may be refused one after another before it is a matter of the credential: from then on the next
+  /// one waits.
+  package static let appsInRow = 3
 
-  /// - Parameters: the shortest and the longest time the breaker stays open, in milliseconds.
-  package init(shortest: UInt64 = 60_000, longest: UInt64 = 900_000) {
-    backoff = Backoff(base: shortest, cap: longest)
+  /// Refusals since a push was served.
+  package private(set) var refusals = 0
+  /// Closed: nothing to ask.
+  @usableFromInline package private(set) var isClosed = false
+  private var until: UInt64 = 0
+  private var credential = Backoff(base: 60_000, cap: 900_000)
+  private var frozen = Backoff(base: 4_000, cap: 60_000)
+  private var apps = Backoff(base: 2_000, cap: 60_000)
+
+  package init() {}
+
+  /// The state at a time.
+  package func state(now: UInt64) -> State {
+    if isClosed { return .closed }
+    return now < until ? .open(until: until) : .halfOpen
   }
 
-  /// APNs refused the credential. Further refusals while the breaker is open count but do not prolong it: they
-  /// come from streams that were already under way.
-  package mutating func refused(now: UInt64, random: UInt64) {
-    refusals += 1
-    if case .open(let until) = state, now < until { return }
-    state = .open(until: now + backoff.failed(random: random))
-  }
-
-  /// APNs accepted a push with the credential.
-  package mutating func accepted() {
-    state = .closed
-    backoff.succeeded()
-  }
-
-  /// The credential was replaced: the next connection may try at once.
-  package mutating func credentialChanged() {
-    if state != .closed { state = .halfOpen }
-    backoff.succeeded()
-  }
-
-  /// How many connections may be open or opening now, at most; nil for no limit.
-  package mutating func allowance(now: UInt64) -> Int? {
-    if case .open(let until) = state, now >= until { state = .halfOpen }
-    switch state {
-    case .closed: return nil
-    case .open: return 0
-    case .halfOpen: return 1
+  /// Pushes that may be open.
+  package func allowance(now: UInt64) -> Int {
+    switch state(now: now) {
+    case .closed: .max
+    case .open: 0
+    case .halfOpen: 1
     }
+  }
+
+  /// APNs refused. While the breaker is open that changes nothing: it is the answer to what was under way.
+  package mutating func refused(_ refusal: Refusal, now: UInt64, random: UInt64) {
+    if now < until { return }
+    isClosed = false
+    refusals = min(refusals + 1, 1_000_000)
+    switch refusal {
+    case .app: if refusals > Self.appsInRow { until = now + apps.failed(random: random) }
+    case .credential: until = now + credential.failed(random: random)
+    case .frozen: until = now + frozen.failed(random: random)
+    // The wait for the next connection is enough.
+    case .connection: break
+    }
+  }
+
+  /// APNs served a push.
+  package mutating func served() {
+    isClosed = true
+    refusals = 0
+    until = 0
+    credential.succeeded()
+    frozen.succeeded()
+    apps.succeeded()
+  }
+
+  /// The credential was replaced: one push may try at once.
+  package mutating func renewed() {
+    until = 0
+    credential.succeeded()
+    apps.succeeded()
   }
 }

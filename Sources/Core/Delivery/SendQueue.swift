@@ -13,16 +13,16 @@ package struct SendQueue: Sendable {
   @usableFromInline package internal(set) var openOthers = 0
   @usableFromInline var shares: LaneShares
   /// Whether the destination works.
-  package var watch: OutageWatch
+  package var health: DestinationHealth
   /// How many prompt retries it may get.
   package var budget: RetryBudget
 
   package init(
-    shares: LaneShares = LaneShares(reserved: 20), watch: OutageWatch = OutageWatch(),
+    shares: LaneShares = LaneShares(reserved: 20), health: DestinationHealth = DestinationHealth(),
     budget: RetryBudget = RetryBudget()
   ) {
     self.shares = shares
-    self.watch = watch
+    self.health = health
     self.budget = budget
   }
 
@@ -68,7 +68,9 @@ package struct SendQueue: Sendable {
   ///   - now: monotonic milliseconds.
   /// - Returns: nil when nothing waits, or nothing that waits may go now.
   @inlinable package mutating func next(capacity: Int, now: UInt64) -> UInt32? {
-    if !watch.isUndisturbed && open >= watch.allowance(capacity: capacity, now: now) { return nil }
+    if !health.isUndisturbed && open >= health.allowance(capacity: capacity, now: now) {
+      return nil
+    }
     let mayOthers = openOthers < shares.othersAtMost(of: capacity)
     let chosen = shares.choose(
       transactional: !transactional.isEmpty, retry: mayOthers && !retries.isEmpty,
@@ -107,8 +109,8 @@ package struct SendQueue: Sendable {
     for sendClass: SendClass, credit: Int, capacity: Int, now: UInt64
   ) -> Int {
     var free = credit
-    if !watch.isUndisturbed {
-      free = min(free, max(0, watch.allowance(capacity: capacity, now: now) - open))
+    if !health.isUndisturbed {
+      free = min(free, max(0, health.allowance(capacity: capacity, now: now) - open))
     }
     if sendClass != .transactional {
       free = min(free, max(0, shares.othersAtMost(of: capacity) - openOthers))

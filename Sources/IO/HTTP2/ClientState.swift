@@ -54,7 +54,8 @@ struct ClientState {
 enum ClientCallbacks {
   nonisolated(unsafe) static let table = sessionCallbacks(
     beginHeaders: beginHeaders, header: header, dataChunk: dataChunk,
-    frameReceived: frameReceived, streamClosed: streamClosed, complained: complained)
+    frameReceived: frameReceived, streamClosed: streamClosed, complained: complained,
+    frameNotSent: frameNotSent)
 
   private static func exchange(
     _ session: OpaquePointer?, _ stream: Int32
@@ -137,10 +138,19 @@ enum ClientCallbacks {
     session, stream, code, user in
     guard let exchange = exchange(session, stream) else { return 0 }
     exchange.pointee.closeCode = code
+    let isUnprocessed = exchange.pointee.isUnwritten || code == HTTP2ErrorCode.refusedStream
     let fate: ExchangeFate =
-      exchange.pointee.status != 0
-      ? .answered : code == HTTP2ErrorCode.refusedStream ? .unprocessed : .ambiguous
+      exchange.pointee.status != 0 ? .answered : isUnprocessed ? .unprocessed : .ambiguous
     ClientState.from(user).pointee.complete(exchange, as: fate)
+    return 0
+  }
+
+  /// nghttp2 gives a frame up that was still queued: a request's first one says that nothing of it was written. The
+  /// close of its stream follows.
+  private static let frameNotSent: nghttp2_on_frame_not_send_callback = { session, frame, _, _ in
+    let header = frame.unsafelyUnwrapped.pointee.hd
+    guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue else { return 0 }
+    exchange(session, header.stream_id)?.pointee.isUnwritten = true
     return 0
   }
 

@@ -34,6 +34,8 @@ package struct Exchange {
   package internal(set) var status: UInt16 = 0
   /// The peer has ended its side: the answer is complete.
   package internal(set) var ended = false
+  /// It was given up before anything of it was written.
+  var isUnwritten = false
   /// The HTTP/2 error code the stream closed with (0 = no error).
   package internal(set) var closeCode: UInt32 = 0
   package internal(set) var fate: ExchangeFate = .pending
@@ -78,6 +80,7 @@ package struct Exchange {
     streamID = 0
     status = 0
     ended = false
+    isUnwritten = false
     closeCode = 0
     fate = .pending
     hasUniqueID = false

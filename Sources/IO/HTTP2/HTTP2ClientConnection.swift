@@ -131,9 +131,10 @@ package final class HTTP2ClientConnection {
   /// No more requests: tells the server, lets open ones finish, then closes.
   package func goAway() { session.goAway() }
 
-  /// Ends the connection now. Open exchanges complete as ambiguous.
+  /// Ends the connection now. Exchanges whose answers have arrived complete with them, the other open ones as ambiguous.
   package func close() {
     guard !isClosed else { return }
+    if isConnected, let channel { drainInput(channel) }
     session.goAway()
     flush()
     end(nil)

@@ -5,7 +5,8 @@ import CNghttp2
 func sessionCallbacks(
   beginHeaders: nghttp2_on_begin_headers_callback, header: nghttp2_on_header_callback,
   dataChunk: nghttp2_on_data_chunk_recv_callback, frameReceived: nghttp2_on_frame_recv_callback,
-  streamClosed: nghttp2_on_stream_close_callback, complained: nghttp2_error_callback2
+  streamClosed: nghttp2_on_stream_close_callback, complained: nghttp2_error_callback2,
+  frameNotSent: nghttp2_on_frame_not_send_callback? = nil
 ) -> OpaquePointer {
   var created: OpaquePointer?
   nghttp2_session_callbacks_new(&created)
@@ -16,6 +17,9 @@ func sessionCallbacks(
   nghttp2_session_callbacks_set_on_frame_recv_callback(table, frameReceived)
   nghttp2_session_callbacks_set_on_stream_close_callback(table, streamClosed)
   nghttp2_session_callbacks_set_error_callback2(table, complained)
+  if let frameNotSent {
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(table, frameNotSent)
+  }
   return table
 }
 

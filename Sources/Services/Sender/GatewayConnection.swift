@@ -54,6 +54,10 @@ final class GatewayConnection {
   var isAged = false
   /// It failed, and its address was put aside for that.
   var wasTroubled = false
+  /// The pool was told that it takes no more pushes.
+  var hasLeft = false
+  /// Monotonic milliseconds when it was found to be of no more use although streams are open.
+  var forsakenAt: UInt64?
 
   init(
     _ http: HTTP2ClientConnection, index: Int, pool: GatewayPool, address: SocketAddress,

@@ -146,7 +146,11 @@ final class GatewayPool {
       case .connecting: load.connecting += 1
       case .priming, .ready, .suspect:
         load.serving += 1
-        if connection.isAged { load.aged += 1 }
+        if connection.isAged {
+          load.aged += 1
+        } else if !connection.state.hasAccepted {
+          load.unproven += 1
+        }
         load.credit += connection.state.credit
         load.openStreams += connection.state.openStreams
         load.capacity += connection.state.limit

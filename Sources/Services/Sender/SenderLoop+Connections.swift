@@ -27,7 +27,7 @@ extension SenderLoop {
       switch notice {
       case .connected:
         connection.lastHeard = now
-        connection.pool.waiting.watch.reachable()
+        connection.pool.waiting.health.connected()
         context.log.debug("connected", ["gateway": "\(connection.address)"])
       case .settings(let limit):
         // Before these nothing is known of what the gateway allows, so no stream goes out before them.
@@ -54,11 +54,16 @@ extension SenderLoop {
         "gateway": "\(connection.address)", "code": "\(code)",
         "reason": said.text,
       ])
-    if said.reason?.rule.credential == .stop {
-      refuse(connection.pool, said.text)
-    } else if said.reason == .shutdown || !connection.state.hasAccepted {
+    let pool = connection.pool
+    switch said.reason?.rule.credential {
+    case .stop:
+      if pool.waiting.health.refusedByGoAway(now: now, random: random.next()) {
+        noteRefusal(pool, app: nil, said.text)
+      }
+    case .refresh: askForToken(pool, reason: said.text)
+    default:
       // The host is stopping, or turned us away before it did anything for us: not a place to come back to.
-      troubled(connection)
+      if said.reason == .shutdown || !connection.state.hasAccepted { troubled(connection) }
     }
     perform(connection.state.goAway(), on: connection)
   }
@@ -73,10 +78,11 @@ extension SenderLoop {
       freePlaces.append(connection.index)
     }
     countConnections()
+    if failure != nil { troubled(connection) }
+    noteLeaving(connection)
     guard let failure else { return }
     counters.add(.connectionsLost)
-    troubled(connection)
-    noteLoss(pool)
+    pool.waiting.health.lost(isLast: pool.load.serving == 0, now: now, random: random.next())
     context.log.warning(
       wasServing ? "connection lost" : "cannot connect",
       ["gateway": "\(connection.address)", "error": "\(failure)"])
@@ -183,7 +189,7 @@ extension SenderLoop {
           let pool = pools[Int(tokenPools[place])]
         else { continue }
         authorize(pool, index)
-        pool.policy.credentialChanged()
+        pool.waiting.health.renewed()
         if hasOtherApps { for connection in pool.connections { connection.isAged = true } }
       }
     }

@@ -98,12 +98,17 @@ extension SenderLoop {
     }
   }
 
-  /// Puts a push back in line for another try, at the head; of a pool that is gone, with its successor.
-  func requeue(_ slot: UInt32, _ pool: GatewayPool) {
+  /// Puts a push back in line for another try, at the head or behind the others; of a pool that is gone, with its
+  /// successor.
+  func requeue(_ slot: UInt32, _ pool: GatewayPool, isLast: Bool = false) {
     if pool.isRetired { return route(slot) }
     let push = pushes[slot]
     push.pointee.life.wait()
-    pool.waiting.prepend(slot, push.pointee.life.sendClass)
+    if isLast {
+      pool.waiting.append(slot, push.pointee.life.sendClass)
+    } else {
+      pool.waiting.prepend(slot, push.pointee.life.sendClass)
+    }
     touch(pool)
   }
 

@@ -12,6 +12,8 @@ enum HoldReason {
   static let credential: StaticString = "no credential"
   /// APNs throttles its device.
   static let device: StaticString = "TooManyRequests"
+  /// APNs refuses its app, and serves others with the same credential.
+  static let app: StaticString = "app refused"
   /// Too many pushes of its device wait for their turn.
   static let order: StaticString = "device busy"
 }
@@ -144,6 +146,31 @@ extension SenderLoop {
     guard remaining > 0, !isDue else { return false }
     hold(slot, RetryTier.fitting(remaining), HoldReason.device)
     return true
+  }
+
+  // MARK: Refused apps
+
+  /// Takes a push out of the way that was handed out although its app has to wait: to a retry topic if the wait is
+  /// long and others use the credential, else to the end of the line.
+  func mustWait(
+    _ slot: UInt32, _ push: UnsafeMutablePointer<Push>, _ pool: GatewayPool
+  ) -> Bool {
+    let app = appHash(push)
+    let wait = Int64(pool.waiting.health.wait(app: app, now: now))
+    guard wait > 0 else { return false }
+    let sendClass = push.pointee.life.sendClass
+    pool.waiting.ended(sendClass)
+    if wait >= RetryTier.seconds5.delay, pool.waiting.health.servesOther(than: app) {
+      hold(slot, RetryTier.fitting(wait), HoldReason.app)
+    } else {
+      pool.waiting.append(slot, sendClass)
+    }
+    return true
+  }
+
+  func appHash(_ push: UnsafeMutablePointer<Push>) -> UInt64 {
+    DeviceHash.of(
+      push.pointee.field(push.pointee.envelope.app).bindMemory(to: UInt8.self).span)
   }
 
   private func deviceHash(_ slot: UInt32) -> UInt64 {

@@ -35,10 +35,13 @@ extension SenderLoop {
       connection.lastHeard = now
       pool.lastAnswer = now
       if push.pointee.exchange.status == 200 {
-        if !connection.state.hasAccepted { connection.pool.addresses.succeeded(connection.address) }
+        if !connection.state.hasAccepted {
+          pool.addresses.succeeded(connection.address)
+          pool.waiting.health.connectionAccepted(app: appHash(push))
+        }
         perform(connection.state.accepted(), on: connection)
-        pool.policy.accepted()
-        pool.waiting.watch.succeeded(sentAt: push.pointee.sentAt)
+        pool.waiting.health.served(sentAt: push.pointee.sentAt)
+        if pool.waiting.health.hasRefusedApps { pool.waiting.health.served(app: appHash(push)) }
         fairness.answered(Int(pool.destination))
         finish(slot, .delivered)
       } else {
@@ -52,26 +55,17 @@ extension SenderLoop {
       perform(timedOut ? connection.state.timedOut() : connection.state.reset(), on: connection)
       // Nobody had an answer for as long as this push waited: all of the gateway is silent.
       let isSilent = timedOut && pool.lastAnswer + deadlines.timeout <= now
-      noteFailure(of: connection, weight: isSilent ? OutageWatch.row : 1)
+      noteFailure(of: connection, isSilent: isSilent)
       retry(slot, .ambiguous, from: connection)
     }
   }
 
   /// A connection failed some of its requests: one failure of the destination for each moment, however many
   /// requests were open, because its sisters may be well. A lost connection is noted when it is gone.
-  private func noteFailure(of connection: GatewayConnection, weight: Int = 1) {
+  private func noteFailure(of connection: GatewayConnection, isSilent: Bool = false) {
     guard connection.failedAt != now, !connection.http.isClosed else { return }
     connection.failedAt = now
-    connection.pool.waiting.watch.failed(weight: weight, now: now, random: random.next())
-  }
-
-  /// A connection of the pool is gone, or could not be made.
-  func noteLoss(_ pool: GatewayPool) {
-    if pool.load.serving > 0 {
-      pool.waiting.watch.failed(now: now, random: random.next())
-    } else {
-      pool.waiting.watch.unreachable(now: now, random: random.next())
-    }
+    connection.pool.waiting.health.failed(isSilent: isSilent, now: now, random: random.next())
   }
 
   /// An answer other than 200: the decision table says what it means for push, connection and credential.
@@ -82,12 +76,13 @@ extension SenderLoop {
       status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
       parser: parser)
     let response = answer.response
+    let reaction = judge(response, push, on: connection)
+    if reaction.isServed { fairness.answered(Int(connection.pool.destination)) }
     perform(
-      connection.state.answered(status: response.status, connection: response.connection),
+      connection.state.answered(status: response.status, connection: reaction.connection),
       on: connection)
-    act(on: response, from: connection)
+    act(on: response, reaction, push, from: connection)
     let verdict = response.verdict(for: push.pointee.envelope.target)
-    judge(response, to: push, of: connection.pool)
     switch verdict {
     case .delivered: finish(slot, .delivered)
     case .rejected(let aboutToken):
@@ -97,35 +92,36 @@ extension SenderLoop {
     }
   }
 
-  /// What an answer says about the destination as a whole.
+  /// What an answer is evidence about.
   private func judge(
-    _ response: GatewayResponse, to push: UnsafeMutablePointer<Push>, of pool: GatewayPool
-  ) {
-    guard response.status >= 500 else {
-      // Who refuses the credential has said nothing about the notification.
-      if response.credential == .none { fairness.answered(Int(pool.destination)) }
-      return pool.waiting.watch.succeeded(sentAt: push.pointee.sentAt)
-    }
-    pool.waiting.watch.failed(now: now, random: random.next())
-    let retryAfter = push.pointee.exchange.retryAfter
-    if retryAfter > 0 { pool.waiting.watch.pause(for: UInt64(retryAfter) * 1_000, now: now) }
+    _ response: GatewayResponse, _ push: UnsafeMutablePointer<Push>,
+    on connection: GatewayConnection
+  ) -> DestinationHealth.Reaction {
+    let pool = connection.pool
+    return pool.waiting.health.answered(
+      response, app: appHash(push),
+      on: .init(
+        hasAccepted: connection.state.hasAccepted, startedAt: connection.startedAt,
+        hasNewestToken: connection.authorization === pool.authorization),
+      sentAt: push.pointee.sentAt, retryAfter: UInt64(push.pointee.exchange.retryAfter) * 1_000,
+      now: now, random: random.next())
   }
 
-  /// What an answer says about the credential.
-  private func act(on response: GatewayResponse, from connection: GatewayConnection) {
-    let pool = connection.pool
+  /// What an answer asks of the signer and the operator.
+  private func act(
+    on response: GatewayResponse, _ reaction: DestinationHealth.Reaction,
+    _ push: UnsafeMutablePointer<Push>, from connection: GatewayConnection
+  ) {
+    let reason = response.reason?.name ?? "\(response.status)"
     switch response.credential {
-    case .none, .freeze: break
-    case .stop:
-      refuse(pool, response.reason?.name ?? "\(response.status)")
-    case .refresh:
-      let reason = response.reason?.name ?? "\(response.status)"
-      askForToken(pool, reason: reason)
-      // Nothing newer is known: a new connection would be refused like this one, and the next, too.
-      if connection.authorization === pool.authorization { refuse(pool, reason) }
-    case .refreshIfOld:
-      askForToken(pool, reason: response.reason?.name ?? "\(response.status)")
+    case .refresh, .refreshIfOld: askForToken(connection.pool, reason: reason)
+    case .none, .freeze, .stop: break
     }
+    guard reaction.isNewRefusal else { return }
+    let isApp = response.credential == .stop
+    let app =
+      isApp ? String(decoding: push.pointee.field(push.pointee.envelope.app), as: UTF8.self) : nil
+    noteRefusal(connection.pool, app: app, reason)
   }
 
   /// Sends again, keeps, parks, or gives up.
@@ -143,17 +139,18 @@ extension SenderLoop {
       push.pointee.failedAt = now
       if push.pointee.life.sends == 1 { push.pointee.failingSince = wall }
     }
-    if cause.isOfDestination, !isExpired(push),
-      pool.waiting.watch.keeps(push.pointee.life, failingSince: push.pointee.failingSince)
+    if !isExpired(push),
+      pool.waiting.health.keeps(
+        push.pointee.life, failingSince: push.pointee.failingSince, cause)
     {
       return keep(slot, cause, in: pool)
     }
     switch decide(push, cause, connection) {
     case .now(let counts):
       counters.add(counts ? .resentAmbiguous : .resentUnprocessed)
-      requeue(slot, pool)
+      requeue(slot, pool, isLast: cause.isOfApp)
     case .tier(let tier):
-      if case .answered(.retryLater(.soon)) = cause, answer?.response.reason == .tooManyRequests {
+      if case .answered(.retryLater(.soon)) = cause {
         throttle(slot, milliseconds: tier.delay)
       }
       park(slot, tier, answer)
@@ -173,7 +170,7 @@ extension SenderLoop {
     let isAnswered = push.pointee.exchange.fate == .answered
     let asked = isAnswered ? Int64(push.pointee.exchange.retryAfter) * 1_000 : 0
     let retryAfter = min(asked, Int64(OutageWatch.longestPause))
-    let isAlone = pool.waiting.watch.works(since: push.pointee.failingSince)
+    let isAlone = pool.waiting.health.works(since: push.pointee.failingSince)
     let wasParked = push.pointee.life.earlier > 0
     let isFault = cause == .answered(.retryLater(.quarterHour))
     let isFirstFault = isFault && !push.pointee.hasMetFault
@@ -224,13 +221,9 @@ extension SenderLoop {
 }
 
 extension RetryPolicy.Cause {
-  /// Whether this may be the fault of the destination as a whole.
-  fileprivate var isOfDestination: Bool {
-    switch self {
-    case .unprocessed, .ambiguous, .answered(.retryLater(.quarterHour)),
-      .answered(.retryElsewhere):
-      true
-    case .answered: false
-    }
+  /// Refused for its app or its credential: if it is this push alone, another one finds out that they are served.
+  fileprivate var isOfApp: Bool {
+    if case .answered(.credentialRefused) = self { return true }
+    return false
   }
 }

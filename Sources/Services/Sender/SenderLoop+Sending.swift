@@ -39,6 +39,8 @@ extension SenderLoop {
   /// Sends what waits, as far as there is stream credit and a usable provider token.
   func dispatch(_ pool: GatewayPool) {
     let capacity = pool.capacity
+    let line = pool.waiting.count
+    var passed = 0
     while var connection = pool.mostFree() {
       guard connection.prepareToken(now: wall) else {
         // A connection that may not change its token yet drains; another one may serve.
@@ -56,6 +58,11 @@ extension SenderLoop {
       // APNs may have throttled the device while this stood in line.
       if deviceHolds.mayHold(now: now), isThrottled(slot) {
         pool.waiting.ended(sendClass)
+        continue
+      }
+      if pool.waiting.health.hasRefusedApps, mustWait(slot, push, pool) {
+        passed += 1
+        if passed >= line { return }
         continue
       }
       if push.pointee.failedOn != nil {
@@ -82,7 +89,7 @@ extension SenderLoop {
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
     guard connection.http.submit(connection.pool.headers, exchange) else {
       // Whatever the reason (stream ids used up, a GOAWAY not heeded yet): no more streams here.
-      perform(connection.state.retire(), on: connection)
+      perform(connection.state.unusable(), on: connection)
       return false
     }
     if connection.state.openStreams == 0 { connection.busySince = now }

@@ -14,8 +14,6 @@ extension SenderLoop {
   private static let upkeepInterval: UInt64 = 20
   /// Between two looks at those where nothing goes on, in milliseconds.
   private static let roundInterval: UInt64 = 1_000
-  /// A connection that lasted less, in milliseconds, is no reason to open the next one at once.
-  private static let shortLife: UInt64 = 5_000
 
   /// Opens and closes connections as each pool's policy says, and looks after silent ones.
   func upkeep() {
@@ -52,9 +50,10 @@ extension SenderLoop {
   }
 
   private func maintain(_ pool: GatewayPool) {
+    for connection in pool.connections { noteLeaving(connection) }
     replaceAged(pool)
     while true {
-      switch pool.policy.decide(pool.load, now: now) {
+      switch pool.policy.decide(pool.load, pool.waiting.health, now: now) {
       case .nothing: return
       case .open:
         pool.lookups += 1
@@ -93,8 +92,8 @@ extension SenderLoop {
     guard !isStopping, !pool.isRetired else { return }
     switch resolution.result {
     case .failure(let failure):
-      pool.policy.connectFailed(now: now, random: random.next())
-      noteLoss(pool)
+      pool.waiting.health.connectFailed(now: now, random: random.next())
+      pool.waiting.health.lost(isLast: pool.load.serving == 0, now: now, random: random.next())
       context.log.warning("\(failure)")
     case .success(let addresses):
       pool.addresses.resolved(addresses)
@@ -123,34 +122,53 @@ extension SenderLoop {
       heed(connection)
       countConnections()
     } catch {
-      pool.policy.connectFailed(now: now, random: random.next())
+      pool.waiting.health.connectFailed(now: now, random: random.next())
       context.log.error("cannot connect", ["gateway": "\(address)", "error": "\(error)"])
     }
   }
 
-  /// A connection failed us: its address is put aside, and the pool waits if there is no other one.
+  /// A connection failed us: its address is put aside.
   func troubled(_ connection: GatewayConnection) {
-    let pool = connection.pool
     guard !connection.wasTroubled else { return }
     connection.wasTroubled = true
-    pool.addresses.failed(connection.address, now: now, random: random.next())
+    connection.pool.addresses.failed(connection.address, now: now, random: random.next())
     counters.add(.addressesAside)
-    // Another address is tried at once; all of them failing is a reason to wait.
-    let wasShort = !connection.state.hasAccepted || now - connection.startedAt < Self.shortLife
-    if wasShort, !pool.addresses.hasOther(now: now) {
-      pool.policy.connectFailed(now: now, random: random.next())
-    }
   }
 
-  /// APNs refuses a pool's credential: no connection until the breaker's time is over.
-  func refuse(_ pool: GatewayPool, _ reason: String) {
+  /// Tells the pool's health of a connection that takes no more pushes, once.
+  func noteLeaving(_ connection: GatewayConnection) {
+    let hasLeft = connection.state.state == .draining || connection.state.state == .closed
+    guard hasLeft, !connection.hasLeft else { return }
+    connection.hasLeft = true
+    guard !connection.state.isRetired else { return }
+    let pool = connection.pool
+    pool.waiting.health.connectionEnded(
+      hasAccepted: connection.state.hasAccepted, lived: now - connection.startedAt,
+      hasOtherAddress: connection.wasTroubled && pool.addresses.hasOther(now: now), now: now,
+      random: random.next())
+  }
+
+  /// APNs refuses a pool's credential, or one app with it: somebody should know.
+  func noteRefusal(_ pool: GatewayPool, app: String?, _ reason: String) {
     counters.add(.credentialRefusals)
-    pool.policy.credentialRefused(now: now, random: random.next())
+    let (environment, id) = ("\(pool.environment)", pool.credential)
+    guard let app else {
+      return context.log.error(
+        "APNs refuses the credential; its notifications wait",
+        ["credential": id, "environment": environment, "reason": reason])
+    }
     context.log.error(
-      "APNs refuses the credential; holding its notifications",
-      [
-        "credential": pool.credential, "environment": "\(pool.environment)", "reason": reason,
-      ])
+      "APNs refuses an app with this credential; its notifications wait",
+      ["app": app, "credential": id, "environment": environment, "reason": reason])
+  }
+
+  /// A connection that will not serve again waits a little for the answers that are on their way.
+  private func giveGrace(_ connection: GatewayConnection) {
+    let since = connection.forsakenAt ?? now
+    connection.forsakenAt = since
+    if now - since >= ConnectionStateMachine.grace {
+      perform(connection.state.graceOver(), on: connection)
+    }
   }
 
   // MARK: Signs of life
@@ -168,6 +186,7 @@ extension SenderLoop {
     case .draining:
       // Drained by the choice of a token, which closes nothing by itself.
       if connection.state.openStreams == 0 { perform(connection.state.retire(), on: connection) }
+      if connection.state.isForsaken { giveGrace(connection) }
     case .priming, .ready, .suspect, .closed: break
     }
     if now >= connection.replaceAt { connection.isAged = true }

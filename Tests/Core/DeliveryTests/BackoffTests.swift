@@ -30,26 +30,4 @@ import Testing
     }
     #expect(seen == Set(50...100))
   }
-
-  @Test func theBreakerOpensLongerEachTimeAndLetsOneTry() {
-    var breaker = CredentialBreaker(shortest: 100, longest: 250)
-    #expect(breaker.allowance(now: 0) == nil)
-    breaker.refused(now: 0, random: 50)
-    #expect(breaker.allowance(now: 50) == 0)
-    breaker.refused(now: 60, random: 50)
-    #expect(breaker.state == .open(until: 100), "a straggler does not prolong it")
-    #expect(breaker.allowance(now: 100) == 1)
-    breaker.refused(now: 110, random: 100)
-    #expect(breaker.state == .open(until: 310))
-    #expect(breaker.refusals == 3)
-    breaker.accepted()
-    #expect(breaker.allowance(now: 120) == nil)
-  }
-
-  @Test func aChangedCredentialMayTryAtOnce() {
-    var breaker = CredentialBreaker()
-    breaker.refused(now: 0, random: 0)
-    breaker.credentialChanged()
-    #expect(breaker.allowance(now: 1) == 1)
-  }
 }

@@ -7,20 +7,45 @@ import Testing
 
 @Suite struct ConnectionPoolPolicyTests {
   private func load(
-    connecting: Int = 0, serving: Int = 0, credit: Int = 0, open: Int = 0, capacity: Int = 0,
-    waiting: Bool = false
+    connecting: Int = 0, serving: Int = 0, unproven: Int = 0, credit: Int = 0, open: Int = 0,
+    capacity: Int = 0, waiting: Bool = false
   ) -> ConnectionPoolPolicy.Load {
-    .init(
+    var load = ConnectionPoolPolicy.Load(
       connecting: connecting, serving: serving, credit: credit, openStreams: open,
       capacity: capacity, isWaiting: waiting)
+    load.unproven = unproven
+    return load
   }
 
   @Test func opensNothingWithoutWorkAndTheMinimumWithIt() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     #expect(policy.decide(load(), now: 0) == .nothing)
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
-    #expect(policy.decide(load(connecting: 1, waiting: true), now: 0) == .open)
-    #expect(policy.decide(load(connecting: 2, waiting: true), now: 0) == .nothing)
+    #expect(policy.decide(load(connecting: 1, waiting: true), now: 0) == .nothing)
+    #expect(policy.decide(load(serving: 1, unproven: 1, waiting: true), now: 1) == .open)
+    #expect(policy.decide(load(serving: 2, unproven: 2, waiting: true), now: 2) == .nothing)
+  }
+
+  @Test func afterAFailureOneConnectionHasToServeBeforeTheNext() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
+    var health = DestinationHealth()
+    health.connectFailed(now: 0, random: 0)
+    let one = load(serving: 1, unproven: 1, waiting: true)
+    #expect(policy.decide(one, health, now: 9_000) == .nothing)
+    health.connectionAccepted(app: 1)
+    #expect(policy.decide(one, health, now: 9_000) == .open)
+  }
+
+  @Test func aFirstConnectThatTakesLongIsNotTheOnlyOne() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4, starvation: 1_000))
+    #expect(policy.decide(load(waiting: true), now: 0) == .open)
+    let slow = load(connecting: 1, waiting: true)
+    #expect(policy.decide(slow, now: 999) == .nothing)
+    #expect(policy.decide(slow, now: 1_000) == .open)
+    #expect(policy.decide(load(connecting: 2, waiting: true), now: 9_000) == .nothing)
+    var failing = DestinationHealth()
+    failing.connectFailed(now: 0, random: 0)
+    #expect(policy.decide(slow, failing, now: 9_000) == .nothing, "the gateway may be down")
   }
 
   @Test func keepsTheMinimumAlsoWhenTheWorkIsOver() {
@@ -99,91 +124,25 @@ import Testing
     }
   }
 
-  @Test func failedConnectsBackOffAndGoOneAtATime() {
-    var policy = ConnectionPoolPolicy(
-      limits: .init(minimum: 2, maximum: 4, backoffBase: 100, backoffCap: 400))
+  @Test func whatHealthSaysBoundsThePool() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
+    var health = DestinationHealth()
     let waiting = load(waiting: true)
-    #expect(policy.decide(waiting, now: 0) == .open)
-    policy.connectFailed(now: 10, random: 50)
-    #expect(policy.wakeAt == 110)
-    #expect(policy.decide(waiting, now: 109) == .nothing)
-    #expect(policy.decide(waiting, now: 110) == .open)
-    #expect(policy.decide(load(connecting: 1, waiting: true), now: 110) == .nothing)
-    policy.connectFailed(now: 120, random: 100)
-    #expect(policy.decide(waiting, now: 319) == .nothing)
-    #expect(policy.decide(waiting, now: 320) == .open)
-    policy.accepted()
-    #expect(policy.decide(load(serving: 1, waiting: true), now: 321) == .open)
-  }
-
-  @Test func aRefusedCredentialStopsConnectsAndThenOneMayTry() {
-    var policy = ConnectionPoolPolicy(
-      limits: .init(minimum: 2, maximum: 4),
-      breaker: CredentialBreaker(shortest: 1_000, longest: 8_000))
-    let waiting = load(waiting: true)
-    #expect(policy.decide(waiting, now: 0) == .open)
-    policy.credentialRefused(now: 10, random: 500)
-    #expect(policy.decide(waiting, now: 1_009) == .nothing)
-    #expect(policy.wakeAt == 1_010)
-    #expect(policy.decide(waiting, now: 1_010) == .open)
-    #expect(policy.decide(load(connecting: 1, waiting: true), now: 1_010) == .nothing)
-    policy.accepted()
-    #expect(policy.decide(load(serving: 1, waiting: true), now: 1_011) == .open)
-  }
-
-  /// A pool against a gateway that fails, refuses and recovers: bounded connects, bounded size, and service
-  /// again after the last fault.
-  @Test(arguments: 0..<50 as Range<UInt64>)
-  func neverStormsAndAlwaysComesBack(seed: UInt64) {
-    var random = SeededGenerator(seed: seed)
-    var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 6))
-    var pool = PoolModel()
-    for now in stride(from: 0 as UInt64, to: 4_000_000, by: 250) {
-      let isHealing = now > 2_000_000
-      pool.settle(&policy, now: now, random: &random, isHealthy: isHealing || random.oneIn(4))
-      let demand = isHealing ? 150 : random.below(1_200)
-      while case .open = policy.decide(pool.load(demand: demand), now: now) {
-        pool.connecting += 1
-        pool.connects += 1
-        if pool.connecting + pool.serving > 6 { break }
-      }
-      #expect(pool.connecting + pool.serving <= 6, "seed \(seed)")
-      if policy.decide(pool.load(demand: demand), now: now) == .closeOne { pool.serving -= 1 }
-    }
-    #expect(pool.serving >= 2, "seed \(seed): did not come back")
-    #expect(pool.connects < 4_000_000 / 1_000, "seed \(seed): \(pool.connects) connects")
+    health.connectFailed(now: 10, random: 0)
+    #expect(policy.decide(waiting, health, now: 1_259) == .nothing)
+    #expect(policy.decide(waiting, health, now: 1_260) == .open)
+    _ = health.refusedByGoAway(now: 2_000, random: 0)
+    #expect(policy.decide(waiting, health, now: 31_999) == .nothing)
+    #expect(policy.decide(waiting, health, now: 32_000) == .open)
+    #expect(policy.decide(load(serving: 1, waiting: true), health, now: 32_000) == .nothing)
+    health.served(sentAt: 0)
+    #expect(policy.decide(load(serving: 1, waiting: true), health, now: 32_001) == .open)
   }
 }
 
-private struct PoolModel {
-  var connecting = 0
-  var serving = 0
-  var connects = 0
-
-  mutating func settle(
-    _ policy: inout ConnectionPoolPolicy, now: UInt64, random: inout SeededGenerator,
-    isHealthy: Bool
-  ) {
-    while connecting > 0 {
-      connecting -= 1
-      if isHealthy {
-        serving += 1
-        policy.accepted()
-      } else if random.oneIn(3) {
-        policy.credentialRefused(now: now, random: random.next())
-      } else {
-        policy.connectFailed(now: now, random: random.next())
-      }
-    }
-    if isHealthy && serving > 0 { policy.accepted() }
-    if !isHealthy, serving > 0, random.oneIn(10) { serving -= 1 }
-  }
-
-  func load(demand: Int) -> ConnectionPoolPolicy.Load {
-    let capacity = serving * 100
-    let open = min(capacity, demand)
-    return .init(
-      connecting: connecting, serving: serving, credit: capacity - open, openStreams: open,
-      capacity: capacity, isWaiting: demand > open)
+extension ConnectionPoolPolicy {
+  /// Decides for a destination of which nothing bad is known.
+  fileprivate mutating func decide(_ load: Load, now: UInt64) -> Action {
+    decide(load, DestinationHealth(), now: now)
   }
 }

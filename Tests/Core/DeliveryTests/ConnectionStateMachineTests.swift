@@ -100,11 +100,18 @@ import Testing
   @Test func theDecisionTableClosesOrDrains() {
     var closing = ready()
     open(&closing, 2)
-    #expect(closing.answered(status: 403, connection: .close) == .close)
+    #expect(closing.answered(status: 403, connection: .close) == .nothing)
+    #expect(closing.state == .draining, "what is open may still be answered")
+    #expect(closing.isForsaken)
+    var answered = closing
+    #expect(answered.answered(status: 200, connection: .keep) == .close)
+    #expect(answered.graceOver() == .nothing)
+    #expect(closing.graceOver() == .close)
     var draining = ready()
     open(&draining, 2)
     #expect(draining.answered(status: 429, connection: .drain) == .nothing)
     #expect(draining.state == .draining)
+    #expect(draining.graceOver() == .nothing, "it serves what it has")
     #expect(draining.answered(status: 200, connection: .keep) == .close)
   }
 
@@ -118,7 +125,9 @@ import Testing
     for _ in 0..<4 {
       #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .nothing)
     }
-    #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .close)
+    #expect(machine.state == .ready)
+    #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .nothing)
+    #expect(machine.isForsaken && machine.state == .draining)
   }
 
   @Test func silenceMakesItSuspectAndAnAnswerClearsIt() {
@@ -204,6 +213,7 @@ import Testing
     machine.connected()
     open(&machine, 3)
     #expect(machine.state == .draining)
+    #expect(machine.isRetired, "its end says nothing about the destination")
     #expect(machine.credit == 0)
     for left in [2, 1, 0] {
       #expect(
@@ -322,7 +332,8 @@ private struct ConnectionRun {
     case 12: if random.oneIn(8) { return machine.pingTimedOut() }
     case 13: if random.oneIn(20) { machine.closed() }
     case 14: if random.oneIn(20) { return machine.retire() }
-    case 15..<100:
+    case 15: if random.oneIn(2) { return machine.graceOver() }
+    case 16..<100:
       if machine.credit > 0 {
         open += 1
         machine.opened()
@@ -342,6 +353,7 @@ private struct ConnectionRun {
     case 4: return machine.answered(status: 500, connection: .closeIfRepeated)
     case 5: return machine.answered(status: 400, connection: .keep)
     case 6: if random.oneIn(9) { return machine.answered(status: 429, connection: .drain) }
+    case 7: if random.oneIn(9) { return machine.answered(status: 503, connection: .close) }
     default: break
     }
     accepted = true

@@ -64,8 +64,11 @@ import Testing
 }
 
 @Suite struct SendQueueTests {
+  /// Of a destination that has served a push: before that one at a time would go out.
   private func queue(reserved: Int = 20) -> SendQueue {
-    SendQueue(shares: LaneShares(reserved: reserved))
+    var queue = SendQueue(shares: LaneShares(reserved: reserved))
+    queue.health.served(sentAt: 0)
+    return queue
   }
 
   @Test func bulkLeavesTheReservedStreamsToTransactional() {
@@ -103,10 +106,10 @@ import Testing
   @Test func anOutageStopsTheQueueAndItsDemand() {
     var queue = queue()
     for slot in 0..<20 as Range<UInt32> { queue.append(slot, .transactional) }
-    for _ in 0..<20 { queue.watch.failed(now: 1_000, random: 0) }
+    for _ in 0..<20 { queue.health.failed(now: 1_000, random: 0) }
     #expect(queue.next(capacity: 100, now: 1_001) == nil)
     #expect(queue.demand(for: .transactional, credit: 100, capacity: 100, now: 1_001) == -20)
-    queue.watch.succeeded(sentAt: 0)
+    queue.health.served(sentAt: 0)
     #expect(queue.next(capacity: 100, now: 1_001) == 0)
   }
 

@@ -261,12 +261,14 @@ private struct PushModel {
     lives[Int(slot)].close(isUnprocessed: cause == .unprocessed)
     queues[destination].ended(record.sendClass)
     if isFailure {
-      queues[destination].watch.failed(now: now, random: random.next())
+      queues[destination].health.failed(now: now, random: random.next())
     } else {
-      queues[destination].watch.succeeded(sentAt: 0)
+      queues[destination].health.served(sentAt: 0)
       fairness.answered(destination + 1)
     }
-    if queues[destination].watch.isHolding, isFailure, !isExpired(record) {
+    if queues[destination].health.keeps(PushLife(), failingSince: 0, cause), isFailure,
+      !isExpired(record)
+    {
       kept += 1
       if cause != .unprocessed { lives[Int(slot)].spare() }
       lives[Int(slot)].wait()

@@ -41,6 +41,7 @@ struct SenderModel {
   private var logs = Array(repeating: Log(), count: 1 + RetryTier.allCases.count)
   private var window = DedupWindow(capacity: 4_096)
   private var policy = ConnectionPoolPolicy()
+  private var health = DestinationHealth()
   private let retries = RetryPolicy()
   private var deadlines = RequestDeadlines(capacity: 2_048, timeout: 20_000)
   private var freeSlots: [UInt32]
@@ -184,14 +185,19 @@ struct SenderModel {
       case .answer(let stream, let response):
         guard let found = end(stream, index) else { continue }
         if response.status == 200 {
+          if !connections[index].machine.hasAccepted { health.connectionAccepted(app: 1) }
           action = connections[index].machine.accepted()
-          policy.accepted()
+          health.served(sentAt: Int64(now))
+          if health.hasRefusedApps { health.served(app: 1) }
         } else {
+          let reaction = health.answered(
+            response, app: 1,
+            on: .init(
+              hasAccepted: connections[index].machine.hasAccepted, startedAt: 0,
+              hasNewestToken: connections[index].machine.token == newest),
+            sentAt: Int64(now), retryAfter: 0, now: now, random: random.next())
           action = connections[index].machine.answered(
-            status: response.status, connection: response.connection)
-          if response.credential == .stop {
-            policy.credentialRefused(now: now, random: random.next())
-          }
+            status: response.status, connection: reaction.connection)
         }
         settle(found, .answered(response.verdict), status: response.status)
       case .refused(let stream):
@@ -238,7 +244,7 @@ struct SenderModel {
       _ = connections[index].machine.reset()
       settle(found, .ambiguous)
     }
-    if !wasServing { policy.connectFailed(now: now, random: random.next()) }
+    if !wasServing { health.connectFailed(now: now, random: random.next()) }
   }
 
   private mutating func end(_ stream: Int, _ index: Int) -> (push: Int, slot: UInt32)? {
@@ -306,13 +312,14 @@ struct SenderModel {
       case .connecting: load.connecting += 1
       case .priming, .ready, .suspect:
         load.serving += 1
+        if !connection.machine.hasAccepted { load.unproven += 1 }
         load.credit += connection.machine.credit
         load.openStreams += connection.machine.openStreams
         load.capacity += connection.machine.limit
       case .draining, .closed: break
       }
     }
-    switch policy.decide(load, now: now) {
+    switch policy.decide(load, health, now: now) {
     case .nothing: break
     case .open:
       if load.connecting + load.serving >= policy.limits.maximum { fail("too many connections") }
@@ -326,7 +333,7 @@ struct SenderModel {
       else { return fail("nothing there to close") }
       perform(connections[index].machine.retire(), index)
     }
-    if random.oneIn(500) { policy.credentialChanged() }
+    if random.oneIn(500) { health.renewed() }
   }
 
   // MARK: - Outcomes
@@ -388,7 +395,7 @@ struct SenderModel {
   /// The connections, for a report.
   private var places: String {
     connections.map { "\($0.machine.state) \($0.machine.openStreams)/\($0.machine.limit)" }.joined(
-      separator: ", ") + ", breaker \(policy.breaker.state), at \(now)"
+      separator: ", ") + ", connects \(health.mayConnect(now: now)), at \(now)"
   }
 
   /// What is wrong at the end, or nil.

@@ -61,6 +61,25 @@ import Testing
     #expect(pair.client.isFinished)
   }
 
+  /// The first GOAWAY of a graceful end names no last stream yet (RFC 9113 §6.8), so nothing but the fact that
+  /// they were never written shows that the queued ones were not processed.
+  @Test func requestsStillQueuedWhenGoAwayArrivesWereNotProcessed() throws {
+    let pair = SessionPair()
+    try pair.settle()
+    let written = try #require(pair.submit())
+    try pair.settle()
+    let queued = try (0..<3).map { _ in try #require(pair.submit()) }
+    let goAway = frame(type: 7, bigEndian(0x7FFF_FFFF) + bigEndian(0))
+    try goAway.withUnsafeBytes { try pair.client.receive($0) }
+    try pair.settle()
+    #expect(pair.received.count == 1)
+    #expect(queued.map(\.pointee.fate) == [.unprocessed, .unprocessed, .unprocessed])
+    #expect(Set(pair.completed) == Set(queued))
+    pair.answer("200")
+    try pair.settle()
+    #expect(written.pointee.fate == .answered)
+  }
+
   @Test(arguments: [1, 4, 9, 20, 1_000])
   func aGoAwayBeforeSettingsIsHeard(piece: Int) throws {
     let pair = SessionPair()
@@ -133,6 +152,7 @@ import Testing
     pair.client.abandon()
     pair.collect()
     #expect(pair.completed == [exchange])
+    #expect(exchange.pointee.fate == .unprocessed)
     #expect(pair.received.isEmpty)
   }
 

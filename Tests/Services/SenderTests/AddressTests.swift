@@ -119,15 +119,17 @@ struct AddressTests {
 /// True once.
 final class Once: Sendable {
   private let isUsed = Atomic(false)
-  private let owner = Mutex<ObjectIdentifier?>(nil)
+  private let lock = Mutex(())
+  /// Kept, so that no later connection is mistaken for it. Under the lock.
+  private nonisolated(unsafe) var owner: HTTP2ServerConnection?
 
   var first: Bool { !isUsed.exchange(true, ordering: .acquiringAndReleasing) }
 
   /// Whether this connection is the one that asked first.
   func isMine(_ token: UInt64, of peer: ScriptedGateway.Peer) -> Bool {
-    owner.withLock { owner in
-      if owner == nil { owner = ObjectIdentifier(peer.http) }
-      return owner == ObjectIdentifier(peer.http)
+    lock.withLock { _ in
+      if owner == nil { owner = peer.http }
+      return owner === peer.http
     }
   }
 }

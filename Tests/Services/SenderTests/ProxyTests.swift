@@ -36,6 +36,29 @@ struct ProxyTests {
     #expect(proxy.seen.requests[0].hasPrefix("CONNECT gateway.test:\(port) HTTP/1.1\r\n"))
   }
 
+  @Test("a proxy that dies and comes back: what was to be sent meanwhile waits, and goes out")
+  func comesBack() throws {
+    let rig = try SenderRig()
+    let gateways = try rig.gateways([.init()])
+    var proxy: TinyProxy? = try TinyProxy(to: gateways[0].address)
+    let address = proxy!.address
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, ["--proxy", "http://\(address)"])
+    try rig.sendMany(0..<20)
+    #expect(try rig.receipts(of: 0..<20).count == 20)
+    proxy = nil
+    #expect(eventually { sender.counter("connections_lost") > 0 })
+    let connects = sender.counter("connects")
+    try rig.sendMany(20..<200)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("connects") >= connects + 2 })
+    let back = try TinyProxy(to: gateways[0].address, port: address.port)
+    let receipts = try rig.receipts(of: 20..<200)
+    #expect(receipts.count == 180)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(back.seen.tunnels >= 1)
+    #expect(sender.counter("dead_lettered") == 0)
+  }
+
   @Test("credentials in the URL are percent-decoded")
   func credentialsInTheURL() throws {
     let rig = try SenderRig()

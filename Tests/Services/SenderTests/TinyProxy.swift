@@ -33,12 +33,15 @@ final class TinyProxy: Sendable {
 
   var seen: Seen { shared.state.withLock { $0 } }
 
-  /// - Parameter answer: what it says to a request that it lets through.
+  /// - Parameters:
+  ///   - answer: what it says to a request that it lets through.
+  ///   - port: 0 takes a free one.
   init(
     to target: SocketAddress, authorization: String? = nil,
-    answer: String = "HTTP/1.1 200 Connection established\r\nVia: tiny\r\n\r\n"
+    answer: String = "HTTP/1.1 200 Connection established\r\nVia: tiny\r\n\r\n",
+    port: UInt16 = 0
   ) throws {
-    let listener = try Socket.listening(on: .loopback(port: 0))
+    let listener = try Socket.listening(on: .loopback(port: port))
     address = listener.localAddress ?? .loopback(port: 0)
     let shared = Shared(target, authorization, answer)
     self.shared = shared

@@ -37,8 +37,8 @@ extension ConnectionAction {
     switch self {
     case .keep: nil
     case .drain: "connection drains"
-    case .close: "connection closes"
-    case .closeIfRepeated: "connection closes if it repeats"
+    case .close: "connection drains, and closes after 2 s"
+    case .closeIfRepeated: "connection drains and closes after five in a row"
     }
   }
 }
@@ -48,9 +48,9 @@ extension CredentialAction {
     switch self {
     case .none: nil
     case .refresh: "a new provider token is asked for"
-    case .freeze: "no new provider token for 20 min"
+    case .freeze: "the credential is held, with one probe; no new provider token for 20 min"
     case .refreshIfOld: "a new provider token if this one is old"
-    case .stop: "breaker opens for the credential"
+    case .stop: "breaker opens for the app"
     }
   }
 }

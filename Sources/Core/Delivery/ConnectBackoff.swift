@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// When the next connection to a destination may be opened.
+///
+/// A connection that ends without an accepted push is a failed connect, whatever ended it: refused by TCP or TLS,
+/// GOAWAY, an answer that makes a connection useless, silence. Failed connects in a row wait 2.5 s, doubling to a minute,
+/// with jitter; the first two do not wait if they failed at one address and the gateway has others. With one connection at
+/// a time after a failure (`ConnectionPoolPolicy`) that makes at most five connects in 30 s.
+///
+/// Times are milliseconds of a monotonic clock.
+package struct ConnectBackoff: Sendable {
+  /// The first and the longest wait.
+  package static let shortest: UInt64 = 2_500
+  package static let longest: UInt64 = 60_000
+  /// A connection that accepted pushes and ended sooner than that is replaced after the first wait.
+  package static let shortLife: UInt64 = 5_000
+  /// Failures in a row that may go on at another address at once.
+  package static let promptTries = 2
+
+  private var backoff = Backoff(base: shortest, cap: longest)
+  private var notBefore: UInt64 = 0
+
+  package init() {}
+
+  /// Failed connects in a row.
+  package var failures: Int { backoff.failures }
+
+  /// Whether a connection may be opened.
+  package func mayConnect(now: UInt64) -> Bool { now >= notBefore }
+
+  /// A connection ended that had not accepted a push, or none could be made.
+  ///
+  /// - Parameters:
+  ///   - hasOtherAddress: it is the address that failed, and the gateway has one that has not.
+  ///   - random: any 64 random bits.
+  package mutating func failed(hasOtherAddress: Bool = false, now: UInt64, random: UInt64) {
+    let wait = backoff.failed(random: random)
+    if hasOtherAddress, backoff.failures <= Self.promptTries { return }
+    notBefore = max(notBefore, now + wait)
+  }
+
+  /// A connection ended that had accepted pushes.
+  ///
+  /// - Parameter lived: how long it was there, in milliseconds.
+  package mutating func ended(lived: UInt64, hasOtherAddress: Bool, now: UInt64, random: UInt64) {
+    guard lived < Self.shortLife, !hasOtherAddress else { return }
+    notBefore = max(notBefore, now + Self.shortest / 2 + random % (Self.shortest / 2 + 1))
+  }
+
+  /// A connection accepted its first push.
+  package mutating func succeeded() { backoff.succeeded() }
+
+  /// What the connections failed by has changed: the next one need not wait.
+  package mutating func reset() {
+    backoff.succeeded()
+    notBefore = 0
+  }
+}

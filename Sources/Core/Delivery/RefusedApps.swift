@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The apps that a credential may not serve: a circuit breaker for each of them.
+///
+/// APNs answers `InvalidProviderToken` or `Forbidden` also when one app does not belong to an otherwise good
+/// credential. Its breaker opens for a moment first, in which an answer to what is under way may still close it, then
+/// for a minute, doubling to a quarter of an hour; each time one push finds out. An app is known by the hash of its
+/// bundle id. The table is of fixed size, made at the first refusal, and asked only while it holds something.
+///
+/// Times are milliseconds of a monotonic clock.
+package struct RefusedApps: Sendable {
+  private struct Entry: Sendable {
+    /// 0: empty.
+    var app: UInt64 = 0
+    /// No push of the app before this time.
+    var until: UInt64 = 0
+    /// Refusals of pushes that were sent to find out.
+    var level: UInt8 = 0
+    /// One was sent to find out; `until` is when another may be if no answer comes.
+    var isProbing = false
+  }
+
+  /// Apps that are known at most; the one whose time is over first gives way.
+  package static let most = 48
+  private static let places = 64
+  /// How long the answer to a probe may take before there is another one.
+  private static let probeTime: UInt64 = 10_000
+  private static let moment: UInt64 = 1_000
+  private static let shortest: UInt64 = 60_000
+  private static let longest: UInt64 = 900_000
+
+  private var entries: [Entry] = []
+  /// Apps with a breaker that is not closed.
+  @usableFromInline package private(set) var count = 0
+
+  package init() {}
+
+  @inlinable package var isEmpty: Bool { count == 0 }
+
+  /// APNs refused a push of the app.
+  ///
+  /// - Parameters:
+  ///   - isMomentary: the credential serves other pushes, so the first time is short.
+  ///   - random: any 64 random bits.
+  /// - Returns: whether that is news; false for a push that was under way when the breaker opened.
+  package mutating func refused(
+    _ app: UInt64, isMomentary: Bool, now: UInt64, random: UInt64
+  ) -> Bool {
+    let app = Self.key(app)
+    if entries.isEmpty { entries = Array(repeating: Entry(), count: Self.places) }
+    if find(app) == nil { insert(app) }
+    guard let place = find(app) else { return false }
+    if now < entries[place].until, !entries[place].isProbing { return false }
+    entries[place].level = min(max(entries[place].level + 1, isMomentary ? 1 : 2), 16)
+    entries[place].isProbing = false
+    entries[place].until = now + Self.wait(level: entries[place].level, random: random)
+    return true
+  }
+
+  /// APNs served a push of the app: its breaker closes.
+  package mutating func served(_ app: UInt64) {
+    guard count > 0, let place = find(Self.key(app)) else { return }
+    remove(place)
+  }
+
+  /// The credential was replaced: every app may try at once.
+  package mutating func removeAll() {
+    for place in entries.indices { entries[place] = Entry() }
+    count = 0
+  }
+
+  /// How long a push of the app has to wait, in milliseconds; 0 when it may be sent now. The 0 of a breaker whose time
+  /// is over is given to one push: it finds out for the others.
+  package mutating func wait(_ app: UInt64, now: UInt64) -> UInt64 {
+    guard count > 0, let place = find(Self.key(app)) else { return 0 }
+    if now < entries[place].until { return entries[place].until - now }
+    entries[place].isProbing = true
+    entries[place].until = now + Self.probeTime
+    return 0
+  }
+
+  /// About a second, then a minute, doubling to the longest.
+  private static func wait(level: UInt8, random: UInt64) -> UInt64 {
+    let full = level == 1 ? moment : min(longest, shortest << UInt64(level - 2))
+    return full / 2 + random % (full / 2 + 1)
+  }
+
+  // MARK: The table: open addressing, one place after the other
+
+  /// 0 means an empty place.
+  private static func key(_ app: UInt64) -> UInt64 { app == 0 ? 1 : app }
+
+  private func home(_ app: UInt64) -> Int {
+    Int(truncatingIfNeeded: (app &* 0x9E37_79B9_7F4A_7C15) >> 58)
+  }
+
+  private func find(_ app: UInt64) -> Int? {
+    var place = home(app)
+    while entries[place].app != 0 {
+      if entries[place].app == app { return place }
+      place = (place + 1) % Self.places
+    }
+    return nil
+  }
+
+  private mutating func insert(_ app: UInt64) {
+    if count == Self.most,
+      let oldest = entries.indices.filter({ entries[$0].app != 0 })
+        .min(by: { entries[$0].until < entries[$1].until })
+    {
+      remove(oldest)
+    }
+    put(Entry(app: app))
+    count += 1
+  }
+
+  private mutating func put(_ entry: Entry) {
+    var place = home(entry.app)
+    while entries[place].app != 0 { place = (place + 1) % Self.places }
+    entries[place] = entry
+  }
+
+  /// Empties a place; those behind it that it had pushed on move up.
+  private mutating func remove(_ place: Int) {
+    entries[place] = Entry()
+    count -= 1
+    var next = (place + 1) % Self.places
+    while entries[next].app != 0 {
+      let moved = entries[next]
+      entries[next] = Entry()
+      put(moved)
+      next = (next + 1) % Self.places
+    }
+  }
+}
