@@ -101,7 +101,7 @@ let package = Package(
     core("Gateway", ["APNS", "Settings"]),
 
     // IO: shells, each type owns one handle on one thread.
-    io("Bytes", []),
+    io("Bytes", ["CLinux"]),
     io("EventLoop", ["Bytes", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),

@@ -2,7 +2,10 @@
 
 package import APNS
 
-/// From an app's bundle id, as bytes, to a small number per environment. Built once, then only searched.
+/// From an app's bundle id, as bytes, to a small number per environment, and to all who claim the app.
+///
+/// A change costs the apps that it is about, not the whole table. The table grows as apps come; what nobody claims any
+/// more goes when it grows.
 package struct AppTable: Sendable {
   package struct Row: Sendable {
     /// Where the bundle id stands in `bytes`.
@@ -10,70 +13,103 @@ package struct AppTable: Sendable {
     @usableFromInline package internal(set) var count: Int
     @usableFromInline package internal(set) var hash: UInt64
     /// By environment; −1 for none.
-    @usableFromInline package internal(set) var values: InlineArray<2, Int32>
+    @usableFromInline package internal(set) var values: InlineArray<2, Int32> = [-1, -1]
+    /// Who wants to serve the app, whether or not it is chosen.
+    package internal(set) var claimants: [Int32] = []
+
+    var isVacant: Bool { claimants.isEmpty && values[0] < 0 && values[1] < 0 }
   }
 
   @usableFromInline package internal(set) var rows: [Row] = []
   @usableFromInline package internal(set) var bytes: [UInt8] = []
   /// Row indices plus one; 0 is an empty place.
-  @usableFromInline package internal(set) var places: [UInt32]
-  @usableFromInline package internal(set) var mask: Int
+  @usableFromInline package internal(set) var places: [UInt32] = Array(repeating: 0, count: 8)
+  @usableFromInline package internal(set) var mask = 7
 
-  /// - Parameter apps: the most bundle ids that will be inserted.
-  init(apps: Int = 0) {
-    var size = 8
-    while size < apps * 2 { size *= 2 }
-    places = Array(repeating: 0, count: size)
-    mask = size - 1
-  }
+  init() {}
 
   /// The app's number, or −1.
   @inlinable package func find(_ app: Span<UInt8>, _ environment: Environment) -> Int32 {
+    let row = row(of: app)
+    return row >= 0 ? rows[row].values[Int(environment.rawValue)] : -1
+  }
+
+  /// The app's row, or −1. A row's number holds until the next app is added.
+  @inlinable package func row(of app: Span<UInt8>) -> Int {
     let hash = Self.hash(app)
     var place = Int(truncatingIfNeeded: hash) & mask
     while places[place] != 0 {
       let row = Int(places[place]) - 1
-      if rows[row].hash == hash && spells(row, app) {
-        return rows[row].values[Int(environment.rawValue)]
-      }
+      if rows[row].hash == hash && spells(row, app) { return row }
       place = (place + 1) & mask
     }
     return -1
   }
 
-  /// Gives the app a number in an environment, unless it has one.
-  mutating func insert(_ app: String, _ environment: Environment, _ value: Int) {
-    let span = app.utf8.span
-    let hash = Self.hash(span)
-    var place = Int(truncatingIfNeeded: hash) & mask
-    while places[place] != 0 {
-      let row = Int(places[place]) - 1
-      if rows[row].hash == hash && spells(row, span) {
-        if rows[row].values[Int(environment.rawValue)] < 0 {
-          rows[row].values[Int(environment.rawValue)] = Int32(value)
-        }
-        return
-      }
-      place = (place + 1) & mask
+  /// Notes that somebody wants to serve the app.
+  ///
+  /// - Returns: the app's row.
+  mutating func claim(_ app: String, by claimant: Int) -> Int {
+    let row = add(app)
+    if !rows[row].claimants.contains(Int32(claimant)) {
+      rows[row].claimants.append(Int32(claimant))
     }
-    var values: InlineArray<2, Int32> = [-1, -1]
-    values[Int(environment.rawValue)] = Int32(value)
-    rows.append(Row(start: bytes.count, count: span.count, hash: hash, values: values))
-    bytes.append(contentsOf: app.utf8)
-    places[place] = UInt32(rows.count)
+    return row
   }
 
-  /// Replaces the numbers of an environment for which `isBetter(number, other)` says so by `other`.
-  mutating func prefer(
-    _ other: Int32, _ environment: Environment, isBetter: (Int, Int) -> Bool
-  ) {
-    guard other >= 0 else { return }
-    for row in rows.indices {
-      let value = rows[row].values[Int(environment.rawValue)]
-      if value >= 0 && isBetter(Int(value), Int(other)) {
-        rows[row].values[Int(environment.rawValue)] = other
-      }
+  /// Notes that somebody does not serve the app any more.
+  ///
+  /// - Returns: the app's row; nil when nobody ever claimed it.
+  mutating func release(_ app: String, by claimant: Int) -> Int? {
+    let row = row(of: app.utf8.span)
+    guard row >= 0 else { return nil }
+    rows[row].claimants.removeAll { $0 == Int32(claimant) }
+    return row
+  }
+
+  /// Gives a row its number in an environment; −1 for none.
+  mutating func choose(_ row: Int, _ environment: Environment, _ value: Int32) {
+    rows[row].values[Int(environment.rawValue)] = value
+  }
+
+  /// Gives the app a number in an environment, unless it has one.
+  mutating func insert(_ app: String, _ environment: Environment, _ value: Int) {
+    let row = add(app)
+    if rows[row].values[Int(environment.rawValue)] < 0 { choose(row, environment, Int32(value)) }
+  }
+
+  private mutating func add(_ app: String) -> Int {
+    let span = app.utf8.span
+    let known = row(of: span)
+    if known >= 0 { return known }
+    if (rows.count + 1) * 2 > places.count { makeRoom() }
+    rows.append(Row(start: bytes.count, count: span.count, hash: Self.hash(span)))
+    bytes.append(contentsOf: app.utf8)
+    place(rows.count - 1)
+    return rows.count - 1
+  }
+
+  /// Drops the rows that nobody needs, and leaves at least three quarters of the places free.
+  private mutating func makeRoom() {
+    let old = (rows: rows, bytes: bytes)
+    rows = []
+    bytes = []
+    for row in old.rows where !row.isVacant {
+      rows.append(row)
+      rows[rows.count - 1].start = bytes.count
+      bytes.append(contentsOf: old.bytes[row.start..<row.start + row.count])
     }
+    var size = 8
+    while size < (rows.count + 1) * 4 { size *= 2 }
+    places = Array(repeating: 0, count: size)
+    mask = size - 1
+    for row in rows.indices { place(row) }
+  }
+
+  private mutating func place(_ row: Int) {
+    var place = Int(truncatingIfNeeded: rows[row].hash) & mask
+    while places[place] != 0 { place = (place + 1) & mask }
+    places[place] = UInt32(row + 1)
   }
 
   @inlinable package func spells(_ row: Int, _ app: Span<UInt8>) -> Bool {

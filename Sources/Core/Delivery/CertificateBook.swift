@@ -27,12 +27,19 @@ package struct CertificateBook: Sendable {
 
   package let entries: [Entry]
   @usableFromInline package internal(set) var apps = AppTable()
+  /// The apps of all certificates, expired ones included.
+  private var known = AppTable()
   /// When the next certificate expires, in seconds since the epoch.
   private var nextExpiry = Int64.max
 
   /// - Parameter now: seconds since the epoch.
   package init(_ entries: [Entry] = [], now: Int64 = 0) {
     self.entries = entries
+    for environment in Environment.allCases {
+      for (index, entry) in entries.enumerated() where entry.scope.covers(environment) {
+        for app in entry.apps { known.insert(app, environment, index) }
+      }
+    }
     rebuild(now: now)
   }
 
@@ -42,6 +49,11 @@ package struct CertificateBook: Sendable {
   @inlinable package func resolve(app: Span<UInt8>, environment: Environment) -> Int? {
     let index = apps.find(app, environment)
     return index >= 0 ? Int(index) : nil
+  }
+
+  /// Whether a certificate serves the app, be it an expired one.
+  package func knows(app: Span<UInt8>, environment: Environment) -> Bool {
+    known.find(app, environment) >= 0
   }
 
   /// Lets expired certificates give way. To be called every second or so.
@@ -61,6 +73,17 @@ package struct CertificateBook: Sendable {
     entries.map { Self.days(from: now, to: $0.expiresAt) }.min()
   }
 
+  /// How long ago a certificate has ended, in words: in days from the first whole one on, else in hours or minutes.
+  /// Both times in seconds.
+  package static func age(from end: Int64, to now: Int64) -> String {
+    let seconds = max(0, now - end)
+    let (count, unit) =
+      seconds >= 86_400
+      ? (seconds / 86_400, "day")
+      : seconds >= 3_600 ? (seconds / 3_600, "hour") : (seconds / 60, "minute")
+    return count == 0 ? "less than a minute" : "\(count) \(unit)\(count == 1 ? "" : "s")"
+  }
+
   /// Whole days from one time to another, rounded down; both in seconds.
   package static func days(from now: Int64, to end: Int64) -> Int {
     let seconds = end - now
@@ -70,7 +93,7 @@ package struct CertificateBook: Sendable {
   private mutating func rebuild(now: Int64) {
     let valid = entries.indices.filter { entries[$0].expiresAt > now }
     nextExpiry = valid.map { entries[$0].expiresAt }.min() ?? .max
-    apps = AppTable(apps: valid.reduce(0) { $0 + entries[$1].apps.count })
+    apps = AppTable()
     let ranked = valid.sorted {
       entries[$0].expiresAt != entries[$1].expiresAt
         ? entries[$0].expiresAt > entries[$1].expiresAt : $0 < $1

@@ -4,9 +4,12 @@ package import APNS
 
 /// The sender's provider tokens: the newest of each credential, and which credential an app's pushes use.
 ///
-/// Tokens only go forward (`iat`, then generation). `resolve` is called for each push and costs one probe of
-/// an open-addressing table over the apps' bytes. The table is rebuilt when a credential comes, goes or loses
-/// its last usable token, which is rare.
+/// Tokens only go forward (`iat`, then generation). One whose `iat` lies more than a minute ahead is quarantined until
+/// its time comes or the next record replaces it, and the last good one stays: a clock that was wrong for a moment
+/// stops nothing. A withdrawn credential is forgotten with its stamp, so whatever follows a tombstone counts.
+///
+/// `resolve` is called for each push and costs one probe of an open-addressing table over the apps' bytes. A record
+/// costs the apps of its credential: thousands of credentials may arrive at once.
 ///
 /// When several credentials serve an app, the choice is the same in all senders that know the same
 /// credentials: a usable token before none, an app that is named before `*`, the very environment before
@@ -39,7 +42,8 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
     /// Bundle ids, or `*` alone for all.
     package var apps: [String]
     package var stamp: ProviderTokenStamp
-    /// The token itself (a JWT): a secret.
+    /// The token itself (a JWT): a secret. Empty when the record holds none that can be read: the credential is known
+    /// by it, and its pushes are held.
     package var token: [UInt8]
 
     package init(
@@ -56,24 +60,41 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
     }
   }
 
+  /// What the topic says about a credential.
+  package enum Update: Sendable, Equatable {
+    case token(Entry)
+    /// A tombstone: the credential was withdrawn.
+    case removed(credential: String)
+  }
+
   /// What a record changed.
   package enum Change: Sendable, Equatable {
-    /// A credential that was not known, or was removed before.
+    /// A credential that was not known, or was removed before. It may have no token that can be used.
     case added(Int)
-    /// A newer token of a known credential.
-    case renewed(Int)
+    /// A newer token of a known credential; `hasOtherApps`: or of other environments.
+    case renewed(Int, hasOtherApps: Bool)
     case removed(Int)
+    /// Dated into the future: kept aside.
+    case quarantined(Int)
     /// Older than what is known: nothing changed.
     case stale
   }
 
   /// Credentials by dense index. An index is never used for another credential.
   package private(set) var entries: [Entry] = []
+  private var indexes: [String: Int] = [:]
   private var isRemoved: [Bool] = []
-  private var wasUsable: [Bool] = []
+  /// Whether the token could be sent when it was last looked at.
+  @usableFromInline package internal(set) var wasUsable: [Bool] = []
+  /// Newest records that are dated into the future.
+  private var quarantine: [Int: Entry] = [:]
   @usableFromInline package internal(set) var apps = AppTable()
-  /// The credentials of `*`, by environment; −1 for none.
+  /// The credentials that serve `*`, and the one of them that is chosen, by environment; −1 for none.
+  private var stars: [Int] = []
   @usableFromInline package internal(set) var fallback: InlineArray<2, Int32> = [-1, -1]
+  /// Nothing changes by time alone between these two, in milliseconds since the epoch.
+  private var calmFrom = Int64.min
+  private var calmUntil = Int64.max
 
   package init() {}
 
@@ -81,8 +102,10 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   /// `isUsable(_:now:)`.
   @inlinable package func resolve(app: Span<UInt8>, environment: Environment) -> Int? {
     let named = apps.find(app, environment)
-    let index = named >= 0 ? named : fallback[Int(environment.rawValue)]
-    return index >= 0 ? Int(index) : nil
+    let star = fallback[Int(environment.rawValue)]
+    guard named >= 0 else { return star >= 0 ? Int(star) : nil }
+    // A usable `*` goes before a named app without a usable token.
+    return !wasUsable[Int(named)] && star >= 0 && wasUsable[Int(star)] ? Int(star) : Int(named)
   }
 
   /// The newest token's stamp.
@@ -91,74 +114,170 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   /// Whether the credential has not been withdrawn.
   package func isKnown(_ index: Int) -> Bool { !isRemoved[index] }
 
+  /// The credential with this id, unless it was never known or is removed.
+  package func index(of credential: String) -> Int? {
+    indexes[credential].flatMap { isRemoved[$0] ? nil : $0 }
+  }
+
   /// Whether the credential's token may be sent at `now` (milliseconds since the epoch).
   package func isUsable(_ index: Int, now: Int64) -> Bool {
-    !isRemoved[index] && entries[index].stamp.isUsable(now: now)
+    !entries[index].token.isEmpty && entries[index].stamp.isUsable(now: now)
   }
 
   /// Takes a record of the topic in.
   ///
   /// - Parameter now: milliseconds since the epoch.
-  package mutating func apply(_ entry: Entry, now: Int64) -> Change {
-    guard let index = entries.firstIndex(where: { $0.credential == entry.credential }) else {
-      entries.append(entry)
-      isRemoved.append(false)
-      wasUsable.append(false)
-      rebuild(now: now)
-      return .added(entries.count - 1)
+  package mutating func apply(_ update: Update, now: Int64) -> Change {
+    switch update {
+    case .token(let entry): apply(entry, now: now)
+    case .removed(let credential): remove(credential: credential, now: now)
     }
-    let known = entries[index].stamp
-    let returns = isRemoved[index]
-    guard entry.stamp > known || (returns && entry.stamp == known) else { return .stale }
-    let changesApps =
-      returns || entry.apps != entries[index].apps || entry.scope != entries[index].scope
-    entries[index] = entry
-    isRemoved[index] = false
-    if changesApps || wasUsable[index] != isUsable(index, now: now) { rebuild(now: now) }
-    return returns ? .added(index) : .renewed(index)
   }
 
-  /// Takes a tombstone in: the credential is gone. Its last stamp is kept, so that an old token can't return.
+  /// Takes a token in.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  package mutating func apply(_ entry: Entry, now: Int64) -> Change {
+    let isEarly = !entry.token.isEmpty && entry.stamp.isFromFuture(now: now)
+    guard let index = index(of: entry.credential) else {
+      let index = add(entry, withToken: !isEarly, now: now)
+      guard isEarly else { return .added(index) }
+      return setAside(entry, index)
+    }
+    if isEarly { return setAside(entry, index) }
+    quarantine[index] = nil
+    let known = entries[index]
+    let isNewer =
+      known.token.isEmpty || entry.stamp > known.stamp || known.stamp.isFromFuture(now: now)
+    // A token that cannot be read leaves the one that is known.
+    guard isNewer, known.token.isEmpty || !entry.token.isEmpty else { return .stale }
+    let hasOtherApps = entry.apps != known.apps || entry.scope != known.scope
+    if hasOtherApps { withdrawClaims(of: index) }
+    entries[index] = entry
+    if entry.token.isEmpty { entries[index].stamp = .none }
+    look(at: index, now: now, mustChoose: hasOtherApps)
+    return .renewed(index, hasOtherApps: hasOtherApps)
+  }
+
+  /// Takes a tombstone in: the credential is gone, and with it what was known of its tokens.
   package mutating func remove(credential: String, now: Int64) -> Change {
-    guard let index = entries.firstIndex(where: { $0.credential == credential }), !isRemoved[index]
-    else { return .stale }
+    guard let index = index(of: credential) else { return .stale }
+    withdrawClaims(of: index)
     isRemoved[index] = true
+    wasUsable[index] = false
+    quarantine[index] = nil
     entries[index].token = []
-    rebuild(now: now)
+    entries[index].stamp = .none
     return .removed(index)
   }
 
-  /// Lets credentials whose token became too old give way to others. To be called every second or so.
+  /// Lets credentials whose token became too old give way to others, and takes tokens in whose time has come. To be
+  /// called every second or so; costs two comparisons when nothing is due.
   ///
-  /// - Returns: true when some app may now resolve to another credential.
-  @discardableResult
-  package mutating func refresh(now: Int64) -> Bool {
-    for index in entries.indices where wasUsable[index] != isUsable(index, now: now) {
-      rebuild(now: now)
-      return true
+  /// - Returns: the credentials whose token may be used from now on, or may not any more.
+  package mutating func refresh(now: Int64) -> [Int] {
+    // A clock that was set back makes tokens young again.
+    guard now >= calmUntil || now < calmFrom else { return [] }
+    calmFrom = now
+    calmUntil = .max
+    var changed: [Int] = []
+    for (index, entry) in quarantine where !entry.stamp.isFromFuture(now: now) {
+      if case .renewed = apply(entry, now: now) { changed.append(index) }
     }
-    return false
+    for index in entries.indices where look(at: index, now: now) && !changed.contains(index) {
+      changed.append(index)
+    }
+    for entry in quarantine.values { wake(at: dueTime(of: entry)) }
+    return changed
   }
 
-  private mutating func rebuild(now: Int64) {
-    for index in entries.indices { wasUsable[index] = isUsable(index, now: now) }
-    let order = entries.indices.filter { !isRemoved[$0] }
-    apps = AppTable(apps: order.reduce(0) { $0 + entries[$1].apps.count })
-    for environment in Environment.allCases {
-      let ranked = order.filter { entries[$0].scope.covers(environment) }.sorted { left, right in
-        rank(left) != rank(right)
-          ? rank(left) < rank(right) : entries[left].credential < entries[right].credential
-      }
-      // A usable `*` goes before a named app without a usable token: so two passes, best first.
-      fallback[Int(environment.rawValue)] = Int32(
-        ranked.first { entries[$0].apps.contains("*") } ?? -1)
-      for index in ranked {
-        for app in entries[index].apps where app != "*" { apps.insert(app, environment, index) }
-      }
-      apps.prefer(fallback[Int(environment.rawValue)], environment) { candidate, star in
-        !wasUsable[candidate] && wasUsable[star]
+  // MARK: Choices
+
+  private mutating func add(_ entry: Entry, withToken: Bool, now: Int64) -> Int {
+    let index = indexes[entry.credential] ?? entries.count
+    if index == entries.count {
+      indexes[entry.credential] = index
+      entries.append(entry)
+      isRemoved.append(false)
+      wasUsable.append(false)
+    }
+    entries[index] = entry
+    isRemoved[index] = false
+    if !withToken { entries[index].token = [] }
+    if entries[index].token.isEmpty { entries[index].stamp = .none }
+    look(at: index, now: now, mustChoose: true)
+    return index
+  }
+
+  private mutating func setAside(_ entry: Entry, _ index: Int) -> Change {
+    quarantine[index] = entry
+    wake(at: dueTime(of: entry))
+    return .quarantined(index)
+  }
+
+  private func dueTime(of entry: Entry) -> Int64 {
+    (entry.stamp.issuedAt - ProviderTokenStamp.futureTolerance) * 1_000
+  }
+
+  private mutating func wake(at time: Int64) { calmUntil = min(calmUntil, time) }
+
+  /// Notes whether a token can be used now, and chooses anew for its apps if that has changed.
+  @discardableResult
+  private mutating func look(at index: Int, now: Int64, mustChoose: Bool = false) -> Bool {
+    calmFrom = max(calmFrom, now)
+    let isUsable = isUsable(index, now: now)
+    if isUsable {
+      wake(at: (entries[index].stamp.issuedAt + ProviderTokenStamp.usableAge) * 1_000)
+    }
+    let hasChanged = isUsable != wasUsable[index]
+    wasUsable[index] = isUsable
+    guard hasChanged || mustChoose, !isRemoved[index] else { return hasChanged }
+    for app in entries[index].apps {
+      if app != "*" {
+        choose(apps.claim(app, by: index))
+      } else {
+        if !stars.contains(index) { stars.append(index) }
+        chooseFallback()
       }
     }
+    return hasChanged
+  }
+
+  private mutating func withdrawClaims(of index: Int) {
+    // Not for the choice any more.
+    wasUsable[index] = false
+    for app in entries[index].apps where app != "*" {
+      if let row = apps.release(app, by: index) { choose(row) }
+    }
+    guard entries[index].apps.contains("*") else { return }
+    stars.removeAll { $0 == index }
+    chooseFallback()
+  }
+
+  private mutating func choose(_ row: Int) {
+    for environment in Environment.allCases {
+      let best = best(of: apps.rows[row].claimants.map(Int.init), environment)
+      apps.choose(row, environment, best)
+    }
+  }
+
+  private mutating func chooseFallback() {
+    for environment in Environment.allCases {
+      fallback[Int(environment.rawValue)] = best(of: stars, environment)
+    }
+  }
+
+  private func best(of candidates: [Int], _ environment: Environment) -> Int32 {
+    var best = -1
+    for index in candidates where entries[index].scope.covers(environment) {
+      if best < 0 || isBetter(index, best) { best = index }
+    }
+    return Int32(best)
+  }
+
+  private func isBetter(_ left: Int, _ right: Int) -> Bool {
+    rank(left) != rank(right)
+      ? rank(left) < rank(right) : entries[left].credential < entries[right].credential
   }
 
   /// Lower is better.

@@ -100,6 +100,12 @@ package struct SendQueue: Sendable {
     transactional.popFirst() ?? retries.popFirst() ?? bulk.popFirst()
   }
 
+  /// Takes the pushes out that wait and are gone for some reason; the others keep their order. Costs a look at each.
+  package mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
+    transactional.removeAll(where: isGone) + retries.removeAll(where: isGone)
+      + bulk.removeAll(where: isGone)
+  }
+
   /// How many more pushes of a class would be sent now; negative when more wait than that.
   ///
   /// - Parameters:

@@ -35,6 +35,16 @@ package struct SlotQueue: Sendable {
     return slot
   }
 
+  /// Takes the slots out that are gone for some reason; the others keep their order.
+  package mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
+    var gone: [UInt32] = []
+    for _ in 0..<count {
+      guard let slot = popFirst() else { break }
+      if isGone(slot) { gone.append(slot) } else { append(slot) }
+    }
+    return gone
+  }
+
   @usableFromInline mutating func grow() {
     var larger: [UInt32] = Array(repeating: 0, count: ring.count * 2)
     for index in 0..<count { larger[index] = ring[(head + index) & (ring.count - 1)] }

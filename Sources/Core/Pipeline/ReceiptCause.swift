@@ -16,6 +16,7 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case retries
   case noCredential
   case certificateOnly
+  case certificateNeeded
 
   /// The `reason` of an answer that has none.
   package static let noReason: StaticString = "none"
@@ -28,7 +29,7 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
     case .invalidToken: "token_known_invalid"
     case .repeatedID: "apns_id_repeated"
     case .retries: "retries_exhausted"
-    case .noCredential, .certificateOnly: "no_credential"
+    case .noCredential, .certificateOnly, .certificateNeeded: "no_credential"
     }
   }
 
@@ -53,6 +54,11 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
       """
       this push type needs a provider token, and the app has only a client certificate: give \
       martlet-signer a key that serves it
+      """
+    case .certificateNeeded:
+      """
+      this push type needs a client certificate, and none serves this app and environment: list one in the \
+      sender's --certificates
       """
     }
   }

@@ -63,13 +63,6 @@ package enum File {
     }
   }
 
-  /// Whether the file's group or the world may read it: a private key must not be.
-  package static func isReadableByOthers(_ path: String) throws(SystemError) -> Bool {
-    var status = stat()
-    guard stat(path, &status) == 0 else { throw .last("cannot look at \(path)") }
-    return status.st_mode & mode_t(0o044) != 0
-  }
-
   /// Tells one state of a file from another: replaced, rewritten or touched, it is a different one.
   package struct Version: Sendable, Equatable {
     private let device: UInt

@@ -52,6 +52,15 @@ package final class KafkaTable {
     timeoutMilliseconds: Int32,
     _ apply: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) -> Void
   ) {
+    pollRecords(timeoutMilliseconds: timeoutMilliseconds) { record in
+      apply(record.key, record.value.baseAddress == nil ? nil : record.value)
+    }
+  }
+
+  /// The same with the record as a whole: for who has to say where it stands.
+  package func pollRecords(
+    timeoutMilliseconds: Int32, _ apply: (_ record: KafkaRecord) -> Void
+  ) {
     guard let reader else { return }
     if let error = reader.serveErrors() { lastError = error }
     var timeout = timeoutMilliseconds
@@ -60,7 +69,7 @@ package final class KafkaTable {
       for index in 0..<batch.count {
         let record = batch[index]
         if record.errorCode == 0 {
-          apply(record.key, record.value.baseAddress == nil ? nil : record.value)
+          apply(record)
         } else if record.isEndOfPartition {
           unfinished.remove(record.partition)
         } else {

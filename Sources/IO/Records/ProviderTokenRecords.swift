@@ -81,6 +81,20 @@ package struct ProviderTokenRecord: Equatable, Sendable {
     guard hasPlausibleToken else { throw fields.fail("token", "has a character that no JWT has") }
   }
 
+  /// Reads the value of a record under a key, which has to be its credential: a record under another one could pass
+  /// for a credential that it is not.
+  package init(
+    _ value: UnsafeRawBufferPointer, key: String, parser: JSONParser
+  ) throws(RecordError) {
+    try self.init(value, parser: parser)
+    let name = "\(teamID)/\(keyID)/\(scope.rawValue)"
+    guard credential == key, credential == name else {
+      throw RecordError(
+        record: "provider token", field: "credential",
+        problem: "\"\(credential)\" is not the record's key \"\(key)\", or not \"\(name)\"")
+    }
+  }
+
   /// Whether the token holds only what a JWT is made of (RFC 7515 §2): it becomes a header value as it is.
   package var hasPlausibleToken: Bool { token.utf8.allSatisfy(Self.isTokenCharacter) }
 
@@ -115,8 +129,12 @@ package struct TokenRequest: Equatable, Sendable {
   package var credential: String?
   package var app: String?
   package var environment: Environment?
-  /// `missing`, or the reason that APNs gave.
+  /// `missing`, `aging`, or the reason that APNs gave.
   package var reason: String
+  /// The `reason` of a sender that knows no token for an app.
+  package static let missing = "missing"
+  /// The `reason` of a sender whose token grows old without a newer one.
+  package static let aging = "aging"
   /// In milliseconds.
   package var at: Int64
 

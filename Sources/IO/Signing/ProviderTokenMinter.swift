@@ -28,9 +28,22 @@ package struct ProviderTokenMinter: Sendable {
   ///
   /// - Parameter issuedAt: Seconds since the UNIX epoch.
   package func mint(issuedAt: Int64) throws(SigningError) -> String {
-    let claims = Base64URL.encode(Array(#"{"iss":"\#(teamID)","iat":\#(issuedAt)}"#.utf8))
-    let signed = "\(header).\(claims)"
+    let signed = signedPart(issuedAt: issuedAt)
     let signature = try key.signES256(Array(signed.utf8))
     return "\(signed).\(Base64URL.encode(signature))"
+  }
+
+  /// Whether this key has signed the token for this team and key id, with this `iat`.
+  package func hasMinted(_ token: String, issuedAt: Int64) -> Bool {
+    let signed = signedPart(issuedAt: issuedAt)
+    guard token.hasPrefix("\(signed)."),
+      let signature = Base64URL.decode(token.utf8.dropFirst(signed.utf8.count + 1))
+    else { return false }
+    return key.publicKey.verifies(Array(signed.utf8), rawSignature: signature)
+  }
+
+  private func signedPart(issuedAt: Int64) -> String {
+    let claims = Base64URL.encode(Array(#"{"iss":"\#(teamID)","iat":\#(issuedAt)}"#.utf8))
+    return "\(header).\(claims)"
   }
 }

@@ -13,20 +13,18 @@ package final class SigningKey: Sendable {
 
   /// Reads a `.p8` file: PEM, PKCS#8, P-256, not encrypted.
   ///
-  /// - Throws: when the file is readable by its group or by others, cannot be read, or holds
+  /// - Throws: when others can read the file (`FileExposure`), it cannot be read, or holds
   ///   anything else; the text says what to do.
   package static func load(_ path: String) throws(SigningError) -> SigningKey {
     let bytes: [UInt8]
-    let isExposed: Bool
+    let problem: String?
     do throws(SystemError) {
-      isExposed = try File.isReadableByOthers(path)
+      problem = try File.exposure(of: path)
       bytes = try File.read(path, limit: 64 << 10)
     } catch {
       throw SigningError("\(error)")
     }
-    guard !isExposed else {
-      throw SigningError("\(path) can be read by others: chmod 600 \(path)")
-    }
+    if let problem { throw SigningError(problem) }
     do throws(SigningError) {
       return try SigningKey(pem: bytes)
     } catch {

@@ -20,26 +20,27 @@ package struct TokenKeys: Sendable {
   private static let most = 8
 
   private let keys: [Key]
+  /// Whether the file has a line `plain`: what is not sealed is read, too.
+  package let acceptsPlain: Bool
 
   /// Names of the keys that may be shown: a digest of each, in the order of the file.
   package var ids: [String] { keys.map(\.id) }
 
-  /// Reads a file with one key a line: 32 bytes in hex or base64.
+  /// Reads a file with one key a line: 32 bytes in hex or base64. A line `plain` says that what is not sealed is to be
+  /// read, too.
   ///
-  /// - Throws: when the file is readable by its group or by others, cannot be read, or holds anything
+  /// - Throws: when others can read the file (`FileExposure`), it cannot be read, or holds anything
   ///   else; the text says what to do and nothing of the content.
   package static func load(_ path: String) throws(SigningError) -> TokenKeys {
     let bytes: [UInt8]
-    let isExposed: Bool
+    let problem: String?
     do throws(SystemError) {
-      isExposed = try File.isReadableByOthers(path)
+      problem = try File.exposure(of: path)
       bytes = try File.read(path, limit: 4_096)
     } catch {
       throw SigningError("\(error)")
     }
-    guard !isExposed else {
-      throw SigningError("\(path) can be read by others: chmod 600 \(path)")
-    }
+    if let problem { throw SigningError(problem) }
     do throws(SigningError) {
       return try TokenKeys(text: bytes)
     } catch {
@@ -47,13 +48,18 @@ package struct TokenKeys: Sendable {
     }
   }
 
-  /// - Parameter text: One key a line, eight at most; empty lines do not count.
+  /// - Parameter text: One key a line, eight at most, and perhaps a line `plain`; empty lines do not count.
   package init(text: [UInt8]) throws(SigningError) {
     var keys: [Key] = []
+    var acceptsPlain = false
     for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated()
     {
       let line = line.filter { $0 != 0x0D && $0 != 0x20 && $0 != 0x09 }
       if line.isEmpty { continue }
+      if line.elementsEqual("plain".utf8) {
+        acceptsPlain = true
+        continue
+      }
       let decoded =
         line.count == 64 ? Self.hex(line) : Base64URL.decode(line, isLenient: true)
       guard let bytes = decoded, bytes.count == 32 else {
@@ -66,6 +72,7 @@ package struct TokenKeys: Sendable {
       throw SigningError("holds \(keys.count) keys, not 1 to \(Self.most), one a line")
     }
     self.keys = keys
+    self.acceptsPlain = acceptsPlain
   }
 
   /// The id of the key that sealed a text; nil when it is no sealed text of this version.

@@ -92,13 +92,13 @@ package struct ChannelSettings: Sendable {
     }
     let name = identity.key == nil ? "client-certificate" : "client-key"
     let path = identity.key ?? certificate
-    let isOpen: Bool
+    let problem: String?
     do throws(SystemError) {
-      isOpen = try File.isReadableByOthers(path)
+      problem = try File.exposure(of: path)
     } catch {
       throw values.error(name, "\(error)")
     }
-    if isOpen { throw values.error(name, "\(path) can be read by others; chmod 600 it") }
+    if let problem { throw values.error(name, problem) }
   }
 
   /// The channel that a command is about.

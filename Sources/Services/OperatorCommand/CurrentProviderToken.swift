@@ -42,8 +42,8 @@ enum CurrentProviderToken {
     }
     guard book.isUsable(index, now: now) else {
       throw ServiceFailure(
-        "the provider token of \(book.entries[index].credential) is older than 55 minutes; does"
-          + " martlet-signer run?")
+        "the provider token of \(book.entries[index].credential) is older than 55 minutes, or dated into the"
+          + " future; does martlet-signer run, and do the clocks agree?")
     }
     return "bearer " + String(decoding: book.entries[index].token, as: UTF8.self)
   }
@@ -60,18 +60,20 @@ enum CurrentProviderToken {
     let parser = JSONParser()
     // The newest record of each credential counts; a table may hand over older ones too.
     var problems: [String: TokenSealProblem] = [:]
-    var entries: [(key: String, entry: ProviderTokenBook.Entry?)] = []
+    var updates: [ProviderTokenBook.Update] = []
     while !table.isCaughtUp && patience.left > 0 && !context.signals.isStopping {
       table.poll(timeoutMilliseconds: 50) { key, value in
         let name = String(decoding: key, as: UTF8.self)
         guard let value else {
           problems[name] = nil
-          return entries.append((name, nil))
+          return updates.append(.removed(credential: name))
         }
         // A record that is none is the signer's affair.
-        guard let record = try? ProviderTokenRecord(value, parser: parser) else { return }
+        guard let record = try? ProviderTokenRecord(value, key: name, parser: parser) else {
+          return
+        }
         do throws(TokenSealProblem) {
-          entries.append((name, try seal.opened(record).bookEntry))
+          updates.append(.token(try seal.opened(record).bookEntry))
           problems[name] = nil
         } catch {
           problems[name] = error
@@ -80,13 +82,7 @@ enum CurrentProviderToken {
     }
     guard table.isCaughtUp else { return nil }
     let now = WallClock.milliseconds()
-    for (key, entry) in entries {
-      if let entry {
-        _ = book.apply(entry, now: now)
-      } else {
-        _ = book.remove(credential: key, now: now)
-      }
-    }
+    for update in updates { _ = book.apply(update, now: now) }
     return Array(problems.values)
   }
 }

@@ -24,6 +24,14 @@ package struct KeyFolder: Sendable {
       self.apps = apps
       self.environment = environment
     }
+
+    /// A key id that no other folder has: two keys under one id would pass for one credential on a topic.
+    package static func freshKeyID() -> String {
+      let signs = Array("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
+      return String(
+        (0..<ProviderTokenClaims.identifierLength).map { _ in signs[Int.random(in: signs.indices)] }
+      )
+    }
   }
 
   package let path: String

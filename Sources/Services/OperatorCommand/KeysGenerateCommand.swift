@@ -22,7 +22,10 @@ package enum KeysGenerateCommand: Service {
       .text(
         "team-id", default: "MARTLETDEV", placeholder: "ID",
         "Team that the key belongs to: ten letters and digits."),
-      .text("key-id", default: "MARTLETKEY", placeholder: "ID", "The key's id, of the same form."),
+      .text(
+        "key-id", placeholder: "ID",
+        "The key's id, of the same form; a new one each time unless given, because two keys with one id cannot be told"
+          + " apart."),
       .list("apps", default: "*", "Bundle ids that the key serves; * serves every one."),
       .choice(
         "environment", of: ["any", "production", "sandbox"], default: "any",
@@ -34,15 +37,16 @@ package enum KeysGenerateCommand: Service {
     ], operands: .init("FOLDER", 1...1, "Where the files go; it is made if it is not there."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    for name in ["team-id", "key-id"]
-    where !ProviderTokenClaims.isIdentifier(values.text(name)) {
+    let keyID = values.optionalText("key-id") ?? KeyFolder.Credential.freshKeyID()
+    for (name, id) in [("team-id", values.text("team-id")), ("key-id", keyID)]
+    where !ProviderTokenClaims.isIdentifier(id) {
       throw values.error(name, "must be ten capital letters and digits")
     }
     let environments: [String: Environment] = ["production": .production, "sandbox": .sandbox]
     return Settings(
       folder: KeyFolder(values.operands[0]),
       credential: KeyFolder.Credential(
-        teamID: values.text("team-id"), keyID: values.text("key-id"), apps: values.list("apps"),
+        teamID: values.text("team-id"), keyID: keyID, apps: values.list("apps"),
         environment: environments[values.text("environment")]),
       clientApps: try clientApps(values),
       overwrite: values.boolean("force"))

@@ -61,6 +61,7 @@ package enum CertificatesFile {
     let entries = try list(content, path)
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
     var certificates: [ClientCertificate] = []
+    var claims = AppClaims()
     for (index, entry) in entries.enumerated() {
       let place = "\(path): entry \(index + 1)"
       let found = try read(entry, folder: folder, place: place, now: now)
@@ -68,10 +69,25 @@ package enum CertificatesFile {
       guard !certificates.contains(where: { $0.certificate.fingerprint == fingerprint }) else {
         throw CertificatesError("\(place): \(found.path) is listed twice")
       }
+      try claim(found, index, certificates, &claims, place)
       certificates.append(found)
     }
     guard !certificates.isEmpty else { throw CertificatesError("\(path): lists no certificate") }
     return certificates
+  }
+
+  /// Two certificates that serve the same apps in the same environments are one and its renewal: the one that lasts
+  /// longest is used. Any other overlap would leave the choice to their dates.
+  private static func claim(
+    _ found: ClientCertificate, _ index: Int, _ others: [ClientCertificate],
+    _ claims: inout AppClaims, _ place: String
+  ) throws(CertificatesError) {
+    let twin = others.firstIndex { Set($0.apps) == Set(found.apps) && $0.scope == found.scope }
+    do throws(AppClaims.Overlap) {
+      try claims.claim(found.apps, found.scope, by: twin ?? index)
+    } catch {
+      throw CertificatesError("\(place): \(error)")
+    }
   }
 
   private static func list(
@@ -115,9 +131,9 @@ package enum CertificatesFile {
       throw CertificatesError("\(place): certificate_file: \(certificatePath): \(error)")
     }
     guard certificate.expiresAt > now else {
-      let days = -CertificateBook.days(from: now, to: certificate.expiresAt)
+      let past = CertificateBook.age(from: certificate.expiresAt, to: now)
       throw CertificatesError(
-        "\(place): certificate_file: \(certificatePath) expired \(days) days ago; renew it")
+        "\(place): certificate_file: \(certificatePath) expired \(past) ago; renew it")
     }
     return ClientCertificate(
       path: certificatePath, certificate: certificate, apps: try apps(object, certificate, place),
@@ -128,19 +144,16 @@ package enum CertificatesFile {
     _ certificatePath: String, _ keyPath: String, _ place: String
   ) throws(CertificatesError) -> TLSIdentity {
     let identity: TLSIdentity
-    let isExposed: Bool
+    let problem: String?
     do throws(SystemError) {
-      isExposed = try File.isReadableByOthers(keyPath)
+      problem = try File.exposure(of: keyPath)
       identity = TLSIdentity(
         certificates: try File.read(certificatePath, limit: 1 << 20),
         key: try File.read(keyPath, limit: 64 << 10))
     } catch {
       throw CertificatesError("\(place): \(error)")
     }
-    guard !isExposed else {
-      throw CertificatesError(
-        "\(place): key_file: \(keyPath) can be read by others: chmod 600 \(keyPath)")
-    }
+    if let problem { throw CertificatesError("\(place): key_file: \(problem)") }
     do throws(TLSError) {
       // Also finds a key that belongs to another certificate; a client's context would read the system's roots.
       _ = try TLSContext.server(identity: identity)
@@ -162,6 +175,9 @@ package enum CertificatesFile {
     let apps = given.array?.compactMap(\.string) ?? []
     guard !apps.isEmpty, apps.count == given.array?.count, !apps.contains("") else {
       throw CertificatesError("\(place): apps: is not a list of bundle ids")
+    }
+    if let problem = AppClaims.problem(in: apps, allowsStar: false) {
+      throw CertificatesError("\(place): apps: \(problem)")
     }
     return apps
   }

@@ -21,6 +21,11 @@ final class Authorization {
 
   deinit { memory.deallocate() }
 
+  /// Whether this is the token.
+  func carries(_ token: [UInt8]) -> Bool {
+    value.dropFirst("bearer ".utf8.count).elementsEqual(token)
+  }
+
   var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory) }
 }
 

@@ -33,7 +33,7 @@ final class GatewayPool {
   var fingerprint: String?
   /// Its credential is gone: what waits here belongs elsewhere, and its connections drain.
   var isRetired = false
-  /// The newest provider token, nil until one is known.
+  /// The newest provider token, nil while there is none that may be sent.
   var authorization: Authorization?
   @exclusivity(unchecked) var connections: [GatewayConnection] = []
   /// Names being looked up for a connection to come.
@@ -121,6 +121,11 @@ final class GatewayPool {
     var sum = 0
     for connection in connections { sum += connection.state.credit }
     return sum
+  }
+
+  /// Nothing can be sent at all now: no valid token, or the destination is out.
+  var isHeld: Bool {
+    authentication == .providerToken && authorization == nil || !waiting.watch.isUndisturbed
   }
 
   /// Nothing waits to be sent.

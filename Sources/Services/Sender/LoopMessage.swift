@@ -15,9 +15,9 @@ enum LoopMessage: Sendable {
   case release(deadline: UInt64)
   /// A release under way ends sooner than it was told; one that has ended is not answered again.
   case hurryRelease(deadline: UInt64)
-  /// A provider token appeared or changed.
-  case providerToken(ProviderTokenBook.Entry)
-  case providerTokenRemoved(credential: String)
+  /// Provider tokens appeared, changed or were withdrawn, in this order. `isComplete`: all that were on the topic at the
+  /// start are known.
+  case providerTokens([ProviderTokenBook.Update], isComplete: Bool)
   /// Client certificates and roots were read again.
   case access(GatewayAccess)
   /// Drain as for `release`, then close the connections with GOAWAY and end.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Delivery
+import EventLoop
 import JSON
 import Kafka
 import Records
@@ -7,14 +9,22 @@ import ServiceKit
 
 /// Follows the provider tokens' topic for the loops, and opens what is sealed there. Owned by the control
 /// thread.
+///
+/// What arrived in a turn goes to the loops as one message. A book of its own shows what each record means: what is
+/// strange is said and counted once, not by every loop.
 final class ProviderTokenFeed {
   private let table: KafkaTable
   private let context: ServiceContext
   private let counters: Counters<SenderGroupCounter>
   private let parser = JSONParser()
   private var seal: TokenSeal
+  private var book = ProviderTokenBook()
+  private var watch = ProviderTokenWatch()
   /// The newest record of each credential whose newest no key of ours opens.
   private var unreadable: [String: ProviderTokenRecord] = [:]
+  /// What has come in this turn.
+  private var updates: [ProviderTokenBook.Update] = []
+  private var hasToldAll = false
 
   init(
     _ table: KafkaTable, _ seal: TokenSeal, _ context: ServiceContext,
@@ -26,21 +36,26 @@ final class ProviderTokenFeed {
     self.counters = counters
   }
 
-  /// Hands on what has come. Waits for nothing.
-  func turn(_ tell: (LoopMessage) -> Void) {
-    table.poll(timeoutMilliseconds: 0) { key, value in
-      guard let value else {
-        let credential = String(decoding: key, as: UTF8.self)
+  /// Hands on what has come, and asks for what is missing. Waits for nothing.
+  func turn(_ tell: (LoopMessage) -> Void, want: (TokenRequest) -> Void) {
+    table.pollRecords(timeoutMilliseconds: 0) { record in
+      let place = "\(table.topic)/\(record.partition)/\(record.offset)"
+      let credential = String(decoding: record.key, as: UTF8.self)
+      guard record.value.baseAddress != nil else {
         unreadable[credential] = nil
-        return tell(.providerTokenRemoved(credential: credential))
+        return note(.removed(credential: credential), place)
       }
       do throws(RecordError) {
-        let record = try ProviderTokenRecord(value, parser: parser)
-        if !apply(record, tell) { counters.add(.unreadableTokens) }
+        take(try ProviderTokenRecord(record.value, key: credential, parser: parser), place)
       } catch {
-        context.log.warning("ignoring a provider token record", ["error": "\(error)"])
+        counters.add(.badTokenRecords)
+        context.log.warning(
+          "ignoring a provider token record; the last good one stays",
+          ["at": place, "error": "\(error)"])
       }
     }
+    hand(tell)
+    look(want)
   }
 
   /// Reads the key file again: what no key opened is tried with the new ones. A file that cannot be used leaves
@@ -53,22 +68,71 @@ final class ProviderTokenFeed {
     } catch {
       return context.log.error("keeping the token key as it is", ["error": "\(error)"])
     }
-    for record in Array(unreadable.values) { _ = apply(record, tell) }
+    for record in Array(unreadable.values) { take(record, "read before", isNews: false) }
+    hand(tell)
   }
 
-  /// Hands a token to the loops. One that cannot be opened leaves those that are known as they are.
-  ///
-  /// - Returns: false when it cannot be opened.
-  private func apply(_ record: ProviderTokenRecord, _ tell: (LoopMessage) -> Void) -> Bool {
+  /// Opens a token for the loops. One that cannot be opened leaves those that are known as they are; its credential is
+  /// known by it.
+  private func take(_ record: ProviderTokenRecord, _ place: String, isNews: Bool = true) {
     do throws(TokenSealProblem) {
       let opened = try seal.opened(record)
       unreadable[record.credential] = nil
-      tell(.providerToken(opened.entry))
-      return true
+      note(.token(opened.entry), place)
     } catch {
+      if isNews { counters.add(.unreadableTokens) }
+      context.log.error(
+        "cannot use a provider token; the last good one stays", ["at": place, "error": "\(error)"])
       unreadable[record.credential] = record
-      context.log.error("cannot read a provider token", ["error": "\(error)"])
-      return false
+      var entry = record.entry
+      entry.token = []
+      note(.token(entry), place)
     }
+  }
+
+  private func note(_ update: ProviderTokenBook.Update, _ place: String) {
+    updates.append(update)
+    let now = WallClock.milliseconds()
+    guard case .quarantined(let index) = book.apply(update, now: now),
+      case .token(let entry) = update
+    else { return }
+    counters.add(.futureTokens)
+    context.log.error(
+      "a provider token is dated into the future; not using it before its time. Check the clocks of the signer and of"
+        + " this machine (NTP)",
+      [
+        "credential": book.entries[index].credential,
+        "seconds": "\(entry.stamp.issuedAt - now / 1_000)", "at": place,
+      ])
+  }
+
+  private func hand(_ tell: (LoopMessage) -> Void) {
+    guard !updates.isEmpty || !hasToldAll && table.isCaughtUp else { return }
+    hasToldAll = table.isCaughtUp
+    tell(.providerTokens(updates, isComplete: hasToldAll))
+    updates = []
+  }
+
+  // MARK: Tokens that are not renewed
+
+  private func look(_ want: (TokenRequest) -> Void) {
+    let wall = WallClock.milliseconds()
+    _ = book.refresh(now: wall)
+    let now = Int64(MonotonicClock.milliseconds())
+    guard let report = watch.look(at: book, now: now, wall: wall) else { return }
+    for index in report.asks {
+      want(
+        TokenRequest(
+          credential: book.entries[index].credential, app: nil, environment: nil,
+          reason: TokenRequest.aging, at: wall))
+    }
+    counters.set(.credentialsWithoutToken, report.without)
+    if report.isAlarm, let index = report.example {
+      context.log.error(
+        "no provider token that may be sent; notifications wait in Kafka until they expire. Does martlet-signer run,"
+          + " and do the clocks agree?",
+        ["credentials": "\(report.without)", "one": book.entries[index].credential])
+    }
+    if report.isOver { context.log.info("every credential has a provider token again") }
   }
 }

@@ -5,6 +5,7 @@ import Glibc
 import Kafka
 import Pipeline
 import ServiceKit
+import Telemetry
 
 /// What the sender's control thread counts.
 enum SenderGroupCounter: Int, CounterKey {
@@ -18,6 +19,14 @@ enum SenderGroupCounter: Int, CounterKey {
   case offsetReadsFailed
   /// Provider tokens that are sealed with a key that this sender does not have, or that were changed.
   case unreadableTokens
+  /// Records on the provider tokens' topic that are none.
+  case badTokenRecords
+  /// Provider tokens that were dated into the future when they came.
+  case futureTokens
+  /// Credentials that have no provider token that may be sent: their notifications wait.
+  case credentialsWithoutToken
+
+  var kind: CounterKind { self == .credentialsWithoutToken ? .gauge : .total }
 }
 
 /// Where partitions go on, and what is strange about their logs.

@@ -106,7 +106,7 @@ final class SenderControl {
 
   private func turn() throws {
     for message in inbox.drain() { try take(message) }
-    tokens.turn(tell)
+    tokens.turn(tell) { requests.want($0) }
     while canChangeAssignment, let event = consumer.nextEvent(timeoutMilliseconds: 0) {
       try take(event)
     }

@@ -108,7 +108,8 @@ extension SenderLoop {
 
   // MARK: Pools
 
-  /// The pool that serves a push's app and environment; nil while there is no credential that may be used.
+  /// The pool that serves a push's app and environment; nil while no credential is known that does. The pool of a
+  /// credential without a valid token holds its pushes.
   func pool(for push: UnsafeMutablePointer<Push>) -> GatewayPool? {
     let envelope = push.pointee.envelope
     let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
@@ -119,10 +120,25 @@ extension SenderLoop {
     {
       return pool(ofCertificate: certificate, kind)
     }
-    guard let credential = book.resolve(app: app, environment: envelope.environment),
-      book.isUsable(credential, now: wall)
+    guard envelope.pushType.authentication != .certificate,
+      let credential = book.resolve(app: app, environment: envelope.environment)
     else { return nil }
     return pool(of: credential, kind)
+  }
+
+  /// Whether it may yet turn out that a credential serves the push: not all of them are known, or it is a certificate
+  /// whose time is over and that has to be renewed.
+  private func mayBeKnown(_ push: UnsafeMutablePointer<Push>) -> Bool {
+    let envelope = push.pointee.envelope
+    let app = push.pointee.field(envelope.app).bindMemory(to: UInt8.self).span
+    let authentication = envelope.pushType.authentication
+    if authentication != .providerToken,
+      certificates.knows(app: app, environment: envelope.environment)
+    {
+      return true
+    }
+    if authentication == .certificate { return false }
+    return !knowsAllCredentials || book.entries.isEmpty && certificates.isEmpty
   }
 
   /// Whether a certificate serves the app of a push whose type APNs takes with provider tokens only.
@@ -163,40 +179,13 @@ extension SenderLoop {
     return pool
   }
 
-  private func authorize(_ pool: GatewayPool, _ credential: Int) {
-    let entry = book.entries[credential]
-    pool.authorization = Authorization(stamp: entry.stamp, token: entry.token)
-    touch(pool)
-  }
-
   /// Whether `upkeep` has something to look after: pushes that wait for a provider token, or pools where something
   /// goes on.
   var hasWaiting: Bool { !unresolved.isEmpty || !activePools.isEmpty }
 
-  // MARK: Provider tokens
+  // MARK: Pushes that wait for a credential
 
-  func learn(_ entry: ProviderTokenBook.Entry) {
-    let known = book.entries.first { $0.credential == entry.credential }
-    // APNs knows the topics of a team as they were when a connection sent its first push.
-    let hasOtherApps = known.map { $0.apps != entry.apps } ?? false
-    switch book.apply(entry, now: wall) {
-    case .stale, .removed: return
-    case .added(let index), .renewed(let index):
-      hasNewDestinations = true
-      for kind in GatewayKind.allCases {
-        let place = kind.place(index)
-        guard place < tokenPools.count, tokenPools[place] >= 0,
-          let pool = pools[Int(tokenPools[place])]
-        else { continue }
-        authorize(pool, index)
-        pool.waiting.health.renewed()
-        if hasOtherApps { for connection in pool.connections { connection.isAged = true } }
-      }
-    }
-    routeUnresolved()
-  }
-
-  /// Holds a push until a provider token of its app arrives, and asks for one.
+  /// Holds a push whose app no known credential serves until one does, and asks for a token.
   func waitForCredential(_ slot: UInt32) {
     let push = pushes[slot]
     askForToken(of: push)
@@ -221,6 +210,7 @@ extension SenderLoop {
 
   private func askForToken(of push: UnsafeMutablePointer<Push>) {
     let envelope = push.pointee.envelope
+    guard envelope.pushType.authentication != .certificate else { return }
     let name = push.pointee.field(envelope.app)
     // Once a second for each app: a backlog must not become a flood of messages.
     let hash =
@@ -258,12 +248,29 @@ extension SenderLoop {
     }
   }
 
-  func expireUnresolved() {
+  /// Ends what has waited for a credential for too long, and what has expired meanwhile, also where a destination is
+  /// held: four times a second.
+  func expireHeld() {
+    guard now >= nextHeldLook else { return }
+    nextHeldLook = now + 250
+    expireUnresolved()
+    for pool in pools {
+      guard let pool, !pool.waiting.isEmpty, pool.isHeld else { continue }
+      for slot in pool.waiting.removeAll(where: { isExpired(pushes[$0]) }) {
+        finish(slot, .expired)
+      }
+    }
+  }
+
+  private func expireUnresolved() {
     let limit = UInt64(settings.credentialWaitMilliseconds)
     // Not in the order in which they began to wait: some come back from a retry topic.
     for _ in 0..<unresolved.count {
       guard let slot = unresolved.popFirst() else { return }
-      if now - pushes[slot].pointee.waitingSince >= limit {
+      let push = pushes[slot]
+      if isExpired(push) {
+        finish(slot, .expired)
+      } else if now - push.pointee.waitingSince >= limit, !mayBeKnown(push) {
         deadLetter(slot, .noCredential, nil)
       } else {
         unresolved.append(slot)

@@ -64,17 +64,73 @@ extension SenderLoop {
     routeUnresolved()
   }
 
-  /// A credential was withdrawn.
-  func forget(_ credential: String) {
-    guard case .removed(let index) = book.remove(credential: credential, now: wall) else { return }
+  // MARK: Provider tokens
+
+  /// Takes what has come from the provider tokens' topic, then routes the pushes that waited for a credential: once,
+  /// however many there are.
+  func learn(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
+    for update in updates {
+      switch book.apply(update, now: wall) {
+      case .stale, .quarantined: break
+      case .added(let index): authorizePools(of: index)
+      case .renewed(let index, let hasOtherApps):
+        authorizePools(of: index)
+        // APNs knows the topics of a team as they were when a connection sent its first push.
+        guard hasOtherApps else { continue }
+        forEachPool(of: index) { pool in
+          for connection in pool.connections { connection.isAged = true }
+        }
+      case .removed(let index): withdrawPools(of: index)
+      }
+    }
+    knowsAllCredentials = isComplete
     hasNewDestinations = true
+    routeUnresolved()
+  }
+
+  /// Lets tokens go that have become too old, and takes those whose time has come.
+  func refreshTokens() {
+    let changed = book.refresh(now: wall)
+    guard !changed.isEmpty else { return }
+    for index in changed { authorizePools(of: index) }
+    routeUnresolved()
+  }
+
+  /// Gives the pools of a credential the token that it has now. Without one they open no connection and send nothing:
+  /// what waits there is held as for any destination that makes no progress.
+  private func authorizePools(of index: Int) {
+    forEachPool(of: index) { pool in
+      authorize(pool, index)
+      pool.waiting.health.renewed()
+    }
+  }
+
+  func authorize(_ pool: GatewayPool, _ credential: Int) {
+    let entry = book.entries[credential]
+    guard book.isUsable(credential, now: wall) else {
+      pool.authorization = nil
+      return
+    }
+    // The same token under another generation is no other token.
+    if let known = pool.authorization, known.carries(entry.token) { return }
+    pool.authorization = Authorization(stamp: entry.stamp, token: entry.token)
+    touch(pool)
+  }
+
+  private func withdrawPools(of index: Int) {
+    forEachPool(of: index) { pool in
+      tokenPools[pool.kind.place(index)] = -1
+      retire(pool)
+    }
+  }
+
+  private func forEachPool(of index: Int, _ act: (GatewayPool) -> Void) {
     for kind in GatewayKind.allCases {
       let place = kind.place(index)
       guard place < tokenPools.count, tokenPools[place] >= 0,
         let pool = pools[Int(tokenPools[place])]
       else { continue }
-      tokenPools[place] = -1
-      retire(pool)
+      act(pool)
     }
   }
 

@@ -115,7 +115,12 @@ extension SenderLoop {
     let reason = response.reason?.name ?? "\(response.status)"
     switch response.credential {
     case .refresh, .refreshIfOld: askForToken(connection.pool, reason: reason)
-    case .none, .freeze, .stop: break
+    case .stop:
+      // Only the signer can tell whether the token is the one that it has signed.
+      if connection.pool.authentication == .providerToken {
+        askForToken(connection.pool, reason: reason)
+      }
+    case .none, .freeze: break
     }
     guard reaction.isNewRefusal else { return }
     let isApp = response.credential == .stop

@@ -160,8 +160,13 @@ extension SenderLoop {
     counters.add(.deadLettered)
     let push = pushes[slot]
     let cause: ReceiptCause =
-      reason != .noCredential
-      ? .retries : hasCertificateOnly(push) ? .certificateOnly : .noCredential
+      if reason != .noCredential {
+        .retries
+      } else if push.pointee.envelope.pushType.authentication == .certificate {
+        .certificateNeeded
+      } else {
+        hasCertificateOnly(push) ? .certificateOnly : .noCredential
+      }
     let headers =
       headers(
         reason, cause.detail(after: answer?.response.status, answer?.reasonText ?? ""),

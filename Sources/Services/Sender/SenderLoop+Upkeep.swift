@@ -33,10 +33,10 @@ extension SenderLoop {
       nextRound = now + Self.roundInterval
       for pool in pools { if let pool, !pool.isActive { lookAfter(pool) } }
       refreshCertificates()
-      if book.refresh(now: wall) { routeUnresolved() }
+      refreshTokens()
     }
     dropRetiredPools()
-    expireUnresolved()
+    expireHeld()
     retryBlockedSides()
   }
 

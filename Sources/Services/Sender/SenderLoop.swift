@@ -86,7 +86,10 @@ final class SenderLoop {
   /// Connections to close at the end of the turn.
   var closing: [GatewayConnection] = []
   @exclusivity(unchecked) var completed: [UnsafeMutablePointer<Exchange>] = []
-  /// Pushes whose app has no usable credential.
+  /// Whether all credentials that the topic held at the start are known: no app is unknown before.
+  var knowsAllCredentials = false
+  var nextHeldLook: UInt64 = 0
+  /// Pushes whose app has no credential.
   var unresolved = SlotQueue()
   /// What each destination holds, and what becomes of records for one that holds much.
   @exclusivity(unchecked) var fairness = Fairness()
@@ -219,8 +222,7 @@ final class SenderLoop {
       takeWindow(name, epoch: epoch, window, isWhole: isWhole)
     case .release(let deadline): beginRelease(deadline)
     case .hurryRelease(let deadline): if releaseDeadline != nil { releaseDeadline = deadline }
-    case .providerToken(let entry): learn(entry)
-    case .providerTokenRemoved(let credential): forget(credential)
+    case .providerTokens(let updates, let isComplete): learn(updates, isComplete: isComplete)
     case .access(let access): renew(access)
     case .stop(let deadline):
       isStopping = true

@@ -274,18 +274,15 @@ package struct SenderSettings: Sendable {
   private static func credentials(
     _ path: String, _ values: SettingValues
   ) throws(SettingErrors) -> String {
-    let isExposed: Bool
+    let problem: String?
     let bytes: [UInt8]
     do throws(SystemError) {
-      isExposed = try File.isReadableByOthers(path)
+      problem = try File.exposure(of: path)
       bytes = try File.read(path, limit: 4_096)
     } catch {
       throw values.error("proxy-credentials", "\(error)")
     }
-    guard !isExposed else {
-      throw values.error(
-        "proxy-credentials", "\(path) can be read by others: chmod 600 \(path)")
-    }
+    if let problem { throw values.error("proxy-credentials", problem) }
     let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }
     guard let text = String(validating: line, as: UTF8.self), text.contains(":"),
       text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })

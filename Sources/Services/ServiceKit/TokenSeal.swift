@@ -10,8 +10,9 @@ package struct TokenSealProblem: Error, Equatable, Sendable, CustomStringConvert
 
 /// Keeps provider tokens secret on their topic, where a deployment has a key for that (`--token-key`).
 ///
-/// A process with a key reads sealed and plain tokens, one without a key reads plain ones: so first the
-/// senders get the key, then the signers.
+/// A process without a key reads plain tokens. One with a key reads what its keys have sealed, and nothing else: a plain
+/// record could be anybody's. While a fleet is on its way from plain to sealed tokens, a line `plain` in the key file
+/// of the senders lets them read both.
 package struct TokenSeal: Sendable {
   private let keys: TokenKeys?
   /// Where the keys were read; nil without any.
@@ -49,6 +50,9 @@ package struct TokenSeal: Sendable {
     }
   }
 
+  /// Whether tokens are published sealed.
+  package var isSealing: Bool { keys != nil }
+
   /// The record as it is published.
   package func sealed(
     _ record: ProviderTokenRecord
@@ -64,12 +68,21 @@ package struct TokenSeal: Sendable {
     return record
   }
 
-  /// The record with its token. Throws when the key is missing, is another one, or the record was tampered with.
+  /// The record with its token. Throws when the key is missing, is another one, the record was tampered with, or is
+  /// plain where it has to be sealed.
+  ///
+  /// - Parameter trustsPlain: true for a signer, which checks signatures by itself.
   package func opened(
-    _ record: ProviderTokenRecord
+    _ record: ProviderTokenRecord, trustsPlain: Bool = false
   ) throws(TokenSealProblem) -> ProviderTokenRecord {
-    guard let sealed = record.sealed else { return record }
     let subject = "the provider token of \(record.credential)"
+    guard let sealed = record.sealed else {
+      guard let keys, !keys.acceptsPlain, !trustsPlain else { return record }
+      throw TokenSealProblem(
+        description:
+          "\(subject) is not sealed, so anybody may have written it; give the signers --token-key, and until they"
+          + " have it add a line that says plain to this process's key file")
+    }
     guard let keys else {
       let id = TokenKeys.keyID(of: sealed) ?? "unknown"
       throw TokenSealProblem(
@@ -93,8 +106,15 @@ package struct TokenSeal: Sendable {
     return record
   }
 
-  /// What a sealed token is bound to: it opens in no other credential's record and in no later one.
+  /// What a sealed token is bound to: it opens in no other credential's record, in no later one, and in none that
+  /// gives it to other apps.
   private static func context(_ record: ProviderTokenRecord) -> [UInt8] {
-    Array("\(record.credential)\n\(record.generation)\n\(record.issuedAt)".utf8)
+    var lines = [
+      record.credential, "\(record.generation)", "\(record.issuedAt)", record.teamID, record.keyID,
+      record.scope.rawValue,
+    ]
+    // With their lengths, so that no two lists look alike.
+    for app in record.apps { lines.append("\(app.utf8.count) \(app)") }
+    return Array(lines.joined(separator: "\n").utf8)
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
 package import Records
 import Signing
 
@@ -16,6 +17,15 @@ package struct Credential: Sendable {
 
   /// `<team>/<key>/<environment>`: the key of its records.
   package var id: String { "\(teamID)/\(keyID)/\(scope.rawValue)" }
+
+  /// The scope as the core has it.
+  var reach: ProviderTokenBook.Scope {
+    switch scope {
+    case .production: .production
+    case .sandbox: .sandbox
+    case .any: .any
+    }
+  }
 
   /// Whether a notification of this app in this environment would use the credential.
   func serves(app: String, environment: Environment) -> Bool {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Delivery
 import JSON
 import Records
 import Signing
@@ -21,14 +22,18 @@ package struct CredentialsError: Error, Equatable, Sendable, CustomStringConvert
 package enum CredentialsFile {
   private static let fields = ["key_id", "team_id", "environment", "apps", "key_file"]
 
-  /// Reads the file and every key that it names. Throws at the first thing that is wrong.
+  /// Reads the file and every key that it names. Throws at the first thing that is wrong: also when others can read
+  /// one of them, or when two credentials claim one app.
   package static func load(_ path: String) throws(CredentialsError) -> [Credential] {
     let content: [UInt8]
+    let exposure: String?
     do throws(SystemError) {
+      exposure = try File.exposure(of: path)
       content = try File.read(path, limit: 4 << 20)
     } catch {
       throw CredentialsError("\(error)")
     }
+    if let exposure { throw CredentialsError(exposure) }
     return try parse(content, of: path)
   }
 
@@ -39,11 +44,18 @@ package enum CredentialsFile {
     let entries = try list(content, path)
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
     var credentials: [Credential] = []
+    var ids: Set<String> = []
+    var claims = AppClaims()
     for (index, entry) in entries.enumerated() {
       let place = "\(path): entry \(index + 1)"
       let credential = try read(entry, folder: folder, place: place)
-      guard !credentials.contains(where: { $0.id == credential.id }) else {
+      guard ids.insert(credential.id).inserted else {
         throw CredentialsError("\(place): \(credential.id) is listed twice")
+      }
+      do throws(AppClaims.Overlap) {
+        try claims.claim(credential.apps, credential.reach, by: index)
+      } catch {
+        throw CredentialsError("\(place): \(error)")
       }
       credentials.append(credential)
     }
@@ -92,6 +104,9 @@ package enum CredentialsFile {
     let apps = object["apps"]?.array?.compactMap(\.string) ?? []
     guard !apps.isEmpty, apps.count == object["apps"]?.array?.count, !apps.contains("") else {
       throw CredentialsError("\(place): apps: is not a list of bundle ids, or of \"*\" alone")
+    }
+    if let problem = AppClaims.problem(in: apps, allowsStar: true) {
+      throw CredentialsError("\(place): apps: \(problem)")
     }
     let file = try text(object, "key_file", place)
     do throws(SigningError) {

@@ -7,7 +7,7 @@ import ServiceKit
 /// The credentials file and the token key are read again while the signer works.
 extension SignerWorker {
   /// How long a credential that is gone from the file waits for its successor's token, in milliseconds.
-  private static let withdrawalPatience: UInt64 = 30_000
+  static let withdrawalPatience: UInt64 = 30_000
 
   /// Reads the files again. What cannot be used leaves everything as it was.
   func reload(_ now: UInt64) {
@@ -43,33 +43,23 @@ extension SignerWorker {
     let gone = desk.replace(credentials)
     log.info("credentials read again", ["count": "\(credentials.count)"])
     unknownApps = []
-    withdrawn.removeAll { id in credentials.contains { $0.id == id } }
-    // Only the owner speaks for the topic; a stand-by reads the same file.
-    guard isOwner else { return true }
-    withdrawn += gone
     withdrawBy = now + Self.withdrawalPatience
+    if isOwner, !gone.isEmpty {
+      log.info("credentials go when their successors are there", ["count": "\(gone.count)"])
+    }
     return true
   }
 
-  /// Takes credentials that are gone off the topic, once their successors' tokens are on it: so a sender
-  /// always knows one that it may use.
+  /// Takes credentials that are not in the file off the topic, once all that are in it have their tokens there: so a
+  /// sender always knows one that it may use. Only the owner speaks for the topic; a stand-by reads the same file.
   func withdraw(_ now: UInt64) {
-    guard !withdrawn.isEmpty, let table, table.isCaughtUp else { return }
+    guard desk.hasUnlisted, let table, table.isCaughtUp, now >= mintNotBefore else { return }
     guard desk.isSettled(now: WallClock.seconds()) || now >= withdrawBy else { return }
-    for id in withdrawn {
-      _ = publish(Array(id.utf8), nil, nil)
-      log.info("credential withdrawn", ["credential": id])
-    }
-    withdrawn = []
-  }
-
-  /// Publishes the current token again where the file gives its credential other apps than the topic does:
-  /// a new token may not be due for most of an hour.
-  func publishChangedApps() {
-    guard let table, table.isCaughtUp else { return }
-    while let record = desk.changedApps() {
-      guard publish(record) else {
-        return desk.answered(record, isStored: false)
+    for credential in desk.takeUnlisted() {
+      if withdraw(credential) {
+        log.info("credential withdrawn", ["credential": credential])
+      } else {
+        desk.notWithdrawn(credential)
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Delivery
 import EventLoop
 import JSON
 import Kafka
@@ -43,18 +44,25 @@ final class SignerWorker {
   private var batch = KafkaBatch(capacity: 64)
   private var nextOffset: Int64?
   private var committedOffset: Int64?
-  /// Records on their way, by tag; nil for a tombstone.
-  private var outstanding: [UInt: ProviderTokenRecord?] = [:]
+  /// What is on its way to the topic.
+  private enum Sent {
+    case token(ProviderTokenRecord)
+    case removal(String)
+  }
+
+  /// Records on their way, by tag.
+  private var outstanding: [UInt: Sent] = [:]
   private var nextTag: UInt = 1
   private var deliveries: [Delivery] = []
-  private var mintNotBefore: UInt64 = 0
+  var mintNotBefore: UInt64 = 0
   var unknownApps: Set<String> = []
+  /// When a trouble of a credential was said last: not again within a minute.
+  private var saidAt: [String: UInt64] = [:]
   /// What keeps the tokens secret on their topic.
   var seal: TokenSeal
   /// The files whose change is noticed without a signal.
   var files: CredentialsWatch
-  /// Credentials that are gone from the file and not yet from the topic, and when they go at the latest.
-  var withdrawn: [String] = []
+  /// When credentials that are not in the file go off the topic at the latest.
   var withdrawBy: UInt64 = 0
 
   init(
@@ -103,8 +111,7 @@ final class SignerWorker {
     openTable(now)
     readTokens()
     readRequests()
-    mintWhatIsDue(now)
-    publishChangedApps()
+    publishWhatIsDue(now)
     withdraw(now)
     takeDeliveries(now)
     commit()
@@ -154,6 +161,7 @@ final class SignerWorker {
     try consumer.assign([PartitionStart(requestsPartition, offset: nil)])
     // A table of its own for each ownership: caught up means up to the end that the topic has now.
     readTableAnew()
+    withdrawBy = MonotonicClock.milliseconds() + Self.withdrawalPatience
     counters.set(.owner, 1)
     log.info("this signer mints now")
     context.reportReady()
@@ -200,23 +208,58 @@ final class SignerWorker {
 
   private func readTokens() {
     guard let table else { return }
-    table.poll(timeoutMilliseconds: 0) { _, value in
-      guard let value else { return }
+    table.pollRecords(timeoutMilliseconds: 0) { record in
+      let credential = String(decoding: record.key, as: UTF8.self)
+      guard record.value.baseAddress != nil else {
+        return desk.removed(credential, at: record.offset)
+      }
+      let place = "\(tokensTopic)/\(record.partition)/\(record.offset)"
       do throws(RecordError) {
-        desk.published(open(try ProviderTokenRecord(value, parser: parser)))
+        let read = try ProviderTokenRecord(record.value, key: credential, parser: parser)
+        take(read, at: record.offset, place)
       } catch {
-        log.warning("ignoring a provider token record", ["error": "\(error)"])
+        counters.add(.foreignTokens)
+        log.error(
+          "a record that is no provider token; the right one goes in its place",
+          ["at": place, "error": "\(error)"])
+        _ = desk.readStranger(credential, at: record.offset)
       }
     }
   }
 
-  /// A token that cannot be opened still counts in its credential's schedule: none is minted early.
-  private func open(_ record: ProviderTokenRecord) -> ProviderTokenRecord {
+  private func take(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
+    let isComplete = (record.sealed != nil) == seal.isSealing
+    let verdict = desk.read(
+      open(record, place), isComplete: isComplete, at: offset, now: WallClock.seconds())
+    switch verdict {
+    // One that cannot be opened was said when it was tried.
+    case .own, .sealed: break
+    case .ofFuture(let seconds):
+      counters.add(.futureTokens)
+      log.error(
+        "a provider token is dated into the future; check the clocks of the signers (NTP)",
+        ["credential": record.credential, "seconds": "\(seconds)", "at": place])
+    case .stranger:
+      counters.add(.foreignTokens)
+      log.error(
+        "a provider token on the topic was not signed with this signer's key; replacing it. Only signers with the"
+          + " same credentials file may write there",
+        ["credential": record.credential, "at": place])
+    case .unlisted:
+      log.warning(
+        "a credential on the topic is not in the credentials file; withdrawing it",
+        ["credential": record.credential, "at": place])
+    }
+  }
+
+  /// The record with its token if that can be read. One that cannot still counts in its credential's schedule: none
+  /// is minted early.
+  private func open(_ record: ProviderTokenRecord, _ place: String) -> ProviderTokenRecord {
     do throws(TokenSealProblem) {
-      return try seal.opened(record)
+      return try seal.opened(record, trustsPlain: true)
     } catch {
       counters.add(.unreadableTokens)
-      log.error("cannot read a provider token", ["error": "\(error)"])
+      log.error("cannot read a provider token", ["at": place, "error": "\(error)"])
       return record
     }
   }
@@ -241,28 +284,61 @@ final class SignerWorker {
     counters.add(.requests)
     do throws(RecordError) {
       let request = try TokenRequest(value, parser: parser)
-      guard !desk.requested(request) else { return }
-      let who =
-        request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
-      if unknownApps.count < 1_000, unknownApps.insert(who).inserted {
-        log.warning("a sender needs a credential that the file does not list", ["for": who])
-      }
+      heed(request, now: WallClock.milliseconds())
     } catch {
       counters.add(.badRequests)
       log.warning("ignoring a token request", ["error": "\(error)"])
     }
   }
 
+  private func heed(_ request: TokenRequest, now: Int64) {
+    let who =
+      request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
+    // A request may be old when it is read; one from the future means that a clock is wrong.
+    let ahead = request.at - now
+    if ahead > ProviderTokenStamp.futureTolerance * 1_000 {
+      counters.set(.clockDifferenceSeconds, Int(ahead / 1_000))
+      sayOnceAMinute(
+        "a sender's clock is ahead of this signer's; check both (NTP): provider tokens carry the signer's time",
+        "", ["seconds": "\(ahead / 1_000)"])
+    }
+    guard desk.requested(request, now: now / 1_000) else {
+      if unknownApps.count < 1_000, unknownApps.insert(who).inserted {
+        log.warning("a sender needs a credential that the file does not list", ["for": who])
+      }
+      return
+    }
+    guard request.reason != TokenRequest.missing, request.reason != TokenRequest.aging else {
+      return
+    }
+    counters.add(.refusals)
+    sayOnceAMinute(
+      "APNs refuses a provider token; check that key id, team id and key belong together, that the key was not revoked"
+        + " in Apple's developer portal, and this machine's clock", who,
+      ["for": who, "reason": request.reason])
+  }
+
+  private func sayOnceAMinute(
+    _ text: String, _ who: String, _ facts: KeyValuePairs<String, String>
+  ) {
+    let now = MonotonicClock.milliseconds()
+    if let last = saidAt[who], now - last < 60_000 { return }
+    if saidAt.count >= 1_000 { saidAt = [:] }
+    saidAt[who] = now
+    log.error(text, facts)
+  }
+
   // MARK: Minting
 
-  private func mintWhatIsDue(_ now: UInt64) {
+  private func publishWhatIsDue(_ now: UInt64) {
     guard let table, table.isCaughtUp, now >= mintNotBefore, !producer.isFull else { return }
     let seconds = WallClock.seconds()
-    while let index = desk.due(now: seconds) {
+    for place in desk.indices {
       do throws(SigningError) {
-        guard let record = try desk.mint(index, now: seconds) else { return }
-        guard publish(record) else {
-          desk.answered(record, isStored: false)
+        guard let work = try desk.work(place, now: seconds) else { continue }
+        let isCleared = !work.clears || withdraw(work.record.credential)
+        guard isCleared, publish(work.record) else {
+          desk.answered(work.record, isStored: false)
           mintNotBefore = now + Self.retryMilliseconds
           return
         }
@@ -277,17 +353,23 @@ final class SignerWorker {
   /// Publishes a token, sealed if there is a key for that.
   ///
   /// - Returns: false when the record could not be handed over.
-  func publish(_ record: ProviderTokenRecord) -> Bool {
+  private func publish(_ record: ProviderTokenRecord) -> Bool {
     do throws(TokenSealProblem) {
-      return publish(record.key, try seal.sealed(record).value, record)
+      return produce(record.key, try seal.sealed(record).value, .token(record))
     } catch {
       log.error("cannot seal a provider token", ["error": "\(error)"])
       return false
     }
   }
 
-  /// - Returns: false when the record could not be handed over.
-  func publish(_ key: [UInt8], _ value: [UInt8]?, _ record: ProviderTokenRecord?) -> Bool {
+  /// Takes a credential off the topic.
+  ///
+  /// - Returns: false when the tombstone could not be handed over.
+  func withdraw(_ credential: String) -> Bool {
+    produce(Array(credential.utf8), nil, .removal(credential))
+  }
+
+  private func produce(_ key: [UInt8], _ value: [UInt8]?, _ sent: Sent) -> Bool {
     let tag = nextTag
     nextTag += 1
     let result = key.withUnsafeBytes { key in
@@ -298,7 +380,7 @@ final class SignerWorker {
     }
     switch result {
     case .queued:
-      outstanding[tag] = .some(record)
+      outstanding[tag] = sent
       return true
     case .full: return false
     case .refused(let error):
@@ -310,16 +392,18 @@ final class SignerWorker {
   private func takeDeliveries(_ now: UInt64) {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
-      guard let entry = outstanding.removeValue(forKey: delivery.tag), let record = entry else {
-        continue
-      }
+      guard let sent = outstanding.removeValue(forKey: delivery.tag) else { continue }
       if let error = delivery.refused {
-        desk.answered(record, isStored: false)
+        switch sent {
+        case .token(let record): desk.answered(record, isStored: false)
+        case .removal(let credential): desk.notWithdrawn(credential)
+        }
         mintNotBefore = now + Self.retryMilliseconds
         log.error("kafka does not take a provider token", ["error": "\(error)"])
         continue
       }
-      desk.answered(record, isStored: true)
+      guard case .token(let record) = sent else { continue }
+      desk.answered(record, isStored: true, at: delivery.offset >= 0 ? delivery.offset : nil)
       counters.add(.minted)
       log.info(
         "provider token published",

@@ -50,13 +50,14 @@ import Testing
 
   @Test func tokensOnlyGoForward() {
     let book = Book()
-    _ = book.apply(entry("k", apps: ["a"], issuedAt: 100, generation: 5), now: now)
+    _ = book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now)
     #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 90, generation: 9), now: now) == .stale)
+      book.apply(entry("k", apps: ["a"], issuedAt: 50, generation: 9), now: now) == .stale)
     #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 100, generation: 5), now: now) == .stale)
+      book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now) == .stale)
     #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 100, generation: 6), now: now) == .renewed(0))
+      book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 6), now: now)
+        == .renewed(0, hasOtherApps: false))
     #expect(book.stamp(0).generation == 6)
     #expect(book.entries[0].token == Array("k#6".utf8))
   }
@@ -69,7 +70,7 @@ import Testing
     #expect(resolve(book, "a") == "k", "still the app's credential: its records are held")
   }
 
-  @Test func aRemovedCredentialGivesWayAndItsOldTokenCannotReturn() {
+  @Test func aRemovedCredentialGivesWayAndATombstoneClearsItsStamp() {
     let book = Book()
     _ = book.apply(entry("old", apps: ["a"], generation: 3), now: now)
     _ = book.apply(entry("zzz", apps: ["a"]), now: now)
@@ -79,30 +80,32 @@ import Testing
     #expect(!book.isUsable(0, now: now))
     #expect(book.entries[0].token.isEmpty)
     #expect(book.remove(credential: "old", now: now) == .stale)
-    #expect(book.apply(entry("old", apps: ["a"], generation: 2), now: now) == .stale)
-    #expect(book.apply(entry("old", apps: ["a"], generation: 4), now: now) == .added(0))
+    #expect(
+      book.apply(entry("old", apps: ["a"], issuedAt: -600, generation: 2), now: now) == .added(0))
     #expect(resolve(book, "a") == "old")
   }
 
   @Test func aCredentialThatIsNoLongerRenewedGivesWayToAUsableOne() {
     let book = Book()
     _ = book.apply(entry("a", apps: ["x"]), now: now)
-    _ = book.apply(entry("b", apps: ["x"], issuedAt: 1_800), now: now)
-    _ = book.apply(entry("c", apps: ["*"], issuedAt: 2_400), now: now)
+    _ = book.apply(entry("b", apps: ["x"], issuedAt: 1_800), now: now + 1_800_000)
+    _ = book.apply(entry("c", apps: ["*"], issuedAt: 2_400), now: now + 2_400_000)
     #expect(resolve(book, "x") == "a")
-    #expect(book.refresh(now: now + 54 * 60_000) == false)
-    #expect(book.refresh(now: now + 55 * 60_000) == true)
+    #expect(book.refresh(now: now + 54 * 60_000) == [])
+    #expect(book.refresh(now: now + 55 * 60_000) == [0])
     #expect(resolve(book, "x") == "b")
-    #expect(book.refresh(now: now + 86 * 60_000) == true)
+    #expect(book.refresh(now: now + 86 * 60_000) == [1])
     #expect(resolve(book, "x") == "c", "a usable * before a named app without a token")
-    #expect(book.refresh(now: now + 96 * 60_000) == true)
+    #expect(book.refresh(now: now + 96 * 60_000) == [2])
     #expect(resolve(book, "x") == "a", "none is usable: the named ones again")
   }
 
   @Test func appsMayChangeWithANewToken() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
-    _ = book.apply(entry("k", apps: ["b"], issuedAt: 10, generation: 2), now: now)
+    #expect(
+      book.apply(entry("k", apps: ["b"], issuedAt: 10, generation: 2), now: now)
+        == .renewed(0, hasOtherApps: true))
     #expect(resolve(book, "a") == nil)
     #expect(resolve(book, "b") == "k")
   }
@@ -140,6 +143,144 @@ import Testing
       #expect(resolve(book, "org.\(number)", .sandbox) == "c\(number)")
     }
     #expect(resolve(book, "org.300") == nil)
+    // Apps that nobody claims any more leave room for others.
+    for round in 0..<20 {
+      for number in 0..<50 {
+        _ = book.remove(credential: "r\(number)", now: now)
+        _ = book.apply(entry("r\(number)", apps: ["app.\(round).\(number)"]), now: now)
+      }
+    }
+    #expect(book.rows < 1_400)
+    #expect(resolve(book, "app.18.7") == nil)
+    #expect(resolve(book, "app.19.7") == "r7")
+    #expect(resolve(book, "com.example.app299") == "c299")
+  }
+
+  @Test func aRecordCostsTheAppsOfItsCredentialAndNotTheWholeBook() {
+    let book = Book()
+    let clock = ContinuousClock()
+    func learn(_ numbers: Range<Int>) -> Duration {
+      let entries = numbers.map { entry("c\($0)", apps: ["com.example.app\($0)"]) }
+      return clock.measure { for entry in entries { _ = book.apply(entry, now: now) } }
+    }
+    let first = learn(0..<500)
+    let others = learn(500..<5_000)
+    print("500 tokens learned in \(first), 4,500 more in \(others)")
+    // Nine times as many: when each cost a walk over all of them it was a hundred times as long.
+    #expect(others < first * 30)
+    #expect(resolve(book, "com.example.app4999") == "c4999")
+  }
+
+  @Test func aTokenOfTheFutureIsKeptAsideAndTheLastGoodOneStays() {
+    let book = Book()
+    _ = book.apply(entry("k", apps: ["a"]), now: now)
+    let future = entry("k", apps: ["a"], issuedAt: 86_400, generation: 2)
+    #expect(book.apply(future, now: now) == .quarantined(0))
+    #expect(book.stamp(0).generation == 1)
+    #expect(book.isUsable(0, now: now + 30 * 60_000))
+    // The signer's clock is right again: its next token is older than the one of the future.
+    let next = entry("k", apps: ["a"], issuedAt: 12, generation: 3)
+    #expect(book.apply(next, now: now + 12_000) == .renewed(0, hasOtherApps: false))
+    #expect(book.stamp(0).generation == 3)
+    #expect(book.refresh(now: now + 86_400_000) == [0], "it has expired, and nothing came back")
+    #expect(book.stamp(0).generation == 3)
+  }
+
+  @Test func aTokenAMinuteAheadIsTaken() {
+    let book = Book()
+    #expect(book.apply(entry("k", apps: ["a"], issuedAt: 60), now: now) == .added(0))
+    #expect(
+      book.apply(entry("k", apps: ["a"], issuedAt: 61, generation: 2), now: now)
+        == .quarantined(0))
+  }
+
+  @Test func aClockThatIsBehindTakesTokensLateAndMissesNone() {
+    let book = Book()
+    _ = book.apply(entry("k", apps: ["a"]), now: now)
+    // Ten minutes behind: the token of minute 45 comes in minute 35.
+    let later = entry("k", apps: ["a"], issuedAt: 2_700, generation: 2)
+    #expect(book.apply(later, now: now + 2_100_000) == .quarantined(0))
+    #expect(book.refresh(now: now + 2_639_999) == [])
+    #expect(book.refresh(now: now + 2_640_000) == [0])
+    #expect(book.stamp(0).generation == 2)
+  }
+
+  @Test func aTokenThatAWrongClockHasTakenIsReplacedOnceTheClockIsRight() {
+    let book = Book()
+    let ahead: Int64 = 86_400_000
+    _ = book.apply(entry("k", apps: ["a"], issuedAt: 86_400, generation: 2), now: now + ahead)
+    #expect(book.isUsable(0, now: now + ahead))
+    #expect(
+      book.apply(entry("k", apps: ["a"], issuedAt: 10, generation: 3), now: now + 15_000)
+        == .renewed(0, hasOtherApps: false))
+    #expect(book.isUsable(0, now: now + 15_000))
+  }
+
+  @Test func aCredentialWithoutATokenIsKnownAndTakesNoAppFromOneThatHasOne() {
+    let book = Book()
+    var unreadable = entry("aaa", apps: ["a", "b"])
+    unreadable.token = []
+    #expect(book.apply(unreadable, now: now) == .added(0))
+    #expect(book.apply(entry("future", apps: ["c"], issuedAt: 9_999), now: now) == .quarantined(1))
+    #expect(resolve(book, "a") == "aaa", "its notifications are held")
+    #expect(resolve(book, "c") == "future")
+    #expect(!book.isUsable(0, now: now) && !book.isUsable(1, now: now))
+    _ = book.apply(entry("good", apps: ["a"]), now: now)
+    #expect(resolve(book, "a") == "good")
+    #expect(resolve(book, "b") == "aaa")
+    // Nor does it replace a token that is known.
+    var broken = entry("good", apps: ["stolen"], issuedAt: 30, generation: 9)
+    broken.token = []
+    #expect(book.apply(broken, now: now) == .stale)
+    #expect(resolve(book, "a") == "good")
+    #expect(resolve(book, "stolen") == nil)
+  }
+
+  @Test func whatChangedByTimeIsSaidOnceAndAlsoWhenAClockIsSetBack() {
+    let book = Book()
+    _ = book.apply(entry("k", apps: ["a"]), now: now)
+    #expect(book.refresh(now: now + 56 * 60_000) == [0])
+    #expect(book.refresh(now: now + 57 * 60_000) == [])
+    #expect(book.refresh(now: now + 10 * 60_000) == [0], "an hour ahead for a moment")
+    #expect(book.isUsable(0, now: now + 10 * 60_000))
+  }
+}
+
+@Suite struct ProviderTokenWatchTests {
+  private let start: Int64 = 1_800_000_000
+
+  @Test func asksAt50MinutesAndRaisesTheAlarmAt55OnceAMinute() {
+    var book = ProviderTokenBook()
+    var watch = ProviderTokenWatch()
+    for number in 0..<3 {
+      _ = book.apply(
+        .init(
+          credential: "c\(number)", teamID: "T", keyID: "K", scope: .any, apps: ["a\(number)"],
+          stamp: .init(issuedAt: start + Int64(number), generation: 1), token: [1]),
+        now: start * 1_000)
+    }
+    _ = book.remove(credential: "c2", now: start * 1_000)
+    var asks = 0
+    var alarms: [Int64] = []
+    for second in 0..<(58 * 60) as Range<Int64> {
+      let wall = (start + second) * 1_000
+      _ = book.refresh(now: wall)
+      guard let report = watch.look(at: book, now: second * 1_000, wall: wall) else { continue }
+      #expect(second >= 50 * 60 || report.asks.isEmpty)
+      #expect(report.without == (second < 55 * 60 ? 0 : second == 55 * 60 ? 1 : 2))
+      asks += report.asks.count
+      if report.isAlarm { alarms.append(second) }
+    }
+    #expect(asks == 2 * 8 * 6, "each of both every ten seconds")
+    #expect(alarms == [3_300, 3_360, 3_420])
+    let token = ProviderTokenBook.Entry(
+      credential: "c0", teamID: "T", keyID: "K", scope: .any, apps: ["a0"],
+      stamp: .init(issuedAt: start + 58 * 60, generation: 2), token: [1])
+    let wall = (start + 58 * 60) * 1_000
+    _ = book.apply(token, now: wall)
+    #expect(watch.look(at: book, now: 58 * 60_000, wall: wall)?.isOver == false)
+    _ = book.remove(credential: "c1", now: wall)
+    #expect(watch.look(at: book, now: 58 * 60_000 + 1_000, wall: wall)?.isOver == true)
   }
 }
 
@@ -150,7 +291,8 @@ private final class Book {
   var entries: [ProviderTokenBook.Entry] { book.entries }
   func stamp(_ index: Int) -> ProviderTokenStamp { book.stamp(index) }
   func isUsable(_ index: Int, now: Int64) -> Bool { book.isUsable(index, now: now) }
-  func refresh(now: Int64) -> Bool { book.refresh(now: now) }
+  func refresh(now: Int64) -> [Int] { book.refresh(now: now) }
+  var rows: Int { book.apps.rows.count }
   func resolve(_ app: String, _ environment: Environment) -> Int? {
     book.resolve(app: app.utf8.span, environment: environment)
   }

@@ -72,11 +72,11 @@ final class SimulatedSender {
     {
       let entry = ProviderTokenBook.Entry(
         credential: "team/key/any", teamID: "team", keyID: "key", scope: .any, apps: ["*"],
-        stamp: topic[position].stamp, token: [])
+        stamp: topic[position].stamp, token: [1])
       _ = book.apply(entry, now: wall)
       position += 1
     }
-    book.refresh(now: wall)
+    _ = book.refresh(now: wall)
   }
 
   private func live(_ index: Int, now: Int64, random: inout SeededGenerator) {

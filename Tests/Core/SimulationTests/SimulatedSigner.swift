@@ -50,7 +50,9 @@ struct SimulatedSigner {
     pending = nil
   }
 
-  mutating func requested() { if isOwner { schedule.requested(.refused) } }
+  mutating func requested(now: Int64) {
+    if isOwner { schedule.requested(.refused, now: seconds(now)) }
+  }
 
   /// One turn.
   ///
@@ -63,8 +65,7 @@ struct SimulatedSigner {
     var appended: TopicRecord?
     if let record = pending, now >= record.appendsAt {
       pending = nil
-      schedule.published(
-        issuedAt: record.stamp.issuedAt, generation: record.stamp.generation)
+      schedule.published(record.stamp, at: nil)
       appended = TopicRecord(stamp: record.stamp, appendedAt: now, mintedAt: record.mintedAt)
     }
     if now >= fencedAt {
@@ -72,15 +73,21 @@ struct SimulatedSigner {
       return (appended, nil)
     }
     while position < topic.count {
-      schedule.published(
-        issuedAt: topic[position].stamp.issuedAt, generation: topic[position].stamp.generation)
+      schedule.read(.own(topic[position].stamp, isComplete: true), at: Int64(position))
       position += 1
     }
-    guard now >= caughtUpAt, pending == nil, let order = schedule.order(now: seconds(now)) else {
+    guard now >= caughtUpAt, pending == nil else { return (appended, nil) }
+    switch schedule.step(now: seconds(now)) {
+    case .mint(let order):
+      let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
+      pending = (stamp, now + latency, now)
+      return (appended, stamp)
+    case .publish(let stamp):
+      // One that it has, again: after a record of a signer that did not know yet that it is none.
+      let known = topic.first { $0.stamp.issuedAt == stamp.issuedAt }
+      pending = (stamp, now + latency, known?.mintedAt ?? now)
       return (appended, nil)
+    case nil: return (appended, nil)
     }
-    let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
-    pending = (stamp, now + latency, now)
-    return (appended, stamp)
   }
 }

@@ -79,11 +79,18 @@ extension FuzzTarget {
   private static func misused(_ record: ProviderTokenRecord) -> String? {
     let now: Int64 = 1_795_224_000
     var book = ProviderTokenBook()
-    _ = book.apply(record.entry, now: now * 1_000)
+    let change = book.apply(record.entry, now: now * 1_000)
+    if record.issuedAt > now + 60, record.sealed == nil, change != .quarantined(0) {
+      return "a token of the future is used"
+    }
     if book.isUsable(0, now: (record.issuedAt + 3_600) * 1_000) { return "used for an hour" }
     var schedule = MintSchedule()
-    schedule.published(issuedAt: record.issuedAt, generation: UInt64(record.generation))
-    guard let order = schedule.order(now: schedule.dueAt) else { return "no token ever again" }
+    schedule.read(
+      .own(
+        ProviderTokenStamp(issuedAt: record.issuedAt, generation: UInt64(record.generation)),
+        isComplete: true), at: 0)
+    guard case .mint(let order) = schedule.step(now: record.issuedAt + MintSchedule.renewalAge)
+    else { return "no token ever again" }
     return Int64(exactly: order.generation).map { $0 > record.generation } == true
       ? nil : "a generation that no record holds"
   }

@@ -36,7 +36,7 @@ import Testing
 
   @Test func `files with keys are for their owner only`() throws {
     try inspected(try authority.issueServer()) { folder, _ in
-      #expect((try? File.isReadableByOthers("\(folder)/key.pem")) == false)
+      #expect((try? FileExposure("\(folder)/key.pem").mode) == 0o600)
     }
   }
 

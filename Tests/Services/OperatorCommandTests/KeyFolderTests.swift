@@ -35,7 +35,7 @@ import Testing
     try withFolder { folder in
       try folder.generate(credentials)
       for name in folder.fileNames(credentials) {
-        #expect(try !File.isReadableByOthers("\(folder.path)/\(name)"), "\(name)")
+        #expect(try FileExposure("\(folder.path)/\(name)").mode & 0o077 == 0, "\(name)")
       }
     }
   }
@@ -93,7 +93,7 @@ import Testing
       #expect(try !facts("-production").servesSandbox)
       #expect(try facts("-expired").expiresAt < facts("").expiresAt - 31_000_000)
       #expect(try facts("-voip").topics == ["com.example.app.voip"])
-      #expect(try !File.isReadableByOthers("\(folder.path)/client-com.example.app-key.pem"))
+      #expect(try FileExposure("\(folder.path)/client-com.example.app-key.pem").mode & 0o077 == 0)
     }
   }
 }

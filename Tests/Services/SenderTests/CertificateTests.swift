@@ -154,9 +154,10 @@ struct CertificateTests {
       }
     }
     let expired = try rig.authority.issueClient(bundleID: SenderRig.app, validity: .expired)
-    #expect(problem(try list(rig, "expired", expired)).contains("expired.pem expired"))
+    let words = problem(try list(rig, "expired", expired))
+    #expect(words.contains("expired.pem expired 1 hour ago"), "\(words)")
     let exposed = try list(rig, "exposed", client)
-    try File.write(rig.folder.file("exposed-key.pem"), client.keyPEM, mode: 0o640)
+    try File.write(rig.folder.file("exposed-key.pem"), client.keyPEM, mode: 0o644)
     #expect(problem(exposed).contains("chmod 600"))
     let mixed = try list(rig, "mixed", client)
     try File.write(rig.folder.file("mixed-key.pem"), try SigningKey.generate().pem())
@@ -168,6 +169,62 @@ struct CertificateTests {
         == "\(rig.folder.file("certificates.json")): entry 1: environment: "
         + "the certificate is not one for production")
     #expect(problem(try list(rig, "odd", client, #","app":["x"]"#)).contains("app is not a field"))
+    let pattern = problem(try list(rig, "pattern", client, #","apps":["com.example.*"]"#))
+    #expect(pattern.contains(#"entry 1: apps: "com.example.*" is a pattern"#), "\(pattern)")
+  }
+
+  @Test("two certificates for one app are a renewal if they serve the same, and refused otherwise")
+  func overlaps() throws {
+    let rig = try SenderRig()
+    func load(_ second: String) throws -> String {
+      for name in ["a", "b"] {
+        try rig.authority.issueClient(bundleID: "com.example.a").write(
+          certificate: rig.folder.file("\(name).pem"), key: rig.folder.file("\(name)-key.pem"))
+      }
+      let list =
+        #"[{"certificate_file":"a.pem","key_file":"a-key.pem"},"#
+        + #"{"certificate_file":"b.pem","key_file":"b-key.pem"\#(second)}]"#
+      try File.write(rig.folder.file("certificates.json"), Array(list.utf8))
+      do throws(CertificatesError) {
+        return "\(try CertificatesFile.load(rig.folder.file("certificates.json")).count)"
+      } catch {
+        return error.description
+      }
+    }
+    #expect(try load("") == "2")
+    #expect(try load(#","apps":["com.example.b"]"#) == "2")
+    let overlap = try load(#","apps":["com.example.a","com.example.b"]"#)
+    #expect(
+      overlap.contains("entry 2: apps: com.example.a in production is claimed by entry 1, too"),
+      "\(overlap)")
+    #expect(try load(#","environment":"sandbox""#).contains("in sandbox is claimed by entry 1"))
+  }
+
+  @Test("an mdm push goes out with a certificate only, never with a provider token")
+  func deviceManagement() throws {
+    let rig = try SenderRig()
+    let gateway = try gateway(rig, .init())
+    let topic = "com.apple.mgmt.External.1"
+    let path = try list(rig, "mdm", try rig.authority.issueClient(bundleID: topic))
+    try rig.publishToken()
+    try rig.startSender(for: [gateway], ["--certificates", path, "--credential-wait", "1s"])
+    func push(_ number: Int, _ app: String) -> String {
+      [
+        "M1", "transactional", "production", app, app, "mdm", "10", "", SenderRig.id(number), "",
+        "\(WallClock.milliseconds())", "", "", "", "",
+      ].joined(separator: "\t") + "\n" + #"{"mdm":"x"}"#
+    }
+    try rig.send(SenderRig.token(1), push(1, topic))
+    try rig.send(SenderRig.token(2), push(2, "com.apple.mgmt.External.2"))
+    let receipts = try rig.receipts(of: 1..<3)
+    #expect(receipts.count { $0.outcome == .delivered } == 1)
+    #expect(receipts.count { $0.outcome == .deadLettered } == 1)
+    #expect(gateway.seen.requests.map(\.id) == [SenderRig.id(1)])
+    #expect(gateway.seen.requests.allSatisfy { $0.authorization == nil })
+    let letter = try #require(try rig.fixture.read(rig.names.deadLetters, count: 1).first)
+    let detail = letter.headers.first { $0.name == DeadLetterHeader.detail }
+    let text = String(decoding: detail?.value ?? [], as: UTF8.self)
+    #expect(text.contains("needs a client certificate"), "\(text)")
   }
 
   @Test("apps and environments come from the certificate unless the list says less")

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import EventLoop
+import Kafka
 import Pipeline
 import Records
 import ServiceKit
@@ -16,11 +17,12 @@ struct SealedTokenTests {
   private static let key = String(repeating: "5a", count: 32)
   private static let other = String(repeating: "c3", count: 32)
 
-  @Test("a sender with the key uses sealed and plain tokens: a fleet may be half-way")
+  @Test(
+    "with a line plain in its key file a sender uses sealed and plain tokens: a fleet on its way")
   func mixedFleet() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
-    let seal = try rig.seal(Self.key)
+    let seal = try rig.seal("\(Self.key)\nplain\n")
     try rig.publishToken(apps: ["com.example.sealed"], sealed: seal)
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.plain"])
     let sender = try rig.startSender(for: [gateway], ["--token-key", rig.folder.file("token-key")])
@@ -82,11 +84,39 @@ struct SealedTokenTests {
     try rig.sendMany(5)
     #expect(eventually(withinMilliseconds: 20_000) { sender.counter("taken") == 5 })
     #expect(sender.counter("delivered") == 0)
-    try rig.publishToken(generation: 2, apps: ["com.example.app"])
+    // With a key a plain one could be anybody's: what helps is one that this sender's own key opens.
+    let readable = try key.map { try rig.seal($0, file: "another-key") } ?? TokenSeal.none
+    try rig.publishToken(generation: 2, apps: ["com.example.app"], sealed: readable)
     let receipts = try rig.receipts(5)
     #expect(receipts.count == 5)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
     #expect(!sender.hasEnded)
+  }
+
+  @Test(
+    "with a key, neither a plain record nor one under another name takes an app from a good token")
+  func forged() throws {
+    let rig = try SenderRig(keys: 3)
+    let seal = try rig.seal(Self.key)
+    try rig.publishToken(apps: [SenderRig.app], sealed: seal)
+    let sender = try rig.startSender(["--token-key", rig.folder.file("token-key")], loops: 1)
+    try rig.sendMany(0..<5)
+    #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
+    let now = WallClock.seconds()
+    // Plain, newer, of the same credential; plain of another one whose name goes first; one that is no record.
+    try rig.publishToken(issuedAt: now + 30, generation: 9, apps: [SenderRig.app])
+    try rig.publishToken(keyID: "KEY0000000", apps: [SenderRig.app])
+    let topic = try rig.producer.topic(named: rig.names.providerTokens)
+    try rig.fixture.produce(
+      rig.producer, topic, key: "TEAM000001/KEY0000001/any", value: "{}")
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        sender.counter("unreadable_tokens") == 2 && sender.counter("bad_token_records") == 1
+      })
+    try rig.sendMany(5..<10)
+    let receipts = try rig.receipts(10)
+    #expect(receipts.count { $0.outcome == .delivered && $0.attempts == 1 } == 10)
+    #expect(sender.counter("connects") == 1)
   }
 
   @Test("SIGHUP reads the key again: what no key opened serves; a broken file changes nothing")
@@ -150,6 +180,15 @@ struct SealedTokenTests {
     var later = sealed
     later.generation = 8
     #expect(problem(seal, later).contains("belongs to another record"))
+    var others = sealed
+    others.apps = ["com.example.stolen"]
+    #expect(problem(seal, others).contains("belongs to another record"))
+    var elsewhere = sealed
+    elsewhere.scope = .sandbox
+    #expect(problem(seal, elsewhere).contains("belongs to another record"))
+    #expect(problem(seal, record).contains("is not sealed"))
+    #expect(problem(try rig.seal("plain\n\(Self.key)", file: "way"), record).isEmpty)
+    #expect(try seal.opened(record, trustsPlain: true) == record)
     var younger = sealed
     younger.issuedAt += 1
     #expect(problem(seal, younger).contains("belongs to another record"))
@@ -171,7 +210,9 @@ struct SealedTokenTests {
       }
     }
     #expect(try problem(Self.key) == "")
-    #expect(try problem(Self.key, mode: 0o640).contains("chmod 600"))
+    #expect(try problem(Self.key, mode: 0o604).contains("chmod 600"))
+    // A group that this process is in, as with a Kubernetes secret under fsGroup.
+    #expect(try problem(Self.key, mode: 0o440) == "")
     let short = try problem(String(repeating: "5a", count: 31))
     #expect(short.contains("openssl rand -hex 32") && short.contains("line 1"))
     #expect(!short.contains("5a5a"))

@@ -101,16 +101,81 @@ struct SenderDeliveryTests {
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }
 
-  @Test("without a provider token for long, a notification is a dead letter with a receipt")
+  @Test("an app that no credential serves: a dead letter; one that expires meanwhile has expired")
   func noCredential() throws {
     let rig = try SenderRig()
-    try rig.startSender(["--credential-wait", "300ms"])
+    try rig.publishToken(apps: ["com.example.other"])
+    try rig.startSender(["--credential-wait", "3s"])
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
-    let receipts = try rig.receipts(1)
-    #expect(receipts.map(\.outcome) == [.deadLettered])
+    try rig.send(
+      SenderRig.token(2),
+      SenderRig.envelope(id: SenderRig.id(2), expiration: "\(WallClock.seconds() + 2)"))
+    let receipts = try rig.receipts(2)
+    #expect(receipts.map(\.outcome) == [.expired, .deadLettered])
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)
     let reason = letters.first?.headers.first { $0.name == "martlet-reason" }
     #expect(reason?.value == Array("no_credential".utf8))
+  }
+
+  @Test(
+    "no signer: known credentials are held, what expires has expired, nothing becomes a dead letter",
+    arguments: [true, false])
+  func signerOutage(hasRecord: Bool) throws {
+    let rig = try SenderRig()
+    // A token that is too old, as a dead signer leaves it behind; or a topic on which no signer ever wrote.
+    let old = WallClock.seconds() - 3_600
+    if hasRecord { try rig.publishToken(issuedAt: old, apps: [SenderRig.app]) }
+    let sender = try rig.startSender(["--credential-wait", "300ms"])
+    let soon = "\(WallClock.seconds() + 2)"
+    for number in 0..<20 {
+      try rig.send(
+        SenderRig.token(number),
+        SenderRig.envelope(id: SenderRig.id(number), expiration: number < 5 ? soon : ""))
+    }
+    #expect(try rig.receipts(of: 0..<5).allSatisfy { $0.outcome == .expired })
+    #expect(sender.counter("expired") == 5)
+    #expect(sender.counter("dead_lettered") == 0)
+    #expect(sender.counter("connects") == 0)
+    #expect(sender.counter("credentials_without_token") == (hasRecord ? 1 : 0))
+    try rig.publishToken(generation: 2, apps: [SenderRig.app])
+    let receipts = try rig.receipts(of: 5..<20)
+    #expect(receipts.count == 15)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(eventually { sender.counter("credentials_without_token") == 0 })
+  }
+
+  @Test("a token of the future is not used, the last good one is, and the next right one")
+  func futureToken() throws {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    let now = WallClock.seconds()
+    try rig.publishToken(issuedAt: now)
+    try rig.publishToken(issuedAt: now + 86_400, generation: 2)
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(5)
+    #expect(try rig.receipts(5).allSatisfy { $0.outcome == .delivered })
+    #expect(sender.counter("future_tokens") == 1)
+    // The signer's clock is right again; its key has changed, so this token shows.
+    try rig.withdrawToken("TEAM000001/KEY0000001/any")
+    try rig.publishToken(issuedAt: now - 10, generation: 1)
+    try rig.sendMany(5, from: 5)
+    #expect(try rig.receipts(10).allSatisfy { $0.outcome == .delivered })
+    #expect(
+      Set(gateway.seen.requests.map(\.authorization)).count == 2, "a tombstone clears the stamp")
+  }
+
+  @Test("the signer is told that APNs calls a provider token invalid")
+  func invalidTokenIsReported() throws {
+    let rig = try SenderRig()
+    var script = ScriptedGateway.Script()
+    script.reply = { _, _ in .answer(403, #"{"reason":"InvalidProviderToken"}"#) }
+    let gateway = try rig.gateways([script])[0]
+    try rig.publishToken()
+    try rig.startSender(for: [gateway])
+    try rig.sendMany(1)
+    let asked = try #require(try rig.fixture.read(rig.names.tokenRequests, count: 1).first)
+    #expect(asked.key == "TEAM000001/KEY0000001/any")
+    #expect(asked.value?.contains("InvalidProviderToken") == true)
   }
 
   @Test("without an answer: again at once, then from the retry topic when due, then a dead letter")

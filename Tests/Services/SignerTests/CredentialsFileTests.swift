@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
-import Records
 import Settings
 import Signing
 import TestSupport
@@ -55,8 +53,40 @@ import Testing
   @Test func `a key file that others can read is refused and says what to do`() throws {
     try writeKey(mode: 0o644)
     #expect(problem("[\(entry())]").contains("chmod 600"))
-    try writeKey(mode: 0o640)
-    #expect(problem("[\(entry())]").contains("chmod 600"))
+    // A group that this process is in, as with a Kubernetes secret under fsGroup.
+    try writeKey(mode: 0o440)
+    #expect(problem("[\(entry())]") == "")
+  }
+
+  @Test func `a list that others can read is refused, too`() throws {
+    try writeKey()
+    try File.write(folder.file("c.json"), Array("[\(entry())]".utf8), mode: 0o644)
+    #expect {
+      _ = try CredentialsFile.load(folder.file("c.json"))
+    } throws: {
+      "\($0)".contains("c.json can be read by others: chmod 600")
+    }
+  }
+
+  @Test(arguments: [
+    (first: #"["a"]"#, second: #"["b","a"]"#, words: "a in production is claimed by entry 1"),
+    (#"["*"]"#, #"["*"]"#, #"every other app ("*") in production is claimed by entry 1"#),
+    (#"["a","*"]"#, #"["b"]"#, "stands alone"), (#"["com.example.*"]"#, #"["b"]"#, "is a pattern"),
+    (#"["a b"]"#, #"["b"]"#, "is not a bundle id"), (#"["a","a"]"#, #"["b"]"#, "is listed twice"),
+    (#"["*"]"#, #"["b"]"#, ""), (#"["a"]"#, #"["b"]"#, ""),
+  ])
+  func `an app that two credentials claim, or that is no bundle id, is refused`(
+    first: String, second: String, words: String
+  ) throws {
+    try writeKey()
+    let other = entry(["apps": second, "key_id": "\"OTHER12345\"", "environment": "\"any\""])
+    let problem = problem("[\(entry(["apps": first])),\(other)]")
+    #expect(words.isEmpty ? problem.isEmpty : problem.contains(words), "\(problem)")
+    // In another environment the same app is another matter.
+    let sandbox = entry([
+      "apps": #"["b"]"#, "key_id": "\"OTHER12345\"", "environment": "\"sandbox\"",
+    ])
+    #expect(self.problem("[\(entry(["apps": #"["b"]"#])),\(sandbox)]").isEmpty)
   }
 
   @Test func `a file that holds no P-256 key in PKCS 8 is refused`() throws {
@@ -87,58 +117,5 @@ import Testing
     #expect(problem("7").contains("neither"))
     #expect(problem("[").contains("JSON"))
     #expect(problem("[\(entry()),\(entry())]").contains("twice"))
-  }
-}
-
-@Suite struct MintingDeskTests {
-  private func desk() throws -> MintingDesk {
-    let minter = try ProviderTokenMinter(
-      key: try SigningKey.generate(), teamID: "TEAM123456", keyID: "ABC123DEFG")
-    return MintingDesk([
-      Credential(
-        teamID: "TEAM123456", keyID: "ABC123DEFG", scope: .production, apps: ["a"], keyPath: "",
-        minter: minter)
-    ])
-  }
-
-  private func request(at seconds: Int64, app: String = "a") -> TokenRequest {
-    TokenRequest(
-      credential: nil, app: app, environment: .production, reason: "ExpiredProviderToken",
-      at: seconds * 1_000)
-  }
-
-  @Test func `a token on its way is not minted again and a refused one is`() throws {
-    var desk = try desk()
-    #expect(desk.due(now: 10_000) == 0)
-    let record = try #require(try desk.mint(0, now: 10_000))
-    #expect(record.issuedAt == 9_995)
-    #expect(desk.due(now: 10_001) == nil)
-    desk.answered(record, isStored: false)
-    #expect(desk.due(now: 10_002) == 0)
-    let again = try #require(try desk.mint(0, now: 10_002))
-    #expect(again.generation == 1)
-    desk.answered(again, isStored: true)
-    #expect(desk.due(now: 10_003) == nil)
-    #expect(desk.due(now: 9_997 + 45 * 60) == 0)
-  }
-
-  @Test func `a request that is older than the current token changes nothing`() throws {
-    var desk = try desk()
-    desk.published(
-      ProviderTokenRecord(
-        credential: "TEAM123456/ABC123DEFG/production", teamID: "TEAM123456", keyID: "ABC123DEFG",
-        scope: .production, apps: ["a"], issuedAt: 5_000, generation: 3, token: "x.y.z"))
-    let isServed = desk.requested(request(at: 4_999))
-    #expect(isServed)
-    #expect(desk.due(now: 5_000 + 21 * 60) == nil)
-    _ = desk.requested(request(at: 5_001))
-    #expect(desk.due(now: 5_000 + 19 * 60) == nil)
-    #expect(desk.due(now: 5_000 + 21 * 60) == 0)
-  }
-
-  @Test func `a request for an app that no credential serves is reported`() throws {
-    var desk = try desk()
-    let isServed = desk.requested(request(at: 1, app: "b"))
-    #expect(!isServed)
   }
 }

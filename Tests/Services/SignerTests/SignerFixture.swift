@@ -37,12 +37,14 @@ final class SignerFixture {
     keyIDs: [String] = ["KEYKEYKEY1"], keyFile: String = "key.p8",
     apps: [String] = ["com.example.app"]
   ) throws {
-    let apps = apps.map { "\"\($0)\"" }.joined(separator: ",")
-    let entries = keyIDs.map { keyID in
-      """
-      {"key_id":"\(keyID)","team_id":"TEAMTEAM01","environment":"any","apps":[\(apps)],\
-      "key_file":"\(keyFile)"}
-      """
+    let entries = keyIDs.enumerated().map { number, keyID in
+      // Of several keys each has apps of its own.
+      let own = number == 0 ? apps : ["com.example.app\(number)"]
+      let list = own.map { "\"\($0)\"" }.joined(separator: ",")
+      return """
+        {"key_id":"\(keyID)","team_id":"TEAMTEAM01","environment":"any","apps":[\(list)],\
+        "key_file":"\(keyFile)"}
+        """
     }
     try File.write(credentialsPath, Array("[\(entries.joined(separator: ","))]".utf8))
   }
@@ -81,12 +83,14 @@ final class SignerFixture {
   }
 
   func publish(_ record: ProviderTokenRecord) throws {
+    try publish(key: record.credential, value: String(decoding: record.value, as: UTF8.self))
+  }
+
+  func publish(key: String, value: String) throws {
     let producer = try KafkaProducer(kafka.configuration)
     defer { producer.close() }
     let topic = try producer.topic(named: names.providerTokens)
-    try kafka.produce(
-      producer, topic, key: record.credential,
-      value: String(decoding: record.value, as: UTF8.self))
+    try kafka.produce(producer, topic, key: key, value: value)
   }
 }
 

@@ -19,7 +19,7 @@ struct GeneratedKeys {
   init(in folder: TemporaryFolder, _ name: String = "keys") throws {
     path = folder.file(name)
     let made = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), ["keys", "generate", path], in: folder)
+      ChildProcess.sibling("martlet"), ["keys", "generate", path, "--key-id", Self.key], in: folder)
     try #require(made.status == 0, "keys generate printed: \(made.output)")
   }
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux
+internal import Glibc
+
+/// Who but this process may read a file that holds a secret.
+///
+/// The owner may, and a group that this process is in, as with a Kubernetes secret under `fsGroup` (mode 0440, the pod's
+/// group). So may the group of root, which can read everything anyway: systemd's `LoadCredential=` leaves the file
+/// with root and lets the service's user in by an access control list, whose mask then shows as the group's bits
+/// (systemd.exec(5); acl(5)). Nobody else may.
+package struct FileExposure: Equatable, Sendable {
+  /// A user or group that an access control list names. `id` is nil for the file's own group.
+  package struct Grant: Equatable, Sendable {
+    package var isUser: Bool
+    package var id: UInt32?
+    package var mayRead: Bool
+
+    package init(isUser: Bool, id: UInt32?, mayRead: Bool) {
+      self.isUser = isUser
+      self.id = id
+      self.mayRead = mayRead
+    }
+  }
+
+  /// Permission bits.
+  package var mode: UInt32
+  package var owner: UInt32
+  package var group: UInt32
+  /// What the access control list says beside the owner and the rest of the world; nil without one.
+  package var list: [Grant]?
+
+  package init(mode: UInt32, owner: UInt32, group: UInt32, list: [Grant]? = nil) {
+    self.mode = mode
+    self.owner = owner
+    self.group = group
+    self.list = list
+  }
+
+  /// Whether somebody may read the file who is neither root nor this process.
+  ///
+  /// - Parameters:
+  ///   - user: whom this process runs as.
+  ///   - groups: the groups that it is in.
+  package func isExposed(to user: UInt32, in groups: [UInt32]) -> Bool {
+    func isOurs(_ group: UInt32) -> Bool { group == 0 || groups.contains(group) }
+    if mode & 0o004 != 0 { return true }
+    // The group's bits are the list's mask: what it does not grant nobody on the list has.
+    guard mode & 0o040 != 0 else { return false }
+    guard let list else { return !isOurs(group) }
+    return list.contains { grant in
+      guard grant.mayRead else { return false }
+      guard grant.isUser else { return !isOurs(grant.id ?? group) }
+      return grant.id != user && grant.id != owner && grant.id != 0
+    }
+  }
+}
+
+extension FileExposure {
+  /// The attribute in which Linux keeps an access control list, and its form (linux/posix_acl_xattr.h).
+  private static let listName = "system.posix_acl_access"
+  private static let listVersion: UInt32 = 2
+  private static let entryBytes = 8
+
+  /// What a list says, from its bytes; nil if they are none.
+  ///
+  /// - Parameter bytes: a version of four bytes, then entries of tag, permissions (two bytes each) and id (four),
+  ///   little-endian.
+  package static func grants(_ bytes: [UInt8]) -> [Grant]? {
+    func number(_ start: Int, _ count: Int) -> UInt32 {
+      (0..<count).reduce(0) { $0 | UInt32(bytes[start + $1]) << UInt32(8 * $1) }
+    }
+    guard bytes.count >= 4, (bytes.count - 4) % entryBytes == 0, number(0, 4) == listVersion
+    else { return nil }
+    var grants: [Grant] = []
+    for start in stride(from: 4, to: bytes.count, by: entryBytes) {
+      let mayRead = number(start + 2, 2) & 4 != 0
+      let id = number(start + 4, 4)
+      switch number(start, 2) {
+      case 0x02: grants.append(Grant(isUser: true, id: id, mayRead: mayRead))
+      case 0x04: grants.append(Grant(isUser: false, id: nil, mayRead: mayRead))
+      case 0x08: grants.append(Grant(isUser: false, id: id, mayRead: mayRead))
+      default: break
+      }
+    }
+    return grants
+  }
+
+  /// As the file is now. A list that cannot be read counts as none.
+  package init(_ path: String) throws(SystemError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .last("cannot look at \(path)") }
+    var bytes = [UInt8](repeating: 0, count: 64 << 10)
+    let count = getxattr(path, Self.listName, &bytes, bytes.count)
+    self.init(
+      mode: UInt32(status.st_mode) & 0o777, owner: UInt32(status.st_uid),
+      group: UInt32(status.st_gid), list: count > 0 ? Self.grants(Array(bytes[..<count])) : nil)
+  }
+}
+
+extension File {
+  /// Why a file may not be used for a secret, and what to do; nil when nobody else can read it (`FileExposure`).
+  package static func exposure(of path: String) throws(SystemError) -> String? {
+    let exposure = try FileExposure(path)
+    var groups = [gid_t](repeating: 0, count: 256)
+    let count = getgroups(Int32(groups.count), &groups)
+    let own = groups[..<max(0, Int(count))].map { UInt32($0) } + [UInt32(getegid())]
+    guard exposure.isExposed(to: UInt32(geteuid()), in: own) else { return nil }
+    return "\(path) can be read by others: chmod 600 \(path)"
+  }
+}
