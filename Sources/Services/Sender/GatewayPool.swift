@@ -125,7 +125,7 @@ final class GatewayPool {
 
   /// Nothing can be sent at all now: no valid token, or the destination is out.
   var isHeld: Bool {
-    authentication == .providerToken && authorization == nil || !waiting.watch.isUndisturbed
+    authentication == .providerToken && authorization == nil || !waiting.health.isUndisturbed
   }
 
   /// Nothing waits to be sent.

@@ -53,6 +53,38 @@ import Testing
     }
   }
 
+  /// A dynamic user can read nothing of root's: secrets come by `LoadCredential=`, and each is used.
+  @Test func `what the units load as secrets is what their programs are told to read`() throws {
+    let known = Dictionary(uniqueKeysWithValues: Self.programs)
+    for (file, program) in [
+      ("martlet-sender@.service", "sender"), ("martlet-signer.service", "signer"),
+    ] {
+      // Also what stands there to be uncommented.
+      let lines = try text("systemd/\(file).d/secrets.conf").split(separator: "\n").map {
+        $0.hasPrefix("#") ? $0.dropFirst() : $0
+      }
+      let loaded = lines.filter { $0.hasPrefix("LoadCredential=") }.map {
+        $0.dropFirst("LoadCredential=".count).prefix { $0 != ":" }
+      }
+      #expect(loaded.contains("token-key"), "\(file)")
+      for line in lines where line.hasPrefix("Environment=") {
+        let pair = line.dropFirst("Environment=".count).split(separator: "=")
+        #expect(known[program]?.settings.contains { $0.environmentName == pair[0] } == true)
+        #expect(pair[1].hasPrefix("%d/"), "\(line)")
+        #expect(loaded.contains(pair[1].dropFirst(3)), "\(line) is not loaded")
+      }
+      let unit = try text("systemd/\(file)")
+      #expect(unit.contains("\(file).d/secrets.conf"), "the unit says where its secrets come from")
+    }
+  }
+
+  @Test func `units and example settings name the same files`() throws {
+    let unit = try text("systemd/martlet-feedback.service")
+    let database = try #require(unit.firstRange(of: "MARTLET_DATABASE=%S/"))
+    let path = unit[database.upperBound...].prefix { $0 != "\n" }
+    #expect(try text("feedback.properties").contains("database = /var/lib/\(path)"))
+  }
+
   @Test func `the list of topics is the one in the code`() throws {
     let listed = try text("topics.txt").split(separator: "\n").filter { !$0.hasPrefix("#") }
     let names = TopicNames()

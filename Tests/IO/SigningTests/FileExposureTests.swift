@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Signing
+import TestSupport
+import Testing
+
+/// Who may read a file with a secret: the forms that systemd and Kubernetes leave behind, and those that are mistakes.
+@Suite struct FileExposureTests {
+  private let service: UInt32 = 61_234
+  private let group: UInt32 = 61_235
+
+  private func isExposed(_ mode: UInt32, group: UInt32, list: [FileExposure.Grant]? = nil) -> Bool {
+    FileExposure(mode: mode, owner: 0, group: group, list: list)
+      .isExposed(to: service, in: [self.group])
+  }
+
+  @Test func `a file is for its owner, and for a group that the process is in`() {
+    #expect(!isExposed(0o600, group: 100))
+    #expect(!isExposed(0o400, group: 100))
+    #expect(isExposed(0o640, group: 100))
+    #expect(isExposed(0o604, group: group))
+    #expect(isExposed(0o644, group: 0))
+    // A Kubernetes secret under fsGroup: root's, mode 0440, the pod's group.
+    #expect(!isExposed(0o440, group: group))
+  }
+
+  /// systemd leaves the file with root, mode 0400, and adds the service's user to the access control list, whose mask
+  /// then stands in the group's place.
+  @Test func `what LoadCredential makes is private, and a list that names others is not`() {
+    let own = FileExposure.Grant(isUser: true, id: service, mayRead: true)
+    let rootGroup = FileExposure.Grant(isUser: false, id: nil, mayRead: false)
+    #expect(!isExposed(0o440, group: 0, list: [own, rootGroup]))
+    let other = FileExposure.Grant(isUser: true, id: 7, mayRead: true)
+    #expect(isExposed(0o440, group: 0, list: [own, other, rootGroup]))
+    #expect(!isExposed(0o400, group: 0, list: [own, other]), "the mask lets nobody in")
+    let users = FileExposure.Grant(isUser: false, id: 100, mayRead: true)
+    #expect(isExposed(0o440, group: 0, list: [own, users]))
+    #expect(!isExposed(0o440, group: 0, list: [own, .init(isUser: false, id: group, mayRead: true)]))
+    #expect(isExposed(0o440, group: 100, list: [own, .init(isUser: false, id: nil, mayRead: true)]))
+  }
+
+  @Test func `a list is read as Linux keeps it`() {
+    let bytes: [UInt8] = [
+      2, 0, 0, 0,
+      1, 0, 6, 0, 255, 255, 255, 255,
+      2, 0, 4, 0, 0x32, 0xEF, 0, 0,
+      4, 0, 0, 0, 255, 255, 255, 255,
+      8, 0, 4, 0, 100, 0, 0, 0,
+      16, 0, 4, 0, 255, 255, 255, 255,
+      32, 0, 0, 0, 255, 255, 255, 255,
+    ]
+    #expect(
+      FileExposure.grants(bytes) == [
+        .init(isUser: true, id: 61_234, mayRead: true),
+        .init(isUser: false, id: nil, mayRead: false),
+        .init(isUser: false, id: 100, mayRead: true),
+      ])
+    #expect(FileExposure.grants(Array(bytes.dropLast())) == nil)
+    #expect(FileExposure.grants([3, 0, 0, 0]) == nil)
+  }
+
+  @Test func `a key is read from such a file, and refused from one that the world may read`() throws {
+    let folder = TemporaryFolder()
+    let path = folder.file("key.p8")
+    // Made by this process, so the file's group is its own.
+    try File.write(path, try SigningKey.generate().pem(), mode: 0o440)
+    _ = try SigningKey.load(path)
+    try File.write(path, try SigningKey.generate().pem(), mode: 0o444)
+    #expect {
+      _ = try SigningKey.load(path)
+    } throws: {
+      "\($0)" == "\(path) can be read by others: chmod 600 \(path)"
+    }
+  }
+}
