@@ -35,8 +35,10 @@ import Testing
     #expect(!isExposed(0o400, group: 0, list: [own, other]), "the mask lets nobody in")
     let users = FileExposure.Grant(isUser: false, id: 100, mayRead: true)
     #expect(isExposed(0o440, group: 0, list: [own, users]))
-    #expect(!isExposed(0o440, group: 0, list: [own, .init(isUser: false, id: group, mayRead: true)]))
-    #expect(isExposed(0o440, group: 100, list: [own, .init(isUser: false, id: nil, mayRead: true)]))
+    #expect(
+      !isExposed(0o440, group: 0, list: [own, .init(isUser: false, id: group, mayRead: true)]))
+    #expect(
+      isExposed(0o440, group: 100, list: [own, .init(isUser: false, id: nil, mayRead: true)]))
   }
 
   @Test func `a list is read as Linux keeps it`() {
@@ -59,7 +61,8 @@ import Testing
     #expect(FileExposure.grants([3, 0, 0, 0]) == nil)
   }
 
-  @Test func `a key is read from such a file, and refused from one that the world may read`() throws {
+  @Test func `a key is read from such a file, and refused from one that the world may read`() throws
+  {
     let folder = TemporaryFolder()
     let path = folder.file("key.p8")
     // Made by this process, so the file's group is its own.

@@ -91,7 +91,7 @@ import Testing
 
   @Test func `a file that others can read is refused`() throws {
     let folder = TemporaryFolder()
-    for (mode, isFine) in [(UInt32(0o600), true), (0o400, true), (0o640, false), (0o604, false)] {
+    for (mode, isFine) in [(UInt32(0o600), true), (0o400, true), (0o640, true), (0o604, false)] {
       let path = folder.file("key-\(mode)")
       try File.write(path, Array(hex.utf8), mode: mode)
       let problem = problem { () throws(SigningError) in try TokenKeys.load(path) }
