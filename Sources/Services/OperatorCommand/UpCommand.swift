@@ -89,7 +89,9 @@ package enum UpCommand: Service {
   ) throws -> LocalPipeline.Plan {
     var plan = LocalPipeline.Plan(
       folder: try settings.folder ?? TemporaryPlace.make("martlet-up"),
-      credentials: [.init(teamID: "MARTLETDEV", keyID: KeyFolder.Credential.freshKeyID(), apps: ["*"])])
+      credentials: [
+        .init(teamID: "MARTLETDEV", keyID: KeyFolder.Credential.freshKeyID(), apps: ["*"])
+      ])
     plan.senders = settings.senders
     plan.kafka = settings.cluster?.bootstrap
     plan.kafkaPort = settings.kafkaPort ?? (FreePorts.isFree(usualPort) ? usualPort : 0)
