@@ -40,6 +40,7 @@ extension SenderLoop {
     dropRetiredPools()
     expireUnresolved()
     retryBlockedSides()
+    producerWatch.turn(producer, now: now)
   }
 
   /// Time has gone by for a pool, and may allow what it did not before.
