@@ -46,6 +46,8 @@ package final class Auditor {
   private var blindSpots: [ClosedRange<Int64>] = []
   /// Notifications that the gateway accepted.
   package private(set) var accepted = 0
+  /// When, in milliseconds since the epoch, as far as the gateway's list has them.
+  package private(set) var acceptedAt: [Int64] = []
   /// Requests that the gateway answered 503.
   package private(set) var unavailable = 0
   /// Devices that the gateway called unregistered.
@@ -112,6 +114,7 @@ package final class Auditor {
   /// A request as the gateway's list has it.
   package func gatewaySaw(_ request: GatewayRequest) {
     if request.status == 410, let device = request.device { gatewayForgot(device) }
+    if request.status == 200 { acceptedAt.append(request.time) }
     guard let id = request.id else { return }
     gatewayAnswered(id, status: request.status, reason: request.reason)
   }

@@ -18,7 +18,11 @@ final class ChaosRig {
   let log: Logger
   var random: SeededRandom
   /// Faults that were made, of whatever kind.
-  var faults = 0
+  var faults = 0 {
+    didSet { faultTimes.append(WallClock.milliseconds()) }
+  }
+  /// When each was made, in milliseconds since the epoch.
+  private(set) var faultTimes: [Int64] = []
   /// The turn of the scenario that runs, and how many there will be: what progress is told by.
   private var turn = (number: 0, of: 0)
   /// The longest time from a fault's end until all requests before it were accounted for, in milliseconds.

@@ -16,10 +16,36 @@ struct DuplicateBound: Sendable {
       embeddedSeconds: 0, embeddedReason: reason, realSeconds: 0, realReason: reason)
   }
 
-  /// The number for a run.
-  func limit(isEmbedded: Bool, faults: Int, perSecond: Double) -> Int {
+  /// The number for a run: for each fault what was accepted in the busiest so many seconds until the next one, since
+  /// after an outage senders catch up at many times the load's rate; and no less than what the load makes in them.
+  ///
+  /// - Parameters:
+  ///   - faults: when they were made, in milliseconds, as `accepted`.
+  ///   - perSecond: notifications that the load makes.
+  ///   - accepted: when the gateway accepted notifications, in any order.
+  func limit(isEmbedded: Bool, faults: [Int64], perSecond: Double, accepted: [Int64]) -> Int {
     let seconds = isEmbedded ? embeddedSeconds : realSeconds
-    return Int((seconds * perSecond * Double(faults)).rounded(.up))
+    let width = Int64(seconds * 1_000)
+    guard width > 0 else { return 0 }
+    let least = Int((seconds * perSecond).rounded(.up))
+    let times = accepted.sorted()
+    return faults.indices.reduce(0) { sum, index in
+      let end = index + 1 < faults.count ? faults[index + 1] : .max
+      // What was completed before the fault and could not be committed counts, too.
+      let stretch = times.drop { $0 < faults[index] - width }.prefix { $0 < end }
+      return sum + max(least, Self.busiest(stretch, width))
+    }
+  }
+
+  /// The most of these times, which ascend, in any stretch of that many milliseconds.
+  private static func busiest(_ times: ArraySlice<Int64>, _ width: Int64) -> Int {
+    var first = times.startIndex
+    var most = 0
+    for index in times.indices {
+      while times[first] <= times[index] - width { first += 1 }
+      most = max(most, index - first + 1)
+    }
+    return most
   }
 }
 

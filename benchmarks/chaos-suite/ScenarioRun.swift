@@ -86,8 +86,9 @@ struct ScenarioRun {
     report.mapped = rig.checkpoints.mapped
     report.recoverySeconds = Double(rig.slowestRecovery) / 1_000
     report.bound = scenario.bound.limit(
-      isEmbedded: rig.isEmbedded, faults: rig.faults,
-      perSecond: Double(report.notifications) / rig.load.seconds)
+      isEmbedded: rig.isEmbedded, faults: rig.faultTimes,
+      perSecond: Double(report.notifications) / rig.load.seconds,
+      accepted: rig.auditor.acceptedAt)
     report.peakMebibytes = rig.memory.peaks.mapValues { $0 >> 10 }
   }
 

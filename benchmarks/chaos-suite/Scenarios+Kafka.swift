@@ -112,7 +112,13 @@ extension Scenario {
 
   /// Errors that a healthy cluster gives now and then, by request.
   static let brokerErrors: [(request: String, errors: [String])] = [
-    ("produce", ["disconnect", "request_timed_out", "not_leader", "not_enough_replicas"]),
+    (
+      "produce",
+      [
+        "disconnect", "request_timed_out", "not_leader", "not_enough_replicas",
+        "unknown_topic_or_partition", "topic_not_authorized", "policy_violation",
+      ]
+    ),
     ("fetch", ["disconnect", "not_leader"]),
     ("metadata", ["disconnect"]),
     ("offset_commit", ["disconnect", "rebalance_in_progress", "not_coordinator"]),

@@ -52,7 +52,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// A commit whose answer has not come after this long is given up, in milliseconds.
-  package static var patience: UInt64 { 60_000 }
+  package static var patience: UInt64 { CommitPace.patience }
 
   private var entries: [Partition: Entry] = [:]
   private var sent: [Partition: Sent] = [:]

@@ -16,6 +16,8 @@ package struct DedupWindow: Sendable {
   @usableFromInline var mask: Int
   /// Ids in the window.
   @usableFromInline package internal(set) var count = 0
+  /// Whether an id has left because the window was full. What is in it are the newest ids, always; before that, all.
+  @usableFromInline package internal(set) var hasForgotten = false
   /// The most ids the window holds.
   package let capacity: Int
 
@@ -97,10 +99,40 @@ package struct DedupWindow: Sendable {
     return Int(truncatingIfNeeded: mixed >> 32) & mask
   }
 
-  /// Takes the id under the cursor (the oldest, in a full window) out of the table and closes the gap.
+  /// Takes an id back out: what came with it was not worked on after all. The newest id takes its place in the
+  /// order.
+  package mutating func remove(_ id: NotificationID) {
+    var place = home(of: id)
+    while table[place] != 0, ring[Int(table[place]) - 1] != id { place = (place + 1) & mask }
+    guard table[place] != 0 else { return }
+    let index = Int(table[place]) - 1
+    takeOut(index)
+    let newest = (cursor == 0 ? capacity : cursor) - 1
+    if newest != index {
+      var place = home(of: ring[newest])
+      while table[place] != UInt32(truncatingIfNeeded: newest + 1) { place = (place + 1) & mask }
+      table[place] = UInt32(truncatingIfNeeded: index + 1)
+      ring[index] = ring[newest]
+    }
+    cursor = newest
+  }
+
+  /// Calls `body` with each id, the oldest first.
+  package func visit(_ body: (NotificationID) -> Void) {
+    let first = (cursor - count + capacity) % capacity
+    for step in 0..<count { body(ring[(first + step) % capacity]) }
+  }
+
+  /// Takes the id under the cursor (the oldest, in a full window) out of the table.
   @inlinable mutating func forgetOldest() {
-    let oldest = UInt32(truncatingIfNeeded: cursor + 1)
-    var hole = home(of: ring[cursor])
+    hasForgotten = true
+    takeOut(cursor)
+  }
+
+  /// Takes the id at a ring's index out of the table and closes the gap.
+  @inlinable mutating func takeOut(_ index: Int) {
+    let oldest = UInt32(truncatingIfNeeded: index + 1)
+    var hole = home(of: ring[index])
     while table[hole] != oldest { hole = (hole + 1) & mask }
     var next = (hole + 1) & mask
     while table[next] != 0 {

@@ -28,6 +28,16 @@ package struct RecentIDs: Sendable {
     inherited = window
   }
 
+  /// Takes an id back: its record was given up unsent, and comes again.
+  package mutating func forget(_ id: NotificationID) { taken?.remove(id) }
+
+  /// All ids as one window, for the partition's next assignment; nil when there are none.
+  package consuming func merged() -> DedupWindow? {
+    guard var window = inherited else { return taken }
+    taken?.visit { _ = window.insert($0) }
+    return window
+  }
+
   /// Takes the id in.
   ///
   /// - Returns: false when it is remembered already: what comes with it is a repeat.

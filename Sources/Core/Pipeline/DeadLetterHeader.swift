@@ -47,6 +47,18 @@ package struct DeadLetterCut: Equatable, Sendable {
       Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
   }
 
+  /// What a letter's topic does not take it is cut to, one after the other.
+  private static let steps = [kept, DeadLetterHeader.longest]
+
+  /// Decides for a letter that its topic does not take because of its size; nil when it is as short as may be.
+  package init?(ofRefusedKey key: Int, value: Int) {
+    guard let most = Self.steps.first(where: { $0 < max(key, value) }) else { return nil }
+    self.key = min(key, most)
+    self.value = min(value, most)
+    remark =
+      Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
+  }
+
   private static func words(_ part: String, _ kept: Int, of bytes: Int) -> String {
     kept == bytes ? "" : " (\(part) cut to \(kept) of \(bytes) bytes)"
   }
@@ -54,7 +66,9 @@ package struct DeadLetterCut: Equatable, Sendable {
   /// Whether a letter's detail ends with such a remark.
   package static func isRemarked(_ detail: String) -> Bool {
     detail.hasSuffix(" bytes)")
-      && ["(key cut to \(kept) of ", "(value cut to \(kept) of "].contains { detail.contains($0) }
+      && steps.contains { most in
+        ["key", "value"].contains { detail.contains("(\($0) cut to \(most) of ") }
+      }
   }
 }
 

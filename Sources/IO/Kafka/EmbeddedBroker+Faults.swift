@@ -35,6 +35,9 @@ extension EmbeddedBroker {
     case coordinatorNotAvailable = 15
     case notCoordinator = 16
     case invalidRecord = 87
+    case unknownTopicOrPartition = 3
+    case fencedInstance = 82
+    case policyViolation = 44
   }
 
   /// The next requests of that kind are answered with these faults, one each.
@@ -46,6 +49,11 @@ extension EmbeddedBroker {
   /// Takes back the faults that have not been used.
   package func clearFaults(of request: Request) {
     rd_kafka_mock_clear_request_errors(cluster, request.rawValue)
+  }
+
+  /// What the cluster says of a topic when it is asked for its partitions, from now on; nil says them again.
+  package func setTopic(_ name: String, fault: Fault?) {
+    rd_kafka_mock_topic_set_error(cluster, name, rd_kafka_resp_err_t(fault?.rawValue ?? 0))
   }
 
   /// Closes a broker's connections and refuses new ones; it keeps its data.

@@ -94,6 +94,9 @@ package struct KafkaConfiguration: Sendable {
       ("reconnect.backoff.max.ms", "500"),  // recovery from a broker outage: 7.5 s → 3.4 s
       ("log_level", "4"),
     ]
+    // librdkafka's producers and admin clients create what they ask for, where the cluster lets them. The embedded
+    // broker always does; a consumer that is told not to would say so in every log.
+    if !(isEmbeddedBroker && role.isConsumer) { all.append(("allow.auto.create.topics", "false")) }
     switch role {
     case .producer: all += Self.producerDefaults + producerPreferences
     case .group: all += Self.readerDefaults + Self.groupDefaults + consumerPreferences
@@ -143,12 +146,15 @@ package struct KafkaConfiguration: Sendable {
     // What the partitions of a dead host wait. Longer than a killed copy needs to be back under its instance
     // id, and than KRaft needs to give up a dead broker (9 s); docs/promises.md, "What a rebalance costs".
     ("session.timeout.ms", "15000"),
-    ("heartbeat.interval.ms", "1000"),
+    // A member learns with its next heartbeat that the group rebalances; until the last has, the first wait.
+    ("heartbeat.interval.ms", "300"),
     ("max.poll.interval.ms", "60000"),
   ]
 
   /// Properties that Martlet decides, because its promises rest on them.
   private static let reserved: [String: String] = [
+    "allow.auto.create.topics":
+      "a topic that was deleted would come back with the cluster's number of partitions",
     "bootstrap.servers": "set the bootstrap address itself instead",
     "enable.auto.commit": "an offset is committed only when its outcome is acknowledged",
     "enable.auto.offset.store": "an offset is committed only when its outcome is acknowledged",

@@ -12,7 +12,7 @@ package enum ProduceResult: Sendable {
   case queued
   /// No room now; keep the record and try again after the next deliveries.
   case full
-  /// The record will never be taken: too large, no such topic.
+  /// This client will never take the record: it is larger than `message.max.bytes`.
   case refused(KafkaError)
 }
 
@@ -26,30 +26,84 @@ package struct Delivery: Sendable {
   /// 0: the record is stored as the `acks` setting asks. Otherwise see `refused`.
   package let errorCode: Int32
 
-  /// Why the broker will never take the record; nil when it has it.
+  /// Why no repetition makes the broker take the record as it is; nil when it has it. `KafkaProducer.refusedRecord`
+  /// has its content.
   package var refused: KafkaError? {
     guard errorCode != 0 else { return nil }
     return KafkaError(rd_kafka_resp_err_t(errorCode), "the broker refused a record")
   }
 }
 
-/// Answers to a record that no repetition changes. A lack of authorisation is none of them: somebody mends it, and
-/// until then nothing more is taken in.
-enum Refusal {
-  private static let codes: Set<Int32> = [
+/// What the error of a record's delivery means for the record.
+///
+/// Whatever is about the cluster passes: a topic that is made again, a right that is granted, a policy that is
+/// changed. It is waited for, and said (`KafkaProducer.trouble`).
+enum DeliveryFailure {
+  /// Time or an operator heals it: the record is produced again until it is taken.
+  case passing
+  /// A record of the batch is too large or invalid, or the batch as a whole is too large: each of its records is
+  /// produced again alone, and refused if that fails, too.
+  case ofBatch
+  /// This client's own settings: no repetition changes it.
+  case ofClient
+
+  private static let batchCodes: Set<Int32> = [
     RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE.rawValue, RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE.rawValue,
     RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE.rawValue, RD_KAFKA_RESP_ERR_INVALID_RECORD.rawValue,
-    RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP.rawValue, RD_KAFKA_RESP_ERR_POLICY_VIOLATION.rawValue,
+  ]
+  private static let clientCodes: Set<Int32> = [
     RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT.rawValue,
     RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE.rawValue,
-    RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS.rawValue,
-    RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION.rawValue, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC.rawValue,
-    RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION.rawValue,
+    RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS.rawValue, RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue,
+    RD_KAFKA_RESP_ERR__BAD_COMPRESSION.rawValue,
+  ]
+  /// The topic or the partition is not what this client believes: another partition may do.
+  private static let placeCodes: Set<Int32> = [
+    RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC.rawValue, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION.rawValue,
     RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART.rawValue,
-    RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, RD_KAFKA_RESP_ERR__BAD_COMPRESSION.rawValue,
+  ]
+  /// What a client that ends says of its records: no answer of Kafka's.
+  private static let endCodes: Set<Int32> = [
+    RD_KAFKA_RESP_ERR__PURGE_QUEUE.rawValue, RD_KAFKA_RESP_ERR__PURGE_INFLIGHT.rawValue,
+    RD_KAFKA_RESP_ERR__FATAL.rawValue, RD_KAFKA_RESP_ERR__DESTROY.rawValue,
   ]
 
-  static func isFinal(_ code: rd_kafka_resp_err_t) -> Bool { codes.contains(code.rawValue) }
+  init(_ code: rd_kafka_resp_err_t) {
+    self =
+      if Self.batchCodes.contains(code.rawValue) {
+        .ofBatch
+      } else if Self.clientCodes.contains(code.rawValue) {
+        .ofClient
+      } else {
+        .passing
+      }
+  }
+
+  /// Whether the record's partition is to be chosen anew.
+  static func isOfPlace(_ code: rd_kafka_resp_err_t) -> Bool { placeCodes.contains(code.rawValue) }
+
+  /// Whether Kafka itself has said that it does not take the record; a lost connection is no answer.
+  static func isAnswer(_ code: rd_kafka_resp_err_t) -> Bool {
+    !endCodes.contains(code.rawValue) && !KafkaError(code, "").isRetriable
+  }
+}
+
+/// Records that wait in a producer because Kafka does not take them.
+package struct ProducerTrouble: Sendable {
+  /// How many have no answer yet.
+  package let waiting: Int
+  /// The topic that was refused last; nil when it is no matter of a topic.
+  package let topic: String?
+  package let error: KafkaError
+}
+
+/// A record that was given back with a `Delivery` that says `refused`.
+package struct RefusedRecord: Sendable {
+  package let tag: UInt
+  package let topic: KafkaTopic
+  package let key: [UInt8]?
+  package let value: [UInt8]?
+  package let headers: [KafkaHeader]
 }
 
 /// The records a producer has accepted and not yet answered for: their tags and their order.
@@ -61,6 +115,8 @@ struct OutstandingRecords: ~Copyable {
     /// Counts produced records: the order to produce them again in.
     var sequence: UInt64
     var next: Int
+    /// It is a batch of its own: what is wrong with the batch is wrong with it.
+    var isAlone = false
   }
 
   private(set) var count = 0
@@ -74,6 +130,8 @@ struct OutstandingRecords: ~Copyable {
   deinit { slots.deallocate() }
 
   subscript(index: Int) -> Slot { slots[index] }
+
+  mutating func setAlone(_ index: Int) { slots[index].isAlone = true }
 
   mutating func insert(_ tag: UInt) -> Int {
     if free < 0 { grow() }

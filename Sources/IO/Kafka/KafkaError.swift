@@ -51,6 +51,35 @@ extension KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
 
+  /// Whether the topic or the partition is not there.
+  var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
+
+  /// Whether a smaller record might be taken.
+  package var isOfSize: Bool {
+    code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE.rawValue
+      || code == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE.rawValue
+      || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE.rawValue
+  }
+
+  /// What an operator can do about it, for errors whose cause is not seen at once.
+  package var remedy: String? {
+    switch rd_kafka_resp_err_t(code) {
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+      "grant this Kafka user Write and Describe on the topic"
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+      "grant this Kafka user Write on its topics (before Kafka 2.8: IdempotentWrite on the cluster)"
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+      RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+      "create the topic again with the partitions it had: martlet topics create"
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+      "raise the topic's max.message.bytes, or lower --kafka.producer.batch.size below it"
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+      "check the topic's cleanup.policy and what validates its records: martlet topics create has the right one"
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION: "check the cluster's policy for this topic"
+    default: nil
+    }
+  }
+
   /// Whether a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
   package var isRefusal: Bool { Self.refusing.contains(code) }
 

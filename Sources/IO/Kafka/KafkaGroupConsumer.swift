@@ -271,8 +271,12 @@ package final class KafkaGroupConsumer {
     queues = []
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
     let error = rd_kafka_consumer_close_queue(raw, client!.events)
+    // A member that another one with its instance id has put out has nothing to say to the group any more: then
+    // librdkafka does not begin to leave, and nobody would ever say that it has left.
     if let error { rd_kafka_error_destroy(error) }
-    while rd_kafka_consumer_closed(raw) == 0 && MonotonicClock.milliseconds() < deadline {
+    while error == nil,
+      rd_kafka_consumer_closed(raw) == 0 && MonotonicClock.milliseconds() < deadline
+    {
       if case .revoked = nextEvent(timeoutMilliseconds: 50) { rd_kafka_assign(raw, nil) }
     }
     client?.destroy()

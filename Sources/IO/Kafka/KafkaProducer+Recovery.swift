@@ -11,6 +11,8 @@ struct HeldRecord {
   let key: [UInt8]?
   let value: [UInt8]?
   let headers: OpaquePointer?
+  /// It was in a batch that Kafka refused: it is produced again in a batch of its own.
+  let isToBeAlone: Bool
 
   func destroyHeaders() {
     if let headers { rd_kafka_headers_destroy(headers) }
@@ -20,9 +22,13 @@ struct HeldRecord {
 /// Where a producer stands between a fatal error and its next client.
 struct ProducerRecovery {
   var isUnderWay = false
+  /// A record that is a batch of its own waits for its answer: nothing else is produced meanwhile.
+  var hasLoneRecord = false
   var hasPurged = false
   /// Until then the broker may still answer for records that are on the wire; monotonic ms.
   var purgeAt: UInt64 = 0
+  /// The client is not replaced before; monotonic ms.
+  var replaceAt: UInt64 = 0
   /// Held records are not produced again before; monotonic ms.
   var notBefore: UInt64 = 0
   /// How long to wait before the next repetition, in ms; doubles up to a second while nothing gets
@@ -41,29 +47,57 @@ extension KafkaProducer {
     _ message: UnsafePointer<rd_kafka_message_t>, _ slot: Int, _ code: rd_kafka_resp_err_t
   ) {
     let content = message.pointee
-    func copied(_ start: UnsafeMutableRawPointer?, _ count: Int) -> [UInt8]? {
-      start.map { Array(UnsafeRawBufferPointer(start: $0, count: count)) }
-    }
-    var headers: OpaquePointer?
-    if rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR {
-      headers = rd_kafka_headers_copy(headers)
-    } else {
-      headers = nil
-    }
-    let topic = topics.firstIndex { $0.handle == content.rkt }
+    hold(
+      slot, topicIndex(content.rkt), partition: content.partition,
+      key: UnsafeRawBufferPointer(start: content.key, count: content.key_len),
+      value: UnsafeRawBufferPointer(start: content.payload, count: content.len),
+      headers: message.headers.map { rd_kafka_headers_copy($0) }, code)
+  }
+
+  /// Keeps a copy of a record that has to be produced again, and its headers.
+  func hold(
+    _ slot: Int, _ topic: Int, partition: Int32 = -1, key: UnsafeRawBufferPointer,
+    value: UnsafeRawBufferPointer, headers: OpaquePointer?, _ code: rd_kafka_resp_err_t
+  ) {
+    let isToBeAlone = DeliveryFailure(code) == .ofBatch || records[slot].isAlone
     held.append(
       HeldRecord(
-        slot: slot, sequence: records[slot].sequence, topic: topic ?? topicIndex(content.rkt),
-        partition: content.partition, key: copied(content.key, content.key_len),
-        value: copied(content.payload, content.len), headers: headers))
+        slot: slot, sequence: records[slot].sequence, topic: topic,
+        partition: DeliveryFailure.isOfPlace(code) ? -1 : partition,
+        key: key.baseAddress == nil ? nil : Array(key),
+        value: value.baseAddress == nil ? nil : Array(value), headers: headers,
+        isToBeAlone: isToBeAlone))
     lastError = KafkaError(code, "a record could not be delivered yet")
     if recovery.notBefore == 0 {
-      recovery.notBefore = MonotonicClock.milliseconds() + recovery.pause
+      // The other way to produce it is new: it need not wait.
+      recovery.notBefore = MonotonicClock.milliseconds() + (isToBeAlone ? 0 : recovery.pause)
     }
   }
 
+  /// Counts an answer by which Kafka does not take a record.
+  func note(_ code: rd_kafka_resp_err_t, of topic: Int) {
+    guard DeliveryFailure.isAnswer(code) else { return }
+    refusals += 1
+    lastRefusal = (topic, KafkaError(code, "topic \(topics[topic].name)"))
+  }
+
+  /// The content of a record that is given back.
+  func refusedRecord(
+    _ message: UnsafePointer<rd_kafka_message_t>, tag: UInt
+  ) -> RefusedRecord {
+    func copied(_ start: UnsafeMutableRawPointer?, _ count: Int) -> [UInt8]? {
+      start.map { Array(UnsafeRawBufferPointer(start: $0, count: count)) }
+    }
+    let content = message.pointee
+    return RefusedRecord(
+      tag: tag, topic: KafkaTopic(index: Int32(topicIndex(content.rkt))),
+      key: copied(content.key, content.key_len), value: copied(content.payload, content.len),
+      headers: message.headers.map { [KafkaHeader]($0) } ?? [])
+  }
+
   /// A report may name the topic through another handle of the same topic.
-  private func topicIndex(_ handle: OpaquePointer?) -> Int {
+  func topicIndex(_ handle: OpaquePointer?) -> Int {
+    if let index = topics.firstIndex(where: { $0.handle == handle }) { return index }
     let name = String(cString: rd_kafka_topic_name(handle))
     guard let index = topics.firstIndex(where: { $0.name == name }) else {
       preconditionFailure("a delivery report for topic \(name), which was never produced to")
@@ -77,11 +111,13 @@ extension KafkaProducer {
     recovery.isUnderWay = true
     recovery.hasPurged = false
     recovery.purgeAt = MonotonicClock.milliseconds() + ProducerRecovery.patience
+    recovery.replaceAt = MonotonicClock.milliseconds() + recovery.pause
     wakeup?.signal()
   }
 
   /// Waits for the dead client's last answers, then replaces it and produces again what failed.
   func continueRecovery(into deliveries: inout [Delivery]) {
+    guard MonotonicClock.milliseconds() >= recovery.replaceAt else { return }
     guard let client else { return replaceClient(into: &deliveries) }
     guard records.count == held.count else {
       let isLate = MonotonicClock.milliseconds() >= recovery.purgeAt
@@ -112,25 +148,42 @@ extension KafkaProducer {
       return
     }
     restarts += 1
+    // A client that ends again as soon as it begins must not be replaced without a pause.
+    let pause = min(recovery.pause * 2, 1_000)
     recovery = ProducerRecovery()
+    recovery.pause = pause
     produceHeld(into: &deliveries)
   }
 
   /// Produces held records again, oldest first, as far as there is room.
   func produceHeld(into deliveries: inout [Delivery]) {
-    guard let client, MonotonicClock.milliseconds() >= recovery.notBefore else { return }
+    guard let client, !recovery.hasLoneRecord, MonotonicClock.milliseconds() >= recovery.notBefore
+    else { return }
     held.sort { $0.sequence < $1.sequence }
     var done = 0
     for record in held {
+      // Alone in its batch is only what nothing is on its way with.
+      if record.isToBeAlone, records.count > held.count - done { break }
       let code = record.produce(client.raw, topics[record.topic].handle)
       if code == RD_KAFKA_RESP_ERR__FATAL {
         beginRecovery()
         break
       }
+      guard code != RD_KAFKA_RESP_ERR_NO_ERROR else {
+        done += 1
+        guard record.isToBeAlone else { continue }
+        records.setAlone(record.slot)
+        recovery.hasLoneRecord = true
+        break
+      }
       // No room, or something else that time heals.
-      if code != RD_KAFKA_RESP_ERR_NO_ERROR && !Refusal.isFinal(code) { break }
+      if DeliveryFailure(code) == .passing {
+        if code != RD_KAFKA_RESP_ERR__QUEUE_FULL { note(code, of: record.topic) }
+        break
+      }
       done += 1
-      guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
+      note(code, of: record.topic)
+      refused.append(record.refused(tag: records[record.slot].tag))
       record.destroyHeaders()
       outstandingBytes -= (record.key?.count ?? 0) + (record.value?.count ?? 0)
       deliveries.append(
@@ -139,8 +192,14 @@ extension KafkaProducer {
           errorCode: code.rawValue))
     }
     held.removeFirst(done)
-    recovery.notBefore = 0
-    if done > 0 { recovery.pause = min(recovery.pause * 2, 1_000) }
+    pauseBeforeNext(after: done)
+  }
+
+  /// While nothing gets through, the pause doubles; a record that has to be alone waits for its turn only.
+  private func pauseBeforeNext(after done: Int) {
+    let waitsForTurn = held.first?.isToBeAlone ?? true
+    if done > 0 || !waitsForTurn { recovery.pause = min(recovery.pause * 2, 1_000) }
+    recovery.notBefore = waitsForTurn ? 0 : MonotonicClock.milliseconds() + recovery.pause
   }
 
   /// Makes the client fail as librdkafka's idempotence does: for tests.
@@ -152,6 +211,13 @@ extension KafkaProducer {
 }
 
 extension HeldRecord {
+  /// The record as it is given back.
+  fileprivate func refused(tag: UInt) -> RefusedRecord {
+    RefusedRecord(
+      tag: tag, topic: KafkaTopic(index: Int32(topic)), key: key, value: value,
+      headers: headers.map { [KafkaHeader]($0) } ?? [])
+  }
+
   fileprivate func produce(_ client: OpaquePointer, _ topic: OpaquePointer) -> rd_kafka_resp_err_t {
     let opaque = UnsafeMutableRawPointer(bitPattern: slot + 1)
     func submit(
@@ -174,5 +240,13 @@ extension HeldRecord {
         value.withUnsafeBytes { submit(keyBytes, $0) }
       }
     }
+  }
+}
+
+extension UnsafePointer<rd_kafka_message_t> {
+  /// The message's headers, which it keeps; nil without any.
+  fileprivate var headers: OpaquePointer? {
+    var headers: OpaquePointer?
+    return rd_kafka_message_headers(self, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR ? headers : nil
   }
 }

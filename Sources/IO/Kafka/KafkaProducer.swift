@@ -5,9 +5,10 @@ internal import Glibc
 
 /// Produces records idempotently and in batches, and says of each when the broker has it.
 ///
-/// Owned by one thread. It never gives a record up: an outage is waited out, and an error that ends
-/// librdkafka's client is answered by a new client that produces every unanswered record again, in
-/// their order. Such a repetition may store a record twice. Call `drainDeliveries` when the wakeup is
+/// Owned by one thread. It gives no record up that Kafka may yet take: an outage, a topic that is not there and a
+/// missing right are waited out, and an error that ends librdkafka's client is answered by a new client that
+/// produces every unanswered record again, in their order. Such a repetition may store a record twice. Only what
+/// is refused although it was a batch of its own comes back. Call `drainDeliveries` when the wakeup is
 /// signalled and every 100 ms while something is outstanding: repetitions happen there.
 package final class KafkaProducer {
   let configuration: KafkaConfiguration
@@ -31,6 +32,14 @@ package final class KafkaProducer {
   package internal(set) var restarts = 0
   /// The last thing that went wrong with the connection to Kafka; for health pages.
   package internal(set) var lastError: KafkaError?
+  /// How often Kafka has answered that it does not take a record as it is, or not now.
+  package internal(set) var refusals = 0
+  /// The topic and the reason of the last such answer.
+  var lastRefusal: (topic: Int, error: KafkaError)?
+  /// The content of refused records: of those that are to come out of the next `drainDeliveries`, and of those
+  /// that came out of the last.
+  var refused: [RefusedRecord] = []
+  private var returned: [RefusedRecord] = []
 
   /// Creates the client; does not wait for a broker.
   ///
@@ -93,8 +102,31 @@ package final class KafkaProducer {
 
   /// Whether the next `produce` is sure to return `.full`.
   package var isFull: Bool {
-    recovery.isUnderWay || !held.isEmpty || records.count >= limitRecords
-      || outstandingBytes >= limitBytes
+    isWaiting || records.count >= limitRecords || outstandingBytes >= limitBytes
+  }
+
+  /// A new record must not overtake those that wait to be produced again, nor join the batch of one that is to be
+  /// alone in it.
+  private var isWaiting: Bool {
+    recovery.isUnderWay || recovery.hasLoneRecord || !held.isEmpty
+  }
+
+  /// What Kafka does not take now, and why; nil while nothing waits for that. A broker that is away is no trouble
+  /// of this kind.
+  package var trouble: ProducerTrouble? {
+    guard outstanding > 0, isWaiting || recovery.pause > ProducerRecovery.firstPause else {
+      return nil
+    }
+    if !held.isEmpty, let lastRefusal {
+      return ProducerTrouble(
+        waiting: outstanding, topic: topics[lastRefusal.topic].name, error: lastRefusal.error)
+    }
+    return lastError.map { ProducerTrouble(waiting: outstanding, topic: nil, error: $0) }
+  }
+
+  /// The content of a record whose `Delivery` says `refused`; nil after the next `drainDeliveries`.
+  package func refusedRecord(_ tag: UInt) -> RefusedRecord? {
+    returned.first { $0.tag == tag }
   }
 
   /// Hands a record over; copies the bytes.
@@ -132,14 +164,22 @@ package final class KafkaProducer {
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     headers: OpaquePointer?, tag: UInt
   ) -> ProduceResult {
-    // A new record must not overtake those that wait to be produced again.
-    guard let client, !recovery.isUnderWay, held.isEmpty else { return .full }
+    guard let client, !isWaiting else { return .full }
     let slot = records.insert(tag)
     let code = martlet_produce(
       client.raw, topics[Int(topic.index)].handle, -1, key.baseAddress, key.count,
       value.baseAddress, value.count, UnsafeMutableRawPointer(bitPattern: slot + 1), headers)
     if code == RD_KAFKA_RESP_ERR_NO_ERROR {
       outstandingBytes += key.count + value.count
+      return .queued
+    }
+    if code != RD_KAFKA_RESP_ERR__QUEUE_FULL, code != RD_KAFKA_RESP_ERR__FATAL,
+      case .passing = DeliveryFailure(code)
+    {
+      // The client knows that the topic is not there, or not ours to write: what an answer of Kafka's would say.
+      outstandingBytes += key.count + value.count
+      note(code, of: Int(topic.index))
+      hold(slot, Int(topic.index), key: key, value: value, headers: headers, code)
       return .queued
     }
     _ = records.remove(slot)
@@ -157,6 +197,12 @@ package final class KafkaProducer {
       deliveries.append(contentsOf: early)
       early.removeAll(keepingCapacity: true)
     }
+    serve(into: &deliveries)
+    if !returned.isEmpty || !refused.isEmpty { (returned, refused) = (refused, []) }
+  }
+
+  /// Takes what has arrived, and produces again what has to be.
+  private func serve(into deliveries: inout [Delivery]) {
     collect(into: &deliveries)
     if recovery.isUnderWay {
       continueRecovery(into: &deliveries)
@@ -184,9 +230,15 @@ package final class KafkaProducer {
   ) {
     let slot = Int(bitPattern: message.pointee._private) - 1
     let code = message.pointee.err
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR || Refusal.isFinal(code) else {
-      hold(message, slot, code)
-      return
+    let isAlone = records[slot].isAlone
+    if isAlone { recovery.hasLoneRecord = false }
+    if code != RD_KAFKA_RESP_ERR_NO_ERROR {
+      note(code, of: topicIndex(message.pointee.rkt))
+      let failure = DeliveryFailure(code)
+      if failure == .passing || (failure == .ofBatch && !isAlone) {
+        return hold(message, slot, code)
+      }
+      refused.append(refusedRecord(message, tag: records[slot].tag))
     }
     recovery.pause = ProducerRecovery.firstPause
     outstandingBytes -= message.pointee.len + message.pointee.key_len
@@ -214,7 +266,7 @@ package final class KafkaProducer {
       var arrived: [Delivery] = []
       swap(&arrived, &early)
       var collected: [Delivery] = []
-      drainDeliveries(into: &collected)
+      serve(into: &collected)
       early = arrived + collected
       if outstanding > 0 && MonotonicClock.milliseconds() >= deadline { return false }
       if recovery.isUnderWay || !held.isEmpty { usleep(5_000) }

@@ -14,6 +14,22 @@ package struct KafkaHeader: Sendable, Hashable {
   package init(_ name: String, _ value: String) { self.init(name, Array(value.utf8)) }
 }
 
+extension [KafkaHeader] {
+  /// A copy of librdkafka's list.
+  init(_ list: OpaquePointer) {
+    self = []
+    var name: UnsafePointer<CChar>?
+    var bytes: UnsafeRawPointer?
+    var length = 0
+    while rd_kafka_header_get_all(list, count, &name, &bytes, &length)
+      == RD_KAFKA_RESP_ERR_NO_ERROR, let name
+    {
+      let value = UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length)
+      append(KafkaHeader(String(cString: name), [UInt8](value)))
+    }
+  }
+}
+
 /// A consumed record: a view of memory that librdkafka owns. Plain old data.
 ///
 /// Valid until its batch is released, or, when the batch has let it go with `keep`, until
@@ -77,18 +93,7 @@ package struct KafkaRecord {
 
   /// All headers in their order. Copies: not for hot paths.
   package var headers: [KafkaHeader] {
-    guard let headers = rawHeaders else { return [] }
-    var all: [KafkaHeader] = []
-    var name: UnsafePointer<CChar>?
-    var bytes: UnsafeRawPointer?
-    var count = 0
-    while rd_kafka_header_get_all(headers, all.count, &name, &bytes, &count)
-      == RD_KAFKA_RESP_ERR_NO_ERROR, let name
-    {
-      let value = UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count)
-      all.append(KafkaHeader(String(cString: name), Array(value)))
-    }
-    return all
+    rawHeaders.map { [KafkaHeader]($0) } ?? []
   }
 
   private var rawHeaders: OpaquePointer? {

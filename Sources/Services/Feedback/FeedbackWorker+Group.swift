@@ -14,9 +14,7 @@ extension FeedbackWorker {
       release(lost: lost)
       try consumer.unassign()
     case .offsetsCommitted(let results, let error):
-      isCommitUnderWay = false
-      offsets.answered(results)
-      if let error { log.debug("commit refused; trying again", ["error": "\(error)"]) }
+      offsets.answered(commits.answered(results, error))
     case .error(let error): log.warning("kafka", ["error": "\(error)"])
     case .fatal(let error): throw error
     }
@@ -30,7 +28,7 @@ extension FeedbackWorker {
     }
     // librdkafka looks the committed offsets up, as often as the coordinator needs to be asked.
     try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
-    isCommitUnderWay = false
+    commits.restart()
     alarm.assigned(partitions)
     log.info("partitions assigned", ["count": "\(partitions.count)"])
     context.reportReady()
@@ -49,33 +47,10 @@ extension FeedbackWorker {
 
   /// Commits what is done and lets go of all partitions; `lost`: they belong to others already.
   func release(lost: Bool) {
-    let due = offsets.due
-    if !lost && !due.isEmpty {
-      do throws(KafkaError) {
-        try consumer.commit(due, timeoutMilliseconds: context.signals.isHurrying ? 500 : 5_000)
-      } catch {
-        log.warning(
-          "the last offsets were not committed; the next owner applies what is above them again",
-          ["error": "\(error)"])
-      }
-    }
+    if !lost { commits.last(consumer, offsets.due, cost: "applies what is above them again") }
     offsets.removeAll()
     alarm.released()
     for queue in queues { queue.close() }
     queues = []
-  }
-
-  func commitIfDue() {
-    let now = MonotonicClock.milliseconds()
-    guard now >= nextCommit, !isCommitUnderWay else { return }
-    nextCommit = now + UInt64(settings.commitIntervalMilliseconds)
-    let due = offsets.due
-    guard !due.isEmpty else { return }
-    do throws(KafkaError) {
-      try consumer.commitAsync(due)
-      isCommitUnderWay = true
-    } catch {
-      log.warning("cannot commit", ["error": "\(error)"])
-    }
   }
 }

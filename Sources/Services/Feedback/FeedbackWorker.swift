@@ -34,8 +34,8 @@ final class FeedbackWorker {
 
   var queues: [KafkaQueue] = []
   var offsets = OffsetBook()
-  var nextCommit: UInt64 = 0
-  var isCommitUnderWay = false
+  var commits: GroupCommits
+  private var watch: ProducerWatch
   var alarm: RetentionAlarm
   private var records: KafkaBatch
   private var batch = FeedbackBatch()
@@ -53,6 +53,8 @@ final class FeedbackWorker {
     self.context = context
     self.names = names
     log = context.log
+    commits = GroupCommits(context, interval: settings.commitIntervalMilliseconds)
+    watch = ProducerWatch(context)
     alarm = try RetentionAlarm(context, kafka, wakeup: wakeup)
     reader = JobReader(names)
     desk = HygieneDesk(store, clockSkew: settings.clockSkew)
@@ -95,7 +97,9 @@ final class FeedbackWorker {
     try takeDeliveries()
     let hasMore = batch.isIdle && takeRecords()
     try advance()
-    commitIfDue()
+    let now = MonotonicClock.milliseconds()
+    watch.turn(producer, now: now)
+    commits.turn(consumer, now: now) { offsets.due }
     return hasMore
   }
 

@@ -19,9 +19,7 @@ extension IngestLoop {
         failure = ServiceFailure("\(error)")
       }
     case .offsetsCommitted(let results, let error):
-      commitUnderWay = false
-      if let error { context.log.debug("commit refused; trying again", ["error": "\(error)"]) }
-      for result in results where result.error == nil { committed(result.partition, result.offset) }
+      for result in commits.answered(results, error) { committed(result) }
     case .error(let error): context.log.warning("kafka", ["error": "\(error)"])
     case .fatal(let error): failure = ServiceFailure("\(error)")
     }
@@ -80,11 +78,15 @@ extension IngestLoop {
     doubted = [:]
     sendReceipts()
     if !lost { drain(drainMilliseconds) }
-    if !lost { commitNow() }
+    // The embedded broker takes none during a rebalance.
+    if !lost {
+      commits.last(
+        consumer, commitRequests(), cost: "makes what is above them again, with the same ids")
+    }
     counters.add(.handedBack, requests.count)
     epoch += 1
     ledgers = []
-    commitUnderWay = false
+    commits.restart()
   }
 
   private func drain(_ milliseconds: Int64) {
@@ -108,31 +110,7 @@ extension IngestLoop {
 
   // MARK: Commits
 
-  func commitIfDue(_ now: UInt64) {
-    guard !commitUnderWay, now >= nextCommit, !queues.isEmpty else { return }
-    nextCommit = now + UInt64(settings.commitIntervalMilliseconds)
-    let requests = commitRequests()
-    guard !requests.isEmpty else { return }
-    do throws(KafkaError) {
-      try consumer.commitAsync(requests)
-      commitUnderWay = true
-    } catch {
-      context.log.debug("commit refused; trying again", ["error": "\(error)"])
-    }
-  }
-
-  private func commitNow() {
-    do throws(KafkaError) {
-      try consumer.commit(
-        commitRequests(), timeoutMilliseconds: context.signals.isHurrying ? 500 : 5_000)
-    } catch {
-      // The embedded broker takes none during a rebalance. What is not committed is made again, with the
-      // same ids.
-      context.log.debug("last commit refused", ["error": "\(error)"])
-    }
-  }
-
-  private func commitRequests() -> [CommitRequest] {
+  func commitRequests() -> [CommitRequest] {
     ledgers.indices.compactMap { index in
       guard let ledger = ledgers[index], ledger.isDirty else { return nil }
       let partition = TopicPartition(topic: names.requests, partition: Int32(index))
@@ -140,8 +118,8 @@ extension IngestLoop {
     }
   }
 
-  private func committed(_ partition: TopicPartition, _ offset: Int64) {
-    guard ledgers.indices.contains(Int(partition.partition)) else { return }
-    ledgers[Int(partition.partition)]?.markCommitted(offset)
+  private func committed(_ result: CommitResult) {
+    guard ledgers.indices.contains(Int(result.partition.partition)) else { return }
+    ledgers[Int(result.partition.partition)]?.markCommitted(result.offset)
   }
 }

@@ -57,8 +57,8 @@ final class IngestLoop {
   var alarm: RetentionAlarm
   /// Partitions whose offsets went back, and from where: their log may be another one.
   var doubted: [TopicPartition: Int64] = [:]
-  var commitUnderWay = false
-  var nextCommit: UInt64 = 0
+  var commits: GroupCommits
+  private var watch: ProducerWatch
   private var deliveries: [Delivery] = []
   private var settled: [Int] = []
   /// Why the service has to give up.
@@ -103,6 +103,8 @@ final class IngestLoop {
     self.names = names
     requestsTopic = Array(names.requests.utf8)
     requests = RequestTable(capacity: settings.maxInFlight)
+    commits = GroupCommits(context, interval: settings.commitIntervalMilliseconds)
+    watch = ProducerWatch(context)
     do {
       var kafka = cluster.configuration
       kafka.dividePrefetch(among: cluster.partitions(of: [names.requests]), records: 48_000)
@@ -170,7 +172,8 @@ final class IngestLoop {
     holdBack?.refresh()
     let state = takeRequests()
     if state != .busy || receipts.isDue(now) { sendReceipts() }
-    commitIfDue(now)
+    watch.turn(producer, now: now)
+    if !queues.isEmpty { commits.turn(consumer, now: now) { commitRequests() } }
     counters.set(.inFlight, requests.count)
     counters.set(.invalidTokens, invalidTokens.count)
     switch state {

@@ -27,7 +27,7 @@ struct BrokerControl {
     [
       route("PUT", "/brokers", setBrokers), route("PUT", "/leaders", setLeaders),
       route("PUT", "/coordinators", setCoordinator), route("POST", "/errors", injectErrors),
-      route("PUT", "/errors/clear", clearErrors),
+      route("PUT", "/errors/clear", clearErrors), route("PUT", "/topics", setTopic),
     ]
   }
 
@@ -100,19 +100,25 @@ struct BrokerControl {
   /// that kind, one each.
   @Sendable private func injectErrors(_ body: JSONValue) throws {
     let names = body["errors"]?.array ?? []
-    let faults = try names.map { name in
-      guard
-        let fault = EmbeddedBroker.Fault.allCases.first(where: {
-          SnakeCase.text("\($0)") == name.string
-        })
-      else {
-        throw Refusal(
-          text: "errors: there are "
-            + EmbeddedBroker.Fault.allCases.map { SnakeCase.text("\($0)") }.joined(separator: ", "))
-      }
-      return fault
+    broker.inject(try names.map { try fault($0, field: "errors") }, into: try request(body))
+  }
+
+  /// `{"topic":"push.receipts","error":"unknown_topic_or_partition"}`: what is said of a topic to who asks for its
+  /// partitions; without `error` the partitions again.
+  @Sendable private func setTopic(_ body: JSONValue) throws {
+    guard let name = body["topic"]?.string, topics.contains(where: { $0.name == name })
+    else { throw Refusal(text: "topic names no topic of this broker") }
+    broker.setTopic(name, fault: try body["error"].map { try fault($0, field: "error") })
+  }
+
+  private func fault(_ name: JSONValue, field: String) throws -> EmbeddedBroker.Fault {
+    let all = EmbeddedBroker.Fault.allCases
+    guard let fault = all.first(where: { SnakeCase.text("\($0)") == name.string }) else {
+      throw Refusal(
+        text: "\(field): there are "
+          + all.map { SnakeCase.text("\($0)") }.joined(separator: ", "))
     }
-    broker.inject(faults, into: try request(body))
+    return fault
   }
 
   /// `{"request":"produce"}`: takes back what was not used.

@@ -27,8 +27,8 @@ enum LoopMessage: Sendable {
 /// What a loop tells the control thread.
 enum ControlMessage: Sendable {
   case progress([PartitionProgress<TopicPartition>])
-  /// The loop owns no partition any more; these are the last figures.
-  case released([PartitionProgress<TopicPartition>])
+  /// The loop owns no partition any more; these are the last figures, and the windows of `apns-id`s.
+  case released([PartitionProgress<TopicPartition>], [ReleasedWindow])
   /// Offsets that the log does not have. The widest stretch of a partition since the last message.
   case jumped([LogJump])
   /// A partition's log begins anew: it was cut below what had been read, or the topic was made again.
@@ -41,6 +41,14 @@ enum ControlMessage: Sendable {
   case tokenWanted(TokenRequest)
   /// The loop has ended.
   case ended
+}
+
+/// The `apns-id`s of what was completed in a partition that is given back.
+struct ReleasedWindow: Sendable {
+  var partition: TopicPartition
+  var window: DedupWindow
+  /// The first offset that is not done.
+  var next: Int64
 }
 
 /// Offsets that were expected and did not come.

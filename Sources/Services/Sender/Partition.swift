@@ -18,6 +18,8 @@ struct PartitionGrant: Sendable {
   var epoch: UInt32
   /// Where to go on, and what is done above that.
   var resume: ResumePoint
+  /// The `apns-id`s that are known: those of what was completed here when the partition was ours before.
+  var window: DedupWindow?
   /// While the window of `apns-id`s is rebuilt from the partition's tail: when to go on without it, in
   /// monotonic milliseconds. Until then nothing is taken.
   var windowDeadline: UInt64?
@@ -48,6 +50,8 @@ struct Partition {
   /// Where reading began in this assignment.
   private var start: Int64?
   private(set) var windowDeadline: UInt64?
+  /// Whether the ids of all records before are known, as far as a window reaches.
+  private var isWindowWhole: Bool
   /// What was last told to the control thread.
   private var told: (committable: Int64, completions: UInt64) = (-1, 0)
   /// Completed runs above the committable offset when that was last looked at.
@@ -98,10 +102,13 @@ struct Partition {
     epoch = grant.epoch
     queue = grant.queue
     windowDeadline = grant.windowDeadline
+    isWindowWhole = grant.windowDeadline == nil
     start = grant.resume.next
     self.bounds = bounds
     switch grant.feed {
-    case .lane: recent = RecentIDs(capacity: window)
+    case .lane:
+      recent = RecentIDs(capacity: window)
+      if let window = grant.window { recent.inherit(window) }
     case .retries(let tier):
       recent = RecentIDs(capacity: 0)
       pacing = RetryPacing(tier)
@@ -175,7 +182,28 @@ struct Partition {
   /// ones count from now on.
   mutating func inherit(_ window: DedupWindow, isWhole: Bool) {
     recent.inherit(window)
-    if isWhole { windowDeadline = nil }
+    guard isWhole else { return }
+    windowDeadline = nil
+    isWindowWhole = true
+  }
+
+  /// A record is given up unsent: its next owner must not take it for a repeat, and that may be this process.
+  mutating func handBack(_ id: NotificationID) {
+    handedBack += 1
+    recent.forget(id)
+  }
+
+  /// The ids of what was completed here, for the case that the partition comes back; nil when they are not all
+  /// known.
+  ///
+  /// - Parameter unfinished: the ids of what is still in flight, and comes again.
+  mutating func keptWindow(without unfinished: [NotificationID]) -> DedupWindow? {
+    // The id of a record whose outcome waits for Kafka's acknowledgement is not known any more.
+    guard case .lane = feed, isWindowWhole, open == handedBack + unfinished.count else {
+      return nil
+    }
+    for id in unfinished { recent.forget(id) }
+    return recent.merged()
   }
 
   /// Begins without the ids that have not been read yet.

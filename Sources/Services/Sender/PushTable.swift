@@ -45,6 +45,13 @@ struct PushTable: ~Copyable {
     free.append(slot)
   }
 
+  /// Calls `body` with each push in the table. Not for hot paths.
+  func visit(_ body: (UnsafeMutablePointer<Push>) -> Void) {
+    var isFree = Array(repeating: false, count: chunks.count * Self.slotsInChunk)
+    for slot in free { isFree[Int(slot)] = true }
+    for slot in isFree.indices where !isFree[slot] { body(self[UInt32(slot)]) }
+  }
+
   private mutating func grow() {
     let first = UInt32(chunks.count * Self.slotsInChunk)
     let chunk = UnsafeMutablePointer<Push>.allocate(capacity: Self.slotsInChunk)

@@ -72,6 +72,24 @@ struct ReceiptBatches: ~Copyable {
     lines.removeAll()
   }
 
+  /// Kafka refused the batch that flew in this slot: it goes again, before all others.
+  mutating func takeBack(_ slot: Int, _ lines: [UInt8]) {
+    aside.insert((lines, flying[slot]), at: 0)
+    flying[slot] = []
+    free.append(slot)
+  }
+
+  /// Makes two batches of the one that goes next; false when it has one line only.
+  mutating func halveNext() -> Bool {
+    guard let (lines, origins) = aside.first, origins.count > 1 else { return false }
+    let half = origins.count / 2
+    var end = 0
+    for _ in 0..<half { end = 1 + (lines[end...].firstIndex(of: UInt8(ascii: "\n")) ?? end) }
+    aside[0] = (Array(lines[..<(end - 1)]), Array(origins[..<half]))
+    aside.insert((Array(lines[end...]), Array(origins[half...])), at: 1)
+    return true
+  }
+
   /// Kafka acknowledged the batch: hands back its records, to be completed.
   mutating func landed(in slot: Int, _ complete: (Origin) -> Void) {
     for origin in flying[slot] { complete(origin) }

@@ -25,6 +25,8 @@ enum SenderGroupCounter: Int, CounterKey {
   case futureTokens
   /// Credentials that have no provider token that may be sent: their notifications wait.
   case credentialsWithoutToken
+  /// Windows of `apns-id`s that were kept over a rebalance, and need not be read again.
+  case dedupWindowsKept
 
   var kind: CounterKind { self == .credentialsWithoutToken ? .gauge : .total }
 }
@@ -55,16 +57,22 @@ extension SenderControl {
       let loop = loopOf[entry.partition] ?? 0
       let (resume, isNews) = memory.resume(
         entry.partition, committed: entry.offset, map: map(beside: entry))
-      let want = want(entry.partition, feed, resume, loops[loop])
+      let start = isLane(feed) ? windowStart(entry.partition, resume) : nil
+      let mustRead = start?.missing.isEmpty == false
       grants[loop].append(
         PartitionGrant(
           partition: entry.partition, feed: feed, epoch: epoch, resume: resume,
-          windowDeadline: want == nil ? nil : deadline,
+          window: start?.window, windowDeadline: mustRead ? deadline : nil,
           queue: consumer.openQueue(entry.partition, wakeup: loops[loop].wakeup)))
       commits.begin(
         entry.partition, epoch: epoch, committed: entry.offset, resume, isNews: isNews)
       if let next = resume.next { alarm.assigned(entry.partition, at: next) }
-      if let want { wants.append(want) }
+      if let start, mustRead {
+        wants.append(
+          .init(partition: entry.partition, epoch: epoch, start: start, loop: loops[loop]))
+      } else if start?.window != nil {
+        counters.add(.dedupWindowsKept)
+      }
       starts.append(
         PartitionStart(entry.partition, offset: resume.next ?? PartitionStart.firstRecord))
     }
@@ -82,7 +90,8 @@ extension SenderControl {
       loops[loop].post(.granted(grants))
     }
     remade = []
-    try rebuildWindows(wants)
+    windows.removeAll()
+    try rebuild.read(wants)
     context.log.info("partitions assigned", ["count": "\(partitions.count)"])
     context.reportReady()
     return true
@@ -118,39 +127,26 @@ extension SenderControl {
 
   // MARK: Windows of apns-ids
 
-  private func want(
-    _ partition: TopicPartition, _ feed: Feed, _ resume: ResumePoint, _ loop: Mailbox<LoopMessage>
-  ) -> WindowRebuild.Want? {
-    guard settings.dedupWindow > 0, settings.dedupRebuildMilliseconds > 0, case .lane = feed,
-      let next = resume.next, next > 0
-    else { return nil }
-    return WindowRebuild.Want(partition: partition, epoch: epoch, next: next, loop: loop)
+  /// The ids that a partition of a lane begins with; nil where nothing was read before.
+  private func windowStart(
+    _ partition: TopicPartition, _ resume: ResumePoint
+  ) -> KeptWindows<TopicPartition>.Start? {
+    guard settings.dedupWindow > 0, let next = resume.next, next > 0 else { return nil }
+    var start = windows.take(partition, next: next, capacity: settings.dedupWindow)
+    if settings.dedupRebuildMilliseconds == 0 { start.missing = next..<next }
+    return start
   }
 
-  /// Begins to read the tails, each topic on a thread of its own.
-  private func rebuildWindows(_ wants: [WindowRebuild.Want]) throws {
-    rebuilds.removeAll(where: \.hasEnded)
-    // The share of one partition would be the share of all of them: their records wait in one queue.
-    var kafka = kafka
-    kafka.dividePrefetch(among: 1, bytes: 8 << 20)
-    for wants in Dictionary(grouping: wants, by: \.partition.topic).values {
-      rebuilds.append(
-        try WindowRebuild.start(
-          wants, kafka, window: settings.dedupWindow, log: context.log))
-    }
-  }
-
-  func cancelRebuilds() {
-    for rebuild in rebuilds { rebuild.cancel() }
+  private func isLane(_ feed: Feed) -> Bool {
+    if case .lane = feed { return true }
+    return false
   }
 
   /// Waits until no thread has a Kafka client any more.
-  func endRebuilds() {
-    cancelRebuilds()
+  func endRebuild() {
+    rebuild.cancel()
     let deadline = MonotonicClock.milliseconds() + 3_000
-    while !rebuilds.allSatisfy(\.hasEnded), MonotonicClock.milliseconds() < deadline {
-      usleep(1_000)
-    }
+    while !rebuild.isIdle, MonotonicClock.milliseconds() < deadline { usleep(1_000) }
   }
 
   // MARK: Logs
@@ -163,7 +159,13 @@ extension SenderControl {
       "the log begins anew: it was cut, or the topic was made again; reading all of it",
       ["partition": "\(partition)", "offset": "\(offset)"])
     commits.restart(partition, epoch: epoch)
+    forgetLog(of: partition)
+  }
+
+  /// What is known of the partition's log is of another one.
+  func forgetLog(of partition: TopicPartition) {
     memory.forget(partition)
+    windows.forget(partition)
   }
 }
 

@@ -11,8 +11,9 @@ import ServiceKit
 /// every loop let go of its partitions: taking records in parallel with a change loses some (librdkafka
 /// 2.0.2), and what is in flight gets the time to finish and to be committed.
 final class SenderControl {
-  /// What a rebalance waits for answers at most: the whole group stands still meanwhile.
-  static let rebalanceDrainMilliseconds: Int64 = 3_000
+  /// What a rebalance waits for answers at most: the whole group stands still meanwhile. An answer that takes
+  /// longer is reported when it comes, and its record is sent again.
+  static let rebalanceDrainMilliseconds: Int64 = 1_500
   private static let turnMilliseconds: Int32 = 100
 
   /// What a last commit waits for its answer at most.
@@ -36,7 +37,9 @@ final class SenderControl {
   var memory = CompletionMemory<TopicPartition>()
   var loopDeal: LoopDeal<TopicPartition>
   var alarm: RetentionAlarm
-  var rebuilds: [WindowRebuild] = []
+  let rebuild: WindowRebuild
+  /// Of the partitions that were given back and may come back.
+  var windows = KeptWindows<TopicPartition>()
   /// What this process owns.
   var assigned: [TopicPartition] = []
   /// What the group has given to us and was not begun yet.
@@ -78,6 +81,7 @@ final class SenderControl {
     self.inbox = inbox
     self.loops = loops
     loopDeal = LoopDeal(loops: loops.count)
+    rebuild = WindowRebuild(kafka, window: settings.dedupWindow, log: context.log)
     alarm = try RetentionAlarm(context, kafka, wakeup: inbox.wakeup)
     certificates = CertificateWatch(settings.certificates, context)
   }
@@ -115,7 +119,7 @@ final class SenderControl {
     certificates.turn()
     try commitIfDue()
     let strange = alarm.turn(consumer)
-    for partition in strange { memory.forget(partition) }
+    for partition in strange { forgetLog(of: partition) }
     beginResume(strange.filter(doubted.contains))
     try assignIfDue()
     if context.signals.isStopping { beginStop() }
@@ -146,8 +150,9 @@ final class SenderControl {
       doubted.insert(partition)
       alarm.assigned(partition, at: offset)
     case .tokenWanted(let request): requests.want(request)
-    case .released(let progress):
+    case .released(let progress, let released):
       commits.note(progress)
+      for kept in released { windows.keep(kept.partition, kept.window, next: kept.next) }
       guard case .releasing(let waiting, let lost, let resumes) = state else { return }
       if waiting > 1 {
         state = .releasing(loops: waiting - 1, lost: lost, resumes: resumes)
@@ -167,7 +172,7 @@ final class SenderControl {
       return
     }
     if !lost { commitAtRevocation() }
-    endRebuilds()
+    endRebuild()
     // A rebalance without an answer would keep the consumer from closing. Its queues are closed, so this can
     // only fail where closing does not matter.
     if isRevokedAtStop || pending != nil { try? consumer.unassign() }
@@ -222,7 +227,7 @@ final class SenderControl {
   }
 
   private func beginRelease(deadline: UInt64, lost: Bool, resumes: Bool) {
-    cancelRebuilds()
+    rebuild.cancel()
     state = .releasing(loops: loops.count, lost: lost, resumes: resumes)
     tell(.release(deadline: deadline))
   }
@@ -270,7 +275,7 @@ final class SenderControl {
         "the log begins anew below what was read: it was cut, or the topic was made again",
         ["partition": "\(partition)"])
       // What was done in the old log says nothing about the new one, neither to the group nor to us.
-      memory.forget(partition)
+      forgetLog(of: partition)
       commits.forget(partition)
       remade.insert(partition)
     }
@@ -291,7 +296,7 @@ final class SenderControl {
   private func beginStop(lost: Bool = false) {
     guard !isStopping else { return }
     if case .releasing = state { return }
-    cancelRebuilds()
+    rebuild.cancel()
     state = .stopping(loops: loops.count, lost: lost)
     let drain = UInt64(settings.drainTimeoutMilliseconds)
     tell(.stop(deadline: MonotonicClock.milliseconds() + drain))

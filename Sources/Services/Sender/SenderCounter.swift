@@ -49,8 +49,6 @@ enum SenderCounter: Int, CounterKey {
   /// Windows of earlier `apns-id`s that were read again, and partitions that had begun before theirs was whole.
   case dedupRebuilds
   case dedupRebuildsLate
-  /// Records of ours that Kafka will never take; what they were to complete stays open until a restart.
-  case refusedByKafka
   case inFlight
   case waiting
   case openConnections

@@ -14,7 +14,7 @@ extension SenderLoop {
   /// Stream credit, beyond what waits already, is what pulls records in. A part of the slots is kept for the
   /// transactional class, as a part of the streams is.
   private func room(for sendClass: SendClass) -> Int {
-    guard isFeeding, heldUpBy == nil, !producer.isFull, blockedSides.isEmpty,
+    guard isFeeding, heldUpBy == nil, !producer.isFull, blockedSides.isEmpty, now >= refusedUntil,
       unacknowledged < unacknowledgedAtMost,
       producer.outstandingBytes < Self.unacknowledgedBytesAtMost
     else { return 0 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Delivery
 import EventLoop
 import Kafka
+import Pipeline
 import ServiceKit
 
 /// Partitions come and go: what the loop was given, how far each is done, and giving them back.
@@ -30,8 +32,15 @@ extension SenderLoop {
     guard let deadline = releaseDeadline else { return }
     guard partitions.allSatisfy(\.isDrained) || now >= deadline else { return }
     var progress: [PartitionProgress<TopicPartition>] = []
+    var windows: [ReleasedWindow] = []
+    let unfinished = isStopping ? [:] : idsInFlight()
     for index in partitions.indices {
-      if let last = partitions[index].progress { progress.append(last) }
+      guard let last = partitions[index].progress else { continue }
+      progress.append(last)
+      if !isStopping, let window = partitions[index].keptWindow(without: unfinished[index] ?? []) {
+        windows.append(
+          ReleasedWindow(partition: last.partition, window: window, next: last.committable))
+      }
     }
     partitions.removeAll()
     readyPartitions.removeAll()
@@ -39,12 +48,22 @@ extension SenderLoop {
     epochOfPartitions &+= 1
     if !isStopping {
       releaseDeadline = nil
-      control.post(.released(progress))
+      control.post(.released(progress, windows))
     } else if !hasEnded {
       hasEnded = true
       control.post(.progress(progress))
       closeConnections()
     }
+  }
+
+  /// The ids of this assignment's pushes that are still to be answered, by partition.
+  private func idsInFlight() -> [Int: [NotificationID]] {
+    var ids: [Int: [NotificationID]] = [:]
+    pushes.visit { push in
+      guard push.pointee.origin.epoch == epochOfPartitions else { return }
+      ids[Int(push.pointee.origin.partition), default: []].append(push.pointee.envelope.takenID)
+    }
+    return ids
   }
 
   /// Whether a stopping loop has nothing left to do.

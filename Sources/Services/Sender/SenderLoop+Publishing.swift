@@ -9,17 +9,11 @@ import Pipeline
 import Records
 import ServiceKit
 
-/// A side record that the producer had no room for.
-struct BlockedSide {
-  var topic: KafkaTopic
-  var key: [UInt8]
-  var value: [UInt8]
-  var headers: [KafkaHeader]
-  var side: SideRecord
-}
-
 /// Outcomes go to Kafka, and what Kafka acknowledges is complete.
 extension SenderLoop {
+  /// What no repetition changes is tried again after this, in milliseconds: until somebody changes the topic.
+  private static let pauseAfterRefusal: UInt64 = 1_000
+
   /// Ends a push: one receipt line and, for answers about the token, a feedback record before it.
   func finish(
     _ slot: UInt32, _ outcome: Outcome, answer: GatewayAnswer? = nil, feedback: Bool = false
@@ -222,7 +216,9 @@ extension SenderLoop {
     if !blockedSides.isEmpty || !produce(blocked) { blockedSides.append(blocked) }
   }
 
+  /// - Returns: false when the record has to wait.
   private func produce(_ record: BlockedSide) -> Bool {
+    guard now >= refusedUntil else { return false }
     let slot = sides.add(record.side)
     let tag = DeliveryTag.side(slot: slot).value
     let result = record.key.withUnsafeBytes { key in
@@ -237,8 +233,7 @@ extension SenderLoop {
       return false
     case .refused(let error):
       _ = sides.remove(slot)
-      counters.add(.refusedByKafka)
-      context.log.error("Kafka refuses a record; its offset stays open", ["error": "\(error)"])
+      blockedSides.insert(afterRefusal(record, error), at: 0)
       return true
     }
   }
@@ -246,9 +241,12 @@ extension SenderLoop {
   /// Tries again what the producer had no room for. Nothing is taken in until that is out.
   func retryBlockedSides() {
     guard !blockedSides.isEmpty else { return }
+    var waiting = blockedSides
+    blockedSides.removeAll()
     var sent = 0
-    while sent < blockedSides.count, produce(blockedSides[sent]) { sent += 1 }
-    blockedSides.removeFirst(sent)
+    while sent < waiting.count, produce(waiting[sent]) { sent += 1 }
+    waiting.removeFirst(sent)
+    blockedSides += waiting
   }
 
   /// Sends the batch of receipts if its time has come: it is old enough, or there is nothing to wait for.
@@ -261,7 +259,7 @@ extension SenderLoop {
   }
 
   private func launchReceipts() {
-    var hasRoom = true
+    var hasRoom = now >= refusedUntil
     while hasRoom, let lines = receipts.nextAside {
       hasRoom = lines.withUnsafeBytes { launch($0) }
     }
@@ -281,8 +279,9 @@ extension SenderLoop {
       return true
     case .full: return false
     case .refused(let error):
-      context.log.error("Kafka refuses receipts; keeping them", ["error": "\(error)"])
-      return false
+      receipts.launched(in: slot)
+      receipts.takeBack(slot, Array(lines))
+      return receiptsAfterRefusal(error)
     }
   }
 
@@ -296,12 +295,7 @@ extension SenderLoop {
   }
 
   private func landed(_ delivery: Delivery) {
-    if let error = delivery.refused {
-      // Not acknowledged, so not complete: the offset stays, and the record is read again after a restart.
-      counters.add(.refusedByKafka)
-      context.log.error("Kafka refused a record; its offset stays open", ["error": "\(error)"])
-      return
-    }
+    if let error = delivery.refused { return takeBack(delivery.tag, error) }
     switch DeliveryTag(delivery.tag) {
     case .receipts(let slot): receipts.landed(in: slot) { complete($0) }
     case .side(let slot):
@@ -317,6 +311,36 @@ extension SenderLoop {
     }
   }
 
+  /// Kafka does not take a record as it is: it is written again, smaller where that may help.
+  private func takeBack(_ tag: UInt, _ error: KafkaError) {
+    guard let record = producer.refusedRecord(tag) else {
+      preconditionFailure("a refused record without its content")
+    }
+    switch DeliveryTag(tag) {
+    case .receipts(let slot):
+      receipts.takeBack(slot, record.value ?? [])
+      _ = receiptsAfterRefusal(error)
+    case .side(let slot):
+      let blocked = BlockedSide(
+        topic: record.topic, key: record.key ?? [], value: record.value ?? [],
+        headers: record.headers, side: sides.remove(slot))
+      blockedSides.append(afterRefusal(blocked, error))
+    }
+  }
+
+  /// - Returns: whether the receipts may be written again at once.
+  private func receiptsAfterRefusal(_ error: KafkaError) -> Bool {
+    if error.isOfSize, receipts.halveNext() { return true }
+    refusedUntil = now + Self.pauseAfterRefusal
+    return false
+  }
+
+  private func afterRefusal(_ record: BlockedSide, _ error: KafkaError) -> BlockedSide {
+    if error.isOfSize, record.topic == topics.deadLetters, let cut = record.cut() { return cut }
+    refusedUntil = now + Self.pauseAfterRefusal
+    return record
+  }
+
   private func text(_ bytes: UnsafeRawBufferPointer) -> String {
     String(decoding: bytes, as: UTF8.self)
   }
@@ -325,7 +349,9 @@ extension SenderLoop {
   func handBack(_ slot: UInt32) {
     counters.add(.handedBack)
     let origin = pushes[slot].pointee.origin
-    if origin.epoch == epochOfPartitions { partitions[Int(origin.partition)].handedBack += 1 }
+    if origin.epoch == epochOfPartitions {
+      partitions[Int(origin.partition)].handBack(pushes[slot].pointee.envelope.takenID)
+    }
     free(slot)
   }
 

@@ -38,6 +38,7 @@ extension SenderLoop {
     dropRetiredPools()
     expireHeld()
     retryBlockedSides()
+    producerWatch.turn(producer, now: now)
   }
 
   /// Time has gone by for a pool, and may allow what it did not before.

@@ -106,6 +106,10 @@ final class SenderLoop {
   /// Pushes whose device's turn has come.
   var turns = SlotQueue()
   @exclusivity(unchecked) var receipts = ReceiptBatches()
+  /// A record was refused that cannot be made smaller: nothing is written nor taken in before (monotonic
+  /// milliseconds).
+  var refusedUntil: UInt64 = 0
+  var producerWatch: ProducerWatch
   /// The producer had no room for receipts: time alone makes none, an acknowledgement does and wakes the loop.
   var isProducerFull = false
   var sides = SideRecords()
@@ -138,6 +142,7 @@ final class SenderLoop {
     resolver = try Resolver(answers: resolutions, hostsFile: settings.gatewayHosts)
     poller = try Poller(capacity: 256)
     producer = try KafkaProducer(cluster.configuration, wakeup: inbox.wakeup)
+    producerWatch = ProducerWatch(context)
     topics = try OutgoingTopics(names, producer)
     holdBack = try HoldBack(
       cluster.configuration, OutgoingTopics.watched(names), counts: cluster.partitions,

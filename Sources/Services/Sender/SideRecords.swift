@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
 
 /// A record on its way to the feedback, retry or dead-letter topic.
 ///
@@ -12,6 +14,28 @@ struct SideRecord {
   /// Bytes of key and value, and the topic's number among those that hold the sender back.
   var bytes = 0
   var watched: Int?
+}
+
+/// A side record that the producer has not taken yet.
+struct BlockedSide {
+  var topic: KafkaTopic
+  var key: [UInt8]
+  var value: [UInt8]
+  var headers: [KafkaHeader]
+  var side: SideRecord
+
+  /// A shorter one, for a topic that takes no larger record; nil when it is as short as a dead letter may be.
+  func cut() -> BlockedSide? {
+    guard let size = DeadLetterCut(ofRefusedKey: key.count, value: value.count) else { return nil }
+    var cut = self
+    cut.key = Array(key.prefix(size.key))
+    cut.value = Array(value.prefix(size.value))
+    cut.headers = headers.map {
+      guard $0.name == DeadLetterHeader.detail else { return $0 }
+      return KafkaHeader($0.name, $0.value + Array(size.remark.utf8))
+    }
+    return cut
+  }
 }
 
 /// Side records in flight, in slots that are reused. Rare: answers other than 200. Owner: one sender loop.

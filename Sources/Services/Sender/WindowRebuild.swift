@@ -13,83 +13,124 @@ import Synchronization
 ///
 /// It runs on a thread of its own with a Kafka client of its own, beside the rebalance and the first fetch: the
 /// group does not wait for it. A partition is not fed before its window is whole or its time is up; what comes
-/// later still counts from then on.
+/// later still counts from then on. There is one thread and one client at any time, and it reads few partitions at
+/// a time, however many assignments follow each other and however many partitions they have.
 final class WindowRebuild: Sendable {
   /// One partition's part of the work.
   struct Want: Sendable {
     var partition: TopicPartition
     var epoch: UInt32
-    /// The first offset that is not known to be done.
-    var next: Int64
+    /// The ids that are known, and the offsets whose ids are to be read besides.
+    var start: KeptWindows<TopicPartition>.Start
     var loop: Mailbox<LoopMessage>
   }
 
-  private let cancelled = Atomic(false)
-  private let ended = Atomic(false)
+  private struct Orders {
+    var wants: [Want] = []
+    var isRunning = false
+  }
 
-  /// Whether its thread has let go of its Kafka client.
-  var hasEnded: Bool { ended.load(ordering: .acquiring) }
+  private let kafka: KafkaConfiguration
+  private let capacity: Int
+  private let log: Logger
+  private let orders = Mutex(Orders())
+  /// Counts orders: work on an earlier one stops.
+  private let version = Atomic(0)
 
-  /// Starts to work on partitions of one topic.
-  ///
-  /// - Parameter window: ids of each partition's window: its last records that are read.
-  static func start(
-    _ wants: [Want], _ kafka: KafkaConfiguration, window: Int, log: Logger
-  ) throws -> WindowRebuild {
-    let rebuild = WindowRebuild()
-    let thread = try LoopThread(name: "dedup-window") {
-      rebuild.run(wants.map { Tail($0, window) }, kafka, log)
-      rebuild.ended.store(true, ordering: .releasing)
+  /// - Parameter window: ids of each partition's window.
+  init(_ kafka: KafkaConfiguration, window: Int, log: Logger) {
+    self.kafka = kafka
+    capacity = window
+    self.log = log
+  }
+
+  /// Whether no thread has a Kafka client.
+  var isIdle: Bool { orders.withLock { !$0.isRunning } }
+
+  /// Reads these from now on, and nothing else: the partitions of an earlier assignment are given back.
+  func read(_ wants: [Want]) throws {
+    let mustStart = orders.withLock { orders in
+      orders.wants = wants
+      version.add(1, ordering: .releasing)
+      if orders.isRunning || wants.isEmpty { return false }
+      orders.isRunning = true
+      return true
+    }
+    guard mustStart else { return }
+    let thread = try LoopThread(name: "dedup-window") { [self] in
+      while let (wants, version) = takeOrder() { work(on: wants, version) }
     }
     thread.detach()
-    return rebuild
   }
 
   /// The partitions are given back: stop soon.
-  func cancel() { cancelled.store(true, ordering: .releasing) }
+  func cancel() {
+    orders.withLock { orders in
+      orders.wants = []
+      version.add(1, ordering: .releasing)
+    }
+  }
 
-  private var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
+  private func takeOrder() -> (wants: [Want], version: Int)? {
+    orders.withLock { orders in
+      guard !orders.wants.isEmpty else {
+        orders.isRunning = false
+        return nil
+      }
+      defer { orders.wants = [] }
+      return (orders.wants, version.load(ordering: .acquiring))
+    }
+  }
 
-  private func run(_ tails: [Tail], _ kafka: KafkaConfiguration, _ log: Logger) {
-    guard let topic = tails.first?.want.partition.topic else { return }
+  private func work(on wants: [Want], _ version: Int) {
     let begin = MonotonicClock.milliseconds()
-    var open = Dictionary(uniqueKeysWithValues: tails.map { ($0.want.partition.partition, $0) })
-    while !open.isEmpty, !isCancelled {
+    var tails: [TopicPartition: Tail] = [:]
+    for want in wants { tails[want.partition] = Tail(want, capacity) }
+    while !tails.isEmpty, isCurrent(version) {
       do throws(KafkaError) {
-        try read(&open, topic, kafka)
+        try read(&tails, version)
       } catch {
         // No broker answers. The loops go on when their time is up, say so and count it.
         usleep(500_000)
       }
     }
-    guard open.isEmpty else { return }
+    guard tails.isEmpty else { return }
     log.info(
       "the apns-ids of the records before are read",
       [
-        "topic": topic, "partitions": "\(tails.count)",
+        "partitions": "\(wants.count)",
         "milliseconds": "\(MonotonicClock.milliseconds() - begin)",
       ])
   }
 
-  /// Reads one stretch of each partition after the other, the newest records first: most repeats come soon, and
-  /// the time may be up before the rest is read.
-  private func read(
-    _ open: inout [Int32: Tail], _ topic: String, _ kafka: KafkaConfiguration
-  ) throws(KafkaError) {
-    let stretches = try KafkaStretches(kafka, topic: topic, timeoutMilliseconds: 2_000)
+  private func isCurrent(_ version: Int) -> Bool {
+    self.version.load(ordering: .acquiring) == version
+  }
+
+  /// Reads until every window is whole; what is whole leaves `tails`.
+  private func read(_ tails: inout [TopicPartition: Tail], _ version: Int) throws(KafkaError) {
+    let stretches = try KafkaStretches(kafka)
     defer { stretches.close() }
+    var plan = RebuildPlan(
+      tails.values.map { .init(partition: $0.want.partition, offsets: $0.want.start.missing) })
+    var places: [KafkaStretches.Place: TopicPartition] = [:]
     var batch = KafkaBatch(capacity: 1_000)
-    while !open.isEmpty, !isCancelled {
-      for (partition, tail) in open where !isCancelled {
-        try stretches.read(partition, tail.stretches[0], timeoutMilliseconds: 2_000)
+    while !plan.isDone, isCurrent(version) {
+      while let next = plan.next() {
+        let place = try stretches.read(next.partition, next.offsets, timeoutMilliseconds: 2_000)
+        places[place] = next.partition
       }
-      while !stretches.isDone, !isCancelled {
-        stretches.poll(into: &batch, timeoutMilliseconds: 50)
-        for index in 0..<batch.count { open[batch[index].partition]?.take(batch[index]) }
-        batch.release()
-        for partition in stretches.takeFinished() {
-          if open[partition]?.finishStretch() == true { open[partition] = nil }
-        }
+      stretches.poll(into: &batch, timeoutMilliseconds: 50)
+      for index in 0..<batch.count {
+        guard let partition = places[stretches.place(of: batch[index])] else { continue }
+        tails[partition]?.take(batch[index])
+      }
+      batch.release()
+      for place in stretches.takeFinished() {
+        guard let partition = places[place] else { continue }
+        let isWhole = plan.finished(partition)
+        tails[partition]?.handOver(isWhole: isWhole)
+        if isWhole { tails[partition] = nil }
       }
     }
   }
@@ -98,16 +139,11 @@ final class WindowRebuild: Sendable {
 /// One partition's window while it is filled.
 private struct Tail {
   let want: WindowRebuild.Want
-  /// What is still to be read.
-  private(set) var stretches: [Range<Int64>]
   private var window: DedupWindow
 
   init(_ want: WindowRebuild.Want, _ capacity: Int) {
     self.want = want
-    let newest = max(0, want.next - Int64(max(1, capacity / 10)))
-    let oldest = max(0, want.next - Int64(capacity))
-    stretches = oldest < newest ? [newest..<want.next, oldest..<newest] : [newest..<want.next]
-    window = DedupWindow(capacity: capacity)
+    window = want.start.window ?? DedupWindow(capacity: capacity)
   }
 
   /// What could not be sent has taken no id.
@@ -116,11 +152,8 @@ private struct Tail {
     _ = window.insert(envelope.takenID)
   }
 
-  /// Hands over what was read so far; true when that is all.
-  mutating func finishStretch() -> Bool {
-    stretches.removeFirst()
-    let isWhole = stretches.isEmpty
+  /// Hands over what was read so far.
+  func handOver(isWhole: Bool) {
     want.loop.post(.window(want.partition, epoch: want.epoch, window, isWhole: isWhole))
-    return isWhole
   }
 }

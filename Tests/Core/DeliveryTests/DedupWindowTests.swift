@@ -63,4 +63,31 @@ import Testing
     }
     #expect(window.count == queue.count)
   }
+
+  /// Ids that are taken back, against a list: the newest takes the place of the one that goes.
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func takesIdsBackInAnyOrder(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let capacity = 1 + random.below(seed < 20 ? 12 : 600)
+    var window = DedupWindow(capacity: capacity)
+    var list: [NotificationID] = []
+    for step in 0..<4_000 {
+      let candidate = id(random.next() % UInt64(capacity * 2))
+      if random.oneIn(3) {
+        window.remove(candidate)
+        if let index = list.firstIndex(of: candidate) {
+          list[index] = list[list.count - 1]
+          list.removeLast()
+        }
+      } else if window.insert(candidate) {
+        list.append(candidate)
+        if list.count > capacity { list.removeFirst() }
+      }
+      #expect(window.count == list.count, "seed \(seed), step \(step)")
+      #expect(window.contains(candidate) == list.contains(candidate), "seed \(seed), step \(step)")
+    }
+    var order: [NotificationID] = []
+    window.visit { order.append($0) }
+    #expect(order == list)
+  }
 }

@@ -26,6 +26,26 @@ import Testing
     #expect(error?.message.contains("enable.auto.commit cannot be set") == true)
   }
 
+  /// A topic that was deleted must not come back with the cluster's number of partitions.
+  @Test func noClientMakesTopicsByAskingForThem() {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    for isEmbedded in [false, true] {
+      configuration.isEmbeddedBroker = isEmbedded
+      for role in [KafkaConfiguration.Role.producer, .group, .reader, .admin] {
+        let said = configuration.properties(for: role).filter {
+          $0.name == "allow.auto.create.topics"
+        }
+        // librdkafka's consumers create none unless they are told to, and say so when the embedded broker cannot
+        // be told.
+        let expected = isEmbedded && role.isConsumer ? [] : ["false"]
+        #expect(said.map(\.value) == expected)
+      }
+    }
+    configuration.common = [("allow.auto.create.topics", "true")]
+    let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
+    #expect(error?.message.contains("allow.auto.create.topics cannot be set") == true)
+  }
+
   @Test func aProducerPropertyDoesNotReachConsumers() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     var configuration = fixture.configuration

@@ -156,7 +156,8 @@ import Testing
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
-    fixture.broker!.inject([.invalidRecord], into: .produce)
+    // In its batch, and alone.
+    fixture.broker!.inject([.invalidRecord, .invalidRecord], into: .produce)
     _ = produceOne(7, producer, topic)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
     var deliveries: [Delivery] = []
@@ -190,6 +191,100 @@ import Testing
     producer.drainDeliveries(into: &deliveries)
     #expect(deliveries.map(\.tag) == [7])
     #expect(deliveries.compactMap { $0.refused?.name } == [])
+  }
+
+  /// A topic that was deleted and is made again: what was on its way, and what comes meanwhile, waits for it.
+  @Test func aTopicThatIsNotThereIsWaitedFor() throws {
+    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
+    KafkaLog.silence()
+    let broker = fixture.broker!
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    broker.setTopic(fixture.name("things"), fault: .unknownTopicOrPartition)
+    // Makes the client ask for the topic.
+    broker.inject([.notLeader], into: .produce)
+    var tags: [UInt: Int] = [:]
+    var deliveries: [Delivery] = []
+    var accepted = 0
+    let isWaiting = eventually {
+      if accepted < 50, case .queued = produceOne(accepted, producer, topic) { accepted += 1 }
+      producer.drainDeliveries(into: &deliveries)
+      return producer.trouble != nil
+    }
+    #expect(isWaiting)
+    #expect(producer.isFull)
+    #expect(producer.trouble?.topic == fixture.name("things"))
+    #expect(producer.trouble?.error.remedy?.contains("topics create") == true)
+    #expect(producer.refusals > 0)
+    broker.setTopic(fixture.name("things"), fault: nil)
+    try produce(accepted..<60, producer, topic, &tags) { _ in }
+    #expect(deliveries.allSatisfy { $0.refused == nil })
+    #expect(producer.trouble == nil)
+    #expect(producer.outstanding == 0 && producer.outstandingBytes == 0)
+    let stored = try fixture.read(fixture.name("things"), count: 60)
+    #expect(Set(stored.map(\.value)) == Set((0..<60).map { String($0) }))
+  }
+
+  @Test(
+    .enabled(
+      if: KafkaFixture.realCluster != nil,
+      "needs a real cluster (MARTLET_TEST_KAFKA=host:port): the embedded broker makes what is asked for"
+    ))
+  func aTopicIsNotMadeByAskingForIt() throws {
+    let fixture = try KafkaFixture()
+    let producer = try KafkaProducer(fixture.configuration)
+    #expect(throws: KafkaError.self) {
+      _ = try producer.topic(named: fixture.name("missing"), timeoutMilliseconds: 2_000)
+    }
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    #expect(throws: KafkaError.self) {
+      _ = try KafkaTail(fixture.configuration, topic: fixture.name("missing"), from: .beginning)
+    }
+    let counts = try admin.partitionCounts(timeoutMilliseconds: 5_000)
+    #expect(counts[fixture.name("missing")] == nil)
+  }
+
+  /// A topic may take less than a batch holds: then it takes the records one by one, in their order.
+  @Test func theRecordsOfABatchThatIsTooLargeAreProducedOneByOne() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    KafkaLog.silence()
+    var configuration = fixture.configuration
+    configuration.producer = [("linger.ms", "100")]
+    let producer = try KafkaProducer(configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    fixture.broker!.inject([.messageTooLarge], into: .produce)
+    for number in 0..<10 { _ = produceOne(number, producer, topic) }
+    #expect(producer.flush(timeoutMilliseconds: 20_000))
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    #expect(deliveries.map(\.tag) == Array(0..<10))
+    #expect(deliveries.allSatisfy { $0.refused == nil })
+    let stored = try fixture.read(fixture.name("things"), count: 10)
+    #expect(stored.map(\.value) == (0..<10).map { String($0) })
+  }
+
+  @Test func aRefusedRecordComesBackWithItsContent() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    fixture.broker!.inject([.messageTooLarge, .messageTooLarge], into: .produce)
+    let headers = [KafkaHeader("reason", "because")]
+    Array("key".utf8).withUnsafeBytes { key in
+      Array("value".utf8).withUnsafeBytes { value in
+        _ = producer.produce(topic, key: key, value: value, headers: headers, tag: 7)
+      }
+    }
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    #expect(deliveries.map(\.refused?.name) == ["MSG_SIZE_TOO_LARGE"])
+    let record = try #require(producer.refusedRecord(7))
+    #expect(record.key == Array("key".utf8) && record.value == Array("value".utf8))
+    #expect(record.headers == headers && record.topic == topic)
+    producer.drainDeliveries(into: &deliveries)
+    #expect(producer.refusedRecord(7) == nil)
   }
 
   @Test func anOutageOfTheBrokerIsWaitedOut() throws {

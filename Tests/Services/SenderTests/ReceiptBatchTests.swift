@@ -78,6 +78,37 @@ struct AcknowledgementTests {
     #expect(left == 1 && !isEmpty && unacknowledged == 1)
   }
 
+  @Test("a refused batch goes again before all others, in two halves down to single lines")
+  func refusedBatches() {
+    var batches = ReceiptBatches()
+    for number in 0..<Int64(5) {
+      if number > 0 { batches.lines.append(UInt8(ascii: "\n")) }
+      batches.lines.append(Array("line \(number)".utf8))
+      batches.lineAdded(for: origin(number), now: 5)
+    }
+    let all = Array(batches.lines.bytes)
+    let slot = batches.launchSlot()
+    batches.launched(in: slot)
+    batches.lines.append(Array("line 5".utf8))
+    batches.lineAdded(for: origin(5), now: 6)
+    batches.takeBack(slot, all)
+    var texts: [String] = []
+    var completed: [Int64] = []
+    while let lines = batches.nextAside {
+      if batches.halveNext() { continue }
+      texts.append(String(decoding: lines, as: UTF8.self))
+      let slot = batches.launchSlot()
+      batches.launched(in: slot)
+      batches.landed(in: slot) { completed.append($0.offset) }
+    }
+    #expect(texts == (0..<5).map { "line \($0)" })
+    #expect(completed == Array(0..<5))
+    let (unacknowledged, flying) = (batches.unacknowledged, batches.flyingCount)
+    #expect(unacknowledged == 1 && flying == 0)
+    let isSplit = batches.halveNext()
+    #expect(!isSplit)
+  }
+
   @Test("side records keep their place until they are removed, and places are reused")
   func sideRecords() {
     var sides = SideRecords()

@@ -221,10 +221,29 @@ import Testing
   @Test func `a bound is seconds of traffic for each fault, by kind of broker`() {
     let bound = DuplicateBound(
       embeddedSeconds: 2, embeddedReason: "", realSeconds: 0.5, realReason: "")
-    #expect(bound.limit(isEmbedded: true, faults: 3, perSecond: 100) == 600)
-    #expect(bound.limit(isEmbedded: false, faults: 3, perSecond: 101) == 152)
+    let faults: [Int64] = [10_000, 20_000, 30_000]
+    #expect(bound.limit(isEmbedded: true, faults: faults, perSecond: 100, accepted: []) == 600)
+    #expect(bound.limit(isEmbedded: false, faults: faults, perSecond: 101, accepted: []) == 153)
     let none = DuplicateBound.none("")
-    #expect(none.limit(isEmbedded: true, faults: 9, perSecond: 1_000) == 0)
+    #expect(none.limit(isEmbedded: true, faults: faults, perSecond: 100, accepted: [10_001]) == 0)
+  }
+
+  /// A load of 100 per second, and after the second of three faults 4,000 in a second.
+  @Test
+  func
+    `a sender that catches up may repeat what it sends in those seconds, not what the load makes`()
+  {
+    let bound = DuplicateBound(
+      embeddedSeconds: 2, embeddedReason: "", realSeconds: 0.5, realReason: "")
+    let steady = (0..<4_000).map { Int64($0) * 10 }
+    let burst = (0..<4_000).map { 22_000 + Int64($0) / 4 }
+    let faults: [Int64] = [10_000, 20_000, 30_000]
+    let limit = bound.limit(
+      isEmbedded: true, faults: faults, perSecond: 100, accepted: (steady + burst).shuffled())
+    #expect(limit == 200 + 4_200 + 200)
+    let real = bound.limit(
+      isEmbedded: false, faults: faults, perSecond: 100, accepted: steady + burst)
+    #expect(real == 50 + 2_050 + 50)
   }
 
   @Test func `docs has every scenario with its bounds and reasons, as the suite has them`() throws {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// In which order the tails of partitions are read again, and how few of them at a time.
+///
+/// What a reader holds grows with the partitions that it reads at a time, not with those that it has to read: one
+/// answer to a fetch brings a part of each of them, and comes compressed. The newest part of every partition goes
+/// first: most repeats come soon, and the time may be up before the rest is read.
+package struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
+  /// Offsets of one partition.
+  package struct Stretch: Sendable, Equatable {
+    package var partition: Partition
+    package var offsets: Range<Int64>
+
+    package init(partition: Partition, offsets: Range<Int64>) {
+      self.partition = partition
+      self.offsets = offsets
+    }
+  }
+
+  /// Partitions that are read at a time.
+  package static var atATime: Int { 4 }
+  /// The newest part of a partition is this part of what is to be read of it.
+  private static var newestPart: Int64 { 10 }
+
+  private var waiting: [Stretch] = []
+  private var underWay: Set<Partition> = []
+
+  package init(_ wanted: [Stretch]) {
+    var older: [Stretch] = []
+    for stretch in wanted {
+      let (lower, upper) = (stretch.offsets.lowerBound, stretch.offsets.upperBound)
+      let middle = upper - max(1, (upper - lower) / Self.newestPart)
+      guard lower < middle else {
+        waiting.append(stretch)
+        continue
+      }
+      waiting.append(Stretch(partition: stretch.partition, offsets: middle..<upper))
+      older.append(Stretch(partition: stretch.partition, offsets: lower..<middle))
+    }
+    waiting += older
+  }
+
+  /// Whether all has been read.
+  package var isDone: Bool { waiting.isEmpty && underWay.isEmpty }
+
+  /// What is to be begun now; nil when enough is under way, or nothing is left.
+  package mutating func next() -> Stretch? {
+    guard underWay.count < Self.atATime,
+      let index = waiting.firstIndex(where: { !underWay.contains($0.partition) })
+    else { return nil }
+    let stretch = waiting.remove(at: index)
+    underWay.insert(stretch.partition)
+    return stretch
+  }
+
+  /// A stretch has been read to its end, or there is nothing of it.
+  ///
+  /// - Returns: whether that was all of its partition.
+  package mutating func finished(_ partition: Partition) -> Bool {
+    underWay.remove(partition)
+    return !waiting.contains { $0.partition == partition }
+  }
+}
