@@ -22,17 +22,18 @@ package final class KafkaGroupConsumer {
   /// - Parameters:
   ///   - instanceID: makes the membership static: a restart within `session.timeout.ms` gets its
   ///     partitions back without a rebalance. Two living processes must not share one.
+  ///   - reportsEnds: whether queues also hold a message each time the end of a partition is reached.
   ///   - wakeup: signalled when `nextEvent` has something.
   ///
   /// Throws for properties that librdkafka does not take.
   package init(
     _ configuration: KafkaConfiguration, group: String, topics: [String],
-    instanceID: String? = nil, wakeup: Wakeup?
+    instanceID: String? = nil, reportsEnds: Bool = false, wakeup: Wakeup?
   ) throws(KafkaError) {
     self.group = group
     var fixed: [KafkaConfiguration.Property] = [
       ("group.id", group), ("enable.auto.commit", "false"), ("enable.auto.offset.store", "false"),
-      ("enable.partition.eof", "false"),
+      ("enable.partition.eof", "\(reportsEnds)"),
     ]
     if let instanceID { fixed.append(("group.instance.id", instanceID)) }
     let native = try configuration.makeNative(.group, fixed: fixed)
