@@ -110,7 +110,7 @@ let package = Package(
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["CMicrohttpd"]),
     io("HTTPClient", ["CCurl"]),
-    io("Store", ["APNS", "CSQLite"]),
+    io("Store", ["APNS", "Delivery", "CSQLite"]),
     io("Signing", ["Bytes", "COpenSSL"]),
 
     // Services: one room a process.
@@ -200,7 +200,7 @@ let package = Package(
     tests("IO", "JSON", ["Bytes", "JSON", "TestSupport"]),
     tests("IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "TestSupport"]),
     tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
-    tests("IO", "Store", ["APNS", "Bytes", "Store", "TestSupport"]),
+    tests("IO", "Store", ["APNS", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
@@ -231,7 +231,7 @@ let package = Package(
     tests(
       "Services", "Feedback",
       [
-        "Feedback", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Kafka", "JSON",
+        "Feedback", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
         "Records",
         "Store", "EventLoop", "Settings", "TestSupport",
       ]),

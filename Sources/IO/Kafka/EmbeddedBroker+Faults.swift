@@ -7,6 +7,7 @@ extension EmbeddedBroker {
   package enum Request: Int16, Sendable, CaseIterable {
     case produce = 0
     case fetch = 1
+    case listOffsets = 2
     case metadata = 3
     case offsetCommit = 8
     case offsetFetch = 9

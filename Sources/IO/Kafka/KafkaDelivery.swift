@@ -151,6 +151,16 @@ struct OutstandingRecords: ~Copyable {
     return slots[index].tag
   }
 
+  /// Frees all slots; their order goes on.
+  mutating func removeAll() {
+    count = 0
+    free = -1
+    for index in stride(from: capacity - 1, through: 0, by: -1) {
+      slots[index].next = free
+      free = index
+    }
+  }
+
   private mutating func grow() {
     let larger = max(1_024, capacity * 2)
     let moved = UnsafeMutablePointer<Slot>.allocate(capacity: larger)

@@ -133,6 +133,18 @@ extension KafkaProducer {
   }
 
   private func replaceClient(into deliveries: inout [Delivery]) {
+    guard connectAnew() else { return }
+    restarts += 1
+    // A client that ends again as soon as it begins must not be replaced without a pause.
+    let pause = min(recovery.pause * 2, 1_000)
+    recovery = ProducerRecovery()
+    recovery.pause = pause
+    produceHeld(into: &deliveries)
+  }
+
+  /// Makes a client where there is none. Should that fail, the next `drainDeliveries` tries again.
+  @discardableResult
+  func connectAnew() -> Bool {
     do throws(KafkaError) {
       let next = try Self.connect(configuration.makeNative(.producer), wakeup)
       for index in topics.indices {
@@ -142,17 +154,13 @@ extension KafkaProducer {
         topics[index].handle = handle
       }
       client = next
+      return true
     } catch {
       // The same properties made a client before; this is a lack of memory or threads, so try on.
       lastError = error
-      return
+      recovery.isUnderWay = true
+      return false
     }
-    restarts += 1
-    // A client that ends again as soon as it begins must not be replaced without a pause.
-    let pause = min(recovery.pause * 2, 1_000)
-    recovery = ProducerRecovery()
-    recovery.pause = pause
-    produceHeld(into: &deliveries)
   }
 
   /// Produces held records again, oldest first, as far as there is room.

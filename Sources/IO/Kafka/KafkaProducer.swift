@@ -274,13 +274,35 @@ package final class KafkaProducer {
     return true
   }
 
+  /// Gives up every record without an answer and goes on with a new client: for an owner that has lost what it
+  /// wrote for, so that nothing of it reaches a topic behind the next owner's records. No answer to these records
+  /// comes. What is on the wire already may still be stored.
+  ///
+  /// - Returns: how many records were given up.
+  @discardableResult
+  package func abandon() -> Int {
+    let count = outstanding
+    early.removeAll()
+    guard count > 0 else { return 0 }
+    dropClient()
+    records.removeAll()
+    outstandingBytes = 0
+    recovery = ProducerRecovery()
+    connectAnew()
+    return count
+  }
+
   /// Ends the client. Records without an answer may or may not be stored: flush before.
   package func close() {
     guard client != nil else { return }
-    if outstanding > 0 {
-      rd_kafka_purge(client!.raw, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
+    dropClient()
+  }
+
+  private func dropClient() {
+    if let client, outstanding > 0 {
+      rd_kafka_purge(client.raw, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
     }
-    destroyClient()
+    if client != nil { destroyClient() }
     for record in held { record.destroyHeaders() }
     held = []
   }

@@ -22,6 +22,18 @@ package struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
 
   package var description: String { "\(token):\(app):\(environment)" }
 
+  /// Reads a Kafka key; nil for what is none of ours. Only an app may hold colons.
+  package init?(key: some Collection<UInt8>) {
+    guard let text = String(validating: key, as: UTF8.self), let first = text.firstIndex(of: ":"),
+      let last = text.lastIndex(of: ":"), first < last,
+      let environment = Environment(String(text[text.index(after: last)...]))
+    else { return nil }
+    token = String(text[..<first])
+    app = String(text[text.index(after: first)..<last])
+    self.environment = environment
+    guard !token.isEmpty, !app.isEmpty else { return nil }
+  }
+
   init(_ fields: RecordFields) throws(RecordError) {
     token = try fields.token()
     app = try fields.text("app")
@@ -145,15 +157,23 @@ package struct InvalidTokenRecord: Equatable, Sendable {
   /// Since when, in milliseconds.
   package var invalidSince: Int64
   package var reason: String
-  /// When it was decided, in milliseconds.
+  /// When APNs said so, in milliseconds.
   package var at: Int64
+  /// The earliest registration that proves the token alive, in milliseconds.
+  package var aliveFrom: Int64
 
-  package init(device: DeviceKey, invalidSince: Int64, reason: String, at: Int64) {
+  /// - Parameter aliveFrom: nil: any registration after `invalidSince`.
+  package init(
+    device: DeviceKey, invalidSince: Int64, reason: String, at: Int64, aliveFrom: Int64? = nil
+  ) {
     self.device = device
     self.invalidSince = invalidSince
     self.reason = reason
     self.at = at
+    self.aliveFrom = aliveFrom ?? Self.after(invalidSince)
   }
+
+  private static func after(_ time: Int64) -> Int64 { time == .max ? .max : time + 1 }
 
   package init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
@@ -163,6 +183,7 @@ package struct InvalidTokenRecord: Equatable, Sendable {
     invalidSince = try fields.integer("invalid_since")
     reason = try fields.optionalText("reason") ?? ""
     at = try fields.integer("at")
+    aliveFrom = try fields.optionalInteger("alive_from") ?? Self.after(invalidSince)
   }
 
   package var key: [UInt8] { device.bytes }
@@ -172,6 +193,7 @@ package struct InvalidTokenRecord: Equatable, Sendable {
     object.append("invalid_since", .integer(invalidSince))
     object.append("reason", .string(reason))
     object.append("at", .integer(at))
+    object.append("alive_from", .integer(aliveFrom))
     return JSONValue.object(object).text
   }
 }

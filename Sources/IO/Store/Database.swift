@@ -4,6 +4,7 @@ import CSQLite
 /// Owns one SQLite connection and its statements. One thread at a time.
 final class Database {
   let raw: OpaquePointer
+  let path: String
 
   /// - Parameter isReadOnly: opens an existing database without ever writing to it.
   init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
@@ -19,6 +20,7 @@ final class Database {
       throw error
     }
     raw = handle
+    self.path = path
     sqlite3_extended_result_codes(raw, 1)
     sqlite3_busy_timeout(raw, busyTimeout)
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CSQLite
 
 /// The database's schema, step by step. A step that was released is never changed.
 enum Migrations {
@@ -37,7 +38,100 @@ enum Migrations {
       UPDATE devices SET alive_from = invalid_since + 1 WHERE invalid_since IS NOT NULL;
       """
     ),
+    (
+      "what the topics say",
+      """
+      PRAGMA application_id = \(applicationID);
+      -- A row is what push.devices and push.invalid-tokens say of a device, and nothing else.
+      CREATE TABLE topic_devices (
+        token TEXT NOT NULL,
+        app TEXT NOT NULL,
+        environment TEXT NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        -- The newest of both, or none. Times are milliseconds since the UNIX epoch.
+        registered_at INTEGER,
+        removed_at INTEGER,
+        -- The mark on push.invalid-tokens; refuted by a registration at alive_from or later.
+        invalid_since INTEGER,
+        invalid_reason TEXT,
+        recorded_at INTEGER,
+        alive_from INTEGER,
+        PRIMARY KEY (token, app, environment)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO topic_devices
+        SELECT token, app, environment, iif(removed_at IS NULL, registered_at, NULL), removed_at,
+          invalid_since, invalid_reason, recorded_at, alive_from
+        FROM devices;
+      DROP TABLE devices;
+      ALTER TABLE topic_devices RENAME TO devices;
+      CREATE INDEX devices_invalid ON devices (app, environment, invalid_since)
+        WHERE invalid_since IS NOT NULL;
+      CREATE INDEX devices_refuted ON devices (token, app, environment)
+        WHERE registered_at >= alive_from;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at FROM devices
+        WHERE invalid_since IS NOT NULL AND ifnull(registered_at < alive_from, 1);
+
+      -- The last record applied of each partition; it also tells one log from another.
+      CREATE TABLE changelog (
+        topic TEXT NOT NULL,
+        partition INTEGER NOT NULL,
+        last_offset INTEGER NOT NULL,
+        timestamp INTEGER NOT NULL,
+        key_hash INTEGER NOT NULL,
+        PRIMARY KEY (topic, partition)
+      ) STRICT, WITHOUT ROWID;
+      -- When all of both topics had been read, or reading them anew began.
+      CREATE TABLE completeness (
+        id INTEGER PRIMARY KEY CHECK (id = 1), complete_at INTEGER NOT NULL) STRICT;
+
+      -- Answers that a token is bad, since the newest registration.
+      CREATE TABLE suspicions (
+        token TEXT NOT NULL,
+        app TEXT NOT NULL,
+        environment TEXT NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        first_at INTEGER NOT NULL,
+        last_at INTEGER NOT NULL,
+        last_sent_at INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (token, app, environment)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX suspicions_recent ON suspicions (app, environment, last_at);
+      CREATE INDEX suspicions_repeated ON suspicions (token, app, environment)
+        WHERE last_at > first_at;
+      -- Times in which an abnormal number of tokens was called bad.
+      CREATE TABLE waves (
+        app TEXT NOT NULL,
+        environment TEXT NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        from_time INTEGER NOT NULL,
+        until_time INTEGER NOT NULL,
+        PRIMARY KEY (app, environment, from_time)
+      ) STRICT, WITHOUT ROWID;
+      """
+    ),
   ]
+
+  /// What SQLite files of ours have in their header: "MART".
+  static let applicationID = 0x4D41_5254
+
+  /// Refuses a database that another program made, before anything of it is changed.
+  static func refuseForeign(_ database: Database) throws(StoreError) {
+    guard try database.integer("PRAGMA application_id") != Int64(applicationID),
+      try database.integer("SELECT count(*) FROM sqlite_schema") != 0
+    else { return }
+    // The first versions set no id.
+    let columns = try database.integer(
+      "SELECT count(*) FROM pragma_table_info('migrations') WHERE name IN ('version', 'name')")
+    if columns == 2,
+      try database.integer(
+        "SELECT count(*) FROM migrations WHERE version = 1 AND name = 'devices'") == 1
+    {
+      return
+    }
+    throw StoreError(
+      code: SQLITE_ERROR, attempt: "cannot use the database \(database.path)",
+      message: "it is a SQLite database of another program; name another file")
+  }
 
   /// Brings the database up to date. Refuses one that a newer program has written.
   static func apply(to database: Database, now: Int64) throws(StoreError) {

@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import CSQLite
+package import Delivery
 
-/// The database of device tokens, as its one writer sees it: SQLite with a write-ahead log.
+/// The database of device tokens, as its writer sees it: SQLite with a write-ahead log.
 ///
-/// Every operation is idempotent and conditional on times, so records may come again and late ones change
-/// nothing. A transaction is on the disk when it returns (`synchronous=FULL`): offsets of Kafka are committed
-/// after it. Owned by one thread; several processes may share the file, one writes at a time.
+/// It is a view of `push.devices` and `push.invalid-tokens` together with how far it reflects them: rows and
+/// positions change in one transaction, so neither is ever ahead of the other. A transaction is on the disk when it
+/// returns (`synchronous=FULL`). Owned by one thread; several processes may share the file, one writes at a time.
 package final class TokenStore {
-  private let database: Database
+  let database: Database
   private let select: Statement
-  private let upsertRegistration: Statement
-  private let upsertRemoval: Statement
-  private let upsertInvalid: Statement
-  private let upsertSuspicion: Statement
+  private let upsert: Statement
+  private let delete: Statement
+  private let refuted: Statement
+  private let selectPositions: Statement
+  private let upsertPosition: Statement
+  private let upsertCompleteness: Statement
+  let suspicions: SuspicionStatements
 
-  /// Opens the database, makes it if it is not there, and brings its schema up to date.
+  /// Opens the database, makes it if it is not there, and brings its schema up to date. Refuses a file that another
+  /// program or a newer version has made.
   ///
   /// - Parameters:
   ///   - now: milliseconds since the epoch, for the table of migrations.
   ///   - busyTimeout: milliseconds to wait for another writer.
   package init(path: String, now: Int64, busyTimeout: Int32 = 1_000) throws(StoreError) {
     let database = try Database(path: path, isReadOnly: false, busyTimeout: busyTimeout)
+    try Migrations.refuseForeign(database)
     let mode = try Self.setUp(database)
     guard mode == "wal" else {
       throw StoreError(
@@ -31,10 +37,14 @@ package final class TokenStore {
     }
     try Migrations.apply(to: database, now: now)
     select = try database.prepare(SQL.select)
-    upsertRegistration = try database.prepare(SQL.registration)
-    upsertRemoval = try database.prepare(SQL.removal)
-    upsertInvalid = try database.prepare(SQL.invalid)
-    upsertSuspicion = try database.prepare(SQL.suspicion)
+    upsert = try database.prepare(SQL.upsert)
+    delete = try database.prepare(SQL.delete)
+    refuted = try database.prepare(SQL.refuted)
+    selectPositions = try database.prepare(
+      "SELECT topic, partition, last_offset, timestamp, key_hash FROM changelog")
+    upsertPosition = try database.prepare("REPLACE INTO changelog VALUES (?1, ?2, ?3, ?4, ?5)")
+    upsertCompleteness = try database.prepare("REPLACE INTO completeness VALUES (1, ?1)")
+    suspicions = try SuspicionStatements(database)
     self.database = database
   }
 
@@ -51,117 +61,159 @@ package final class TokenStore {
     try database.transaction(body)
   }
 
-  /// What is known of a device; nil when nothing is.
-  package func device(_ identity: DeviceIdentity) throws(StoreError) -> StoredDevice? {
-    bind(select, identity)
-    guard try select.next() else { return nil }
+  // MARK: Devices
+
+  /// What is known of a device.
+  package func device(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
+    select.bind(identity)
+    guard try select.next() else { return DeviceState() }
     defer { select.reset() }
-    return StoredDevice(
-      registeredAt: select.integer(0), removedAt: select.integer(1),
-      invalidSince: select.integer(2), invalidReason: select.text(3),
-      recordedAt: select.integer(4), revivedAt: select.integer(5),
-      suspectedAt: select.integer(6), suspicions: select.integer(7) ?? 0)
+    var state = DeviceState()
+    if let time = select.integer(0) {
+      state.apply(.registered(at: time))
+    } else if let time = select.integer(1) {
+      state.apply(.removed(at: time))
+    }
+    if let since = select.integer(2) {
+      state.apply(
+        DeviceState.Mark(
+          since: since, aliveFrom: select.integer(5) ?? since + 1, reason: select.text(3),
+          recordedAt: select.integer(4) ?? since))
+    }
+    return state
   }
 
-  /// Notes a registration. The newest one counts; one that is later than the token's death makes it live
-  /// again, and ends suspicions that are older.
-  package func register(_ identity: DeviceIdentity, at time: Int64) throws(StoreError) {
-    bind(upsertRegistration, identity)
-    upsertRegistration.bind(4, time)
-    try upsertRegistration.run()
+  /// Replaces what is known of a device.
+  package func put(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
+    guard !state.isEmpty else {
+      delete.bind(identity)
+      return try delete.run()
+    }
+    upsert.bind(identity)
+    upsert.bind(4, state.registeredAt)
+    if case .removed(let time) = state.presence {
+      upsert.bind(5, time)
+    } else {
+      upsert.bind(5, Int64?.none)
+    }
+    upsert.bind(6, state.mark?.since)
+    upsert.bind(7, optional: state.mark?.reason)
+    upsert.bind(8, state.mark?.recordedAt)
+    upsert.bind(9, state.mark?.aliveFrom)
+    try upsert.run()
   }
 
-  /// Notes that the device's owner withdrew it.
-  package func remove(_ identity: DeviceIdentity, at time: Int64) throws(StoreError) {
-    bind(upsertRemoval, identity)
-    upsertRemoval.bind(4, time)
-    try upsertRemoval.run()
+  /// Devices whose mark a registration refutes, at most `limit`, in the order of token, app and environment: the
+  /// first ones, or those that follow `device`.
+  package func refutedMarks(
+    after device: DeviceIdentity?, limit: Int
+  ) throws(StoreError) -> [DeviceIdentity] {
+    refuted.bind(after: device)
+    refuted.bind(4, Int64(limit))
+    var devices: [DeviceIdentity] = []
+    while try refuted.next() {
+      if let identity = refuted.identity { devices.append(identity) }
+    }
+    return devices
   }
 
-  /// Notes that a token is dead since `since`, unless the device registered at `aliveFrom` or later. Of
-  /// several deaths the one counts that needs the latest registration.
-  package func invalidate(
-    _ identity: DeviceIdentity, since: Int64, reason: String, recordedAt: Int64, aliveFrom: Int64
+  // MARK: What of the topics is in it
+
+  /// How far each partition is reflected.
+  package func positions() throws(StoreError) -> [String: [Int32: ChangelogPosition]] {
+    var positions: [String: [Int32: ChangelogPosition]] = [:]
+    while try selectPositions.next() {
+      let anchor = ChangelogPosition.Anchor(
+        offset: selectPositions.integer(2) ?? 0, timestamp: selectPositions.integer(3) ?? -1,
+        keyHash: selectPositions.integer(4) ?? 0)
+      positions[selectPositions.text(0), default: [:]][
+        Int32(truncatingIfNeeded: selectPositions.integer(1) ?? 0)] = ChangelogPosition(
+          anchor: anchor)
+    }
+    return positions
+  }
+
+  /// Notes how far a partition is reflected, in the transaction that applied its records.
+  package func setPosition(
+    _ topic: String, _ partition: Int32, _ position: ChangelogPosition
   ) throws(StoreError) {
-    bind(upsertInvalid, identity)
-    upsertInvalid.bind(4, since)
-    upsertInvalid.bind(5, reason)
-    upsertInvalid.bind(6, recordedAt)
-    upsertInvalid.bind(7, aliveFrom)
-    try upsertInvalid.run()
+    guard let anchor = position.anchor else { return }
+    upsertPosition.bind(1, topic)
+    upsertPosition.bind(2, Int64(partition))
+    upsertPosition.bind(3, anchor.offset)
+    upsertPosition.bind(4, anchor.timestamp)
+    upsertPosition.bind(5, anchor.keyHash)
+    try upsertPosition.run()
   }
 
-  /// Counts a suspicion; the same one twice counts once.
-  package func suspect(
-    _ identity: DeviceIdentity, reason: String, at time: Int64
-  ) throws(StoreError) {
-    bind(upsertSuspicion, identity)
-    upsertSuspicion.bind(4, time)
-    upsertSuspicion.bind(5, reason)
-    try upsertSuspicion.run()
+  /// When the rows were last known to be complete, or were begun anew: milliseconds since the epoch, nil for never.
+  package func completeAt() throws(StoreError) -> Int64? {
+    try database.integer("SELECT complete_at FROM completeness")
+  }
+
+  package func setComplete(at time: Int64) throws(StoreError) {
+    upsertCompleteness.bind(1, time)
+    try upsertCompleteness.run()
+  }
+
+  /// Forgets all devices and positions: they are read from the topics anew, from this time on. Suspicions stay: they
+  /// are on no topic.
+  package func beginAnew(at time: Int64) throws(StoreError) {
+    try transaction { () throws(StoreError) in
+      try database.execute("DELETE FROM devices; DELETE FROM changelog")
+      try setComplete(at: time)
+    }
   }
 
   /// Makes the database full at that many pages of 4 KiB: what a full disk looks like, for tests.
   package func limitPages(to pages: Int) throws(StoreError) {
     try database.execute("PRAGMA max_page_count = \(pages)")
   }
-
-  private func bind(_ statement: Statement, _ identity: DeviceIdentity) {
-    statement.bind(1, identity.token)
-    statement.bind(2, identity.app)
-    statement.bind(3, identity.environment.description)
-  }
 }
 
 /// The statements. ?1 token, ?2 app, ?3 environment.
 private enum SQL {
   static let select = """
-    SELECT registered_at, removed_at, invalid_since, invalid_reason, recorded_at, revived_at,
-      suspected_at, suspicions
+    SELECT registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from
     FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
     """
 
-  /// ?4 registered at. Right-hand sides see the row as it was.
-  static let registration = """
-    INSERT INTO devices (token, app, environment, registered_at) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT DO UPDATE SET
-      registered_at = ?4,
-      removed_at = iif(removed_at < ?4, NULL, removed_at),
-      revived_at = iif(alive_from <= ?4, ?4, revived_at),
-      invalid_reason = iif(alive_from <= ?4, NULL, invalid_reason),
-      recorded_at = iif(alive_from <= ?4, NULL, recorded_at),
-      invalid_since = iif(alive_from <= ?4, NULL, invalid_since),
-      alive_from = iif(alive_from <= ?4, NULL, alive_from),
-      suspicions = iif(suspected_at < ?4, 0, suspicions),
-      suspect_reason = iif(suspected_at < ?4, NULL, suspect_reason),
-      suspected_at = iif(suspected_at < ?4, NULL, suspected_at)
-    WHERE registered_at IS NULL OR registered_at < ?4
-    """
+  static let upsert = "REPLACE INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
 
-  /// ?4 removed at.
-  static let removal = """
-    INSERT INTO devices (token, app, environment, removed_at) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT DO UPDATE SET removed_at = ?4
-    WHERE (registered_at IS NULL OR registered_at <= ?4) AND (removed_at IS NULL OR removed_at < ?4)
-    """
+  static let delete =
+    "DELETE FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3"
 
-  /// ?4 since, ?5 reason, ?6 recorded at, ?7 alive from.
-  static let invalid = """
-    INSERT INTO devices
-      (token, app, environment, invalid_since, invalid_reason, recorded_at, alive_from)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-    ON CONFLICT DO UPDATE SET
-      invalid_since = ?4, invalid_reason = ?5, recorded_at = ?6, alive_from = ?7
-    WHERE (registered_at IS NULL OR registered_at < ?7)
-      AND (invalid_since IS NULL OR (alive_from, invalid_since) < (?7, ?4))
+  static let refuted = """
+    SELECT token, app, environment FROM devices
+    WHERE registered_at >= alive_from AND (token, app, environment) > (?1, ?2, ?3)
+    ORDER BY token, app, environment LIMIT ?4
     """
+}
 
-  /// ?4 at, ?5 reason.
-  static let suspicion = """
-    INSERT INTO devices (token, app, environment, suspected_at, suspect_reason, suspicions)
-    VALUES (?1, ?2, ?3, ?4, ?5, 1)
-    ON CONFLICT DO UPDATE SET
-      suspected_at = ?4, suspect_reason = ?5, suspicions = suspicions + 1
-    WHERE (registered_at IS NULL OR registered_at < ?4) AND (suspected_at IS NULL OR suspected_at < ?4)
-    """
+extension Statement {
+  /// Binds a device to ?1, ?2, ?3.
+  func bind(_ identity: DeviceIdentity) {
+    bind(1, identity.token)
+    bind(2, identity.app)
+    bind(3, identity.environment.description)
+  }
+
+  /// Binds a place in the order of devices to ?1, ?2, ?3; nil: before the first.
+  func bind(after identity: DeviceIdentity?) {
+    // No token is empty.
+    bind(1, identity?.token ?? "")
+    bind(2, identity?.app ?? "")
+    bind(3, identity?.environment.description ?? "")
+  }
+
+  func bind(_ index: Int32, optional text: String?) {
+    guard let text else { return bind(index, Int64?.none) }
+    bind(index, text)
+  }
+
+  /// The device in the first three columns.
+  var identity: DeviceIdentity? {
+    guard let environment = Environment(text(2)) else { return nil }
+    return DeviceIdentity(token: text(0), app: text(1), environment: environment)
+  }
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 
 /// A dead token.
 package struct InvalidDevice: Hashable, Sendable {
@@ -25,8 +24,7 @@ package final class TokenStoreReader {
 
   /// Dead tokens.
   package func invalidCount() throws(StoreError) -> Int {
-    Int(
-      try database.integer("SELECT count(*) FROM devices WHERE invalid_since IS NOT NULL") ?? 0)
+    Int(try database.integer("SELECT count(*) FROM dead_tokens") ?? 0)
   }
 
   /// Dead tokens, at most `limit`, by token, app and environment: the first ones, or those that follow
@@ -36,23 +34,18 @@ package final class TokenStoreReader {
   ) throws(StoreError) -> [InvalidDevice] {
     let statement = try database.prepare(
       """
-      SELECT token, app, environment, invalid_since, invalid_reason FROM devices
-      WHERE invalid_since IS NOT NULL AND (token, app, environment) > (?2, ?3, ?4)
-      ORDER BY token, app, environment LIMIT ?1
+      SELECT token, app, environment, invalid_since, invalid_reason FROM dead_tokens
+      WHERE (token, app, environment) > (?1, ?2, ?3)
+      ORDER BY token, app, environment LIMIT ?4
       """)
-    statement.bind(1, Int64(limit))
-    // No token is empty.
-    statement.bind(2, device?.token ?? "")
-    statement.bind(3, device?.app ?? "")
-    statement.bind(4, device?.environment.description ?? "")
+    statement.bind(after: device)
+    statement.bind(4, Int64(limit))
     var devices: [InvalidDevice] = []
     while try statement.next() {
-      guard let environment = Environment(statement.text(2)) else { continue }
+      guard let device = statement.identity else { continue }
       devices.append(
         InvalidDevice(
-          device: DeviceIdentity(
-            token: statement.text(0), app: statement.text(1), environment: environment),
-          since: statement.integer(3) ?? 0, reason: statement.text(4)))
+          device: device, since: statement.integer(3) ?? 0, reason: statement.text(4)))
     }
     return devices
   }

@@ -32,9 +32,11 @@ struct FeedbackBatch {
   enum Phase {
     /// Empty: records may be taken.
     case idle
-    /// The database does not have it yet; not tried before this time (monotonic milliseconds).
-    case applying(notBefore: UInt64)
-    /// In the database; `outgoing` from this index on still has to be handed to Kafka.
+    /// Waits until the database has all that was written to the topics before.
+    case verifying
+    /// To be judged.
+    case judging
+    /// Judged; `outgoing` from this index on still has to be handed to Kafka.
     case publishing(next: Int)
   }
 

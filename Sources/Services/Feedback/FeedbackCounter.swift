@@ -13,11 +13,17 @@ enum FeedbackCounter: Int, CounterKey {
   case kept
   /// Answers that may be our own mistake.
   case suspected
-  /// Dead tokens that were registered again.
+  /// Tokens declared dead because they were called bad on two days.
+  case confirmed
+  /// Times in which an abnormal number of an app's tokens was called bad.
+  case badTokenWaves
+  /// Marks of dead tokens taken back because of a later registration.
   case revived
   case deadLettered
   /// Records of `invalid-tokens` that Kafka has.
   case published
   /// Transactions that the database refused and that are tried again.
   case databaseRetries
+  /// How often the database was made anew from the topics.
+  case restores
 }

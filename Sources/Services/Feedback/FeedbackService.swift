@@ -32,35 +32,16 @@ package enum FeedbackService: Service {
         var cluster = try ClusterView.wait(
           settings.kafka, topics: own + [names.deadLetters], context)
       else { return }
-      let partitions = try partitionCount(own, cluster)
-      // `range` gives a member the same partitions of both topics, so one process hears all that is said
-      // about a token; `roundrobin` deals them out one by one and, with three members and four partitions,
-      // does not.
-      cluster.configuration.consumerPreferences.append(("partition.assignment.strategy", "range"))
-      cluster.configuration.dividePrefetch(among: 2 * partitions)
+      // The group reads two of them, the tables two.
+      cluster.configuration.dividePrefetch(
+        among: cluster.partitions(of: own) + cluster.partitions(of: [names.devices]))
       guard let store = try openStore(settings, context) else { return }
-      try FeedbackWorker(
-        settings, context, names, store, kafka: cluster.configuration, partitions: partitions
-      ).run()
+      try FeedbackWorker(settings, context, names, store, cluster).run()
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
       throw ServiceFailure("\(error)")
     }
-  }
-
-  /// The three topics share key, partitioner and partition count: else one process would not own all that is
-  /// said about a token, and could publish it out of order.
-  private static func partitionCount(
-    _ own: [String], _ cluster: ClusterView
-  ) throws(ServiceFailure) -> Int {
-    let counts = own.map { cluster.partitions[$0] ?? 0 }
-    guard let count = counts.first, counts.allSatisfy({ $0 == count }) else {
-      let list = zip(own, counts).map { "\($0) has \($1)" }.joined(separator: ", ")
-      throw ServiceFailure(
-        "the topics of device tokens must have the same number of partitions: \(list)")
-    }
-    return count
   }
 
   /// Waits for a database that is locked; nil when a stop was requested meanwhile.

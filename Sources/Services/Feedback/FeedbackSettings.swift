@@ -15,13 +15,26 @@ package struct FeedbackSettings: Sendable {
   /// By how many milliseconds APNs' clock may be behind that of who registers devices.
   package var clockSkew: Int64
   package var commitIntervalMilliseconds: Int64
+  /// How old a database may be, in milliseconds, to be brought up to date instead of being made anew.
+  package var databaseMaxAge: Int64
+  /// How many devices of an app and environment may be called bad in an hour.
+  package var badTokenLimit: Int
 
   package static let table = SettingTable(
     [
       CommonSettings.kafka, CommonSettings.topicPrefix, CommonSettings.instanceID,
       .path(
         "database", use: .output, required: true, placeholder: "FILE",
-        "The SQLite database of device tokens, on a local disk. It is made if it is not there."),
+        "The SQLite database of device tokens, on a local disk: a copy of what the topics say, made from them if"
+          + " it is not there."),
+      .duration(
+        "database-max-age", default: "12h", in: 60_000...31_536_000_000,
+        "A database that is further behind is made anew from the topics. Less than delete.retention.ms of"
+          + " devices and invalid-tokens (24 h by default)."),
+      .integer(
+        "bad-token-limit", default: 100, in: 1...10_000_000,
+        "Devices of one app and environment that APNs may call bad in an hour. More than that is an alarm,"
+          + " and none of them counts as dead."),
       .integer(
         "batch-size", default: 500, in: 1...10_000,
         "Records that go into one transaction of the database at most."),
@@ -42,5 +55,7 @@ package struct FeedbackSettings: Sendable {
     batchSize = values.integer("batch-size")
     clockSkew = values.milliseconds("clock-skew")
     commitIntervalMilliseconds = values.milliseconds("commit-interval")
+    databaseMaxAge = values.milliseconds("database-max-age")
+    badTokenLimit = values.integer("bad-token-limit")
   }
 }

@@ -4,7 +4,8 @@ import Kafka
 import Pipeline
 import ServiceKit
 
-/// Membership in the group: both topics' partitions come and go together.
+/// Membership in the group. Who owns a partition of `feedback` judges its records and speaks for its devices on
+/// `invalid-tokens`; who owns one of `devices` makes dead letters of what is wrong there.
 extension FeedbackWorker {
   func take(_ event: GroupEvent) throws {
     switch event {
@@ -20,8 +21,7 @@ extension FeedbackWorker {
     }
   }
 
-  private func begin(_ partitions: [TopicPartition]) throws {
-    try checkCoAssignment(partitions)
+  private func begin(_ partitions: [TopicPartition]) throws(KafkaError) {
     for partition in partitions {
       queues.append(consumer.openQueue(partition, wakeup: wakeup))
       offsets.begin(partition)
@@ -30,19 +30,11 @@ extension FeedbackWorker {
     try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
     commits.restart()
     alarm.assigned(partitions)
+    owned = Set(partitions.filter { $0.topic == names.feedback }.map(\.partition))
+    ended = []
+    startRounds()
     log.info("partitions assigned", ["count": "\(partitions.count)"])
     context.reportReady()
-  }
-
-  private func checkCoAssignment(_ partitions: [TopicPartition]) throws(ServiceFailure) {
-    let feedback = Set(partitions.filter { $0.topic == names.feedback }.map(\.partition))
-    let devices = Set(partitions.filter { $0.topic == names.devices }.map(\.partition))
-    guard feedback == devices else {
-      throw ServiceFailure(
-        "this process was not assigned the same partitions of \(names.feedback) and \(names.devices):"
-          + " leave kafka.consumer.partition.assignment.strategy at range in every member of the group"
-      )
-    }
   }
 
   /// Commits what is done and lets go of all partitions; `lost`: they belong to others already.
@@ -52,5 +44,6 @@ extension FeedbackWorker {
     alarm.released()
     for queue in queues { queue.close() }
     queues = []
+    owned = []
   }
 }

@@ -8,16 +8,19 @@ import Records
 import ServiceKit
 import Store
 
-/// The feedback service's one thread. It works in batches, each a pass through the same steps: take records of
-/// both topics, apply them to the database in one transaction, publish what follows, wait until Kafka has it,
-/// and only then let the offsets be committed.
+/// The feedback service's one thread. It keeps the database at what the topics say (`DeviceTables`), and works in
+/// batches, each a pass through the same steps: take records, wait until the database has all that was written before,
+/// judge by it, publish what follows, wait until Kafka has it, and only then let the offsets be committed.
 ///
-/// While the database or Kafka does not take a batch nothing further is consumed and nothing is skipped.
+/// While the database or Kafka does not take a batch nothing further is consumed and nothing is skipped. A database
+/// that lacks something judges nothing.
 final class FeedbackWorker {
   private static let turnMilliseconds: Int32 = 100
   private static let stopDrainMilliseconds: UInt64 = 10_000
   /// What a rebalance waits for answers at most: the whole group stands still meanwhile.
   static let rebalanceDrainMilliseconds: UInt64 = 3_000
+  /// How often all marks and suspicions are looked at, besides when something has changed.
+  private static let roundMilliseconds: UInt64 = 60_000
 
   let settings: FeedbackSettings
   let log: Logger
@@ -31,24 +34,34 @@ final class FeedbackWorker {
   private let deadLetters: KafkaTopic
   private let reader: JobReader
   private let desk: HygieneDesk
+  private let tables: DeviceTables
+  private let feedbackPartitions: Int
 
   var queues: [KafkaQueue] = []
   var offsets = OffsetBook()
   var commits: GroupCommits
   private var watch: ProducerWatch
   var alarm: RetentionAlarm
+  /// The partitions of `feedback` that are ours, and those of them that have been read to their end.
+  var owned: Set<Int32> = []
+  var ended: Set<Int32> = []
   private var records: KafkaBatch
   private var batch = FeedbackBatch()
   private var deliveries: [Delivery] = []
-  private var backoff = Backoff(base: 100, cap: 5_000)
+  private var patience: DatabasePatience
+  /// Walks over marks to take back and over suspicions to confirm.
+  private var refuting = PagedRound()
+  private var confirming = PagedRound()
+  private var nextRound: UInt64 = 0
   /// On the embedded broker: the table that must not overflow.
   private var gate: BacklogGate?
   private var isFullReported = false
 
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
-    _ store: TokenStore, kafka: KafkaConfiguration, partitions: Int
+    _ store: TokenStore, _ cluster: ClusterView
   ) throws {
+    let kafka = cluster.configuration
     self.settings = settings
     self.context = context
     self.names = names
@@ -57,15 +70,22 @@ final class FeedbackWorker {
     watch = ProducerWatch(context)
     alarm = try RetentionAlarm(context, kafka, wakeup: wakeup)
     reader = JobReader(names)
-    desk = HygieneDesk(store, clockSkew: settings.clockSkew)
+    desk = HygieneDesk(
+      store, names, clockSkew: settings.clockSkew, badTokenLimit: settings.badTokenLimit)
+    tables = try DeviceTables(
+      settings, context, names, store, desk, cluster, counters, wakeup: wakeup)
+    feedbackPartitions = cluster.partitions[names.feedback] ?? 0
+    patience = DatabasePatience(context.log, counters)
     records = KafkaBatch(capacity: settings.batchSize)
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     invalidTokens = try producer.topic(known: names.invalidTokens)
     deadLetters = try producer.topic(known: names.deadLetters)
-    gate = kafka.isEmbeddedBroker ? BacklogGate(partitions: partitions, mode: .table) : nil
+    gate =
+      kafka.isEmbeddedBroker
+      ? BacklogGate(partitions: cluster.partitions[names.invalidTokens] ?? 0, mode: .table) : nil
     consumer = try KafkaGroupConsumer(
       kafka, group: names.group(.feedback), topics: [names.feedback, names.devices],
-      instanceID: settings.instanceID, wakeup: wakeup)
+      instanceID: settings.instanceID, reportsEnds: true, wakeup: wakeup)
     context.counters.add(counters)
   }
 
@@ -87,6 +107,7 @@ final class FeedbackWorker {
     release(lost: false)
     consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     producer.close()
+    tables.close()
     alarm.close()
   }
 
@@ -95,16 +116,19 @@ final class FeedbackWorker {
     while let event = consumer.nextEvent(timeoutMilliseconds: 0) { try take(event) }
     alarm.turn(consumer)
     try takeDeliveries()
+    let isReading = try tables.turn()
     let hasMore = batch.isIdle && takeRecords()
     try advance()
     let now = MonotonicClock.milliseconds()
     watch.turn(producer, now: now)
     commits.turn(consumer, now: now) { offsets.due }
-    return hasMore
+    return hasMore || isReading
   }
 
   // MARK: Steps of a batch
 
+  /// Begins a batch if there is something to do.
+  ///
   /// - Returns: true when there were records.
   private func takeRecords() -> Bool {
     guard isRoomInTable else { return false }
@@ -113,21 +137,49 @@ final class FeedbackWorker {
     }
     // Not always the same partition first.
     if queues.count > 1 { queues.append(queues.removeFirst()) }
-    for index in 0..<records.count {
-      if let error = records[index].error {
-        log.warning("reading", ["error": "\(error)"])
-      } else {
-        let job = reader.job(records[index])
-        if let gap = offsets.received(job.partition, job.offset) {
-          alarm.jumped(job.partition, gap)
-        }
-        batch.jobs.append(job)
-      }
-    }
+    for index in 0..<records.count { note(records[index]) }
     records.release()
-    guard !batch.jobs.isEmpty else { return false }
-    batch.phase = .applying(notBefore: 0)
-    return true
+    startRoundsIfDue()
+    guard !batch.jobs.isEmpty || refuting.isDue || isConfirming else { return false }
+    tables.want()
+    batch.phase = .verifying
+    return !batch.jobs.isEmpty
+  }
+
+  private func note(_ record: KafkaRecord) {
+    let partition = TopicPartition(topic: record.topic, partition: record.partition)
+    if record.isEndOfPartition {
+      if partition.topic == names.feedback { ended.insert(partition.partition) }
+    } else if let error = record.error {
+      log.warning("reading", ["error": "\(error)"])
+    } else {
+      let job = reader.job(record)
+      if let gap = offsets.received(job.partition, job.offset) { alarm.jumped(job.partition, gap) }
+      if partition.topic == names.feedback { ended.remove(partition.partition) }
+      batch.jobs.append(job)
+    }
+  }
+
+  /// Has all marks and suspicions looked at.
+  func startRounds() {
+    refuting.start()
+    confirming.start()
+    nextRound = MonotonicClock.milliseconds() + Self.roundMilliseconds
+  }
+
+  private func startRoundsIfDue() {
+    guard !owned.isEmpty else { return }
+    if tables.hasRefutedMarks { refuting.start() }
+    tables.hasRefutedMarks = false
+    if MonotonicClock.milliseconds() >= nextRound { startRounds() }
+  }
+
+  /// A suspicion is confirmed when no wave followed it: only with all answers read can that be known.
+  private var isConfirming: Bool { confirming.isDue && owned.isSubset(of: ended) }
+
+  /// Whether this process speaks for a device.
+  private func isMine(_ device: DeviceKey) -> Bool {
+    owned.contains(KafkaPartitioner.partition(of: device.bytes, among: feedbackPartitions))
   }
 
   private var isRoomInTable: Bool {
@@ -143,9 +195,8 @@ final class FeedbackWorker {
 
   /// Moves the batch as far as it goes now.
   private func advance() throws {
-    if case .applying(let notBefore) = batch.phase, MonotonicClock.milliseconds() >= notBefore {
-      try applyBatch()
-    }
+    if case .verifying = batch.phase, tables.isComplete { batch.phase = .judging }
+    if case .judging = batch.phase, patience.isOver { try judge() }
     if case .publishing(let next) = batch.phase { try publish(from: next) }
     if case .publishing(let next) = batch.phase, next == batch.outgoing.count, batch.awaiting == 0 {
       for job in batch.jobs { offsets.completed(job.partition, job.offset) }
@@ -153,23 +204,34 @@ final class FeedbackWorker {
     }
   }
 
-  private func applyBatch() throws {
-    let now = WallClock.milliseconds()
-    let outcome: HygieneDesk.Outcome
+  private func judge() throws {
+    let outcome: HygieneDesk.Outcome?
     do throws(StoreError) {
-      outcome = try desk.apply(batch.jobs, now: now)
+      outcome = try decide()
     } catch {
-      return try holdBatch(error)
+      return try patience.failed(error)
     }
-    if backoff.failures > 0 { log.info("the database takes records again") }
-    backoff.succeeded()
+    patience.succeeded()
+    guard let outcome else {
+      // Another process has changed the file: begin with what it has.
+      tables.reopen()
+      tables.want()
+      batch.phase = .verifying
+      return
+    }
     for (counter, count) in outcome.counts { counters.add(counter, count) }
-    for publication in outcome.publications {
-      batch.outgoing.append(
-        OutgoingRecord(
-          topic: invalidTokens, key: publication.device.bytes, value: publication.record?.value,
-          headers: [], isDeadLetter: false))
+    for alarm in outcome.alarms {
+      counters.add(.badTokenWaves)
+      log.error(
+        "APNs calls an abnormal number of device tokens bad; none of them counts as dead",
+        alarm.fields)
     }
+    batch.outgoing = outcome.publications.map { publication in
+      OutgoingRecord(
+        topic: invalidTokens, key: publication.device.bytes, value: publication.record?.value,
+        headers: [], isDeadLetter: false)
+    }
+    let now = WallClock.milliseconds()
     for job in batch.jobs {
       guard case .deadLetter(let letter) = job.content else { continue }
       batch.outgoing.append(
@@ -180,15 +242,27 @@ final class FeedbackWorker {
     batch.phase = .publishing(next: 0)
   }
 
-  /// The database does not take the batch: try again later, or give up when time won't help.
-  private func holdBatch(_ error: StoreError) throws(ServiceFailure) {
-    guard error.isTemporary else { throw ServiceFailure("\(error)") }
-    counters.add(.databaseRetries)
-    if backoff.failures % 20 == 0 {
-      log.warning("the database takes nothing now; trying again", ["error": "\(error)"])
+  /// What is to be said, in one transaction; nil when the database is not what was verified.
+  private func decide() throws(StoreError) -> HygieneDesk.Outcome? {
+    var (refuting, confirming) = (self.refuting, self.confirming)
+    let limit = settings.batchSize
+    let outcome = try desk.store.transaction { () throws(StoreError) -> HygieneDesk.Outcome? in
+      guard try tables.isCurrent() else { return nil }
+      var outcome = try desk.judge(batch.jobs)
+      if refuting.isDue {
+        refuting.read(
+          to: try desk.refute(after: refuting.after, limit: limit, &outcome, isMine: isMine))
+      }
+      if isConfirming {
+        confirming.read(
+          to: try desk.confirm(
+            after: confirming.after, limit: limit, now: WallClock.milliseconds(), &outcome,
+            isMine: isMine))
+      }
+      return outcome
     }
-    let wait = backoff.failed(random: UInt64.random(in: .min ... .max))
-    batch.phase = .applying(notBefore: MonotonicClock.milliseconds() + wait)
+    (self.refuting, self.confirming) = (refuting, confirming)
+    return outcome
   }
 
   private func publish(from first: Int) throws {
@@ -223,15 +297,22 @@ final class FeedbackWorker {
     deliveries.removeAll(keepingCapacity: true)
   }
 
-  /// Forgets the batch; its records are read again by whoever owns them next.
-  func dropBatch() { batch.removeAll() }
+  /// Forgets the batch; its records are read again by whoever owns them next. What of it Kafka has not
+  /// acknowledged must not reach the topic behind the next owner's records.
+  func dropBatch() {
+    let count = producer.abandon()
+    if count > 0 { log.info("records withdrawn from the producer", ["count": "\(count)"]) }
+    batch.removeAll()
+  }
 
   /// Gives the batch under way some time to come to its end, and forgets it otherwise.
   func finishBatch(within milliseconds: UInt64) throws {
     let deadline = MonotonicClock.milliseconds() + milliseconds
     while !batch.isIdle && MonotonicClock.milliseconds() < deadline && !context.signals.isHurrying {
+      _ = try tables.turn()
       try advance()
       if batch.isIdle { return }
+      if case .verifying = batch.phase, tables.isCatchingUp { break }
       _ = producer.flush(timeoutMilliseconds: 20)
       try takeDeliveries()
       usleep(1_000)

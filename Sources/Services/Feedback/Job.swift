@@ -12,7 +12,7 @@ struct Job {
     case device(DeviceRecord)
     /// A record that says nothing usable.
     case deadLetter(DeadLetter)
-    /// Compaction's tombstones of `devices`.
+    /// A tombstone of `devices`: the registration is forgotten.
     case nothing
   }
 
@@ -61,17 +61,20 @@ struct JobReader {
     let partition = TopicPartition(topic: record.topic, partition: record.partition)
     return Job(
       partition: partition, offset: record.offset,
-      content: content(partition.topic, key: record.key, value: record.value))
+      content: content(
+        partition.topic, key: record.key, value: record.value, timestamp: record.timestamp))
   }
 
   /// What a record of a topic asks for.
+  ///
+  /// - Parameter timestamp: the record's, milliseconds since the epoch; −1 for none.
   func content(
-    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer
+    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64
   ) -> Job.Content {
     let isDevice = topic == names.devices
     if isDevice && value.baseAddress == nil { return .nothing }
     do throws(RecordError) {
-      return isDevice ? try device(key, value) : try feedback(key, value)
+      return isDevice ? try device(key, value, timestamp) : try feedback(key, value)
     } catch {
       return .deadLetter(
         DeadLetter(
@@ -81,13 +84,21 @@ struct JobReader {
   }
 
   private func device(
-    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ timestamp: Int64
   ) throws(RecordError) -> Job.Content {
     let device = try DeviceRecord(value, parser: parser)
     try check(key, device.key, "device")
-    switch device.event {
-    case .registered(let time): try check(time, "device", "registered_at")
-    case .removed(let time): try check(time, "device", "removed_at")
+    let (time, field) =
+      switch device.event {
+      case .registered(let time): (time, "registered_at")
+      case .removed(let time): (time, "removed_at")
+      }
+    try check(time, "device", field)
+    // As the newest fact it would outlive all true ones.
+    guard timestamp < 0 || time - timestamp <= Self.mostAhead else {
+      throw RecordError(
+        record: "device", field: field,
+        problem: "is more than a day after the record itself (\(time)): a wrong clock or unit?")
     }
     return .device(device)
   }
@@ -113,12 +124,20 @@ struct JobReader {
       problem: "has not the key <token>:<app>:<environment> of its value, token in lower case")
   }
 
-  /// A time outside of 1970 … 9999 is a mistake of unit or worse; as the newest fact it would outlive all
-  /// true ones.
+  /// How far a registration may be ahead of its record's timestamp, in milliseconds.
+  private static let mostAhead: Int64 = 24 * 3_600_000
+
+  /// A time outside of 1970 … 9999 is a mistake of unit or worse. So is one of January 1970 that would be a time
+  /// since 2001 in seconds: taken for milliseconds, a registration would be older than every answer of APNs.
   private func check(_ time: Int64, _ kind: String, _ field: String) throws(RecordError) {
-    guard !(0...253_402_300_799_999).contains(time) else { return }
-    throw RecordError(
-      record: kind, field: field, problem: "is no time in milliseconds since 1970 (\(time))")
+    let problem: String
+    switch time {
+    case 1_000_000_000..<100_000_000_000:
+      problem = "is in seconds (\(time)); milliseconds since 1970 are expected"
+    case 0...253_402_300_799_999: return
+    default: problem = "is no time in milliseconds since 1970 (\(time))"
+    }
+    throw RecordError(record: kind, field: field, problem: problem)
   }
 
   private func copy(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {

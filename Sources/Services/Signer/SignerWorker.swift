@@ -173,11 +173,25 @@ final class SignerWorker {
       // Requests that are read twice change nothing.
       _ = try? consumer.commit([CommitRequest(requestsPartition, offset: nextOffset)])
     }
+    withdrawOutstanding(patience: commits ? 500 : 0)
     queue.close()
     self.queue = nil
     table?.close()
     table = nil
     counters.set(.owner, 0)
+  }
+
+  /// What Kafka has not acknowledged must not reach the topic behind the next owner's records: a withdrawal would take
+  /// a credential away that has a token again.
+  ///
+  /// - Parameter patience: how long Kafka may take to answer, in milliseconds.
+  private func withdrawOutstanding(patience: UInt64) {
+    guard !outstanding.isEmpty else { return }
+    _ = producer.flush(timeoutMilliseconds: patience)
+    takeDeliveries(MonotonicClock.milliseconds())
+    let count = producer.abandon()
+    outstanding = [:]
+    if count > 0 { log.info("records withdrawn from the producer", ["count": "\(count)"]) }
   }
 
   private func commit() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Delivery
 import TestSupport
 import Testing
 
@@ -15,116 +16,105 @@ import Testing
     try TokenStore(path: folder.file("tokens.db"), now: 1, busyTimeout: 50)
   }
 
-  private func invalidate(_ store: TokenStore, since: Int64, limit: Int64? = nil) throws {
-    try store.invalidate(
-      device, since: since, reason: "Unregistered", recordedAt: since + 1,
-      aliveFrom: (limit ?? since) + 1)
+  private func put(
+    _ store: TokenStore, _ identity: DeviceIdentity? = nil, registered: Int64? = nil,
+    deadSince: Int64? = nil
+  ) throws(StoreError) {
+    try store.put(
+      identity ?? device,
+      DeviceState(
+        presence: registered.map { .registered(at: $0) },
+        mark: deadSince.map {
+          DeviceState.Mark(
+            since: $0, aliveFrom: $0 + 1, reason: "Unregistered", recordedAt: $0 + 1)
+        }))
   }
 
-  @Test func `a token is dead only if it was not registered later`() throws {
+  @Test func `a row is what was put, and nothing known is no row`() throws {
     let store = try open()
-    try store.register(device, at: 100)
-    try invalidate(store, since: 99)
-    #expect(try store.device(device)?.invalidSince == nil)
-    try invalidate(store, since: 100)
-    #expect(try store.device(device)?.invalidSince == 100)
-    #expect(try store.device(device)?.invalidReason == "Unregistered")
-    #expect(try store.device(device)?.recordedAt == 101)
-  }
-
-  @Test func `a later registration makes a dead token live again and says so on a repetition`()
-    throws
-  {
-    let store = try open()
-    try invalidate(store, since: 100)
-    try store.register(device, at: 100)
-    #expect(try store.device(device)?.invalidSince == 100)
-    try store.register(device, at: 101)
-    let revived = try #require(try store.device(device))
-    #expect(revived.invalidSince == nil)
-    #expect(revived.revivedAt == 101)
-    try store.register(device, at: 101)
-    #expect(try store.device(device) == revived)
-    try store.register(device, at: 500)
-    #expect(try store.device(device)?.revivedAt == 101)
-  }
-
-  @Test func `a suspicion counts once each and never makes a token dead`() throws {
-    let store = try open()
-    for time in [5, 5, 7, 6] as [Int64] {
-      try store.suspect(device, reason: "BadDeviceToken", at: time)
+    let mark = DeviceState.Mark(since: 5, aliveFrom: 9, reason: "Unregistered", recordedAt: 7)
+    let states = [
+      DeviceState(presence: .registered(at: 3)), DeviceState(presence: .removed(at: 4)),
+      DeviceState(mark: mark), DeviceState(presence: .registered(at: 3), mark: mark),
+      DeviceState(presence: .removed(at: 30), mark: mark),
+    ]
+    for state in states {
+      try store.put(device, state)
+      #expect(try store.device(device) == state)
     }
-    let suspected = try #require(try store.device(device))
-    #expect(suspected.suspicions == 2)
-    #expect(suspected.invalidSince == nil)
-    try store.register(device, at: 8)
-    #expect(try store.device(device)?.suspicions == 0)
-    try store.suspect(device, reason: "BadDeviceToken", at: 8)
-    #expect(try store.device(device)?.suspicions == 0, "older than the registration")
+    try store.put(device, DeviceState())
+    #expect(try store.device(device).isEmpty)
+    #expect(try TokenStoreReader(path: folder.file("tokens.db")).deviceCount() == 0)
   }
 
-  @Test func `a removal counts unless a registration is newer`() throws {
+  @Test func `a mark that a registration refutes is no dead token, and is found`() throws {
     let store = try open()
-    try store.register(device, at: 10)
-    try store.remove(device, at: 9)
-    #expect(try store.device(device)?.removedAt == nil)
-    try store.remove(device, at: 11)
-    #expect(try store.device(device)?.removedAt == 11)
-    try store.register(device, at: 12)
-    #expect(try store.device(device)?.removedAt == nil)
+    let reader = try TokenStoreReader(path: folder.file("tokens.db"))
+    try put(store, registered: 5, deadSince: 5)
+    #expect(try reader.invalidCount() == 1)
+    #expect(try store.refutedMarks(after: nil, limit: 10).isEmpty)
+    try put(store, registered: 6, deadSince: 5)
+    #expect(try reader.invalidCount() == 0)
+    #expect(try store.refutedMarks(after: nil, limit: 10) == [device])
+    #expect(try store.refutedMarks(after: device, limit: 10).isEmpty)
+  }
+
+  @Test func `rows and positions change together or not at all, and begin anew together`() throws {
+    let store = try open()
+    let position = ChangelogPosition(anchor: .init(offset: 7, timestamp: 5, keyHash: -3))
+    #expect(throws: StoreError.self) {
+      try store.transaction { () throws(StoreError) in
+        try put(store, registered: 1)
+        try store.setPosition("push.devices", 2, position)
+        throw StoreError(code: 13, attempt: "test", message: "full")
+      }
+    }
+    #expect(try store.positions().isEmpty)
+    try store.transaction { () throws(StoreError) in
+      try put(store, registered: 1)
+      try store.setPosition("push.devices", 2, position)
+    }
+    #expect(try store.positions() == ["push.devices": [2: position]])
+    #expect(try store.completeAt() == nil)
+    try store.beginAnew(at: 9)
+    #expect(try store.positions().isEmpty && store.completeAt() == 9)
+    #expect(try store.device(device).isEmpty)
+  }
+
+  @Test func `a SQLite file of another program is refused and stays as it was`() throws {
+    let path = folder.file("other.db")
+    for sql in [
+      "CREATE TABLE people (name TEXT)",
+      "CREATE TABLE migrations (version INTEGER, name TEXT); INSERT INTO migrations VALUES (1, 'users')",
+    ] {
+      try? File.remove(path)
+      do {
+        let other = try Database(path: path, isReadOnly: false, busyTimeout: 50)
+        try other.execute(sql)
+      }
+      let before = try File.read(path)
+      let error = #expect(throws: StoreError.self) { try TokenStore(path: path, now: 1) }
+      #expect(error?.description.contains("of another program; name another file") == true)
+      #expect(error?.isTemporary == false)
+      #expect(try File.read(path) == before)
+    }
   }
 
   @Test func `apps and environments are apart`() throws {
     let store = try open()
-    try invalidate(store, since: 5)
+    try put(store, deadSince: 5)
     let other = DeviceIdentity(token: "00ff", app: "com.example.app", environment: .sandbox)
-    #expect(try store.device(other) == nil)
-  }
-
-  /// Records come in any order and more than once, and what is known in the end is the same.
-  @Test(arguments: 0..<30 as Range<UInt64>)
-  func `the order and repetition of records does not matter`(seed: UInt64) throws {
-    var random = SeededGenerator(seed: seed)
-    let store = try TokenStore(path: folder.file("\(seed).db"), now: 1)
-    let registrations = (0..<3).map { _ in Int64(random.next() % 50) * 2 }
-    let deaths = (0..<3).map { _ in Int64(random.next() % 50) * 2 + 1 }
-    var events = registrations.map { ($0, true) } + deaths.map { ($0, false) }
-    events += events
-    events.shuffle(using: &random)
-    for (time, isRegistration) in events {
-      if isRegistration {
-        try store.register(device, at: time)
-      } else {
-        try invalidate(store, since: time)
-      }
-    }
-    let newest = (registrations.max() ?? 0, deaths.max() ?? 0)
-    let end = try store.device(device)
-    #expect(end?.registeredAt == newest.0, "seed \(seed)")
-    #expect(end?.invalidSince == (newest.1 > newest.0 ? newest.1 : nil), "seed \(seed)")
-  }
-
-  @Test func `a transaction that fails leaves nothing behind`() throws {
-    let store = try open()
-    #expect(throws: StoreError.self) {
-      try store.transaction { () throws(StoreError) in
-        try store.register(device, at: 10)
-        throw StoreError(code: 13, attempt: "test", message: "full")
-      }
-    }
-    #expect(try store.device(device) == nil)
-    try store.transaction { () throws(StoreError) in try store.register(device, at: 11) }
-    #expect(try store.device(device)?.registeredAt == 11)
+    #expect(try store.device(other).isEmpty)
   }
 
   @Test func `what was written is there after opening again, and the schema is not applied twice`()
     throws
   {
     var store: TokenStore? = try open()
-    try store?.register(device, at: 10)
+    if let store { try put(store, registered: 10) }
     store = nil
     store = try open()
-    #expect(try store?.device(device)?.registeredAt == 10)
+    #expect(try store?.device(device).registeredAt == 10)
   }
 
   @Test func `a database of a newer program is refused`() throws {
@@ -147,30 +137,30 @@ import Testing
     let other = try Database(path: folder.file("tokens.db"), isReadOnly: false, busyTimeout: 50)
     try other.execute("BEGIN IMMEDIATE")
     let error = #expect(throws: StoreError.self) {
-      try store.transaction { () throws(StoreError) in try store.register(device, at: 1) }
+      try store.transaction { () throws(StoreError) in try put(store, registered: 1) }
     }
     #expect(error?.isTemporary == true)
     try other.execute("ROLLBACK")
-    try store.transaction { () throws(StoreError) in try store.register(device, at: 1) }
-    #expect(try store.device(device)?.registeredAt == 1)
+    try store.transaction { () throws(StoreError) in try put(store, registered: 1) }
+    #expect(try store.device(device).registeredAt == 1)
   }
 
   @Test func `a full disk is temporary and loses nothing that was there`() throws {
     let store = try open()
-    try store.register(device, at: 1)
+    try put(store, registered: 1)
     let path = folder.file("tokens.db")
     try store.limitPages(to: 8)
     let error = #expect(throws: StoreError.self) {
       try store.transaction { () throws(StoreError) in
         for number in 0..<5_000 {
           let token = String(number, radix: 16)
-          try store.register(
-            DeviceIdentity(token: token, app: "a", environment: .sandbox), at: 1)
+          try put(
+            store, DeviceIdentity(token: token, app: "a", environment: .sandbox), registered: 1)
         }
       }
     }
     #expect(error?.isTemporary == true)
-    #expect(try store.device(device)?.registeredAt == 1)
+    #expect(try store.device(device).registeredAt == 1)
     #expect(try TokenStoreReader(path: path).deviceCount() == 1)
   }
 
@@ -178,15 +168,14 @@ import Testing
     let store = try open()
     let reader = try TokenStoreReader(path: folder.file("tokens.db"))
     #expect(try reader.deviceCount() == 0)
-    try store.register(device, at: 1)
+    try put(store, registered: 1)
     let dead = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
-    try store.invalidate(
-      dead, since: 5, reason: "ExpiredToken", recordedAt: 6, aliveFrom: 6)
+    try put(store, dead, deadSince: 5)
     #expect(try reader.deviceCount() == 2)
     #expect(try reader.invalidCount() == 1)
     #expect(
       try reader.invalidDevices()
-        == [InvalidDevice(device: dead, since: 5, reason: "ExpiredToken")])
+        == [InvalidDevice(device: dead, since: 5, reason: "Unregistered")])
     #expect(try reader.invalidDevices(limit: 0).isEmpty)
   }
 
@@ -203,10 +192,11 @@ import Testing
     }
     try store.transaction { () throws(StoreError) in
       for number in 0..<500 where number % 5 != 0 {
-        try store.invalidate(
-          identity(number), since: 1, reason: "Unregistered", recordedAt: 1, aliveFrom: 2)
+        try put(store, identity(number), deadSince: 1)
       }
-      for number in stride(from: 0, to: 500, by: 5) { try store.register(identity(number), at: 1) }
+      for number in stride(from: 0, to: 500, by: 5) {
+        try put(store, identity(number), registered: 1)
+      }
     }
     let expected = (0..<500).filter { $0 % 5 != 0 }.map(identity)
     for pageSize in [1, 7, 400, 1_000] {
@@ -243,11 +233,10 @@ import Testing
           + " VALUES ('00ff', 'com.example.app', 'production', 100, 'Unregistered')")
     }
     let store = try TokenStore(path: path, now: 2)
-    #expect(try store.device(device)?.invalidSince == 100)
-    try store.register(device, at: 100)
-    #expect(try store.device(device)?.invalidSince == 100)
-    try store.register(device, at: 101)
-    #expect(try store.device(device)?.invalidSince == nil)
+    let mark = DeviceState.Mark(
+      since: 100, aliveFrom: 101, reason: "Unregistered", recordedAt: 100)
+    #expect(try store.device(device) == DeviceState(mark: mark))
+    #expect(try store.completeAt() == nil, "it is made anew from the topics")
   }
 
   @Test func `an error names the file and what to do about it`() throws {

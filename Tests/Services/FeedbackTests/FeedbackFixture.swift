@@ -72,13 +72,15 @@ final class FeedbackFixture {
     try produce(names.devices, devices.map { ($0.key, $0.value) })
   }
 
-  /// - Parameter property: of librdkafka, for the consumer.
+  /// - Parameters:
+  ///   - database: another one than the fixture's: another host.
+  ///   - property: of librdkafka, for the consumer.
   func start(
-    property: KafkaConfiguration.Property? = nil, flags: [String] = []
+    database: String? = nil, property: KafkaConfiguration.Property? = nil, flags: [String] = []
   ) throws -> RunningFeedback {
     let values = try FeedbackSettings.table.read(
       CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--database", database] + flags,
+        ["--topic-prefix", kafka.prefix, "--database", database ?? self.database] + flags,
         for: FeedbackSettings.table))
     var settings = try FeedbackSettings(values)
     settings.kafka = kafka.configuration

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
 import EventLoop
+import JSON
 import Kafka
 import Pipeline
 import Records
@@ -14,52 +16,194 @@ import Testing
   private typealias Fixture = FeedbackFixture
 
   private let folder = TemporaryFolder()
+  private let names = TopicNames()
   private let device = FeedbackFixture.device(1)
+  private let parser = JSONParser()
 
-  private func job(_ content: Job.Content) -> Job {
-    Job(partition: TopicPartition(topic: "t", partition: 0), offset: 0, content: content)
+  private func job(_ record: FeedbackRecord) -> Job {
+    Job(
+      partition: TopicPartition(topic: names.feedback, partition: 0), offset: 0,
+      content: .feedback(record))
   }
 
-  /// All facts of any order end in the same state, and telling them again changes nothing.
+  private func desk(_ name: String, skew: Int64 = 0, limit: Int = 100) throws -> HygieneDesk {
+    let store = try TokenStore(path: folder.file(name), now: 1)
+    return HygieneDesk(store, names, clockSkew: skew, badTokenLimit: limit)
+  }
+
+  private func register(_ desk: HygieneDesk, _ device: DeviceKey, at time: Int64) throws {
+    let record = DeviceRecord(device: device, event: .registered(at: time))
+    try record.key.withUnsafeBytes { key in
+      try record.value.withUnsafeBytes { value in
+        _ = try desk.follow(names.devices, key: key, value: value, timestamp: -1)
+      }
+    }
+  }
+
+  /// Publishes, and reads back what was published.
+  private func judge(_ desk: HygieneDesk, _ records: [FeedbackRecord]) throws
+    -> HygieneDesk.Outcome
+  {
+    var outcome = try desk.judge(records.map(job))
+    _ = try desk.refute(after: nil, limit: 100, &outcome, isMine: { _ in true })
+    for publication in outcome.publications {
+      try publication.device.bytes.withUnsafeBytes { key in
+        try (publication.record?.value ?? []).withUnsafeBytes { value in
+          let value =
+            publication.record == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value
+          _ = try desk.follow(names.invalidTokens, key: key, value: value, timestamp: -1)
+        }
+      }
+    }
+    return outcome
+  }
+
+  /// Answers and registrations in any order end with the same token dead or alive, and judging them again
+  /// publishes nothing.
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func `a batch applied again changes nothing, with any clock skew and missing times`(
+  func `answers judged again publish nothing, with any clock skew and missing times`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
     let skew = Int64(random.next() % 2) * 40
-    var jobs: [Job] = []
+    var answers: [FeedbackRecord] = []
+    var events: [() -> (FeedbackRecord?, Int64)] = []
     for _ in 0..<4 {
       let time = Int64(random.next() % 60)
       let timestamp: Int64? = random.next() % 3 == 0 ? nil : time
-      jobs.append(
-        job(.feedback(Fixture.feedback(device, timestamp: timestamp, sentAt: time + 10))))
+      let answer = Fixture.feedback(device, timestamp: timestamp, sentAt: time + 10)
+      answers.append(answer)
+      events.append { (answer, 0) }
       let registered = Int64(random.next() % 120)
-      jobs.append(job(.device(DeviceRecord(device: device, event: .registered(at: registered)))))
+      events.append { (nil, registered) }
     }
-    var ends: [Int64?] = []
+    var ends: [Bool] = []
     for order in 0..<3 {
-      let store = try TokenStore(path: folder.file("\(seed)-\(order).db"), now: 1)
-      let desk = HygieneDesk(store, clockSkew: skew)
-      let shuffled = jobs.shuffled(using: &random)
-      _ = try desk.apply(shuffled, now: 1_000)
-      let once = try store.device(device.identity)
-      let published = try desk.apply(shuffled, now: 2_000).publications.map(\.record)
-      #expect(try store.device(device.identity) == once, "skew \(skew), order \(order)")
-      #expect(published.allSatisfy { $0?.invalidSince == once?.invalidSince })
-      ends.append(once?.invalidSince)
+      let desk = try desk("\(seed)-\(order).db", skew: skew)
+      for event in events.shuffled(using: &random) {
+        let (answer, registered) = event()
+        if let answer {
+          _ = try judge(desk, [answer])
+        } else {
+          try register(desk, device, at: registered)
+        }
+      }
+      _ = try judge(desk, [])
+      let once = try desk.store.device(device.identity)
+      #expect(try judge(desk, answers).publications.isEmpty, "skew \(skew), order \(order)")
+      #expect(try desk.store.device(device.identity) == once)
+      ends.append(once.isDead)
     }
-    #expect(Set(ends.map { $0 == nil }).count == 1, "dead in every order or in none")
+    #expect(Set(ends).count == 1, "dead in every order or in none")
   }
 
   @Test func `a registration at the very moment of a push without a time keeps the token`() throws {
     for isFirst in [true, false] {
-      let store = try TokenStore(path: folder.file("moment-\(isFirst).db"), now: 1)
-      let desk = HygieneDesk(store, clockSkew: 0)
-      let answer = job(.feedback(Fixture.feedback(device, timestamp: nil, sentAt: 50)))
-      let registration = job(.device(DeviceRecord(device: device, event: .registered(at: 50))))
-      _ = try desk.apply(isFirst ? [registration, answer] : [answer, registration], now: 1)
-      #expect(try store.device(device.identity)?.invalidSince == nil)
+      let desk = try desk("moment-\(isFirst).db")
+      let answer = Fixture.feedback(device, timestamp: nil, sentAt: 50)
+      if isFirst { try register(desk, device, at: 50) }
+      _ = try judge(desk, [answer])
+      if !isFirst { try register(desk, device, at: 50) }
+      #expect(try desk.store.device(device.identity).isDead == false)
     }
+  }
+
+  // MARK: Tokens that are called bad
+
+  private static let day: Int64 = 24 * 3_600_000
+
+  private func bad(_ number: Int, at time: Int64, reason: String = "BadDeviceToken")
+    -> FeedbackRecord
+  {
+    Fixture.feedback(
+      Fixture.device(number), status: 400, reason: reason, timestamp: nil, sentAt: time)
+  }
+
+  /// What is confirmed once all answers until `now` are known.
+  private func confirmed(_ desk: HygieneDesk, now: Int64) throws -> [DeviceKey] {
+    var outcome = HygieneDesk.Outcome()
+    #expect(
+      try desk.confirm(after: nil, limit: 100, now: now, &outcome, isMine: { _ in true }) == nil)
+    return outcome.publications.map(\.device)
+  }
+
+  @Test func `a token called bad on two days is dead, unless it was registered between`() throws {
+    let desk = try desk("two-days.db")
+    _ = try judge(desk, [bad(1, at: 0), bad(2, at: 0), bad(3, at: 0), bad(4, at: 0)])
+    _ = try judge(desk, [bad(1, at: Self.day / 2)])
+    #expect(try confirmed(desk, now: 10 * Self.day).isEmpty, "twice on one day")
+    try register(desk, Fixture.device(2), at: 500)
+    _ = try judge(
+      desk,
+      [
+        bad(1, at: Self.day), bad(2, at: Self.day),
+        bad(3, at: Self.day, reason: "DeviceTokenNotForTopic"),
+      ])
+    #expect(try confirmed(desk, now: Self.day + 1_000).isEmpty, "a wave may follow")
+    #expect(try confirmed(desk, now: 2 * Self.day) == [Fixture.device(1)])
+  }
+
+  @Test func `a wave of bad tokens raises one alarm with its likely cause and kills nothing`()
+    throws
+  {
+    let desk = try desk("wave.db", limit: 10)
+    for number in 1...5 { try register(desk, Fixture.device(number, .sandbox), at: 1) }
+    _ = try judge(desk, [bad(1, at: 0), bad(2, at: 0)])
+    var alarms: [BadTokenAlarm] = []
+    // The same configuration for three days.
+    for hour in 24..<96 {
+      let records = (1...40).map { bad($0, at: Int64(hour) * 3_600_000 + Int64($0)) }
+      alarms += try judge(desk, records).alarms
+      #expect(try confirmed(desk, now: Int64(hour + 1) * 3_600_000).isEmpty)
+    }
+    #expect(alarms.count == 1)
+    let text = "\(try #require(alarms.first).fields)"
+    #expect(text.contains("sandbox tokens sent to production"))
+    #expect(text.contains("5 of them are registered for sandbox"))
+    // What is bad on two days in normal times, too, is dead; the wave's answers are not the first of them.
+    _ = try judge(desk, [bad(3, at: 10 * Self.day)])
+    #expect(try confirmed(desk, now: 11 * Self.day).isEmpty)
+    _ = try judge(desk, [bad(3, at: 12 * Self.day)])
+    #expect(try confirmed(desk, now: 13 * Self.day) == [Fixture.device(3)])
+  }
+
+  @Test func `a wave of one app is none of another app or environment`() throws {
+    let desk = try desk("apart.db", limit: 10)
+    #expect(try judge(desk, (1...9).map { bad($0, at: 0) }).alarms.isEmpty)
+    let sandbox = (1...9).map {
+      Fixture.feedback(
+        Fixture.device($0, .sandbox), status: 400, reason: "BadDeviceToken", timestamp: nil,
+        sentAt: 0)
+    }
+    #expect(try judge(desk, sandbox).alarms.isEmpty)
+    let alarms = try judge(desk, (20...30).map { bad($0, at: 5, reason: "DeviceTokenNotForTopic") })
+      .alarms
+    #expect(alarms.map(\.origin.environment) == [.production])
+    let fields = "\(try #require(alarms.first).fields)"
+    #expect(fields.contains("another app"))
+  }
+
+  // MARK: Times
+
+  @Test func `a registration in seconds or far in the future is refused with what is expected`() {
+    let reader = JobReader(names)
+    func detail(_ time: Int64, timestamp: Int64 = 1_795_000_000_000) -> String? {
+      let record = DeviceRecord(device: device, event: .registered(at: time))
+      let content = record.key.withUnsafeBytes { key in
+        record.value.withUnsafeBytes {
+          reader.content(names.devices, key: key, value: $0, timestamp: timestamp)
+        }
+      }
+      if case .deadLetter(let letter) = content { return letter.detail }
+      return nil
+    }
+    #expect(detail(1_795_000_000)?.contains("is in seconds") == true)
+    #expect(detail(1_795_000_000)?.contains("milliseconds since 1970 are expected") == true)
+    #expect(detail(1_795_000_000_000_000)?.contains("is no time in milliseconds") == true)
+    #expect(detail(1_795_000_000_000 + 2 * Self.day)?.contains("more than a day after") == true)
+    #expect(detail(1_795_000_000_000 + Self.day / 2) == nil)
+    #expect(detail(1_700_000_000_000) == nil)
+    #expect(detail(1_900_000_000_000, timestamp: -1) == nil)
   }
 
   @Test func `impossible times end as dead letters and do not stop the rest`() throws {

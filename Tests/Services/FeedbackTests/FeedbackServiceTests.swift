@@ -135,40 +135,15 @@ import Testing
     #expect(Set(try fixture.published(keys: 400).keys) == Set(devices.map(\.description)))
   }
 
-  @Test func `topics with different numbers of partitions are refused`() throws {
-    let fixture = try Fixture()
-    let other = try KafkaFixture()
-    for (topic, partitions) in [
-      ("feedback", 4), ("devices", 3), ("invalid-tokens", 4), ("dead-letters", 2),
-    ] {
-      try other.createTopic(topic, partitions: partitions)
-    }
-    let table = FeedbackSettings.table
-    let values = try table.read(
-      CommandLineFlags(
-        ["--topic-prefix", other.prefix, "--database", fixture.database], for: table))
-    var settings = try FeedbackSettings(values)
-    settings.kafka = other.configuration
-    let service = try RunningFeedback(settings, values)
-    defer { service.stop() }
-    var failures: [String] = []
-    _ = eventually {
-      failures += service.failure.drain()
-      return !failures.isEmpty
-    }
-    #expect(failures.count == 1)
-    #expect(failures.first?.contains("same number of partitions") == true)
-  }
-
-  @Test func `two processes share three partitions so that each has the same ones of both topics`()
+  @Test func `two processes that share a file share the partitions and never judge by half of it`()
     throws
   {
     let fixture = try Fixture(partitions: 3)
     let services = [try fixture.start(), try fixture.start()]
     defer { for service in services { service.stop() } }
     let devices = (1...60).map { Fixture.device($0) }
-    try fixture.send(devices.map { Fixture.feedback($0) })
     try fixture.send(devices.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
+    try fixture.send(devices.map { Fixture.feedback($0) })
     #expect(
       try eventually(withinMilliseconds: 30_000) {
         let read = try fixture.committed(fixture.names.feedback, partitions: 3)
@@ -176,20 +151,7 @@ import Testing
         return read == 60 && registered == 60
       })
     #expect(services.allSatisfy { $0.failure.drain().isEmpty })
+    #expect(services.reduce(0) { $0 + $1.count("invalidated") } == 0)
     #expect(try TokenStoreReader(path: fixture.database).invalidCount() == 0)
-  }
-
-  @Test func `an assignor that separates the two topics is refused`() throws {
-    let fixture = try Fixture(partitions: 3)
-    let strategy = ("partition.assignment.strategy", "roundrobin")
-    let services = try (0..<2).map { _ in try fixture.start(property: strategy) }
-    defer { for service in services { service.stop() } }
-    var failures: [String] = []
-    let failed = eventually(withinMilliseconds: 30_000) {
-      failures += services.flatMap { $0.failure.drain() }
-      return !failures.isEmpty
-    }
-    #expect(failed)
-    #expect(failures.first?.contains("same partitions") == true)
   }
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How far a local table reflects one partition of the compacted topic it is made from.
+///
+/// librdkafka does not tell a topic's id, so the last record that was applied stands for the log's identity: a log
+/// that has another record there, or none, is another one or was compacted meanwhile.
+package struct ChangelogPosition: Equatable, Sendable {
+  /// The last record that was applied.
+  package struct Anchor: Equatable, Sendable {
+    package let offset: Int64
+    /// The record's timestamp, milliseconds since the epoch; −1 for none.
+    package let timestamp: Int64
+    /// `hash` of the record's key.
+    package let keyHash: Int64
+
+    package init(offset: Int64, timestamp: Int64, keyHash: Int64) {
+      self.offset = offset
+      self.timestamp = timestamp
+      self.keyHash = keyHash
+    }
+
+    /// FNV-1a of a record's key, 64 bits.
+    package static func hash(_ key: some Sequence<UInt8>) -> Int64 {
+      var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+      for byte in key { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+      return Int64(bitPattern: hash)
+    }
+  }
+
+  /// nil: nothing was applied yet.
+  package var anchor: Anchor?
+
+  package init(anchor: Anchor? = nil) { self.anchor = anchor }
+
+  /// The first offset that is not applied.
+  package var next: Int64 { anchor.map { $0.offset + 1 } ?? 0 }
+  /// Where reading goes on: with the last record that was applied, to see that it is still the same log.
+  package var start: Int64? { anchor?.offset }
+}
+
+/// Checks that one partition goes on with the record that was applied last.
+package struct AnchorCheck: Sendable {
+  private var expected: ChangelogPosition.Anchor?
+
+  package init(_ position: ChangelogPosition) { expected = position.anchor }
+
+  /// A record came.
+  ///
+  /// - Returns: nil when it is to be applied, true for the anchor itself (which is applied already), false when the
+  ///   log is another one.
+  package mutating func isAnchor(_ record: ChangelogPosition.Anchor) -> Bool? {
+    guard let anchor = expected else { return nil }
+    expected = nil
+    return record == anchor
+  }
+
+  /// The log ended.
+  ///
+  /// - Returns: false when it ends without the record that was applied last: it is another one.
+  package func mayEnd() -> Bool { expected == nil }
+}
+
+/// Why a local table is made anew from its topics.
+package enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
+  /// There is no local table yet.
+  case empty
+  /// The local table is so old that tombstones it has not read may be gone.
+  case tooOld(milliseconds: Int64)
+  /// It was up to date at a time that is still to come: nobody knows how old it is.
+  case clockWentBack(milliseconds: Int64)
+  /// It was made from other topics.
+  case otherTopics
+  /// A partition does not have the record that was applied last: the topic was made anew or cut, or compaction took
+  /// that record.
+  case otherLog(topic: String, partition: Int32)
+
+  package var description: String {
+    switch self {
+    case .empty: "there is none yet"
+    case .tooOld(let age):
+      "it was up to date \(age / 60_000) min ago, and tombstones since then may be gone"
+    case .clockWentBack(let ahead):
+      "it was up to date \(ahead / 60_000) min from now by this machine's clock"
+    case .otherTopics: "it was made from other topics"
+    case .otherLog(let topic, let partition):
+      "\(topic)/\(partition) does not go on from it: the topic was made anew, cut, or compacted"
+    }
+  }
+}
+
+/// How old a local table may be to be brought up to date instead of being made anew.
+package struct RestoreRule: Sendable {
+  /// Milliseconds; below the topics' `delete.retention.ms`, for which Kafka keeps tombstones.
+  package let maxAge: Int64
+  /// How far the clock may have gone back unnoticed, in milliseconds.
+  package static let clockTolerance: Int64 = 60_000
+
+  package init(maxAge: Int64) { self.maxAge = maxAge }
+
+  /// Whether a table has to be made anew before anything else.
+  ///
+  /// - Parameters:
+  ///   - completeAt: when the table was last known to be complete, or was last begun anew; milliseconds since
+  ///     the epoch, nil for never.
+  ///   - now: milliseconds since the epoch.
+  ///   - topics: of which it has positions.
+  ///   - wanted: the topics it is to be made from.
+  package func reason(
+    completeAt: Int64?, now: Int64, topics: Set<String>, wanted: Set<String>
+  ) -> RestoreReason? {
+    guard let completeAt else { return .empty }
+    guard topics.isSubset(of: wanted) else { return .otherTopics }
+    let (age, overflow) = now.subtractingReportingOverflow(completeAt)
+    if overflow || age > maxAge { return .tooOld(milliseconds: overflow ? .max : age) }
+    return age < -Self.clockTolerance ? .clockWentBack(milliseconds: -age) : nil
+  }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import Delivery
+
+/// Answers that may be our own mistake. They are on no topic: each process keeps those that it heard.
+extension TokenStore {
+  package func suspicion(_ identity: DeviceIdentity) throws(StoreError) -> Suspicion? {
+    let select = suspicions.select
+    select.bind(identity)
+    guard try select.next() else { return nil }
+    defer { select.reset() }
+    return select.suspicion(from: 0)
+  }
+
+  package func put(_ identity: DeviceIdentity, _ suspicion: Suspicion) throws(StoreError) {
+    let upsert = suspicions.upsert
+    upsert.bind(identity)
+    upsert.bind(4, suspicion.firstAt)
+    upsert.bind(5, suspicion.lastAt)
+    upsert.bind(6, suspicion.lastSentAt)
+    upsert.bind(7, suspicion.count)
+    upsert.bind(8, suspicion.reason)
+    try upsert.run()
+  }
+
+  /// Devices that were called bad more than once, at most `limit`, in the order of token, app and environment: the
+  /// first ones, or those that follow `device`.
+  package func repeatedSuspicions(
+    after device: DeviceIdentity?, limit: Int
+  ) throws(StoreError) -> [(device: DeviceIdentity, suspicion: Suspicion)] {
+    let select = suspicions.repeated
+    select.bind(after: device)
+    select.bind(4, Int64(limit))
+    var found: [(device: DeviceIdentity, suspicion: Suspicion)] = []
+    while try select.next() {
+      if let identity = select.identity { found.append((identity, select.suspicion(from: 3))) }
+    }
+    return found
+  }
+
+  /// How many devices of an app were called bad after a time, counted up to `limit`.
+  package func suspectCount(
+    _ app: String, _ environment: Environment, after time: Int64, limit: Int
+  ) throws(StoreError) -> Int {
+    let count = suspicions.count
+    count.bind(1, app)
+    count.bind(2, environment.description)
+    count.bind(3, time)
+    count.bind(4, Int64(limit))
+    defer { count.reset() }
+    return try count.next() ? Int(count.integer(0) ?? 0) : 0
+  }
+
+  /// The reason that most answers after a time had, and how many of their devices are registered for the other
+  /// environment.
+  package func suspectSummary(
+    _ app: String, _ environment: Environment, after time: Int64
+  ) throws(StoreError) -> (reason: String, foreign: Int) {
+    let summary = suspicions.summary
+    summary.bind(1, app)
+    summary.bind(2, environment.description)
+    summary.bind(3, time)
+    defer { summary.reset() }
+    guard try summary.next() else { return ("", 0) }
+    return (summary.text(0), Int(summary.integer(1) ?? 0))
+  }
+
+  /// The waves of an app, oldest first.
+  package func waves(
+    _ app: String, _ environment: Environment
+  ) throws(StoreError) -> [BadTokenWave] {
+    let select = suspicions.waves
+    select.bind(1, app)
+    select.bind(2, environment.description)
+    var waves: [BadTokenWave] = []
+    while try select.next() {
+      waves.append(
+        BadTokenWave(from: select.integer(0) ?? 0, until: select.integer(1) ?? 0))
+    }
+    return waves
+  }
+
+  /// Begins a wave, or moves its end.
+  package func put(
+    _ app: String, _ environment: Environment, _ wave: BadTokenWave
+  ) throws(StoreError) {
+    let upsert = suspicions.upsertWave
+    upsert.bind(1, app)
+    upsert.bind(2, environment.description)
+    upsert.bind(3, wave.from)
+    upsert.bind(4, wave.until)
+    try upsert.run()
+  }
+}
+
+/// The statements about suspicions.
+struct SuspicionStatements {
+  let select: Statement
+  let upsert: Statement
+  let repeated: Statement
+  let count: Statement
+  let summary: Statement
+  let waves: Statement
+  let upsertWave: Statement
+
+  init(_ database: Database) throws(StoreError) {
+    select = try database.prepare(
+      """
+      SELECT first_at, last_at, last_sent_at, count, reason FROM suspicions
+      WHERE token = ?1 AND app = ?2 AND environment = ?3
+      """)
+    upsert = try database.prepare(
+      "REPLACE INTO suspicions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+    repeated = try database.prepare(
+      """
+      SELECT token, app, environment, first_at, last_at, last_sent_at, count, reason FROM suspicions
+      WHERE last_at > first_at AND (token, app, environment) > (?1, ?2, ?3)
+      ORDER BY token, app, environment LIMIT ?4
+      """)
+    count = try database.prepare(
+      """
+      SELECT count(*) FROM (SELECT 1 FROM suspicions
+        WHERE app = ?1 AND environment = ?2 AND last_at > ?3 LIMIT ?4)
+      """)
+    summary = try database.prepare(
+      """
+      SELECT (SELECT reason FROM suspicions WHERE app = ?1 AND environment = ?2 AND last_at > ?3
+          GROUP BY reason ORDER BY count(*) DESC LIMIT 1),
+        (SELECT count(*) FROM suspicions AS s JOIN devices AS d ON d.token = s.token
+          AND d.app = s.app AND d.environment != s.environment AND d.registered_at IS NOT NULL
+          WHERE s.app = ?1 AND s.environment = ?2 AND s.last_at > ?3)
+      """)
+    waves = try database.prepare(
+      """
+      SELECT from_time, until_time FROM waves WHERE app = ?1 AND environment = ?2
+      ORDER BY from_time
+      """)
+    upsertWave = try database.prepare("REPLACE INTO waves VALUES (?1, ?2, ?3, ?4)")
+  }
+}
+
+extension Statement {
+  fileprivate func suspicion(from column: Int32) -> Suspicion {
+    Suspicion(
+      firstAt: integer(column) ?? 0, lastAt: integer(column + 1) ?? 0,
+      lastSentAt: integer(column + 2) ?? 0, count: integer(column + 3) ?? 0,
+      reason: text(column + 4))
+  }
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import Kafka
+import Pipeline
+import ServiceKit
+import Store
+
+/// Keeps the database at what `push.devices` and `push.invalid-tokens` say: reads all of both topics, from where the
+/// database stands or, where that cannot be trusted, from their beginning, and says when nothing is missing.
+///
+/// Owned by the worker's thread; never waits for a broker.
+final class DeviceTables {
+  fileprivate typealias Anchor = ChangelogPosition.Anchor
+
+  /// One of the two topics.
+  private final class Table {
+    let changelog: KafkaChangelog
+    /// Read, and not yet in the database.
+    var batch = KafkaBatch(capacity: 2_000)
+    /// The last record of each partition that is in the database.
+    var positions: [ChangelogPosition] = []
+    var checks: [AnchorCheck] = []
+
+    init(_ changelog: KafkaChangelog) { self.changelog = changelog }
+  }
+
+  /// How often it is noted that the database is complete, and after how long that is asked though nobody wants to
+  /// know; in milliseconds.
+  private static let notePeriod: Int64 = 60_000
+  private static let idlePeriod: Int64 = 600_000
+
+  private let log: Logger
+  private let store: TokenStore
+  private let desk: HygieneDesk
+  private let rule: RestoreRule
+  private let counters: Counters<FeedbackCounter>
+  private let watermarks: WatermarkReader
+  private let tables: [Table]
+  /// Whether the database's own positions are known.
+  private var isOpen = false
+  private var completeness: TableCompleteness<TopicPartition>
+  /// When the last question was asked, and when the database was last noted to be complete (wall clock).
+  private var askedAt: Int64 = 0
+  private var notedAt: Int64 = 0
+  private var patience: DatabasePatience
+  /// Whether the database has not been complete since it was opened, and since when that is (monotonic).
+  private(set) var isCatchingUp = true
+  private var began: UInt64 = 0
+  private var caughtUp = 0
+  /// Whether marks may stand on the topic that registrations refute.
+  var hasRefutedMarks = false
+
+  init(
+    _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ store: TokenStore, _ desk: HygieneDesk, _ cluster: ClusterView,
+    _ counters: Counters<FeedbackCounter>, wakeup: Wakeup
+  ) throws {
+    log = context.log
+    patience = DatabasePatience(context.log, counters)
+    self.store = store
+    self.desk = desk
+    self.counters = counters
+    rule = RestoreRule(maxAge: settings.databaseMaxAge)
+    watermarks = try WatermarkReader(cluster.configuration, wakeup: wakeup)
+    var tables: [Table] = []
+    var partitions: [TopicPartition] = []
+    for topic in [names.devices, names.invalidTokens] {
+      let count = cluster.partitions[topic] ?? 0
+      tables.append(
+        Table(
+          try KafkaChangelog(
+            cluster.configuration, topic: topic, partitions: count, wakeup: wakeup)))
+      partitions += (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
+    }
+    self.tables = tables
+    completeness = TableCompleteness(partitions)
+  }
+
+  func close() {
+    for table in tables {
+      table.batch.release()
+      table.changelog.close()
+    }
+    watermarks.close()
+  }
+
+  // MARK: Complete or not
+
+  /// Something is to be judged: from now on the tables are complete when they have all that was written until now.
+  func want() { completeness.want() }
+
+  var isComplete: Bool {
+    isOpen && tables.allSatisfy { $0.batch.count == 0 } && completeness.isComplete(position)
+  }
+
+  /// The next offset to read; nil before the log is known to be the one that the database reflects.
+  private func position(_ partition: TopicPartition) -> Int64? {
+    let number = Int(partition.partition)
+    guard let table = tables.first(where: { $0.changelog.topic == partition.topic }),
+      table.checks[number].mayEnd()
+    else { return nil }
+    return table.changelog.positions[number]
+  }
+
+  /// Whether the database still has all that was read into it; in the transaction that judges by it. Another process
+  /// that shares the file may have begun it anew.
+  func isCurrent() throws(StoreError) -> Bool {
+    let stored = try store.positions()
+    return tables.allSatisfy { table in
+      table.positions.indices.allSatisfy {
+        (stored[table.changelog.topic]?[Int32($0)]?.next ?? 0) >= table.positions[$0].next
+      }
+    }
+  }
+
+  /// Takes the database as it stands now.
+  func reopen() { isOpen = false }
+
+  // MARK: Turn
+
+  /// - Returns: true when there is more to read at once.
+  func turn() throws -> Bool {
+    guard patience.isOver else { return false }
+    var hasMore = false
+    do throws(StoreError) {
+      if !isOpen { try open() }
+      for table in tables where try follow(table) { hasMore = true }
+      try ask()
+      try noteCompleteness()
+    } catch {
+      try patience.failed(error)
+      return false
+    }
+    patience.succeeded()
+    return hasMore
+  }
+
+  private func ask() throws(StoreError) {
+    if let answer = watermarks.takeAnswer(),
+      let other = completeness.answered(answer.mapValues(\.high))
+    {
+      return try restore(.otherLog(topic: other.topic, partition: other.partition))
+    }
+    guard isOpen, !watermarks.isAsked, let partitions = completeness.question(position) else {
+      return
+    }
+    askedAt = WallClock.milliseconds()
+    watermarks.ask(partitions)
+  }
+
+  // MARK: Reading
+
+  /// Begins where the database stands, or with an empty one.
+  private func open() throws(StoreError) {
+    let stored = try store.positions()
+    let reason = rule.reason(
+      completeAt: try store.completeAt(), now: WallClock.milliseconds(), topics: Set(stored.keys),
+      wanted: Set(tables.map(\.changelog.topic)))
+    if let reason { return try restore(reason) }
+    begin(stored)
+  }
+
+  private func restore(_ reason: RestoreReason) throws(StoreError) {
+    let now = WallClock.milliseconds()
+    try store.beginAnew(at: now)
+    notedAt = now
+    if reason == .empty {
+      log.info("making the database from the topics; nothing is judged before it is complete")
+    } else {
+      log.warning(
+        "making the database anew from the topics; nothing is judged before it is complete",
+        ["why": "\(reason)"])
+    }
+    counters.add(.restores)
+    begin([:])
+  }
+
+  private func begin(_ stored: [String: [Int32: ChangelogPosition]]) {
+    for table in tables {
+      table.batch.release()
+      let changelog = table.changelog
+      let positions = changelog.positions.indices.map {
+        stored[changelog.topic]?[Int32($0)] ?? ChangelogPosition()
+      }
+      table.positions = positions
+      table.checks = positions.map { AnchorCheck($0) }
+      do throws(KafkaError) {
+        try changelog.begin(at: positions.map(\.start))
+      } catch {
+        // For want of memory only: the next turn begins once more.
+        log.error("cannot read a topic", ["error": "\(error)"])
+        isOpen = false
+        return
+      }
+    }
+    isOpen = true
+    isCatchingUp = true
+    caughtUp = 0
+    began = MonotonicClock.milliseconds()
+    completeness.want()
+  }
+
+  /// Reads on in one topic.
+  ///
+  /// - Returns: whether there were records.
+  private func follow(_ table: Table) throws(StoreError) -> Bool {
+    guard isOpen else { return false }
+    let changelog = table.changelog
+    if table.batch.count == 0 { changelog.poll(into: &table.batch) }
+    if let error = changelog.takeError() {
+      log.warning("cannot read a topic; trying again", ["error": "\(error)"])
+    }
+    if let partition = changelog.lost {
+      try restore(.otherLog(topic: changelog.topic, partition: partition))
+      return true
+    }
+    guard table.batch.count > 0 else { return false }
+    guard let applied = try apply(table) else { return true }
+    applied.merge(into: &table.positions)
+    caughtUp += applied.count
+    hasRefutedMarks = hasRefutedMarks || applied.refutes
+    table.batch.release()
+    return true
+  }
+
+  /// Applies what was read of a topic, and how far that is, in one transaction; nil when the database and the log do
+  /// not fit together.
+  private func apply(_ table: Table) throws(StoreError) -> Applied? {
+    let topic = table.changelog.topic
+    var checks = table.checks
+    var other: Int32?
+    let applied = try store.transaction { () throws(StoreError) -> Applied? in
+      var applied = Applied()
+      let stored = try store.positions()[topic] ?? [:]
+      for (partition, position) in table.positions.enumerated()
+      where (stored[Int32(partition)]?.next ?? 0) < position.next { return nil }
+      for entry in 0..<table.batch.count {
+        let record = table.batch[entry]
+        let partition = Int(record.partition)
+        if record.isEndOfPartition {
+          if !checks[partition].mayEnd() { other = record.partition }
+          continue
+        }
+        let anchor = Anchor(
+          offset: record.offset, timestamp: record.timestamp,
+          keyHash: Anchor.hash(record.key))
+        if let isAnchor = checks[partition].isAnchor(anchor) {
+          if !isAnchor { other = record.partition }
+          continue
+        }
+        applied.last[record.partition] = anchor
+        // Another process that shares the file may be ahead.
+        guard record.offset >= stored[record.partition]?.next ?? 0, other == nil else { continue }
+        applied.count += 1
+        if try desk.follow(topic, record) { applied.refutes = true }
+      }
+      for (partition, anchor) in applied.last
+      where other == nil && anchor.offset >= stored[partition]?.next ?? 0 {
+        try store.setPosition(topic, partition, ChangelogPosition(anchor: anchor))
+      }
+      return applied
+    }
+    if let other {
+      try restore(.otherLog(topic: topic, partition: other))
+      return nil
+    }
+    guard let applied else {
+      log.warning("another process has begun the database anew; reading what it lacks")
+      isOpen = false
+      return nil
+    }
+    table.checks = checks
+    return applied
+  }
+
+  /// What one transaction applied.
+  private struct Applied {
+    var count = 0
+    var refutes = false
+    var last: [Int32: Anchor] = [:]
+
+    func merge(into positions: inout [ChangelogPosition]) {
+      for (partition, anchor) in last where anchor.offset >= positions[Int(partition)].next {
+        positions[Int(partition)] = ChangelogPosition(anchor: anchor)
+      }
+    }
+  }
+
+  // MARK: Age
+
+  /// Has the database remember when it was complete; asks by itself where nobody else wants to know.
+  private func noteCompleteness() throws(StoreError) {
+    let now = WallClock.milliseconds()
+    if now - askedAt >= Self.idlePeriod, completeness.isAnswered { completeness.want() }
+    guard isComplete else { return }
+    let isRecent = askedAt >= notedAt && askedAt - notedAt < Self.notePeriod
+    if !isCatchingUp && isRecent { return }
+    let reason = rule.reason(
+      completeAt: try store.completeAt(), now: now, topics: [], wanted: [])
+    // Reading stood still for so long that tombstones may be gone.
+    if let reason { return try restore(reason) }
+    if isCatchingUp {
+      isCatchingUp = false
+      let took = MonotonicClock.milliseconds() - began
+      log.info(
+        "the database is complete", ["records": "\(caughtUp)", "milliseconds": "\(took)"])
+    }
+    notedAt = askedAt
+    try store.transaction { () throws(StoreError) in try store.setComplete(at: askedAt) }
+  }
+}

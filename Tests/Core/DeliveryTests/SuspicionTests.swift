@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Testing
+
+@Suite struct SuspicionTests {
+  private static let day = Suspicion.confirmingInterval
+  private static let hour = BadTokenWave.window
+
+  private func cast(
+    _ times: [Int64], reason: String = "BadDeviceToken", registeredAt: Int64? = nil,
+    waves: [BadTokenWave] = []
+  ) -> Suspicion? {
+    var known: Suspicion?
+    for time in times {
+      known =
+        Suspicion.cast(
+          at: time, sentAt: time - 1, reason: reason, known: known, registeredAt: registeredAt,
+          waves: waves) ?? known
+    }
+    return known
+  }
+
+  private func isDead(
+    _ suspicion: Suspicion?, now: Int64, registeredAt: Int64? = nil, waves: [BadTokenWave] = []
+  ) -> Bool {
+    suspicion?.isConfirmed(now: now, registeredAt: registeredAt, waves: waves) == true
+  }
+
+  @Test func `two answers a day apart confirm each other, once no wave can follow`() {
+    let twice = cast([0, Self.day])
+    #expect(twice?.count == 2 && twice?.lastSentAt == Self.day - 1)
+    #expect(!isDead(twice, now: Self.day + Self.hour - 1))
+    #expect(isDead(twice, now: Self.day + Self.hour))
+    #expect(!isDead(cast([0, Self.day - 1]), now: 9 * Self.day))
+    #expect(!isDead(cast([0]), now: 9 * Self.day))
+    #expect(cast([5, 5, 4])?.count == 1, "read again")
+  }
+
+  @Test func `a token that is not for its topic is a mistake of configuration`() {
+    let twice = cast([0, Self.day], reason: "DeviceTokenNotForTopic")
+    #expect(!isDead(twice, now: 9 * Self.day))
+  }
+
+  @Test func `answers from before a registration do not count`() {
+    #expect(cast([5], registeredAt: 5) == nil)
+    #expect(cast([5], registeredAt: 4)?.count == 1)
+    let known = cast([0])
+    let later = Suspicion.cast(
+      at: Self.day, sentAt: 0, reason: "BadDeviceToken", known: known, registeredAt: 3, waves: [])
+    #expect(later?.firstAt == Self.day && later?.count == 1)
+    #expect(!isDead(cast([0, Self.day]), now: 9 * Self.day, registeredAt: 3))
+  }
+
+  @Test func `answers of a wave do not count, neither as the first nor as the last`() {
+    let wave = BadTokenWave(from: -10, until: 10)
+    #expect(cast([0, Self.day], waves: [wave])?.firstAt == Self.day)
+    let twice = cast([0, Self.day])
+    #expect(!isDead(twice, now: 9 * Self.day, waves: [wave]))
+    #expect(
+      !isDead(
+        twice, now: 9 * Self.day, waves: [BadTokenWave(from: Self.day - 1, until: Self.day + 1)]))
+    #expect(isDead(twice, now: 9 * Self.day, waves: [BadTokenWave(from: 11, until: 12)]))
+  }
+
+  @Test func `the breaker opens above the limit, stays open, and a later wave is another one`() {
+    func after(_ devices: Int, at time: Int64, _ newest: BadTokenWave?) -> BadTokenWave? {
+      BadTokenWave.after(devices: devices, limit: 10, at: time, newest: newest)
+    }
+    #expect(after(10, at: 0, nil) == nil)
+    let wave = after(11, at: 0, nil)
+    #expect(wave == BadTokenWave(from: -Self.hour, until: Self.hour))
+    let longer = after(11, at: Self.hour / 2, wave)
+    #expect(longer?.from == wave?.from && longer?.until == Self.hour * 3 / 2)
+    #expect(after(11, at: 1, longer)?.until == longer?.until, "answers come out of order")
+    let next = after(11, at: 10 * Self.hour, longer)
+    #expect(next?.from == 9 * Self.hour)
+  }
+
+  @Test func `the likely cause names what to look at`() {
+    func cause(_ reason: String, _ environment: String, _ foreign: Int) -> String {
+      BadTokenWave.likelyCause(reason: reason, environment: environment, foreign: foreign)
+    }
+    #expect(cause("BadDeviceToken", "production", 3).contains("sandbox tokens sent to production"))
+    #expect(
+      cause("BadDeviceToken", "production", 3).contains("3 of them are registered for sandbox"))
+    #expect(cause("BadDeviceToken", "sandbox", 0).contains("production tokens sent to sandbox"))
+    #expect(!cause("BadDeviceToken", "sandbox", 0).contains("registered for"))
+    #expect(cause("DeviceTokenNotForTopic", "production", 0).contains("another app"))
+  }
+}

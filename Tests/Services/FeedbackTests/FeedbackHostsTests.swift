@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import Records
+import Store
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// Several processes, each with a database of its own: what counts is on the topics.
+@Suite("Feedback on several hosts", .serialized) struct FeedbackHostsTests {
+  private typealias Fixture = FeedbackFixture
+
+  /// What `invalid-tokens` says of a device in the end: its value, nil for a tombstone.
+  private func mark(_ fixture: Fixture, _ device: DeviceKey) throws -> String? {
+    try fixture.published(keys: 1)[device.description].flatMap { $0 }
+  }
+
+  private func invalid(_ path: String) -> Set<String> {
+    Set(((try? TokenStoreReader(path: path).invalidDevices()) ?? []).map(\.device.token))
+  }
+
+  @Test("a second host with an empty disk declares nothing dead that was registered later")
+  func emptyDisk() throws {
+    let fixture = try Fixture()
+    let first = try fixture.start()
+    defer { first.stop() }
+    let live = (1...40).map { Fixture.device($0) }
+    let dead = (101...120).map { Fixture.device($0) }
+    try fixture.send(live.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.committed(fixture.names.devices) == 40
+      })
+    let other = fixture.folder.file("other.db")
+    let second = try fixture.start(database: other)
+    defer { second.stop() }
+    func judged(_ counter: String) -> Int { first.count(counter) + second.count(counter) }
+    // Until the second one has its share of the partitions.
+    var sent = 0
+    #expect(
+      try eventually(withinMilliseconds: 30_000) {
+        try fixture.send((live + dead).map { Fixture.feedback($0) })
+        sent += live.count + dead.count
+        return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
+          && second.count("feedback") > 0
+      })
+    #expect(judged("invalidated") >= dead.count)
+    #expect(eventually { invalid(fixture.database) == Set(dead.map(\.token)) })
+    #expect(eventually { invalid(other) == Set(dead.map(\.token)) })
+    let table = try fixture.published(keys: dead.count)
+    #expect(Set(table.filter { $0.value != nil }.keys) == Set(dead.map(\.description)))
+  }
+
+  @Test("a dead mark that comes after its tombstone is taken back")
+  func lateMark() throws {
+    let fixture = try Fixture()
+    let device = Fixture.device(1)
+    try fixture.send([Fixture.feedback(device)])
+    try fixture.send([DeviceRecord(device: device, event: .registered(at: 5_000))])
+    let service = try fixture.start()
+    defer { service.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("devices") == 1 })
+    // What a process that stood still had in its producer.
+    let late = InvalidTokenRecord(
+      device: device, invalidSince: 1_000, reason: "Unregistered", at: 2_000)
+    try fixture.produce(fixture.names.invalidTokens, [(late.key, late.value)])
+    #expect(try eventually(withinMilliseconds: 20_000) { try mark(fixture, device) == nil })
+    #expect(eventually { invalid(fixture.database).isEmpty })
+  }
+
+  @Test("a registration counts in whatever partition its producer put it")
+  func otherPartitioner() throws {
+    let fixture = try Fixture()
+    var configuration = fixture.kafka.configuration
+    configuration.producer.append(("partitioner", "consistent"))
+    let producer = try KafkaProducer(configuration)
+    defer { producer.close() }
+    let topic = try producer.topic(named: fixture.names.devices)
+    let devices = (1...40).map { Fixture.device($0) }
+    for device in devices {
+      let record = DeviceRecord(device: device, event: .registered(at: 5_000))
+      _ = record.key.withUnsafeBytes { key in
+        record.value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
+      }
+    }
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    let services = [
+      try fixture.start(), try fixture.start(database: fixture.folder.file("other.db")),
+    ]
+    defer { for service in services { service.stop() } }
+    func judged(_ counter: String) -> Int { services.reduce(0) { $0 + $1.count(counter) } }
+    var sent = 0
+    #expect(
+      try eventually(withinMilliseconds: 30_000) {
+        try fixture.send(devices.map { Fixture.feedback($0) })
+        sent += devices.count
+        return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
+          && services.allSatisfy { $0.count("feedback") > 0 }
+      })
+    #expect(judged("invalidated") == 0)
+    #expect(judged("kept") == judged("feedback"))
+  }
+
+  @Test("a lost disk ends in the rows that were on it")
+  func lostDisk() throws {
+    let fixture = try Fixture()
+    let first = try fixture.start()
+    let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))
+    try fixture.send([dead, revived].map { Fixture.feedback($0) })
+    #expect(fixture.invalid(atLeast: 2).count == 2)
+    try fixture.send([
+      DeviceRecord(device: kept, event: .registered(at: 5_000)),
+      DeviceRecord(device: dead, event: .registered(at: 500)),
+    ])
+    #expect(eventually { first.count("devices") == 2 })
+    first.stop()
+    let new = fixture.folder.file("new.db")
+    let second = try fixture.start(database: new)
+    defer { second.stop() }
+    // Only who knows the mark can take it back.
+    try fixture.send([DeviceRecord(device: revived, event: .registered(at: 5_000))])
+    try fixture.send([Fixture.feedback(kept)])
+    #expect(eventually(withinMilliseconds: 20_000) { second.count("kept") == 1 })
+    #expect(try eventually { try mark(fixture, revived) == nil })
+    #expect(eventually { invalid(new) == [dead.token] })
+  }
+}
