@@ -24,6 +24,8 @@ package struct ConnectBackoff: Sendable {
 
   /// Failed connects in a row.
   package var failures: Int { backoff.failures }
+  /// The last connects failed, and not because of one address among several.
+  package private(set) var isFailing = false
 
   /// Whether a connection may be opened.
   package func mayConnect(now: UInt64) -> Bool { now >= notBefore }
@@ -36,6 +38,7 @@ package struct ConnectBackoff: Sendable {
   package mutating func failed(hasOtherAddress: Bool = false, now: UInt64, random: UInt64) {
     let wait = backoff.failed(random: random)
     if hasOtherAddress, backoff.failures <= Self.promptTries { return }
+    isFailing = true
     notBefore = max(notBefore, now + wait)
   }
 
@@ -48,11 +51,14 @@ package struct ConnectBackoff: Sendable {
   }
 
   /// A connection accepted its first push.
-  package mutating func succeeded() { backoff.succeeded() }
+  package mutating func succeeded() {
+    backoff.succeeded()
+    isFailing = false
+  }
 
   /// What the connections failed by has changed: the next one need not wait.
   package mutating func reset() {
-    backoff.succeeded()
+    succeeded()
     notBefore = 0
   }
 }

@@ -3,8 +3,9 @@
 /// A circuit breaker for what APNs refuses to serve at all: a credential, or all that comes while it is frozen.
 ///
 /// It opens at the first refusal and knows no threshold, because what was asked before the refusal is answered
-/// anyway: any push served meanwhile closes it. Half-open, one push at a time finds out whether APNs serves again; so it
-/// begins, because a credential that has never been served may be refused for every push of a first burst.
+/// anyway: any push served meanwhile closes it. Half-open, one push at a time finds out whether APNs serves again. It begins
+/// with two: a credential that has never been served may be refused for every push of a first burst, and one push that
+/// gets no answer must not hold up all others.
 ///
 /// Times are milliseconds of a monotonic clock.
 package struct CredentialBreaker: Sendable {
@@ -34,7 +35,7 @@ package struct CredentialBreaker: Sendable {
 
   /// Refusals since a push was served.
   package private(set) var refusals = 0
-  /// Closed: nothing to ask.
+  /// Closed: nothing to ask. Until the first push is served it is not.
   @usableFromInline package private(set) var isClosed = false
   private var until: UInt64 = 0
   private var credential = Backoff(base: 60_000, cap: 900_000)
@@ -54,7 +55,7 @@ package struct CredentialBreaker: Sendable {
     switch state(now: now) {
     case .closed: .max
     case .open: 0
-    case .halfOpen: 1
+    case .halfOpen: refusals == 0 ? 2 : 1
     }
   }
 

@@ -85,8 +85,8 @@ package struct DestinationHealth: Sendable {
     }
   }
 
-  /// Whether the last connects failed.
-  package var isConnectFailing: Bool { connects.failures > 0 }
+  /// Whether the last connects failed, and not because of one address among several.
+  package var isConnectFailing: Bool { connects.isFailing }
 
   /// How long a push of the app has to wait; 0 when it is to be sent now. See `RefusedApps`.
   package mutating func wait(app: UInt64, now: UInt64) -> UInt64 { apps.wait(app, now: now) }

@@ -36,7 +36,6 @@ extension EmbeddedBroker {
     case coordinatorNotAvailable = 15
     case notCoordinator = 16
     case invalidRecord = 87
-    case unknownTopicOrPartition = 3
     case fencedInstance = 82
     case policyViolation = 44
   }

@@ -114,6 +114,7 @@ struct BacklogModel {
       answered += 1
       let (owner, partition) = owners[Int(slot)]
       destinations[owner - 1].queue.ended(.transactional)
+      destinations[owner - 1].queue.health.served(sentAt: Int64(now - Self.latency))
       destinations[owner - 1].hasAccepted = true
       destinations[owner - 1].delivered += 1
       fairness.answered(owner)

@@ -29,7 +29,8 @@ import Testing
   @Test func `every flag that the page names exists`() {
     let names = Set(SimulatorSettings.table.settings.map(\.name))
     let others: Set = [
-      "client-certificates", "product", "cacert", "cert", "key", "http2", "help", "config",
+      "client-certificates", "product", "cacert", "cert", "key", "key-id", "http2", "help",
+      "config",
     ]
     let flags = page.matches(of: #/--([a-z][a-z0-9-]+)/#).map { String($0.1) }
     for flag in flags where !others.contains(flag) {

@@ -24,7 +24,10 @@ struct AddressTests {
     let receipts = try rig.receipts(50)
     #expect(receipts.count == 50)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
-    #expect(eventually { gateways[1].seen.open == 2 && gateways[2].seen.open == 2 })
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        gateways[1].seen.open == 2 && gateways[2].seen.open == 2
+      })
     #expect(sender.counter("addresses_aside") >= 1)
     #expect(sender.counter("connects") <= 7, "the dead address is not tried again and again")
   }

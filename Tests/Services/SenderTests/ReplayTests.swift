@@ -29,6 +29,8 @@ struct ReplayTests {
   @Test("are delivered when they are replayed, and only once however often they are")
   func deliveredAgain() throws {
     let rig = try SenderRig()
+    // Some credential is known, and it serves another app: then the app of these is unknown.
+    try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
     try rig.startSender(["--credential-wait", "1500ms"])
     let count = 5
     for number in 0..<count {
