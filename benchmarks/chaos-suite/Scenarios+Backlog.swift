@@ -21,7 +21,7 @@ extension Scenario {
         realSeconds: 2, realReason: "as kill-sender, at that pace")
     ) { rig in
       var names = rig.senders
-      for turn in rig.turns(max(1, rig.options.kills / 2)) {
+      for turn in rig.turns(max(2, rig.options.kills / 2)) {
         for name in names { try rig.stopForGood(name) }
         let held = rig.readers.retries
         rig.load.perSecond = rig.options.rate * 10

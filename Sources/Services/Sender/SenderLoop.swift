@@ -63,7 +63,7 @@ final class SenderLoop {
   @exclusivity(unchecked) var readyPartitions = ReadySet()
   /// The partitions of retry topics.
   var retryPartitions: [Int] = []
-  var nextLane = 0
+  @exclusivity(unchecked) var nextLane = 0
   @exclusivity(unchecked) var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
   @exclusivity(unchecked) var book = ProviderTokenBook()
   @exclusivity(unchecked) var certificates: CertificateBook
@@ -104,23 +104,23 @@ final class SenderLoop {
   /// Only with `--ordered`.
   @exclusivity(unchecked) var order: DeviceOrder?
   /// Pushes whose device's turn has come.
-  var turns = SlotQueue()
+  @exclusivity(unchecked) var turns = SlotQueue()
   @exclusivity(unchecked) var receipts = ReceiptBatches()
   /// A record was refused that cannot be made smaller: nothing is written nor taken in before (monotonic
   /// milliseconds).
-  var refusedUntil: UInt64 = 0
+  @exclusivity(unchecked) var refusedUntil: UInt64 = 0
   var producerWatch: ProducerWatch
   /// The producer had no room for receipts: time alone makes none, an acknowledgement does and wakes the loop.
-  var isProducerFull = false
-  var sides = SideRecords()
+  @exclusivity(unchecked) var isProducerFull = false
+  @exclusivity(unchecked) var sides = SideRecords()
   var blockedSides: [BlockedSide] = []
   @exclusivity(unchecked) var deliveries: [Delivery] = []
   var ready: [ReadyEvent] = []
   /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
-  var epochOfPartitions: UInt32 = 0
+  @exclusivity(unchecked) var epochOfPartitions: UInt32 = 0
   /// When the control thread asked for the partitions back, until when to wait for answers.
-  var releaseDeadline: UInt64?
-  var isStopping = false
+  @exclusivity(unchecked) var releaseDeadline: UInt64?
+  @exclusivity(unchecked) var isStopping = false
   var hasEnded = false
   var nextProgress: UInt64 = 0
   private var nextLook: UInt64 = 0

@@ -14,7 +14,7 @@ final class RunningPipeline {
     up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")] + flags, in: folder)
     let isUp = up.prints("Ctrl-C ends it.", withinMilliseconds: 60_000)
     try #require(isUp, "up printed: \(up.output)")
-    let address = up.output.firstMatch(of: #/Kafka at ([0-9.:]+)/#)
+    let address = up.output.firstMatch(of: #/kafka +([0-9.:]+)/#)
     kafka = String(try #require(address, "up printed: \(up.output)").1)
   }
 
