@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import Feedback
+import Ingest
+import Sender
+import ServiceKit
+import Settings
+import Signer
+
+/// `docs/configuration.md`, made from the settings that the programs declare.
+enum ConfigurationPage {
+  private static let programs: [(name: String, table: SettingTable)] = [
+    (IngestService.name, CommonSettings.table(of: IngestService.self)),
+    (SignerService.name, CommonSettings.table(of: SignerService.self)),
+    (SenderService.name, CommonSettings.table(of: SenderService.self)),
+    (FeedbackService.name, CommonSettings.table(of: FeedbackService.self)),
+  ]
+
+  static var text: String {
+    head + section("All four", shared)
+      + programs.map { program in
+        section("`\(program.name)`", program.table.settings.filter { !isShared($0) })
+      }.joined()
+  }
+
+  private static var shared: [Setting] { programs[0].table.settings.filter(isShared) }
+
+  private static func isShared(_ setting: Setting) -> Bool {
+    programs.allSatisfy { program in
+      program.table[setting.name].map { $0.documentation == setting.documentation } ?? false
+    }
+  }
+
+  private static func section(_ title: String, _ settings: [Setting]) -> String {
+    let rows = HelpText(program: "", summary: "", table: SettingTable(settings)).markdownRows
+    return "\n## \(title)\n\n| setting | default | meaning |\n| --- | --- | --- |\n"
+      + rows.map { "\($0)\n" }.joined()
+  }
+
+  private static let head = """
+    # Configuration
+
+    Every program prints its settings with `--help` and checks them with `--check-config`. A value comes from a flag
+    (`--drain-timeout 10s`), an environment variable (`MARTLET_DRAIN_TIMEOUT`), a properties file (`--config FILE` or
+    `MARTLET_CONFIG`), or the default, in this order. Any librdkafka property passes through: `--kafka.security.protocol
+    SASL_SSL`, `--kafka.consumer.<property>`, `--kafka.producer.<property>`. The simulator's settings are in
+    [simulator.md](simulator.md), those of the `martlet` commands in their `--help`.
+
+    This page is made from the programs' own tables by `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests`;
+    `scripts/test` fails when it is out of date.
+
+    """
+}
