@@ -47,7 +47,6 @@ package struct ProviderTokenWatch: Sendable {
     guard now >= nextLook else { return nil }
     nextLook = now + Self.interval
     let asks = now >= nextAsk
-    if asks { nextAsk = now + Self.asking }
     var report = Report()
     for index in book.entries.indices where book.isKnown(index) {
       let isUsable = book.isUsable(index, now: wall)
@@ -58,6 +57,7 @@ package struct ProviderTokenWatch: Sendable {
       let isOld = wall >= (book.stamp(index).issuedAt + Self.agingAge) * 1_000
       if asks, isOld || !isUsable { report.asks.append(index) }
     }
+    if !report.asks.isEmpty { nextAsk = now + Self.asking }
     report.isOver = without > 0 && report.without == 0
     report.isAlarm = report.without > 0 && (without == 0 || now >= nextAlarm)
     if report.isAlarm { nextAlarm = now + Self.repetition }

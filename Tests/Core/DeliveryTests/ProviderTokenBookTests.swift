@@ -249,6 +249,20 @@ import Testing
 @Suite struct ProviderTokenWatchTests {
   private let start: Int64 = 1_800_000_000
 
+  @Test func asksAtTheFirstLookThatFindsAnOldToken() {
+    var book = ProviderTokenBook()
+    var watch = ProviderTokenWatch()
+    let wall = start * 1_000
+    #expect(watch.look(at: book, now: 0, wall: wall)?.asks == [])
+    _ = book.apply(
+      .init(
+        credential: "c", teamID: "T", keyID: "K", scope: .any, apps: ["a"],
+        stamp: .init(issuedAt: start - 55 * 60, generation: 1), token: [1]), now: wall)
+    #expect(watch.look(at: book, now: 1_000, wall: wall + 1_000)?.asks == [0])
+    #expect(watch.look(at: book, now: 10_999, wall: wall + 10_999)?.asks == [])
+    #expect(watch.look(at: book, now: 12_000, wall: wall + 12_000)?.asks == [0])
+  }
+
   @Test func asksAt50MinutesAndRaisesTheAlarmAt55OnceAMinute() {
     var book = ProviderTokenBook()
     var watch = ProviderTokenWatch()
