@@ -22,8 +22,6 @@ package struct ConnectBackoff: Sendable {
 
   package init() {}
 
-  /// Failed connects in a row.
-  package var failures: Int { backoff.failures }
   /// The last connects failed, and not because of one address among several.
   package private(set) var isFailing = false
 

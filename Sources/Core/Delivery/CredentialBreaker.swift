@@ -4,8 +4,8 @@
 ///
 /// It opens at the first refusal and knows no threshold, because what was asked before the refusal is answered
 /// anyway: any push served meanwhile closes it. Half-open, one push at a time finds out whether APNs serves again. It begins
-/// with two: a credential that has never been served may be refused for every push of a first burst, and one push that
-/// gets no answer must not hold up all others.
+/// untried, with two pushes at a time: a credential that has never been served may be refused for every push of a first
+/// burst, and one push that gets no answer must not hold up all others.
 ///
 /// Times are milliseconds of a monotonic clock.
 package struct CredentialBreaker: Sendable {
@@ -22,6 +22,9 @@ package struct CredentialBreaker: Sendable {
   }
 
   package enum State: Sendable, Equatable {
+    /// Nothing is known yet: neither served nor refused. A few pushes at a time.
+    case untried
+    /// Every push goes out.
     case closed
     /// No push goes out before this time.
     case open(until: UInt64)
@@ -32,6 +35,9 @@ package struct CredentialBreaker: Sendable {
   /// So many apps may be refused one after another before it is a matter of the credential: from then on the next
   /// one waits.
   package static let appsInRow = 3
+
+  /// Pushes that may be open before the first answer.
+  package static let untriedAllowance = 2
 
   /// Refusals since a push was served.
   package private(set) var refusals = 0
@@ -47,15 +53,17 @@ package struct CredentialBreaker: Sendable {
   /// The state at a time.
   package func state(now: UInt64) -> State {
     if isClosed { return .closed }
+    if refusals == 0 { return .untried }
     return now < until ? .open(until: until) : .halfOpen
   }
 
   /// Pushes that may be open.
   package func allowance(now: UInt64) -> Int {
     switch state(now: now) {
+    case .untried: Self.untriedAllowance
     case .closed: .max
     case .open: 0
-    case .halfOpen: refusals == 0 ? 2 : 1
+    case .halfOpen: 1
     }
   }
 

@@ -25,7 +25,7 @@ struct AddressTests {
     #expect(receipts.count == 50)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
     #expect(
-      eventually(withinMilliseconds: 30_000) {
+      eventually {
         gateways[1].seen.open == 2 && gateways[2].seen.open == 2
       })
     #expect(sender.counter("addresses_aside") >= 1)
