@@ -49,6 +49,8 @@ package struct ConnectionPoolPolicy: Sendable {
     package var unproven = 0
     /// Records that must not go out where they went out before, and find no other connection.
     package var wantsElsewhere = false
+    /// One more connection is within what all pools may have together (`ConnectionBudget`).
+    package var hasRoom = true
 
     package init(
       connecting: Int, serving: Int, credit: Int, openStreams: Int, capacity: Int, isWaiting: Bool
@@ -66,6 +68,8 @@ package struct ConnectionPoolPolicy: Sendable {
     case nothing
     /// Start one connect.
     case open
+    /// The same, as soon as there is room for it.
+    case awaitRoom
     /// Retire the connection with the fewest open streams.
     case closeOne
   }
@@ -99,17 +103,18 @@ package struct ConnectionPoolPolicy: Sendable {
     if health.isConnectFailing, load.connecting + load.unproven > 0 { return .nothing }
     // A connect that takes long may have met a dead address: it is not waited for.
     if load.connecting > (isStarved ? 1 : 0) { return .nothing }
-    if total < limits.minimum { return .open }
-    if load.connecting == 0, isStarved {
-      starvedSince = nil
-      return .open
+    let isShort = load.connecting == 0 && isStarved
+    let mustAvoid = load.wantsElsewhere && load.connecting == 0 && now >= elsewhereAt
+    guard total < limits.minimum || isShort || mustAvoid else { return .nothing }
+    guard load.hasRoom else { return .awaitRoom }
+    if total >= limits.minimum {
+      if isShort { starvedSince = nil } else { elsewhereAt = now + limits.starvation }
     }
-    if load.wantsElsewhere, load.connecting == 0, now >= elsewhereAt {
-      elsewhereAt = now + limits.starvation
-      return .open
-    }
-    return .nothing
+    return .open
   }
+
+  /// The pool's connections were closed because it had no use for them: it opens the next one when it has.
+  package mutating func rested() { hadWork = false }
 
   private mutating func note(_ load: Load, now: UInt64) {
     let isStarved = load.isWaiting && load.credit == 0

@@ -51,10 +51,15 @@ package struct DestinationHealth: Sendable {
   /// refuse an app as it does.
   package static let freshness: UInt64 = 60_000
 
+  /// Between two requests for a newer provider token, in milliseconds.
+  package static let tokenRequestInterval: UInt64 = 5_000
+
   @usableFromInline var watch: OutageWatch
   @usableFromInline var breaker = CredentialBreaker()
   @usableFromInline var apps = RefusedApps()
   private var connects = ConnectBackoff()
+  /// When a newer provider token may be asked for.
+  private var nextTokenRequest: UInt64 = 0
   /// Two apps that APNs has accepted pushes of: enough to say whether it serves another one than a given app.
   private var accepted: (first: UInt64?, second: UInt64?) = (nil, nil)
 
@@ -79,14 +84,21 @@ package struct DestinationHealth: Sendable {
   package func mayConnect(now: UInt64) -> Connects {
     guard connects.mayConnect(now: now) else { return .none }
     switch breaker.state(now: now) {
-    case .closed: return .all
+    case .untried, .closed: return .all
     case .open: return .none
-    case .halfOpen: return breaker.refusals == 0 ? .all : .one
+    case .halfOpen: return .one
     }
   }
 
   /// Whether the last connects failed, and not because of one address among several.
   package var isConnectFailing: Bool { connects.isFailing }
+
+  /// Whether to ask the signer for a newer provider token now: once in a while, however many answers call for one.
+  package mutating func asksForToken(now: UInt64) -> Bool {
+    guard now >= nextTokenRequest else { return false }
+    nextTokenRequest = now + Self.tokenRequestInterval
+    return true
+  }
 
   /// How long a push of the app has to wait; 0 when it is to be sent now. See `RefusedApps`.
   package mutating func wait(app: UInt64, now: UInt64) -> UInt64 { apps.wait(app, now: now) }
@@ -201,7 +213,11 @@ package struct DestinationHealth: Sendable {
     breaker.renewed()
     apps.removeAll()
     connects.reset()
+    nextTokenRequest = 0
   }
+
+  /// What connections trust or show was replaced: the next connect need not wait.
+  package mutating func trustRenewed() { connects.reset() }
 
   // MARK: Connections
 

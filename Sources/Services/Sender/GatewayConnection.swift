@@ -80,6 +80,9 @@ final class GatewayConnection {
     self.replaceAt = replaceAt
   }
 
+  /// It serves or will: it is not about to close.
+  var isStaying: Bool { state.state != .draining && state.state != .closed }
+
   /// It takes pushes, or would if it had credit.
   var isServing: Bool {
     switch state.state {

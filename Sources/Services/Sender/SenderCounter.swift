@@ -40,8 +40,14 @@ enum SenderCounter: Int, CounterKey {
   case addressesAside
   /// Connections replaced because of their age.
   case replacedAged
+  /// Destinations whose connections were closed because nothing was sent through them for long.
+  case closedIdle
+  /// Looks at which a destination had no connection because there were as many as there may be.
+  case waitsForRoom
   /// Times APNs refused a credential.
   case credentialRefusals
+  /// Times an answer of APNs made a loop ask for a newer provider token.
+  case tokenRequests
   /// GOAWAY frames received.
   case goAways
   /// Records of a revoked partition that were dropped unsent; the next owner sends them.

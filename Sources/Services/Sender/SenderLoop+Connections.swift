@@ -227,6 +227,8 @@ extension SenderLoop {
   }
 
   func askForToken(_ pool: GatewayPool, reason: String) {
+    guard pool.waiting.health.asksForToken(now: now) else { return }
+    counters.add(.tokenRequests)
     control.post(
       .tokenWanted(
         TokenRequest(

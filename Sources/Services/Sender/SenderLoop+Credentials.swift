@@ -33,6 +33,8 @@ extension SenderLoop {
       repeating: -1, count: access.certificates.count * GatewayKind.allCases.count)
     for pool in pools {
       guard let pool, !pool.isRetired else { continue }
+      pool.waiting.health.trustRenewed()
+      activate(pool)
       guard let fingerprint = pool.fingerprint else {
         pool.tls = access.tls
         continue

@@ -29,11 +29,13 @@ extension SenderLoop {
       lookAfter(pool)
     }
     counters.set(.waiting, waiting)
+    giveRoom()
     if now >= nextRound {
       nextRound = now + Self.roundInterval
       for pool in pools { if let pool, !pool.isActive { lookAfter(pool) } }
       refreshCertificates()
       refreshTokens()
+      closeIdlePools()
     }
     dropRetiredPools()
     expireHeld()
@@ -50,26 +52,22 @@ extension SenderLoop {
     if !pool.isSettled { activate(pool) }
   }
 
-  private func maintain(_ pool: GatewayPool) {
+  /// - Parameter isNext: the pool's turn for the room that there is has come.
+  func maintain(_ pool: GatewayPool, isNext: Bool = false) {
     for connection in pool.connections { noteLeaving(connection) }
     replaceAged(pool)
     while true {
-      switch pool.policy.decide(pool.load, pool.waiting.health, now: now) {
+      switch pool.policy.decide(load(of: pool, isNext: isNext), pool.waiting.health, now: now) {
       case .nothing: return
+      case .awaitRoom: return waitForRoom(pool)
       case .open:
         pool.lookups += 1
+        lookups += 1
         // Asked anew before each connect: APNs spreads its load by what a name means now.
         resolver.resolve(
           pool.dialled.host, port: pool.dialled.port, number: UInt64(pool.index),
           seed: random.next())
-      case .closeOne:
-        guard
-          let idlest = pool.connections.min(by: {
-            $0.state.openStreams < $1.state.openStreams
-          })
-        else { return }
-        perform(idlest.state.retire(), on: idlest)
-        return
+      case .closeOne: return closeOne(of: pool)
       }
     }
   }
@@ -87,6 +85,7 @@ extension SenderLoop {
 
   /// The addresses of a gateway have come: connects to the one that has failed least and serves least.
   func connect(_ resolution: Resolution) {
+    lookups -= 1
     guard let pool = pools[Int(resolution.request)] else { return }
     pool.lookups -= 1
     touch(pool)

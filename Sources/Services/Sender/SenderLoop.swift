@@ -82,6 +82,10 @@ final class SenderLoop {
   var connections: [GatewayConnection?] = []
   var freePlaces: [Int] = []
   var connectionCount: Int { connections.count - freePlaces.count }
+  /// Names being looked up for connections to come.
+  var lookups = 0
+  /// What all pools may have together.
+  var budget: ConnectionBudget
   @exclusivity(unchecked) var dirty: [GatewayConnection] = []
   /// Connections to close at the end of the turn.
   var closing: [GatewayConnection] = []
@@ -147,6 +151,9 @@ final class SenderLoop {
     holdBack = try HoldBack(
       cluster.configuration, OutgoingTopics.watched(names), counts: cluster.partitions,
       wakeup: inbox.wakeup)
+    budget = ConnectionBudget(
+      limits: .init(
+        most: settings.connectionsPerLoop, idle: UInt64(settings.idleCloseMilliseconds)))
     retryPolicy = RetryPolicy(maximumAttempts: settings.maxAttempts)
     random = RandomBits(seed: seed)
     deadlines = RequestDeadlines(

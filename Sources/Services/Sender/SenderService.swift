@@ -28,6 +28,7 @@ package enum SenderService: Service {
     _ settings: SenderSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
+      let settings = fitted(settings, context)
       let names = TopicNames(prefix: settings.topicPrefix)
       guard let cluster = try ClusterView.wait(settings.kafka, topics: topics(names), context)
       else { return }
@@ -37,6 +38,23 @@ package enum SenderService: Service {
     } catch {
       throw ServiceFailure("\(error)")
     }
+  }
+
+  /// The settings with no more connections than files may be open.
+  private static func fitted(
+    _ settings: SenderSettings, _ context: ServiceContext
+  ) -> SenderSettings {
+    var fitted = settings
+    let files = OpenFileLimit.raise()
+    if fitted.fit(openFiles: files) {
+      context.log.warning(
+        "the limit of open files allows fewer connections than max-connections-total",
+        [
+          "open_files": "\(files)", "max_connections_total": "\(settings.connectionsTotal)",
+          "allowed": "\(fitted.connectionsTotal)",
+        ])
+    }
+    return fitted
   }
 
   private static func start(

@@ -47,6 +47,10 @@ package struct SenderSettings: Sendable {
   package var loops: Int
   /// Connections of one loop to one gateway for one credential.
   package var connections: ClosedRange<Int>
+  /// Connections of the whole process at most.
+  package var connectionsTotal: Int
+  /// How long nothing is sent through a destination's connections before they close, if there are many.
+  package var idleCloseMilliseconds: Int64
   /// Notifications that one loop holds at most, from being read to their outcome.
   package var maxInFlight: Int
   /// From sending a request to giving up on its answer.
@@ -144,6 +148,14 @@ package struct SenderSettings: Sendable {
         "max-connections", default: 4, in: 1...64,
         "Connections that one loop opens at most to a gateway for one credential."),
       .integer(
+        "max-connections-total", default: 4_096, in: 1...1_000_000,
+        "Connections of the process at most, shared evenly by its loops: above that credentials take turns. Fewer if"
+          + " the limit of open files allows fewer."),
+      .duration(
+        "idle-close", default: "10m", in: 1_000...86_400_000,
+        "With more than 64 connections on a loop, those of a credential close after this time without a notification."
+      ),
+      .integer(
         "max-in-flight", default: 4_000, in: 1...100_000,
         "Notifications that one loop holds at most, from reading them to their outcome."),
       .duration(
@@ -216,6 +228,8 @@ package struct SenderSettings: Sendable {
       throw values.error("min-connections", "\(least) is more than max-connections (\(most))")
     }
     connections = least...most
+    connectionsTotal = values.integer("max-connections-total")
+    idleCloseMilliseconds = values.milliseconds("idle-close")
     maxInFlight = values.integer("max-in-flight")
     requestTimeoutMilliseconds = values.milliseconds("request-timeout")
     drainTimeoutMilliseconds = values.milliseconds("drain-timeout")
@@ -292,6 +306,22 @@ package struct SenderSettings: Sendable {
 }
 
 extension SenderSettings {
+  /// Connections of one loop at most.
+  var connectionsPerLoop: Int { max(1, connectionsTotal / loops) }
+
+  /// Descriptors beside connections to gateways: of the loops, of Kafka's clients (a few for each broker), of the log.
+  private var otherFiles: Int { 64 + 24 * loops }
+
+  /// Leaves no more connections than the process may have files open.
+  ///
+  /// - Returns: whether that is fewer than was asked for.
+  mutating func fit(openFiles: Int) -> Bool {
+    let room = max(loops, openFiles - otherFiles)
+    guard room < connectionsTotal else { return false }
+    connectionsTotal = room
+    return true
+  }
+
   /// Which gateway a push to an environment and target goes to.
   func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
     let own = environment == .production ? broadcastGateway : sandboxBroadcastGateway

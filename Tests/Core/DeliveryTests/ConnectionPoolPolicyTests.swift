@@ -124,6 +124,29 @@ import Testing
     }
   }
 
+  @Test func withoutRoomItAsksAgainAndForgetsNothing() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 3, starvation: 1_000))
+    var first = load(waiting: true)
+    first.hasRoom = false
+    #expect(policy.decide(first, now: 0) == .awaitRoom)
+    #expect(policy.decide(load(waiting: true), now: 1) == .open)
+    var starved = load(serving: 1, open: 100, capacity: 100, waiting: true)
+    #expect(policy.decide(starved, now: 10) == .nothing)
+    starved.hasRoom = false
+    #expect(policy.decide(starved, now: 1_010) == .awaitRoom)
+    starved.hasRoom = true
+    #expect(policy.decide(starved, now: 1_011) == .open)
+  }
+
+  @Test func aRestedPoolOpensNothingUntilThereIsWork() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
+    #expect(policy.decide(load(waiting: true), now: 0) == .open)
+    #expect(policy.decide(load(serving: 1), now: 1) == .open)
+    policy.rested()
+    #expect(policy.decide(load(), now: 2) == .nothing)
+    #expect(policy.decide(load(waiting: true), now: 3) == .open)
+  }
+
   @Test func whatHealthSaysBoundsThePool() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     var health = DestinationHealth()

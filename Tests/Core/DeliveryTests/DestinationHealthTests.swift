@@ -200,4 +200,28 @@ struct DestinationHealthTests {
     other.run(milliseconds: Self.minute)
     #expect(one.delivered.isEmpty && other.connects.count == 2)
   }
+
+  @Test("other roots: the next connect need not wait, and a refused credential still does")
+  func trustRenewed() {
+    var health = DestinationHealth()
+    for _ in 0..<6 { health.connectFailed(now: 0, random: 0) }
+    #expect(health.mayConnect(now: 20_000) == .none)
+    health.trustRenewed()
+    #expect(health.mayConnect(now: 20_000) == .all)
+    _ = health.refusedByGoAway(now: 20_000, random: 0)
+    health.trustRenewed()
+    #expect(health.mayConnect(now: 20_001) == .none)
+  }
+
+  @Test(
+    "a newer token is asked for once in a while, and at once when the newer one is refused, too")
+  func tokenRequests() {
+    var health = DestinationHealth()
+    let times = (0..<20 as Range<UInt64>).map { $0 * 500 }
+    let asked = times.filter { health.asksForToken(now: $0) }
+    #expect(asked == [0, 5_000])
+    health.renewed()
+    let asksAgain = health.asksForToken(now: 9_501)
+    #expect(asksAgain)
+  }
 }

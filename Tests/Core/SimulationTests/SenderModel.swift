@@ -321,6 +321,7 @@ struct SenderModel {
     }
     switch policy.decide(load, health, now: now) {
     case .nothing: break
+    case .awaitRoom: fail("there is room")
     case .open:
       if load.connecting + load.serving >= policy.limits.maximum { fail("too many connections") }
       connections.append(

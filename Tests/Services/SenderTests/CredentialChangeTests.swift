@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Bytes
 import EventLoop
 import HTTP2
 import Pipeline
 import Records
+import ServiceKit
+import Signing
 import TestSupport
 import Testing
 
@@ -102,5 +105,35 @@ struct CredentialChangeTests {
     #expect(gateway.seen.requests.isEmpty)
     try rig.publishToken(issuedAt: now, generation: 2)
     #expect(try rig.receipts(5).count == 5)
+  }
+
+  @Test("a burst that is refused for its old token asks for a newer one once")
+  func oneTokenRequest() throws {
+    let rig = try SenderRig()
+    var script = ScriptedGateway.Script()
+    script.reply = { _, request in request.stream == 1 ? .answer(200) : .hold }
+    let gateway = try rig.gateways([script])[0]
+    try rig.publishToken()
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(31)
+    #expect(eventually { gateway.seen.requests.count == 31 })
+    gateway.answerHeld(403, #"{"reason":"ExpiredProviderToken"}"#)
+    #expect(eventually { sender.counter("kept_in_outage") == 30 })
+    #expect(sender.counter("token_requests") == 1)
+  }
+
+  @Test("SIGHUP with other roots: the next connect does not wait out the time of those that failed")
+  func otherRoots() throws {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    try File.write(rig.rootPath, try CertificateAuthority().certificatePEM)
+    try rig.publishToken()
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(3)
+    // The fifth comes 10 s later at the earliest.
+    #expect(eventually(withinMilliseconds: 60_000) { sender.counter("connects") == 4 })
+    try File.write(rig.rootPath, rig.authority.certificatePEM)
+    sender.context.signals.requestReload()
+    #expect(eventually(withinMilliseconds: 8_000) { gateway.seen.requests.count == 3 })
   }
 }

@@ -60,7 +60,8 @@ final class ScriptedGateway: Sendable {
     let record = Mutex(GatewayRecord())
     let script: Mutex<Script>
     let isStopping = Atomic(false)
-    let isReleasing = Atomic(false)
+    /// What is held is answered so.
+    let release = Mutex<(status: Int, body: String)?>(nil)
 
     init(_ script: Script) { self.script = Mutex(script) }
   }
@@ -94,8 +95,10 @@ final class ScriptedGateway: Sendable {
   func change(_ change: @Sendable (inout Script) -> Void) {
     shared.script.withLock { change(&$0) }
   }
-  /// Answers what is held with 200, now.
-  func answerHeld() { shared.isReleasing.store(true, ordering: .releasing) }
+  /// Answers what is held, now.
+  func answerHeld(_ status: Int = 200, _ body: String = "") {
+    shared.release.withLock { $0 = (status, body) }
+  }
 
   /// Everything that lives on the thread.
   private final class Run {
@@ -133,7 +136,7 @@ final class ScriptedGateway: Sendable {
         }
         pool.takeReady(into: &arrived)
         for request in arrived { take(request, script) }
-        if shared.isReleasing.exchange(false, ordering: .acquiringAndReleasing) { release() }
+        if let answer = shared.release.withLock({ $0.take() }) { release(answer) }
         for peer in peers.values { finish(peer, script) }
       }
     }
@@ -185,8 +188,8 @@ final class ScriptedGateway: Sendable {
         request, headers, body: UnsafeRawBufferPointer(rebasing: bytes[3...]), pool: pool)
     }
 
-    private func release() {
-      for request in held { answer(request, 200, "") }
+    private func release(_ given: (status: Int, body: String)) {
+      for request in held { answer(request, given.status, given.body) }
       held = []
     }
 
