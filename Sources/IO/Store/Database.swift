@@ -49,6 +49,12 @@ final class Database {
     return try statement.next() ? statement.integer(0) : nil
   }
 
+  /// The first column of the first row, as text.
+  func text(_ sql: String) throws(StoreError) -> String? {
+    let statement = try prepare(sql)
+    return try statement.next() ? statement.text(0) : nil
+  }
+
   /// Rows that the last statement changed.
   var changes: Int { Int(sqlite3_changes(raw)) }
 

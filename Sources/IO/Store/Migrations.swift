@@ -134,14 +134,16 @@ enum Migrations {
   }
 
   /// Brings the database up to date. Refuses one that a newer program has written.
+  ///
+  /// All of it is one transaction. Two processes that start together: the second waits here and finds the work done,
+  /// and at no time does it see a file with some tables and not yet our id.
   static func apply(to database: Database, now: Int64) throws(StoreError) {
-    try database.execute(
-      """
-      CREATE TABLE IF NOT EXISTS migrations (
-        version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
-      """)
-    // Two processes that start together: the second waits here and finds the work done.
     try database.transaction { () throws(StoreError) in
+      try database.execute(
+        """
+        CREATE TABLE IF NOT EXISTS migrations (
+          version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
+        """)
       let version = try database.integer("SELECT max(version) FROM migrations") ?? 0
       guard version <= Int64(steps.count) else {
         throw StoreError(

@@ -33,6 +33,9 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Another process has what is wanted.
+  var isBusy: Bool { code & 0xFF == SQLITE_BUSY }
+
   package var description: String {
     let text = "\(attempt): \(message) (SQLite \(code))"
     return advice.map { "\(text); \($0)" } ?? text

@@ -28,7 +28,7 @@ package final class TokenStore {
   package init(path: String, now: Int64, busyTimeout: Int32 = 1_000) throws(StoreError) {
     let database = try Database(path: path, isReadOnly: false, busyTimeout: busyTimeout)
     try Migrations.refuseForeign(database)
-    let mode = try Self.setUp(database)
+    let mode = try Self.setUp(database, within: busyTimeout)
     guard mode == "wal" else {
       throw StoreError(
         code: SQLITE_ERROR, attempt: "cannot use the database \(path)",
@@ -48,10 +48,24 @@ package final class TokenStore {
     self.database = database
   }
 
-  private static func setUp(_ database: Database) throws(StoreError) -> String {
-    let pragma = try database.prepare("PRAGMA journal_mode = WAL")
-    let mode = try pragma.next() ? pragma.text(0) : ""
-    pragma.reset()
+  /// Switches to a write-ahead log, which the file remembers.
+  ///
+  /// SQLite refuses the switch at once, without its busy timeout, while another process is at the same: the file is in
+  /// that mode a moment later.
+  private static func setUp(_ database: Database, within milliseconds: Int32) throws(StoreError)
+    -> String
+  {
+    var mode = ""
+    var waited: Int32 = 0
+    while true {
+      do throws(StoreError) {
+        mode = try database.text("PRAGMA journal_mode = WAL") ?? ""
+        break
+      } catch {
+        guard error.isBusy, waited < milliseconds else { throw error }
+        waited += sqlite3_sleep(10)
+      }
+    }
     try database.execute("PRAGMA synchronous = FULL")
     return mode
   }

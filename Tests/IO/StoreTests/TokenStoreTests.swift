@@ -100,6 +100,26 @@ import Testing
     }
   }
 
+  @Test func `processes that start together make one database and none refuses it`() async {
+    for round in 0..<40 {
+      let path = folder.file("together-\(round).db")
+      let failures = await withTaskGroup(of: String?.self) { group in
+        for _ in 0..<3 { group.addTask { Self.failureOfOpening(path) } }
+        return await group.compactMap { $0 }.reduce(into: []) { $0.append($1) }
+      }
+      #expect(failures == [])
+    }
+  }
+
+  private static func failureOfOpening(_ path: String) -> String? {
+    do throws(StoreError) {
+      _ = try TokenStore(path: path, now: 1)
+      return nil
+    } catch {
+      return "\(error)"
+    }
+  }
+
   @Test func `apps and environments are apart`() throws {
     let store = try open()
     try put(store, deadSince: 5)

@@ -101,7 +101,9 @@ struct CredentialChangeTests {
     try rig.publishToken(issuedAt: now - 55 * 60)
     try rig.startSender(for: [gateway])
     try rig.sendMany(5)
-    #expect(try rig.fixture.read(rig.names.tokenRequests, count: 1).count == 1)
+    // One that gets its first push before it has read the tokens asks for the app's as well.
+    let asked = try rig.fixture.read(rig.names.tokenRequests, count: 1)
+    #expect((1...2).contains(asked.count))
     #expect(gateway.seen.requests.isEmpty)
     try rig.publishToken(issuedAt: now, generation: 2)
     #expect(try rig.receipts(5).count == 5)

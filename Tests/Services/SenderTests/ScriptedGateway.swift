@@ -17,6 +17,8 @@ struct GatewayRecord: Sendable {
   var requests: [Request] = []
   var connections = 0
   var open = 0
+  /// The connections that have ended.
+  var ended: Set<Int> = []
   /// Connections that ended because the client broke HTTP/2, with what nghttp2 says.
   var violations: [String] = []
   /// The most streams that were open at once on one connection.
@@ -203,6 +205,7 @@ final class ScriptedGateway: Sendable {
           case .goAway: record.goAwaysByClient += 1
           case .closed(let failure):
             record.open -= 1
+            record.ended.insert(peer.number)
             if case .http2(let words) = failure { record.violations.append(words) }
             peers[peer.number] = nil
           default: break
