@@ -205,13 +205,16 @@ import Testing
     let topic = try producer.topic(named: fixture.name("things"))
     broker.setTopic(fixture.name("things"), fault: .unknownTopicOrPartition)
     // Makes the client ask for the topic.
-    broker.inject([.notLeader, .notLeader, .notLeader], into: .produce)
+    broker.inject([.notLeader], into: .produce)
     var tags: [UInt: Int] = [:]
     var deliveries: [Delivery] = []
     var accepted = 0
     let isWaiting = eventually {
-      // On and on: what the broker took before the client asked is no matter.
-      if case .queued = produceOne(accepted, producer, topic) { accepted += 1 }
+      // One at a time: the embedded broker takes later sequence numbers after it refused an earlier one, and
+      // librdkafka concludes that it has the earlier one, too.
+      if producer.outstanding == 0, case .queued = produceOne(accepted, producer, topic) {
+        accepted += 1
+      }
       producer.drainDeliveries(into: &deliveries)
       return producer.trouble != nil
     }
