@@ -298,22 +298,6 @@ import Testing
   }
 }
 
-extension ProviderTokenWatchTests {
-  @Test func aTokenThatIsOldWhenItIsLearnedIsAskedForAtTheNextLook() {
-    var book = ProviderTokenBook()
-    var watch = ProviderTokenWatch()
-    let now = start * 1_000
-    #expect(watch.look(at: book, now: 0, wall: now)?.asks == [])
-    _ = book.apply(
-      .init(
-        credential: "c", teamID: "T", keyID: "K", scope: .any, apps: ["a"],
-        stamp: .init(issuedAt: start - 55 * 60, generation: 1), token: [1]), now: now)
-    #expect(watch.look(at: book, now: 1_000, wall: now + 1_000)?.asks == [0])
-    #expect(watch.look(at: book, now: 2_000, wall: now + 2_000)?.asks == [])
-    #expect(watch.look(at: book, now: 11_000, wall: now + 11_000)?.asks == [0])
-  }
-}
-
 /// A book that `#expect` can hold: the book itself cannot be copied.
 private final class Book {
   private var book = ProviderTokenBook()
