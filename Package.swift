@@ -204,7 +204,10 @@ let package = Package(
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
-      ["ServiceKit", "Settings", "Telemetry", "Delivery", "EventLoop", "Kafka", "TestSupport"]),
+      [
+        "ServiceKit", "Settings", "Telemetry", "Pipeline", "Delivery", "EventLoop", "Kafka",
+        "TestSupport",
+      ]),
     tests(
       "Services", "Ingest",
       [

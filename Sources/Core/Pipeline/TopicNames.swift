@@ -56,8 +56,8 @@ package struct TopicNames: Equatable, Sendable {
   /// Every topic with its default form: the table that `martlet topics create`, `deploy/topics.txt` and
   /// `deploy/topics.sh` share.
   ///
-  /// `feedback`, `devices` and `invalid-tokens` share key, partitioner and partition count, so that one
-  /// process owns all that is said about a token.
+  /// The counts of `feedback`, `devices` and `invalid-tokens` are independent: every feedback process reads all of the
+  /// two tables, and who owns a partition of `feedback` speaks for the devices in it.
   package var all: [TopicSpecification] {
     func log(
       _ name: String, _ partitions: Int32, days: Int64, _ reader: ReaderGroup?

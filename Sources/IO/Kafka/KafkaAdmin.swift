@@ -28,7 +28,7 @@ package struct Watermarks: Sendable, Hashable {
 
 /// Questions to a cluster and changes of it. Every call blocks; cold paths only.
 package final class KafkaAdmin {
-  private let configuration: KafkaConfiguration
+  let configuration: KafkaConfiguration
   private var client: KafkaClient?
   /// One idle client for each group that was asked for.
   private var groups: [String: OpaquePointer] = [:]
@@ -88,19 +88,7 @@ package final class KafkaAdmin {
 
   /// Every topic of the cluster with its number of partitions. Creates none.
   package func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
-    var metadata: UnsafePointer<rd_kafka_metadata>?
-    let code = rd_kafka_metadata(client!.raw, 1, nil, &metadata, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
-      throw KafkaError(code, "cannot list the topics at \(configuration.bootstrap)")
-    }
-    defer { rd_kafka_metadata_destroy(metadata) }
-    var counts: [String: Int] = [:]
-    for index in 0..<Int(metadata.pointee.topic_cnt) {
-      let topic = metadata.pointee.topics[index]
-      guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
-      counts[String(cString: topic.topic)] = Int(topic.partition_cnt)
-    }
-    return counts
+    try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
   }
 
   /// How many brokers the cluster has now.
@@ -196,7 +184,7 @@ package final class KafkaAdmin {
   }
 
   /// Sends one admin request and waits for its answer, which the caller destroys.
-  private func perform(
+  func perform(
     _ attempt: String, _ timeoutMilliseconds: Int32,
     _ send: (_ client: OpaquePointer, _ answers: OpaquePointer) -> Void
   ) throws(KafkaError) -> OpaquePointer {

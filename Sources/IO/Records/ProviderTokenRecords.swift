@@ -129,12 +129,14 @@ package struct TokenRequest: Equatable, Sendable {
   package var credential: String?
   package var app: String?
   package var environment: Environment?
-  /// `missing`, `aging`, or the reason that APNs gave.
+  /// `missing`, `aging`, `probe`, or the reason that APNs gave.
   package var reason: String
   /// The `reason` of a sender that knows no token for an app.
   package static let missing = "missing"
   /// The `reason` of a sender whose token grows old without a newer one.
   package static let aging = "aging"
+  /// The `reason` of who only wants to know whether a signer reads requests: it changes nothing.
+  package static let probe = "probe"
   /// In milliseconds.
   package var at: Int64
 

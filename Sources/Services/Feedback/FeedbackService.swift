@@ -30,7 +30,7 @@ package enum FeedbackService: Service {
       let own = [names.feedback, names.devices, names.invalidTokens]
       guard
         var cluster = try ClusterView.wait(
-          settings.kafka, topics: own + [names.deadLetters], context)
+          settings.kafka, topics: own + [names.deadLetters], of: names, context)
       else { return }
       // The group reads two of them, the tables two.
       cluster.configuration.dividePrefetch(

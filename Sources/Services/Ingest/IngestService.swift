@@ -28,7 +28,8 @@ package enum IngestService: Service {
       names.requests, names.notifications, names.notificationsBulk, names.receipts,
       names.deadLetters, names.invalidTokens,
     ]
-    guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, context) else {
+    guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, of: names, context)
+    else {
       return
     }
     try IngestLoop(settings, context, names, cluster).run()

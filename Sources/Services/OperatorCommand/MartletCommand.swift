@@ -10,8 +10,9 @@ package enum MartletCommand {
   package static var commands: [any Service.Type] {
     [
       UpCommand.self, DemoCommand.self, ImportCommand.self, InspectCommand.self, BrokerCommand.self,
-      TopicsCreateCommand.self, KeysGenerateCommand.self, ChannelsCreateCommand.self,
-      ChannelsReadCommand.self, ChannelsListCommand.self, ChannelsDeleteCommand.self,
+      TopicsCreateCommand.self, TopicsCheckCommand.self, KeysGenerateCommand.self,
+      ChannelsCreateCommand.self, ChannelsReadCommand.self, ChannelsListCommand.self,
+      ChannelsDeleteCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       CompletionCommand.self,
     ]

@@ -46,20 +46,13 @@ enum PartitionCounts {
     return name
   }
 
-  /// What all processes rely on.
+  /// What the signers rely on.
   private static func check(
     _ counts: [String: Int32], _ names: TopicNames, _ values: SettingValues
   ) throws(SettingErrors) {
-    for name in [names.providerTokens, names.tokenRequests] where (counts[name] ?? 1) != 1 {
+    for (name, count) in counts.sorted(by: { $0.key < $1.key })
+    where count != 1 && names.mustHaveOnePartition(name) {
       throw values.error(setting.name, "\(name) has one partition, always")
-    }
-    let together = [names.feedback, names.devices, names.invalidTokens]
-    let different = Set(together.map { counts[$0] ?? 4 })
-    guard different.count == 1 else {
-      throw values.error(
-        setting.name,
-        "feedback, devices and invalid-tokens need the same count: one process owns a token's events"
-      )
     }
   }
 }

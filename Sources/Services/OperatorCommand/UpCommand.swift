@@ -66,7 +66,7 @@ package enum UpCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      if let cluster = settings.cluster { try checkTopics(cluster, settings.names, context) }
+      if let cluster = settings.cluster { try checkCluster(cluster, settings.names, context) }
       let pipeline = try LocalPipeline(try plan(settings, context), log: context.log)
       try pipeline.start()
       var errors = ErrorRelay(pipeline)
@@ -102,12 +102,23 @@ package enum UpCommand: Service {
     return plan
   }
 
-  /// Without its topics no process stays up.
-  private static func checkTopics(
+  /// Whether a pipeline can work there: alone, and on topics that are what they should be.
+  private static func checkCluster(
     _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
   ) throws {
     let cluster = try KafkaCluster(configuration, context)
     defer { cluster.admin.close() }
+    try checkTopics(cluster, names)
+    try OtherPipeline(cluster, names).refuse(context)
+    guard !cluster.isEmbedded else { return }
+    // Without the right to read settings nothing is known.
+    try? TopicCheck(names.all, of: names, cluster.admin, timeoutMilliseconds: 5_000)
+      .report(context.log)
+  }
+
+  /// Without its topics no process stays up.
+  private static func checkTopics(_ cluster: KafkaCluster, _ names: TopicNames) throws {
+    let configuration = cluster.configuration
     let existing = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
     let missing = names.all.map(\.name).filter { existing[$0] == nil }
     guard let first = missing.first else { return }

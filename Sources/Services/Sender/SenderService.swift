@@ -30,7 +30,9 @@ package enum SenderService: Service {
     do {
       let settings = fitted(settings, context)
       let names = TopicNames(prefix: settings.topicPrefix)
-      guard let cluster = try ClusterView.wait(settings.kafka, topics: topics(names), context)
+      guard
+        let cluster = try ClusterView.wait(
+          settings.kafka, topics: topics(names), of: names, context)
       else { return }
       try start(settings, context, names, cluster).run()
     } catch let failure as ServiceFailure {
@@ -84,7 +86,8 @@ package enum SenderService: Service {
     let tokens = try KafkaTable(
       kafka, topic: names.providerTokens, partitions: cluster.partitions[names.providerTokens],
       wakeup: inbox.wakeup)
-    let requests = try TokenRequests(try KafkaProducer(kafka, wakeup: inbox.wakeup), names)
+    let requests = try TokenRequests(
+      try KafkaProducer(kafka, wakeup: inbox.wakeup), names, context)
     return try SenderControl(
       settings, context, kafka: kafka, topics: names, consumer: consumer, tokens: tokens,
       requests: requests,

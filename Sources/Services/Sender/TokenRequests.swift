@@ -3,6 +3,7 @@ import EventLoop
 import Kafka
 import Pipeline
 import Records
+import ServiceKit
 
 /// Asks the signer for provider tokens, each at most once in ten seconds: a backlog of one app must not
 /// become a flood of requests. Owned by the control thread.
@@ -13,13 +14,17 @@ final class TokenRequests {
 
   private let producer: KafkaProducer
   private let topic: KafkaTopic
+  private var watch: ProducerWatch
   private var askedAt: [[UInt8]: UInt64] = [:]
   /// What was asked for a moment ago.
   var remembered: Int { askedAt.count }
   private var deliveries: [Delivery] = []
 
-  init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
+  init(
+    _ producer: KafkaProducer, _ names: TopicNames, _ context: ServiceContext
+  ) throws(KafkaError) {
     self.producer = producer
+    watch = ProducerWatch(context, consequence: "no provider token is asked for until it does")
     topic = try producer.topic(known: names.tokenRequests)
   }
 
@@ -38,9 +43,10 @@ final class TokenRequests {
   }
 
   /// Takes acknowledgements; to be called every turn.
-  func turn() {
+  func turn(now: UInt64 = MonotonicClock.milliseconds()) {
     producer.drainDeliveries(into: &deliveries)
     deliveries.removeAll(keepingCapacity: true)
+    watch.turn(producer, now: now)
   }
 
   func close() { producer.close() }

@@ -3,6 +3,7 @@ import Bytes
 import Delivery
 import EventLoop
 package import Kafka
+package import Pipeline
 
 /// The cluster as a service finds it when it starts: what it is, and how many partitions the topics have.
 ///
@@ -16,11 +17,14 @@ package struct ClusterView: Sendable {
 
   /// Waits until a broker answers, for as long as that takes, and says so in the log.
   ///
-  /// - Parameter topics: those that the service cannot work without.
+  /// - Parameters:
+  ///   - topics: those that the service cannot work without.
+  ///   - names: the table that they are in; warns of settings that differ from it.
   /// - Returns: nil when a stop was requested meanwhile.
   /// - Throws: what no waiting heals: a topic that is missing, a broker that refuses us or cannot be trusted.
   package static func wait(
-    _ configuration: KafkaConfiguration, topics: [String], _ context: ServiceContext
+    _ configuration: KafkaConfiguration, topics: [String], of names: TopicNames,
+    _ context: ServiceContext
   ) throws(ServiceFailure) -> ClusterView? {
     let found: ClusterView?
     do throws(KafkaError) {
@@ -35,19 +39,24 @@ package struct ClusterView: Sendable {
         "topic \(topic) does not exist, or this user may not see it; martlet topics create makes it"
       )
     }
-    if let found { try follow(found, context) }
+    if let found { try follow(found, names, context) }
     return found
   }
 
-  /// Says from now on when the number of a topic's partitions changes. The embedded broker's never do.
+  /// Says what is strange about the topics, and from now on when the number of a topic's partitions changes. The
+  /// embedded broker's never do, and have no settings.
   private static func follow(
-    _ found: ClusterView, _ context: ServiceContext
+    _ found: ClusterView, _ names: TopicNames, _ context: ServiceContext
   ) throws(ServiceFailure) {
     guard !found.configuration.isEmbeddedBroker else { return }
+    let topics = names.all.filter { found.partitions[$0.name] != nil }
     do throws(SystemError) {
-      try PartitionWatch.start(found.configuration, found.partitions, context) {
-        PartitionWatch.report($0, context.log)
-      }
+      try PartitionWatch.start(
+        found.configuration, found.partitions, context,
+        begin: { admin in
+          // Without an answer, or without the right to ask, nothing is known.
+          try? TopicCheck(topics, of: names, admin, timeoutMilliseconds: 5_000).report(context.log)
+        }, tell: { PartitionWatch.report($0, context.log) })
     } catch {
       throw ServiceFailure("\(error)")
     }

@@ -12,10 +12,13 @@ enum PartitionWatch {
   /// Between two looks, as long as between two of the clients' own.
   static let intervalMilliseconds: Int32 = 10_000
 
-  /// - Parameter tell: takes the changes, on the watch's thread.
+  /// - Parameters:
+  ///   - begin: is called once, on the watch's thread.
+  ///   - tell: takes the changes, on the watch's thread.
   static func start(
     _ configuration: KafkaConfiguration, _ counts: [String: Int], _ context: ServiceContext,
     intervalMilliseconds: Int32 = intervalMilliseconds,
+    begin: @escaping @Sendable (KafkaAdmin) -> Void = { _ in },
     tell: @escaping @Sendable (TopicChange) -> Void
   ) throws(SystemError) {
     let thread = try LoopThread(name: "partition-watch") {
@@ -23,6 +26,7 @@ enum PartitionWatch {
         return
       }
       defer { admin.close() }
+      begin(admin)
       let wakeup = Wakeup()
       context.signals.subscribe(wakeup)
       guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }

@@ -8,16 +8,22 @@ enum ProducerCounter: Int, CounterKey {
   case refusedByKafka
 }
 
-/// Says and counts that Kafka does not take a producer's records: nothing else would show why a process takes in
-/// nothing more. Owned by the producer's thread.
+/// Logs and counts that Kafka does not take a producer's records: nothing else would show why the process that
+/// writes them does not go on. Owned by the producer's thread.
 package struct ProducerWatch {
+  /// What stands still while Kafka takes no record of a process that reads as much as it can write.
+  package static let intakeStops = "nothing more is taken in until it does"
+
   private let log: Logger
+  private let consequence: String
   private let counters = Counters<ProducerCounter>()
   private var counted = 0
   private var reminder = TroubleReminder()
 
-  package init(_ context: ServiceContext) {
+  /// - Parameter consequence: what stands still meanwhile, for the log.
+  package init(_ context: ServiceContext, consequence: String = intakeStops) {
     log = context.log
+    self.consequence = consequence
     context.counters.add(counters)
   }
 
@@ -35,7 +41,7 @@ package struct ProducerWatch {
     case .say:
       guard let trouble else { return }
       log.error(
-        "Kafka does not take records; they wait, and nothing more is taken in until it does",
+        "Kafka does not take records; they wait, and \(consequence)",
         [
           "topic": trouble.topic ?? "", "waiting": "\(trouble.waiting)",
           "error": "\(trouble.error)", "remedy": trouble.error.remedy ?? "",

@@ -26,7 +26,8 @@ package enum SignerService: Service {
     do {
       let names = TopicNames(prefix: settings.topicPrefix)
       let topics = [names.providerTokens, names.tokenRequests]
-      guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, context) else {
+      guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, of: names, context)
+      else {
         return
       }
       try SignerWorker(settings, context, names, cluster).run()

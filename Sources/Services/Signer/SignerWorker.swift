@@ -34,6 +34,7 @@ final class SignerWorker {
   private let consumer: KafkaGroupConsumer
   private let producer: KafkaProducer
   private let output: KafkaTopic
+  private var watch: ProducerWatch
   private let parser = JSONParser()
 
   var desk: MintingDesk
@@ -79,6 +80,7 @@ final class SignerWorker {
     seal = settings.seal
     files = CredentialsWatch(settings.credentialsPath, settings.credentials, settings.seal)
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
+    watch = ProducerWatch(context, consequence: "no provider token is renewed until it does")
     output = try producer.topic(known: names.providerTokens)
     consumer = try KafkaGroupConsumer(
       cluster.configuration, group: names.group(.signer), topics: [names.tokenRequests],
@@ -114,6 +116,7 @@ final class SignerWorker {
     publishWhatIsDue(now)
     withdraw(now)
     takeDeliveries(now)
+    watch.turn(producer, now: now)
     commit()
   }
 
@@ -298,6 +301,7 @@ final class SignerWorker {
     counters.add(.requests)
     do throws(RecordError) {
       let request = try TokenRequest(value, parser: parser)
+      if request.reason == TokenRequest.probe { return }
       heed(request, now: WallClock.milliseconds())
     } catch {
       counters.add(.badRequests)

@@ -19,12 +19,15 @@ final class FeedbackFixture {
   let names: TopicNames
   let producer: KafkaProducer
 
-  /// - Parameter embedded: insists on an embedded broker.
-  init(partitions: Int = 4, embedded: Bool = false) throws {
+  /// - Parameters:
+  ///   - partitions: of each topic that `counts` does not name.
+  ///   - embedded: insists on an embedded broker.
+  init(partitions: Int = 4, counts: [String: Int] = [:], embedded: Bool = false) throws {
     kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     for topic in ["feedback", "devices", "invalid-tokens"] {
-      try kafka.createTopic(topic, partitions: partitions, compacted: topic == "invalid-tokens")
+      try kafka.createTopic(
+        topic, partitions: counts[topic] ?? partitions, compacted: topic == "invalid-tokens")
     }
     try kafka.createTopic("dead-letters", partitions: 2)
     producer = try KafkaProducer(kafka.configuration)

@@ -12,6 +12,11 @@ import Testing
 
 /// Several processes, each with a database of its own: what counts is on the topics.
 @Suite("Feedback on several hosts", .serialized) struct FeedbackHostsTests {
+  /// Partition counts of the topics: alike, and each of its own.
+  private static let counts: [[String: Int]] = [
+    [:], ["feedback": 5, "devices": 3, "invalid-tokens": 2],
+  ]
+
   private typealias Fixture = FeedbackFixture
 
   /// What `invalid-tokens` says of a device in the end: its value, nil for a tombstone.
@@ -23,9 +28,11 @@ import Testing
     Set(((try? TokenStoreReader(path: path).invalidDevices()) ?? []).map(\.device.token))
   }
 
-  @Test("a second host with an empty disk declares nothing dead that was registered later")
-  func emptyDisk() throws {
-    let fixture = try Fixture()
+  @Test(
+    "a second host with an empty disk declares nothing dead that was registered later",
+    arguments: counts)
+  func emptyDisk(counts: [String: Int]) throws {
+    let fixture = try Fixture(counts: counts)
     let first = try fixture.start()
     defer { first.stop() }
     let live = (1...40).map { Fixture.device($0) }
@@ -33,7 +40,7 @@ import Testing
     try fixture.send(live.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
     #expect(
       try eventually(withinMilliseconds: 20_000) {
-        try fixture.committed(fixture.names.devices) == 40
+        try fixture.committed(fixture.names.devices, partitions: counts["devices"] ?? 4) == 40
       })
     let other = fixture.folder.file("other.db")
     let second = try fixture.start(database: other)
@@ -55,9 +62,9 @@ import Testing
     #expect(Set(table.filter { $0.value != nil }.keys) == Set(dead.map(\.description)))
   }
 
-  @Test("a dead mark that comes after its tombstone is taken back")
-  func lateMark() throws {
-    let fixture = try Fixture()
+  @Test("a dead mark that comes after its tombstone is taken back", arguments: counts)
+  func lateMark(counts: [String: Int]) throws {
+    let fixture = try Fixture(counts: counts)
     let device = Fixture.device(1)
     try fixture.send([Fixture.feedback(device)])
     try fixture.send([DeviceRecord(device: device, event: .registered(at: 5_000))])

@@ -3,6 +3,10 @@ import APNS
 import Kafka
 import Pipeline
 import Records
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
 import Testing
 
 @testable import Sender
@@ -14,12 +18,42 @@ struct TokenRequestTests {
       credential: nil, app: "app.\(number)", environment: .production, reason: "missing", at: 0)
   }
 
+  private func context() throws -> ServiceContext {
+    let table = CommonSettings.table(of: SenderService.self)
+    let flags = try CommandLineFlags([], for: table)
+    return ServiceContext(
+      name: "sender", log: Logger(service: "sender", level: .error),
+      values: try table.read(flags, environment: [:], file: nil))
+  }
+
+  @Test("a request that Kafka does not take is counted, and arrives when Kafka takes it")
+  func refused() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let names = TopicNames(prefix: fixture.prefix)
+    try fixture.createTopic("token-requests", partitions: 1)
+    fixture.broker!.inject(Array(repeating: .topicNotAuthorized, count: 2), into: .produce)
+    let context = try context()
+    let requests = try TokenRequests(try KafkaProducer(fixture.configuration), names, context)
+    defer { requests.close() }
+    requests.want(request(1))
+    #expect(
+      eventually {
+        requests.turn()
+        return context.counters.sums.contains { $0.name == "refused_by_kafka" && $0.value == 2 }
+      })
+    #expect(
+      try eventually {
+        requests.turn()
+        return try fixture.read(names.tokenRequests, count: 1, timeoutMilliseconds: 50).count == 1
+      })
+  }
+
   @Test("a flood of apps that nobody has asks for so many, and is forgotten when its time is over")
   func bounded() throws {
     KafkaLog.silence()
     // Nobody listens there: the requests stay in the producer.
     let producer = try KafkaProducer(KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"))
-    let requests = try TokenRequests(producer, TopicNames())
+    let requests = try TokenRequests(producer, TopicNames(), context())
     defer { requests.close() }
     for number in 0..<5_000 { requests.want(request(number), now: 1_000) }
     #expect(requests.remembered == TokenRequests.most)

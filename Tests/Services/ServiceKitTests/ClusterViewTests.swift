@@ -2,6 +2,7 @@
 import EventLoop
 import Glibc
 import Kafka
+import Pipeline
 import ServiceKit
 import Settings
 import Synchronization
@@ -57,7 +58,7 @@ private final class ClusterWaitThread {
     let thread = try LoopThread(name: "waits") {
       let text: String
       do throws(ServiceFailure) {
-        let view = try ClusterView.wait(kafka, topics: [], context)
+        let view = try ClusterView.wait(kafka, topics: [], of: TopicNames(), context)
         text = view == nil ? "stopped" : "found"
       } catch {
         text = "\(error)"

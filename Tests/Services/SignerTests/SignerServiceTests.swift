@@ -61,6 +61,19 @@ import Testing
     #expect(eventually(withinMilliseconds: 20_000) { signer.counter("requests") == 1 })
   }
 
+  @Test func `a provider token that Kafka does not take is counted, and published when it does`()
+    throws
+  {
+    let fixture = try SignerFixture(embedded: true)
+    let broker = try #require(fixture.kafka.broker)
+    broker.inject(Array(repeating: .topicNotAuthorized, count: 3), into: .produce)
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("refused_by_kafka") == 3 })
+    #expect(try fixture.tokens(atLeast: 1).count == 1)
+    #expect(eventually { signer.counter("minted") == 1 })
+  }
+
   @Test func `a token younger than 45 minutes on the topic is left alone`() throws {
     let fixture = try SignerFixture()
     try fixture.publish(record(fixture, age: 44 * 60, generation: 7))

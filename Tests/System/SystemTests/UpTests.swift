@@ -83,6 +83,39 @@ import Testing
     }
   }
 
+  @Test
+  func `a second pipeline on the topics of one that works is refused, before it starts anything`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let first = try start(folder)
+    #expect(first.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(first.output)")
+    let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
+    let kafka = try #require(addresses["kafka"]?.string)
+    let second = try BuiltProgram.start(
+      "martlet", ["up", "--dir", folder.file("other"), "--kafka", kafka], in: folder)
+    #expect(second.wait(withinMilliseconds: 60_000) == 1, "\(second.output)")
+    #expect(
+      second.output.contains("another pipeline works on the topics push.* at \(kafka)"),
+      "\(second.output)")
+    #expect(!File.exists(folder.file("other")))
+    // Nothing of the first one's has changed.
+    #expect(first.stop(withinMilliseconds: 60_000) == 0, "\(first.output)")
+  }
+
+  @Test func `a broker that nobody works on takes a pipeline`() throws {
+    let folder = TemporaryFolder()
+    let file = folder.file("address")
+    let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
+    #expect(eventually(withinMilliseconds: 60_000) { File.exists(file) })
+    let kafka = String(decoding: try File.read(file), as: UTF8.self)
+      .split(separator: "\n").first.map(String.init)
+    let up = try start(folder, ["--kafka", try #require(kafka)])
+    #expect(up.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(up.output)")
+    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    _ = broker.stop(withinMilliseconds: 60_000)
+  }
+
   @Test func `a loss on the embedded broker is said at once, and in the exit status`() throws {
     let folder = TemporaryFolder()
     let up = try start(folder)

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A topic as it is on a cluster.
+package struct TopicState: Equatable, Sendable {
+  package var partitions: Int
+  /// Copies of each partition.
+  package var copies: Int
+  /// The topic's settings by Kafka's names; nil where this user may not read them, or the broker has none.
+  package var settings: [String: String]?
+
+  package init(partitions: Int, copies: Int, settings: [String: String]?) {
+    self.partitions = partitions
+    self.copies = copies
+    self.settings = settings
+  }
+}
+
+/// A property of an existing topic that is not what `martlet topics create` would have made.
+package struct TopicDifference: Equatable, Sendable {
+  package enum Property: Equatable, Sendable {
+    case partitions
+    /// A topic setting, by Kafka's name.
+    case setting(String)
+  }
+
+  package let topic: String
+  package let property: Property
+  package let actual: String
+  package let wanted: String
+  /// What follows from it.
+  package let consequence: String
+  /// What to do about it: arguments of Kafka's own tools, or words.
+  package let remedy: String
+  /// Whether records may be lost, refused or misread because of it. Any other difference may be what the operator
+  /// wants, as a larger number of partitions.
+  package let isHarmful: Bool
+}
+
+extension TopicSpecification {
+  /// What of the topic differs from this specification in a way that matters: another number of partitions, another
+  /// cleanup policy, a shorter retention, fewer or too many copies that must have a record. A longer retention is
+  /// no difference, nor are settings that only change how fast readers start.
+  ///
+  /// - Parameter mustHaveOnePartition: another number is harmful, not a matter of taste.
+  package func differences(
+    from state: TopicState, mustHaveOnePartition: Bool
+  ) -> [TopicDifference] {
+    var differences: [TopicDifference] = []
+    if let found = difference(inPartitions: state.partitions, mustHaveOnePartition) {
+      differences.append(found)
+    }
+    guard let settings = state.settings else { return differences }
+    if let found = difference(inCleanup: settings) { differences.append(found) }
+    if let found = difference(
+      inDuration: "retention.ms", settings, "records may be removed before they are read")
+    {
+      differences.append(found)
+    }
+    if let found = difference(
+      inDuration: "delete.retention.ms", settings,
+      "a reader that was away may miss that something was removed")
+    {
+      differences.append(found)
+    }
+    if let found = difference(inSync: settings, copies: state.copies) { differences.append(found) }
+    return differences
+  }
+
+  private func difference(inPartitions actual: Int, _ mustBeOne: Bool) -> TopicDifference? {
+    guard actual != Int(partitions) else { return nil }
+    let (consequence, remedy): (String, String)
+    if mustBeOne {
+      consequence = "two signers would mint at the same time"
+      remedy = "delete the topic and create it again with one partition"
+    } else if actual < Int(partitions) {
+      consequence = "fewer processes can share its work"
+      remedy =
+        "kafka-topics.sh --alter --topic \(name) --partitions \(partitions) while it is empty, or --partitions"
+        + " if \(actual) is what you want"
+    } else {
+      consequence = "none if that is what you want"
+      remedy = "pass --partitions; partitions cannot be taken away"
+    }
+    return TopicDifference(
+      topic: name, property: .partitions, actual: "\(actual)", wanted: "\(partitions)",
+      consequence: consequence, remedy: remedy, isHarmful: mustBeOne)
+  }
+
+  private func difference(inCleanup settings: [String: String]) -> TopicDifference? {
+    guard let actual = settings["cleanup.policy"] else { return nil }
+    let policies = Set(actual.split(separator: ",").map { $0.filter { $0 != " " } })
+    guard policies != [cleanup.rawValue] else { return nil }
+    let consequence =
+      cleanup == .compact
+      ? "the newest record of a key is removed with age"
+      : "compaction removes records that were not read, and records without a key are refused"
+    return altered(
+      "cleanup.policy", actual: actual, wanted: cleanup.rawValue, consequence: consequence)
+  }
+
+  /// A time that must be at least the specification's; −1 stands for ever.
+  private func difference(
+    inDuration setting: String, _ settings: [String: String], _ consequence: String
+  ) -> TopicDifference? {
+    guard let wanted = self.settings.first(where: { $0.name == setting })?.value,
+      let least = Int64(wanted), let actual = settings[setting], let time = Int64(actual),
+      time >= 0, time < least
+    else { return nil }
+    return altered(setting, actual: actual, wanted: wanted, consequence: consequence)
+  }
+
+  private func difference(
+    inSync settings: [String: String], copies: Int
+  ) -> TopicDifference? {
+    let setting = "min.insync.replicas"
+    guard copies > 0, let actual = settings[setting], let count = Int(actual) else { return nil }
+    let wanted = TopicReplication(asked: copies, brokers: copies).inSync
+    guard count < wanted || (count > wanted && count >= copies) else { return nil }
+    return altered(
+      setting, actual: actual, wanted: "\(wanted)",
+      consequence: count < wanted
+        ? "an acknowledged record may be on one disk only"
+        : "nothing can be written while a broker is away")
+  }
+
+  private func altered(
+    _ setting: String, actual: String, wanted: String, consequence: String
+  ) -> TopicDifference {
+    TopicDifference(
+      topic: name, property: .setting(setting), actual: actual, wanted: wanted,
+      consequence: consequence,
+      remedy:
+        "kafka-configs.sh --alter --entity-type topics --entity-name \(name) --add-config \(setting)=\(wanted)",
+      isHarmful: true)
+  }
+}
+
+extension TopicNames {
+  /// Whether a topic must have exactly one partition: its owner is the one signer that mints, and its order is the
+  /// order of provider tokens.
+  package func mustHaveOnePartition(_ topic: String) -> Bool {
+    topic == providerTokens || topic == tokenRequests
+  }
+
+  /// What of these existing topics differs from the table, in the table's order.
+  ///
+  /// - Parameter topics: the table, with the operator's partition counts.
+  package func differences(
+    of topics: [TopicSpecification], from states: [String: TopicState]
+  ) -> [TopicDifference] {
+    topics.flatMap { topic in
+      states[topic.name].map {
+        topic.differences(from: $0, mustHaveOnePartition: mustHaveOnePartition(topic.name))
+      } ?? []
+    }
+  }
+}

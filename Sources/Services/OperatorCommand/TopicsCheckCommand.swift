@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet topics check`: whether the topics of a cluster are what Martlet needs.
+package enum TopicsCheckCommand: Service {
+  package struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let names: TopicNames
+    let topics: [TopicSpecification]
+  }
+
+  package static let name = "topics check"
+  package static let summary =
+    "Compares the topics of a Kafka cluster with what martlet topics create makes: partitions, cleanup.policy,"
+    + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
+    + " Changes nothing."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [CommonSettings.kafka, CommonSettings.topicPrefix, PartitionCounts.setting],
+    kafkaProperties: true)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    return Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-topics"), names: names,
+      topics: try PartitionCounts.specifications(names, values))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    guard !cluster.isEmbedded else {
+      throw ServiceFailure(
+        "this is an embedded broker (martlet broker): its topics have no settings to check")
+    }
+    let check: TopicCheck
+    do throws(KafkaError) {
+      check = try TopicCheck(
+        settings.topics, of: settings.names, cluster.admin, timeoutMilliseconds: 10_000)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    for line in lines(settings.topics, check) { StandardOutput.line(line) }
+    let bad = Set(check.differences.map(\.topic)).count + check.missing.count
+    guard bad == 0 else {
+      throw ServiceFailure("\(bad) of \(settings.topics.count) topics are not as they should be")
+    }
+  }
+
+  /// A line for each topic that is as it should be or missing, and one for each difference.
+  static func lines(_ topics: [TopicSpecification], _ check: TopicCheck) -> [String] {
+    topics.flatMap { topic in
+      let found = check.differences.filter { $0.topic == topic.name }
+      if check.missing.contains(topic.name) {
+        return ["MISSING  \(topic.name): martlet topics create makes it"]
+      }
+      let differences = found.map {
+        "DIFFERS  \(topic.name): \($0.property.name) is \($0.actual), not \($0.wanted): \($0.consequence);"
+          + " \($0.remedy)"
+      }
+      if check.unreadable.contains(topic.name) {
+        return differences + [
+          "UNKNOWN  \(topic.name): this user may not read its settings (DescribeConfigs)"
+        ]
+      }
+      return differences.isEmpty ? ["ok       \(topic.name)"] : differences
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Kafka
+package import Pipeline
+
+/// Compares the topics of a cluster with the table that `martlet topics create` makes them from.
+package struct TopicCheck: Sendable {
+  /// In the order of the table.
+  package let differences: [TopicDifference]
+  /// Topics of the table that the cluster does not have.
+  package let missing: [String]
+  /// Existing topics whose settings this user may not read.
+  package let unreadable: [String]
+
+  /// Asks the cluster, which must not be an embedded broker: that one has no settings and does not answer.
+  ///
+  /// - Parameters:
+  ///   - topics: the table, with the operator's partition counts.
+  ///   - timeoutMilliseconds: for each of two requests.
+  /// - Throws: when no broker answers.
+  package init(
+    _ topics: [TopicSpecification], of names: TopicNames, _ admin: KafkaAdmin,
+    timeoutMilliseconds: Int32
+  ) throws(KafkaError) {
+    let sizes = try admin.topicSizes(timeoutMilliseconds: timeoutMilliseconds)
+    let existing = topics.map(\.name).filter { sizes[$0] != nil }
+    let settings =
+      existing.isEmpty
+      ? [:] : try admin.topicSettings(existing, timeoutMilliseconds: timeoutMilliseconds)
+    self.init(topics, of: names, sizes, settings)
+  }
+
+  /// Compares with what is known of the cluster.
+  init(
+    _ topics: [TopicSpecification], of names: TopicNames, _ sizes: [String: TopicSize],
+    _ settings: [String: [String: String]]
+  ) {
+    var states: [String: TopicState] = [:]
+    for (topic, size) in sizes {
+      states[topic] = TopicState(
+        partitions: size.partitions, copies: size.copies, settings: settings[topic])
+    }
+    differences = names.differences(of: topics, from: states)
+    missing = topics.map(\.name).filter { sizes[$0] == nil }
+    unreadable = topics.map(\.name).filter { sizes[$0] != nil && settings[$0] == nil }
+  }
+
+  /// Logs the differences that may cost records; what is a matter of taste is left to `martlet topics check`.
+  package func report(_ log: Logger) {
+    for difference in differences where difference.isHarmful {
+      log.warning(
+        "a topic differs from what martlet topics create makes",
+        [
+          "topic": difference.topic, "setting": difference.property.name,
+          "value": difference.actual, "wanted": difference.wanted,
+          "consequence": difference.consequence, "remedy": difference.remedy,
+        ])
+    }
+  }
+}
+
+extension TopicDifference.Property {
+  /// Kafka's word for it.
+  package var name: String {
+    switch self {
+    case .partitions: "partitions"
+    case .setting(let name): name
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+@testable import ServiceKit
+
+@Suite struct TopicsCheckTests {
+  @Test func `each topic has a line that says what is wrong and what to do`() {
+    let names = TopicNames(prefix: "a.")
+    let topics = names.all.filter {
+      ["a.requests", "a.devices", "a.feedback", "a.receipts"].contains($0.name)
+    }
+    let size = TopicSize(partitions: 4, copies: 1)
+    let check = TopicCheck(
+      topics, of: names,
+      ["a.requests": TopicSize(partitions: 12, copies: 1), "a.devices": size, "a.feedback": size],
+      [
+        "a.requests": ["cleanup.policy": "delete", "retention.ms": "86400000"],
+        "a.devices": ["cleanup.policy": "delete"],
+      ])
+    #expect(
+      TopicsCheckCommand.lines(topics, check) == [
+        "ok       a.requests", "MISSING  a.receipts: martlet topics create makes it",
+        "UNKNOWN  a.feedback: this user may not read its settings (DescribeConfigs)",
+        "DIFFERS  a.devices: cleanup.policy is delete, not compact: the newest record of a key is removed with age;"
+          + " kafka-configs.sh --alter --entity-type topics --entity-name a.devices --add-config"
+          + " cleanup.policy=compact",
+      ])
+  }
+
+  @Test func `an embedded broker has nothing to check`() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let table = CommonSettings.table(of: TopicsCheckCommand.self)
+    let values = try table.read(
+      CommandLineFlags(["--kafka", fixture.configuration.bootstrap], for: table),
+      environment: [:], file: nil)
+    let context = ServiceContext(
+      name: "topics", log: Logger(service: "test", level: .error), values: values)
+    let failure = #expect(throws: ServiceFailure.self) {
+      try TopicsCheckCommand.run(try TopicsCheckCommand.settings(values), context)
+    }
+    #expect(failure?.description.contains("embedded broker") == true)
+  }
+}
