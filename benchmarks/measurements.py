@@ -2,6 +2,7 @@
 """What is measured, one function a benchmark. Each returns the rows of its table."""
 import argparse
 import contextlib
+import datetime
 import itertools
 import json
 import socket
@@ -275,6 +276,135 @@ def transactional_times(rig, count):
     return sorted(receipt["at"] - receipt["created"] for receipt in newest)
 
 
+def rebalance(options):
+    """How long the partitions that stay go without an answer when a sender joins and when it leaves, milliseconds.
+
+    The embedded broker's coordinator waits for two seconds in every rebalance, a real one for the last member
+    only: that wait is told apart, from giving partitions back until the group says whose they are.
+    """
+    rows = []
+    for count in numbers(options.partitions):
+        changed = {"partitions": count}
+        with Rig(argparse.Namespace(**{**vars(options), **changed})) as rig:
+            rows.append(rebalances(rig, count, options.rounds, options.rate or 2_000))
+    return rows
+
+
+SESSION = [
+    "--kafka.consumer.session.timeout.ms=3000", "--kafka.consumer.heartbeat.interval.ms=300",
+    "--log-level", "debug"]
+
+
+def rebalances(rig, partitions, rounds_wanted, rate):
+    """One table row: joins and leaves of a second sender beside one that stays, under a steady load."""
+    rig.broker()
+    rig.simulator("--latency", "lognormal:20ms,200ms", "--record-limit", "0")
+    rig.signer()
+    stays = rig.sender(*SESSION)
+    wait_for_lines(stays, ASSIGNED, 1)
+    rig.load("notifications", 1_000, "--rate", 500)
+    seconds = rounds_wanted * 16 + 10
+    load = rig.start(
+        "benchmark-load", "--kafka", rig.kafka, "--kind", "notifications", "--count", rate * seconds,
+        "--rate", rate)
+    pauses, waits = [], []
+    for number in range(rounds_wanted):
+        time.sleep(2)
+        moment = time.time()
+        other = rig.sender(*SESSION)
+        wait_for_lines(other, ASSIGNED, 1)
+        time.sleep(3)
+        other.stop()
+        wait_for_lines(stays, ASSIGNED, 2 * number + 3)
+        time.sleep(2)
+        load.check()
+        figures = stays_without_answers(rig, stays, moment)
+        pauses += figures[0]
+        waits += figures[1]
+        log(f"{partitions} partitions, round {number + 1} of {rounds_wanted}: {figures[2]}")
+    pauses.sort()
+    entry = row(f"rebalance, {partitions} partitions", 0, 0, rate, stays.resident_mib())
+    entry["latency_ms"] = {**quantiles(pauses), "coordinator's wait": round(median(waits))}
+    return entry
+
+
+ASSIGNED, GIVEN_BACK = "partitions assigned", "partitions given back"
+REVOKED, OURS = "partitions revoked", "these are ours"
+
+
+def wait_for_lines(process, text, count, seconds=60):
+    deadline = time.monotonic() + seconds
+    while len(lines_with(process, text)) < count:
+        process.check()
+        if time.monotonic() > deadline:
+            raise Failure(f"{process.name} does not say {text!r} {count} times:\n{process.tail()}")
+        time.sleep(0.05)
+
+
+def lines_with(process, text):
+    """The log's lines with a text: when they were written, in milliseconds, and what they say."""
+    lines = []
+    for line in open(process.log.name, errors="replace"):
+        if text in line:
+            stamp = datetime.datetime.fromisoformat(line.split(" ", 1)[0].replace("Z", "+00:00"))
+            lines.append((stamp.timestamp() * 1_000, line))
+    return lines
+
+
+def field(line, name):
+    return line.split(f"{name}=", 1)[1].strip().strip('"')
+
+
+def stays_without_answers(rig, stays, since):
+    """For the rebalances since a moment: how long each partition that stayed had no answer, less the coordinator's
+    wait; those waits; and both in words."""
+    since *= 1_000
+    answers = answers_by_partition(rig, since)
+    revoked, back, assigned, ours = (
+        [entry for entry in lines_with(stays, text)]
+        for text in (REVOKED, GIVEN_BACK, ASSIGNED, OURS))
+    pauses, waits, words = [], [], []
+    for (start, _), (given, _), (end, line), (_, now_ours) in zip(
+            revoked, back, assigned[1:], ours[1:]):
+        if start < since:
+            continue
+        before = [text for at, text in ours if at < start][-1]
+        kept = set(field(before, "partitions").split()) & set(field(now_ours, "partitions").split())
+        waits.append(end - int(field(line, "milliseconds").split()[0]) - given)
+        own = sorted(
+            gap(answers[name], start, end) - waits[-1] for name in kept if name in answers)
+        pauses += own
+        words.append(f"{own[-1]:.0f} ms at most beside the coordinator's {waits[-1]:.0f} ms")
+    if not pauses:
+        raise Failure("there was no rebalance")
+    return pauses, waits, ", ".join(words)
+
+
+def gap(times, start, end):
+    """The longest time without an answer that begins or ends between the two."""
+    around = [at for at in times if start - 1_000 <= at <= end + 5_000]
+    return max((b - a for a, b in zip(around, around[1:]) if b >= start), default=0)
+
+
+def answers_by_partition(rig, since):
+    """When the sender had the gateway's answers, by partition of the lane."""
+    def inspect(topic, *flags):
+        return call([
+            BUILD / "martlet", "inspect", topic, "--kafka", rig.kafka, "--raw", "--from",
+            "beginning", *flags], timeout=300).splitlines()
+
+    places = {}
+    for record in map(json.loads, inspect("notifications", "--json")):
+        places[record["key"]] = f"push.notifications/{record['partition']}"
+    answers = {}
+    for line in inspect("receipts"):
+        if '"outcome"' in line:
+            receipt = json.loads(line[line.index("{"):])
+            if receipt["at"] >= since - 1_000 and receipt["token"] in places:
+                answers.setdefault(places[receipt["token"]], []).append(receipt["at"])
+    return {name: sorted(times) for name, times in answers.items()}
+
+
 def idle(options):
     """What each process costs while nothing happens, in percent of a core."""
     with Rig(options) as rig:
@@ -310,5 +440,5 @@ def cpu_of(processes):
 ALL = {
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "latency": latency, "idle": idle,
-    "lanes": lanes,
+    "lanes": lanes, "rebalance": rebalance,
 }

@@ -92,7 +92,14 @@ extension SenderControl {
     remade = []
     windows.removeAll()
     try rebuild.read(wants)
-    context.log.info("partitions assigned", ["count": "\(partitions.count)"])
+    context.log.info(
+      "partitions assigned",
+      [
+        "count": "\(partitions.count)",
+        "milliseconds": "\(MonotonicClock.milliseconds() - heardAt)",
+      ])
+    context.log.debug(
+      "these are ours", ["partitions": partitions.map { "\($0)" }.joined(separator: " ")])
     context.reportReady()
     return true
   }

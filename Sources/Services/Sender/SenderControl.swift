@@ -49,6 +49,8 @@ final class SenderControl {
   /// Partitions whose log is another one: they are begun at their first record, whatever is committed.
   var remade: Set<TopicPartition> = []
   private var nextAssign: UInt64 = 0
+  /// When the group took partitions back or gave some, whichever was last (monotonic milliseconds).
+  private(set) var heardAt: UInt64 = 0
   private var nextCommit: UInt64 = 0
   private var isHurried = false
   /// The group has taken everything back while the loops were finishing for a stop.
@@ -201,6 +203,7 @@ final class SenderControl {
       guard !isStopping else { return }
       pending = partitions
       nextAssign = 0
+      heardAt = MonotonicClock.milliseconds()
     case .revoked(_, let lost): revoked(lost: lost)
     case .offsetsCommitted(let results, let error):
       commits.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
@@ -216,7 +219,8 @@ final class SenderControl {
     // What is lost belongs to somebody else already: nothing to wait for.
     let drain = lost ? 0 : UInt64(Self.rebalanceDrainMilliseconds)
     pending = nil
-    let deadline = MonotonicClock.milliseconds() + drain
+    heardAt = MonotonicClock.milliseconds()
+    let deadline = heardAt + drain
     if case .stopping(let waiting, let wasLost) = state {
       // The group waits for us: the drain of a stop may take longer than a rebalance should.
       state = .stopping(loops: waiting, lost: wasLost || lost)
@@ -239,6 +243,8 @@ final class SenderControl {
     doubted = []
     try consumer.unassign()
     guard resumes else {
+      context.log.info(
+        "partitions given back", ["milliseconds": "\(MonotonicClock.milliseconds() - heardAt)"])
       assigned = []
       remade = []
       state = .idle
@@ -298,8 +304,12 @@ final class SenderControl {
     if case .releasing = state { return }
     rebuild.cancel()
     state = .stopping(loops: loops.count, lost: lost)
-    let drain = UInt64(settings.drainTimeoutMilliseconds)
-    tell(.stop(deadline: MonotonicClock.milliseconds() + drain))
+    // What is lost is another process's to send.
+    let drain =
+      lost
+      ? min(settings.drainTimeoutMilliseconds, Self.rebalanceDrainMilliseconds)
+      : settings.drainTimeoutMilliseconds
+    tell(.stop(deadline: MonotonicClock.milliseconds() + UInt64(drain)))
   }
 
   /// A second signal: what is in flight is left to its next owner, and what is done is committed.

@@ -22,6 +22,9 @@ package struct ServiceContext: Sendable {
     if !readiness.isReported.exchange(true, ordering: .relaxed) { log.info(LogLine.ready) }
   }
 
+  /// Whether that was said.
+  package var isReady: Bool { readiness.isReported.load(ordering: .relaxed) }
+
   private final class Readiness: Sendable {
     let isReported = Atomic(false)
   }
