@@ -112,4 +112,33 @@ struct LostPartitionTests {
     #expect(second.stop() == nil)
     #expect(try rig.committed() == 20)
   }
+
+  /// As when a second process has come with the same instance id: what is in flight is the other's to send.
+  @Test(
+    "a sender that is fenced ends soon, whatever is in flight, and commits nothing",
+    arguments: [false, true])
+  func fenced(hasHanging: Bool) throws {
+    let hanging = SenderRig.token(0)
+    let gateway = try AnsweringGateway { $0.token == hanging ? .silence : .accepted() }
+    let rig = try SenderRig(partitions: 1, embedded: true)
+    let broker = try #require(rig.fixture.broker)
+    try rig.publishToken()
+    let sender = try rig.startSender(
+      ["--request-timeout", "10m", "--drain-timeout", "10m", "--stop-timeout", "11m"],
+      answering: gateway)
+    for number in 1...20 {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    #expect(try rig.receipts(of: 1...20).count == 20)
+    #expect(try eventually { try rig.committed() == 20 })
+    if hasHanging {
+      try rig.send(hanging, SenderRig.envelope(id: SenderRig.id(0)))
+      #expect(eventually { gateway.count == 21 })
+    }
+    broker.inject([.fencedInstance], into: .heartbeat)
+    #expect(eventually(withinMilliseconds: 30_000) { sender.hasEnded }, "not after ten minutes")
+    let failure = try #require(sender.stop())
+    #expect(failure.contains("FENCED_INSTANCE_ID"), "\(failure)")
+    #expect(try rig.committed() == 20)
+  }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 import Kafka
 import Pipeline
 import TestSupport
@@ -11,6 +12,20 @@ extension SenderRig {
     try fixture.commit(
       group: names.group(.sender), TopicPartition(topic: names.notifications, partition: 0),
       offset: offset, metadata: metadata)
+  }
+
+  /// How many records of the transactional lane the group has committed as done, those above offsets included.
+  func committedDone() throws -> Int {
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    let all = (0..<Int32(partitions)).map {
+      TopicPartition(topic: names.notifications, partition: $0)
+    }
+    return try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000).reduce(0) {
+      guard let offset = $1.offset else { return $0 }
+      let above = $1.metadata.isEmpty ? [] : try HoleMap.decode($1.metadata, base: offset)
+      return $0 + Int(offset) + above.reduce(0) { $0 + $1.count }
+    }
   }
 
   /// Produces more than the embedded broker keeps of a partition; returns the first offset that is left.

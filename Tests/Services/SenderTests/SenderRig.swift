@@ -22,7 +22,7 @@ final class SenderRig {
   static let app = "com.example.app"
   let fixture: KafkaFixture
   let names: TopicNames
-  private let partitions: Int
+  let partitions: Int
   let simulator: Simulator
   let producer: KafkaProducer
   let folder = TemporaryFolder()

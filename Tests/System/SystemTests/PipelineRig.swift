@@ -106,6 +106,13 @@ final class PipelineRig {
     }
   }
 
+  /// Ends one process with SIGTERM; its exit status, or nil if it still runs.
+  func stop(_ name: String) -> Int32? {
+    let status = self[name].stop(withinMilliseconds: 30_000)
+    if status != nil { programs[name] = nil }
+    return status
+  }
+
   func killBroker() { broker.signal(SIGKILL) }
 
   /// Ends the services with SIGTERM, then the broker, and expects that each says all is well.
@@ -136,7 +143,7 @@ final class PipelineRig {
     return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
   }
 
-  private var configuration: KafkaConfiguration {
+  var configuration: KafkaConfiguration {
     KafkaConfiguration(bootstrap: kafka, clientID: "martlet-test")
   }
 
@@ -144,6 +151,9 @@ final class PipelineRig {
   func produce(
     _ topic: String, _ numbers: Range<Int>, _ record: (Int) -> (key: String, value: String)
   ) throws {
+    var configuration = configuration
+    // Batches as they are under load: hundreds of records.
+    configuration.producer.append(("linger.ms", "200"))
     let producer = try KafkaProducer(configuration)
     defer { producer.close() }
     let topic = try producer.topic(named: topic)

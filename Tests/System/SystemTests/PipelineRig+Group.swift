@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import TestSupport
+import Testing
+
+/// What a group has done before the service under test starts.
+extension PipelineRig {
+  /// Commits the ends of these topics for a group that has no member yet. It joins for that, which takes some
+  /// seconds. The embedded broker takes the session time-out of a group's first member for all of them.
+  func commitEnds(
+    of topics: [String], by group: ReaderGroup, sessionMilliseconds session: Int
+  ) throws {
+    var configuration = configuration
+    configuration.consumer.append(("session.timeout.ms", "\(session)"))
+    let admin = try KafkaAdmin(configuration)
+    defer { admin.close() }
+    let consumer = try KafkaGroupConsumer(
+      configuration, group: names.group(group), topics: topics, wakeup: nil)
+    defer { consumer.close() }
+    var queues: [KafkaQueue] = []
+    defer { for queue in queues { queue.close() } }
+    let isDone = try eventually(withinMilliseconds: 30_000) {
+      while let event = consumer.nextEvent() {
+        guard case .assigned(let partitions) = event else { continue }
+        queues = partitions.map { consumer.openQueue($0, wakeup: Wakeup()) }
+        let ends = try admin.watermarks(partitions, timeoutMilliseconds: 5_000).map(\.high)
+        try consumer.assign(zip(partitions, ends).map { PartitionStart($0, offset: $1) })
+        let requests = zip(partitions, ends).map { CommitRequest($0, offset: $1) }
+        return try consumer.commit(requests).allSatisfy { $0.error == nil }
+      }
+      return false
+    }
+    try #require(isDone)
+  }
+}
