@@ -50,6 +50,8 @@ package final class Auditor {
   package private(set) var acceptedAt: [Int64] = []
   /// Requests that the gateway answered 503.
   package private(set) var unavailable = 0
+  /// Requests that the gateway's own rules, no fault, answered TooManyProviderTokenUpdates.
+  package private(set) var tokenRefusals = 0
   /// Devices that the gateway called unregistered.
   package private(set) var unregistered: Set<DemoGateway.Device> = []
   /// Devices that registered after the gateway had seen them last: alive, whatever the gateway says.
@@ -129,6 +131,7 @@ package final class Auditor {
     ledger.answered(id, status: status)
     if status == 200 { accepted += 1 }
     if status == 503 { unavailable += 1 }
+    if reason == "TooManyProviderTokenUpdates" { tokenRefusals += 1 }
     answers[id, default: []].insert(Answer(status: UInt16(clamping: status), reason: reason ?? ""))
   }
 

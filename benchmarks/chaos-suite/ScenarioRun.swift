@@ -106,6 +106,10 @@ struct ScenarioRun {
       rig.problem("\(untrue.count) first receipts disagree with the gateway's list")
       for id in untrue.prefix(10) { rig.problem("  \(auditor.describe(id))") }
     }
+    if auditor.tokenRefusals > 0 {
+      rig.problem(
+        "\(auditor.tokenRefusals) pushes came with a provider token too soon after another")
+    }
     let abandoned = auditor.abandoned
     if !abandoned.isEmpty {
       rig.problem("\(abandoned.count) notifications were given up: \(auditor.senderDeadLetters)")
@@ -134,7 +138,7 @@ struct ScenarioRun {
 
   private func judgeTables(_ rig: ChaosRig) throws {
     let tables = TableAudit(rig.kafka, rig.place.names)
-    for text in try tables.hastyMints() { rig.problem(text) }
+    for text in try tables.mints().hasty { rig.problem(text) }
     for text in try tables.databaseDifferences(rig.pipeline.database).prefix(10) {
       rig.problem(text)
     }

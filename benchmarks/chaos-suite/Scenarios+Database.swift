@@ -49,21 +49,21 @@ extension Scenario {
   }
 
   static let clockSteps = Scenario(
-    name: "clock-steps", summary: "the clock of one process jumps by up to an hour and back",
+    name: "clock-steps",
+    summary:
+      "the clock of one process, every second time the signer's, jumps by up to an hour and back",
     need: .shim,
     bound: DuplicateBound(
       embeddedSeconds: 0.5,
       embeddedReason: "a deadline that seems over while its answer is on the way",
       realSeconds: 0.5, realReason: "the same")
   ) { rig in
-    let minutes: [(name: String, most: Int64)] = [
-      ("sender-1", 60), ("sender-2", 60), ("ingest", 60), ("feedback", 60), ("signer", 10),
-    ]
-    for _ in rig.turns(rig.options.kills) {
+    for turn in rig.turns(rig.options.kills) {
       try rig.pump(between: 500, and: 1_500)
       let mark = rig.mark()
-      let (name, most) = rig.random.pick(minutes)
-      let step = (1 + Int64(rig.random.next() % UInt64(most))) * 60_000
+      let other = rig.random.pick(rig.senders + ["ingest", "feedback"])
+      let name = turn % 2 == 0 ? "signer" : other
+      let step = (1 + Int64(rig.random.next() % 60)) * 60_000
       let offset = rig.random.chance(per10000: 5_000) ? step : -step
       rig.countFault("clock of \(name) by \(offset / 60_000) min")
       try setShim(rig, name, clockMilliseconds: offset)
@@ -71,6 +71,7 @@ extension Scenario {
       rig.compareOffsets()
       try setShim(rig, name)
       try rig.awaitRecovery(of: mark)
+      if name == "signer" { try awaitTokens(rig) }
     }
   }
 

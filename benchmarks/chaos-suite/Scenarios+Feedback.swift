@@ -10,6 +10,7 @@ extension Scenario {
       summary:
         "feedback hosts with disks of their own join with an empty or a stale one, are killed and leave;"
         + " half of the unregistered devices registered later",
+      isShort: true,
       bound: .none("feedback holds no notifications")
     ) { rig in
       let hosts = try FeedbackHosts(rig)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import JSON
 import OperatorCommand
+import Pipeline
 
 /// Answers to produce requests that clients take for final, although they pass.
 extension Scenario {
@@ -8,8 +9,8 @@ extension Scenario {
     Scenario(
       name: "produce-refused",
       summary:
-        "for 3 s produce requests of ingest, senders and feedback are answered with an unknown topic or a missing"
-        + " right, while answers of the gateway come in",
+        "for 3 s produce requests of ingest, senders and feedback are answered with a violated policy, a missing"
+        + " right or an unknown topic (and nobody finds the receipts' topic), while answers of the gateway come in",
       need: .embeddedBroker, producesOneAtATime: true,
       bound: DuplicateBound(
         embeddedSeconds: 3, embeddedReason: "a receipt that Kafka refused leaves its push open",
@@ -26,16 +27,28 @@ extension Scenario {
         rig.load.isPaused = true
         let isQuiet = try rig.pump(until: { rig.load.isSettled }, within: 20_000)
         if !isQuiet { rig.problem("Kafka did not answer for the load's requests within 20 s") }
-        let error = turn % 2 == 0 ? "topic_not_authorized" : "unknown_topic_or_partition"
+        let error = errors[turn % errors.count]
         rig.countFault("produce: \(error)")
-        let errors = [JSONValue](repeating: .string(error), count: 200)
-        try rig.broker("POST", "/errors", ["request": "produce", "errors": .array(errors)])
+        let receipts = JSONValue.string(rig.place.names.receipts)
+        // Producers ask for a topic's partitions again when they hear that it is not there.
+        let isAway = error == "unknown_topic_or_partition"
+        if isAway {
+          try rig.broker("PUT", "/topics", ["topic": receipts, "error": .string(error)])
+        }
+        let answers = [JSONValue](repeating: .string(error), count: 200)
+        try rig.broker("POST", "/errors", ["request": "produce", "errors": .array(answers)])
         try rig.pump(3_000)
         try rig.broker("PUT", "/errors/clear", ["request": "produce"])
+        if isAway { try rig.broker("PUT", "/topics", ["topic": receipts]) }
         try rig.clearGatewayFaults()
         rig.load.isPaused = false
         try rig.awaitRecovery(of: mark)
       }
     }
+  ]
+
+  /// Answers to a produce request that pass, and that librdkafka does not try again by itself.
+  private static let errors = [
+    "policy_violation", "unknown_topic_or_partition", "topic_not_authorized",
   ]
 }

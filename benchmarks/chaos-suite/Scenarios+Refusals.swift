@@ -13,7 +13,9 @@ extension Scenario {
   static let refusals = [
     Scenario(
       name: "gateway-refusals",
-      summary: "every connection ends the same way for 30 s, each time in another one",
+      summary:
+        "every connection ends the same way for 30 s, or every push is refused the same way (400, 403, 429, 503), each"
+        + " time in another one",
       senderFlags: ["--request-timeout", "3s"],
       bound: DuplicateBound(
         embeddedSeconds: 1,
@@ -84,11 +86,23 @@ extension Scenario {
   private static let loopsPerSender = 2
   private static let credentials = 2
 
-  /// Ways in which a connection ends without an accepted push. Refused credentials hold their pushes for
-  /// longer than a run lasts: `Tests/Services/SenderTests` has those.
+  /// Ways in which a connection ends, or is of no use, without an accepted push. GOAWAY about a credential and
+  /// ExpiredProviderToken hold pushes for longer than a run lasts: `Tests/Services/SenderTests` has those.
   private static let endings: [(name: String, rules: JSONValue)] = [
     ("IdleTimeout to every request", [["id": "F01", "status": 400, "reason": "IdleTimeout"]]),
     ("Shutdown to every request", [["id": "F01", "status": 503, "reason": "Shutdown"]]),
+    (
+      "InvalidProviderToken to every request",
+      [["id": "F01", "status": 403, "reason": "InvalidProviderToken"]]
+    ),
+    (
+      "UnrelatedKeyIdInToken to every request",
+      [["id": "F01", "status": 403, "reason": "UnrelatedKeyIdInToken"]]
+    ),
+    (
+      "TooManyProviderTokenUpdates to every request",
+      [["id": "F01", "status": 429, "reason": "TooManyProviderTokenUpdates"]]
+    ),
     (
       "GOAWAY before the first request",
       [

@@ -15,9 +15,6 @@ struct TableAudit {
   private let names: TopicNames
   private let parser = JSONParser()
 
-  /// APNs answers 429 to teams that change their token more often.
-  private static let shortestMintInterval: Int64 = 20 * 60
-
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) {
     self.kafka = kafka
     self.names = names
@@ -61,38 +58,16 @@ struct TableAudit {
     return wanted.values.reduce(0, +)
   }
 
-  /// Credentials whose newest provider token is not one that senders may use now: issued in the future, or
-  /// withdrawn.
-  func unusableTokens(now: Int64) throws -> [String] {
-    var newest: [String: Int64?] = [:]
+  /// What the provider tokens' topic says, judged as of now.
+  func mints() throws -> MintAudit {
+    var audit = MintAudit(now: WallClock.seconds())
     try forEach(names.providerTokens) { record in
       let token = try? ProviderTokenRecord(record.value, parser: parser)
-      newest[String(decoding: record.key, as: UTF8.self)] = .some(token?.issuedAt)
+      audit.read(
+        String(decoding: record.key, as: UTF8.self),
+        token.map { .token(issuedAt: $0.issuedAt) } ?? .nothing)
     }
-    return newest.filter { $0.value.map { $0 > now + Self.tolerance } ?? true }.map(\.key).sorted()
-  }
-
-  /// Nobody uses a token that is further in the future, in seconds.
-  private static let tolerance: Int64 = 60
-
-  /// Teams that got two provider tokens within 20 minutes, in words. Tokens of the future do not count: no
-  /// sender uses them.
-  func hastyMints() throws -> [String] {
-    var issued: [String: Set<Int64>] = [:]
-    let latest = WallClock.seconds() + Self.tolerance
-    try forEach(names.providerTokens) { record in
-      guard let token = try? ProviderTokenRecord(record.value, parser: parser),
-        token.issuedAt <= latest
-      else { return }
-      issued[token.credential, default: []].insert(token.issuedAt)
-    }
-    guard !issued.isEmpty else { return ["there is no provider token at all"] }
-    return issued.flatMap { credential, times in
-      let sorted = times.sorted()
-      return zip(sorted, sorted.dropFirst()).filter { $1 - $0 < Self.shortestMintInterval }.map {
-        "\(credential) got a provider token \($1 - $0) s after the last"
-      }
-    }
+    return audit
   }
 
   /// Dead tokens that stand in the database and not in `push.invalid-tokens` played from its start, or the

@@ -67,6 +67,13 @@ import Testing
     #expect(auditor.onlyDeduplicated == [])
   }
 
+  @Test func `a push with a provider token too soon after another one is counted`() {
+    auditor.gatewayAnswered(id, status: 429, reason: "TooManyRequests")
+    #expect(auditor.tokenRefusals == 0)
+    auditor.gatewayAnswered(id, status: 429, reason: "TooManyProviderTokenUpdates")
+    #expect(auditor.tokenRefusals == 1)
+  }
+
   @Test func `a delivery that the gateway does not know is untrue`() throws {
     ask(id)
     try receipt("delivered", id)

@@ -18,6 +18,7 @@ struct ShortFormTests {
     arguments: [
       "kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart", "broker-outage",
       "rebalance-storm", "poison", "gateway-faults", "gateway-outage", "backlog-kill",
+      "feedback-hosts",
     ])
   func scenario(_ name: String) throws {
     let (status, text) = try chaos([name, "--short", "--json"])
