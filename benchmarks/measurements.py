@@ -303,7 +303,8 @@ def rebalances(rig, partitions, rounds_wanted, rate):
     stays = rig.sender(*SESSION)
     wait_for_lines(stays, ASSIGNED, 1)
     rig.load("notifications", 1_000, "--rate", 500)
-    seconds = rounds_wanted * 16 + 10
+    # It ends with the benchmark, which takes some 15 s a round on a quiet machine.
+    seconds = rounds_wanted * 60 + 60
     load = rig.start(
         "benchmark-load", "--kafka", rig.kafka, "--kind", "notifications", "--count", rate * seconds,
         "--rate", rate)

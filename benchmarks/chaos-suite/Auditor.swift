@@ -50,7 +50,7 @@ package final class Auditor {
   package private(set) var acceptedAt: [Int64] = []
   /// Requests that the gateway answered 503.
   package private(set) var unavailable = 0
-  /// Requests that the gateway's own rules, no fault, answered TooManyProviderTokenUpdates.
+  /// Requests that the gateway answered TooManyProviderTokenUpdates.
   package private(set) var tokenRefusals = 0
   /// Devices that the gateway called unregistered.
   package private(set) var unregistered: Set<DemoGateway.Device> = []

@@ -47,10 +47,14 @@ struct MemoryWatch {
   /// - Parameter limits: what processes may have that have to do with less, in MiB by name.
   func excesses(pushes: Int, limits: [String: Int]) -> [String] {
     peaks.sorted { $0.key < $1.key }.compactMap { name, peak in
-      let remembered = Self.remembering.contains(name) ? pushes * Self.rememberedPerPush >> 20 : 0
-      let limit = (limits[name] ?? Self.limit) + remembered
+      let limit = (limits[name] ?? Self.limit) + Self.remembered(by: name, pushes: pushes)
       return peak >> 10 > limit ? "\(name) took \(peak >> 10) MiB; the limit is \(limit)" : nil
     }
+  }
+
+  /// What a process may have for what it was given, in MiB.
+  static func remembered(by name: String, pushes: Int) -> Int {
+    remembering.contains(name) ? (pushes * rememberedPerPush) >> 20 : 0
   }
 
   /// Compares the second quarter of a process's life with its last one: the first one is start-up.

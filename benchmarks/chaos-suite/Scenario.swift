@@ -79,6 +79,8 @@ struct Scenario: Sendable {
   /// stored, too, as it would be on a real broker. With injected errors, or leaders that move, that would lose
   /// records by itself.
   var producesOneAtATime = false
+  /// Whether its faults answer TooManyProviderTokenUpdates, as the gateway's own rule does.
+  var refusesTokenUpdates = false
   /// Whether it uses the shim where there is one, and can do without.
   var takesShim = false
   /// Group sessions where they are others than those of the suite, in milliseconds.

@@ -16,7 +16,7 @@ extension Scenario {
       summary:
         "every connection ends the same way for 30 s, or every push is refused the same way (400, 403, 429, 503), each"
         + " time in another one",
-      senderFlags: ["--request-timeout", "3s"],
+      senderFlags: ["--request-timeout", "3s"], refusesTokenUpdates: true,
       bound: DuplicateBound(
         embeddedSeconds: 1,
         embeddedReason:
