@@ -80,7 +80,7 @@ final class ChaosRig {
     gateway = DemoGateway(address: pipeline.gatewayAdmin)
     if hasStragglers {
       try addGatewayFaults([
-        ["id": "F14", "profile": "constant", "time": "1s", "when": ["probability": 0.02]]
+        ["id": "added_latency", "profile": "constant", "time": "1s", "when": ["probability": 0.02]]
       ])
     }
     var configuration = KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-chaos")

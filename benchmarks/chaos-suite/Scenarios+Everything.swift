@@ -71,7 +71,9 @@ extension Scenario {
       rig.signal("simulator", SIGCONT)
     case 2:
       rig.countFault("gateway: 503 for all")
-      try rig.addGatewayFaults([["id": "F23", "status": 503, "reason": "ServiceUnavailable"]])
+      try rig.addGatewayFaults([
+        ["id": "service_unavailable", "status": 503, "reason": "ServiceUnavailable"]
+      ])
       try rig.pump(between: 500, and: 3_000)
       try rig.clearGatewayFaults()
     default:

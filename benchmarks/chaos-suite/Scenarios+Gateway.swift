@@ -46,47 +46,50 @@ extension Scenario {
     },
   ]
 
-  /// Rules of the simulator (docs/faults.md), by what they do together: every class that a gateway in service
-  /// may show. Not here: what refuses a credential or takes a clock for wrong (F08, F20, F21: the pushes wait
-  /// for longer than a run lasts), F16 (a sound push answered 413) and F18 (it needs several addresses); the
-  /// tests of the sender have those.
+  /// Rules of the simulator (docs/faults.md), grouped by effect: every class that a gateway in service may show.
+  /// Left out: `goaway_credential`, `wrong_clock` and `provider_token_refused` (their pushes wait for longer than a
+  /// run lasts), `early_answer` (a valid push answered 413) and `dead_address` (it needs several addresses); the
+  /// tests of the sender cover those.
   static let troubles: [(name: String, rules: JSONValue)] = [
-    // F05, F13 at `connection` and the like need new connections: these come with ends of old ones.
+    // `stream_limit_low` and other faults at `connection` need new connections, so old ones end here, too.
     (
       "connections leave",
       [
-        ["id": "F10", "form": "below", "behind": 3, "when": ["probability": 0.01]],
-        ["id": "F10", "form": "below", "last": 0, "when": ["probability": 0.003]],
-        ["id": "F10", "form": "twice", "when": ["probability": 0.003]],
-        ["id": "F10", "form": "two_step", "when": ["probability": 0.005]],
-        ["id": "F10", "form": "text", "then": "close", "when": ["probability": 0.005]],
-        ["id": "F09", "when": ["probability": 0.005]],
-        ["id": "F28", "when": ["stream_id": 301]],
+        ["id": "goaway_form", "form": "below", "behind": 3, "when": ["probability": 0.01]],
+        ["id": "goaway_form", "form": "below", "last": 0, "when": ["probability": 0.003]],
+        ["id": "goaway_form", "form": "twice", "when": ["probability": 0.003]],
+        ["id": "goaway_form", "form": "two_step", "when": ["probability": 0.005]],
+        ["id": "goaway_form", "form": "text", "then": "close", "when": ["probability": 0.005]],
+        ["id": "goaway_shutdown", "when": ["probability": 0.005]],
+        ["id": "stream_ids_exhausted", "when": ["stream_id": 301]],
       ]
     ),
     (
       "connections end after errors or a pause, and new ones are few, slow and narrow",
       [
-        ["id": "F24", "with": "reset", "when": ["errors": 2]],
-        ["id": "F27", "when": ["idle": "50ms"]],
-        ["id": "F11", "when": ["probability": 0.005]],
-        ["id": "F05", "limit": 1, "raise_after": "500ms", "when": ["probability": 0.5]],
-        ["id": "F11", "at": "connection", "when": ["probability": 0.3]],
-        ["id": "F17", "tls": "slow", "delay": "200ms", "when": ["probability": 0.3]],
-        ["id": "F17", "tls": "expired", "when": ["probability": 0.2]],
-        ["id": "F19", "when": ["connects_per_minute": 300]],
-        ["id": "F26", "table_size": 0, "when": ["probability": 0.5]],
+        ["id": "error_disconnect", "with": "reset", "when": ["errors": 2]],
+        ["id": "idle_connection", "when": ["idle": "50ms"]],
+        ["id": "connection_lost", "when": ["probability": 0.005]],
+        [
+          "id": "stream_limit_low", "limit": 1, "raise_after": "500ms",
+          "when": ["probability": 0.5],
+        ],
+        ["id": "connection_lost", "at": "connection", "when": ["probability": 0.3]],
+        ["id": "tls_failure", "tls": "slow", "delay": "200ms", "when": ["probability": 0.3]],
+        ["id": "tls_failure", "tls": "expired", "when": ["probability": 0.2]],
+        ["id": "connect_refused", "when": ["connects_per_minute": 300]],
+        ["id": "header_limits", "table_size": 0, "when": ["probability": 0.5]],
       ]
     ),
     (
       "windows close, answers are slow",
       [
         [
-          "id": "F13", "at": "request", "window": 100, "hold": "300ms",
+          "id": "flow_control", "at": "request", "window": 100, "hold": "300ms",
           "when": ["probability": 0.02],
         ],
         [
-          "id": "F14", "profile": "bimodal", "fast": "1ms", "slow": "1s", "share": 0.1,
+          "id": "added_latency", "profile": "bimodal", "fast": "1ms", "slow": "1s", "share": 0.1,
           "when": ["probability": 0.5],
         ],
       ]
@@ -94,52 +97,62 @@ extension Scenario {
     (
       "answers that nobody expects",
       [
-        ["id": "F02", "timestamp": "-1h", "when": ["probability": 0.01]],
-        ["id": "F02", "timestamp": "+5m", "when": ["probability": 0.005]],
-        ["id": "F03", "form": "unknown_reason", "status": 400, "when": ["probability": 0.01]],
-        ["id": "F03", "form": "extra_keys", "status": 400, "when": ["probability": 0.01]],
-        ["id": "F03", "form": "broken", "status": 400, "when": ["probability": 0.01]],
-        ["id": "F03", "form": "huge", "status": 400, "when": ["probability": 0.01]],
-        ["id": "F04", "spelling": "Service Unavailable", "when": ["probability": 0.02]],
+        ["id": "gone_timestamp", "timestamp": "-1h", "when": ["probability": 0.01]],
+        ["id": "gone_timestamp", "timestamp": "+5m", "when": ["probability": 0.005]],
+        [
+          "id": "unexpected_answer", "form": "unknown_reason", "status": 400,
+          "when": ["probability": 0.01],
+        ],
+        [
+          "id": "unexpected_answer", "form": "extra_keys", "status": 400,
+          "when": ["probability": 0.01],
+        ],
+        [
+          "id": "unexpected_answer", "form": "broken", "status": 400, "when": ["probability": 0.01],
+        ],
+        ["id": "unexpected_answer", "form": "huge", "status": 400, "when": ["probability": 0.01]],
+        [
+          "id": "reason_spelling", "spelling": "Service Unavailable", "when": ["probability": 0.02],
+        ],
       ]
     ),
     (
       "streams are reset",
       [
         [
-          "id": "F07",
+          "id": "stream_reset",
           "codes": ["REFUSED_STREAM", "INTERNAL_ERROR", "CANCEL", "ENHANCE_YOUR_CALM"],
           "when": ["probability": 0.05],
         ],
         [
-          "id": "F07", "codes": ["NO_ERROR", "CANCEL"], "moment": "after_answer",
+          "id": "stream_reset", "codes": ["NO_ERROR", "CANCEL"], "moment": "after_answer",
           "when": ["probability": 0.05],
         ],
-        ["id": "F25", "with": "reset", "when": ["probability": 0.01]],
+        ["id": "lost_answer", "with": "reset", "when": ["probability": 0.01]],
       ]
     ),
     (
       "connections break",
       [
-        ["id": "F11", "when": ["probability": 0.005]],
-        ["id": "F11", "at": "answer", "with": "end", "when": ["probability": 0.005]],
+        ["id": "connection_lost", "when": ["probability": 0.005]],
+        ["id": "connection_lost", "at": "answer", "with": "end", "when": ["probability": 0.005]],
       ]
     ),
     (
       "silence",
       [
-        ["id": "F12", "what": "everything", "when": ["probability": 0.002]],
-        ["id": "F12", "what": "answers", "when": ["probability": 0.01]],
-        ["id": "F25", "when": ["probability": 0.01]],
+        ["id": "black_hole", "what": "everything", "when": ["probability": 0.002]],
+        ["id": "black_hole", "what": "answers", "when": ["probability": 0.01]],
+        ["id": "lost_answer", "when": ["probability": 0.01]],
       ]
     ),
     // Three such answers to one push would put it off by a quarter of an hour.
-    ("503", [["id": "F23", "when": ["probability": 0.02]]]),
+    ("503", [["id": "service_unavailable", "when": ["probability": 0.02]]]),
     (
       "429",
       [
         [
-          "id": "F01", "status": 429, "reason": "TooManyRequests",
+          "id": "any_answer", "status": 429, "reason": "TooManyRequests",
           "when": ["probability": 0.05],
         ]
       ]
@@ -148,11 +161,11 @@ extension Scenario {
       "the stream limit moves",
       [
         [
-          "id": "F06", "at": "answer", "limits": [1, 0, 1_000], "hold": "300ms",
+          "id": "stream_limit_changes", "at": "answer", "limits": [1, 0, 1_000], "hold": "300ms",
           "when": ["every": 10],
         ]
       ]
     ),
-    ("odd frames", [["id": "F15", "when": ["probability": 0.2]]]),
+    ("odd frames", [["id": "unusual_frames", "when": ["probability": 0.2]]]),
   ]
 }

@@ -19,7 +19,9 @@ extension Scenario {
         try rig.pump(between: 1_000, and: 2_000)
         rig.compareOffsets()
         rig.countFault("gateway: 503 for all")
-        try rig.addGatewayFaults([["id": "F23", "status": 503, "reason": "ServiceUnavailable"]])
+        try rig.addGatewayFaults([
+          ["id": "service_unavailable", "status": 503, "reason": "ServiceUnavailable"]
+        ])
         // Each failed probe doubles the pause, so what a long outage shows takes long to recover from.
         try rig.pump(between: 3_000, and: rig.options.isShort ? 4_000 : 8_000)
         try rig.clearGatewayFaults()

@@ -21,7 +21,7 @@ extension Scenario {
         rig.compareOffsets()
         let mark = rig.mark()
         // Answers are on their way for so long that all of them meet the refusals.
-        try rig.addGatewayFaults([["id": "F14", "profile": "constant", "time": "2s"]])
+        try rig.addGatewayFaults([["id": "added_latency", "profile": "constant", "time": "2s"]])
         try rig.pump(1_500)
         // The load is no part of the pipeline: its own requests must not be refused.
         rig.load.isPaused = true

@@ -54,7 +54,7 @@ extension Scenario {
         let begin = WallClock.milliseconds()
         try rig.addGatewayFaults([
           [
-            "id": "F01", "status": 403, "reason": "InvalidProviderToken",
+            "id": "any_answer", "status": 403, "reason": "InvalidProviderToken",
             "when": ["app": .string(refusedApp)],
           ]
         ])
@@ -89,8 +89,11 @@ extension Scenario {
   /// Ways in which a connection ends, or is of no use, without an accepted push. GOAWAY about a credential and
   /// ExpiredProviderToken hold pushes for longer than a run lasts: `Tests/Services/SenderTests` has those.
   private static let endings: [(name: String, rules: JSONValue)] = [
-    ("IdleTimeout to every request", [["id": "F01", "status": 400, "reason": "IdleTimeout"]]),
-    ("Shutdown to every request", [["id": "F01", "status": 503, "reason": "Shutdown"]]),
+    (
+      "IdleTimeout to every request",
+      [["id": "any_answer", "status": 400, "reason": "IdleTimeout"]]
+    ),
+    ("Shutdown to every request", [["id": "any_answer", "status": 503, "reason": "Shutdown"]]),
     (
       "InvalidProviderToken to every request",
       [["id": "F01", "status": 403, "reason": "InvalidProviderToken"]]
@@ -106,26 +109,26 @@ extension Scenario {
     (
       "GOAWAY before the first request",
       [
-        ["id": "F10", "form": "text", "then": "close", "at": "ready"],
-        ["id": "F10", "form": "text", "then": "close", "when": ["times": 16]],
+        ["id": "goaway_form", "form": "text", "then": "close", "at": "ready"],
+        ["id": "goaway_form", "form": "text", "then": "close", "when": ["times": 16]],
       ]
     ),
     (
       "reset in the middle of the first request",
-      [["id": "F11", "with": "reset", "at": "request"]]
+      [["id": "connection_lost", "with": "reset", "at": "request"]]
     ),
     (
       "refused at once",
       [
-        ["id": "F19", "at": "connection"],
-        ["id": "F11", "with": "end", "at": "request", "when": ["times": 16]],
+        ["id": "connect_refused", "at": "connection"],
+        ["id": "connection_lost", "with": "end", "at": "request", "when": ["times": 16]],
       ]
     ),
     (
       "a certificate that nobody trusts",
       [
-        ["id": "F17", "tls": "unknown_authority"],
-        ["id": "F11", "with": "end", "at": "request", "when": ["times": 16]],
+        ["id": "tls_failure", "tls": "unknown_authority"],
+        ["id": "connection_lost", "with": "end", "at": "request", "when": ["times": 16]],
       ]
     ),
   ]

@@ -1,19 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The faults that the gateway simulator can play, by their number in `docs/faults.md`.
+/// The faults that the gateway simulator can inject; `docs/faults.md` describes them.
+///
+/// The raw value is the number in the specification: 9 for `F09`.
 package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
-  case f01 = 1
-  case f02, f03, f04, f05, f06, f07, f08, f09, f10, f11, f12, f13, f14
-  case f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28
+  case anyAnswer = 1
+  case goneTimestamp
+  case unexpectedAnswer
+  case reasonSpelling
+  case streamLimitLow
+  case streamLimitChanges
+  case streamReset
+  case goAwayCredential
+  case goAwayShutdown
+  case goAwayForm
+  case connectionLost
+  case blackHole
+  case flowControl
+  case addedLatency
+  case unusualFrames
+  case earlyAnswer
+  case tlsFailure
+  case deadAddress
+  case connectRefused
+  case wrongClock
+  case providerTokenRefused
+  case tooManyRequests
+  case serviceUnavailable
+  case errorDisconnect
+  case lostAnswer
+  case headerLimits
+  case idleConnection
+  case streamIDsExhausted
 
-  /// The spelling in scripts: `F01` to `F28`.
-  package var name: String { rawValue < 10 ? "F0\(rawValue)" : "F\(rawValue)" }
+  /// The name in scripts and reports: `goaway_shutdown`.
+  package var name: String { Self.names[Int(rawValue) - 1] }
+
+  /// The number in the specification, `F01` to `F28`; scripts may use it in place of the name.
+  package var number: String { rawValue < 10 ? "F0\(rawValue)" : "F\(rawValue)" }
 
   package var description: String { name }
 
-  /// The fault with this name, or nil.
-  package init?(_ name: String) {
-    guard let found = Self.allCases.first(where: { $0.name == name }) else { return nil }
+  /// The names of all faults, in the order of their numbers.
+  package static let names = [
+    "any_answer", "gone_timestamp", "unexpected_answer", "reason_spelling", "stream_limit_low",
+    "stream_limit_changes", "stream_reset", "goaway_credential", "goaway_shutdown",
+    "goaway_form", "connection_lost", "black_hole", "flow_control", "added_latency",
+    "unusual_frames", "early_answer", "tls_failure", "dead_address", "connect_refused",
+    "wrong_clock", "provider_token_refused", "too_many_requests", "service_unavailable",
+    "error_disconnect", "lost_answer", "header_limits", "idle_connection",
+    "stream_ids_exhausted",
+  ]
+
+  /// The fault with this name or number, or nil.
+  package init?(_ text: String) {
+    guard let found = Self.allCases.first(where: { $0.name == text || $0.number == text }) else {
+      return nil
+    }
     self = found
   }
 
@@ -22,38 +65,41 @@ package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
 
   private static let titles = [
     "any status and reason", "410 with an earlier, later or missing timestamp",
-    "answers that nobody expects", "odd spellings of a reason",
-    "a stream limit that is never or late raised", "a stream limit that falls and flaps",
+    "undocumented statuses and bodies", "variant spellings of a reason",
+    "a low stream limit, raised late or never", "a stream limit that falls and flaps",
     "RST_STREAM", "GOAWAY that refuses the credential",
     "GOAWAY Shutdown with the socket left open", "GOAWAY in unusual forms",
-    "the TCP connection breaks", "black holes", "tiny and moving flow-control windows",
-    "latency", "answers in unusual frames", "an answer before the request's end",
-    "TLS faults", "dead addresses", "refused and rate-limited connects", "a wrong clock",
-    "provider tokens refused", "429 for a hot device token", "storms of 500 and 503",
-    "disconnect after errors", "processed, but the answer is lost",
-    "HPACK and header list limits", "idle connections ended or dropped",
-    "stream ids used up",
+    "the TCP connection breaks", "black holes: no answers, PINGs, SETTINGS or reads",
+    "tiny and changing flow-control windows", "added latency", "answers in unusual frames",
+    "an answer before the request's end", "TLS failures",
+    "an address that accepts no connections", "refused and rate-limited connects",
+    "a wrong clock of the gateway", "refused provider tokens", "429 for a hot device token",
+    "503 or 500 to a share of requests", "disconnect after errors",
+    "request processed, answer lost", "HPACK and header list limits",
+    "idle connections ended or silently dropped", "stream ids exhausted",
   ]
 
   /// The moments at which it can happen; the first is taken unless a rule says otherwise.
   package var stages: [FaultStage] {
     switch self {
-    case .f01, .f02, .f03, .f04, .f14, .f15, .f22, .f23, .f25: [.request]
-    case .f05: [.connection]
-    case .f06: [.request, .answer]
-    case .f07: [.request]
-    case .f08: [.ready]
-    case .f09, .f10: [.request, .ready, .answer]
-    case .f11: [.request, .connection, .ready, .answer]
-    case .f12: [.request, .ready]
-    case .f13, .f26: [.connection, .request]
-    case .f16, .f17: [.connection]
-    case .f19: [.connection, .standing]
-    case .f18, .f20: [.standing]
-    case .f21: [.standing]
-    case .f24: [.answer]
-    case .f27: [.idle]
-    case .f28: [.request]
+    case .anyAnswer, .goneTimestamp, .unexpectedAnswer, .reasonSpelling, .addedLatency,
+      .unusualFrames, .tooManyRequests, .serviceUnavailable, .lostAnswer:
+      [.request]
+    case .streamLimitLow: [.connection]
+    case .streamLimitChanges: [.request, .answer]
+    case .streamReset: [.request]
+    case .goAwayCredential: [.ready]
+    case .goAwayShutdown, .goAwayForm: [.request, .ready, .answer]
+    case .connectionLost: [.request, .connection, .ready, .answer]
+    case .blackHole: [.request, .ready]
+    case .flowControl, .headerLimits: [.connection, .request]
+    case .earlyAnswer, .tlsFailure: [.connection]
+    case .connectRefused: [.connection, .standing]
+    case .deadAddress, .wrongClock: [.standing]
+    case .providerTokenRefused: [.standing]
+    case .errorDisconnect: [.answer]
+    case .idleConnection: [.idle]
+    case .streamIDsExhausted: [.request]
     }
   }
 }

@@ -10,34 +10,35 @@ enum FaultActions {
     _ fields: inout FaultFields, _ id: FaultID, _ stage: FaultStage, _ matcher: inout FaultMatcher
   ) throws(FaultScriptError) -> FaultAction {
     switch id {
-    case .f01: try FaultAnswers.any(&fields)
-    case .f02: try FaultAnswers.gone(&fields)
-    case .f03: try FaultAnswers.unexpected(&fields)
-    case .f04: try FaultAnswers.spelling(&fields)
-    case .f22: try FaultAnswers.any(&fields, status: 429, reason: "TooManyRequests")
-    case .f23: try FaultAnswers.any(&fields, status: 503, reason: "ServiceUnavailable")
-    case .f05:
+    case .anyAnswer: try FaultAnswers.any(&fields)
+    case .goneTimestamp: try FaultAnswers.gone(&fields)
+    case .unexpectedAnswer: try FaultAnswers.unexpected(&fields)
+    case .reasonSpelling: try FaultAnswers.spelling(&fields)
+    case .tooManyRequests: try FaultAnswers.any(&fields, status: 429, reason: "TooManyRequests")
+    case .serviceUnavailable:
+      try FaultAnswers.any(&fields, status: 503, reason: "ServiceUnavailable")
+    case .streamLimitLow:
       .limits(
         [try fields.integer("limit", 0...1_000_000) ?? 1], hold: try fields.duration("raise_after"))
-    case .f06: try limits(&fields)
-    case .f07: try resets(&fields)
-    case .f08, .f09, .f10: try FaultGoAways.action(&fields, id)
-    case .f11: .disconnect(try disconnect(&fields))
-    case .f12: try blackHole(&fields, stage)
-    case .f13: try window(&fields)
-    case .f14: .delay(try profile(&fields))
-    case .f15: .shape(try shape(&fields))
-    case .f16: .earlyAnswer(window: try fields.integer("window", 1...65_535) ?? 1_000)
-    case .f17: .tls(try tls(&fields))
-    case .f18: try deadAddress(&fields, matcher)
-    case .f19: .refuse
-    case .f20: try clock(&fields)
-    case .f21: .providerTokens(try credential(&fields))
-    case .f24: try tooManyErrors(&fields, &matcher)
-    case .f25: .dropAnswer(try loss(&fields))
-    case .f26: try headers(&fields, &matcher, stage)
-    case .f27: try idle(&fields, &matcher)
-    case .f28: usedUp(&matcher)
+    case .streamLimitChanges: try limits(&fields)
+    case .streamReset: try resets(&fields)
+    case .goAwayCredential, .goAwayShutdown, .goAwayForm: try FaultGoAways.action(&fields, id)
+    case .connectionLost: .disconnect(try disconnect(&fields))
+    case .blackHole: try blackHole(&fields, stage)
+    case .flowControl: try window(&fields)
+    case .addedLatency: .delay(try profile(&fields))
+    case .unusualFrames: .shape(try shape(&fields))
+    case .earlyAnswer: .earlyAnswer(window: try fields.integer("window", 1...65_535) ?? 1_000)
+    case .tlsFailure: .tls(try tls(&fields))
+    case .deadAddress: try deadAddress(&fields, matcher)
+    case .connectRefused: .refuse
+    case .wrongClock: try clock(&fields)
+    case .providerTokenRefused: .providerTokens(try credential(&fields))
+    case .errorDisconnect: try tooManyErrors(&fields, &matcher)
+    case .lostAnswer: .dropAnswer(try loss(&fields))
+    case .headerLimits: try headers(&fields, &matcher, stage)
+    case .idleConnection: try idle(&fields, &matcher)
+    case .streamIDsExhausted: usedUp(&matcher)
     }
   }
 

@@ -3,7 +3,8 @@ import APNS
 import Faults
 import JSON
 
-/// Reads the faults that are answers: F01 to F04, F22 and F23.
+/// Reads the faults that are answers: `any_answer`, `gone_timestamp`, `unexpected_answer`, `reason_spelling`,
+/// `too_many_requests` and `service_unavailable`.
 enum FaultAnswers {
   /// A status, and a reason or a body.
   static func any(
@@ -22,7 +23,7 @@ enum FaultAnswers {
       throw fields.error("status", "is missing")
     }
     if let text = try fields.text("body") {
-      if reason != nil { throw fields.error("body", "cannot stand next to reason") }
+      if reason != nil { throw fields.error("body", "cannot be combined with reason") }
       return .answer(FaultAnswer(status: status, body: .bytes(Array(text.utf8))))
     }
     let timestamp = try timestamp(&fields)
@@ -93,16 +94,16 @@ enum FaultAnswers {
   }
 }
 
-/// Reads the faults that are GOAWAY frames: F08 to F10.
+/// Reads the faults that are GOAWAY frames: goaway_credential, goaway_shutdown and goaway_form.
 enum FaultGoAways {
   static func action(
     _ fields: inout FaultFields, _ id: FaultID
   ) throws(FaultScriptError) -> FaultAction {
     switch id {
-    case .f08:
+    case .goAwayCredential:
       let reason = try fields.word("reason", ["BadCertificate", "BadCertificateEnvironment"])
       return .goAway(Self.reason(reason, last: .exactly(0), aftermath: .close))
-    case .f09:
+    case .goAwayShutdown:
       return .goAway(Self.reason("Shutdown", last: .current, aftermath: .silent))
     default: return .goAway(try any(&fields))
     }

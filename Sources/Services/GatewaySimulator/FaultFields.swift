@@ -13,7 +13,7 @@ package struct FaultScriptError: Error, Sendable, Equatable, CustomStringConvert
 /// Reads the members of one JSON object of a fault script, and knows at the end which of them nobody
 /// asked for.
 struct FaultFields {
-  /// How errors call the object: `rules[3] (F07)`.
+  /// How errors call the object: `rules[3] (stream_reset)`.
   let name: String
   private let object: JSONObject
   private var asked: Set<String> = []
@@ -21,7 +21,7 @@ struct FaultFields {
   init(_ value: JSONValue, name: String) throws(FaultScriptError) {
     guard let object = value.object else { throw FaultScriptError("\(name) must be an object") }
     if let key = object.duplicateKey {
-      throw FaultScriptError("\(name).\(key) stands twice")
+      throw FaultScriptError("\(name).\(key) occurs twice")
     }
     self.name = name
     self.object = object

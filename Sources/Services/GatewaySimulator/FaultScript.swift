@@ -2,6 +2,7 @@
 import APNS
 package import Faults
 package import JSON
+import Settings
 
 /// A fault script: the rules in their order, and the seed if it names one. The format is described in
 /// `docs/faults.md`.
@@ -38,7 +39,8 @@ package struct FaultScript: Sendable, Equatable {
       throw FaultScriptError("rules[\(index)].id is missing")
     }
     guard let id = FaultID(text) else {
-      throw FaultScriptError("rules[\(index)].id is not one of F01 to F28: \(text)")
+      let suggestion = Suggestion.phrase(for: text, among: FaultID.names)
+      throw FaultScriptError("rules[\(index)].id is not a fault: \(text)\(suggestion)")
     }
     var fields = try FaultFields(value, name: "rules[\(index)] (\(id))")
     _ = fields.value("id")
@@ -53,7 +55,9 @@ package struct FaultScript: Sendable, Equatable {
     let action = try FaultActions.action(&fields, id, stage, &matcher)
     try fields.finish()
     try check(matcher, stage, name: "\(fields.name).when")
-    if id == .f20 || id == .f21, matcher.address != nil || matcher.environment != nil {
+    if id == .wrongClock || id == .providerTokenRefused,
+      matcher.address != nil || matcher.environment != nil
+    {
       throw FaultScriptError(
         "\(fields.name).when may only have from and until: the gateway has one clock and one set of keys"
       )
@@ -66,7 +70,8 @@ package struct FaultScript: Sendable, Equatable {
   ) throws(FaultScriptError) -> FaultStage {
     guard let text = try fields.text("at") else {
       // Some kinds of black hole begin with the connection.
-      if id == .f12, let what = try fields.text("what"), what == "pings" || what == "settings" {
+      if id == .blackHole, let what = try fields.text("what"), what == "pings" || what == "settings"
+      {
         return .ready
       }
       return id.stages[0]
@@ -115,7 +120,7 @@ package struct FaultScript: Sendable, Equatable {
   ) throws(FaultScriptError) {
     let isWhole = fields.has("token")
     if isWhole, fields.has("token_prefix") {
-      throw fields.error("token_prefix", "cannot stand next to token")
+      throw fields.error("token_prefix", "cannot be combined with token")
     }
     if let text = try fields.text(isWhole ? "token" : "token_prefix") {
       guard !text.isEmpty, text.utf8.allSatisfy({ Self.isHexadecimal($0) }) else {

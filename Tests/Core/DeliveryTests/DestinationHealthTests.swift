@@ -62,18 +62,25 @@ struct DestinationHealthTests {
 
   /// What the 28 faults of the simulator do to connections, to all of them.
   static let ends: [(String, ConnectDeed, GatewayDeed)] = [
-    ("F05, F06: no streams", .served, .refusedStream), ("F07", .served, .reset),
-    ("F07: refused", .served, .refusedStream), ("F08", .goAway(.badCertificate), .silence),
-    ("F08: environment", .goAway(.badCertificateEnvironment), .silence),
-    ("F09, F10", .goAway(.shutdown), .silence), ("F09: at a request", .served, .goAway(.shutdown)),
-    ("F10: no words", .served, .goAway(nil)), ("F11", .served, .broken),
-    ("F12: answers; F25", .served, .silence), ("F12: settings", .silence, .silence),
-    ("F13", .served, .silence), ("F17, F18, F19", .refused, .silence),
-    ("F20", .served, .reason(.expiredProviderToken)),
-    ("F21", .served, .reason(.invalidProviderToken)),
-    ("F21: renewal", .served, .reason(.tooManyProviderTokenUpdates)),
-    ("F22", .served, .reason(.tooManyRequests)), ("F23", .served, .reason(.serviceUnavailable)),
-    ("F27", .goAway(.idleTimeout), .silence), ("F28", .served, .goAway(nil)),
+    ("stream_limit_low, stream_limit_changes: no streams", .served, .refusedStream),
+    ("stream_reset", .served, .reset),
+    ("stream_reset: refused", .served, .refusedStream),
+    ("goaway_credential", .goAway(.badCertificate), .silence),
+    ("goaway_credential: environment", .goAway(.badCertificateEnvironment), .silence),
+    ("goaway_shutdown, goaway_form", .goAway(.shutdown), .silence),
+    ("goaway_shutdown: at a request", .served, .goAway(.shutdown)),
+    ("goaway_form: no words", .served, .goAway(nil)), ("connection_lost", .served, .broken),
+    ("black_hole: answers; lost_answer", .served, .silence),
+    ("black_hole: settings", .silence, .silence),
+    ("flow_control", .served, .silence),
+    ("tls_failure, dead_address, connect_refused", .refused, .silence),
+    ("wrong_clock", .served, .reason(.expiredProviderToken)),
+    ("provider_token_refused", .served, .reason(.invalidProviderToken)),
+    ("provider_token_refused: renewal", .served, .reason(.tooManyProviderTokenUpdates)),
+    ("too_many_requests", .served, .reason(.tooManyRequests)),
+    ("service_unavailable", .served, .reason(.serviceUnavailable)),
+    ("idle_connection", .goAway(.idleTimeout), .silence),
+    ("stream_ids_exhausted", .served, .goAway(nil)),
   ]
 
   @Test("every kind of end, for all connections: at most five connects in 30 s", arguments: ends)
@@ -93,7 +100,7 @@ struct DestinationHealthTests {
     }
   }
 
-  @Test("F24: connections that end after errors, without an accepted push among them")
+  @Test("error_disconnect: connections that end after errors, without an accepted push among them")
   func errorsOnly() {
     var model = DestinationModel()
     var errors: [Int: Int] = [:]

@@ -35,13 +35,13 @@ import Testing
 
   /// At which of the first `count` identical requests the rule fires, from 1.
   private func fires(_ matcher: FaultMatcher, count: Int = 12) -> [Int] {
-    var engine = engine(FaultRule(.f01, when: matcher, refuse))
+    var engine = engine(FaultRule(.anyAnswer, when: matcher, refuse))
     return (1...count).filter { _ in !engine.decide(request()).isEmpty }
   }
 
   @Test func aRuleWithoutConditionsFiresEachTimeAtItsStageOnly() {
-    var engine = engine(FaultRule(.f01, refuse))
-    #expect(engine.decide(request()).map(\.id) == [.f01])
+    var engine = engine(FaultRule(.anyAnswer, refuse))
+    #expect(engine.decide(request()).map(\.id) == [.anyAnswer])
     #expect(engine.decide(request(stage: .answer)).isEmpty)
     #expect(engine.decide(FaultEvent(.connection, time: 0)).isEmpty)
     #expect(engine.concerns(.request))
@@ -76,7 +76,7 @@ import Testing
   @Test func timesCountFromTheMomentTheRuleWasAdded() {
     var engine = FaultEngine(seed: 1)
     let rule = FaultRule(
-      .f01,
+      .anyAnswer,
       when: matcher {
         $0.fromTime = 100
         $0.untilTime = 200
@@ -90,7 +90,8 @@ import Testing
 
   @Test func connectionsCountFromTheMomentTheRuleWasAddedAndAgainAfterAReset() {
     var engine = FaultEngine(seed: 1)
-    let rule = FaultRule(.f11, stage: .connection, when: matcher { $0.connection = 2 }, refuse)
+    let rule = FaultRule(
+      .connectionLost, stage: .connection, when: matcher { $0.connection = 2 }, refuse)
     func fires(_ range: ClosedRange<UInt64>) -> [UInt64] {
       range.filter { !engine.decide(FaultEvent(.connection, time: 0, connection: $0)).isEmpty }
     }
@@ -103,13 +104,14 @@ import Testing
 
   @Test func rulesWithASeedOfTheirOwnDrawTheSameWhateverWasAddedBefore() {
     let rules = [0.3, 0.5].map { share in
-      FaultRule(.f01, when: matcher { $0.probability = share }, refuse)
+      FaultRule(.anyAnswer, when: matcher { $0.probability = share }, refuse)
     }
     func draws(after others: Int, seed: UInt64?) -> [[Int]] {
       var engine = FaultEngine(seed: 9)
       engine.add(
         Array(
-          repeating: FaultRule(.f01, when: matcher { $0.probability = 0.5 }, refuse), count: others),
+          repeating: FaultRule(.anyAnswer, when: matcher { $0.probability = 0.5 }, refuse),
+          count: others),
         at: 0)
       engine.add(rules, at: 0, seed: seed)
       return (0..<50).map { time in
@@ -123,7 +125,7 @@ import Testing
 
   @Test func filtersOfTheRequestMustAllHold() {
     func passes(_ change: (inout FaultMatcher) -> Void, _ event: FaultEvent) -> Bool {
-      var engine = engine(FaultRule(.f01, when: matcher(change), refuse))
+      var engine = engine(FaultRule(.anyAnswer, when: matcher(change), refuse))
       return !engine.decide(event).isEmpty
     }
     #expect(passes({ $0.token = Array("ab".utf8) }, request(token: "ab")))
@@ -159,7 +161,7 @@ import Testing
   }
 
   @Test func probabilityFiresAboutThatOftenAndTheSameWayForASeed() {
-    let rule = FaultRule(.f23, when: matcher { $0.probability = 0.3 }, refuse)
+    let rule = FaultRule(.serviceUnavailable, when: matcher { $0.probability = 0.3 }, refuse)
     func run(_ seed: UInt64) -> [Bool] {
       var engine = engine(rule, seed: seed)
       return (0..<10_000).map { _ in !engine.decide(request()).isEmpty }
@@ -171,19 +173,19 @@ import Testing
   }
 
   @Test func addingARuleChangesNothingForTheOthers() {
-    let half = FaultRule(.f01, when: matcher { $0.probability = 0.5 }, refuse)
+    let half = FaultRule(.anyAnswer, when: matcher { $0.probability = 0.5 }, refuse)
     var alone = engine(half)
-    var both = engine(half, FaultRule(.f14, .delay(.logNormal(median: 10, p99: 100))))
+    var both = engine(half, FaultRule(.addedLatency, .delay(.logNormal(median: 10, p99: 100))))
     for time in 0..<1_000 {
       let event = request(UInt64(time))
-      #expect(alone.decide(event) == both.decide(event).filter { $0.id == .f01 })
+      #expect(alone.decide(event) == both.decide(event).filter { $0.id == .anyAnswer })
     }
   }
 
   @Test func errorsOfAConnectionAddUpAndBadTokensWeighMore() {
     var engine = engine(
       FaultRule(
-        .f24,
+        .errorDisconnect,
         when: matcher {
           $0.errors = 10
           $0.badTokenWeight = 5
@@ -209,7 +211,7 @@ import Testing
   @Test func aHotTokenExceedsItsRateAndOthersDoNot() {
     var engine = engine(
       FaultRule(
-        .f22,
+        .tooManyRequests,
         when: matcher {
           $0.tokenRate = 2
           $0.tokenWindow = 1_000
@@ -221,7 +223,8 @@ import Testing
   }
 
   @Test func connectsBeyondTheRateAreRefusedUntilTheMinuteHasPassed() {
-    var engine = engine(FaultRule(.f19, when: matcher { $0.connectsPerMinute = 3 }, .refuse))
+    var engine = engine(
+      FaultRule(.connectRefused, when: matcher { $0.connectsPerMinute = 3 }, .refuse))
     let fired = [0, 1_000, 2_000, 3_000, 59_999, 60_000, 60_001].map {
       !engine.decide(FaultEvent(.connection, time: $0)).isEmpty
     }
@@ -230,44 +233,44 @@ import Testing
 
   @Test func anIdleRuleWaitsForItsSilence() {
     var engine = engine(
-      FaultRule(.f27, when: matcher { $0.idle = 500 }, .silence(.everything)))
+      FaultRule(.idleConnection, when: matcher { $0.idle = 500 }, .silence(.everything)))
     #expect(engine.shortestIdle == 500)
     #expect(engine.decide(FaultEvent(.idle, time: 0, idle: 499)).isEmpty)
     #expect(engine.decide(FaultEvent(.idle, time: 0, idle: 500)).count == 1)
   }
 
   @Test func limitsComeInTurn() {
-    var engine = engine(FaultRule(.f06, .limits([1, 0, 1_000], hold: nil)))
+    var engine = engine(FaultRule(.streamLimitChanges, .limits([1, 0, 1_000], hold: nil)))
     #expect((0..<4).map { _ in engine.decide(request())[0].value } == [1, 0, 1_000, 1])
   }
 
   @Test func resetCodesAreChosenAmongTheGivenOnes() {
-    var engine = engine(FaultRule(.f07, .resets([2, 7, 8], .instead)))
+    var engine = engine(FaultRule(.streamReset, .resets([2, 7, 8], .instead)))
     let codes = Set((0..<100).map { _ in engine.decide(request())[0].value })
     #expect(codes == [2, 7, 8])
   }
 
   @Test func standingRulesHoldForTheirTimeAndAreCountedOnce() {
     var engine = engine(
-      FaultRule(.f20, when: matcher { $0.untilTime = 100 }, .clock(-60_000)),
-      FaultRule(.f18, when: matcher { $0.address = "127.0.0.2" }, .refuse))
+      FaultRule(.wrongClock, when: matcher { $0.untilTime = 100 }, .clock(-60_000)),
+      FaultRule(.deadAddress, when: matcher { $0.address = "127.0.0.2" }, .refuse))
     let now = engine.standing(FaultEvent(.standing, time: 10))
-    #expect(now.map(\.id) == [.f20, .f18])
+    #expect(now.map(\.id) == [.wrongClock, .deadAddress])
     #expect(engine.matcher(of: now[0]).address == nil)
     #expect(engine.matcher(of: now[1]).address == "127.0.0.2")
     _ = engine.standing(FaultEvent(.standing, time: 20))
-    #expect(engine.standing(FaultEvent(.standing, time: 100)).map(\.id) == [.f18])
+    #expect(engine.standing(FaultEvent(.standing, time: 100)).map(\.id) == [.deadAddress])
     #expect(engine.counts.map(\.fired) == [1, 1])
   }
 
   @Test func countsTellWhatWasSeenAndWhatFired() {
     var engine = engine(
-      FaultRule(.f01, name: "third", when: matcher { $0.every = 3 }, refuse),
-      FaultRule(.f02, when: matcher { $0.token = [1] }, refuse))
+      FaultRule(.anyAnswer, name: "third", when: matcher { $0.every = 3 }, refuse),
+      FaultRule(.goneTimestamp, when: matcher { $0.token = [1] }, refuse))
     for _ in 0..<7 { _ = engine.decide(request()) }
     #expect(engine.counts.map(\.seen) == [7, 0])
     #expect(engine.counts.map(\.fired) == [2, 0])
-    #expect(engine.counts.map(\.rule.name) == ["third", "F02"])
+    #expect(engine.counts.map(\.rule.name) == ["third", "gone_timestamp"])
     engine.removeAll()
     #expect(engine.isEmpty)
     #expect(engine.decide(request()).isEmpty)
@@ -308,16 +311,18 @@ import Testing
       return FaultRule(id, when: matcher, action)
     }
     return [
-      rule(.f01, .answer(FaultAnswer(status: 500, body: .none))) { $0.probability = 0.1 },
-      rule(.f07, .resets([2, 7], .instead)) { $0.probability = 0.2 },
-      rule(.f14, .delay(.logNormal(median: 20, p99: 200))) { $0.every = 3 },
-      rule(.f14, .delay(.bimodal(fast: 1, slow: 900, share: 0.2))) { $0.untilTime = 9_000 },
-      rule(.f15, .shape([.padding, .outOfOrder])) { $0.times = 50 },
-      rule(.f19, .refuse) { $0.connectsPerMinute = 9 },
-      rule(.f20, .clock(1_000)) { $0.fromTime = 5_000 },
-      rule(.f22, .answer(FaultAnswer(status: 429, body: .none))) { $0.tokenRate = 3 },
-      rule(.f24, .disconnect(.reset)) { $0.errors = 6 },
-      rule(.f27, .silence(.everything)) { $0.idle = 700 },
+      rule(.anyAnswer, .answer(FaultAnswer(status: 500, body: .none))) { $0.probability = 0.1 },
+      rule(.streamReset, .resets([2, 7], .instead)) { $0.probability = 0.2 },
+      rule(.addedLatency, .delay(.logNormal(median: 20, p99: 200))) { $0.every = 3 },
+      rule(.addedLatency, .delay(.bimodal(fast: 1, slow: 900, share: 0.2))) {
+        $0.untilTime = 9_000
+      },
+      rule(.unusualFrames, .shape([.padding, .outOfOrder])) { $0.times = 50 },
+      rule(.connectRefused, .refuse) { $0.connectsPerMinute = 9 },
+      rule(.wrongClock, .clock(1_000)) { $0.fromTime = 5_000 },
+      rule(.tooManyRequests, .answer(FaultAnswer(status: 429, body: .none))) { $0.tokenRate = 3 },
+      rule(.errorDisconnect, .disconnect(.reset)) { $0.errors = 6 },
+      rule(.idleConnection, .silence(.everything)) { $0.idle = 700 },
     ]
   }()
 }

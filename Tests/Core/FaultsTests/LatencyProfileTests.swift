@@ -9,7 +9,7 @@ import Testing
     _ profile: LatencyProfile, count: Int = 1, time: UInt64 = 0, age: UInt64 = 0
   ) -> [UInt64] {
     var engine = FaultEngine(seed: 42)
-    engine.add([FaultRule(.f14, .delay(profile))], at: 0)
+    engine.add([FaultRule(.addedLatency, .delay(profile))], at: 0)
     return (0..<count).map { _ in
       engine.decide(FaultEvent(.request, time: time, age: age, request: FaultRequest()))[0].value
     }
@@ -53,8 +53,8 @@ import Testing
 
   @Test func everyIDHasANameATitleAndStages() {
     #expect(FaultID.allCases.count == 28)
-    #expect(FaultID.f01.name == "F01")
-    #expect(FaultID.f28.name == "F28")
+    #expect(FaultID.anyAnswer.number == "F01")
+    #expect(FaultID.streamIDsExhausted.number == "F28")
     for id in FaultID.allCases {
       #expect(FaultID(id.name) == id)
       #expect(!id.title.isEmpty)

@@ -10,14 +10,14 @@ import Testing
   private static let hot = String(repeating: "ab", count: 32)
   private static let cold = String(repeating: "cd", count: 32)
 
-  @Test("F01: any status and reason, by rate, device token, topic and number")
+  @Test("any_answer: any status and reason, by rate, device token, topic and number")
   func anyStatus() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F01","status":400,"reason":"BadDeviceToken","when":{"token":"\(Self.hot)"}},
-       {"id":"F01","reason":"TopicDisallowed","when":{"topic":"com.example.app.voip"}},
-       {"id":"F01","status":500,"reason":"InternalServerError","when":{"token_prefix":"cd","nth":2}},
-       {"id":"F01","status":503,"body":"<html>","when":{"push_type":"background"}}]
+      [{"id":"any_answer","status":400,"reason":"BadDeviceToken","when":{"token":"\(Self.hot)"}},
+       {"id":"any_answer","reason":"TopicDisallowed","when":{"topic":"com.example.app.voip"}},
+       {"id":"any_answer","status":500,"reason":"InternalServerError","when":{"token_prefix":"cd","nth":2}},
+       {"id":"any_answer","status":503,"body":"<html>","when":{"push_type":"background"}}]
       """)
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
@@ -36,14 +36,14 @@ import Testing
     #expect(try rig.fired == [1, 1, 1, 1])
   }
 
-  @Test("F02: 410 with a timestamp before and after, and without one")
+  @Test("gone_timestamp: 410 with a timestamp before and after, and without one")
   func goneWithTimestamps() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F02","timestamp":"-1h","when":{"nth":1}},
-       {"id":"F02","timestamp":"+1h","reason":"ExpiredToken","when":{"nth":2}},
-       {"id":"F02","timestamp":"missing","when":{"nth":3}},
-       {"id":"F02","timestamp":1234567890123,"when":{"nth":4}}]
+      [{"id":"gone_timestamp","timestamp":"-1h","when":{"nth":1}},
+       {"id":"gone_timestamp","timestamp":"+1h","reason":"ExpiredToken","when":{"nth":2}},
+       {"id":"gone_timestamp","timestamp":"missing","when":{"nth":3}},
+       {"id":"gone_timestamp","timestamp":1234567890123,"when":{"nth":4}}]
       """)
     let client = try rig.client()
     let now = WallClock.milliseconds()
@@ -61,11 +61,11 @@ import Testing
     #expect(answers[3].body == "{\"reason\":\"Unregistered\",\"timestamp\":1234567890123}")
   }
 
-  @Test("F03: answers that nobody expects")
+  @Test("unexpected_answer: undocumented statuses and bodies")
   func unexpectedAnswers() throws {
     let forms = ["unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge"]
     let rules = forms.enumerated().map {
-      "{\"id\":\"F03\",\"form\":\"\($1)\",\"when\":{\"nth\":\($0 + 1)}}"
+      "{\"id\":\"unexpected_answer\",\"form\":\"\($1)\",\"when\":{\"nth\":\($0 + 1)}}"
     }
     let rig = try FaultRig("[\(rules.joined(separator: ","))]")
     let client = try rig.client()
@@ -80,12 +80,12 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("F04: odd spellings of a reason")
+  @Test("reason_spelling: variant spellings of a reason")
   func oddSpellings() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F04","when":{"nth":1}},
-       {"id":"F04","spelling":"BadEnvironmentKeyInToken","when":{"nth":2}}]
+      [{"id":"reason_spelling","when":{"nth":1}},
+       {"id":"reason_spelling","spelling":"BadEnvironmentKeyInToken","when":{"nth":2}}]
       """)
     let client = try rig.client()
     let first = try client.send(client.push)
@@ -96,34 +96,36 @@ import Testing
     #expect(second.body == "{\"reason\":\"BadEnvironmentKeyInToken\"}")
   }
 
-  @Test("F14: latency: constant, slow start, and a stall that ends for everybody at once")
+  @Test("added_latency: constant, slow start, and a stall that ends for all requests at once")
   func latency() throws {
-    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"400ms\",\"when\":{\"until_count\":2}}]")
+    let rig = try FaultRig(
+      "[{\"id\":\"added_latency\",\"time\":\"400ms\",\"when\":{\"until_count\":2}}]")
     let client = try rig.client()
     #expect(try client.took { try client.send(client.push) } >= 400)
     #expect(try client.took { try client.send(client.push) } >= 400)
     #expect(try client.took { try client.send(client.push) } < 400)
     try rig.add(
-      "[{\"id\":\"F14\",\"profile\":\"slow_start\",\"initial\":\"300ms\",\"duration\":\"10m\"}]")
+      "[{\"id\":\"added_latency\",\"profile\":\"slow_start\",\"initial\":\"300ms\",\"duration\":\"10m\"}]"
+    )
     let fresh = try rig.client()
     #expect(try fresh.took { try fresh.send(fresh.push) } >= 250)
     _ = try rig.gateway.admin("DELETE", "/faults")
     let open = try rig.openedClient()
     let start = MonotonicClock.milliseconds()
     try rig.add(
-      "[{\"id\":\"F14\",\"profile\":\"stall\",\"period\":\"1h\",\"duration\":\"1s\"}]")
+      "[{\"id\":\"added_latency\",\"profile\":\"stall\",\"period\":\"1h\",\"duration\":\"1s\"}]")
     let exchanges = (0..<5).map { _ in open.begin(open.push) }
     try open.wait { exchanges.contains { $0.pointee.status == 200 } }
     #expect(MonotonicClock.milliseconds() - start >= 1_000)
     try open.wait { exchanges.allSatisfy { $0.pointee.status == 200 } }
   }
 
-  @Test("F14: log-normal and bimodal latency")
+  @Test("added_latency: log-normal and bimodal latency")
   func randomLatency() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F14","profile":"bimodal","fast":"0ms","slow":"400ms","share":0.5,"when":{"until_count":8}},
-       {"id":"F14","profile":"lognormal","median":"20ms","p99":"60ms","when":{"from_count":9}}]
+      [{"id":"added_latency","profile":"bimodal","fast":"0ms","slow":"400ms","share":0.5,"when":{"until_count":8}},
+       {"id":"added_latency","profile":"lognormal","median":"20ms","p99":"60ms","when":{"from_count":9}}]
       """)
     let client = try rig.client()
     let bimodal = try (0..<8).map { _ in try client.took { try client.send(client.push) } }
@@ -134,12 +136,13 @@ import Testing
     #expect(normal.sorted()[5] >= 8, "\(normal)")
   }
 
-  @Test("F15: answers in many DATA frames, CONTINUATION, padding, with trailers and a 103")
+  @Test(
+    "unusual_frames: answers in many DATA frames, CONTINUATION, padding, with trailers and a 103")
   func shapedAnswers() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F15","forms":["many_data_frames","continuation","padding","trailers","informational"]},
-       {"id":"F01","reason":"BadDeviceToken","when":{"every":2}}]
+      [{"id":"unusual_frames","forms":["many_data_frames","continuation","padding","trailers","informational"]},
+       {"id":"any_answer","reason":"BadDeviceToken","when":{"every":2}}]
       """)
     let client = try rig.client()
     for number in 1...10 {
@@ -152,11 +155,11 @@ import Testing
   }
 
   @Test(
-    "F15: the frames as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
+    "unusual_frames: the frames as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
   func shapedFrames() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F15","forms":["many_data_frames","continuation","padding","trailers","informational"]}]
+      [{"id":"unusual_frames","forms":["many_data_frames","continuation","padding","trailers","informational"]}]
       """)
     let frames = try rig.nghttp()
     #expect(frames.contains(":status: 103"))
@@ -169,11 +172,11 @@ import Testing
     #expect(frames.contains("(END_STREAM | PADDED)") || frames.contains("; END_STREAM"))
   }
 
-  @Test("F15: answers that overtake each other")
+  @Test("unusual_frames: answers that overtake each other")
   func answersOutOfOrder() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"F15\",\"forms\":[\"out_of_order\"]}]")
+    try rig.add("[{\"id\":\"unusual_frames\",\"forms\":[\"out_of_order\"]}]")
     let exchanges = (0..<30).map { _ in client.begin(client.push) }
     var order: [Int32] = []
     var done: [UnsafeMutablePointer<Exchange>] = []
@@ -186,9 +189,9 @@ import Testing
     #expect(Array(last) != last.sorted())
   }
 
-  @Test("F16: 413 before the request's end stops its body")
+  @Test("early_answer: 413 before the request's end stops its body")
   func earlyAnswer() throws {
-    let rig = try FaultRig("[{\"id\":\"F16\",\"window\":1000}]")
+    let rig = try FaultRig("[{\"id\":\"early_answer\",\"window\":1000}]")
     let client = try rig.client()
     let large = client.begin(client.push.withBody(16_000))
     try client.wait { large.pointee.fate != .pending }
@@ -199,11 +202,11 @@ import Testing
   }
 
   @Test(
-    "F16: a body that comes in another turn than its header is judged by its size alone",
+    "early_answer: a body that comes in another turn than its header is judged by its size alone",
     arguments: [(900, 200), (1_000, 200), (1_001, 413), (4_000, 413)])
   func earlyAnswerBySize(size: Int, status: UInt16) throws {
     let rig = try FaultRig(
-      "[{\"id\":\"F16\",\"window\":1000},{\"id\":\"F13\",\"window\":10,\"when\":{\"connection\":1}}]"
+      "[{\"id\":\"early_answer\",\"window\":1000},{\"id\":\"flow_control\",\"window\":10,\"when\":{\"connection\":1}}]"
     )
     // Ten bytes, and the rest when the window opens: many turns.
     let client = try rig.client()
@@ -211,10 +214,10 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("F22: 429 for a hot device token, and only for it")
+  @Test("too_many_requests: 429 for a hot device token, and only for it")
   func hotToken() throws {
     let rig = try FaultRig(
-      "[{\"id\":\"F22\",\"when\":{\"token_rate\":3,\"token_window\":\"1h\"}}]")
+      "[{\"id\":\"too_many_requests\",\"when\":{\"token_rate\":3,\"token_window\":\"1h\"}}]")
     let client = try rig.client()
     let hot = try (0..<6).map { _ in try client.send(client.push(to: Self.hot)) }
     #expect(hot.map(\.status) == [200, 200, 200, 429, 429, 429])
@@ -222,12 +225,12 @@ import Testing
     #expect(try client.send(client.push(to: Self.cold)).status == 200)
   }
 
-  @Test("F23: a storm of 500, 503 for a share of the requests, and recovery")
+  @Test("service_unavailable: a storm of 500, 503 for a share of the requests, and recovery")
   func storms() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F23","status":500,"reason":"InternalServerError","when":{"until_count":5}},
-       {"id":"F23","when":{"from_count":6,"until_count":105,"probability":0.4}}]
+      [{"id":"service_unavailable","status":500,"reason":"InternalServerError","when":{"until_count":5}},
+       {"id":"service_unavailable","when":{"from_count":6,"until_count":105,"probability":0.4}}]
       """)
     let client = try rig.client()
     let statuses = try (0..<120).map { _ in try client.send(client.push).status }
@@ -237,9 +240,10 @@ import Testing
     #expect(statuses[105...].allSatisfy { $0 == 200 })
   }
 
-  @Test("F25: processed, but the answer is lost", arguments: ["silence", "reset", "disconnect"])
+  @Test(
+    "lost_answer: processed, but the answer is lost", arguments: ["silence", "reset", "disconnect"])
   func lostAnswer(way: String) throws {
-    let rig = try FaultRig("[{\"id\":\"F25\",\"with\":\"\(way)\"}]")
+    let rig = try FaultRig("[{\"id\":\"lost_answer\",\"with\":\"\(way)\"}]")
     let client = try rig.client()
     let exchange = client.begin(client.push)
     if way == "silence" {
@@ -254,12 +258,12 @@ import Testing
     #expect(try rig.recorded == [200])
   }
 
-  @Test("F26: a header list above the limit is refused with 431")
+  @Test("header_limits: a header list above the limit is refused with 431")
   func largeHeaderList() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F26","header_list_limit":2000},
-       {"id":"F26","at":"request","when":{"header_list_size":2000}}]
+      [{"id":"header_limits","header_list_limit":2000},
+       {"id":"header_limits","at":"request","when":{"header_list_size":2000}}]
       """)
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
@@ -287,14 +291,14 @@ import Testing
     #expect(shown == [400, 431, 200])
   }
 
-  @Test("F26: the HPACK table shrinks to 0 and grows again between requests")
+  @Test("header_limits: the HPACK table shrinks to 0 and grows again between requests")
   func movingHeaderTable() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F26","table_size":0},
-       {"id":"F26","at":"request","table_size":4096,"when":{"nth":2}},
-       {"id":"F26","at":"request","table_size":0,"when":{"nth":5}},
-       {"id":"F26","at":"request","table_size":100,"when":{"nth":8}}]
+      [{"id":"header_limits","table_size":0},
+       {"id":"header_limits","at":"request","table_size":4096,"when":{"nth":2}},
+       {"id":"header_limits","at":"request","table_size":0,"when":{"nth":5}},
+       {"id":"header_limits","at":"request","table_size":100,"when":{"nth":8}}]
       """)
     let client = try rig.client()
     for number in 0..<12 {
@@ -305,12 +309,12 @@ import Testing
   }
 
   @Test(
-    "F26: the settings as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
+    "header_limits: the settings as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
   func headerSettings() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F26","table_size":0,"header_list_limit":2000},
-       {"id":"F26","at":"request","table_size":4096}]
+      [{"id":"header_limits","table_size":0,"header_list_limit":2000},
+       {"id":"header_limits","at":"request","table_size":4096}]
       """)
     let frames = try rig.nghttp()
     #expect(frames.contains("SETTINGS_HEADER_TABLE_SIZE(0x01):0]"))

@@ -8,14 +8,14 @@ import Testing
 
 /// Faults of connections: limits, resets, GOAWAY, silence, TLS, addresses.
 @Suite struct FaultConnectionTests {
-  @Test("F05: a stream limit of 1 that is never raised, or late")
+  @Test("stream_limit_low: a limit of 1, raised late or never")
   func limitStaysAtOne() throws {
-    let rig = try FaultRig("[{\"id\":\"F05\",\"when\":{\"connection\":1}}]")
+    let rig = try FaultRig("[{\"id\":\"stream_limit_low\",\"when\":{\"connection\":1}}]")
     let never = try rig.client()
     for _ in 0..<3 { #expect(try never.send(never.push).status == 200) }
     try never.pass(milliseconds: 250)
     #expect(Set(never.limits) == [1])
-    try rig.add("[{\"id\":\"F05\",\"limit\":1,\"raise_after\":\"300ms\"}]")
+    try rig.add("[{\"id\":\"stream_limit_low\",\"limit\":1,\"raise_after\":\"300ms\"}]")
     let start = MonotonicClock.milliseconds()
     let late = try rig.client()
     #expect(try late.send(late.push).status == 200)
@@ -23,13 +23,13 @@ import Testing
     #expect(MonotonicClock.milliseconds() - start >= 300)
   }
 
-  @Test("F06: the limit falls to 1 and to 0 with streams open, and flaps")
+  @Test("stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps")
   func limitFlaps() throws {
-    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"300ms\"}]")
+    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"300ms\"}]")
     let client = try rig.openedClient()
     let open = (0..<3).map { _ in client.begin(client.push) }
     try client.wait { try rig.gateway.admin("GET", "/counters").contains("\"requests\":4,") }
-    try rig.add("[{\"id\":\"F06\",\"limits\":[1,0,7],\"hold\":\"500ms\"}]")
+    try rig.add("[{\"id\":\"stream_limit_changes\",\"limits\":[1,0,7],\"hold\":\"500ms\"}]")
     let fourth = client.begin(client.push)
     try client.wait { client.limits.last == 1 }
     #expect(open.allSatisfy { $0.pointee.fate == .pending })
@@ -45,13 +45,14 @@ import Testing
   }
 
   @Test(
-    "F07: RST_STREAM with each code",
+    "stream_reset: RST_STREAM with each code",
     arguments: [
       ("REFUSED_STREAM", 7), ("INTERNAL_ERROR", 2), ("CANCEL", 8), ("ENHANCE_YOUR_CALM", 11),
       ("NO_ERROR", 0),
     ])
   func streamReset(name: String, code: UInt32) throws {
-    let rig = try FaultRig("[{\"id\":\"F07\",\"codes\":[\"\(name)\"],\"when\":{\"nth\":1}}]")
+    let rig = try FaultRig(
+      "[{\"id\":\"stream_reset\",\"codes\":[\"\(name)\"],\"when\":{\"nth\":1}}]")
     let client = try rig.client()
     let exchange = client.begin(client.push)
     try client.wait { exchange.pointee.fate != .pending }
@@ -61,12 +62,12 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("F07: RST_STREAM after the status, and NO_ERROR after the whole answer")
+  @Test("stream_reset: RST_STREAM after the status, and NO_ERROR after the whole answer")
   func resetAfterAnswer() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F07","codes":["INTERNAL_ERROR"],"moment":"after_status","when":{"nth":1}},
-       {"id":"F07","codes":["NO_ERROR"],"moment":"after_answer","when":{"nth":2}}]
+      [{"id":"stream_reset","codes":["INTERNAL_ERROR"],"moment":"after_status","when":{"nth":1}},
+       {"id":"stream_reset","codes":["NO_ERROR"],"moment":"after_answer","when":{"nth":2}}]
       """)
     let client = try rig.client()
     let first = client.begin(client.push)
@@ -83,10 +84,10 @@ import Testing
   }
 
   @Test(
-    "F08: GOAWAY that refuses the credential",
+    "goaway_credential: GOAWAY that refuses the credential",
     arguments: ["BadCertificate", "BadCertificateEnvironment"])
   func credentialRefused(reason: String) throws {
-    let rig = try FaultRig("[{\"id\":\"F08\",\"reason\":\"\(reason)\"}]")
+    let rig = try FaultRig("[{\"id\":\"goaway_credential\",\"reason\":\"\(reason)\"}]")
     let client = try rig.client(expectsSettings: false)
     try client.wait { client.connection.isClosed }
     #expect(client.goAways.map(\.last) == [0])
@@ -95,11 +96,11 @@ import Testing
     #expect(client.notices.last == .closed(nil))
   }
 
-  @Test("F09: GOAWAY Shutdown, and the socket stays open and silent")
+  @Test("goaway_shutdown: GOAWAY Shutdown, and the socket stays open and silent")
   func shutdownWithoutClose() throws {
-    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"100ms\"}]")
+    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"100ms\"}]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"F09\",\"when\":{\"nth\":2}}]")
+    try rig.add("[{\"id\":\"goaway_shutdown\",\"when\":{\"nth\":2}}]")
     let exchanges = (0..<2).map { _ in client.begin(client.push) }
     try client.wait { !client.goAways.isEmpty }
     #expect(client.goAways.map(\.debug) == ["{\"reason\":\"Shutdown\"}"])
@@ -109,11 +110,11 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("F10: GOAWAY below streams in flight gives back exactly those above")
+  @Test("goaway_form: GOAWAY below streams in flight gives back exactly those above")
   func goAwayBelow() throws {
-    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"150ms\"}]")
+    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"150ms\"}]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"F10\",\"behind\":2,\"when\":{\"nth\":5}}]")
+    try rig.add("[{\"id\":\"goaway_form\",\"behind\":2,\"when\":{\"nth\":5}}]")
     let exchanges = (0..<5).map { _ in client.begin(client.push) }
     try client.wait { exchanges.allSatisfy { $0.pointee.fate != .pending } }
     #expect(
@@ -124,7 +125,7 @@ import Testing
     #expect(client.notices.last == .closed(nil))
   }
 
-  @Test("F10: GOAWAY in two steps, twice, as text, empty and not UTF-8")
+  @Test("goaway_form: GOAWAY in two steps, twice, as text, empty and not UTF-8")
   func goAwayForms() throws {
     let expected: [(String, [Int32], [String])] = [
       ("two_step", [0x7FFF_FFFF, 1], ["", "{\"reason\":\"Shutdown\"}"]),
@@ -137,7 +138,8 @@ import Testing
       ),
     ]
     for (form, lasts, words) in expected {
-      let rig = try FaultRig("[{\"id\":\"F10\",\"form\":\"\(form)\",\"code\":\"NO_ERROR\"}]")
+      let rig = try FaultRig(
+        "[{\"id\":\"goaway_form\",\"form\":\"\(form)\",\"code\":\"NO_ERROR\"}]")
       let client = try rig.client()
       let exchange = client.begin(client.push)
       try client.wait { client.connection.isClosed }
@@ -148,13 +150,14 @@ import Testing
   }
 
   @Test(
-    "F11: the TCP connection breaks with requests in flight, before and after an answer",
+    "connection_lost: the TCP connection breaks with requests in flight, before and after an answer",
     arguments: ["reset", "end"], ["request", "answer"])
   func connectionBreaks(way: String, moment: String) throws {
-    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"60ms\"}]")
+    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"60ms\"}]")
     let client = try rig.openedClient()
     try rig.add(
-      "[{\"id\":\"F11\",\"with\":\"\(way)\",\"at\":\"\(moment)\",\"when\":{\"nth\":3}}]")
+      "[{\"id\":\"connection_lost\",\"with\":\"\(way)\",\"at\":\"\(moment)\",\"when\":{\"nth\":3}}]"
+    )
     let exchanges = (0..<5).map { _ in client.begin(client.push) }
     try client.wait { client.connection.isClosed }
     #expect(client.failure != nil)
@@ -163,19 +166,19 @@ import Testing
     #expect(moment == "request" ? lost == 5 : lost == 2)
   }
 
-  @Test("F11: the TCP connection breaks before TLS")
+  @Test("connection_lost: the TCP connection breaks before TLS")
   func connectionBreaksAtOnce() throws {
-    let rig = try FaultRig("[{\"id\":\"F11\",\"at\":\"connection\"}]")
+    let rig = try FaultRig("[{\"id\":\"connection_lost\",\"at\":\"connection\"}]")
     let client = try rig.client(expectsSettings: false)
     try client.wait { client.connection.isClosed }
     #expect(client.failure != nil)
   }
 
-  @Test("F12: a request that is never answered among others that are")
+  @Test("black_hole: a request that is never answered among others that are")
   func requestBlackHole() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"F12\",\"when\":{\"nth\":2}}]")
+    try rig.add("[{\"id\":\"black_hole\",\"when\":{\"nth\":2}}]")
     let exchanges = (0..<3).map { _ in client.begin(client.push) }
     try client.wait { exchanges[0].pointee.status == 200 && exchanges[2].pointee.status == 200 }
     try client.pass(milliseconds: 200)
@@ -183,11 +186,11 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("F12: the gateway stops reading, and the client's writes wait")
+  @Test("black_hole: the gateway stops reading, and the client's writes wait")
   func stopsReading() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"F12\",\"what\":\"reading\",\"when\":{\"nth\":1}}]")
+    try rig.add("[{\"id\":\"black_hole\",\"what\":\"reading\",\"when\":{\"nth\":1}}]")
     let exchanges = (0..<900).map { _ in client.begin(client.push.withBody(4_000)) }
     try client.pass(milliseconds: 300)
     #expect(exchanges.last?.pointee.fate == .pending)
@@ -195,9 +198,9 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("F12: PING is not acknowledged while requests are answered")
+  @Test("black_hole: PING is not acknowledged while requests are answered")
   func pingsUnanswered() throws {
-    let rig = try FaultRig("[{\"id\":\"F12\",\"what\":\"pings\"}]")
+    let rig = try FaultRig("[{\"id\":\"black_hole\",\"what\":\"pings\"}]")
     let client = try rig.client()
     client.connection.ping()
     #expect(try client.send(client.push).status == 200)
@@ -206,14 +209,15 @@ import Testing
     #expect(pongs == 0)
   }
 
-  @Test("F12: no SETTINGS after the handshake, and nothing at all later")
+  @Test("black_hole: no SETTINGS after the handshake, and nothing at all later")
   func noSettings() throws {
-    let rig = try FaultRig("[{\"id\":\"F12\",\"what\":\"settings\",\"when\":{\"connection\":1}}]")
+    let rig = try FaultRig(
+      "[{\"id\":\"black_hole\",\"what\":\"settings\",\"when\":{\"connection\":1}}]")
     let mute = try rig.client(expectsSettings: false)
     try mute.wait { mute.connection.isConnected }
     try mute.pass(milliseconds: 300)
     #expect(mute.notices == [.connected(resumed: false)])
-    try rig.add("[{\"id\":\"F12\",\"what\":\"everything\",\"at\":\"request\"}]")
+    try rig.add("[{\"id\":\"black_hole\",\"what\":\"everything\",\"at\":\"request\"}]")
     let client = try rig.client()
     client.connection.ping()
     let exchange = client.begin(client.push)
@@ -222,9 +226,9 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("F13: windows of one byte, and no WINDOW_UPDATE for a time")
+  @Test("flow_control: windows of one byte, and no WINDOW_UPDATE for a time")
   func tinyWindows() throws {
-    let rig = try FaultRig("[{\"id\":\"F13\",\"window\":1,\"hold\":\"2s\"}]")
+    let rig = try FaultRig("[{\"id\":\"flow_control\",\"window\":1,\"hold\":\"2s\"}]")
     let client = try rig.client()
     let exchange = client.begin(client.push.withBody(600))
     try client.wait { exchange.pointee.bodySent == 1 }
@@ -235,12 +239,12 @@ import Testing
     #expect(exchange.pointee.bodySent == 600)
   }
 
-  @Test("F13: SETTINGS that make a window negative")
+  @Test("flow_control: SETTINGS that make a window negative")
   func negativeWindow() throws {
     let rig = try FaultRig(
       """
-      [{"id":"F13","window":1000,"hold":"3s"},
-       {"id":"F13","at":"request","window":10,"when":{"nth":2}}]
+      [{"id":"flow_control","window":1000,"hold":"3s"},
+       {"id":"flow_control","at":"request","window":10,"when":{"nth":2}}]
       """)
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
@@ -257,9 +261,9 @@ import Testing
     #expect(second.pointee.status == 200)
   }
 
-  @Test("F18: one of two addresses is dead, and comes back")
+  @Test("dead_address: one of two addresses is dead, and comes back")
   func deadAddress() throws {
-    let rig = try FaultRig("[{\"id\":\"F18\",\"when\":{\"address\":\"127.0.0.2\"}}]") {
+    let rig = try FaultRig("[{\"id\":\"dead_address\",\"when\":{\"address\":\"127.0.0.2\"}}]") {
       $0.alsoListen = ["127.0.0.2"]
     }
     let port = rig.gateway.simulator.address.port
@@ -277,7 +281,7 @@ import Testing
     #expect(try back.send(back.push).status == 200)
   }
 
-  @Test("F18: faults of one address only, also on connections that were there before")
+  @Test("dead_address: faults of one address only, also on connections that were there before")
   func faultsOfAnAddress() throws {
     let rig = try FaultRig("[]") { $0.alsoListen = ["127.0.0.2"] }
     let port = rig.gateway.simulator.address.port
@@ -285,28 +289,32 @@ import Testing
     let other = try rig.client(at: address)
     let client = try rig.client()
     try rig.add(
-      "[{\"id\":\"F01\",\"reason\":\"Shutdown\",\"when\":{\"address\":\"127.0.0.2\"}}]")
+      "[{\"id\":\"any_answer\",\"reason\":\"Shutdown\",\"when\":{\"address\":\"127.0.0.2\"}}]")
     #expect(try other.send(other.push).status == 503)
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("F06: the limit flaps with the answers")
+  @Test("stream_limit_changes: the limit flaps with the answers")
   func limitFlapsWithAnswers() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"F06\",\"at\":\"answer\",\"limits\":[3,1000],\"when\":{\"every\":2}}]")
+    try rig.add(
+      "[{\"id\":\"stream_limit_changes\",\"at\":\"answer\",\"limits\":[3,1000],\"when\":{\"every\":2}}]"
+    )
     let before = client.limits.count
     for _ in 0..<8 { #expect(try client.send(client.push).status == 200) }
     try client.wait { client.limits.count >= before + 4 }
     #expect(client.limits[before...] == [3, 1_000, 3, 1_000])
   }
 
-  @Test("F10: what follows a GOAWAY: the end at once, or silence", arguments: ["close", "silence"])
+  @Test(
+    "goaway_form: what follows a GOAWAY: the end at once, or silence",
+    arguments: ["close", "silence"])
   func aftermath(then: String) throws {
-    let rig = try FaultRig("[{\"id\":\"F14\",\"time\":\"200ms\"}]")
+    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"200ms\"}]")
     let client = try rig.openedClient()
     try rig.add(
-      "[{\"id\":\"F10\",\"form\":\"text\",\"then\":\"\(then)\",\"when\":{\"nth\":2}}]")
+      "[{\"id\":\"goaway_form\",\"form\":\"text\",\"then\":\"\(then)\",\"when\":{\"nth\":2}}]")
     let exchanges = (0..<2).map { _ in client.begin(client.push) }
     try client.wait { !client.goAways.isEmpty }
     if then == "close" {
@@ -319,9 +327,9 @@ import Testing
     }
   }
 
-  @Test("F19: connects beyond a rate are refused, and all of them while a rule holds")
+  @Test("connect_refused: connects beyond a rate are refused, and all of them while a rule holds")
   func refusedConnects() throws {
-    let rig = try FaultRig("[{\"id\":\"F19\",\"when\":{\"connects_per_minute\":2}}]")
+    let rig = try FaultRig("[{\"id\":\"connect_refused\",\"when\":{\"connects_per_minute\":2}}]")
     for _ in 0..<2 {
       let client = try rig.client()
       #expect(try client.send(client.push).status == 200)
@@ -330,7 +338,7 @@ import Testing
     try third.wait { third.connection.isClosed }
     #expect(third.failure != nil)
     #expect(try rig.fired == [1])
-    try rig.add("[{\"id\":\"F19\",\"at\":\"standing\"}]")
+    try rig.add("[{\"id\":\"connect_refused\",\"at\":\"standing\"}]")
     let fourth = try rig.client(expectsSettings: false)
     try fourth.wait { fourth.connection.isClosed }
     guard case .connect = fourth.failure else {
@@ -339,9 +347,10 @@ import Testing
     }
   }
 
-  @Test("F20: a clock that is ahead makes provider tokens expire", arguments: ["+65m", "-65m"])
+  @Test(
+    "wrong_clock: a clock that is ahead makes provider tokens expire", arguments: ["+65m", "-65m"])
   func wrongClock(skew: String) throws {
-    let rig = try FaultRig("[{\"id\":\"F20\",\"skew\":\"\(skew)\"}]")
+    let rig = try FaultRig("[{\"id\":\"wrong_clock\",\"skew\":\"\(skew)\"}]")
     let client = try rig.client()
     let answer = try client.send(client.push)
     #expect(answer.status == 403)
@@ -352,10 +361,12 @@ import Testing
     #expect(try fresh.send(fresh.push).status == 200)
   }
 
-  @Test("F24: the connection ends after errors", arguments: ["goaway", "reset", "end"])
+  @Test(
+    "error_disconnect: the connection ends after errors", arguments: ["goaway", "reset", "end"])
   func tooManyErrors(way: String) throws {
     let rig = try FaultRig(
-      "[{\"id\":\"F24\",\"with\":\"\(way)\",\"when\":{\"errors\":6,\"bad_token_weight\":4}}]")
+      "[{\"id\":\"error_disconnect\",\"with\":\"\(way)\",\"when\":{\"errors\":6,\"bad_token_weight\":4}}]"
+    )
     let client = try rig.client()
     // Two errors, then a bad device token that counts for four.
     for _ in 0..<2 {
@@ -367,10 +378,10 @@ import Testing
     #expect(client.goAways.count == (way == "goaway" ? 1 : 0))
   }
 
-  @Test("F27: IdleTimeout, or silence without a FIN", arguments: ["goaway", "silence"])
+  @Test("idle_connection: IdleTimeout, or silence without a FIN", arguments: ["goaway", "silence"])
   func idleConnection(way: String) throws {
     let rig = try FaultRig(
-      "[{\"id\":\"F27\",\"with\":\"\(way)\",\"when\":{\"idle\":\"1500ms\"}}]")
+      "[{\"id\":\"idle_connection\",\"with\":\"\(way)\",\"when\":{\"idle\":\"1500ms\"}}]")
     let client = try rig.client()
     let start = MonotonicClock.milliseconds()
     #expect(try client.send(client.push).status == 200)
@@ -391,9 +402,10 @@ import Testing
     }
   }
 
-  @Test("F28: stream ids used up: the last ones are served, the next is refused with GOAWAY")
+  @Test("stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY")
   func streamIDsUsedUp() throws {
-    let rig = try FaultRig("[{\"id\":\"F28\",\"when\":{\"stream_id\":2147483645}}]")
+    let rig = try FaultRig(
+      "[{\"id\":\"stream_ids_exhausted\",\"when\":{\"stream_id\":2147483645}}]")
     var settings = SessionSettings()
     settings.firstStreamID = 2_147_483_643
     let client = try rig.client(settings: settings)

@@ -11,7 +11,7 @@ import Testing
 @Suite struct FaultCredentialTests {
   /// The bodies of answers to a first token, to a second one minutes later, and to the first again.
   private func renewals(_ renewal: String) throws -> [String] {
-    let rig = try FaultRig("[{\"id\":\"F21\",\"renewal\":\"\(renewal)\"}]")
+    let rig = try FaultRig("[{\"id\":\"provider_token_refused\",\"renewal\":\"\(renewal)\"}]")
     let client = try rig.client()
     let now = WallClock.seconds()
     let tokens = try [now - 120, now - 60].map { try rig.gateway.key.token(issuedAt: $0) }
@@ -33,7 +33,7 @@ import Testing
     return answers
   }
 
-  @Test("F21: a provider token that is replaced within 20 minutes, in each mode")
+  @Test("provider_token_refused: a provider token that is replaced within 20 minutes, in each mode")
   func renewalModes() throws {
     let refused = "{\"reason\":\"TooManyProviderTokenUpdates\"}"
     #expect(try renewals("off") == ["200", "200", "200"])
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(
-    "F21: a key that is revoked, of the other environment, of another team",
+    "provider_token_refused: a key that is revoked, of the other environment, of another team",
     arguments: [
       ("revoked", "Forbidden"), ("other_environment", "BadEnvironmentKeyIdInToken"),
       ("other_team", "InvalidProviderToken"),
@@ -52,7 +52,7 @@ import Testing
     let rig = try FaultRig("[]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
-    try rig.add("[{\"id\":\"F21\",\"\(field)\":\"\(rig.gateway.key.id)\"}]")
+    try rig.add("[{\"id\":\"provider_token_refused\",\"\(field)\":\"\(rig.gateway.key.id)\"}]")
     // Also on a connection that was good, and only while the rule stands.
     #expect(try client.send(client.push).body == "{\"reason\":\"\(reason)\"}")
     let fresh = try rig.client()
@@ -62,7 +62,7 @@ import Testing
     #expect(try good.send(good.push).status == 200)
   }
 
-  @Test("F21: a related key that is related no more")
+  @Test("provider_token_refused: a related key that is related no more")
   func unrelatedKey() throws {
     let rig = try FaultRig("[]")
     let second = try TestKey(id: "KEY0000002")
@@ -81,7 +81,7 @@ import Testing
       return try client.send(client.push.with("authorization", "bearer " + token))
     }
     #expect(try mixed(rig.client()).status == 200)
-    try rig.add("[{\"id\":\"F21\",\"unrelated\":\"\(second.id)\"}]")
+    try rig.add("[{\"id\":\"provider_token_refused\",\"unrelated\":\"\(second.id)\"}]")
     #expect(try mixed(rig.client()).body == "{\"reason\":\"UnrelatedKeyIdInToken\"}")
   }
 }

@@ -14,8 +14,9 @@ import Testing
   @Test func everyFaultCanBeNamedWithoutMore() throws {
     // Three of them say nothing without one more word.
     let more: [FaultID: String] = [
-      .f01: ",\"status\":500", .f18: ",\"when\":{\"address\":\"127.0.0.2\"}",
-      .f20: ",\"skew\":\"-30m\"", .f21: ",\"renewal\":\"wedge\"", .f26: ",\"table_size\":0",
+      .anyAnswer: ",\"status\":500", .deadAddress: ",\"when\":{\"address\":\"127.0.0.2\"}",
+      .wrongClock: ",\"skew\":\"-30m\"", .providerTokenRefused: ",\"renewal\":\"wedge\"",
+      .headerLimits: ",\"table_size\":0",
     ]
     for id in FaultID.allCases {
       let script = try read("[{\"id\":\"\(id)\"\(more[id] ?? "")}]")
@@ -26,11 +27,18 @@ import Testing
     }
   }
 
+  @Test func `a fault is named or numbered, and reports use the name`() throws {
+    let script = try read("[{\"id\":\"goaway_shutdown\"},{\"id\":\"F09\"}]")
+    #expect(script.rules.map(\.id) == [.goAwayShutdown, .goAwayShutdown])
+    #expect(script.rules.map(\.name) == ["goaway_shutdown", "goaway_shutdown"])
+    #expect(FaultID.allCases.map { FaultID($0.number) } == FaultID.allCases)
+  }
+
   @Test func aScriptHasASeedNamesAndConditions() throws {
     let script = try read(
       """
       {"about": "words", "seed": 77, "rules": [
-        {"id": "F23", "name": "outage", "about": "why", "at": "request", "status": 503,
+        {"id": "service_unavailable", "name": "outage", "about": "why", "at": "request", "status": 503,
          "reason": "ServiceUnavailable",
          "when": {"environment": "sandbox", "app": "com.example", "push_type": "voip",
                   "from": "1s", "until": "2m", "every": 3, "from_count": 5, "until_count": 50,
@@ -60,87 +68,157 @@ import Testing
     ("{\"rules\":[],\"sead\":1}", "the script.sead is not known here"),
     ("{\"rules\":[],\"seed\":-1}", "the script.seed must be a whole number from 0 to"),
     ("[{}]", "rules[0].id is missing"),
-    ("[{\"id\":\"F05\"},{\"id\":\"F29\"}]", "rules[1].id is not one of F01 to F28: F29"),
-    ("[{\"id\":\"F05\",\"limt\":1}]", "rules[0] (F05).limt is not known here"),
-    ("[{\"id\":\"F05\",\"id\":\"F06\"}]", "rules[0] (F05).id stands twice"),
-    ("[{\"id\":\"F01\"}]", "rules[0] (F01).status is missing"),
-    ("[{\"id\":\"F01\",\"status\":99}]", "rules[0] (F01).status must be a whole number from 200"),
-    ("[{\"id\":\"F01\",\"status\":103}]", "rules[0] (F01).status must be a whole number from 200"),
+    ("[{\"id\":\"stream_limit_low\"},{\"id\":\"F29\"}]", "rules[1].id is not a fault: F29"),
     (
-      "[{\"id\":\"F01\",\"status\":400,\"reason\":\"a\\\"b\"}]",
-      "rules[0] (F01).reason must be a word"
+      "[{\"id\":\"goaway_shutdwon\"}]",
+      "rules[0].id is not a fault: goaway_shutdwon (did you mean goaway_shutdown?)"
     ),
     (
-      "[{\"id\":\"F01\",\"reason\":\"BadPath\",\"body\":\"x\"}]",
-      "rules[0] (F01).body cannot stand next to reason"
+      "[{\"id\":\"stream_limit_low\",\"limt\":1}]",
+      "rules[0] (stream_limit_low).limt is not known here"
     ),
     (
-      "[{\"id\":\"F01\",\"status\":500,\"at\":\"idle\"}]",
-      "rules[0] (F01).at must be one of request, not idle"
+      "[{\"id\":\"stream_limit_low\",\"id\":\"stream_limit_changes\"}]",
+      "rules[0] (stream_limit_low).id occurs twice"
     ),
-    ("[{\"id\":\"F02\",\"timestamp\":\"soon\"}]", "rules[0] (F02).timestamp must be missing"),
-    ("[{\"id\":\"F03\",\"form\":\"odd\"}]", "rules[0] (F03).form must be one of unknown_reason"),
-    ("[{\"id\":\"F05\",\"raise_after\":5}]", "rules[0] (F05).raise_after must be a text"),
-    ("[{\"id\":\"F05\",\"raise_after\":\"5\"}]", "rules[0] (F05).raise_after must be a time"),
+    ("[{\"id\":\"any_answer\"}]", "rules[0] (any_answer).status is missing"),
     (
-      "[{\"id\":\"F05\",\"when\":{\"token\":\"ab\"}}]",
-      "rules[0] (F05).when looks at a request, and there is none at the stage connection"
-    ),
-    ("[{\"id\":\"F06\",\"limits\":[]}]", "rules[0] (F06).limits must be a list"),
-    ("[{\"id\":\"F06\",\"limits\":[-1]}]", "rules[0] (F06).limits must be whole numbers"),
-    ("[{\"id\":\"F06\",\"limits\":[0]}]", "rules[0] (F06).hold must say for how long"),
-    ("[{\"id\":\"F07\",\"codes\":[\"OOPS\"]}]", "rules[0] (F07).codes must be error codes"),
-    ("[{\"id\":\"F10\",\"code\":\"OOPS\"}]", "rules[0] (F10).code must be an error code"),
-    (
-      "[{\"id\":\"F12\",\"what\":\"settings\",\"at\":\"request\"}]",
-      "rules[0] (F12).what can be settings at the stage ready only"
-    ),
-    ("[{\"id\":\"F15\",\"forms\":[\"loud\"]}]", "rules[0] (F15).forms must be among"),
-    (
-      "[{\"id\":\"F17\",\"certificate\":\"a.pem\"}]",
-      "rules[0] (F17).certificate and certificate_key belong together"
-    ),
-    ("[{\"id\":\"F18\"}]", "rules[0] (F18).when.address must say which address is dead"),
-    (
-      "[{\"id\":\"F18\",\"when\":{\"address\":\"127.0.0.2\",\"nth\":1}}]",
-      "rules[0] (F18).when may only have environment, address, from and until"
-    ),
-    ("[{\"id\":\"F20\"}]", "rules[0] (F20).skew is missing"),
-    ("[{\"id\":\"F20\",\"skew\":\"-3653d\"}]", "rules[0] (F20).skew must be a time with a sign"),
-    (
-      "[{\"id\":\"F02\",\"timestamp\":\"+9223372036854775807ms\"}]",
-      "rules[0] (F02).timestamp must be missing, a time with a sign"
-    ),
-    ("[{\"id\":\"F21\"}]", "rules[0] (F21) needs one of renewal"),
-    (
-      "[{\"id\":\"F20\",\"skew\":\"1h\",\"when\":{\"environment\":\"sandbox\"}}]",
-      "rules[0] (F20).when may only have from and until"
-    ),
-    ("[{\"id\":\"F26\"}]", "rules[0] (F26) needs table_size"),
-    ("[{\"id\":\"F23\",\"when\":{\"probability\":2}}]", "rules[0] (F23).when.probability must be"),
-    ("[{\"id\":\"F23\",\"when\":{\"nht\":2}}]", "rules[0] (F23).when.nht is not known here"),
-    ("[{\"id\":\"F23\",\"when\":{\"nth\":0}}]", "rules[0] (F23).when.nth must be a whole number"),
-    ("[{\"id\":\"F23\",\"when\":[]}]", "rules[0] (F23).when must be an object"),
-    ("[{\"id\":\"F23\",\"when\":{\"token\":\"xy\"}}]", "rules[0] (F23).when.token must be hexa"),
-    (
-      "[{\"id\":\"F23\",\"when\":{\"push_type\":\"fax\"}}]",
-      "rules[0] (F23).when.push_type is not known: fax"
+      "[{\"id\":\"any_answer\",\"status\":99}]",
+      "rules[0] (any_answer).status must be a whole number from 200"
     ),
     (
-      "[{\"id\":\"F23\",\"when\":{\"environment\":\"test\"}}]",
-      "rules[0] (F23).when.environment must be production or sandbox, not test"
+      "[{\"id\":\"any_answer\",\"status\":103}]",
+      "rules[0] (any_answer).status must be a whole number from 200"
     ),
     (
-      "[{\"id\":\"F23\",\"when\":{\"idle\":\"1s\"}}]",
-      "rules[0] (F23).when.idle cannot be used at the stage request"
+      "[{\"id\":\"any_answer\",\"status\":400,\"reason\":\"a\\\"b\"}]",
+      "rules[0] (any_answer).reason must be a word"
     ),
     (
-      "[{\"id\":\"F23\",\"when\":{\"errors\":3}}]",
-      "rules[0] (F23).when.errors cannot be used at the stage request"
+      "[{\"id\":\"any_answer\",\"reason\":\"BadPath\",\"body\":\"x\"}]",
+      "rules[0] (any_answer).body cannot be combined with reason"
     ),
     (
-      "[{\"id\":\"F23\",\"when\":{\"connects_per_minute\":3}}]",
-      "rules[0] (F23).when.connects_per_minute cannot be used at the stage request"
+      "[{\"id\":\"any_answer\",\"status\":500,\"at\":\"idle\"}]",
+      "rules[0] (any_answer).at must be one of request, not idle"
+    ),
+    (
+      "[{\"id\":\"gone_timestamp\",\"timestamp\":\"soon\"}]",
+      "rules[0] (gone_timestamp).timestamp must be missing"
+    ),
+    (
+      "[{\"id\":\"unexpected_answer\",\"form\":\"odd\"}]",
+      "rules[0] (unexpected_answer).form must be one of unknown_reason"
+    ),
+    (
+      "[{\"id\":\"stream_limit_low\",\"raise_after\":5}]",
+      "rules[0] (stream_limit_low).raise_after must be a text"
+    ),
+    (
+      "[{\"id\":\"stream_limit_low\",\"raise_after\":\"5\"}]",
+      "rules[0] (stream_limit_low).raise_after must be a time"
+    ),
+    (
+      "[{\"id\":\"stream_limit_low\",\"when\":{\"token\":\"ab\"}}]",
+      "rules[0] (stream_limit_low).when looks at a request, and there is none at the stage connection"
+    ),
+    (
+      "[{\"id\":\"stream_limit_changes\",\"limits\":[]}]",
+      "rules[0] (stream_limit_changes).limits must be a list"
+    ),
+    (
+      "[{\"id\":\"stream_limit_changes\",\"limits\":[-1]}]",
+      "rules[0] (stream_limit_changes).limits must be whole numbers"
+    ),
+    (
+      "[{\"id\":\"stream_limit_changes\",\"limits\":[0]}]",
+      "rules[0] (stream_limit_changes).hold must say for how long"
+    ),
+    (
+      "[{\"id\":\"stream_reset\",\"codes\":[\"OOPS\"]}]",
+      "rules[0] (stream_reset).codes must be error codes"
+    ),
+    (
+      "[{\"id\":\"goaway_form\",\"code\":\"OOPS\"}]",
+      "rules[0] (goaway_form).code must be an error code"
+    ),
+    (
+      "[{\"id\":\"black_hole\",\"what\":\"settings\",\"at\":\"request\"}]",
+      "rules[0] (black_hole).what can be settings at the stage ready only"
+    ),
+    (
+      "[{\"id\":\"unusual_frames\",\"forms\":[\"loud\"]}]",
+      "rules[0] (unusual_frames).forms must be among"
+    ),
+    (
+      "[{\"id\":\"tls_failure\",\"certificate\":\"a.pem\"}]",
+      "rules[0] (tls_failure).certificate and certificate_key belong together"
+    ),
+    (
+      "[{\"id\":\"dead_address\"}]",
+      "rules[0] (dead_address).when.address must say which address is dead"
+    ),
+    (
+      "[{\"id\":\"dead_address\",\"when\":{\"address\":\"127.0.0.2\",\"nth\":1}}]",
+      "rules[0] (dead_address).when may only have environment, address, from and until"
+    ),
+    ("[{\"id\":\"wrong_clock\"}]", "rules[0] (wrong_clock).skew is missing"),
+    (
+      "[{\"id\":\"wrong_clock\",\"skew\":\"-3653d\"}]",
+      "rules[0] (wrong_clock).skew must be a time with a sign"
+    ),
+    (
+      "[{\"id\":\"gone_timestamp\",\"timestamp\":\"+9223372036854775807ms\"}]",
+      "rules[0] (gone_timestamp).timestamp must be missing, a time with a sign"
+    ),
+    (
+      "[{\"id\":\"provider_token_refused\"}]",
+      "rules[0] (provider_token_refused) needs one of renewal"
+    ),
+    (
+      "[{\"id\":\"wrong_clock\",\"skew\":\"1h\",\"when\":{\"environment\":\"sandbox\"}}]",
+      "rules[0] (wrong_clock).when may only have from and until"
+    ),
+    ("[{\"id\":\"header_limits\"}]", "rules[0] (header_limits) needs table_size"),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"probability\":2}}]",
+      "rules[0] (service_unavailable).when.probability must be"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"nht\":2}}]",
+      "rules[0] (service_unavailable).when.nht is not known here"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"nth\":0}}]",
+      "rules[0] (service_unavailable).when.nth must be a whole number"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":[]}]",
+      "rules[0] (service_unavailable).when must be an object"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"token\":\"xy\"}}]",
+      "rules[0] (service_unavailable).when.token must be hexa"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"push_type\":\"fax\"}}]",
+      "rules[0] (service_unavailable).when.push_type is not known: fax"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"environment\":\"test\"}}]",
+      "rules[0] (service_unavailable).when.environment must be production or sandbox, not test"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"idle\":\"1s\"}}]",
+      "rules[0] (service_unavailable).when.idle cannot be used at the stage request"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"errors\":3}}]",
+      "rules[0] (service_unavailable).when.errors cannot be used at the stage request"
+    ),
+    (
+      "[{\"id\":\"service_unavailable\",\"when\":{\"connects_per_minute\":3}}]",
+      "rules[0] (service_unavailable).when.connects_per_minute cannot be used at the stage request"
     ),
   ])
   func whatIsWrongIsNamed(text: String, words: String) throws {
@@ -150,19 +228,19 @@ import Testing
 
   @Test func theAdminAPIAddsReportsAndRemovesRules() throws {
     let rig = try FaultRig(
-      "[{\"id\":\"F01\",\"name\":\"one\",\"status\":500,\"when\":{\"nth\":1}}]")
+      "[{\"id\":\"any_answer\",\"name\":\"one\",\"status\":500,\"when\":{\"nth\":1}}]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 500)
     let report = try JSONDocument(try rig.gateway.admin("GET", "/faults")).root
     #expect(report["seed"]?.int == 1)
     let rule = try #require(report["rules"]?.array?.first)
-    #expect(rule["id"]?.string == "F01")
+    #expect(rule["id"]?.string == "any_answer")
     #expect(rule["name"]?.string == "one")
     #expect(rule["at"]?.string == "request")
     #expect(rule["seen"]?.int == 1)
     #expect(rule["fired"]?.int == 1)
     let refused = try rig.gateway.admin("POST", "/faults", "[{\"id\":\"F99\"}]")
-    #expect(refused == "{\"error\":\"rules[0].id is not one of F01 to F28: F99\"}\n")
+    #expect(refused == "{\"error\":\"rules[0].id is not a fault: F99\"}\n")
     #expect(
       try rig.gateway.admin("POST", "/faults", "{\"seed\":2,\"rules\":[]}")
         == "{\"accepted\":0}\n")
@@ -177,9 +255,9 @@ import Testing
     func run(seed: UInt64) throws -> [UInt16] {
       let rig = try FaultRig(
         """
-        [{"id":"F01","status":500,"when":{"probability":0.3}},
-         {"id":"F23","when":{"probability":0.3}},
-         {"id":"F07","codes":["REFUSED_STREAM","CANCEL"],"when":{"probability":0.2}}]
+        [{"id":"any_answer","status":500,"when":{"probability":0.3}},
+         {"id":"service_unavailable","when":{"probability":0.3}},
+         {"id":"stream_reset","codes":["REFUSED_STREAM","CANCEL"],"when":{"probability":0.2}}]
         """
       ) { $0.faultSeed = seed }
       let client = try rig.client()

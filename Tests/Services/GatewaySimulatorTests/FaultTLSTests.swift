@@ -10,7 +10,7 @@ import Testing
 @Suite struct FaultTLSTests {
   /// What becomes of a client that trusts the authority of the rig's faults if there is one.
   private func refusal(_ tls: String) throws -> ConnectionFailure {
-    let rig = try FaultRig("[{\"id\":\"F17\",\"tls\":\"\(tls)\"}]")
+    let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"\(tls)\"}]")
     let report = try JSONDocument(try rig.gateway.admin("GET", "/faults")).root
     let root = report["root"]?.string.map { Array($0.utf8) }
     let client = try rig.client(roots: root, expectsSettings: false)
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "F17: a server certificate that is expired, for another host, of an unknown authority",
+    "tls_failure: a server certificate that is expired, for another host, of an unknown authority",
     arguments: [
       ("expired", "certificate has expired"), ("wrong_host", "mismatch"),
       ("unknown_authority", "issuer certificate"),
@@ -33,7 +33,7 @@ import Testing
     #expect(error.message.contains(words), "\(error.message)")
   }
 
-  @Test("F17: TLS 1.1 only, and ALPN http/1.1", arguments: ["tls_1_1", "http_1_1"])
+  @Test("tls_failure: TLS 1.1 only, and ALPN http/1.1", arguments: ["tls_1_1", "http_1_1"])
   func noCommonProtocol(tls: String) throws {
     guard case .tls(let error) = try refusal(tls) else {
       Issue.record("expected a TLS failure")
@@ -42,18 +42,18 @@ import Testing
     #expect(error.kind == .handshake)
   }
 
-  @Test("F17: a slow handshake")
+  @Test("tls_failure: a slow handshake")
   func slowHandshake() throws {
-    let rig = try FaultRig("[{\"id\":\"F17\",\"tls\":\"slow\",\"delay\":\"400ms\"}]")
+    let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"slow\",\"delay\":\"400ms\"}]")
     let start = MonotonicClock.milliseconds()
     let client = try rig.client()
     #expect(MonotonicClock.milliseconds() - start >= 400)
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("F17: a client certificate is asked for, and a client without one goes on")
+  @Test("tls_failure: a client certificate is asked for, and a client without one goes on")
   func certificateRequest() throws {
-    let rig = try FaultRig("[{\"id\":\"F17\",\"tls\":\"certificate_request\"}]")
+    let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"certificate_request\"}]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
     // One that shows a certificate is refused: the gateway trusts another authority.
@@ -67,13 +67,14 @@ import Testing
     #expect(other.goAways.isEmpty)
   }
 
-  @Test("F17: certificates of the operator's own from files")
+  @Test("tls_failure: certificates of the operator's own from files")
   func certificateFromFiles() throws {
     let rig = try FaultRig("[]")
     let answer = try rig.gateway.admin(
       "POST", "/faults",
-      "[{\"id\":\"F17\",\"certificate\":\"/no/such.pem\",\"certificate_key\":\"/no/such.key\"}]")
-    #expect(answer.contains("F17"))
+      "[{\"id\":\"tls_failure\",\"certificate\":\"/no/such.pem\",\"certificate_key\":\"/no/such.key\"}]"
+    )
+    #expect(answer.contains("tls_failure"))
     #expect(answer.contains("/no/such.pem"))
     #expect(try rig.fired == [])
   }

@@ -61,7 +61,7 @@ import Testing
   @Test func `a rule about the first connection means the first one after it`() throws {
     let rig = try FaultRig("[]")
     let old = try rig.openedClient()
-    try rig.add(#"[{"id":"F01","reason":"Shutdown","when":{"connection":1}}]"#)
+    try rig.add(#"[{"id":"any_answer","reason":"Shutdown","when":{"connection":1}}]"#)
     #expect(try status(old) == 200)
     #expect(try status(rig.client()) == 503)
     #expect(try status(rig.client()) == 200)
@@ -110,7 +110,7 @@ import Testing
       #expect(answer.hasPrefix("{\"accepted\":"), "\(path): \(answer)")
       _ = try rig.gateway.admin("DELETE", "/faults")
     }
-    try rig.add(#"{"seed":77,"rules":[{"id":"F09"}]}"#)
+    try rig.add(#"{"seed":77,"rules":[{"id":"goaway_shutdown"}]}"#)
     let rules = try rig.gateway.json("/faults")["rules"]?.array
     #expect(rules?.first?["seed"]?.int == 77)
   }

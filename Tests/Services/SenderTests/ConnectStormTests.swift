@@ -24,7 +24,7 @@ struct ConnectStormTests {
   func everyReason() throws {
     let rig = try SenderRig(keys: Reason.allCases.count)
     let rules = Reason.allCases.map {
-      #"{"id":"F01","status":\#($0.rule.status),"reason":"\#($0.name)","#
+      #"{"id":"any_answer","status":\#($0.rule.status),"reason":"\#($0.name)","#
         + #""when":{"app":"\#(Self.app($0))"}}"#
     }
     try rig.addFaults("[\(rules.joined(separator: ","))]")
@@ -51,10 +51,11 @@ struct ConnectStormTests {
   @Test(
     "each of these faults, for all connections: few connects",
     arguments: [
-      #"{"id":"F08"}"#, #"{"id":"F09","at":"ready"}"#, #"{"id":"F11","at":"connection"}"#,
-      #"{"id":"F17","tls":"wrong_host"}"#, #"{"id":"F19"}"#,
-      #"{"id":"F24","when":{"errors":1}},{"id":"F01","status":400,"reason":"BadTopic"}"#,
-      #"{"id":"F28","when":{"stream_id":1}}"#,
+      #"{"id":"goaway_credential"}"#, #"{"id":"goaway_shutdown","at":"ready"}"#,
+      #"{"id":"connection_lost","at":"connection"}"#,
+      #"{"id":"tls_failure","tls":"wrong_host"}"#, #"{"id":"connect_refused"}"#,
+      #"{"id":"error_disconnect","when":{"errors":1}},{"id":"any_answer","status":400,"reason":"BadTopic"}"#,
+      #"{"id":"stream_ids_exhausted","when":{"stream_id":1}}"#,
     ])
   func everyConnection(rule: String) throws {
     let rig = try SenderRig()

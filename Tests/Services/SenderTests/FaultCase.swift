@@ -58,9 +58,13 @@ struct FaultCase: Sendable {
 
   static func of(_ fault: FaultID) -> FaultCase {
     switch fault {
-    case .f01, .f02, .f03, .f04, .f22, .f23: answers(fault)
-    case .f05, .f06, .f07, .f13, .f15, .f16, .f25, .f26, .f28: streams(fault)
-    case .f08, .f20, .f21: credentials(fault)
+    case .anyAnswer, .goneTimestamp, .unexpectedAnswer, .reasonSpelling, .tooManyRequests,
+      .serviceUnavailable:
+      answers(fault)
+    case .streamLimitLow, .streamLimitChanges, .streamReset, .flowControl, .unusualFrames,
+      .earlyAnswer, .lostAnswer, .headerLimits, .streamIDsExhausted:
+      streams(fault)
+    case .goAwayCredential, .wrongClock, .providerTokenRefused: credentials(fault)
     default: connections(fault)
     }
   }
@@ -69,27 +73,28 @@ struct FaultCase: Sendable {
 
   private static func answers(_ fault: FaultID) -> FaultCase {
     switch fault {
-    case .f01:
+    case .anyAnswer:
       FaultCase(
-        rules: #"[{"id":"F01","status":400,"reason":"BadTopic","when":{"token":"\#(token(5))"}}]"#,
+        rules:
+          #"[{"id":"any_answer","status":400,"reason":"BadTopic","when":{"token":"\#(token(5))"}}]"#,
         failures: expect(
           ("the refused one names the reason", { $0.receipt(5)?.reason == "BadTopic" }),
           ("the others are delivered", { $0.receipts.count { $0.outcome == .delivered } == 199 })))
-    case .f02:
+    case .goneTimestamp:
       FaultCase(
-        rules: #"[{"id":"F02","timestamp":"missing","when":{"token":"\#(token(1))"}},"#
-          + #"{"id":"F02","timestamp":"-1h","when":{"token":"\#(token(2))"}}]"#,
+        rules: #"[{"id":"gone_timestamp","timestamp":"missing","when":{"token":"\#(token(1))"}},"#
+          + #"{"id":"gone_timestamp","timestamp":"-1h","when":{"token":"\#(token(2))"}}]"#,
         failures: expect(
           ("without a timestamp", { $0.receipt(1).map { $0.timestamp == nil } ?? false }),
           (
             "with an earlier one", { $0.receipt(2).map { ($0.timestamp ?? .max) < $0.at } ?? false }
           ),
           ("both are gone", { $0.receipts.count { $0.status == 410 } == 2 })))
-    case .f03:
+    case .unexpectedAnswer:
       FaultCase(
         rules: "["
           + ["unknown_reason", "empty", "broken", "extra_keys", "huge"].enumerated().map {
-            #"{"id":"F03","form":"\#($1)","status":400,"when":{"token":"\#(token($0 + 1))"}}"#
+            #"{"id":"unexpected_answer","form":"\#($1)","status":400,"when":{"token":"\#(token($0 + 1))"}}"#
           }.joined(separator: ",") + "]",
         failures: expect(
           (
@@ -100,15 +105,15 @@ struct FaultCase: Sendable {
             "all with their status",
             { run in (1...5).allSatisfy { run.receipt($0)?.status == 400 } }
           )))
-    case .f04:
+    case .reasonSpelling:
       FaultCase(
         rules:
-          #"[{"id":"F04","spelling":"Service Unavailable","when":{"token":"\#(token(3))","times":1}}]"#,
+          #"[{"id":"reason_spelling","spelling":"Service Unavailable","when":{"token":"\#(token(3))","times":1}}]"#,
         failures: expect(
           delivered, ("sent again at once, elsewhere", { $0.receipt(3)?.attempts == 2 })))
-    case .f22:
+    case .tooManyRequests:
       FaultCase(
-        rules: #"[{"id":"F22","when":{"token":"\#(token(7))","times":1}}]"#,
+        rules: #"[{"id":"too_many_requests","when":{"token":"\#(token(7))","times":1}}]"#,
         failures: expect(
           delivered,
           ("the device waits", { run in run.receipt(7).map { wait($0) >= 5_000 } ?? false }),
@@ -121,7 +126,7 @@ struct FaultCase: Sendable {
           )))
     default:
       FaultCase(
-        rules: #"[{"id":"F23"}]"#, endsAfter: 1_500,
+        rules: #"[{"id":"service_unavailable"}]"#, endsAfter: 1_500,
         failures: expect(
           delivered, ("nothing is dead-lettered", { $0.counter("dead_lettered") == 0 }),
           ("sending stopped", { $0.counter("kept_in_outage") > 0 })))
@@ -134,62 +139,62 @@ struct FaultCase: Sendable {
 
   private static func streams(_ fault: FaultID) -> FaultCase {
     switch fault {
-    case .f05:
+    case .streamLimitLow:
       FaultCase(
-        rules: #"[{"id":"F05","limit":1,"when":{"connection":1}}]"#,
+        rules: #"[{"id":"stream_limit_low","limit":1,"when":{"connection":1}}]"#,
         failures: expect(delivered, uncounted))
-    case .f06:
+    case .streamLimitChanges:
       FaultCase(
         rules:
-          #"[{"id":"F06","limits":[1,0,1000],"hold":"100ms","at":"answer","when":{"every":20}}]"#,
+          #"[{"id":"stream_limit_changes","limits":[1,0,1000],"hold":"100ms","at":"answer","when":{"every":20}}]"#,
         failures: expect(
           delivered, uncounted, ("no limit was broken", { $0.counter("connections_lost") == 0 })))
-    case .f07:
+    case .streamReset:
       FaultCase(
         // Twice, because the first rule may meet the same request.
-        rules: #"[{"id":"F07","when":{"every":5,"times":20}},"#
-          + #"{"id":"F07","codes":["INTERNAL_ERROR"],"when":{"token":"\#(token(4))","times":2}}]"#,
+        rules: #"[{"id":"stream_reset","when":{"every":5,"times":20}},"#
+          + #"{"id":"stream_reset","codes":["INTERNAL_ERROR"],"when":{"token":"\#(token(4))","times":2}}]"#,
         failures: expect(
           delivered,
           ("refused ones go again, uncounted", { $0.counter("resent_unprocessed") >= 10 }),
           ("others are ambiguous", { $0.receipt(4)?.attempts ?? 0 >= 2 })))
-    case .f13:
+    case .flowControl:
       FaultCase(
-        rules: #"[{"id":"F13","window":7,"hold":"200ms","when":{"connection":1}}]"#,
+        rules: #"[{"id":"flow_control","window":7,"hold":"200ms","when":{"connection":1}}]"#,
         failures: expect(delivered))
-    case .f15:
+    case .unusualFrames:
       FaultCase(
         rules:
-          #"[{"id":"F15"},{"id":"F01","status":410,"reason":"Unregistered","timestamp":1790000000000,"#
+          #"[{"id":"unusual_frames"},{"id":"any_answer","status":410,"reason":"Unregistered","timestamp":1790000000000,"#
           + #""when":{"token":"\#(token(9))"}}]"#,
         failures: expect(
           ("a refusal is read", { $0.receipt(9)?.timestamp == 1_790_000_000_000 }),
           ("the others are delivered", { $0.receipts.count { $0.outcome == .delivered } == 199 })))
-    case .f16:
+    case .earlyAnswer:
       FaultCase(
-        rules: #"[{"id":"F16","window":10}]"#, count: 20,
+        rules: #"[{"id":"early_answer","window":10}]"#, count: 20,
         failures: expect(
           (
             "the early answer counts", { $0.receipts.allSatisfy { $0.reason == "PayloadTooLarge" } }
           ),
           ("once each", { $0.mostAttempts == 1 })))
-    case .f25:
+    case .lostAnswer:
       FaultCase(
-        rules: #"[{"id":"F25","when":{"token":"\#(token(6))","times":1}},"#
-          + #"{"id":"F25","with":"reset","when":{"token":"\#(token(8))","times":1}}]"#,
+        rules: #"[{"id":"lost_answer","when":{"token":"\#(token(6))","times":1}},"#
+          + #"{"id":"lost_answer","with":"reset","when":{"token":"\#(token(8))","times":1}}]"#,
         failures: expect(
           delivered, ("sent again after the deadline", { $0.receipt(6)?.attempts == 2 }),
           ("sent again after the reset", { $0.receipt(8)?.attempts == 2 })))
-    case .f26:
+    case .headerLimits:
       FaultCase(
-        rules: #"[{"id":"F26","table_size":0},"#
-          + #"{"id":"F26","at":"request","when":{"header_list_size":1,"times":1}}]"#,
+        rules: #"[{"id":"header_limits","table_size":0},"#
+          + #"{"id":"header_limits","at":"request","when":{"header_list_size":1,"times":1}}]"#,
         failures: expect(
           ("one header list is refused for good", { $0.receipts.count { $0.status == 431 } == 1 }),
           ("the others are delivered", { $0.receipts.count { $0.outcome == .delivered } == 199 })))
     default:
       FaultCase(
-        rules: #"[{"id":"F28","when":{"stream_id":101,"times":2}}]"#,
+        rules: #"[{"id":"stream_ids_exhausted","when":{"stream_id":101,"times":2}}]"#,
         sender: ["--max-in-flight", "32"],
         failures: expect(
           delivered, uncounted, ("connections were replaced", { $0.counter("connects") > 1 })))
@@ -201,9 +206,9 @@ struct FaultCase: Sendable {
   private static func credentials(_ fault: FaultID) -> FaultCase {
     let rules =
       switch fault {
-      case .f08: #"[{"id":"F08"}]"#
-      case .f20: #"[{"id":"F20","skew":"+61m"}]"#
-      default: #"[{"id":"F21","revoked":"KEY0000001"}]"#
+      case .goAwayCredential: #"[{"id":"goaway_credential"}]"#
+      case .wrongClock: #"[{"id":"wrong_clock","skew":"+61m"}]"#
+      default: #"[{"id":"provider_token_refused","revoked":"KEY0000001"}]"#
       }
     return FaultCase(
       rules: rules, endsAfter: 3_000,
@@ -220,69 +225,70 @@ struct FaultCase: Sendable {
 
   private static func connections(_ fault: FaultID) -> FaultCase {
     switch fault {
-    case .f09:
+    case .goAwayShutdown:
       FaultCase(
-        rules: #"[{"id":"F09","when":{"nth":50}}]"#,
+        rules: #"[{"id":"goaway_shutdown","when":{"nth":50}}]"#,
         failures: expect(delivered, ("GOAWAY is counted", { $0.counter("go_aways") == 1 })))
-    case .f10:
+    case .goAwayForm:
       FaultCase(
-        rules: #"[{"id":"F14","time":"5ms"},"#
+        rules: #"[{"id":"added_latency","time":"5ms"},"#
           + ["below", "two_step", "twice", "text", "empty", "binary"].enumerated().map {
-            #"{"id":"F10","form":"\#($1)","behind":3,"then":"drain","#
+            #"{"id":"goaway_form","form":"\#($1)","behind":3,"then":"drain","#
               + #""when":{"connection":\#($0 + 1),"nth":20}}"#
           }.joined(separator: ",") + "]",
         sender: ["--max-in-flight", "32"],
         failures: expect(
           delivered, uncounted, ("GOAWAY is counted", { $0.counter("go_aways") >= 6 })))
-    case .f11:
+    case .connectionLost:
       FaultCase(
         rules:
-          #"[{"id":"F11","with":"reset","when":{"nth":40}},{"id":"F11","with":"end","when":{"nth":90}}]"#,
+          #"[{"id":"connection_lost","with":"reset","when":{"nth":40}},"#
+          + #"{"id":"connection_lost","with":"end","when":{"nth":90}}]"#,
         failures: expect(delivered, lost))
-    case .f12:
+    case .blackHole:
       FaultCase(
-        rules: #"[{"id":"F12","what":"answers","when":{"token":"\#(token(2))","times":1}},"#
-          + #"{"id":"F12","what":"everything","when":{"nth":80}},{"id":"F12","what":"settings","#
+        rules: #"[{"id":"black_hole","what":"answers","when":{"token":"\#(token(2))","times":1}},"#
+          + #"{"id":"black_hole","what":"everything","when":{"nth":80}},{"id":"black_hole","what":"settings","#
           + #""when":{"connection":2}}]"#,
         failures: expect(
           // By its own deadline, or by the PING that finds its connection silent.
           delivered, ("a silent stream is found", { $0.foundSilence }),
           ("it is sent again", { $0.receipt(2)?.attempts ?? 0 >= 2 })))
-    case .f14:
+    case .addedLatency:
       FaultCase(
-        rules: #"[{"id":"F14","profile":"lognormal","median":"30ms","p99":"200ms"}]"#,
+        rules: #"[{"id":"added_latency","profile":"lognormal","median":"30ms","p99":"200ms"}]"#,
         failures: expect(delivered, uncounted))
-    case .f17:
+    case .tlsFailure:
       FaultCase(
         rules: "["
           + ["expired", "http_1_1", "wrong_host"].enumerated().map {
-            #"{"id":"F17","tls":"\#($1)","when":{"connection":\#($0 + 1)}}"#
+            #"{"id":"tls_failure","tls":"\#($1)","when":{"connection":\#($0 + 1)}}"#
           }.joined(separator: ",") + "]",
         failures: expect(
           delivered, uncounted, ("three were given up", { $0.counter("connections_lost") >= 3 })))
-    case .f18:
+    case .deadAddress:
       FaultCase(
-        rules: #"[{"id":"F18","when":{"address":"127.0.0.1"}}]"#,
+        rules: #"[{"id":"dead_address","when":{"address":"127.0.0.1"}}]"#,
         simulator: ["--listen-also", "127.0.0.2"],
         failures: expect(delivered, uncounted))
-    case .f19:
+    case .connectRefused:
       FaultCase(
-        rules: #"[{"id":"F19","when":{"times":2}}]"#,
+        rules: #"[{"id":"connect_refused","when":{"times":2}}]"#,
         failures: expect(delivered, uncounted, lost))
-    case .f24:
+    case .errorDisconnect:
       FaultCase(
-        rules: #"[{"id":"F24","when":{"errors":5}},"#
-          + #"{"id":"F01","status":400,"reason":"BadTopic","when":{"every":10}}]"#,
+        rules: #"[{"id":"error_disconnect","when":{"errors":5}},"#
+          + #"{"id":"any_answer","status":400,"reason":"BadTopic","when":{"every":10}}]"#,
         failures: expect(
           (
             "refusals are final",
             { $0.receipts.allSatisfy { $0.status == 200 || $0.status == 400 } }
           ),
           ("it was disconnected", { $0.counter("go_aways") > 0 })))
-    default:  // F27
+    default:  // idle_connection
       FaultCase(
-        rules: #"[{"id":"F27","when":{"idle":"200ms","connection":1}},"#
-          + #"{"id":"F27","with":"silence","when":{"idle":"200ms","connection":2}}]"#,
+        rules: #"[{"id":"idle_connection","when":{"idle":"200ms","connection":1}},"#
+          + #"{"id":"idle_connection","with":"silence","when":{"idle":"200ms","connection":2}}]"#,
         pause: 1_500, failures: expect(delivered))
     }
   }

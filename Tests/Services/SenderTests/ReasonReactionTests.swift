@@ -57,7 +57,7 @@ private struct ReasonRun: Sendable {
   private static func rule(_ reason: Reason) -> String {
     let timestamp = reason.rule.status == 410 ? #","timestamp":1790000000000"# : ""
     return """
-      {"id":"F01","status":\(reason.rule.status),"reason":"\(reason.name)"\(timestamp),\
+      {"id":"any_answer","status":\(reason.rule.status),"reason":"\(reason.name)"\(timestamp),\
       "when":{"token":"\(SenderRig.token(number(reason)))","times":\(reason.isTriedTwice ? 2 : 1)}}
       """
   }

@@ -36,7 +36,7 @@ struct ConformancePage {
   private var faults: String {
     FaultID.allCases.map { fault in
       row([
-        fault.name, fault.title, fault.reaction,
+        "`\(fault.name)`", fault.number, fault.title, fault.reaction,
         names(of: fault.name, "FaultID", in: Self.gateway),
         names(of: fault.name, "FaultID", in: Self.sender),
       ])
@@ -59,16 +59,16 @@ struct ConformancePage {
   }
 
   private static let head = """
-    # Conformance: every reason and every fault, and the tests that show it
+    # Conformance: every reason and every fault, and their tests
 
-    This page is made by `MARTLET_WRITE_DOCS=1 swift test --filter ConformanceTests` from the decision table
+    `MARTLET_WRITE_DOCS=1 swift test --filter ConformanceTests` generates this page from the decision table
     (`Sources/Core/APNS/ReasonRule.swift`), the list of faults (`Sources/Core/Faults/FaultID.swift`) and the names
-    of the tests. `scripts/test` fails when it is out of date, or when a row has no test. A test whose name
-    says *each reason* or *each fault* runs once for every row.
+    of the tests. `scripts/test` fails if it is out of date, or if a row has no test. A test whose name begins with
+    *each reason* or *each fault* runs once for every row.
 
     ## Reasons
 
-    | reason | status | where | the sender's reaction | the simulator produces it | the sender's test |
+    | reason | status | where | the sender's reaction | the simulator's tests | the sender's tests |
     | --- | --- | --- | --- | --- | --- |
 
     """
@@ -76,10 +76,10 @@ struct ConformancePage {
   private static let faultHead = """
     ## Faults
 
-    `docs/faults.md` says how each is scripted.
+    [faults.md](faults.md) describes how to script each fault.
 
-    | fault | what | the sender's reaction | the simulator produces it | the sender's test |
-    | --- | --- | --- | --- | --- |
+    | fault | number | what | the sender's reaction | the simulator's tests | the sender's tests |
+    | --- | --- | --- | --- | --- | --- |
 
     """
 }

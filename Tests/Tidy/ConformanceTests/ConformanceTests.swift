@@ -20,8 +20,8 @@ import Testing
   }
 
   @Test func `a word is found as a whole only`() {
-    let test = NamedTest(target: "T", name: "F07: BadTopic, and F1", attribute: "")
-    #expect(test.mentions("F07") && test.mentions("BadTopic"))
+    let test = NamedTest(target: "T", name: "stream_reset: BadTopic, and F1", attribute: "")
+    #expect(test.mentions("stream_reset") && test.mentions("BadTopic"))
     #expect(!test.mentions("BadTop") && !test.mentions("Topic") && !test.mentions("F0"))
   }
 

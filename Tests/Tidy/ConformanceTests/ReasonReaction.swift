@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// What the sender does on a reason, in words, from the decision table.
+/// How the sender reacts to a reason, in words, from the decision table.
 extension ReasonRule {
   var reaction: String {
     [verdict.words, connection.words, credential.words].compactMap { $0 }.joined(separator: "; ")
@@ -20,13 +20,13 @@ extension Verdict {
   fileprivate var words: String {
     switch self {
     case .delivered: "delivered"
-    case .rejected(aboutToken: true): "rejected, and told to feedback"
+    case .rejected(aboutToken: true): "rejected, and reported to feedback"
     case .rejected(aboutToken: false): "rejected"
-    case .retryElsewhere: "again at once on another connection"
-    case .refreshToken: "again with a fresh provider token"
-    case .retryLater(.soon): "again after seconds"
-    case .retryLater(.quarterHour): "again elsewhere, then after 15 min"
-    case .credentialRefused(retryOnce: true): "once more, then rejected"
+    case .retryElsewhere: "sent again at once on another connection"
+    case .refreshToken: "sent again with a new provider token"
+    case .retryLater(.soon): "sent again after 5 s"
+    case .retryLater(.quarterHour): "sent again elsewhere at once, then after 15 min"
+    case .credentialRefused(retryOnce: true): "sent once more, then rejected"
     case .credentialRefused(retryOnce: false): "rejected"
     }
   }
@@ -38,7 +38,7 @@ extension ConnectionAction {
     case .keep: nil
     case .drain: "connection drains"
     case .close: "connection drains, and closes after 2 s"
-    case .closeIfRepeated: "connection drains and closes after five in a row"
+    case .closeIfRepeated: "connection drains, and closes, after five in a row"
     }
   }
 }
@@ -47,10 +47,10 @@ extension CredentialAction {
   fileprivate var words: String? {
     switch self {
     case .none: nil
-    case .refresh: "a new provider token is asked for"
-    case .freeze: "the credential is held, with one probe; no new provider token for 20 min"
-    case .refreshIfOld: "a new provider token if this one is old"
-    case .stop: "breaker opens for the app"
+    case .refresh: "a new provider token is requested"
+    case .freeze: "the credential pauses, with one probe; no new provider token for 20 min"
+    case .refreshIfOld: "a new provider token is requested if this one is old"
+    case .stop: "the app's circuit breaker opens"
     }
   }
 }
