@@ -280,7 +280,7 @@ def show(rows, as_json):
                 f"{entry['name']:32} {entry['percent_of_a_core']:6.2f} % of a core"
                 f" {entry['resident_mib']:8.1f} MiB")
         return
-    print(f"{'':32} {'CPU µs each':>12} {'× h2load':>9} {'a second':>10} {'resident MiB':>13}")
+    print(f"{'':32} {'CPU µs each':>12} {'× h2load':>9} {'per second':>10} {'resident MiB':>13}")
     for entry in rows:
         print(
             f"{entry['name']:32} {entry['cpu_us_per_notification']:12.2f}"

@@ -20,8 +20,8 @@ package enum ChaosCommand: Service {
 
   package static let name = "martlet-chaos"
   package static let summary =
-    "Runs the pipeline as real processes under a seeded load, kills and hurts them as a scenario says,"
-    + " waits until all is accounted for, and compares requests, receipts, dead letters, the gateway's"
+    "Runs the pipeline as real processes under a seeded load, injects a scenario's faults, waits until"
+    + " everything is accounted for, and compares requests, receipts, dead letters, the gateway's"
     + " list, committed offsets and the database. Fails if anything is lost."
   package static let reportsCounters = false
   package static let table = SettingTable(
@@ -29,17 +29,19 @@ package enum ChaosCommand: Service {
       .integer("seed", default: 1, "Chooses requests, moments and victims."),
       .integer(
         "kills", default: 20, in: 1...10_000, "Faults of each scenario; 2 in the short form."),
-      .integer("rate", default: 300, in: 1...100_000, "Requests a second; 120 in the short form."),
+      .integer(
+        "rate", default: 300, in: 1...100_000, "Requests per second; 120 in the short form."),
       .boolean("short", "The form for every change: few faults, only the scenarios marked for it."),
       .endpoints("kafka", "A real cluster instead of the embedded broker."),
       .text(
         "restart-broker", placeholder: "COMMAND",
         "A shell command that restarts one broker of the cluster, for broker-restart."),
-      .path("shim", "The library that changes what a process sees (benchmarks/chaos builds it)."),
+      .path(
+        "shim", "The library that shifts clocks and fails writes (benchmarks/chaos builds it)."),
       .duration(
         "liveness", default: "150s", in: 1_000...3_600_000,
         "How long after the last fault everything may take to be accounted for."),
-      .boolean("json", "One JSON object a scenario instead of a table."),
+      .boolean("json", "One JSON object per scenario instead of a table."),
       .boolean("keep", "Keep logs and database of runs that passed, too."),
       .boolean("list", "Only list the scenarios, as docs/chaos.md has them."),
     ],

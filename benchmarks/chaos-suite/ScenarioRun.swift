@@ -130,7 +130,7 @@ struct ScenarioRun {
     }
     for text in rig.load.refused { rig.problem("a request was refused: \(text)") }
     if rig.readers.missed > 0 {
-      rig.problem("\(rig.readers.missed) records were gone before they could be read")
+      rig.problem("\(rig.readers.missed) records were removed before they could be read")
     }
     if rig.readers.unreadable > 0 { rig.problem("\(rig.readers.unreadable) unreadable receipts") }
     if rig.isEmbedded, report.checkpoints < 1 { rig.problem("no offsets could be compared") }

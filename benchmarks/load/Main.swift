@@ -31,7 +31,7 @@ enum LoadCommand: Service {
         "kind", of: ["notifications", "bulk", "requests"], default: "notifications",
         "Which topic is written: push.notifications, push.notifications.bulk or push.requests."),
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."),
-      .integer("rate", default: 0, "Records a second; 0 is as fast as they are taken."),
+      .integer("rate", default: 0, "Records per second; 0 means as fast as possible."),
       .text("app", default: "com.example.app", "Bundle id; with --apps more than 1, a prefix."),
       .integer("apps", default: 1, in: 1...10_000, "Apps that the records are spread over."),
       .integer("body", default: 262, in: 30...4_096, "Bytes of each body."),

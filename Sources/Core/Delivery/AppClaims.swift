@@ -53,7 +53,7 @@ package struct AppClaims: Sendable {
     for (index, app) in apps.enumerated() {
       if app == "*" {
         return allowsStar
-          ? "\"*\" stands for every app, so it stands alone" : "\"*\" is no bundle id"
+          ? "\"*\" means every app, so it must be the only entry" : "\"*\" is not a bundle id"
       }
       if app.contains("*") {
         return "\"\(app)\" is a pattern; list each bundle id"

@@ -78,12 +78,12 @@ package enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
     switch self {
     case .empty: "there is none yet"
     case .tooOld(let age):
-      "it was up to date \(age / 60_000) min ago, and tombstones since then may be gone"
+      "it was last up to date \(age / 60_000) min ago, and later tombstones may have been removed"
     case .clockWentBack(let ahead):
       "it was up to date \(ahead / 60_000) min from now by this machine's clock"
     case .otherTopics: "it was made from other topics"
     case .otherLog(let topic, let partition):
-      "\(topic)/\(partition) does not go on from it: the topic was made anew, cut, or compacted"
+      "\(topic)/\(partition) does not continue it: the topic was recreated, truncated, or compacted"
     }
   }
 }

@@ -49,7 +49,7 @@ package struct Behaviour: Sendable {
     case .boolean: "true, false"
     case .choice(let words): words.joined(separator: ", ")
     case .count(let range): "\(range.lowerBound) to \(range.upperBound)"
-    case .duration: "a time, such as 20m"
+    case .duration: "a duration such as 20m"
     case .list: "names separated by commas"
     case .fixed: "fixed"
     }
@@ -83,7 +83,7 @@ extension Behaviour {
       "Requests that one connection may have open."),
     .init(
       "priming", .documented, .boolean, "true",
-      "A connection without a certificate may have one request open until a valid provider token came."
+      "A connection without a certificate may have one request open until a valid provider token arrives."
     ),
     .init(
       "priming-ends", .inferred, .choice(["success", "authenticated"]), "success",
@@ -95,31 +95,33 @@ extension Behaviour {
         + " and twice as many after each 200; or no change."),
     .init(
       "error-limit", .inferred, .count(anyCount), "1000",
-      "Errors within a minute after which the connection gets a GOAWAY; 0 for never. That errors lead to"
-        + " disconnection is documented, the number is not."),
+      "Errors within a minute after which the connection gets a GOAWAY; 0 means never. Apple documents the"
+        + " disconnection, but not the number."),
     .init(
       "bad-token-weight", .inferred, .count(1...1_000_000), "5",
-      "How many other errors one BadDeviceToken counts for. That it weighs more is documented."),
+      "How many other errors one BadDeviceToken counts as. Apple documents that it weighs more."),
     .init(
       "idle-timeout", .inferred, .duration(anyTime), "1h",
-      "A connection without a request for so long is ended; 0s for never."),
+      "A connection without a request for this time is ended; 0s means never."),
     .init(
       "idle-end", .observed, .choice(["goaway", "silent"]), "goaway",
-      "How: a GOAWAY with IdleTimeout, or nothing is read or answered any more."),
+      "How an idle connection ends: a GOAWAY with IdleTimeout, or silence: nothing is read or answered."
+    ),
     .init(
       "goaway-form", .observed, .choice(["json", "text", "twice"]), "json",
-      "A GOAWAY's words: the reason as JSON, as plain text, or the frame with JSON two times."),
+      "Debug data of a GOAWAY: the reason as JSON, as plain text, or the frame with JSON sent twice."
+    ),
     .init(
       "connection-rate", .inferred, .count(anyCount), "0",
-      "Connections a minute from one address; more are reset. 0 for no limit. That rapid reconnecting is"
-        + " taken for an attack is documented."),
+      "Connections per minute from one address; more are reset. 0 means no limit. Apple documents that it"
+        + " treats rapid reconnecting as an attack."),
     .init(
       "settings", .observed, .fixed, "4096 / 65535 / 16384 / 8000",
       "HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE and MAX_HEADER_LIST_SIZE of the SETTINGS."
     ),
     .init(
       "header list limit", .inferred, .fixed, "431",
-      "A request whose header list is larger than announced is answered 431 without a body, and not judged."
+      "A request whose header list exceeds the announced limit is answered 431 without a body and not checked."
     ),
     .init(
       "floods", .inferred, .fixed, "GOAWAY",
@@ -130,15 +132,15 @@ extension Behaviour {
       "Unregistered and ExpiredToken neither slow a connection down nor count towards its end."),
     .init(
       "start without ALPN", .observed, .fixed, "accepted",
-      "A client that offers no protocol in the TLS handshake is served HTTP/2 all the same."),
+      "A client that offers no protocol in the TLS handshake is served HTTP/2 anyway."),
   ]
 
   private static let providerTokens: [Behaviour] = [
     .init(
       "token-update-rule", .observed, .choice(["wedge", "token", "blackhole", "off"]), "wedge",
-      "A new provider token too soon gets TooManyProviderTokenUpdates; then every request does until the"
-        + " time is up (wedge), or only those with the new token (token), or nothing is answered"
-        + " (blackhole)."),
+      "A new provider token too soon gets TooManyProviderTokenUpdates. Afterwards every request gets it until"
+        + " the interval has passed (wedge), or only requests with the new token (token), or nothing is"
+        + " answered (blackhole)."),
     .init(
       "token-update-interval", .documented, .duration(anyTime), "20m",
       "The shortest time between two provider tokens."),
@@ -148,11 +150,11 @@ extension Behaviour {
         + " client's address."),
     .init(
       "expired-token", .observed, .choice(["wedge", "answer"]), "wedge",
-      "After ExpiredProviderToken the connection gives that answer for ever, or only to expired tokens."
+      "After ExpiredProviderToken the connection always gives that answer, or only to expired tokens."
     ),
     .init(
       "token-lifetime", .documented, .fixed, "1h",
-      "An older provider token is ExpiredProviderToken; one from more than an hour ahead is invalid"
+      "An older provider token gets ExpiredProviderToken; one dated more than an hour ahead is invalid"
         + " (inferred)."),
     .init(
       "provider-token-form", .observed, .choice(["lenient", "strict"]), "lenient",
@@ -160,24 +162,25 @@ extension Behaviour {
         + " fraction, too; strict only what is documented."),
     .init(
       "key-binding", .documented, .boolean, "true",
-      "A key that is not related to the connection's first one is UnrelatedKeyIdInToken."),
+      "A key that is not related to the connection's first one gets UnrelatedKeyIdInToken."),
     .init(
       "team-binding", .observed, .fixed, "InvalidProviderToken",
-      "What a provider token of another team than the connection's first one is answered."),
+      "The answer to a provider token of a different team than the connection's first one."),
     .init(
       "revoked-key", .documented, .choice(["Forbidden", "InvalidProviderToken"]), "Forbidden",
-      "What a provider token of a revoked key is answered."),
+      "The answer to a provider token of a revoked key."),
     .init(
       "key-environment-reason", .documented,
       .choice(["BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"]),
       "BadEnvironmentKeyIdInToken",
-      "How the answer to a key of the other environment is spelt; the second is in clients' lists."),
+      "The spelling of the answer to a key of the other environment; clients' lists have the second."
+    ),
     .init(
       "foreign-topic", .inferred, .choice(["TopicDisallowed", "InvalidProviderToken"]),
-      "TopicDisallowed", "What a topic that the key may not use is answered."),
+      "TopicDisallowed", "The answer to a topic that the key may not use."),
     .init(
       "topic-snapshot", .documented, .boolean, "true",
-      "A connection knows the topics that its key had at the first push; later ones need a new one."
+      "A connection knows the topics that its key had at the first push; later topics need a new connection."
     ),
   ]
 
@@ -191,56 +194,56 @@ extension Behaviour {
       "A client certificate that PUT /certs revoked is refused in the handshake."),
     .init(
       "certificate-topic", .documented, .choice(["BadTopic", "TopicDisallowed"]), "BadTopic",
-      "What a topic that the certificate does not list is answered."),
+      "The answer to a topic that the certificate does not list."),
   ]
 
   private static let requests: [Behaviour] = [
     .init(
       "checks", .inferred, .list, PushCheck.text(PushCheck.standardOrder),
-      "The checks of a device push in their order; one that is left out is not made."),
+      "The checks of a device push in their order; checks that are left out are not made."),
     .init(
       "apns-id-form", .inferred, .choice(["lenient", "strict"]), "lenient",
       "Lenient takes an apns-id in capitals, too."),
     .init(
       "made-apns-id", .inferred, .choice(["upper", "lower"]), "upper",
-      "The case of an apns-id that the gateway makes; a given one is echoed byte for byte."),
+      "The case of an apns-id that the gateway generates; a given one is echoed byte for byte."),
     .init(
       "json-check", .inferred, .choice(["off", "lenient", "strict"]), "lenient",
-      "Lenient accepts a body that is no JSON object and marks it in GET /requests; strict answers"
+      "Lenient accepts a body that is not a JSON object and marks it in GET /requests; strict answers"
         + " PayloadEmpty, and InvalidPushType when body and push type do not fit."),
     .init(
       "token-rate", .inferred, .count(anyCount), "0",
-      "Pushes a second to one device token; more are TooManyRequests. 0 for no limit. That there is one is"
-        + " documented."),
+      "Pushes per second to one device token; more get TooManyRequests. 0 means no limit. Apple documents that"
+        + " there is a limit."),
     .init(
       "unique id", .documented, .fixed, "sandbox",
-      "apns-unique-id stands in the sandbox's answers, and in those to broadcasts."),
+      "apns-unique-id is in the sandbox's answers, and in answers to broadcasts."),
   ]
 
   private static let devices: [Behaviour] = [
     .init(
       "registry", .inferred, .choice(["auto", "declared"]), "auto",
-      "auto: a device token that was not declared is active; declared: it is a bad one."),
+      "auto: a device token that was not declared is active; declared: it is bad."),
     .init(
       "shortest-device-token", .inferred, .count(2...512), "64",
-      "Digits that a device token must have at least unless it was declared; fewer are BadDeviceToken. Apple"
-        + " names no length; no token shorter than 32 bytes is known."),
+      "The fewest digits of a device token that was not declared; fewer get BadDeviceToken. Apple names no"
+        + " length; no token shorter than 32 bytes is known."),
     .init(
       "storage", .documented, .fixed, "one, 30 days",
-      "For a device that cannot be reached one notification an app is kept, at most 30 days; expiration 0"
-        + " is never kept."),
+      "For a device that is offline, one notification per app is stored, for at most 30 days; one with"
+        + " expiration 0 is never stored."),
     .init(
       "store-keeps-older", .documented, .count(0...100), "0",
-      "How often, in percent, the notification that is kept already wins over a newer one. That this"
-        + " happens is documented, how often is not."),
+      "How often, in percent, the stored notification wins over a newer one. Apple documents that this"
+        + " happens, but not how often."),
   ]
 
   private static let channels: [Behaviour] = [
     .init(
       "channel-limit", .documented, .count(0...1_000_000), "10000",
-      "Channels of one app in one environment; the next is CannotCreateChannelConfig."),
+      "Channels of one app in one environment; the next gets CannotCreateChannelConfig."),
     .init(
       "channel storage", .documented, .fixed, "one, 8 hours",
-      "A channel with storage policy 1 keeps its newest message, at most 8 hours."),
+      "A channel with storage policy 1 stores its newest message for at most 8 hours."),
   ]
 }

@@ -28,7 +28,7 @@ package enum PayloadProblem: Equatable, Sendable {
     case .notAllowed(let type): "is not allowed for type \(type)"
     case .showsNothing: "has none of alert, badge and sound, so type alert has nothing to show"
     case .onlyOnStart: "is only allowed with event start"
-    case .onlyOneOfBoth: "stands beside input-push-token; give one of the two"
+    case .onlyOneOfBoth: "cannot be combined with input-push-token"
     case .startByBroadcast: "must be update or end on a channel; a broadcast starts no activity"
     case .notSeconds: "is too large for epoch seconds; milliseconds? seconds are expected"
     case .mustStandAlone: "must be the only member of the payload for type mdm"

@@ -98,7 +98,7 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
       "has \(character) at byte \(index + 1), where \(allowedCharacters)"
     case .unknownValue(let value, let values):
       "\"\(value)\" is not one of \(values.joined(separator: ", "))"
-    case .bothTokenAndTokens: "stands beside token; give one of the two"
+    case .bothTokenAndTokens: "cannot be combined with token"
     case .tooManyTokens(let limit): "has more than \(limit) entries"
     case .noTokens: "has no entries"
     case .priorityNotAllowed(let value, let type, let allowed):
@@ -111,7 +111,8 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case .notUUID: "is not a UUID in canonical form, as 0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     case .onlyWithOneToken: "is only allowed with exactly one token"
     case .token(let problem): problem.description
-    case .channelAndToken: "stands beside a device token; give one of channel, token, tokens"
+    case .channelAndToken:
+      "cannot be combined with a device token; use one of channel, token, tokens"
     case .channel(let problem): problem.description
     case .notOnChannel: "is not for a channel (only liveactivity, no collapse id)"
     case .payload(_, let problem): problem.words

@@ -25,7 +25,7 @@ package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     if host.hasPrefix("["), host.hasSuffix("]") {
       host = host.dropFirst().dropLast()
     } else if host.contains(":") {
-      throw ValueProblem(text: "must be host:port; an IPv6 address stands in square brackets")
+      throw ValueProblem(text: "must be host:port; an IPv6 address must be in square brackets")
     }
     let isHost = !host.isEmpty && host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
     guard isHost, !host.contains("/") else {

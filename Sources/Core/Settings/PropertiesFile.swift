@@ -36,7 +36,7 @@ package struct PropertiesFile: Sendable {
       let name = content[..<equals].trimmed
       let value = content[content.index(after: equals)...].trimmed
       if let first = lines.updateValue(index + 1, forKey: name) {
-        refuse(name, index + 1, "stands twice; the first is on line \(first)")
+        refuse(name, index + 1, "occurs twice; the first is on line \(first)")
       }
       entries.append(Entry(name: name, value: value, line: index + 1))
     }

@@ -109,7 +109,7 @@ private struct SettingReading {
       return
     }
     guard !rule.count.contains(operands.count) else { return }
-    let wanted = operands.count < rule.count.lowerBound ? "is missing" : "stands too often"
+    let wanted = operands.count < rule.count.lowerBound ? "is missing" : "occurs too often"
     refuse(nil, nil, "\(rule.placeholder) \(wanted): \(rule.documentation)")
   }
 

@@ -141,7 +141,7 @@ private final class Router: @unchecked Sendable {
       return .text("the body is longer than \(bodyLimit) bytes\n", status: 413)
     }
     let covering = routes.filter { $0.covers(request.path) }
-    guard !covering.isEmpty else { return .text("no such page\n", status: 404) }
+    guard !covering.isEmpty else { return .text("not found\n", status: 404) }
     guard let route = covering.first(where: { $0.takes(request.method) }) else {
       return .text("\(request.method) is not possible here\n", status: 405)
     }

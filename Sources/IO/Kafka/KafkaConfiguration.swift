@@ -159,7 +159,7 @@ package struct KafkaConfiguration: Sendable {
     "enable.auto.commit": "an offset is committed only when its outcome is acknowledged",
     "enable.auto.offset.store": "an offset is committed only when its outcome is acknowledged",
     "enable.partition.eof": "readers of tables rely on it",
-    "auto.offset.reset": "anything but earliest would pass over records in silence",
+    "auto.offset.reset": "any value but earliest would skip records silently",
     "group.id": "each service has its own group",
     "enable.idempotence": "the order and uniqueness of produced records rest on it",
     "enable.gapless.guarantee": "it turns one refused record into the end of the producer",

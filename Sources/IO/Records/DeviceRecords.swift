@@ -84,7 +84,7 @@ package struct FeedbackRecord: Equatable, Sendable {
     device = try DeviceKey(fields)
     topic = try fields.text("topic")
     let status = try fields.integer("status")
-    guard (100...599).contains(status) else { throw fields.fail("status", "is no HTTP status") }
+    guard (100...599).contains(status) else { throw fields.fail("status", "is not an HTTP status") }
     self.status = UInt16(status)
     reason = try fields.optionalText("reason") ?? ""
     timestamp = try fields.optionalInteger("timestamp")
@@ -135,7 +135,7 @@ package struct DeviceRecord: Equatable, Sendable {
     case (let time?, nil): event = .registered(at: time)
     case (nil, let time?): event = .removed(at: time)
     case (nil, nil): throw fields.fail("registered_at", "is required (or removed_at)")
-    default: throw fields.fail("removed_at", "stands beside registered_at")
+    default: throw fields.fail("removed_at", "cannot be combined with registered_at")
     }
   }
 

@@ -73,7 +73,7 @@ package struct ProviderTokenRecord: Equatable, Sendable {
     guard sealed == nil else {
       token = ""
       guard try fields.optionalText("token") == nil else {
-        throw fields.fail("token", "stands beside sealed")
+        throw fields.fail("token", "cannot be combined with sealed")
       }
       return
     }

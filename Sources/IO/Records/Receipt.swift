@@ -55,7 +55,9 @@ package struct Receipt: Equatable, Sendable {
     }
     replay = try fields.optionalText("replay")
     if let number = try fields.optionalInteger("status") {
-      guard (100...599).contains(number) else { throw fields.fail("status", "is no HTTP status") }
+      guard (100...599).contains(number) else {
+        throw fields.fail("status", "is not an HTTP status")
+      }
       status = UInt16(number)
     }
     reason = try fields.optionalText("reason")

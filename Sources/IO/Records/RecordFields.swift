@@ -103,7 +103,9 @@ struct RecordFields {
     guard let elements = value.array else { throw fail(field, "is not an array") }
     var texts: [String] = []
     for element in elements {
-      guard let text = element.string else { throw fail(field, "has an entry that is no string") }
+      guard let text = element.string else {
+        throw fail(field, "has an entry that is not a string")
+      }
       texts.append(text)
     }
     return texts

@@ -69,7 +69,7 @@ package struct TokenKeys: Sendable {
       keys.append(Key(id: Self.id(of: bytes), bytes: bytes))
     }
     guard (1...Self.most).contains(keys.count) else {
-      throw SigningError("holds \(keys.count) keys, not 1 to \(Self.most), one a line")
+      throw SigningError("holds \(keys.count) keys, not 1 to \(Self.most), one per line")
     }
     self.keys = keys
     self.acceptsPlain = acceptsPlain

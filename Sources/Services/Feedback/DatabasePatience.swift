@@ -24,14 +24,14 @@ struct DatabasePatience {
     guard error.isTemporary else { throw ServiceFailure("\(error)") }
     counters.add(.databaseRetries)
     if backoff.failures % 20 == 0 {
-      log.warning("the database takes nothing now; trying again", ["error": "\(error)"])
+      log.warning("cannot write to the database; retrying", ["error": "\(error)"])
     }
     let wait = backoff.failed(random: UInt64.random(in: .min ... .max))
     notBefore = MonotonicClock.milliseconds() + wait
   }
 
   mutating func succeeded() {
-    if backoff.failures > 0 { log.info("the database takes records again") }
+    if backoff.failures > 0 { log.info("the database accepts records again") }
     backoff.succeeded()
   }
 }

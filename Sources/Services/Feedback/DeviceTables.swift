@@ -166,11 +166,11 @@ final class DeviceTables {
     try store.beginAnew(at: now)
     notedAt = now
     if reason == .empty {
-      log.info("making the database from the topics; nothing is judged before it is complete")
+      log.info("building the database from the topics; judging starts when it is complete")
     } else {
       log.warning(
-        "making the database anew from the topics; nothing is judged before it is complete",
-        ["why": "\(reason)"])
+        "rebuilding the database from the topics; judging starts when it is complete",
+        ["reason": "\(reason)"])
     }
     counters.add(.restores)
     begin([:])
@@ -189,7 +189,7 @@ final class DeviceTables {
         try changelog.begin(at: positions.map(\.start))
       } catch {
         // For want of memory only: the next turn begins once more.
-        log.error("cannot read a topic", ["error": "\(error)"])
+        log.error("cannot read a topic; retrying", ["error": "\(error)"])
         isOpen = false
         return
       }
@@ -209,7 +209,7 @@ final class DeviceTables {
     let changelog = table.changelog
     if table.batch.count == 0 { changelog.poll(into: &table.batch) }
     if let error = changelog.takeError() {
-      log.warning("cannot read a topic; trying again", ["error": "\(error)"])
+      log.warning("cannot read a topic; retrying", ["error": "\(error)"])
     }
     if let partition = changelog.lost {
       try restore(.otherLog(topic: changelog.topic, partition: partition))
@@ -266,7 +266,7 @@ final class DeviceTables {
       return nil
     }
     guard let applied else {
-      log.warning("another process has begun the database anew; reading what it lacks")
+      log.warning("another process is rebuilding the database; reading the missing records")
       isOpen = false
       return nil
     }

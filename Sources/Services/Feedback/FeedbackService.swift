@@ -57,7 +57,9 @@ package enum FeedbackService: Service {
         guard error.isTemporary, access(settings.database, F_OK) == 0 else {
           throw ServiceFailure("\(error)")
         }
-        if !isReported { context.log.warning("waiting for the database", ["error": "\(error)"]) }
+        if !isReported {
+          context.log.warning("cannot open the database; retrying", ["error": "\(error)"])
+        }
         isReported = true
         usleep(500_000)
       }

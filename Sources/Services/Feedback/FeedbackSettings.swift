@@ -25,26 +25,26 @@ package struct FeedbackSettings: Sendable {
       CommonSettings.kafka, CommonSettings.topicPrefix, CommonSettings.instanceID,
       .path(
         "database", use: .output, required: true, placeholder: "FILE",
-        "The SQLite database of device tokens, on a local disk: a copy of what the topics say, made from them if"
-          + " it is not there."),
+        "The SQLite database of device tokens, on a local disk: a copy of the topics, built from them if it does"
+          + " not exist."),
       .duration(
         "database-max-age", default: "12h", in: 60_000...31_536_000_000,
-        "A database that is further behind is made anew from the topics. Less than delete.retention.ms of"
-          + " devices and invalid-tokens (24 h by default)."),
+        "An older database is rebuilt from the topics. Keep it below delete.retention.ms of devices and"
+          + " invalid-tokens (24h by default)."),
       .integer(
         "bad-token-limit", default: 100, in: 1...10_000_000,
-        "Devices of one app and environment that APNs may call bad in an hour. More than that is an alarm,"
-          + " and none of them counts as dead."),
+        "Devices of one app and environment that APNs may report as bad per hour. Above it an error is logged,"
+          + " and none of them is recorded as invalid."),
       .integer(
         "batch-size", default: 500, in: 1...10_000,
-        "Records that go into one transaction of the database at most."),
+        "Most records in one database transaction."),
       .duration(
         "clock-skew", default: "0s", in: 0...10_000,
-        "How far APNs' clock may be behind that of the registrations: a 410 this much older than a"
-          + " registration still counts."),
+        "How far APNs' clock may be behind that of the registrations: a 410 that is older than a registration by"
+          + " at most this still counts."),
       .duration(
         "commit-interval", default: "200ms", in: 10...60_000,
-        "Time between two commits of Kafka offsets: what a crash reads again at most, in time."),
+        "Interval between two commits of Kafka offsets; a crash repeats at most this much."),
     ], kafkaProperties: true)
 
   package init(_ values: SettingValues) throws(SettingErrors) {

@@ -16,7 +16,7 @@ extension FeedbackWorker {
       try consumer.unassign()
     case .offsetsCommitted(let results, let error):
       offsets.answered(commits.answered(results, error))
-    case .error(let error): log.warning("kafka", ["error": "\(error)"])
+    case .error(let error): log.warning("Kafka reported an error", ["error": "\(error)"])
     case .fatal(let error): throw error
     }
   }

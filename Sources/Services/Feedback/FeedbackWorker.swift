@@ -151,7 +151,7 @@ final class FeedbackWorker {
     if record.isEndOfPartition {
       if partition.topic == names.feedback { ended.insert(partition.partition) }
     } else if let error = record.error {
-      log.warning("reading", ["error": "\(error)"])
+      log.warning("cannot read records; retrying", ["error": "\(error)"])
     } else {
       let job = reader.job(record)
       if let gap = offsets.received(job.partition, job.offset) { alarm.jumped(job.partition, gap) }
@@ -187,8 +187,8 @@ final class FeedbackWorker {
     if !isFullReported {
       isFullReported = true
       log.error(
-        "\(names.invalidTokens) is full: the embedded broker would drop dead tokens in silence, so no more"
-          + " is consumed; start the pipeline anew or use a real cluster")
+        "\(names.invalidTokens) is full, and the embedded broker would silently drop invalid tokens; intake"
+          + " stopped. Restart the pipeline or use a real cluster")
     }
     return false
   }
@@ -223,7 +223,7 @@ final class FeedbackWorker {
     for alarm in outcome.alarms {
       counters.add(.badTokenWaves)
       log.error(
-        "APNs calls an abnormal number of device tokens bad; none of them counts as dead",
+        "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
         alarm.fields)
     }
     batch.outgoing = outcome.publications.map { publication in
@@ -301,7 +301,9 @@ final class FeedbackWorker {
   /// acknowledged must not reach the topic behind the next owner's records.
   func dropBatch() {
     let count = producer.abandon()
-    if count > 0 { log.info("records withdrawn from the producer", ["count": "\(count)"]) }
+    if count > 0 {
+      log.info("unacknowledged records withdrawn from the producer", ["count": "\(count)"])
+    }
     batch.removeAll()
   }
 

@@ -135,7 +135,7 @@ struct JobReader {
     case 1_000_000_000..<100_000_000_000:
       problem = "is in seconds (\(time)); milliseconds since 1970 are expected"
     case 0...253_402_300_799_999: return
-    default: problem = "is no time in milliseconds since 1970 (\(time))"
+    default: problem = "is not a time in milliseconds since 1970 (\(time))"
     }
     throw RecordError(record: kind, field: field, problem: problem)
   }

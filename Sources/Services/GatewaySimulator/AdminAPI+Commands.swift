@@ -18,7 +18,7 @@ extension AdminAPI {
   func changeToken(_ request: HTTPRequest) -> HTTPResponse {
     let parts = request.path.split(separator: "/", omittingEmptySubsequences: false).map(
       String.init)
-    guard parts.count == 4 else { return Self.problem("no such page", status: 404) }
+    guard parts.count == 4 else { return Self.problem("not found", status: 404) }
     let token = parts[2]
     do throws(DeviceToken.Problem) { try DeviceToken.validate(token.utf8.span) } catch {
       return Self.problem("the token \(error)")
@@ -99,7 +99,7 @@ extension AdminAPI {
   func sendGoAway(_ request: HTTPRequest) -> HTTPResponse {
     let parts = request.path.split(separator: "/").map(String.init)
     guard parts.count == 3, parts[2] == "goaway" else {
-      return Self.problem("no such page", status: 404)
+      return Self.problem("not found", status: 404)
     }
     do {
       let body: JSONValue = request.body.isEmpty ? [:] : try JSONDocument(request.body).root

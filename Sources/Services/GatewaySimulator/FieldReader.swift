@@ -23,7 +23,7 @@ struct FieldReader {
     self.object = object
     self.name = name
     if let twice = object.duplicateKey {
-      throw GatewayFileError(description: "\(path(twice)) stands twice")
+      throw GatewayFileError(description: "\(path(twice)) occurs twice")
     }
     for key in object.keys where !known.contains(key) {
       throw GatewayFileError(description: "\(path(key)) is not known")

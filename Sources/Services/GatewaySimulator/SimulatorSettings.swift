@@ -57,57 +57,58 @@ package struct SimulatorSettings: Sendable {
       "Address and port of the admin API (plain HTTP), on a loopback address."),
     .choice(
       "environment", of: ["production", "sandbox"], default: "production",
-      "Which gateway --listen plays; the sandbox adds apns-unique-id to its answers."),
+      "Gateway that --listen simulates; the sandbox adds apns-unique-id to its answers."),
     .path(
       "address-file", use: .output, placeholder: "FILE",
-      "Writes the JSON line with the addresses to this file as well once they are open."),
+      "File for the JSON line with the addresses, written when all listeners are open."),
   ]
 
   private static let credentials: [Setting] = [
     .path(
       "certificate", required: true, placeholder: "FILE",
-      "PEM file of the server's certificate and its chain (martlet keys generate makes one)."),
+      "PEM file of the server's certificate and its chain (martlet keys generate writes one)."),
     .path(
       "certificate-key", required: true, placeholder: "FILE",
       "PEM file of the certificate's private key."),
     .path(
       "client-roots", placeholder: "FILE",
-      "PEM file of the authorities whose client certificates are accepted; without it none are asked for."
+      "PEM file of the authorities whose client certificates are accepted; without it none are requested."
     ),
     .path(
       "keys", placeholder: "FILE",
-      "JSON list of the public keys whose provider tokens are accepted; more come by PUT /keys."),
+      "JSON list of the public keys whose provider tokens are accepted; PUT /keys adds more."),
     .path(
       "tokens", placeholder: "FILE",
-      "JSON list of declared device tokens, such as unregistered ones; more come by PUT /tokens."),
+      "JSON list of declared device tokens, such as unregistered ones; PUT /tokens adds more."),
   ]
 
   private static let traffic: [Setting] = [
     .integer("loops", default: 1, in: 1...64, "Threads that serve connections."),
     .text(
       "latency", default: "0ms", placeholder: "TIME",
-      "How long an answer takes: 20ms, or lognormal:P50,P99 such as lognormal:20ms,200ms."),
+      "Latency of an answer: 20ms, or lognormal:P50,P99 such as lognormal:20ms,200ms."),
     .integer(
       "record-limit", default: 1_000_000, in: 0...100_000_000,
       "Requests that GET /requests can report; later ones are only counted."),
     .integer(
       "record-details", default: 10_000, in: 0...10_000_000,
-      "Requests of which header fields and body are kept, too."),
+      "Requests whose header fields and body are also kept."),
     .choice(
       "profile", of: ["full", "fast"], default: "full",
       "fast: constant answers, nothing checked or recorded, for benchmarks of clients."),
     .path(
       "faults", placeholder: "FILE",
-      "JSON script of faults to play (docs/faults.md); more come by POST /faults."),
+      "JSON script of faults (docs/faults.md); POST /faults adds more."),
     .integer(
       "fault-seed", placeholder: "NUMBER",
-      "What the chances of faults depend on: the same seed replays a run. The script's, else 1."),
+      "Seed of the faults' random draws: the same seed replays a run. By default the script's, else 1."
+    ),
     .duration(
       "drain-timeout", default: "5s", in: 0...600_000,
       "How long a stop waits for open requests to be answered."),
-    .boolean("limit-drop", "The same as --throttle=aggressive; --no-limit-drop as --throttle=off."),
+    .boolean("limit-drop", "Same as --throttle=aggressive; --no-limit-drop is --throttle=off."),
     .boolean(
-      "behaviours", "Alone: prints every behaviour, where it is known from, and its values."),
+      "behaviours", "Print every behaviour, its source and its values, and exit."),
   ]
 
   /// A setting for each behaviour that can be switched.

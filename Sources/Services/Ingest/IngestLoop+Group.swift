@@ -11,7 +11,7 @@ extension IngestLoop {
     switch event {
     case .assigned(let partitions): assign(partitions)
     case .revoked(let partitions, let lost):
-      context.log.info("revoked", ["partitions": "\(partitions.count)", "lost": "\(lost)"])
+      context.log.info("partitions revoked", ["count": "\(partitions.count)", "lost": "\(lost)"])
       release(lost: lost, drainMilliseconds: Self.rebalanceDrainMilliseconds)
       do throws(KafkaError) {
         try consumer.unassign()
@@ -20,7 +20,7 @@ extension IngestLoop {
       }
     case .offsetsCommitted(let results, let error):
       for result in commits.answered(results, error) { committed(result) }
-    case .error(let error): context.log.warning("kafka", ["error": "\(error)"])
+    case .error(let error): context.log.warning("Kafka reported an error", ["error": "\(error)"])
     case .fatal(let error): failure = ServiceFailure("\(error)")
     }
   }
@@ -42,7 +42,7 @@ extension IngestLoop {
       failure = ServiceFailure("\(error)")
     }
     alarm.assigned(partitions.filter { !remade.contains($0) })
-    context.log.info("assigned", ["partitions": "\(partitions.count)"])
+    context.log.info("partitions assigned", ["count": "\(partitions.count)"])
     context.reportReady()
   }
 
@@ -53,7 +53,7 @@ extension IngestLoop {
     let remade = Set(alarm.turn(consumer)).intersection(doubted.keys)
     guard !remade.isEmpty else { return }
     context.log.error(
-      "logs begin anew below what was read: they were cut, or their topic was made again",
+      "log truncated or topic recreated; reading from its start",
       ["partitions": remade.map { "\($0)" }.joined(separator: " ")])
     let partitions = queues.flatMap(\.partitions)
     for partition in remade { ledgers[Int(partition.partition)] = nil }

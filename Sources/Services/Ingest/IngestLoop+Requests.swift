@@ -30,7 +30,7 @@ extension IngestLoop {
   private func begin(_ record: KafkaRecord) {
     if record.isEndOfPartition { return reachedEnd(record) }
     if let error = record.error {
-      context.log.warning("kafka", ["error": "\(error)"])
+      context.log.warning("Kafka reported an error", ["error": "\(error)"])
       return
     }
     guard admit(record) else { return }

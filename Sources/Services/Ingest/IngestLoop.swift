@@ -136,7 +136,7 @@ final class IngestLoop {
     while !invalidTokens.isCaughtUp && !context.signals.isStopping {
       invalidTokens.follow(timeoutMilliseconds: 20)
       if MonotonicClock.milliseconds() >= deadline {
-        context.log.warning("the table of invalid tokens is not read yet; starting without it")
+        context.log.warning("invalid tokens not read yet; starting without them")
         return
       }
     }

@@ -24,20 +24,20 @@ package struct IngestSettings: Sendable {
       CommonSettings.kafka, CommonSettings.topicPrefix, CommonSettings.instanceID,
       .integer(
         "max-in-flight", default: 20_000, in: 1...1_000_000,
-        "Requests that may wait for Kafka's acknowledgements before no further ones are taken."),
+        "Most requests that wait for Kafka's acknowledgements; at this number intake stops."),
       .bytes(
         "max-in-flight-bytes", default: "32MiB", in: 64 << 10...1 << 30,
-        "Bytes that may wait for Kafka's acknowledgements before no further requests are taken."),
+        "Most bytes that wait for Kafka's acknowledgements; at this number intake stops."),
       .integer(
         "max-invalid-tokens", default: 4_000_000, in: 0...100_000_000,
-        "Dead device tokens to remember for suppression, at 32 to 64 bytes each; further ones are"
+        "Most invalid device tokens kept in memory for suppression, at 32 to 64 bytes each; further ones are"
           + " sent to, and APNs reports them again."),
       .duration(
         "commit-interval", default: "200ms", in: 10...60_000,
-        "Time between two commits of Kafka offsets: what a crash repeats at most, in time."),
+        "Interval between two commits of Kafka offsets; a crash repeats at most this much."),
       .duration(
         "drain-timeout", default: "10s", in: 0...600_000,
-        "How long a stop waits for Kafka's acknowledgements; a rebalance waits 3s at most."),
+        "How long a stop waits for Kafka's acknowledgements; a rebalance waits at most 3s."),
     ], kafkaProperties: true)
 
   package init(_ values: SettingValues) throws(SettingErrors) {

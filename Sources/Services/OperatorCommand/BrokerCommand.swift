@@ -22,22 +22,22 @@ package enum BrokerCommand: Service {
 
   package static let name = "broker"
   package static let summary =
-    "An in-memory Kafka broker on loopback with all topics, for trying, testing and benchmarking."
-    + " Nothing survives its end: never for production."
+    "An in-memory Kafka broker on loopback with all topics, for trials, tests and benchmarks."
+    + " Records are lost when it exits: never for production."
   package static let table = SettingTable([
     CommonSettings.topicPrefix, PartitionCounts.setting,
     .path(
       "address-file", use: .output, placeholder: "FILE",
-      "Where to write the broker's address (host:port), also printed on standard output."),
+      "File for the broker's address (host:port), which is also printed on standard output."),
     .duration(
       "check-interval", default: "500ms", in: 50...60_000,
-      "Between two looks whether anything was dropped that still had a reader."),
+      "Interval between two checks for dropped unread records."),
     .integer("port", default: 0, in: 0...65_535, "Port on 127.0.0.1; 0 takes a free one."),
-    .integer("brokers", default: 1, in: 1...9, "Brokers that the cluster pretends to have."),
+    .integer("brokers", default: 1, in: 1...9, "Brokers that the cluster simulates."),
     .endpoint(
       "control",
-      "Address and port of an HTTP interface that injects faults, for tests: docs/chaos.md. None"
-        + " unless told; keep it on the loopback address."),
+      "Address and port of an HTTP interface that injects faults, for tests (docs/chaos.md). Off by"
+        + " default; keep it on a loopback address."),
   ])
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -84,14 +84,14 @@ package enum BrokerCommand: Service {
     _ broker: EmbeddedBroker, _ settings: Settings, _ context: ServiceContext
   ) {
     context.log.warning(
-      "embedded broker: memory only, gone when it ends, not for production",
+      "embedded broker: in memory only, not for production",
       ["address": broker.bootstrap, "topics": "\(settings.topics.count)"])
     let capacity = EmbeddedBroker.bytesPerPartition >> 20
     for topic in [settings.names.receipts, settings.names.deadLetters] {
       guard let found = settings.topics.first(where: { $0.name == topic }) else { continue }
       let total = Int(found.partitions) * capacity
       context.log.info(
-        "a ring: keeps the newest \(total) MiB and drops what is older",
+        "ring buffer: keeps the newest \(total) MiB",
         ["topic": topic, "partitions": "\(found.partitions)", "each": "\(capacity)MiB"])
     }
   }

@@ -59,7 +59,7 @@ package enum ChannelsReadCommand: Service {
 /// `martlet channels list`: the channels of an app.
 package enum ChannelsListCommand: Service {
   package static let name = "channels list"
-  package static let summary = "Prints the ids of an app's broadcast channels, one a line."
+  package static let summary = "Prints the ids of an app's broadcast channels, one per line."
   package static let reportsCounters = false
   package static let table = ChannelSettings.table()
 
@@ -101,7 +101,8 @@ package enum ChannelsDeleteCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     if !settings.isConfirmed {
-      try Confirmation.ask("delete channel \(settings.channel) of \(settings.common.app) for ever")
+      try Confirmation.ask(
+        "delete channel \(settings.channel) of \(settings.common.app) permanently")
     }
     try ChannelSession(settings.common, context).delete(settings.channel)
   }

@@ -25,34 +25,33 @@ package struct ChannelSettings: Sendable {
       [
         .text(
           "app", required: true, placeholder: "BUNDLE-ID",
-          "The app whose channels these are: its bundle id, without a push type's suffix.")
+          "Bundle id of the channels' app, without a push type's suffix.")
       ] + own + [
         .choice(
           "environment", of: ["production", "sandbox"], default: "production",
-          "Channels of one environment do not exist in the other."),
-        .boolean("json", "Print the answer as one JSON object, also when it is a refusal."),
+          "Environment of the channels; the other one does not know them."),
+        .boolean("json", "Print the answer as one JSON object, also a refusal."),
         .endpoint(
           "channels-gateway", default: "api-manage-broadcast.push.apple.com:2196",
-          "Where channels of production are managed."),
+          "Gateway for channel management in production."),
         .endpoint(
           "sandbox-channels-gateway",
           default: "api-manage-broadcast.sandbox.push.apple.com:2195",
-          "Where channels of the sandbox are managed."),
+          "Gateway for channel management in the sandbox."),
         .path(
           "gateway-roots",
-          "PEM file of the certificate authorities to trust instead of the system's."),
+          "PEM file of certificate authorities to trust instead of the system's."),
         .text(
           "gateway-name", placeholder: "NAME",
-          "The host name that the gateway's certificate must carry, if it is not the one connected"
-            + " to."),
+          "Host name in the gateway's certificate, if it differs from the one connected to."),
         .path(
           "client-certificate",
-          "PEM file of a push certificate, and of its key unless client-key is given. Without one"
-            + " the current provider token of the app is read from Kafka."),
+          "PEM file of a push certificate, and of its key unless client-key is given. Without it"
+            + " the app's current provider token is read from Kafka."),
         .path("client-key", "PEM file of the certificate's key."),
         .duration(
           "timeout", default: "30s", in: 100...600_000,
-          "How long everything may take together: Kafka's answer, the provider token, the gateway's answer."
+          "Longest time for everything together: Kafka, the provider token, the gateway's answer."
         ),
         CommonSettings.tokenKey, CommonSettings.kafka, CommonSettings.topicPrefix,
       ], kafkaProperties: true)

@@ -13,7 +13,7 @@ package enum CompletionCommand: Service {
 
   package static let name = "completion"
   package static let summary =
-    "Prints what makes a shell complete martlet's commands, settings and their values."
+    "Prints a completion script for a shell: commands, settings and their values."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [],

@@ -7,9 +7,9 @@ enum Confirmation {
   /// Goes on only after `yes` on a terminal. Where nobody can answer it throws and names `--yes`.
   static func ask(_ deed: String) throws(ServiceFailure) {
     guard isatty(0) == 1, StandardError.isTerminal else {
-      throw ServiceFailure("would \(deed); nobody is there to ask, so give --yes")
+      throw ServiceFailure("not a terminal; pass --yes to \(deed)")
     }
     StandardError.write("About to \(deed). Type yes to go on: ")
-    guard readLine() == "yes" else { throw ServiceFailure("not confirmed; nothing was done") }
+    guard readLine() == "yes" else { throw ServiceFailure("not confirmed; nothing changed") }
   }
 }

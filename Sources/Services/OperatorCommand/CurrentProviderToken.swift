@@ -30,7 +30,7 @@ enum CurrentProviderToken {
     }
     guard let problems = found else {
       throw ServiceFailure(
-        "\(names.providerTokens) was not read to its end in time; give more with --timeout")
+        "\(names.providerTokens) was not read to its end in time; increase --timeout")
     }
     let now = WallClock.milliseconds()
     if let problem = problems.first { context.log.error("\(problem)") }
@@ -38,12 +38,12 @@ enum CurrentProviderToken {
       if let problem = problems.first { throw ServiceFailure("\(problem)") }
       throw ServiceFailure(
         "no credential of martlet-signer serves \(app) in \(environment); its credentials file names"
-          + " the apps of each key. Or give --client-certificate")
+          + " the apps of each key. Or pass --client-certificate")
     }
     guard book.isUsable(index, now: now) else {
       throw ServiceFailure(
-        "the provider token of \(book.entries[index].credential) is older than 55 minutes, or dated into the"
-          + " future; does martlet-signer run, and do the clocks agree?")
+        "the provider token of \(book.entries[index].credential) is older than 55 minutes, or dated in the"
+          + " future; is martlet-signer running, and do the clocks agree?")
     }
     return "bearer " + String(decoding: book.entries[index].token, as: UTF8.self)
   }

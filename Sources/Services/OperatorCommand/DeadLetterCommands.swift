@@ -17,12 +17,12 @@ package enum DeadLettersListCommand: Service {
 
   package static let name = "dead-letters list"
   package static let summary =
-    "Lists dead letters, one a line: where it is, when and why it ended, and of which app. Reads to"
-    + " the end that the topic has when it starts."
+    "Lists dead letters, one per line: position, time, reason and app. Reads to the current end of the"
+    + " topic."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
-      .boolean("json", "One JSON object a line instead of a table."),
+      .boolean("json", "Print one JSON object per line instead of a table."),
       .boolean("reveal", "Show device tokens in full."),
     ], kafkaProperties: true)
 
@@ -86,13 +86,13 @@ package enum DeadLettersShowCommand: Service {
   package static let table = SettingTable(
     [
       CommonSettings.kafka, CommonSettings.topicPrefix,
-      .boolean("json", "One JSON object instead of lines."),
+      .boolean("json", "Print one JSON object."),
       .boolean("reveal", "Show device tokens in full."),
     ], kafkaProperties: true,
     operands: .init(
-      "PLACE", 1...1,
-      "The letter: PARTITION/OFFSET as list prints it, or an apns-id or request id, which shows each"
-        + " letter that has it."))
+      "PARTITION/OFFSET", 1...1,
+      "The dead letter, as list prints it; or an apns-id or request id, which shows every dead letter that"
+        + " has it."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
@@ -152,22 +152,23 @@ package enum DeadLettersReplayCommand: Service {
   package static let name = "dead-letters replay"
   package static let summary =
     "Produces dead letters again: those of ingest to the requests, those of the sender to their lane"
-    + " with no attempts made. They stay on the topic, and their apns-ids stay: a letter that is"
-    + " replayed again ends as deduplicated while the window of apns-ids of its partition remembers the"
-    + " replay before (by default the last 20,000 notifications of the partition, docs/promises.md);"
-    + " after that it is sent a second time."
+    + " with zero attempts. They stay on the topic and keep their apns-ids: a second replay of a dead"
+    + " letter ends as deduplicated while its partition's apns-id window contains the first (by default"
+    + " the last 20,000 notifications of the partition, docs/promises.md); after that it is sent again."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
-      .boolean("dry-run", "Only say what would be replayed."),
+      .boolean("dry-run", "Only report what would be replayed."),
       .boolean(
-        "yes", "Replay more than \(fewLetters) letters, or without any filter, without asking."),
+        "yes",
+        "Do not ask for confirmation before replaying more than \(fewLetters) dead letters, or without a filter."
+      ),
       .boolean("json", "Print the summary as one JSON object."),
       .boolean("progress", default: true, "Show progress on standard error."),
     ], kafkaProperties: true,
     operands: .init(
-      "PLACE …", 0...10_000,
-      "Only these letters: PARTITION/OFFSET of each, as list prints it. The filters hold beside it."
+      "PARTITION/OFFSET …", 0...10_000,
+      "Only these dead letters: PARTITION/OFFSET of each, as list prints it. Filters also apply."
     ))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -192,7 +193,8 @@ package enum DeadLettersReplayCommand: Service {
       throw context.signals.interrupted("not all letters were replayed; run it again for the rest")
     }
     if result.refused > 0 {
-      throw ServiceFailure("\(result.refused) letters could not be produced; they are listed above")
+      throw ServiceFailure(
+        "\(result.refused) dead letters could not be produced; they are listed above")
     }
   }
 

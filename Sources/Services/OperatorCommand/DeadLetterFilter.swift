@@ -38,7 +38,7 @@ package struct DeadLetterFilter: Sendable {
     .text(
       "id", placeholder: "ID",
       "Only letters with this apns-id or request id, as far as they name one."),
-    .integer("limit", default: 0, "At most so many letters; 0 is no limit."),
+    .integer("limit", default: 0, "Most dead letters to process; 0 means no limit."),
   ]
 
   init() {}
@@ -108,8 +108,8 @@ package struct DeadLetterFilter: Sendable {
     let missing = places.subtracting(found).sorted()
     guard !missing.isEmpty else { return }
     throw ServiceFailure(
-      "nothing is replayed: there is no dead letter \(missing.joined(separator: ", "))"
-        + ", or a filter leaves it out")
+      "nothing was replayed: no dead letter \(missing.joined(separator: ", "))"
+        + ", or a filter excludes it")
   }
 
   /// Whether a letter is meant. The limit is the reader's affair.

@@ -32,16 +32,16 @@ struct ReplayResult: Equatable {
       if let count = skipped[obstacle] { lines.append("\(count) skipped: \(words(obstacle))") }
     }
     if refused > 0 { lines.append("\(refused) refused by Kafka") }
-    if wasStopped { lines.append("stopped before the last letter: these are not all") }
+    if wasStopped { lines.append("stopped before the last dead letter: the list is incomplete") }
     return lines.isEmpty ? ["no dead letter matches"] : lines
   }
 
   private func words(_ obstacle: ReplayPlan.Obstacle) -> String {
     switch obstacle {
-    case .unreadable: "cannot be read as a request or notification, and would end here again"
+    case .unreadable: "cannot be parsed as a request or notification"
     case .cut: "the value was too long and was cut"
     case .expired: "the expiration has passed"
-    case .unknownStage: "it does not say where it came from"
+    case .unknownStage: "it has no stage header"
     }
   }
 
@@ -110,7 +110,7 @@ final class DeadLetterReplayer {
       return true
     }
     guard known.contains(name) else {
-      throw ServiceFailure("there is no topic \(name); martlet topics create makes it")
+      throw ServiceFailure("there is no topic \(name); martlet topics create creates it")
     }
     waitForRoom()
     let topic: KafkaTopic

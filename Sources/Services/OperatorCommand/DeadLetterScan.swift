@@ -24,7 +24,7 @@ struct DeadLetterScan {
     do {
       let known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
       guard let count = known[topic] else {
-        throw ServiceFailure("there is no topic \(topic); is the topic prefix right?")
+        throw ServiceFailure("there is no topic \(topic); check the topic prefix")
       }
       var marks: [Watermarks] = []
       for partition in 0..<Int32(count) {

@@ -11,7 +11,7 @@ struct DeadLetterText {
   let parser: JSONParser
 
   private static let columns = [
-    ("PLACE", 10), ("AT", 24), ("STAGE", 8), ("REASON", 17), ("APP", 24),
+    ("POSITION", 10), ("AT", 24), ("STAGE", 8), ("REASON", 17), ("APP", 24),
   ]
 
   static var tableHead: String {

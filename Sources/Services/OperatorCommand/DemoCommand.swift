@@ -22,25 +22,27 @@ package enum DemoCommand: Service {
 
   package static let name = "demo"
   package static let summary =
-    "Sends generated requests through Kafka, ingest, senders and the simulated gateway, and checks"
-    + " receipts, dead letters, the gateway's own list and the token database against each other."
+    "Sends generated requests through Kafka, ingest, senders and the simulated gateway, and compares"
+    + " receipts, dead letters, the gateway's own list and the token database."
     + " Fails if anything is lost."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [
       .integer("requests", default: 20_000, in: 1...10_000_000, "Requests to generate."),
-      .integer("seed", default: 1, "Chooses the requests; the same seed makes the same ones."),
-      .path("input", placeholder: "FILE", "Requests of your own instead, one JSON object a line."),
-      .integer("senders", default: 2, in: 1...64, "Sending processes."),
-      .endpoints("kafka", "An existing Kafka cluster instead of the embedded broker."),
+      .integer(
+        "seed", default: 1, "Seed of the requests; the same seed generates the same requests."),
+      .path(
+        "input", placeholder: "FILE", "File of requests to use instead, one JSON object per line."),
+      .integer("senders", default: 2, in: 1...64, "Number of sender processes."),
+      .endpoints("kafka", "Existing Kafka cluster to use instead of the embedded broker."),
       CommonSettings.tokenKey,
       .boolean(
-        "kill-sender", "Kill one sender with SIGKILL half-way, to see that nothing is lost."),
-      .boolean("json", "Print the result as one JSON object on the last line as well."),
+        "kill-sender", "Kill one sender with SIGKILL halfway, to show that nothing is lost."),
+      .boolean("json", "Also print the result as one JSON object on the last line."),
       .boolean("keep", "Keep the folder with requests, keys, logs and database (and the topics)."),
       .duration(
         "stall-timeout", default: "30s", in: 1_000...3_600_000,
-        "Give up when nothing has happened for this long."),
+        "Give up after this time without progress."),
     ], kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -67,13 +69,13 @@ package enum DemoCommand: Service {
       for problem in problems { context.log.error(problem) }
       let isKept = settings.keeps || !report.problems.isEmpty
       if isKept {
-        context.log.info("kept", ["folder": place.folder])
+        context.log.info("folder kept", ["folder": place.folder])
       } else {
         place.remove()
       }
       if settings.printsJSON { StandardOutput.line(report.json) }
       guard report.problems.isEmpty else {
-        throw ServiceFailure("the run does not add up; logs are in \(place.folder)/logs")
+        throw ServiceFailure("the audit failed; logs are in \(place.folder)/logs")
       }
     } catch let failure as ServiceFailure {
       throw failure

@@ -29,7 +29,7 @@ struct DemoPlace {
       credentials = Self.credentials
       try Self.write(generator, settings.requests, to: requests)
       context.log.info(
-        "generated", ["requests": "\(settings.requests)", "seed": "\(settings.seed)"])
+        "requests generated", ["requests": "\(settings.requests)", "seed": "\(settings.seed)"])
     }
     (names, created) = try Self.topics(settings, context)
   }
@@ -69,7 +69,7 @@ struct DemoPlace {
     let results = try cluster.admin.createTopics(
       names.all.map { $0.kafka(replication: nil) }, timeoutMilliseconds: 30_000)
     if let error = results.compactMap(\.error).first { throw error }
-    context.log.info("created topics of its own", ["prefix": names.prefix])
+    context.log.info("topics created", ["prefix": names.prefix])
     return (names, cluster.configuration)
   }
 

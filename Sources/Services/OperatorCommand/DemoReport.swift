@@ -29,7 +29,7 @@ package struct DemoReport {
         "the database and the gateway differ in \(invalidTokensDiffering) invalid tokens")
     }
     if totals.unconfirmed > 0 {
-      problems.append("\(totals.unconfirmed) receipts say what the gateway's own list does not")
+      problems.append("\(totals.unconfirmed) receipts contradict the gateway's own list")
     }
     return problems
   }

@@ -92,7 +92,7 @@ final class DemoRun {
     progress.end()
     if !feeder.unplaced.isEmpty {
       remarks.append(
-        "\(feeder.unplaced.count) requests are in Kafka, which did not say where: not followed")
+        "\(feeder.unplaced.count) requests are in Kafka at unknown positions: not followed")
     }
     for (line, error) in feeder.refused { remarks.append("line \(line) was refused: \(error)") }
   }
@@ -120,7 +120,7 @@ final class DemoRun {
     hasKilled = true
     let name = pipeline.senderNames[0]
     pipeline.processes.signal(name, SIGKILL)
-    context.log.warning("killed with SIGKILL", ["process": name])
+    context.log.warning("process killed with SIGKILL", ["process": name])
   }
 
   /// Compares all reports and waits, for a while, for the database to catch up.
@@ -147,7 +147,7 @@ final class DemoRun {
       try File.write("\(place.folder)/lost.txt", Array(text.utf8))
     }
     if readers.missed > 0 {
-      remarks.append("\(readers.missed) records were gone before they were read")
+      remarks.append("\(readers.missed) records were removed before they were read")
     }
     if readers.unreadable > 0 { remarks.append("\(readers.unreadable) records are unreadable") }
     return report

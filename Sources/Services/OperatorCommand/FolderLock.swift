@@ -21,7 +21,7 @@ final class FolderLock {
       }
       let owner = String(decoding: (try? File.read(path)) ?? [], as: UTF8.self)
       throw ServiceFailure(
-        "another martlet (process \(owner)) works in \(folder): end it, or give another --dir")
+        "another martlet (process \(owner)) uses \(folder): stop it, or choose another --dir")
     }
     let text = Array("\(getpid())".utf8)
     ftruncate(descriptor, 0)

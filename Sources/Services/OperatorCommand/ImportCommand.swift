@@ -18,20 +18,20 @@ package enum ImportCommand: Service {
 
   package static let name = "import"
   package static let summary =
-    "Produces the lines of a file (NDJSON, one request a line) to the requests topic, as they are."
-    + " A line that is no valid request is produced too: it ends as a dead letter and is reported."
+    "Produces the lines of a file (NDJSON, one request per line) to the requests topic, unchanged."
+    + " An invalid request is produced too: it becomes a dead letter and is reported."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [
       CommonSettings.kafka, CommonSettings.topicPrefix,
-      .boolean("strict", "End with status 1 if any line is no valid request."),
+      .boolean("strict", "Exit with status 1 if any line is not a valid request."),
       .boolean("json", "Print the summary as one JSON object."),
       .boolean("progress", default: true, "Show progress on standard error."),
     ], kafkaProperties: true,
     operands: .init(
       "FILE", 1...1,
-      "The file; - is standard input. A record's key is the first device token of its line, or none"
-        + " where the line cannot be read."))
+      "The file; - is standard input. A record's key is the first device token of its line, or none if the"
+        + " line cannot be parsed."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
@@ -63,7 +63,7 @@ package enum ImportCommand: Service {
       throw ServiceFailure("\(result.refused) lines could not be produced; they are listed above")
     }
     if settings.isStrict && result.unusable > 0 {
-      throw ServiceFailure("\(result.unusable) lines are no valid requests")
+      throw ServiceFailure("\(result.unusable) lines are not valid requests")
     }
   }
 }
@@ -83,7 +83,7 @@ package struct ImportResult: Sendable, Equatable {
     let seconds = Double(milliseconds) / 1_000
     let rate = seconds > 0 ? Int(Double(produced) / seconds) : produced
     return "\(produced) lines produced in \(Int(seconds * 10) / 10).\(Int(seconds * 10) % 10) s"
-      + " (\(rate)/s), \(unusable) of them no valid requests, \(refused) refused"
+      + " (\(rate)/s), \(unusable) of them not valid requests, \(refused) refused"
       + (wasStopped ? "; stopped before the end" : "")
   }
 

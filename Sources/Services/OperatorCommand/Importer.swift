@@ -62,7 +62,7 @@ final class Importer {
     result.milliseconds = MonotonicClock.milliseconds() - start
     if unusableShown > Self.reportedLines {
       let rest = unusableShown - Self.reportedLines
-      StandardError.line("… and \(rest) more lines that are no valid requests")
+      StandardError.line("… and \(rest) more lines that are not valid requests")
     }
     return result
   }
@@ -90,7 +90,7 @@ final class Importer {
       return request.isBroadcast ? request.channel : request.tokens[0]
     } catch {
       result.unusable += 1
-      report("line \(line) is no valid request and will be a dead letter: \(error)")
+      report("line \(line) is not a valid request and will become a dead letter: \(error)")
       return UnsafeRawBufferPointer(start: nil, count: 0)
     }
   }

@@ -21,7 +21,7 @@ package enum InspectCommand: Service {
 
   package static let name = "inspect"
   package static let summary =
-    "Prints the records of a topic, decoded, one a line. Device tokens are shortened; provider tokens"
+    "Prints the records of a topic, decoded, one per line. Device tokens are shortened; provider tokens"
     + " are never shown."
   package static let reportsCounters = false
   package static let table = SettingTable(
@@ -29,11 +29,11 @@ package enum InspectCommand: Service {
       CommonSettings.kafka, CommonSettings.topicPrefix,
       .choice(
         "from", of: ["beginning", "end"], default: "beginning",
-        "Where to begin; end shows only what is written from now on, and follows."),
-      .boolean("follow", "Go on with what is written later, until stopped."),
-      .integer("limit", default: 0, "Stop after so many lines; 0 is no limit."),
-      .boolean("raw", "Show device tokens in full and values as they are."),
-      .boolean("json", "One JSON object a line, for programs."),
+        "Where to start; end shows only new records, and follows."),
+      .boolean("follow", "Continue with new records until stopped."),
+      .integer("limit", default: 0, "Stop after this many lines; 0 means no limit."),
+      .boolean("raw", "Show device tokens in full and values undecoded."),
+      .boolean("json", "Print one JSON object per line, for programs."),
     ], kafkaProperties: true,
     operands: .init(
       "TOPIC", 1...1,
@@ -70,7 +70,7 @@ package enum InspectCommand: Service {
     defer { tail.close() }
     let shown = show(tail, settings, context) { StandardOutput.write($0) }
     if tail.missed > 0 {
-      StandardError.line("\(tail.missed) records were gone before they could be read")
+      StandardError.line("\(tail.missed) records were removed before they could be read")
     }
     if context.signals.isStopping {
       throw context.signals.interrupted("\(shown) lines were shown")

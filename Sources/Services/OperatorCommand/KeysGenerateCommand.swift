@@ -14,27 +14,28 @@ package enum KeysGenerateCommand: Service {
 
   package static let name = "keys generate"
   package static let summary =
-    "Makes a test signing key (.p8), a credentials file and the simulator's certificate. APNs"
+    "Generates a test signing key (.p8), a credentials file and the simulator's certificate. APNs"
     + " accepts only keys from Apple's developer portal."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [
       .text(
         "team-id", default: "MARTLETDEV", placeholder: "ID",
-        "Team that the key belongs to: ten letters and digits."),
+        "Team of the key: ten letters and digits."),
       .text(
         "key-id", placeholder: "ID",
-        "The key's id, of the same form; a new one each time unless given, because two keys with one id cannot be told"
-          + " apart."),
-      .list("apps", default: "*", "Bundle ids that the key serves; * serves every one."),
+        "Id of the key, in the same form; random by default, because two keys with one id are"
+          + " indistinguishable."),
+      .list("apps", default: "*", "Bundle ids that the key serves; * serves all."),
       .choice(
         "environment", of: ["any", "production", "sandbox"], default: "any",
         "Environment that the key serves."),
       .list(
         "client-certificates", placeholder: "APP,…",
-        "Bundle ids to make client certificates for, of every kind that the simulator tells apart."),
-      .boolean("force", "Replace files that are there."),
-    ], operands: .init("FOLDER", 1...1, "Where the files go; it is made if it is not there."))
+        "Bundle ids to generate client certificates for, of every kind that the simulator distinguishes."
+      ),
+      .boolean("force", "Replace existing files."),
+    ], operands: .init("FOLDER", 1...1, "Folder for the files; created if it does not exist."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let keyID = values.optionalText("key-id") ?? KeyFolder.Credential.freshKeyID()

@@ -23,7 +23,7 @@ extension LocalPipeline {
       if now >= nextReport {
         nextReport = now + 10_000
         context.log.warning(
-          "waiting for processes to get their partitions",
+          "waiting for processes to be assigned their partitions",
           [
             "processes": missing.joined(separator: " "), "seconds": "\((now - start) / 1_000)",
             "logs": "\(plan.folder)/logs",

@@ -115,7 +115,7 @@ package final class LocalPipeline {
   private func prepareFolder() throws {
     for folder in [plan.folder, "\(plan.folder)/logs"] {
       guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-        throw ServiceFailure("cannot make \(folder): \(SystemError.meaning(of: errno))")
+        throw ServiceFailure("cannot create \(folder): \(SystemError.meaning(of: errno))")
       }
     }
     lock = try FolderLock(plan.folder)
@@ -202,7 +202,7 @@ package final class LocalPipeline {
   ) throws {
     let path = ChildProcess.sibling(executable)
     guard access(path, X_OK) == 0 else {
-      throw ServiceFailure("\(path) is missing; it belongs beside this program")
+      throw ServiceFailure("\(path) is missing; it must be in the same folder as this program")
     }
     var program = ChildProgram(
       name, path: path, arguments: arguments + (plan.extra[executable] ?? []),

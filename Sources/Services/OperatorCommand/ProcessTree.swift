@@ -168,7 +168,7 @@ package final class ProcessTree: Sendable {
       if alive.isEmpty { return killed }
       if MonotonicClock.milliseconds() >= deadline {
         for child in alive where !killed.contains(child.name) {
-          log.warning("a process did not end in time and is killed", ["process": child.name])
+          log.warning("process did not exit in time; killing it", ["process": child.name])
           signal(child.name, SIGKILL)
           killed.append(child.name)
         }
@@ -212,7 +212,7 @@ package final class ProcessTree: Sendable {
     let now = MonotonicClock.milliseconds()
     let ended = signal == 0 ? "status \((status >> 8) & 0xFF)" : "signal \(signal)"
     guard child.program.restarts else {
-      log.warning("a process ended", ["process": child.program.name, "with": ended])
+      log.warning("process exited", ["process": child.program.name, "with": ended])
       child.isWanted = false
       return
     }
@@ -220,7 +220,7 @@ package final class ProcessTree: Sendable {
     let pause = min(UInt64(100) << UInt64(min(child.failuresInARow, 7)), 10_000)
     child.startAt = now + pause
     log.warning(
-      "a process ended and is started again",
+      "process exited; restarting it",
       ["process": child.program.name, "with": ended, "pause": "\(pause)ms"])
   }
 

@@ -26,7 +26,7 @@ enum RetentionCounter: Int, CounterKey {
 final class RetentionWatch {
   /// How the line begins that says that records are lost.
   static let lossMessage =
-    "RECORDS WERE DROPPED BEFORE THEY WERE READ: the embedded broker holds 5 MiB a partition"
+    "UNREAD RECORDS WERE DROPPED: the embedded broker keeps 5 MiB per partition"
 
   private struct Partition {
     let name: TopicPartition
@@ -76,7 +76,7 @@ final class RetentionWatch {
     admin.close()
     guard dropped > 0 else { return }
     throw ServiceFailure(
-      "\(dropped) records were dropped before they were read: the embedded broker holds 5 MiB a"
+      "\(dropped) unread records were dropped: the embedded broker keeps 5 MiB per"
         + " partition. Use more partitions (--partitions), slower writers, or a real Kafka cluster."
     )
   }
@@ -96,7 +96,7 @@ final class RetentionWatch {
       let committed = try committedOffsets(grown)
       for index in grown { judge(index, low: marks[index].low, committed[partitions[index].name]) }
     } catch {
-      context.log.warning("cannot look at the topics", ["error": "\(error)"])
+      context.log.warning("cannot read the topics' offsets", ["error": "\(error)"])
     }
   }
 
@@ -121,7 +121,8 @@ final class RetentionWatch {
       counters.add(.leftRings, Int(low - partition.judged))
       if fullRings.insert(partition.topic.name).inserted {
         context.log.info(
-          "a ring is full: its oldest records go from now on", ["topic": partition.topic.name])
+          "ring buffer full: dropping its oldest records from now on",
+          ["topic": partition.topic.name])
       }
       return
     }

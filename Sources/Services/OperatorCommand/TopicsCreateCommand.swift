@@ -15,17 +15,17 @@ package enum TopicsCreateCommand: Service {
 
   package static let name = "topics create"
   package static let summary =
-    "Creates Martlet's topics on a Kafka cluster and says which of them exist already."
+    "Creates Martlet's topics on a Kafka cluster and reports which of them already exist."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [
       CommonSettings.kafka, CommonSettings.topicPrefix, PartitionCounts.setting,
       .integer(
         "replication", default: 0, in: 0...100,
-        "Copies of each partition; 0 makes three, or one on each broker where there are fewer. Of three, two"
-          + " must have a record before it counts as written (min.insync.replicas): nothing is lost when a"
-          + " broker dies."),
-      .boolean("dry-run", "Only print the list of topics, without asking the cluster."),
+        "Replicas per partition; 0 means three, or one per broker if there are fewer. With three, two must"
+          + " have a record before it is acknowledged (min.insync.replicas), so nothing is lost when a broker"
+          + " dies."),
+      .boolean("dry-run", "Only print the list of topics, without connecting to the cluster."),
     ], kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -48,8 +48,8 @@ package enum TopicsCreateCommand: Service {
     defer { cluster.admin.close() }
     guard !cluster.isEmbedded else {
       throw ServiceFailure(
-        "this is an embedded broker (martlet broker): it made all topics when it started and cannot"
-          + " make others; its own --partitions says how many partitions they have")
+        "this is an embedded broker (martlet broker): it created all topics at its start and cannot create"
+          + " others; its own --partitions sets their partition count")
     }
     do throws(KafkaError) {
       try create(settings, cluster.admin)

@@ -28,22 +28,22 @@ package enum UpCommand: Service {
   package static let name = "up"
   package static let summary =
     "Runs everything on this machine: an embedded Kafka broker, the simulator, signer, ingest, senders"
-    + " and feedback, until Ctrl-C. For trying it out: the broker holds records in memory only."
+    + " and feedback, until Ctrl-C. For trials: the broker keeps records in memory only."
   package static let reportsCounters = false
   package static let table = SettingTable(
     [
-      .integer("senders", default: 1, in: 1...64, "Sending processes."),
+      .integer("senders", default: 1, in: 1...64, "Number of sender processes."),
       .path(
         "dir", use: .folder,
-        "Where keys, logs and the database are kept; without it they go to a temporary folder that"
-          + " stays behind."),
+        "Folder for keys, logs and the database; without it a temporary folder, which is not removed."
+      ),
       .endpoints(
         "kafka",
-        "A Kafka cluster to use instead of the embedded broker; martlet topics create makes its topics."
+        "Kafka cluster to use instead of the embedded broker; create its topics with martlet topics create."
       ),
       .integer(
         "kafka-port", in: 1...65_535,
-        "Port of the embedded broker on 127.0.0.1. Without it 9092, or a free one if that is taken."
+        "Port of the embedded broker on 127.0.0.1; by default 9092, or a free port if that is taken."
       ),
       CommonSettings.topicPrefix, CommonSettings.tokenKey,
     ], kafkaProperties: true)
@@ -53,7 +53,7 @@ package enum UpCommand: Service {
     let port = values.optionalInteger("kafka-port").map { UInt16($0) }
     if isCluster, port != nil {
       throw values.error(
-        "kafka-port", "is the embedded broker's, which does not run beside --kafka")
+        "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
     }
     return Settings(
       folder: values.optionalText("dir"), senders: values.integer("senders"),
@@ -126,7 +126,7 @@ package enum UpCommand: Service {
     let prefix = names.prefix == TopicNames.defaultPrefix ? "" : " --topic-prefix \(names.prefix)"
     throw ServiceFailure(
       "the cluster at \(configuration.bootstrap) lacks the topic \(first)\(more): martlet topics create"
-        + " --kafka \(configuration.bootstrap)\(prefix) makes them")
+        + " --kafka \(configuration.bootstrap)\(prefix) creates them")
   }
 
   /// Until a stop is requested. Throws when the broker dies: what it held is gone, and no process
@@ -140,7 +140,7 @@ package enum UpCommand: Service {
       errors.show()
       if let broker = pipeline.processes.state("broker"), broker.pid == nil {
         throw ServiceFailure(
-          "the broker has ended, and all records with it; see \(pipeline.logFile("broker"))")
+          "the broker exited, and all its records are lost; see \(pipeline.logFile("broker"))")
       }
       usleep(100_000)
     }
@@ -154,17 +154,17 @@ package enum UpCommand: Service {
   ) -> ServiceFailure? {
     let killed = pipeline.stop()
     errors.show()
-    if killed.isEmpty { context.log.info("all processes have ended") }
+    if killed.isEmpty { context.log.info("all processes have exited") }
     let status = pipeline.processes.state("broker")?.lastStatus ?? 0
     guard pipeline.journal.hasLoss || status != 0 else { return nil }
     return ServiceFailure(
-      "records were lost before they were read; see \(pipeline.plan.folder)/logs")
+      "the broker dropped unread records; see \(pipeline.plan.folder)/logs")
   }
 
   private static func introduction(_ pipeline: LocalPipeline) -> [String] {
     let topic = pipeline.plan.topicPrefix + "requests"
     let isEmbedded = pipeline.plan.kafka == nil
-    let notes = ["kafka": isEmbedded ? "in memory: gone when this ends" : ""]
+    let notes = ["kafka": isEmbedded ? "in memory only" : ""]
     let width = pipeline.addresses.map(\.name.count).max() ?? 0
     let addresses = pipeline.addresses.map { name, address in
       let gap = String(repeating: " ", count: width - name.count + 2)
@@ -175,19 +175,19 @@ package enum UpCommand: Service {
       + #"991de8f0","payload":{"aps":{"alert":"Hello"}}}"#
     let start =
       ["Martlet is up: every process has its partitions."] + addresses + [
-        "the same for scripts: \(pipeline.addressesFile)",
+        "addresses for scripts: \(pipeline.addressesFile)",
         "state and logs in \(pipeline.plan.folder)",
       ]
     let commands = [
       "produce a request:",
       "  echo '\(example)' | kcat -P -b \(pipeline.kafka) -t \(topic)",
       "  martlet import FILE --kafka \(pipeline.kafka)",
-      "watch the outcomes:",
+      "watch receipts:",
       "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
-      "make a broadcast channel:",
+      "create a broadcast channel:",
       "  martlet channels create --app com.example.app --config \(pipeline.channelSettings)",
     ]
-    return start + [""] + commands + ["", "Ctrl-C ends it."]
+    return start + [""] + commands + ["", "Ctrl-C stops everything."]
   }
 }
 

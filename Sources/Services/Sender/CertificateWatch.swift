@@ -55,9 +55,9 @@ final class CertificateWatch {
         "apps": certificate.apps.joined(separator: ","),
       ]
       if days < 0 {
-        context.log.error("a client certificate has expired; its notifications wait", facts)
+        context.log.error("client certificate expired; its notifications wait", facts)
       } else {
-        context.log.warning("a client certificate expires soon; renew it and send SIGHUP", facts)
+        context.log.warning("client certificate expires soon; renew it and send SIGHUP", facts)
       }
     }
   }
@@ -72,11 +72,11 @@ final class CertificateWatch {
       certificates = read
       nextLook = 0
       context.log.info(
-        "client certificates and roots read again", ["certificates": "\(read.count)"])
+        "client certificates and roots reloaded", ["certificates": "\(read.count)"])
       return access
     } catch {
       context.log.error(
-        "keeping client certificates and roots as they are", ["error": "\(error)"])
+        "invalid client certificates or roots; keeping the previous ones", ["error": "\(error)"])
       return nil
     }
   }

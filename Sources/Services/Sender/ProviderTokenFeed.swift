@@ -50,7 +50,7 @@ final class ProviderTokenFeed {
       } catch {
         counters.add(.badTokenRecords)
         context.log.warning(
-          "ignoring a provider token record; the last good one stays",
+          "invalid provider token record; keeping the last good token",
           ["at": place, "error": "\(error)"])
       }
     }
@@ -64,9 +64,10 @@ final class ProviderTokenFeed {
     do throws(TokenSealProblem) {
       guard let read = try seal.reread() else { return }
       seal = read
-      context.log.info("token key read again")
+      context.log.info("token key reloaded")
     } catch {
-      return context.log.error("keeping the token key as it is", ["error": "\(error)"])
+      return context.log.error(
+        "invalid token key file; keeping the previous keys", ["error": "\(error)"])
     }
     for record in Array(unreadable.values) { take(record, "read before", isNews: false) }
     hand(tell)
@@ -82,7 +83,8 @@ final class ProviderTokenFeed {
     } catch {
       if isNews { counters.add(.unreadableTokens) }
       context.log.error(
-        "cannot use a provider token; the last good one stays", ["at": place, "error": "\(error)"])
+        "cannot use a provider token; keeping the last good one",
+        ["at": place, "error": "\(error)"])
       unreadable[record.credential] = record
       var entry = record.entry
       entry.token = []
@@ -98,8 +100,8 @@ final class ProviderTokenFeed {
     else { return }
     counters.add(.futureTokens)
     context.log.error(
-      "a provider token is dated into the future; not using it before its time. Check the clocks of the signer and of"
-        + " this machine (NTP)",
+      "provider token dated in the future; not used before its time. Check the clocks of the signer and of this"
+        + " machine (NTP)",
       [
         "credential": book.entries[index].credential,
         "seconds": "\(entry.stamp.issuedAt - now / 1_000)", "at": place,
@@ -129,8 +131,8 @@ final class ProviderTokenFeed {
     counters.set(.credentialsWithoutToken, report.without)
     if report.isAlarm, let index = report.example {
       context.log.error(
-        "no provider token that may be sent; notifications wait in Kafka until they expire. Does martlet-signer run,"
-          + " and do the clocks agree?",
+        "no valid provider token; notifications wait in Kafka until they expire. Is martlet-signer running, and do"
+          + " the clocks agree?",
         ["credentials": "\(report.without)", "one": book.entries[index].credential])
     }
     if report.isOver { context.log.info("every credential has a provider token again") }

@@ -41,7 +41,7 @@ extension SenderControl {
       committed = try consumer.committed(partitions, timeoutMilliseconds: 5_000)
     } catch {
       counters.add(.offsetReadsFailed)
-      context.log.warning("cannot read the committed offsets; trying again", ["error": "\(error)"])
+      context.log.warning("cannot read the committed offsets; retrying", ["error": "\(error)"])
       return false
     }
     epoch += 1
@@ -83,7 +83,7 @@ extension SenderControl {
       for grant in grants.joined() { grant.queue.close() }
       commits.handOver(to: &memory)
       alarm.released()
-      context.log.warning("cannot begin the partitions; trying again", ["error": "\(error)"])
+      context.log.warning("cannot start the partitions; retrying", ["error": "\(error)"])
       return false
     }
     for (loop, grants) in grants.enumerated() where !grants.isEmpty {
@@ -126,8 +126,8 @@ extension SenderControl {
     } catch {
       counters.add(.holeMapsRefused)
       context.log.warning(
-        "the text beside the committed offset is no map of what is done above it; going on without",
-        ["partition": "\(entry.partition)", "offset": "\(offset)", "problem": "\(error)"])
+        "commit metadata is not a valid offset map; ignored",
+        ["partition": "\(entry.partition)", "offset": "\(offset)", "error": "\(error)"])
       return []
     }
   }
@@ -163,7 +163,7 @@ extension SenderControl {
     guard epoch == self.epoch else { return }
     counters.add(.logsRestarted)
     context.log.error(
-      "the log begins anew: it was cut, or the topic was made again; reading all of it",
+      "log truncated or topic recreated; reading from its start",
       ["partition": "\(partition)", "offset": "\(offset)"])
     commits.restart(partition, epoch: epoch)
     forgetLog(of: partition)

@@ -167,7 +167,7 @@ final class SenderControl {
 
   private func loopEnded() throws(ServiceFailure) {
     guard case .stopping(let waiting, let lost) = state else {
-      throw ServiceFailure("a sender loop ended by itself; see its last log line")
+      throw ServiceFailure("a sender loop exited unexpectedly; see its last log line")
     }
     guard waiting <= 1 else {
       state = .stopping(loops: waiting - 1, lost: lost)
@@ -207,8 +207,8 @@ final class SenderControl {
     case .revoked(_, let lost): revoked(lost: lost)
     case .offsetsCommitted(let results, let error):
       commits.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
-      if let error { context.log.debug("commit refused; trying again", ["error": "\(error)"]) }
-    case .error(let error): context.log.warning("kafka", ["error": "\(error)"])
+      if let error { context.log.debug("commit refused; retrying", ["error": "\(error)"]) }
+    case .error(let error): context.log.warning("Kafka reported an error", ["error": "\(error)"])
     case .fatal(let error): fail(error)
     }
   }
@@ -278,7 +278,7 @@ final class SenderControl {
     }
     for partition in partitions {
       context.log.error(
-        "the log begins anew below what was read: it was cut, or the topic was made again",
+        "log truncated or topic recreated; reading from its start",
         ["partition": "\(partition)"])
       // What was done in the old log says nothing about the new one, neither to the group nor to us.
       forgetLog(of: partition)
@@ -295,7 +295,7 @@ final class SenderControl {
   private func fail(_ error: KafkaError) {
     guard failure == nil else { return }
     failure = error
-    context.log.error("stopping: this member of the group is lost", ["error": "\(error)"])
+    context.log.error("stopping: this member lost its place in the group", ["error": "\(error)"])
     beginStop(lost: true)
   }
 
@@ -343,7 +343,7 @@ final class SenderControl {
       try consumer.commitAsync(due)
     } catch {
       commits.refused()
-      context.log.warning("cannot commit; trying again", ["error": "\(error)"])
+      context.log.warning("cannot commit; retrying", ["error": "\(error)"])
     }
   }
 
@@ -358,7 +358,7 @@ final class SenderControl {
     } catch {
       commits.refused()
       context.log.warning(
-        "the last offsets were not committed; the next owner sends what is above them again",
+        "last offsets not committed; the next owner sends the records above them again",
         ["error": "\(error)"])
     }
   }

@@ -99,7 +99,7 @@ package enum SenderService: Service {
   ) {
     guard let root = missingRoot(settings, access.tls) else { return }
     context.log.warning(
-      "the trusted authorities lack Apple's root; connections to APNs will fail",
+      "Apple's root is not among the trusted authorities; connections to APNs will fail",
       ["missing": root.commonName])
   }
 
@@ -137,7 +137,7 @@ package enum SenderService: Service {
           seed: MonotonicClock.nanoseconds() &+ UInt64(number) &+ UInt64(getpid()) << 32)
         loop.run()
       } catch {
-        context.log.error("a loop cannot start", ["error": "\(error)"])
+        context.log.error("cannot start a loop", ["error": "\(error)"])
         control.post(.ended)
       }
     }

@@ -83,70 +83,74 @@ package struct SenderSettings: Sendable {
       CommonSettings.kafka, CommonSettings.topicPrefix, CommonSettings.instanceID,
       .endpoint(
         "gateway", default: "api.push.apple.com:443",
-        "The APNs gateway for production notifications. Apple also answers on port 2197."),
+        "APNs gateway for production notifications. Apple also accepts port 2197."),
       .endpoint(
         "sandbox-gateway", default: "api.sandbox.push.apple.com:443",
-        "The APNs gateway for sandbox notifications."),
+        "APNs gateway for sandbox notifications."),
       .endpoint(
         "broadcast-gateway",
-        "The gateway for broadcasts in production, such as api-broadcast.push.apple.com:443; without"
-          + " it they go where notifications go, on the same connections."),
-      .endpoint("sandbox-broadcast-gateway", "The same for the sandbox."),
+        "Gateway for production broadcasts, such as api-broadcast.push.apple.com:443; without it broadcasts"
+          + " use the connections for notifications."),
+      .endpoint(
+        "sandbox-broadcast-gateway",
+        "Gateway for sandbox broadcasts; without it they use the connections for notifications."),
       .path(
         "gateway-roots", placeholder: "FILE",
-        "PEM file of the certificate authorities to trust instead of the system's, for a simulator."
+        "PEM file of certificate authorities to trust instead of the system's, for a simulator."
       ),
       .text(
         "gateway-name", placeholder: "NAME",
-        "The host name that the gateway's certificate must carry, if it is not the one connected to."
+        "Host name in the gateway's certificate, if it differs from the one connected to."
       ),
       .path(
         "gateway-hosts", placeholder: "FILE",
-        "Addresses of gateways in the form of /etc/hosts, read before each connect and asked before the name"
-          + " servers."),
+        "Addresses of gateways in the format of /etc/hosts, read before each connect and preferred to DNS."
+      ),
       .path(
         "certificates", placeholder: "FILE",
         "JSON list of client certificates, for apps that authenticate with one instead of provider tokens:"
           + " certificate_file and key_file (PEM, relative to this file, the key readable by its owner only),"
-          + " apps and environment if it is to serve less than it says. SIGHUP reads it again."),
+          + " apps and environment to narrow what the certificate serves. SIGHUP reloads it."),
       .text(
         "proxy", secret: true, placeholder: "URL",
-        "HTTP proxy to reach the gateways through (CONNECT): http://host:port or"
-          + " http://user:password@host:port, percent-encoded. Rather give the password in a file."),
+        "HTTP proxy for the gateways (CONNECT): http://host:port or http://user:password@host:port,"
+          + " percent-encoded. Prefer proxy-credentials for the password."),
       .path(
         "proxy-credentials", placeholder: "FILE",
-        "File with user:password for the proxy in one line, readable by its owner only."),
+        "File with one line user:password for the proxy, readable by its owner only."),
       CommonSettings.tokenKey,
       .duration(
         "connect-timeout", default: "10s", in: 100...120_000,
-        "How long TCP, TLS and the gateway's SETTINGS may take together before another address is tried."
+        "Longest time for TCP, TLS and the gateway's SETTINGS together; then another address is tried."
       ),
       .duration(
         "ping-after", default: "10s", in: 100...600_000,
-        "Silence with requests open after which a connection is asked for a sign of life (PING)."),
+        "Silence with open requests after which a PING is sent."),
       .duration(
         "idle-ping", default: "45m", in: 1_000...86_400_000,
-        "The same for a connection without open requests; APNs wants no more than one an hour or so."
+        "Silence without open requests after which a PING is sent; APNs asks for at most one per hour or so."
       ),
       .duration(
         "ping-timeout", default: "10s", in: 100...120_000,
-        "How long that sign may take before the connection is closed and its requests go elsewhere."
+        "Longest time for the answer to a PING; then the connection is closed and its requests are sent elsewhere."
       ),
       .duration(
         "connection-age", default: "24h", in: 1_000...2_592_000_000,
-        "A connection is replaced at a random age between half of this and all of it."),
+        "Longest age of a connection; each is replaced at a random age between half of this and this."
+      ),
       .integer(
         "connection-requests", default: 1_000_000_000, in: 1...1_073_000_000,
-        "Requests after which a connection is replaced; HTTP/2 numbers no more than 1,073,741,824."),
+        "Requests after which a connection is replaced; HTTP/2 allows at most 1,073,741,824."),
       .integer(
         "loops", default: 0, in: 0...64,
-        "Event loops, each one thread with its own connections; 0 makes one per processor core."),
+        "Event loops, each a thread with its own connections; 0 means one per processor core."),
       .integer(
         "min-connections", default: 1, in: 1...64,
-        "Connections that one loop keeps to a gateway for one credential once it is used."),
+        "Connections that a loop keeps open per gateway and credential once the credential is used."
+      ),
       .integer(
         "max-connections", default: 4, in: 1...64,
-        "Connections that one loop opens at most to a gateway for one credential."),
+        "Most connections that a loop opens per gateway and credential."),
       .integer(
         "max-connections-total", default: 4_096, in: 1...1_000_000,
         "Connections of the process at most, shared evenly by its loops: above that credentials take turns. Fewer if"
@@ -157,50 +161,51 @@ package struct SenderSettings: Sendable {
       ),
       .integer(
         "max-in-flight", default: 4_000, in: 1...100_000,
-        "Notifications that one loop holds at most, from reading them to their outcome."),
+        "Most notifications in a loop, from reading them to their outcome."),
       .duration(
         "request-timeout", default: "30s", in: 100...600_000,
         "How long a request waits for its answer before it is sent again elsewhere."),
       .duration(
         "drain-timeout", default: "10s", in: 0...600_000,
-        "How long a stop waits for the answers to what is in flight; a rebalance waits 3s at most."),
+        "How long a stop waits for answers to requests in flight; a rebalance waits at most 3s."),
       .duration(
         "credential-wait", default: "1m", in: 0...3_600_000,
-        "How long a notification waits for a provider token of its app before it is a dead letter."),
+        "How long a notification waits for a credential of its app before it becomes a dead letter."
+      ),
       .duration(
         "max-age", default: "1h", in: 1_000...2_592_000_000,
-        "Transactional notifications older than this end as expired instead of being sent."),
+        "Transactional notifications older than this are not sent and end as expired."),
       .duration(
         "max-age-bulk", default: "24h", in: 1_000...2_592_000_000,
-        "The same for the bulk lane."),
+        "Bulk notifications older than this are not sent and end as expired."),
       .integer(
         "max-attempts", default: 8, in: 1...1_000,
-        "How often a notification is sent at most before it is a dead letter."),
+        "Most sends of a notification before it becomes a dead letter."),
       .integer(
         "dedup-window", default: 20_000, in: 0...10_000_000,
-        "apns-ids that each partition remembers, at most 32 bytes each; a repeated one is not sent again."
+        "apns-ids that each partition remembers, at most 32 bytes each; a repeated id is not sent again."
       ),
       .integer(
         "reserved-streams", default: 20, in: 0...90,
-        "Percent of each gateway's stream credit that bulk notifications and retries may not use."),
+        "Percent of each gateway's stream credit that is reserved for transactional first sends."),
       .integer(
         "retry-budget", default: 20, in: 0...1_000,
-        "Prompt retries for 100 first sends to one gateway and credential; more go to a retry topic."
+        "Immediate retries per 100 first sends to one gateway and credential; further retries go to a retry topic."
       ),
       .boolean(
         "ordered", default: false,
         "Keep one notification in flight per device, in the order of its partition."),
       .duration(
         "dedup-rebuild", default: "5s", in: 0...60_000,
-        "How long a newly assigned partition waits at most until its latest apns-ids were read; 0s does not."
+        "Longest time that a newly assigned partition waits for its apns-id window; 0s does not wait."
       ),
       .integer(
         "max-open", default: 2_000, in: 1...1_000_000,
-        "Notifications of one partition that may be unfinished; above it the partition waits in Kafka."
+        "Most incomplete notifications of a partition; at this number the partition waits in Kafka."
       ),
       .duration(
         "commit-interval", default: "200ms", in: 10...60_000,
-        "Time between two commits of Kafka offsets: what a crash sends again at most, in time."),
+        "Interval between two commits of Kafka offsets; a crash repeats at most this much."),
     ], kafkaProperties: true)
 
   package init(_ values: SettingValues) throws(SettingErrors) {

@@ -96,7 +96,7 @@ final class WindowRebuild: Sendable {
     }
     guard tails.isEmpty else { return }
     log.info(
-      "the apns-ids of the records before are read",
+      "apns-id windows rebuilt",
       [
         "partitions": "\(wants.count)",
         "milliseconds": "\(MonotonicClock.milliseconds() - begin)",

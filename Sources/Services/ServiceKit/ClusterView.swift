@@ -36,7 +36,7 @@ package struct ClusterView: Sendable {
     }
     for topic in topics where found != nil && found?.partitions[topic] == nil {
       throw ServiceFailure(
-        "topic \(topic) does not exist, or this user may not see it; martlet topics create makes it"
+        "topic \(topic) does not exist, or this user may not see it; martlet topics create creates it"
       )
     }
     if let found { try follow(found, names, context) }
@@ -96,7 +96,7 @@ private struct ClusterWait {
           timeoutMilliseconds: Self.sliceMilliseconds)
         let counts = try admin.partitionCounts(timeoutMilliseconds: Self.answerMilliseconds)
         if patience.hasReported {
-          context.log.info("Kafka answers", ["kafka": configuration.bootstrap])
+          context.log.info("connected to Kafka", ["kafka": configuration.bootstrap])
         }
         return ClusterView(
           configuration: configuration, partitions: counts.filter { topics.contains($0.key) })

@@ -74,7 +74,7 @@ struct CommandList {
         $0 == 0 ? "  \(name)\(gap)" + $1.dropFirst(column) : $1
       }
     }
-    lines += ["", "\(usage) --help says more.", ""]
+    lines += ["", "\(usage) --help describes a command.", ""]
     return lines.joined(separator: "\n")
   }
 }

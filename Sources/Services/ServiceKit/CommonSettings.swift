@@ -12,41 +12,42 @@ package enum CommonSettings {
   package static let topicPrefix = Setting.kafkaName(
     "topic-prefix", default: TopicNames.defaultPrefix, longest: TopicNames.longestPrefix,
     placeholder: "PREFIX",
-    "What the names of all topics begin with. Every process of a pipeline has the same.")
+    "Prefix of all topic names; the same for every process of a pipeline.")
 
   /// Group members with a stable name keep their partitions over a restart.
   package static let instanceID = Setting.kafkaName(
     "instance-id",
     "Name of this copy in its consumer group (group.instance.id), unique and the same after each"
-      + " restart. Without one every restart moves partitions.")
+      + " restart. Without it every restart moves partitions.")
 
   /// The key of the provider tokens' topic.
   package static let tokenKey = Setting.path(
     "token-key", placeholder: "FILE",
-    "Key that keeps provider tokens secret on their topic: 32 bytes in hex or base64, readable by its owner"
-      + " only; the same file for signers, senders and martlet channels. More lines are older keys that are"
-      + " still read. SIGHUP reads it again. Without it tokens are published as they are.")
+    "File with the key that encrypts provider tokens on their topic: 32 bytes in hex or base64, readable by"
+      + " its owner only; the same file for signers, senders and martlet channels. Further lines are older"
+      + " keys that still decrypt. SIGHUP reloads it. Without it tokens are published in plain text."
+  )
 
   static let logLevel = "log-level"
   static let countersInterval = "counters-interval"
 
   package static let stopTimeout = Setting.duration(
     "stop-timeout", default: "25s", in: 0...3_600_000,
-    "What a stop (SIGTERM) takes at most. Then the process ends as it is: nothing is lost, and what was not"
-      + " committed is done again. A second signal shortens it to 2s.")
+    "Longest time for a stop (SIGTERM). Then the process exits at once: nothing is lost, and uncommitted"
+      + " records are processed again. A second signal shortens it to 2s.")
 
   /// What every program takes.
   private static let everywhere = [
     Setting.choice(
       logLevel, of: ["debug", "info", "warning", "error"], default: "info",
-      "The least important lines that the log on standard error shows."),
+      "Lowest level that is logged to standard error."),
     stopTimeout,
   ]
 
   private static let counting = [
     Setting.duration(
       countersInterval, default: "10s", in: 0...3_600_000,
-      "Time between two lines of counters on standard error; 0s prints none.")
+      "Interval between two lines of counters on standard error; 0s prints none.")
   ]
 
   /// A service's table with the settings that the harness adds.

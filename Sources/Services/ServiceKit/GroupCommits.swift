@@ -40,7 +40,7 @@ package struct GroupCommits {
     case .commitAfterSilence:
       counters.add(.commitsUnanswered)
       context.log.warning(
-        "the group's coordinator did not answer a commit; committing again",
+        "the group coordinator did not answer a commit; retrying",
         ["seconds": "\(CommitPace.patience / 1_000)"])
     }
     let requests = due()
@@ -50,7 +50,7 @@ package struct GroupCommits {
       pace.sent(now: now)
       return false
     } catch {
-      context.log.warning("cannot commit; trying again", ["error": "\(error)"])
+      context.log.warning("cannot commit; retrying", ["error": "\(error)"])
       return true
     }
   }
@@ -61,7 +61,7 @@ package struct GroupCommits {
   package mutating func answered(_ results: [CommitResult], _ error: KafkaError?) -> [CommitResult]
   {
     pace.answered()
-    if let error { context.log.debug("commit refused; trying again", ["error": "\(error)"]) }
+    if let error { context.log.debug("commit refused; retrying", ["error": "\(error)"]) }
     return results.filter { $0.error == nil }
   }
 
@@ -81,7 +81,7 @@ package struct GroupCommits {
       return try consumer.commit(due, timeoutMilliseconds: patience).filter { $0.error == nil }
     } catch {
       context.log.warning(
-        "the last offsets were not committed; the next owner \(cost)", ["error": "\(error)"])
+        "last offsets not committed; the next owner \(cost)", ["error": "\(error)"])
       return nil
     }
   }

@@ -97,19 +97,19 @@ private struct SignalWatch {
   private mutating func take(_ signal: Int32) {
     if signal == SIGHUP { return context.signals.requestReload() }
     let now = MonotonicClock.milliseconds()
-    if context.signals.isHurrying { endNow("a third stop signal came") }
+    if context.signals.isHurrying { endNow("third stop signal") }
     if context.signals.isStopping {
-      context.log.warning("stopping without waiting: a second stop signal came")
+      context.log.warning("stopping without waiting: second stop signal")
       endAt = min(endAt ?? .max, now + hurriedBound)
       return context.signals.requestHurry()
     }
-    context.log.info("stopping: finishing what is in flight; a second signal does not wait for it")
+    context.log.info("stopping: waiting for notifications in flight; a second signal does not wait")
     endAt = now + bound
     context.signals.requestStop(by: signal)
   }
 
   private func endNow(_ reason: String) -> Never {
-    context.log.warning("ending as it is: \(reason); what was not committed is done again")
+    context.log.warning("exiting at once: \(reason); uncommitted records are processed again")
     _exit(ServiceRunner.failed)
   }
 

@@ -50,14 +50,14 @@ enum PartitionWatch {
     ]
     if change.to > change.from {
       log.warning(
-        "partitions were added: keys that moved to another partition lose their order, and repeats of their"
-          + " ids from before are not recognised; restart to divide memory anew", fields)
+        "partitions were added: keys that moved lose their order, and repeats of their earlier ids are sent"
+          + " again; restart to divide memory among all partitions", fields)
     } else if change.to > 0 {
       log.error(
-        "the topic has fewer partitions than before: it was made again, and what it held is gone;"
-          + " give it its partitions back", fields)
+        "the topic was recreated with fewer partitions, and its records are gone; add the missing"
+          + " partitions", fields)
     } else {
-      log.error("the topic is gone; make it again with martlet topics create", fields)
+      log.error("the topic does not exist any more; recreate it with martlet topics create", fields)
     }
   }
 }

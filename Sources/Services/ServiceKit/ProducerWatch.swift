@@ -12,7 +12,7 @@ enum ProducerCounter: Int, CounterKey {
 /// writes them does not go on. Owned by the producer's thread.
 package struct ProducerWatch {
   /// What stands still while Kafka takes no record of a process that reads as much as it can write.
-  package static let intakeStops = "nothing more is taken in until it does"
+  package static let intakeStops = "intake stopped"
 
   private let log: Logger
   private let consequence: String
@@ -41,12 +41,12 @@ package struct ProducerWatch {
     case .say:
       guard let trouble else { return }
       log.error(
-        "Kafka does not take records; they wait, and \(consequence)",
+        "Kafka refuses records; retrying, \(consequence)",
         [
           "topic": trouble.topic ?? "", "waiting": "\(trouble.waiting)",
           "error": "\(trouble.error)", "remedy": trouble.error.remedy ?? "",
         ])
-    case .sayThatItIsOver: log.info("Kafka takes records again")
+    case .sayThatItIsOver: log.info("Kafka accepts records again")
     }
   }
 }

@@ -95,7 +95,7 @@ package struct RetentionAlarm {
     case .endsBefore(let partition, let committed, let end):
       counters.add(.logsCut)
       log.error(
-        "the log ends before the committed offset: it was cut, or the topic was made again",
+        "log truncated or topic recreated: it ends before the committed offset",
         [
           "topic": partition.topic, "partition": "\(partition.partition)",
           "committed": "\(committed)", "end": "\(end)",

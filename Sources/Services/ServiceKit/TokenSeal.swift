@@ -81,7 +81,7 @@ package struct TokenSeal: Sendable {
       throw TokenSealProblem(
         description:
           "\(subject) is not sealed, so anybody may have written it; give the signers --token-key, and until they"
-          + " have it add a line that says plain to this process's key file")
+          + " add a line plain to this process's key file")
     }
     guard let keys else {
       let id = TokenKeys.keyID(of: sealed) ?? "unknown"

@@ -21,7 +21,7 @@ package struct SignerSettings: Sendable {
         "credentials", required: true, placeholder: "FILE",
         "JSON list of the signing keys: key_id, team_id, environment (production, sandbox or any), apps"
           + " (bundle ids, or \"*\") and key_file (a .p8 file, relative to this one, readable by its owner"
-          + " only). Changes of these files are noticed within a second; SIGHUP reads them at once."
+          + " only). Changes of these files are noticed within 1s; SIGHUP reloads them at once."
       ),
       CommonSettings.tokenKey,
     ], kafkaProperties: true)

@@ -22,10 +22,10 @@ extension SignerWorker {
     do throws(TokenSealProblem) {
       guard let read = try seal.reread() else { return false }
       seal = read
-      log.info("token key read again")
+      log.info("token key reloaded")
       return true
     } catch {
-      log.error("keeping the token key as it is", ["error": "\(error)"])
+      log.error("invalid token key file; keeping the previous keys", ["error": "\(error)"])
       return false
     }
   }
@@ -36,16 +36,18 @@ extension SignerWorker {
     do throws(CredentialsError) {
       credentials = try CredentialsFile.load(settings.credentialsPath)
     } catch {
-      log.error("keeping the credentials as they are", ["error": "\(error)"])
+      log.error("invalid credentials file; keeping the previous credentials", ["error": "\(error)"])
       return false
     }
     files = CredentialsWatch(settings.credentialsPath, credentials, seal)
     let gone = desk.replace(credentials)
-    log.info("credentials read again", ["count": "\(credentials.count)"])
+    log.info("credentials reloaded", ["count": "\(credentials.count)"])
     unknownApps = []
     withdrawBy = now + Self.withdrawalPatience
     if isOwner, !gone.isEmpty {
-      log.info("credentials go when their successors are there", ["count": "\(gone.count)"])
+      log.info(
+        "removed credentials are withdrawn when their successors are published",
+        ["count": "\(gone.count)"])
     }
     return true
   }

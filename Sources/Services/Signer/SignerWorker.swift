@@ -93,7 +93,7 @@ final class SignerWorker {
     let poller = try Poller(capacity: 4)
     try poller.add(wakeup.fd, token: 0, .readable)
     context.signals.subscribe(wakeup)
-    log.info("signing for \(settings.credentials.count) credentials")
+    log.info("credentials loaded", ["count": "\(settings.credentials.count)"])
     var ready: [ReadyEvent] = []
     var lastTurn = MonotonicClock.milliseconds()
     while !context.signals.isStopping {
@@ -122,7 +122,7 @@ final class SignerWorker {
 
   private func stop() {
     if !producer.flush(timeoutMilliseconds: context.signals.isHurrying ? 0 : 5_000) {
-      log.warning("stopping without Kafka's answer to a provider token")
+      log.warning("stopping before Kafka acknowledged a provider token")
     }
     release(commits: true)
     consumer.close()
@@ -142,10 +142,10 @@ final class SignerWorker {
       try consumer.unassign()
     case .offsetsCommitted(_, let error):
       if let error {
-        log.debug("commit refused; trying again", ["error": "\(error)"])
+        log.debug("commit refused; retrying", ["error": "\(error)"])
         committedOffset = nil
       }
-    case .error(let error): log.warning("kafka", ["error": "\(error)"])
+    case .error(let error): log.warning("Kafka reported an error", ["error": "\(error)"])
     case .fatal(let error): throw error
     }
   }
@@ -194,7 +194,9 @@ final class SignerWorker {
     takeDeliveries(MonotonicClock.milliseconds())
     let count = producer.abandon()
     outstanding = [:]
-    if count > 0 { log.info("records withdrawn from the producer", ["count": "\(count)"]) }
+    if count > 0 {
+      log.info("unacknowledged records withdrawn from the producer", ["count": "\(count)"])
+    }
   }
 
   private func commit() {
@@ -203,7 +205,7 @@ final class SignerWorker {
       try consumer.commitAsync([CommitRequest(requestsPartition, offset: nextOffset)])
       committedOffset = nextOffset
     } catch {
-      log.debug("commit refused; trying again", ["error": "\(error)"])
+      log.debug("commit refused; retrying", ["error": "\(error)"])
     }
   }
 
@@ -219,7 +221,7 @@ final class SignerWorker {
         wakeup: wakeup)
     } catch {
       nextOpening = now + Self.retryMilliseconds
-      log.warning("cannot read the tokens' topic; trying again", ["error": "\(error)"])
+      log.warning("cannot read the provider tokens; retrying", ["error": "\(error)"])
     }
   }
 
@@ -237,7 +239,7 @@ final class SignerWorker {
       } catch {
         counters.add(.foreignTokens)
         log.error(
-          "a record that is no provider token; the right one goes in its place",
+          "invalid provider token record; replacing it",
           ["at": place, "error": "\(error)"])
         _ = desk.readStranger(credential, at: record.offset)
       }
@@ -254,17 +256,17 @@ final class SignerWorker {
     case .ofFuture(let seconds):
       counters.add(.futureTokens)
       log.error(
-        "a provider token is dated into the future; check the clocks of the signers (NTP)",
+        "provider token dated in the future; check the signers' clocks (NTP)",
         ["credential": record.credential, "seconds": "\(seconds)", "at": place])
     case .stranger:
       counters.add(.foreignTokens)
       log.error(
-        "a provider token on the topic was not signed with this signer's key; replacing it. Only signers with the"
-          + " same credentials file may write there",
+        "provider token not signed with this signer's key; replacing it. Only signers with the same credentials"
+          + " file may write to this topic",
         ["credential": record.credential, "at": place])
     case .unlisted:
       log.warning(
-        "a credential on the topic is not in the credentials file; withdrawing it",
+        "credential not in the credentials file; withdrawing it",
         ["credential": record.credential, "at": place])
     }
   }
@@ -287,7 +289,7 @@ final class SignerWorker {
       for index in 0..<batch.count {
         let record = batch[index]
         if let error = record.error {
-          log.warning("reading requests", ["error": "\(error)"])
+          log.warning("cannot read records; retrying", ["error": "\(error)"])
         } else {
           take(record.value)
           nextOffset = record.offset + 1
@@ -305,7 +307,7 @@ final class SignerWorker {
       heed(request, now: WallClock.milliseconds())
     } catch {
       counters.add(.badRequests)
-      log.warning("ignoring a token request", ["error": "\(error)"])
+      log.warning("invalid token request; ignored", ["error": "\(error)"])
     }
   }
 
@@ -322,7 +324,8 @@ final class SignerWorker {
     }
     guard desk.requested(request, now: now / 1_000) else {
       if unknownApps.count < 1_000, unknownApps.insert(who).inserted {
-        log.warning("a sender needs a credential that the file does not list", ["for": who])
+        log.warning(
+          "a sender needs a credential that the credentials file does not list", ["for": who])
       }
       return
     }
@@ -375,7 +378,7 @@ final class SignerWorker {
     do throws(TokenSealProblem) {
       return produce(record.key, try seal.sealed(record).value, .token(record))
     } catch {
-      log.error("cannot seal a provider token", ["error": "\(error)"])
+      log.error("cannot encrypt a provider token", ["error": "\(error)"])
       return false
     }
   }
@@ -402,7 +405,7 @@ final class SignerWorker {
       return true
     case .full: return false
     case .refused(let error):
-      log.error("kafka does not take a provider token", ["error": "\(error)"])
+      log.error("Kafka refused a provider token", ["error": "\(error)"])
       return false
     }
   }
@@ -417,7 +420,7 @@ final class SignerWorker {
         case .removal(let credential): desk.notWithdrawn(credential)
         }
         mintNotBefore = now + Self.retryMilliseconds
-        log.error("kafka does not take a provider token", ["error": "\(error)"])
+        log.error("Kafka refused a provider token", ["error": "\(error)"])
         continue
       }
       guard case .token(let record) = sent else { continue }

@@ -182,7 +182,7 @@ let sampleTable = SettingTable(
       refusal(file: "loops\n") == "m.properties:1: must be a line of the form name = value")
     #expect(
       refusal(file: "loops=1\nloops=2")
-        == "loops (m.properties:2): stands twice; the first is on line 1")
+        == "loops (m.properties:2): occurs twice; the first is on line 1")
   }
 
   @Test func `a file may have Windows line ends and blanks around names and values`() throws {
@@ -202,7 +202,7 @@ let sampleTable = SettingTable(
     #expect(try read(["-"], table: table).operands == ["-"])
     #expect(try read(["--", "--odd"], table: table).operands == ["--odd"])
     #expect(refusal(table: table).hasPrefix("FILE is missing"))
-    #expect(refusal(["a", "b"], table: table).hasPrefix("FILE stands too often"))
+    #expect(refusal(["a", "b"], table: table).hasPrefix("FILE occurs too often"))
     #expect(refusal(["a"]).contains("takes no operand"))
   }
 

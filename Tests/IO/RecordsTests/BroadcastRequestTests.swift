@@ -57,8 +57,8 @@ struct BroadcastRequestTests {
   @Test(
     "are refused with the field named",
     arguments: [
-      (#","token":"abcd""#, "channel: stands beside a device token"),
-      (#","tokens":["abcd"]"#, "channel: stands beside a device token"),
+      (#","token":"abcd""#, "channel: cannot be combined with a device token"),
+      (#","tokens":["abcd"]"#, "channel: cannot be combined with a device token"),
       (#","type":"alert""#, "type: is not for a channel"),
       (#","type":"background""#, "type: is not for a channel"),
       (#","collapse_id":"x""#, "collapse_id: is not for a channel"),

@@ -199,7 +199,7 @@ import Testing
     }
     #expect(detail(1_795_000_000)?.contains("is in seconds") == true)
     #expect(detail(1_795_000_000)?.contains("milliseconds since 1970 are expected") == true)
-    #expect(detail(1_795_000_000_000_000)?.contains("is no time in milliseconds") == true)
+    #expect(detail(1_795_000_000_000_000)?.contains("is not a time in milliseconds") == true)
     #expect(detail(1_795_000_000_000 + 2 * Self.day)?.contains("more than a day after") == true)
     #expect(detail(1_795_000_000_000 + Self.day / 2) == nil)
     #expect(detail(1_700_000_000_000) == nil)
@@ -223,9 +223,9 @@ import Testing
     let details = letters.flatMap(\.headers).filter { $0.name == DeadLetterHeader.detail }.map {
       String(decoding: $0.value, as: UTF8.self)
     }
-    #expect(details.filter { $0.contains("sent_at: is no time") }.count == 4)
-    #expect(details.filter { $0.contains("timestamp: is no time") }.count == 4)
-    #expect(details.filter { $0.contains("registered_at: is no time") }.count == 4)
+    #expect(details.filter { $0.contains("sent_at: is not a time") }.count == 4)
+    #expect(details.filter { $0.contains("timestamp: is not a time") }.count == 4)
+    #expect(details.filter { $0.contains("registered_at: is not a time") }.count == 4)
     #expect(service.failure.drain().isEmpty)
   }
 }

@@ -150,7 +150,7 @@ private final class ChannelFixture {
         == "deleted channel \(none) for com.example.app in production")
     let text = fixture.refusal { try $0.read(none) }
     #expect(text.hasPrefix("refused with 400 ChannelNotRegistered"))
-    #expect(text.contains("martlet channels list shows those there are"))
+    #expect(text.contains("martlet channels list shows the existing ones"))
     #expect(
       try fixture.said { try $0.list() }.hasSuffix("1 channel for com.example.app in production"))
   }

@@ -118,7 +118,7 @@ private final class DeadLetterFixture {
     try fixture.addSome()
     let lines = try fixture.list()
     #expect(lines.count == 6)
-    #expect(lines[0].hasPrefix("PLACE"))
+    #expect(lines[0].hasPrefix("POSITION"))
     #expect(lines[5] == "4 in all: 2 invalid_request, 1 no_credential, 1 retries_exhausted")
     let line = lines.first { $0.contains("retries_exhausted") }
     #expect(line?.contains("1970-01-01T00:00:01.000Z sender") == true)

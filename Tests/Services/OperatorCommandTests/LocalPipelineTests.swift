@@ -77,7 +77,7 @@ import Testing
     let folder = TemporaryFolder()
     var first: FolderLock? = try FolderLock(folder.path)
     let error = #expect(throws: ServiceFailure.self) { _ = try FolderLock(folder.path) }
-    #expect("\(error!)".contains("(process \(getpid())) works in \(folder.path)"))
+    #expect("\(error!)".contains("(process \(getpid())) uses \(folder.path)"))
     withExtendedLifetime(first) {}
     first = nil
     _ = try FolderLock(folder.path)
@@ -118,7 +118,7 @@ import Testing
     #expect(
       text.hasSuffix(
         "martlet topics create --kafka \(fixture.configuration.bootstrap) --topic-prefix"
-          + " \(fixture.prefix) makes them"))
+          + " \(fixture.prefix) creates them"))
     #expect(!File.exists(folder.file("up")))
   }
 

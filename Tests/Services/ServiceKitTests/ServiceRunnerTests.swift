@@ -176,7 +176,7 @@ private enum WriteService: Service {
         letters read    Reads.
         letters write   Writes.
 
-      post COMMAND --help says more.
+      post COMMAND --help describes a command.
 
       """
     #expect(answer() == .init(error: usage, status: 2))
@@ -191,7 +191,7 @@ private enum WriteService: Service {
         read    Reads.
         write   Writes.
 
-      post letters COMMAND --help says more.
+      post letters COMMAND --help describes a command.
 
       """
     #expect(answer("letters") == .init(error: usage, status: 2))

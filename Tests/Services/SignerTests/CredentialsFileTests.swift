@@ -71,7 +71,8 @@ import Testing
   @Test(arguments: [
     (first: #"["a"]"#, second: #"["b","a"]"#, words: "a in production is claimed by entry 1"),
     (#"["*"]"#, #"["*"]"#, #"every other app ("*") in production is claimed by entry 1"#),
-    (#"["a","*"]"#, #"["b"]"#, "stands alone"), (#"["com.example.*"]"#, #"["b"]"#, "is a pattern"),
+    (#"["a","*"]"#, #"["b"]"#, "must be the only entry"),
+    (#"["com.example.*"]"#, #"["b"]"#, "is a pattern"),
     (#"["a b"]"#, #"["b"]"#, "is not a bundle id"), (#"["a","a"]"#, #"["b"]"#, "is listed twice"),
     (#"["*"]"#, #"["b"]"#, ""), (#"["a"]"#, #"["b"]"#, ""),
   ])

@@ -22,7 +22,7 @@ struct BrokerAwayTests {
     try rig.setBroker(#"{"up":true}"#)
     for name in PipelineRig.services {
       #expect(rig.isUp(name), "\(name) printed: \(rig[name].output)")
-      #expect(rig[name].output.contains("Kafka answers"))
+      #expect(rig[name].output.contains("connected to Kafka"))
     }
     rig.stop()
   }

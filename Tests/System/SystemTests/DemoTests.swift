@@ -45,7 +45,7 @@ struct DemoTests {
   func killedSender() throws {
     let (status, report, text) = try demo(["--requests", "20000", "--kill-sender"])
     #expect(status == 0, "the demo printed: \(text.suffix(3_000))")
-    #expect(text.contains("killed with SIGKILL"))
+    #expect(text.contains("process killed with SIGKILL"))
     expectSound(report, requests: 20_000)
   }
 }

@@ -44,7 +44,7 @@ import Testing
   @Test func `up is up when every process works, and says where each one is`() throws {
     let folder = TemporaryFolder()
     let up = try start(folder, ["--senders", "2"])
-    #expect(up.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(up.output)")
+    #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     for name in ["signer", "ingest", "feedback", "sender-1", "sender-2"] {
       let log = String(decoding: try File.read(folder.file("up/logs/\(name).log")), as: UTF8.self)
       #expect(log.contains(" ready\n"), "\(name): \(log)")
@@ -119,7 +119,7 @@ import Testing
   @Test func `a loss on the embedded broker is said at once, and in the exit status`() throws {
     let folder = TemporaryFolder()
     let up = try start(folder)
-    #expect(up.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(up.output)")
+    #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
     let ingest = try child("martlet-ingest", of: up)
     kill(ingest, SIGSTOP)
