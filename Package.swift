@@ -271,8 +271,9 @@ let package = Package(
     tests(
       "System", "Deploy",
       [
-        "Ingest", "Signer", "Sender", "Feedback", "ServiceKit", "Settings", "Pipeline", "Bytes",
-        "TestSupport", "SystemTestSupport",
+        "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
+        "ServiceKit",
+        "Settings", "Pipeline", "Bytes", "TestSupport", "SystemTestSupport",
       ]),
     tests("Tidy", "Tidy", []),
     tests("Tidy", "Conformance", ["APNS", "Faults"]),

@@ -96,15 +96,15 @@ extension Scenario {
     ("Shutdown to every request", [["id": "any_answer", "status": 503, "reason": "Shutdown"]]),
     (
       "InvalidProviderToken to every request",
-      [["id": "F01", "status": 403, "reason": "InvalidProviderToken"]]
+      [["id": "any_answer", "status": 403, "reason": "InvalidProviderToken"]]
     ),
     (
       "UnrelatedKeyIdInToken to every request",
-      [["id": "F01", "status": 403, "reason": "UnrelatedKeyIdInToken"]]
+      [["id": "any_answer", "status": 403, "reason": "UnrelatedKeyIdInToken"]]
     ),
     (
       "TooManyProviderTokenUpdates to every request",
-      [["id": "F01", "status": 429, "reason": "TooManyProviderTokenUpdates"]]
+      [["id": "any_answer", "status": 429, "reason": "TooManyProviderTokenUpdates"]]
     ),
     (
       "GOAWAY before the first request",

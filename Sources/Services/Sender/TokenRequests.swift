@@ -24,7 +24,7 @@ final class TokenRequests {
     _ producer: KafkaProducer, _ names: TopicNames, _ context: ServiceContext
   ) throws(KafkaError) {
     self.producer = producer
-    watch = ProducerWatch(context, consequence: "no provider token is asked for until it does")
+    watch = ProducerWatch(context, consequence: "token requests wait")
     topic = try producer.topic(known: names.tokenRequests)
   }
 

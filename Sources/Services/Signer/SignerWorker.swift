@@ -80,7 +80,7 @@ final class SignerWorker {
     seal = settings.seal
     files = CredentialsWatch(settings.credentialsPath, settings.credentials, settings.seal)
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
-    watch = ProducerWatch(context, consequence: "no provider token is renewed until it does")
+    watch = ProducerWatch(context, consequence: "token renewal waits")
     output = try producer.topic(known: names.providerTokens)
     consumer = try KafkaGroupConsumer(
       cluster.configuration, group: names.group(.signer), topics: [names.tokenRequests],

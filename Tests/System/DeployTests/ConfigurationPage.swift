@@ -8,7 +8,7 @@ import Signer
 
 /// `docs/configuration.md`, made from the settings that the programs declare.
 enum ConfigurationPage {
-  private static let programs: [(name: String, table: SettingTable)] = [
+  static let programs: [(name: String, table: SettingTable)] = [
     (IngestService.name, CommonSettings.table(of: IngestService.self)),
     (SignerService.name, CommonSettings.table(of: SignerService.self)),
     (SenderService.name, CommonSettings.table(of: SenderService.self)),
@@ -39,14 +39,16 @@ enum ConfigurationPage {
   private static let head = """
     # Configuration
 
-    Every program prints its settings with `--help` and checks them with `--check-config`. A value comes from a flag
-    (`--drain-timeout 10s`), an environment variable (`MARTLET_DRAIN_TIMEOUT`), a properties file (`--config FILE` or
-    `MARTLET_CONFIG`), or the default, in this order. Any librdkafka property passes through: `--kafka.security.protocol
-    SASL_SSL`, `--kafka.consumer.<property>`, `--kafka.producer.<property>`. The simulator's settings are in
+    Every program prints its settings with `--help` and checks them with `--check-config`, which also checks the files
+    and folders that they name. A value comes from a flag (`--drain-timeout 10s`), an environment variable
+    (`MARTLET_DRAIN_TIMEOUT`), a properties file (`--config FILE` or `MARTLET_CONFIG`), or the default, in this order. An
+    unknown flag or name in a file is refused; an unknown `MARTLET_` variable is ignored with a warning, so that one
+    environment can serve all programs. Any librdkafka property can be set: `--kafka.security.protocol SASL_SSL`,
+    `--kafka.consumer.<property>`, `--kafka.producer.<property>`. The simulator's settings are in
     [simulator.md](simulator.md), those of the `martlet` commands in their `--help`.
 
-    This page is made from the programs' own tables by `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests`;
-    `scripts/test` fails when it is out of date.
+    `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests` generates this page from the programs' settings;
+    `scripts/test` fails if it is out of date.
 
     """
 }

@@ -12,7 +12,7 @@ final class RunningPipeline {
 
   init(in folder: TemporaryFolder, _ flags: [String] = []) throws {
     up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")] + flags, in: folder)
-    let isUp = up.prints("Ctrl-C ends it.", withinMilliseconds: 60_000)
+    let isUp = up.prints("Ctrl-C stops everything.", withinMilliseconds: 60_000)
     try #require(isUp, "up printed: \(up.output)")
     let address = up.output.firstMatch(of: #/kafka +([0-9.:]+)/#)
     kafka = String(try #require(address, "up printed: \(up.output)").1)

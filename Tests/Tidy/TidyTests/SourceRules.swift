@@ -79,6 +79,31 @@ enum SourceRules {
     return found
   }
 
+  /// Longest line of a document's prose, in characters.
+  static let documentWidth = 120
+
+  /// Lines of Markdown prose that are too long; tables, code and a word that cannot be broken are left out.
+  static func longDocumentLines(_ lines: [Substring]) -> [(line: Int, count: Int)] {
+    var found: [(line: Int, count: Int)] = []
+    var isCode = false
+    for (index, line) in lines.enumerated() {
+      if line.hasPrefix("```") { isCode.toggle() }
+      guard !isCode, line.utf8.count > documentWidth, line.count > documentWidth,
+        line.first(where: { $0 != " " }) != "|", !line.hasPrefix("    ")
+      else { continue }
+      found.append((index + 1, line.count))
+    }
+    return found
+  }
+
+  /// Home-made wording, with the plain one.
+  static let bannedPhrases: [(phrase: String, better: String)] = [
+    ("passed over in silence", "silently lost"), ("said in the log", "logged"),
+    ("is nobody's", "belongs to no process"), ("back-pressure", "backpressure"),
+    ("begins anew", "starts again"), ("made anew", "rebuilt"), ("hole map", "offset map"),
+    ("dead token", "invalid token"),
+  ]
+
   /// Targets of relative links in Markdown, without their anchors.
   static func links(_ text: String) -> [String] {
     text.matches(of: #/\]\(([^)\s#]+)(?:#[^)]*)?\)/#).map { String($0.1) }.filter {

@@ -49,6 +49,13 @@ import Testing
     #expect(SourceRules.impurities([line[...]]).isEmpty)
   }
 
+  @Test func `a long line of prose is found, and tables and code are not`() {
+    let long = String(repeating: "word ", count: 25)
+    let text = "\(long)\n| \(long) |\n```sh\n\(long)\n```\n    \(long)\n"
+    #expect(SourceRules.longDocumentLines(lines(text)).map(\.line) == [1])
+    #expect(SourceRules.longDocumentLines([String(repeating: "é", count: 120)[...]]).isEmpty)
+  }
+
   @Test func `links are cut out of Markdown`() {
     let text = "[a](x.md) [b](https://e.org/x) [c](docs/y.md#part) [d](#here) ![p](i.svg)"
     #expect(SourceRules.links(text) == ["x.md", "docs/y.md", "i.svg"])

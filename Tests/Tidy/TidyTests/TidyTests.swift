@@ -104,6 +104,42 @@ import Testing
     }
   }
 
+  @Test func `lines of documents wrap at 120 characters`() {
+    // Generated pages and the change log keep their own rules.
+    for path in repository.paths where path.hasSuffix(".md") && path != "CHANGELOG.md" {
+      for (line, count) in SourceRules.longDocumentLines(repository.lines(path)) {
+        Issue.record("\(path):\(line): \(count) characters")
+      }
+    }
+  }
+
+  @Test func `documents avoid the phrases that readers stumble over`() {
+    for path in repository.paths where path.hasSuffix(".md") && path != "CHANGELOG.md" {
+      let text = repository.lines(path).joined(separator: " ")
+      for (phrase, better) in SourceRules.bannedPhrases where SourceRules.contains(text, phrase) {
+        Issue.record("\(path): \"\(phrase)\"; better: \(better)")
+      }
+    }
+  }
+
+  @Test func `the index lists every page of docs`() {
+    let index = Set(SourceRules.links(repository.text("docs/README.md")))
+    for path in repository.paths where path.hasPrefix("docs/") && path.hasSuffix(".md") {
+      let name = String(path.dropFirst("docs/".count))
+      guard name != "README.md", !name.contains("/") else { continue }
+      #expect(index.contains(name), "\(path)")
+    }
+    let decisions = Set(SourceRules.links(repository.text("docs/decisions/README.md")))
+    for path in repository.paths where path.hasPrefix("docs/decisions/0") {
+      #expect(decisions.contains(String(path.dropFirst("docs/decisions/".count))), "\(path)")
+    }
+  }
+
+  @Test func `the README has at most 130 lines`() {
+    let count = repository.lines("README.md").count
+    #expect(count <= 131)
+  }
+
   @Test func `scripts can be run`() {
     for path in ["scripts/setup", "scripts/test", "scripts/demo", ".ci/run"] {
       let first = repository.lines(path).first
