@@ -14,7 +14,7 @@ package enum TopicsCheckCommand: Service {
 
   package static let name = "topics check"
   package static let summary =
-    "Compares the topics of a Kafka cluster with what martlet topics create makes: partitions, cleanup.policy,"
+    "Compares the topics of a Kafka cluster with what martlet topics create creates: partitions, cleanup.policy,"
     + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
     + " Changes nothing."
   package static let reportsCounters = false
@@ -48,7 +48,7 @@ package enum TopicsCheckCommand: Service {
     for line in lines(settings.topics, check) { StandardOutput.line(line) }
     let bad = Set(check.differences.map(\.topic)).count + check.missing.count
     guard bad == 0 else {
-      throw ServiceFailure("\(bad) of \(settings.topics.count) topics are not as they should be")
+      throw ServiceFailure("\(bad) of \(settings.topics.count) topics are missing or differ")
     }
   }
 
@@ -57,7 +57,7 @@ package enum TopicsCheckCommand: Service {
     topics.flatMap { topic in
       let found = check.differences.filter { $0.topic == topic.name }
       if check.missing.contains(topic.name) {
-        return ["MISSING  \(topic.name): martlet topics create makes it"]
+        return ["MISSING  \(topic.name): martlet topics create creates it"]
       }
       let differences = found.map {
         "DIFFERS  \(topic.name): \($0.property.name) is \($0.actual), not \($0.wanted): \($0.consequence);"

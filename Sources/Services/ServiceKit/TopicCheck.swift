@@ -48,7 +48,7 @@ package struct TopicCheck: Sendable {
   package func report(_ log: Logger) {
     for difference in differences where difference.isHarmful {
       log.warning(
-        "a topic differs from what martlet topics create makes",
+        "topic differs from what martlet topics create sets",
         [
           "topic": difference.topic, "setting": difference.property.name,
           "value": difference.actual, "wanted": difference.wanted,

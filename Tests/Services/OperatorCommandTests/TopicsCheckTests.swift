@@ -25,7 +25,7 @@ import Testing
       ])
     #expect(
       TopicsCheckCommand.lines(topics, check) == [
-        "ok       a.requests", "MISSING  a.receipts: martlet topics create makes it",
+        "ok       a.requests", "MISSING  a.receipts: martlet topics create creates it",
         "UNKNOWN  a.feedback: this user may not read its settings (DescribeConfigs)",
         "DIFFERS  a.devices: cleanup.policy is delete, not compact: the newest record of a key is removed with age;"
           + " kafka-configs.sh --alter --entity-type topics --entity-name a.devices --add-config"

@@ -89,7 +89,8 @@ import Testing
   {
     let folder = TemporaryFolder()
     let first = try start(folder)
-    #expect(first.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(first.output)")
+    #expect(
+      first.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(first.output)")
     let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
     let kafka = try #require(addresses["kafka"]?.string)
     let second = try BuiltProgram.start(
@@ -111,7 +112,7 @@ import Testing
     let kafka = String(decoding: try File.read(file), as: UTF8.self)
       .split(separator: "\n").first.map(String.init)
     let up = try start(folder, ["--kafka", try #require(kafka)])
-    #expect(up.prints("Ctrl-C ends it.", withinMilliseconds: 120_000), "\(up.output)")
+    #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
     _ = broker.stop(withinMilliseconds: 60_000)
   }
