@@ -163,7 +163,9 @@ let package = Package(
       path: "benchmarks/http2", swiftSettings: swift),
     .executableTarget(
       name: "benchmark-load",
-      dependencies: ["Bytes", "EventLoop", "Kafka", "Pipeline", "ServiceKit", "Settings"],
+      dependencies: [
+        "Bytes", "EventLoop", "Kafka", "Pipeline", "Records", "ServiceKit", "Settings",
+      ],
       path: "benchmarks/load", swiftSettings: swift),
 
     .target(

@@ -26,6 +26,13 @@ package struct SendQueue: Sendable {
     self.budget = budget
   }
 
+  /// What the pool's policy decides by its load and the destination's health. Mutating only so that neither is copied.
+  package mutating func decide(
+    _ policy: inout ConnectionPoolPolicy, _ load: ConnectionPoolPolicy.Load, now: UInt64
+  ) -> ConnectionPoolPolicy.Action {
+    policy.decide(load, health, now: now)
+  }
+
   /// Pushes that wait for a stream.
   @inlinable package var count: Int { transactional.count + retries.count + bulk.count }
   @inlinable package var isEmpty: Bool { count == 0 }

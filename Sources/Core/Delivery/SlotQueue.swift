@@ -2,7 +2,7 @@
 
 /// A first-in, first-out line of slot indices in a ring that doubles when full. No allocation when warm.
 package struct SlotQueue: Sendable {
-  @usableFromInline var ring: [UInt32] = Array(repeating: 0, count: 64)
+  @usableFromInline var ring: [UInt32] = Array(repeating: 0, count: 8)
   @usableFromInline var head = 0
   /// Slots in line.
   @usableFromInline package internal(set) var count = 0

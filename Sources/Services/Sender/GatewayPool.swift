@@ -40,6 +40,8 @@ final class GatewayPool {
   var lookups = 0
   /// Something goes on: it is looked at in each upkeep, not once a second only.
   @exclusivity(unchecked) var isActive = false
+  /// Monotonic milliseconds of the next look if it is calm until then.
+  @exclusivity(unchecked) var lookAt: UInt64 = 0
   /// Something has changed since pushes were last dispatched.
   @exclusivity(unchecked) var isTouched = false
   /// Pushes that wait for stream credit, and what is known of how the gateway takes them.
@@ -135,6 +137,16 @@ final class GatewayPool {
   var isSettled: Bool {
     guard isIdle, waiting.open == 0, lookups == 0 else { return false }
     for connection in connections where !connection.isServing || connection.pingedAt != nil {
+      return false
+    }
+    return true
+  }
+
+  /// Pushes are answered, and nothing else goes on: time alone changes nothing until an answer takes very long.
+  var isCalm: Bool {
+    guard isIdle, lookups == 0 else { return false }
+    for connection in connections
+    where !connection.isServing || connection.pingedAt != nil || !connection.state.hasAccepted {
       return false
     }
     return true

@@ -68,26 +68,30 @@ extension SenderLoop {
 
   // MARK: Provider tokens
 
-  /// Takes what has come from the provider tokens' topic, then routes the pushes that waited for a credential: once,
-  /// however many there are.
-  func learn(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
-    for update in updates {
-      switch book.apply(update, now: wall) {
-      case .stale, .quarantined: break
-      case .added(let index): authorizePools(of: index)
-      case .renewed(let index, let hasOtherApps):
-        authorizePools(of: index)
-        // APNs knows the topics of a team as they were when a connection sent its first push.
-        guard hasOtherApps else { continue }
-        forEachPool(of: index) { pool in
-          for connection in pool.connections { connection.isAged = true }
-        }
-      case .removed(let index): withdrawPools(of: index)
-      }
-    }
-    knowsAllCredentials = isComplete
+  /// Applies some of what has come from the provider tokens' topic; after the last of it, routes the pushes that waited
+  /// for a credential: once, however many there are.
+  func learn() {
+    guard let batch = tokenBacklog.next() else { return }
+    for update in batch.updates { apply(update) }
+    guard batch.isLast else { return }
+    knowsAllCredentials = batch.isComplete
     hasNewDestinations = true
     routeUnresolved()
+  }
+
+  private func apply(_ update: ProviderTokenBook.Update) {
+    switch book.apply(update, now: wall) {
+    case .stale, .quarantined: break
+    case .added(let index): authorizePools(of: index)
+    case .renewed(let index, let hasOtherApps):
+      authorizePools(of: index)
+      // APNs knows the topics of a team as they were when a connection sent its first push.
+      guard hasOtherApps else { return }
+      forEachPool(of: index) { pool in
+        for connection in pool.connections { connection.isAged = true }
+      }
+    case .removed(let index): withdrawPools(of: index)
+    }
   }
 
   /// Lets tokens go that have become too old, and takes those whose time has come.

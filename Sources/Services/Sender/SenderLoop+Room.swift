@@ -39,9 +39,10 @@ extension SenderLoop {
     }
   }
 
-  /// Closes pools that nothing has been sent through for long, if there are many connections.
+  /// Closes pools that nothing has been sent through for long, if there are many connections: a few every ten seconds.
   func closeIdlePools() {
-    guard taken > budget.limits.plenty else { return }
+    guard taken > budget.limits.plenty, now >= nextIdleLook else { return }
+    nextIdleLook = now + 10_000
     for index in budget.closesIdle(holders, taken: taken, now: now) {
       guard let pool = pools[Int(index)] else { continue }
       counters.add(.closedIdle)

@@ -12,6 +12,8 @@ import TLS
 extension SenderLoop {
   /// Between two looks at pools and silent connections, in milliseconds.
   private static let upkeepInterval: UInt64 = 20
+  /// Between two looks at a pool where answers are all that is waited for, in milliseconds.
+  private static let calmInterval: UInt64 = 100
   /// Between two looks at those where nothing goes on, in milliseconds.
   private static let roundInterval: UInt64 = 1_000
 
@@ -24,6 +26,10 @@ extension SenderLoop {
     activePools.removeAll(keepingCapacity: true)
     for index in looked {
       guard let pool = pools[Int(index)] else { continue }
+      if now < pool.lookAt, pool.isCalm {
+        activePools.append(index)
+        continue
+      }
       pool.isActive = false
       waiting += pool.waiting.count + pool.apart.count
       lookAfter(pool)
@@ -45,6 +51,7 @@ extension SenderLoop {
 
   /// Time has gone by for a pool, and may allow what it did not before.
   private func lookAfter(_ pool: GatewayPool) {
+    pool.lookAt = now + Self.calmInterval
     for connection in pool.connections { watch(connection) }
     if !pool.apart.isEmpty { bringBack(pool) }
     if !pool.isRetired { maintain(pool) }
@@ -57,7 +64,8 @@ extension SenderLoop {
     for connection in pool.connections { noteLeaving(connection) }
     replaceAged(pool)
     while true {
-      switch pool.policy.decide(load(of: pool, isNext: isNext), pool.waiting.health, now: now) {
+      let load = load(of: pool, isNext: isNext)
+      switch pool.waiting.decide(&pool.policy, load, now: now) {
       case .nothing: return
       case .awaitRoom: return waitForRoom(pool)
       case .open:

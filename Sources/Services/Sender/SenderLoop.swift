@@ -66,6 +66,7 @@ final class SenderLoop {
   @exclusivity(unchecked) var nextLane = 0
   @exclusivity(unchecked) var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
   @exclusivity(unchecked) var book = ProviderTokenBook()
+  @exclusivity(unchecked) var tokenBacklog = ProviderTokenBacklog()
   @exclusivity(unchecked) var certificates: CertificateBook
   /// Made at the first push; nil once a withdrawn credential's is empty.
   @exclusivity(unchecked) var pools: [GatewayPool?] = []
@@ -86,6 +87,7 @@ final class SenderLoop {
   var lookups = 0
   /// What all pools may have together.
   var budget: ConnectionBudget
+  var nextIdleLook: UInt64 = 0
   @exclusivity(unchecked) var dirty: [GatewayConnection] = []
   /// Connections to close at the end of the turn.
   var closing: [GatewayConnection] = []
@@ -190,6 +192,7 @@ final class SenderLoop {
       default: socketReady(event)
       }
     }
+    if !tokenBacklog.isEmpty { learn() }
     lookAtAllQueues()
     takeDeliveries()
     expireDeadlines()
@@ -234,7 +237,8 @@ final class SenderLoop {
       takeWindow(name, epoch: epoch, window, isWhole: isWhole)
     case .release(let deadline): beginRelease(deadline)
     case .hurryRelease(let deadline): if releaseDeadline != nil { releaseDeadline = deadline }
-    case .providerTokens(let updates, let isComplete): learn(updates, isComplete: isComplete)
+    case .providerTokens(let updates, let isComplete):
+      tokenBacklog.append(updates, isComplete: isComplete)
     case .access(let access): renew(access)
     case .stop(let deadline):
       isStopping = true
@@ -244,7 +248,7 @@ final class SenderLoop {
 
   /// How long the poller may wait, in milliseconds: until the next thing that time alone makes due.
   private func sleepTime() -> Int32 {
-    if canTakeMore { return 0 }
+    if canTakeMore || !tokenBacklog.isEmpty { return 0 }
     let now = MonotonicClock.milliseconds()
     var wake = now + Self.longestSleep
     if !receipts.isEmpty, !isProducerFull {
