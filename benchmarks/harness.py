@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import resource
 import shutil
 import signal
@@ -33,6 +34,9 @@ def prepare():
     run = [str(ROOT / "scripts" / "setup"), "--bench"]
     if subprocess.run(run, stdout=sys.stderr).returncode != 0:
         raise Failure("scripts/setup --bench failed")
+    # A client with 1,000 connections needs more than the usual 1,024 files.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     log("building in release mode")
     build = ["swift", "build", "-c", "release", "--package-path", str(ROOT)]
     if subprocess.run(build, stdout=sys.stderr).returncode != 0:
@@ -63,6 +67,18 @@ class Process:
             except (OSError, IndexError):
                 pass
         return total / 1_000
+
+    def thread_cpu(self, name):
+        """Microseconds of CPU that the thread with this name has used."""
+        for task in pathlib.Path(f"/proc/{self.popen.pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == name:
+                return int((task / "schedstat").read_text().split()[0]) / 1_000
+        raise Failure(f"{self.name} has no thread {name}")
+
+    def counter(self, name):
+        """A counter's value in the newest line of counters; 0 if it was never counted."""
+        found = re.findall(rf"\b{name}=(\d+)", pathlib.Path(self.log.name).read_text(errors="replace"))
+        return int(found[-1]) if found else 0
 
     def resident_mib(self):
         for line in pathlib.Path(f"/proc/{self.popen.pid}/status").read_text().splitlines():
@@ -140,6 +156,7 @@ class Rig:
         if credentials > 1:
             path = self.folder / "keys" / "many.json"
             path.write_text(json.dumps({"credentials": many_credentials(self.folder / "keys", credentials)}))
+            path.chmod(0o600)
         return self.start("martlet-signer", "--kafka", self.kafka, "--credentials", path)
 
     def ingest(self):
@@ -156,19 +173,24 @@ class Rig:
         """Runs the load to its end; returns records a second."""
         output = call([
             BUILD / "benchmark-load", "--kafka", self.kafka, "--kind", kind, "--count", count,
-            "--apps", self.options.apps, *flags], timeout=timeout)
-        for process in self.processes:
-            process.check()
+            "--apps", self.options.apps, *flags], timeout=timeout, among=self.processes)
         result = json.loads(output.strip().splitlines()[-1])
         return result["produced"] / result["seconds"]
 
-    def h2load(self, count, port=None, *flags):
+    def h2load(self, count, port=None, *flags, connections=1, streams=100):
         """h2load on the gateway: its own CPU microseconds a request.
 
-        It sends what a sender sends, a provider token included, but one token and one id for all.
+        It sends what a sender sends, a provider token included, but one token and one id for all. What
+        many connections cost to make does not count: a sender's are there before.
         """
-        return h2load(
-            count, port or self.port, self.folder / "body.json", "-H", self.bearer(), *flags)
+        def run(requests):
+            return requests * h2load(
+                requests, port or self.port, self.folder / "body.json", "-H", self.bearer(),
+                "-c", connections, "-m", streams, *flags)
+
+        if connections == 1:
+            return run(count) / count
+        return (run(count) - run(connections)) / (count - connections)
 
     def bearer(self):
         if not self.token:
@@ -179,7 +201,7 @@ class Rig:
 def h2load(count, port, body_file, *flags):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     output = call([
-        "h2load", "-n", count, "-c", 1, "-m", 100, "-t", 1, "-d", body_file,
+        "h2load", "-n", count, "-t", 1, "-d", body_file,
         "-H", "apns-topic: com.example.app", "-H", "apns-push-type: alert",
         "-H", "apns-priority: 10", "-H", "apns-id: 0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e",
         *flags, f"https://localhost:{port}/3/device/{TOKEN}"], timeout=600)
@@ -190,16 +212,29 @@ def h2load(count, port, body_file, *flags):
     return seconds * 1e6 / count
 
 
-def call(arguments, timeout=120):
-    try:
-        result = subprocess.run(
-            [str(argument) for argument in arguments], capture_output=True, text=True,
-            timeout=timeout, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired as expiry:
-        raise Failure(f"{arguments[0]} did not end within {timeout} s") from expiry
-    if result.returncode != 0:
-        raise Failure(f"{arguments[0]} failed:\n{result.stdout[-1000:]}{result.stderr[-2000:]}")
-    return result.stdout
+def call(arguments, timeout=120, among=()):
+    """Runs a command to its end and returns what it printed; fails as soon as one of the processes `among` ends."""
+    command = [str(argument) for argument in arguments]
+    deadline = time.monotonic() + timeout
+    with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL) as running:
+        while True:
+            try:
+                output, errors = running.communicate(timeout=1)
+                break
+            except subprocess.TimeoutExpired:
+                try:
+                    for process in among:
+                        process.check()
+                    if time.monotonic() > deadline:
+                        raise Failure(f"{command[0]} did not end within {timeout} s") from None
+                except Failure:
+                    running.kill()
+                    raise
+    if running.returncode != 0:
+        raise Failure(f"{command[0]} failed:\n{output[-1000:]}{errors[-2000:]}")
+    return output
 
 
 def wait_for_file(path, process, seconds=30):
@@ -278,7 +313,9 @@ def show(rows, as_json):
         for entry in rows:
             print(
                 f"{entry['name']:32} {entry['percent_of_a_core']:6.2f} % of a core"
-                f" {entry['resident_mib']:8.1f} MiB")
+                f" {entry['resident_mib']:8.1f} MiB" + (
+                    f", {entry['kib_per_connection']} KiB a connection"
+                    if "kib_per_connection" in entry else ""))
         return
     print(f"{'':32} {'CPU µs each':>12} {'× h2load':>9} {'per second':>10} {'resident MiB':>13}")
     for entry in rows:

@@ -54,36 +54,133 @@ def numbers(text):
     return [int(number) for number in str(text).split(",")]
 
 
+# What one loop has in flight at most (--max-in-flight).
+IN_FLIGHT = 4_000
+
+
+def same_shape(rig, count, credentials):
+    """h2load as the sender sends: a connection for each credential, as much in flight, at most 100 on one."""
+    streams = min(100, max(1, IN_FLIGHT // credentials))
+    return rig.h2load(count, connections=credentials, streams=streams)
+
+
 def sender(options):
-    """The whole sender. Several numbers of partitions or credentials take turns, so that all meet the same machine."""
+    """The whole sender. Several numbers of partitions or credentials take turns, so that all meet the same machine.
+
+    Beside each stands h2load with as many connections: a push on a connection of its own has a TLS record, a write and a
+    read of its own, and no client can share them.
+    """
     with contextlib.ExitStack() as stack:
         senders = []
         for count, credentials in itertools.product(
                 numbers(options.partitions), numbers(options.credentials)):
-            changed = {"partitions": count, "apps": max(options.apps, credentials)}
-            rig = stack.enter_context(Rig(argparse.Namespace(**{**vars(options), **changed})))
-            rig.broker()
-            rig.simulator("--profile", "fast")
-            rig.signer(credentials)
+            rig = stack.enter_context(many(options, credentials, partitions=count))
             name = f"sender, {count} partitions"
             name += f", {credentials} credentials" if credentials > 1 else ""
-            senders.append((name, rig, rig.sender()))
+            senders.append((name, rig, rig.sender(), credentials))
 
         def measure():
             figures = []
-            for _, rig, process in senders:
+            for _, rig, process, credentials in senders:
                 before = process.cpu()
                 rate = rig.load("notifications", options.count, "--rate", options.rate)
                 cpu = (process.cpu() - before) / options.count
-                figures += [cpu, rig.h2load(options.count), rate, process.resident_mib()]
+                floor = same_shape(rig, options.count, credentials)
+                figures += [cpu, floor, rate, process.resident_mib()]
             return figures
 
         columns = rounds(options, measure)
-        rows = []
-        for index, (name, _, _) in enumerate(senders):
+        rows, floors = [], {}
+        for index, (name, _, _, credentials) in enumerate(senders):
             cpu, yardstick, rate, resident = columns[4 * index:4 * index + 4]
             rows.append(row(name, median(cpu), ratio(cpu, yardstick), median(rate), max(resident)))
-        return rows + [row("h2load", median(columns[1]), 1, 0, 0)]
+            floors.setdefault(credentials, median(yardstick))
+        for credentials, floor in floors.items():
+            name = "h2load" + (f", {credentials} connections" if credentials > 1 else "")
+            rows.append(row(name, floor, 1, 0, 0))
+        return rows
+
+
+@contextlib.contextmanager
+def many(options, credentials, **changed):
+    """A rig with so many credentials, each with an app of its own, but for the sender."""
+    changed = {"apps": max(options.apps, credentials), **changed}
+    with Rig(argparse.Namespace(**{**vars(options), **changed})) as rig:
+        rig.broker()
+        rig.simulator("--profile", "fast")
+        rig.signer(credentials)
+        yield rig
+
+
+def connections(options):
+    """What connections cost that nothing is sent through: resident memory, and percent of a core."""
+    rows, first = [], None
+    for credentials in numbers(options.credentials):
+        with many(options, credentials, partitions=numbers(options.partitions)[0]) as rig:
+            process = rig.sender("--counters-interval", "1s")
+            rig.load("notifications", options.count)
+            time.sleep(3)
+            seconds = 20
+            before = process.cpu()
+            time.sleep(seconds)
+            share = (process.cpu() - before) / seconds / 10_000
+            # A second one is opened where the first took longer than a second.
+            open_now = process.counter("open_connections")
+            entry = row(f"{open_now} connections", 0, 0, 0, process.resident_mib())
+            entry["percent_of_a_core"] = round(share, 2)
+            first = first or (open_now, entry["resident_mib"])
+            if open_now > first[0]:
+                each = (entry["resident_mib"] - first[1]) * 1_024 / (open_now - first[0])
+                entry["kib_per_connection"] = round(each, 1)
+                log(f"{open_now} connections: {each:.1f} KiB each")
+            rows.append(entry)
+    return rows
+
+
+def tokens(options):
+    """Thousands of provider tokens at once, for a running sender: what the loop's thread uses, and the longest answer.
+
+    Notifications of another app come all the while, 1,000 a second.
+    """
+    count = 5_000
+    with many(options, 1, partitions=numbers(options.partitions)[0]) as rig:
+        process = rig.sender()
+        rig.load("notifications", 5_000, "--rate", 1_000)
+        results = []
+        for number in range(options.rounds):
+            steady = rig.start(
+                "benchmark-load", "--kafka", rig.kafka, "--count", 5_000, "--rate", 1_000)
+            time.sleep(1.5)
+            quiet = process.thread_cpu("loop-0")
+            time.sleep(1)
+            before = process.thread_cpu("loop-0")
+            call([
+                BUILD / "benchmark-load", "--kafka", rig.kafka, "--kind", "provider-tokens", "--count",
+                count, "--app", f"com.example.round{number}.app"])
+            time.sleep(1)
+            used = (process.thread_cpu("loop-0") - before - (before - quiet)) / 1_000
+            steady.popen.wait(60)
+            times = newest_times(rig, 5_000)
+            results.append((used, times[len(times) // 2], times[-1]))
+            log(f"round {number + 1} of {options.rounds}: {used:.1f} ms of the loop, longest answer {times[-1]} ms")
+        used, middle, longest = zip(*results)
+        entry = row(f"{count} provider tokens", median(used) * 1_000 / count, 0, 0, process.resident_mib())
+        entry["latency_ms"] = {
+            "loop's CPU": round(median(used), 1), "p50": median(middle), "longest": max(longest)}
+        return [entry]
+
+
+def newest_times(rig, count):
+    """The times from record to outcome of the newest receipts, sorted, in milliseconds."""
+    output = call([
+        BUILD / "martlet", "inspect", "receipts", "--kafka", rig.kafka, "--raw", "--from",
+        "beginning"])
+    receipts = [json.loads(line[line.index("{"):]) for line in output.splitlines()
+                if '"outcome"' in line]
+    newest = sorted(receipts, key=lambda receipt: receipt["created"])[-count:]
+    if len(newest) < count:
+        raise Failure(f"{len(newest)} of {count} receipts were found")
+    return sorted(receipt["at"] - receipt["created"] for receipt in newest)
 
 
 def ingest(options):
@@ -206,14 +303,7 @@ def latency(options):
         count = min(options.count, 600)
         rig.load("requests", count, "--rate", 20)
         cpu = sum(process.cpu() for process in everything) - sum(before)
-        output = call([
-            BUILD / "martlet", "inspect", "receipts", "--kafka", rig.kafka, "--raw", "--from",
-            "beginning"])
-        receipts = [json.loads(line[line.index("{"):]) for line in output.splitlines()
-                    if '"outcome"' in line]
-        times = sorted(receipt["at"] - receipt["created"] for receipt in receipts[-count:])
-        if len(times) < count:
-            raise Failure(f"{len(times)} of {count} receipts were found")
+        times = newest_times(rig, count)
         entry = row("latency, one request at a time", cpu / count, 0, 20, 0)
         entry["latency_ms"] = {
             "p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100],
@@ -441,5 +531,5 @@ def cpu_of(processes):
 ALL = {
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "latency": latency, "idle": idle,
-    "lanes": lanes, "rebalance": rebalance,
+    "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,
 }

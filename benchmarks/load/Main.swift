@@ -4,6 +4,7 @@ import EventLoop
 import Glibc
 import Kafka
 import Pipeline
+import Records
 import ServiceKit
 import Settings
 
@@ -28,8 +29,10 @@ enum LoadCommand: Service {
     [
       CommonSettings.kafka, CommonSettings.topicPrefix,
       .choice(
-        "kind", of: ["notifications", "bulk", "requests"], default: "notifications",
-        "Which topic is written: push.notifications, push.notifications.bulk or push.requests."),
+        "kind", of: ["notifications", "bulk", "requests", "provider-tokens"],
+        default: "notifications",
+        "Which topic is written: push.notifications, push.notifications.bulk, push.requests, or"
+          + " push.provider-tokens with one credential for each app."),
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."),
       .integer("rate", default: 0, "Records per second; 0 means as fast as possible."),
       .text("app", default: "com.example.app", "Bundle id; with --apps more than 1, a prefix."),
@@ -81,12 +84,17 @@ private final class Producing {
     switch load.kind {
     case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
     case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
+    case "provider-tokens":
+      (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
     default: (topicName, group) = (load.names.notifications, load.names.group(.sender))
     }
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topic = try producer.topic(named: topicName)
     admin = try KafkaAdmin(kafka)
-    holdBack = try HoldBack(kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
+    // Provider tokens are a table: no group commits what it has read of them.
+    let isTable = load.kind == "provider-tokens"
+    holdBack =
+      isTable ? nil : try HoldBack(kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
     random = MonotonicClock.nanoseconds() | 1
   }
 
@@ -107,7 +115,7 @@ private final class Producing {
       takeDeliveries()
       usleep(500)
     }
-    try waitUntilCommitted()
+    if load.kind != "provider-tokens" { try waitUntilCommitted() }
     let seconds = Double(MonotonicClock.nanoseconds() - start) / 1e9
     StandardOutput.line("{\"produced\":\(produced),\"seconds\":\(seconds)}")
     producer.close()
@@ -145,16 +153,28 @@ private final class Producing {
   /// A record with a token and an id of its own.
   private func fill(_ number: Int) {
     key.removeAll()
+    value.removeAll()
+    if load.kind == "provider-tokens" { return fillToken(number) }
     var token: [UInt8] = []
     for _ in 0..<4 { withUnsafeBytes(of: next()) { token.append(contentsOf: $0) } }
     token.withUnsafeBytes { key.append(hex: $0) }
-    value.removeAll()
     if load.kind == "requests" { fillRequest(number) } else { fillNotification(number) }
   }
 
   private func appendApp(_ number: Int) {
     value.append(load.app)
     if load.apps > 1 { value.append(decimal: Int64(number % load.apps)) }
+  }
+
+  /// A credential for one app, with a token that only a gateway without validation takes.
+  private func fillToken(_ number: Int) {
+    let team = "\(load.app)\(number)"
+    let record = ProviderTokenRecord(
+      credential: "\(team)/KEY0000001/any", teamID: team, keyID: "KEY0000001", scope: .any,
+      apps: [team], issuedAt: WallClock.seconds(), generation: 1,
+      token: String(repeating: "x", count: 180))
+    key.append(record.credential)
+    record.value.withUnsafeBytes { value.append($0) }
   }
 
   private func fillNotification(_ number: Int) {
