@@ -13,6 +13,9 @@ import Testing
 struct ManyCredentialsTests {
   private static func app(_ number: Int) -> String { "com.example.a\(number)" }
 
+  /// A busy machine may take its time: no connection is given up for that.
+  private static let patience = ["--connect-timeout", "1m", "--ping-after", "10m"]
+
   private func publishTokens(_ rig: SenderRig, _ count: Int) throws {
     for number in 1...count {
       try rig.publishToken(keyID: SenderRig.keyID(number), apps: [Self.app(number)])
@@ -24,7 +27,8 @@ struct ManyCredentialsTests {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     try publishTokens(rig, 7)
-    let sender = try rig.startSender(for: [gateway], ["--max-connections-total", "2"])
+    let sender = try rig.startSender(
+      for: [gateway], ["--max-connections-total", "2"] + Self.patience)
     for number in 1...7 { try rig.sendMany(number * 10..<number * 10 + 10, app: Self.app(number)) }
     var most = 0
     #expect(
@@ -48,7 +52,7 @@ struct ManyCredentialsTests {
     script.reply = { peer, _ in peer.number == 1 ? .hold : .answer(200) }
     let gateway = try rig.gateways([script])[0]
     try publishTokens(rig, 2)
-    try rig.startSender(for: [gateway], ["--max-connections-total", "1", "--ping-after", "10m"])
+    try rig.startSender(for: [gateway], ["--max-connections-total", "1"] + Self.patience)
     try rig.sendMany(0..<1, app: Self.app(1))
     #expect(eventually { gateway.seen.requests.count == 1 })
     try rig.sendMany(1..<2, app: Self.app(2))
@@ -64,7 +68,7 @@ struct ManyCredentialsTests {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     try publishTokens(rig, 70)
-    let sender = try rig.startSender(for: [gateway], ["--idle-close", "2s"])
+    let sender = try rig.startSender(for: [gateway], ["--idle-close", "2s"] + Self.patience)
     for number in 1...70 { try rig.sendMany(number..<number + 1, app: Self.app(number)) }
     #expect(eventually(withinMilliseconds: 30_000) { sender.counter("delivered") == 70 })
     #expect(eventually(withinMilliseconds: 30_000) { gateway.seen.open == 64 })
