@@ -94,7 +94,7 @@ private final class Producing {
     // Provider tokens are a table: no group commits what it has read of them.
     let isTable = load.kind == "provider-tokens"
     holdBack =
-      isTable ? nil : try HoldBack(kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
+      try isTable ? nil : HoldBack(kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
     random = MonotonicClock.nanoseconds() | 1
   }
 
