@@ -118,7 +118,7 @@ let package = Package(
       name: "ServiceKit",
       dependencies: [
         "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery", "Records", "Signing",
-        "Pipeline",
+        "Pipeline", "JSON", "HTTPServer",
       ],
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
@@ -208,7 +208,7 @@ let package = Package(
       "Services", "ServiceKit",
       [
         "ServiceKit", "Settings", "Telemetry", "Pipeline", "Delivery", "EventLoop", "Kafka",
-        "TestSupport",
+        "JSON", "HTTPClient", "Bytes", "TestSupport",
       ]),
     tests(
       "Services", "Ingest",
@@ -274,8 +274,8 @@ let package = Package(
       "System", "Deploy",
       [
         "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
-        "ServiceKit",
-        "Settings", "Pipeline", "Bytes", "TestSupport", "SystemTestSupport",
+        "ServiceKit", "Settings", "Telemetry", "Pipeline", "JSON", "Bytes", "TestSupport",
+        "SystemTestSupport",
       ]),
     tests("Tidy", "Tidy", []),
     tests("Tidy", "Conformance", ["APNS", "Faults"]),

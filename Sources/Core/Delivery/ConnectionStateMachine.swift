@@ -21,7 +21,7 @@ package struct ConnectionStateMachine: Sendable {
     case certificate
   }
 
-  package enum State: UInt8, Sendable {
+  package enum State: UInt8, Sendable, CaseIterable {
     /// No HTTP/2 connection yet. Leads to priming, ready, closed.
     case connecting
     /// One stream at a time until APNs has accepted a push: with a provider token it allows no more, whatever

@@ -70,6 +70,26 @@ package struct DestinationHealth: Sendable {
   /// Nothing to ask or note: every push may go.
   @inlinable package var isUndisturbed: Bool { watch.isUndisturbed && breaker.isClosed }
 
+  /// What keeps pushes back, for people who look: the widest trouble first.
+  package enum Trouble: String, Sendable, CaseIterable {
+    /// The gateway as a whole fails.
+    case gateway
+    /// APNs refuses the credential.
+    case credential
+    /// The last connects failed.
+    case connects
+    /// APNs refuses some apps with this credential.
+    case app
+  }
+
+  /// nil while nothing is known to fail.
+  package var trouble: Trouble? {
+    if !watch.isUndisturbed { return .gateway }
+    if breaker.refusals > 0 { return .credential }
+    if connects.isFailing { return .connects }
+    return apps.isEmpty ? nil : .app
+  }
+
   /// Whether some app's breaker is not closed, so that `wait(app:now:)` and `served(app:)` matter.
   @inlinable package var hasRefusedApps: Bool { !apps.isEmpty }
 

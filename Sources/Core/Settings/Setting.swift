@@ -23,6 +23,8 @@ package struct Setting: Sendable {
     case list
     /// `host:port`.
     case endpoint
+    /// `host:port`, or `off`.
+    case endpointOrOff
     /// One or several `host:port`, separated by commas.
     case endpoints
     /// A name that Kafka takes for a topic, a group or a member, or what such names begin with: letters,
@@ -172,6 +174,7 @@ extension Setting.Kind {
     case .choice(let words): words.joined(separator: "|")
     case .list: "A,B,…"
     case .endpoint: "HOST:PORT"
+    case .endpointOrOff: "HOST:PORT|off"
     case .endpoints: "HOST:PORT[,…]"
     case .kafkaName: "NAME"
     case .path(.folder): "FOLDER"

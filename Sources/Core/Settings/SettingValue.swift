@@ -38,6 +38,8 @@ extension Setting.Kind {
       return .text(text)
     case .list: return .list(try Self.words(text))
     case .endpoint: return .endpoints([try Endpoint(parsing: text)])
+    case .endpointOrOff:
+      return .endpoints(text == "off" ? [] : [try Endpoint(parsing: text)])
     case .endpoints:
       var endpoints: [Endpoint] = []
       for word in try Self.words(text) { endpoints.append(try Endpoint(parsing: word)) }

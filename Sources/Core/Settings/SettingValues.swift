@@ -54,6 +54,7 @@ package struct SettingValues: Sendable {
     return count
   }
 
+  /// nil when none was given, or `off`.
   package func optionalEndpoint(_ name: String) -> Endpoint? {
     let all = endpoints(name)
     precondition(all.count <= 1, "the setting \(name) holds several endpoints")
@@ -136,7 +137,8 @@ extension SettingValue {
     case .bytes(let count): ByteCountText.text(bytes: count)
     case .boolean(let flag): flag ? "true" : "false"
     case .list(let words): words.joined(separator: ",")
-    case .endpoints(let endpoints): endpoints.map(\.description).joined(separator: ",")
+    case .endpoints(let endpoints):
+      endpoints.isEmpty ? "off" : endpoints.map(\.description).joined(separator: ",")
     }
   }
 }

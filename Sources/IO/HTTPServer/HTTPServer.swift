@@ -16,8 +16,10 @@ package final class HTTPServer: Sendable {
   ///   - host: A numeric IPv4 address; the loopback one unless told.
   ///   - port: 0 takes a free one.
   ///   - bodyLimit: Bytes that a request's body may have; a longer one is answered with 413.
+  ///   - idleSeconds: After so long without a byte in either direction a connection is closed.
   package init(
-    host: String = "127.0.0.1", port: UInt16, bodyLimit: Int = 1 << 20, routes: [HTTPRoute]
+    host: String = "127.0.0.1", port: UInt16, bodyLimit: Int = 1 << 20, idleSeconds: UInt32 = 60,
+    routes: [HTTPRoute]
   ) throws(HTTPServerError) {
     var address = in_addr()
     guard inet_pton(AF_INET, host, &address) == 1 else {
@@ -27,7 +29,7 @@ package final class HTTPServer: Sendable {
     errno = 0
     let daemon = martlet_http_start(
       address.s_addr, port, accept, completed, connectionChanged, context.toOpaque(),
-      UInt32(OpenConnections.limit), Self.idleSeconds)
+      UInt32(OpenConnections.limit), idleSeconds)
     guard let daemon else {
       let reason = errno == 0 ? "the server did not start" : String(cString: strerror(errno))
       context.release()
@@ -37,8 +39,6 @@ package final class HTTPServer: Sendable {
     self.context = context
     self.port = martlet_http_port(daemon)
   }
-
-  private static let idleSeconds: UInt32 = 60
 
   /// Ends open connections and the thread.
   deinit {

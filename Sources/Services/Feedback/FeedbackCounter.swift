@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ServiceKit
+import Telemetry
 
 /// What the feedback service counts.
 enum FeedbackCounter: Int, CounterKey {
@@ -26,4 +27,7 @@ enum FeedbackCounter: Int, CounterKey {
   case databaseRetries
   /// How often the database was made anew from the topics.
   case restores
+  case partitionsAssigned
+
+  var kind: CounterKind { self == .partitionsAssigned ? .gauge : .total }
 }

@@ -34,7 +34,13 @@ extension FeedbackWorker {
     ended = []
     startRounds()
     log.info("partitions assigned", ["count": "\(partitions.count)"])
+    noteAssignment(partitions.count)
     context.reportReady()
+  }
+
+  private func noteAssignment(_ count: Int) {
+    counters.set(.partitionsAssigned, count)
+    context.status.set("partitions", obstacle: count == 0 ? "has no partitions" : nil)
   }
 
   /// Commits what is done and lets go of all partitions; `lost`: they belong to others already.
@@ -45,5 +51,6 @@ extension FeedbackWorker {
     for queue in queues { queue.close() }
     queues = []
     owned = []
+    noteAssignment(0)
   }
 }

@@ -28,7 +28,8 @@ final class FeedbackWorker {
   let names: TopicNames
   let consumer: KafkaGroupConsumer
   let context: ServiceContext
-  private let counters = Counters<FeedbackCounter>()
+  let counters = Counters<FeedbackCounter>()
+  private let heartbeat: Heartbeat
   private let producer: KafkaProducer
   private let invalidTokens: KafkaTopic
   private let deadLetters: KafkaTopic
@@ -66,6 +67,7 @@ final class FeedbackWorker {
     self.context = context
     self.names = names
     log = context.log
+    heartbeat = context.status.heartbeat("worker")
     commits = GroupCommits(context, interval: settings.commitIntervalMilliseconds)
     watch = ProducerWatch(context)
     alarm = try RetentionAlarm(context, kafka, wakeup: wakeup)
@@ -99,6 +101,7 @@ final class FeedbackWorker {
     }
     var ready: [ReadyEvent] = []
     while !context.signals.isStopping {
+      heartbeat.beat(MonotonicClock.milliseconds())
       let hasMore = try turn()
       poller.wait(timeoutMilliseconds: hasMore ? 0 : Self.turnMilliseconds, into: &ready)
       wakeup.clear()

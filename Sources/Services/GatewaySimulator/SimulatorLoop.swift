@@ -45,6 +45,7 @@ final class SimulatorLoop {
   var standing = StandingFaults()
   /// What follows the answer that is being written.
   var sequel = AnswerSequel()
+  private let heartbeat: Heartbeat
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
   static let wakeupToken: UInt64 = 0
@@ -54,7 +55,7 @@ final class SimulatorLoop {
 
   init(
     _ settings: SimulatorSettings, _ context: ServiceContext, _ share: LoopShare, tls: TLSContext,
-    listeners: [GatewayListener]
+    listeners: [GatewayListener], name: String
   ) throws(SystemError) {
     self.settings = settings
     self.context = context
@@ -77,6 +78,7 @@ final class SimulatorLoop {
     try poller.add(share.commands.wakeup.fd, token: Self.wakeupToken, .readable)
     context.signals.subscribe(share.commands.wakeup)
     faultPlace = share.faults.subscribe(share.commands.wakeup)
+    heartbeat = context.status.heartbeat(name)
   }
 
   /// Serves until a stop was requested and everything open is answered, or the time for that is up.
@@ -85,6 +87,7 @@ final class SimulatorLoop {
     while !isDone {
       poller.wait(timeoutMilliseconds: timeout, into: &events)
       now = MonotonicClock.milliseconds()
+      heartbeat.beat(now)
       wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
       if shared.faults.version != knownFaults { learnFaults() }
       if shared.world.version != knownVersion { learn() }
@@ -99,6 +102,7 @@ final class SimulatorLoop {
       if drainEnds == nil, context.signals.isStopping { drain() }
     }
     for connection in connections { connection?.http.close() }
+    context.status.end(heartbeat)
   }
 
   private var timeout: Int32 {

@@ -30,6 +30,7 @@ package enum SimulatorService: Service {
     do {
       let simulator = try Simulator(settings, context)
       try simulator.announce(to: settings.addressFile)
+      context.reportReady()
       context.signals.waitForStop()
       simulator.wait()
     } catch let failure as ServiceFailure {
@@ -92,7 +93,8 @@ package final class Simulator {
             socket, at: plans[place].address, sharesPort: settings.loops > 1, plans[place].role))
       }
       context.counters.add(share.counters)
-      let loop = try SimulatorLoop(settings, context, share, tls: tls, listeners: listeners)
+      let loop = try SimulatorLoop(
+        settings, context, share, tls: tls, listeners: listeners, name: "gateway-\(number)")
       threads.append(try GatewayThread(name: "gateway-\(number)", loop))
     }
     address = plans[0].address

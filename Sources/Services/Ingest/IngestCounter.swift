@@ -24,10 +24,11 @@ enum IngestCounter: Int, CounterKey {
   case heldBack
   case inFlight
   case invalidTokens
+  case partitionsAssigned
 
   var kind: CounterKind {
     switch self {
-    case .inFlight, .invalidTokens: .gauge
+    case .inFlight, .invalidTokens, .partitionsAssigned: .gauge
     default: .total
     }
   }

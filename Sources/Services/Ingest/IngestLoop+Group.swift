@@ -43,7 +43,13 @@ extension IngestLoop {
     }
     alarm.assigned(partitions.filter { !remade.contains($0) })
     context.log.info("partitions assigned", ["count": "\(partitions.count)"])
+    noteAssignment(partitions.count)
     context.reportReady()
+  }
+
+  private func noteAssignment(_ count: Int) {
+    counters.set(.partitionsAssigned, count)
+    context.status.set("partitions", obstacle: count == 0 ? "has no partitions" : nil)
   }
 
   /// Asks about partitions whose offsets did not come as they should. If the log of one is not the one that was
@@ -74,6 +80,7 @@ extension IngestLoop {
     dropBatch()
     for queue in queues { queue.close() }
     queues = []
+    noteAssignment(0)
     alarm.released()
     doubted = [:]
     sendReceipts()

@@ -24,6 +24,7 @@ final class IngestLoop {
   let context: ServiceContext
   let names: TopicNames
   let counters = Counters<IngestCounter>()
+  private let heartbeat: Heartbeat
   let wakeup = Wakeup()
   let producer: KafkaProducer
   let consumer: KafkaGroupConsumer
@@ -101,6 +102,7 @@ final class IngestLoop {
     self.settings = settings
     self.context = context
     self.names = names
+    heartbeat = context.status.heartbeat("loop")
     requestsTopic = Array(names.requests.utf8)
     requests = RequestTable(capacity: settings.maxInFlight)
     commits = GroupCommits(context, interval: settings.commitIntervalMilliseconds)
@@ -119,7 +121,7 @@ final class IngestLoop {
       invalidTokens = try InvalidTokens(
         kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,
         limit: settings.maxInvalidTokens, wakeup: wakeup)
-      Self.catchUp(invalidTokens, context)
+      Self.catchUp(invalidTokens, context, heartbeat)
       consumer = try KafkaGroupConsumer(
         kafka, group: names.group(.ingest), topics: [names.requests],
         instanceID: settings.instanceID, reportsEnds: true, wakeup: wakeup)
@@ -131,9 +133,12 @@ final class IngestLoop {
   deinit { tokenText.deallocate() }
 
   /// Requests taken before the table is read would notify dead tokens: worth a wait, not an outage.
-  private static func catchUp(_ invalidTokens: InvalidTokens, _ context: ServiceContext) {
+  private static func catchUp(
+    _ invalidTokens: InvalidTokens, _ context: ServiceContext, _ heartbeat: Heartbeat
+  ) {
     let deadline = MonotonicClock.milliseconds() + 30_000
     while !invalidTokens.isCaughtUp && !context.signals.isStopping {
+      heartbeat.beat(MonotonicClock.milliseconds())
       invalidTokens.follow(timeoutMilliseconds: 20)
       if MonotonicClock.milliseconds() >= deadline {
         context.log.warning("invalid tokens not read yet; starting without them")
@@ -151,6 +156,7 @@ final class IngestLoop {
     while !context.signals.isStopping && failure == nil {
       poller.wait(timeoutMilliseconds: timeout, into: &ready)
       wakeup.clear()
+      heartbeat.beat(MonotonicClock.milliseconds())
       timeout = turn()
     }
     release(lost: failure != nil, drainMilliseconds: settings.drainTimeoutMilliseconds)

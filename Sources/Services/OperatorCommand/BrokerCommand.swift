@@ -62,6 +62,7 @@ package enum BrokerCommand: Service {
         KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-broker"),
         context)
       announce(broker, settings, context)
+      context.reportReady()
       let control = try settings.control.map {
         try BrokerControl(broker, settings.topics).serve(host: $0.host, port: $0.port)
       }

@@ -18,7 +18,10 @@ extension LocalPipeline {
       try checkProcesses()
       journal.look()
       let missing = members.filter { !journal.ready.contains($0) }
-      if missing.isEmpty { return true }
+      if missing.isEmpty {
+        try writeAddresses()
+        return true
+      }
       let now = MonotonicClock.milliseconds()
       if now >= nextReport {
         nextReport = now + 10_000

@@ -53,12 +53,15 @@ package final class LocalPipeline {
   private var channels = (production: "", sandbox: "")
   /// What the processes write, as it comes.
   let journal = ProcessJournal()
+  /// The status pages that stand in the file of addresses; nil before there is one.
+  private var writtenPages: [String]?
   /// Keeps other pipelines out of the folder.
   private var lock: FolderLock?
   /// A properties file with which `martlet channels` finds the simulator.
   package var channelSettings: String { "\(plan.folder)/channels.properties" }
   package var database: String { "\(plan.folder)/tokens.db" }
-  /// Where every address stands for scripts, as long as the pipeline runs.
+  /// Where every address stands for scripts, as long as the pipeline runs. That of a process's status pages comes when
+  /// the process is ready.
   package var addressesFile: String { "\(plan.folder)/addresses.json" }
   /// Every address by its name, in the order of the processes.
   var addresses: [(name: String, address: String)] {
@@ -106,10 +109,22 @@ package final class LocalPipeline {
     return killed
   }
 
-  private func writeAddresses() throws {
+  /// Writes the file of addresses if it does not say how things are: a process that was started again has its status
+  /// pages elsewhere.
+  func writeAddresses() throws {
+    let pages = statusPages
+    guard pages.map(\.url) != writtenPages else { return }
     var object = JSONObject()
     for (name, address) in addresses { object.append(name, .string(address)) }
+    object.append(
+      "metrics", .object(JSONObject(pages.map { .init(key: $0.process, value: .string($0.url)) })))
     try File.write(addressesFile, JSONValue.object(object).text + [10])
+    writtenPages = pages.map(\.url)
+  }
+
+  /// Where each process has its status pages, by name.
+  var statusPages: [(process: String, url: String)] {
+    journal.statusPages.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   private func prepareFolder() throws {

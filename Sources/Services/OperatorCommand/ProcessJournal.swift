@@ -18,11 +18,15 @@ final class ProcessJournal {
   /// What one look takes of one file at most; the next one takes the rest.
   private static let pieceSize = 1 << 20
 
+  private static let statusLine = "\(StatusServer.message) url="
+
   private var logs: [Log] = []
   private var piece = [UInt8](repeating: 0, count: pieceSize)
   private var errors: [(process: String, line: String)] = []
   /// Processes that said that they do their part.
   private(set) var ready: Set<String> = []
+  /// Where the processes' status pages are, by process: `http://127.0.0.1:43210`.
+  private(set) var statusPages: [String: String] = [:]
   /// Whether a process said that records are gone that somebody still had to read.
   private(set) var hasLoss = false
 
@@ -56,6 +60,9 @@ final class ProcessJournal {
       let line = String(decoding: line, as: UTF8.self)
       guard let parts = LogLine.parts(line) else { continue }
       if parts.message == LogLine.ready { ready.insert(logs[index].process) }
+      if parts.message.hasPrefix(Self.statusLine) {
+        statusPages[logs[index].process] = String(parts.message.dropFirst(Self.statusLine.count))
+      }
       let losses = [RetentionAlarm.lossMessage, RetentionWatch.lossMessage]
       if losses.contains(where: parts.message.hasPrefix) { hasLoss = true }
       if parts.level == .error { errors.append((logs[index].process, line)) }

@@ -138,6 +138,7 @@ package enum UpCommand: Service {
     for line in introduction(pipeline) { StandardOutput.line(line) }
     while !context.signals.isStopping {
       errors.show()
+      try pipeline.writeAddresses()
       if let broker = pipeline.processes.state("broker"), broker.pid == nil {
         throw ServiceFailure(
           "the broker exited, and all its records are lost; see \(pipeline.logFile("broker"))")
@@ -170,11 +171,17 @@ package enum UpCommand: Service {
       let gap = String(repeating: " ", count: width - name.count + 2)
       return "  \(name)\(gap)\(address)" + (notes[name].map { $0.isEmpty ? "" : "  (\($0))" } ?? "")
     }
+    let longest = pipeline.statusPages.map(\.process.count).max() ?? 0
+    let pages = pipeline.statusPages.map { process, url in
+      "  \(process)\(String(repeating: " ", count: longest - process.count + 2))\(url)"
+    }
     let example =
       #"{"app":"com.example.app","token":"00fc13adff785122b4ad28809a3420982341241421348097878e577c"#
       + #"991de8f0","payload":{"aps":{"alert":"Hello"}}}"#
     let start =
       ["Martlet is up: every process has its partitions."] + addresses + [
+        "status pages (/metrics, /readyz, /debug/state):"
+      ] + pages + [
         "addresses for scripts: \(pipeline.addressesFile)",
         "state and logs in \(pipeline.plan.folder)",
       ]

@@ -23,6 +23,7 @@ final class CertificateWatch {
   private let context: ServiceContext
   private let counters = Counters<CertificateCounter>()
   private var certificates: [ClientCertificate]
+  private let status = CredentialStatus()
   private var nextLook: UInt64 = 0
   private var warned: [String: UInt64] = [:]
 
@@ -30,6 +31,7 @@ final class CertificateWatch {
     self.certificates = certificates
     self.context = context
     if !certificates.isEmpty { context.counters.add(counters) }
+    context.counters.add(metrics: status)
   }
 
   /// To be called every turn.
@@ -41,6 +43,7 @@ final class CertificateWatch {
   }
 
   private func look(_ now: UInt64, _ wall: Int64) {
+    status.publish(certificates)
     guard !certificates.isEmpty else { return }
     let book = CertificateBook(certificates.map(\.entry), now: wall)
     counters.set(.certificateDaysLeft, book.daysLeft(now: wall) ?? 0)

@@ -48,6 +48,9 @@ final class GatewayPool {
   @exclusivity(unchecked) var waiting: SendQueue
   /// Pushes that failed where all free connections lead, until there is another one.
   @exclusivity(unchecked) var apart = SlotQueue()
+  /// Answers of APNs: 200, and others.
+  @exclusivity(unchecked) var accepted = 0
+  @exclusivity(unchecked) var refused = 0
   /// Monotonic milliseconds of the last answer on any of its connections.
   @exclusivity(unchecked) var lastAnswer: UInt64 = 0
   @exclusivity(unchecked) var policy: ConnectionPoolPolicy

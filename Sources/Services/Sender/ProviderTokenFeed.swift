@@ -20,6 +20,7 @@ final class ProviderTokenFeed {
   private var seal: TokenSeal
   private var book = ProviderTokenBook()
   private var watch = ProviderTokenWatch()
+  private let status = CredentialStatus()
   /// The newest record of each credential whose newest no key of ours opens.
   private var unreadable: [String: ProviderTokenRecord] = [:]
   /// What has come in this turn.
@@ -34,6 +35,7 @@ final class ProviderTokenFeed {
     self.seal = seal
     self.context = context
     self.counters = counters
+    context.counters.add(metrics: status)
   }
 
   /// Hands on what has come, and asks for what is missing. Waits for nothing.
@@ -117,6 +119,15 @@ final class ProviderTokenFeed {
 
   // MARK: Tokens that are not renewed
 
+  private func noteObstacle(_ report: ProviderTokenWatch.Report) {
+    let more = report.without > 1 ? " and \(report.without - 1) more" : ""
+    context.status.set(
+      "provider-tokens",
+      obstacle: report.example.map {
+        "no provider token for credential \(book.entries[$0].credential)\(more)"
+      })
+  }
+
   private func look(_ want: (TokenRequest) -> Void) {
     let wall = WallClock.milliseconds()
     _ = book.refresh(now: wall)
@@ -129,6 +140,8 @@ final class ProviderTokenFeed {
           reason: TokenRequest.aging, at: wall))
     }
     counters.set(.credentialsWithoutToken, report.without)
+    status.publish(book)
+    noteObstacle(report)
     if report.isAlarm, let index = report.example {
       context.log.error(
         "no valid provider token; notifications wait in Kafka until they expire. Is martlet-signer running, and do"

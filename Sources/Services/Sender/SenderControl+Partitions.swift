@@ -27,8 +27,15 @@ enum SenderGroupCounter: Int, CounterKey {
   case credentialsWithoutToken
   /// Windows of `apns-id`s that were kept over a rebalance, and need not be read again.
   case dedupWindowsKept
+  /// Partitions that are this process's.
+  case partitionsAssigned
 
-  var kind: CounterKind { self == .credentialsWithoutToken ? .gauge : .total }
+  var kind: CounterKind {
+    switch self {
+    case .credentialsWithoutToken, .partitionsAssigned: .gauge
+    default: .total
+    }
+  }
 }
 
 /// Where partitions go on, and what is strange about their logs.
@@ -100,8 +107,15 @@ extension SenderControl {
       ])
     context.log.debug(
       "these are ours", ["partitions": partitions.map { "\($0)" }.joined(separator: " ")])
+    noteAssignment()
     context.reportReady()
     return true
+  }
+
+  /// Tells the status pages how many partitions there are.
+  func noteAssignment() {
+    counters.set(.partitionsAssigned, assigned.count)
+    context.status.set("partitions", obstacle: assigned.isEmpty ? "has no partitions" : nil)
   }
 
   /// Which loop each partition goes to.

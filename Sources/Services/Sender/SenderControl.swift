@@ -29,6 +29,7 @@ final class SenderControl {
   let loops: [Mailbox<LoopMessage>]
   let topics: TopicNames
   private let certificates: CertificateWatch
+  private let heartbeat: Heartbeat
   let counters = Counters<SenderGroupCounter>()
 
   private var state = State.idle
@@ -86,6 +87,7 @@ final class SenderControl {
     rebuild = WindowRebuild(kafka, window: settings.dedupWindow, log: context.log)
     alarm = try RetentionAlarm(context, kafka, wakeup: inbox.wakeup)
     certificates = CertificateWatch(settings.certificates, context)
+    heartbeat = context.status.heartbeat("control")
   }
 
   /// Runs until a stop was requested and every loop has ended.
@@ -99,6 +101,7 @@ final class SenderControl {
       while true {
         poller.wait(timeoutMilliseconds: Self.turnMilliseconds, into: &ready)
         inbox.wakeup.clear()
+        heartbeat.beat(MonotonicClock.milliseconds())
         try turn()
         if case .stopped = state { break }
       }
@@ -246,6 +249,7 @@ final class SenderControl {
       context.log.info(
         "partitions given back", ["milliseconds": "\(MonotonicClock.milliseconds() - heardAt)"])
       assigned = []
+      noteAssignment()
       remade = []
       state = .idle
       return

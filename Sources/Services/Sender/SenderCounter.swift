@@ -11,6 +11,8 @@ enum SenderCounter: Int, CounterKey {
   case expired
   case deduplicated
   case deadLettered
+  /// Records that are no notification; they count as dead-lettered, too.
+  case invalidRecords
   /// Moved to a retry topic.
   case retried
   /// Sent again at once on another connection because APNs certainly had not processed them.

@@ -48,6 +48,7 @@ extension SenderLoop {
   private func goAway(_ connection: GatewayConnection, code: UInt32, debug: [UInt8]) {
     counters.add(.goAways)
     let said = GoAwayReason(debug, parser: parser)
+    telemetry.goAway(said.reason, isSilent: debug.isEmpty)
     context.log.info(
       "GOAWAY received",
       [

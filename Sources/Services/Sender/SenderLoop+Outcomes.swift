@@ -34,11 +34,13 @@ extension SenderLoop {
     case .answered:
       connection.lastHeard = now
       pool.lastAnswer = now
+      noteAnswer(push)
       if push.pointee.exchange.status == 200 {
         if !connection.state.hasAccepted {
           pool.addresses.succeeded(connection.address)
           pool.waiting.health.connectionAccepted(app: appHash(push))
         }
+        pool.accepted &+= 1
         perform(connection.state.accepted(), on: connection)
         pool.waiting.health.served(sentAt: push.pointee.sentAt)
         if pool.waiting.health.hasRefusedApps { pool.waiting.health.served(app: appHash(push)) }
@@ -76,6 +78,8 @@ extension SenderLoop {
       status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
       parser: parser)
     let response = answer.response
+    connection.pool.refused &+= 1
+    telemetry.refused(response.reason, push.pointee.envelope.environment)
     let reaction = judge(response, push, on: connection)
     if reaction.isServed { fairness.answered(Int(connection.pool.destination)) }
     perform(

@@ -20,6 +20,7 @@ extension SenderLoop {
   ) {
     counters.add(outcome.counter)
     let push = pushes[slot]
+    recorder.ended(outcome, push.pointee.envelope.lane, push.pointee.envelope.environment)
     if feedback, let answer {
       publishFeedback(push, answer)
     } else {
@@ -153,6 +154,7 @@ extension SenderLoop {
   func deadLetter(_ slot: UInt32, _ reason: DeadLetterReason, _ answer: GatewayAnswer?) {
     counters.add(.deadLettered)
     let push = pushes[slot]
+    recorder.ended(.deadLettered, push.pointee.envelope.lane, push.pointee.envelope.environment)
     let cause: ReceiptCause =
       if reason != .noCredential {
         .retries
@@ -183,6 +185,7 @@ extension SenderLoop {
   /// record would stay open for ever.
   func deadLetter(_ record: KafkaRecord, _ origin: Origin, detail: String) {
     counters.add(.deadLettered)
+    counters.add(.invalidRecords)
     let cut = DeadLetterCut(key: record.key.count, value: record.value.count)
     publish(
       topics.deadLetters, key: Array(record.key.prefix(cut.key)),

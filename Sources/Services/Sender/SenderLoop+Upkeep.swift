@@ -42,6 +42,7 @@ extension SenderLoop {
       refreshCertificates()
       refreshTokens()
       closeIdlePools()
+      publishStatusIfDue()
     }
     dropRetiredPools()
     expireHeld()

@@ -30,6 +30,11 @@ final class SenderLoop {
   let settings: SenderSettings
   let context: ServiceContext
   let counters = Counters<SenderCounter>()
+  let telemetry = LoopTelemetry()
+  /// Of `telemetry`, for what every push does.
+  let recorder: LoopTelemetry.Recorder
+  var nextStatus: UInt64 = 0
+  private let heartbeat: Heartbeat
   var access: GatewayAccess
   let inbox: Mailbox<LoopMessage>
   let control: Mailbox<ControlMessage>
@@ -136,7 +141,7 @@ final class SenderLoop {
   init(
     _ settings: SenderSettings, _ context: ServiceContext, access: GatewayAccess, names: TopicNames,
     cluster: ClusterView, inbox: Mailbox<LoopMessage>, control: Mailbox<ControlMessage>,
-    seed: UInt64
+    seed: UInt64, name: String = "loop"
   ) throws {
     self.settings = settings
     self.context = context
@@ -168,7 +173,11 @@ final class SenderLoop {
     }
     try poller.add(inbox.wakeup.fd, token: Self.wakeupToken, .readable)
     try poller.add(queueSignals.fd, token: Self.queuesToken, .readable)
+    heartbeat = context.status.heartbeat(name)
+    recorder = telemetry.recorder
     context.counters.add(counters)
+    context.counters.add(metrics: telemetry)
+    context.status.show(name) { [telemetry] in telemetry.latest.json }
   }
 
   /// Runs turns until the control thread says stop and everything is handed over.
@@ -177,9 +186,11 @@ final class SenderLoop {
       poller.wait(timeoutMilliseconds: sleepTime(), into: &ready)
       now = MonotonicClock.milliseconds()
       wall = WallClock.milliseconds()
+      heartbeat.beat(now)
       turn()
       if isStopping, isEmptyHanded { break }
     }
+    context.status.end(heartbeat)
     producer.close()
     control.post(.ended)
   }

@@ -134,7 +134,8 @@ package enum SenderService: Service {
         let loop = try SenderLoop(
           settings, context, access: access, names: names, cluster: cluster, inbox: inbox,
           control: control,
-          seed: MonotonicClock.nanoseconds() &+ UInt64(number) &+ UInt64(getpid()) << 32)
+          seed: MonotonicClock.nanoseconds() &+ UInt64(number) &+ UInt64(getpid()) << 32,
+          name: "loop-\(number)")
         loop.run()
       } catch {
         context.log.error("cannot start a loop", ["error": "\(error)"])

@@ -43,18 +43,23 @@ package struct ClusterView: Sendable {
     return found
   }
 
-  /// Says what is strange about the topics, and from now on when the number of a topic's partitions changes. The
-  /// embedded broker's never do, and have no settings.
+  /// The obstacle of the condition `kafka`.
+  static let unreachable = "Kafka is unreachable"
+
+  /// Says what is strange about the topics, and from now on when the number of a topic's partitions changes, and
+  /// notes whether Kafka can be reached. The embedded broker's topics have no settings.
   private static func follow(
     _ found: ClusterView, _ names: TopicNames, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    guard !found.configuration.isEmbeddedBroker else { return }
-    let topics = names.all.filter { found.partitions[$0.name] != nil }
+    let topics =
+      found.configuration.isEmbeddedBroker
+      ? [] : names.all.filter { found.partitions[$0.name] != nil }
     do throws(SystemError) {
       try PartitionWatch.start(
         found.configuration, found.partitions, context,
         begin: { admin in
           // Without an answer, or without the right to ask, nothing is known.
+          if topics.isEmpty { return }
           try? TopicCheck(topics, of: names, admin, timeoutMilliseconds: 5_000).report(context.log)
         }, tell: { PartitionWatch.report($0, context.log) })
     } catch {
@@ -95,6 +100,7 @@ private struct ClusterWait {
         configuration.isEmbeddedBroker = try admin.isEmbeddedBroker(
           timeoutMilliseconds: Self.sliceMilliseconds)
         let counts = try admin.partitionCounts(timeoutMilliseconds: Self.answerMilliseconds)
+        context.status.set("kafka", obstacle: nil)
         if patience.hasReported {
           context.log.info("connected to Kafka", ["kafka": configuration.bootstrap])
         }
@@ -109,6 +115,7 @@ private struct ClusterWait {
   }
 
   private mutating func noAnswer(_ error: KafkaError) throws(KafkaError) {
+    context.status.set("kafka", obstacle: ClusterView.unreachable)
     for heard in admin.takeErrors() {
       trouble = heard
       if heard.isRefusal { refusal = heard }

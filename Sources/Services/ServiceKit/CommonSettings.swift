@@ -44,10 +44,18 @@ package enum CommonSettings {
     stopTimeout,
   ]
 
+  /// Where the status pages are.
+  package static let http = Setting(
+    "http", .endpointOrOff, default: "127.0.0.1:0",
+    "Where the status pages are: /metrics, /healthz, /readyz, /version, /debug/state. Port 0 takes a free one,"
+      + " which the log names; off serves none. They hold no secret, but keep them from the outside."
+  )
+
   private static let counting = [
+    http,
     Setting.duration(
       countersInterval, default: "10s", in: 0...3_600_000,
-      "Interval between two lines of counters on standard error; 0s prints none.")
+      "Interval between two lines of counters on standard error; 0s prints none."),
   ]
 
   /// A service's table with the settings that the harness adds.

@@ -5,13 +5,23 @@ import Synchronization
 package import Telemetry
 
 /// All counters of a process. Numbers of the same name, from several loops, are added; of peaks the highest counts.
-package final class CounterBoard: Sendable {
+package final class CounterBoard: MetricSource {
   private let sources = Mutex<[any CounterSource]>([])
+  private let metrics = Mutex<[any MetricSource]>([])
 
   package init() {}
 
   package func add(_ source: any CounterSource) {
     sources.withLock { $0.append(source) }
+  }
+
+  /// Adds what stands on `/metrics` only.
+  package func add(metrics source: any MetricSource) {
+    metrics.withLock { $0.append(source) }
+  }
+
+  package var samples: [MetricSample] {
+    sources.withLock { $0 }.flatMap(\.samples) + metrics.withLock { $0 }.flatMap(\.samples)
   }
 
   /// The sums, in the order in which names first appeared.

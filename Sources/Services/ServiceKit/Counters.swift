@@ -8,6 +8,8 @@ package import Telemetry
 package protocol CounterKey: CaseIterable, RawRepresentable, Sendable where RawValue == Int {
   /// A total unless the enum says otherwise.
   var kind: CounterKind { get }
+  /// What `/metrics` calls it; nil for what stands there in another form.
+  var series: MetricSeries? { get }
 }
 
 extension CounterKey {
@@ -50,7 +52,7 @@ package final class Counters<Key: CounterKey>: Sendable {
 }
 
 /// Something whose numbers the board adds up.
-package protocol CounterSource: Sendable {
+package protocol CounterSource: MetricSource {
   /// Name, kind and value of each number, in the order of the line.
   var numbers: [(name: String, kind: CounterKind, value: Int)] { get }
 }
@@ -58,5 +60,9 @@ package protocol CounterSource: Sendable {
 extension Counters: CounterSource {
   package var numbers: [(name: String, kind: CounterKind, value: Int)] {
     Key.allCases.map { (SnakeCase.text("\($0)"), $0.kind, self[$0]) }
+  }
+
+  package var samples: [MetricSample] {
+    Key.allCases.compactMap { $0.series?.sample(self[$0]) }
   }
 }

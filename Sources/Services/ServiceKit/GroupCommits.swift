@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 package import Kafka
+import Telemetry
 
 /// What is counted about a group member's commits.
 enum CommitCounter: Int, CounterKey {
   /// Commits that no coordinator answered in time: what they said is committed again.
   case commitsUnanswered
+
+  var series: MetricSeries? { MetricSeries(KafkaMetrics.commitsUnanswered) }
 }
 
 /// The commits of one member of a consumer group: one under way at a time, given up when no answer comes, and a

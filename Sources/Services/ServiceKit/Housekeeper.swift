@@ -5,7 +5,7 @@ import Glibc
 import Settings
 import Synchronization
 
-/// The thread that hears the process's signals and prints the counters line.
+/// The thread that hears the process's signals, prints the counters line and answers systemd's watchdog.
 ///
 /// The first SIGTERM or SIGINT asks the service to stop, a second one to stop without waiting for anything. When
 /// the time for either is up, or with a third one, the process ends as it is: nothing is lost then, and what was
@@ -62,6 +62,9 @@ private struct SignalWatch {
   let bound: UInt64
   /// What it may take after a second signal.
   private let hurriedBound: UInt64 = 2_000
+  /// Between two messages to systemd's watchdog, in milliseconds; nil where nobody waits for them.
+  private let watchdogInterval: UInt64?
+  private var nextWatchdog: UInt64 = 0
   /// When the process ends whatever the service does; monotonic milliseconds.
   private var endAt: UInt64?
 
@@ -73,6 +76,7 @@ private struct SignalWatch {
     self.poller = poller
     self.end = end
     self.bound = bound
+    watchdogInterval = context.systemd.watchdogMilliseconds.map { max(1, $0 / 3) }
   }
 
   mutating func run(reportsEvery interval: Int64) {
@@ -86,12 +90,23 @@ private struct SignalWatch {
         due = now + UInt64(interval)
       }
       if let endAt, now >= endAt { endNow("the time for a stop is up") }
-      let next = min(interval > 0 ? due : .max, endAt ?? .max)
+      feedWatchdog(now)
+      let next = min(
+        interval > 0 ? due : .max, endAt ?? .max, watchdogInterval == nil ? .max : nextWatchdog)
       let wait = next == .max ? -1 : Int32(clamping: next - min(next, now))
       poller.wait(timeoutMilliseconds: wait, into: &events)
       while let signal = source.next() { take(signal) }
     }
     if interval > 0 { printLine(&report, MonotonicClock.milliseconds()) }
+  }
+
+  /// Only as long as every thread turns: systemd starts a process anew that is stuck.
+  private mutating func feedWatchdog(_ now: UInt64) {
+    guard let watchdogInterval, now >= nextWatchdog else { return }
+    nextWatchdog = now + watchdogInterval
+    if context.signals.isStopping || context.status.stuck(now: now).isEmpty {
+      context.systemd.watchdog()
+    }
   }
 
   private mutating func take(_ signal: Int32) {
@@ -105,6 +120,7 @@ private struct SignalWatch {
     }
     context.log.info("stopping: waiting for notifications in flight; a second signal does not wait")
     endAt = now + bound
+    context.systemd.stopping()
     context.signals.requestStop(by: signal)
   }
 

@@ -5,7 +5,8 @@ import EventLoop
 import Kafka
 
 /// Says when a topic of a running service gets more partitions, or fewer: clients follow their number by
-/// themselves (`topic.metadata.refresh.interval.ms`), and people have to know what that means.
+/// themselves (`topic.metadata.refresh.interval.ms`), and people have to know what that means. Notes whether Kafka
+/// can be reached.
 ///
 /// A thread of its own asks the cluster, over a connection of its own, until the service is told to stop.
 enum PartitionWatch {
@@ -35,8 +36,10 @@ enum PartitionWatch {
       while !context.signals.isStopping {
         poller.wait(timeoutMilliseconds: intervalMilliseconds, into: &events)
         if context.signals.isStopping { break }
+        let listing = try? admin.partitionCounts(timeoutMilliseconds: 2_000)
+        context.status.set("kafka", obstacle: listing == nil ? ClusterView.unreachable : nil)
         // Without an answer nothing is known.
-        guard let listing = try? admin.partitionCounts(timeoutMilliseconds: 2_000) else { continue }
+        guard let listing else { continue }
         for change in sizes.observe(listing) { tell(change) }
       }
     }

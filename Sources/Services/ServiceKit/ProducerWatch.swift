@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 package import Kafka
+import Telemetry
 
 /// What is counted about the records that a service writes.
 enum ProducerCounter: Int, CounterKey {
   /// Answers by which Kafka does not take a record: no right to write, no such topic, too large.
   case refusedByKafka
+  /// Records handed to the producer that Kafka has not acknowledged, and their bytes.
+  case producerQueue
+  case producerQueueBytes
+
+  var kind: CounterKind { self == .refusedByKafka ? .total : .gauge }
+
+  var series: MetricSeries? {
+    switch self {
+    case .refusedByKafka: MetricSeries(KafkaMetrics.recordsRefused)
+    case .producerQueue: MetricSeries(KafkaMetrics.producerQueue)
+    case .producerQueueBytes: MetricSeries(KafkaMetrics.producerQueueBytes)
+    }
+  }
 }
 
 /// Logs and counts that Kafka does not take a producer's records: nothing else would show why the process that
@@ -35,6 +49,8 @@ package struct ProducerWatch {
       counters.add(.refusedByKafka, producer.refusals - counted)
       counted = producer.refusals
     }
+    counters.set(.producerQueue, producer.outstanding)
+    counters.set(.producerQueueBytes, producer.outstandingBytes)
     let trouble = producer.trouble
     switch reminder.step(isTrouble: trouble != nil, now: now) {
     case .nothing: break

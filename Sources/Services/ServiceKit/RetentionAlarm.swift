@@ -3,6 +3,7 @@ package import Bytes
 import Delivery
 package import EventLoop
 package import Kafka
+import Telemetry
 
 /// What is counted about the logs that a service reads.
 enum RetentionCounter: Int, CounterKey {
@@ -10,6 +11,13 @@ enum RetentionCounter: Int, CounterKey {
   case lostToRetention
   /// Logs found to end before the offset that the group had committed.
   case logsCut
+
+  var series: MetricSeries? {
+    switch self {
+    case .lostToRetention: MetricSeries(KafkaMetrics.recordsLost)
+    case .logsCut: MetricSeries(KafkaMetrics.logsTruncated)
+    }
+  }
 }
 
 /// Watches that a group's consumer passes over nothing in silence: what retention removed before it was read is

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 package import Settings
 import Synchronization
 import Telemetry
@@ -15,11 +16,18 @@ package struct ServiceContext: Sendable {
   /// All values, for those who start other processes with them.
   package let values: SettingValues
 
+  /// What its status pages say of its health.
+  package let status: StatusBoard
+  let systemd: SystemdNotifier
+
   private let readiness: Readiness
 
-  /// Says in the log, once, that the service does its part: it has had its partitions from its group.
+  /// Says, once, that the service does its part: it has had its partitions from its group.
   package func reportReady() {
-    if !readiness.isReported.exchange(true, ordering: .relaxed) { log.info(LogLine.ready) }
+    guard !readiness.isReported.exchange(true, ordering: .relaxed) else { return }
+    status.set("start", obstacle: nil)
+    log.info(LogLine.ready)
+    systemd.ready()
   }
 
   /// Whether that was said.
@@ -32,6 +40,8 @@ package struct ServiceContext: Sendable {
   /// Also for tests that run a service inside their own process.
   package init(name: String, log: Logger, values: SettingValues) {
     readiness = Readiness()
+    status = StatusBoard()
+    systemd = SystemdNotifier()
     self.name = name
     self.log = log
     self.values = values

@@ -77,6 +77,7 @@ package enum ServiceRunner {
     let interval = S.reportsCounters ? values.milliseconds(CommonSettings.countersInterval) : 0
     let context = ServiceContext(name: program, log: log, values: values)
     do throws(SystemError) {
+      // Before any other thread.
       let keeper = try Housekeeper(context, reportsEvery: interval)
       let failure = outcome(service, settings, context)
       keeper.finish()
@@ -92,11 +93,24 @@ package enum ServiceRunner {
     _ service: S.Type, _ settings: S.Settings, _ context: ServiceContext
   ) -> ServiceFailure? {
     do throws(ServiceFailure) {
+      let server = try statusServer(service, context)
+      defer { withExtendedLifetime(server) {} }
       try S.run(settings, context)
       return nil
     } catch {
       return error
     }
+  }
+
+  private static func statusServer<S: Service>(
+    _ service: S.Type, _ context: ServiceContext
+  ) throws(ServiceFailure) -> StatusServer? {
+    guard S.reportsCounters,
+      let endpoint = context.values.optionalEndpoint(CommonSettings.http.name)
+    else { return nil }
+    let server = try StatusServer(endpoint, context)
+    context.log.info(StatusServer.message, ["url": server.url])
+    return server
   }
 
   private static func read(

@@ -162,6 +162,13 @@ struct MintingDesk {
   /// The places of the credentials, for `work`.
   var indices: Range<Int> { entries.indices }
 
+  /// The credentials that have a token, and when the newest was issued (seconds since the epoch).
+  func newest(now: Int64) -> [(credential: String, issuedAt: Int64)] {
+    entries.compactMap { entry in
+      entry.schedule.issuedAt(now: now).map { (entry.credential.id, $0) }
+    }
+  }
+
   /// Whether every token that is due at `now` (seconds) is on the topic.
   func isSettled(now: Int64) -> Bool {
     entries.allSatisfy { !$0.isPending && $0.schedule.step(now: now) == nil }

@@ -27,6 +27,9 @@ final class SignerWorker {
   private let context: ServiceContext
   let log: Logger
   private let counters = Counters<SignerCounter>()
+  private let heartbeat: Heartbeat
+  private let telemetry = SignerTelemetry()
+  private var nextTelemetry: UInt64 = 0
   let wakeup = Wakeup()
   private let requestsPartition: TopicPartition
   let tokensTopic: String
@@ -74,6 +77,7 @@ final class SignerWorker {
     self.context = context
     self.cluster = cluster
     log = context.log
+    heartbeat = context.status.heartbeat("worker")
     requestsPartition = TopicPartition(topic: names.tokenRequests, partition: 0)
     tokensTopic = names.providerTokens
     desk = MintingDesk(settings.credentials)
@@ -86,6 +90,7 @@ final class SignerWorker {
       cluster.configuration, group: names.group(.signer), topics: [names.tokenRequests],
       instanceID: settings.instanceID, wakeup: wakeup)
     context.counters.add(counters)
+    context.counters.add(metrics: telemetry)
   }
 
   /// Runs until a stop is requested.
@@ -102,6 +107,7 @@ final class SignerWorker {
       let now = MonotonicClock.milliseconds()
       if now - lastTurn > Self.suspiciousPause { mintNotBefore = now + Self.settleMilliseconds }
       lastTurn = now
+      heartbeat.beat(now)
       try turn(now)
     }
     stop()
@@ -118,6 +124,14 @@ final class SignerWorker {
     takeDeliveries(now)
     watch.turn(producer, now: now)
     commit()
+    publishStatus(now)
+  }
+
+  /// Once a second.
+  private func publishStatus(_ now: UInt64) {
+    guard now >= nextTelemetry else { return }
+    nextTelemetry = now + 1_000
+    telemetry.publish(isOwner ? desk.newest(now: WallClock.seconds()) : [])
   }
 
   private func stop() {

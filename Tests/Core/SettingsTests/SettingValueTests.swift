@@ -86,6 +86,17 @@ import Testing
     #expect(problem(kind, "quick") == "must be one of faithful, fast")
   }
 
+  @Test func `an endpoint that may be left out is one, or off`() throws {
+    #expect(value(.endpointOrOff, "a:1") == .endpoints([Endpoint(host: "a", port: 1)]))
+    #expect(value(.endpointOrOff, "off") == .endpoints([]))
+    #expect(problem(.endpointOrOff, "none") == "must be host:port")
+    let setting = Setting("http", .endpointOrOff, default: "a:1", "Where.")
+    let values = try SettingTable([setting]).read(
+      try CommandLineFlags(["--http", "off"], for: SettingTable([setting])))
+    #expect(values.optionalEndpoint("http") == nil)
+    #expect(values.report == ["http = off (flag)"])
+  }
+
   @Test func `a list is cut at commas and trimmed`() {
     #expect(value(.list, "a, b,c") == .list(["a", "b", "c"]))
     #expect(problem(.list, "a,,b") != nil)

@@ -8,6 +8,8 @@ import Testing
 private enum SampleCounter: Int, CounterKey {
   case taken, inFlight
   var kind: CounterKind { self == .inFlight ? .gauge : .total }
+  var series: MetricSeries? { self == .inFlight ? MetricSeries(Self.metric) : nil }
+  static let metric = Metric("m_in_flight", .gauge, "In flight.")
 }
 
 @Suite struct CountersTests {
@@ -24,6 +26,8 @@ private enum SampleCounter: Int, CounterKey {
     #expect(sums.map(\.value) == [4, 9])
     #expect(sums.map(\.kind) == [.total, .gauge])
     #expect(a[.taken] == 3)
+    #expect(
+      MetricText.page(board.samples).hasSuffix("\nm_in_flight 9\n"), "taken is not shown there")
   }
 
   @Test func `a reader sees a growing number while its thread writes`() throws {

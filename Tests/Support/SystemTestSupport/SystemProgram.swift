@@ -3,6 +3,13 @@ import Glibc
 
 /// Programs of the system that tests drive.
 package enum SystemProgram {
+  /// Prometheus' tool: the system's, or the one that scripts/setup --test puts below .build.
+  package static func promtool() throws -> String {
+    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+    let own = "\(root)/.build/prometheus/usr/bin/promtool"
+    return access(own, X_OK) == 0 ? own : try path("promtool")
+  }
+
   /// Where a program is. Servers stand in sbin, which is not on everybody's PATH.
   package static func path(_ name: String) throws -> String {
     for folder in ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"] {

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
+import HTTPClient
 import JSON
 import Kafka
 import Pipeline
@@ -57,14 +58,48 @@ import Testing
       let address = try #require(addresses[name]?.string)
       #expect(up.output.contains("\(name) ") && up.output.contains(address), "\(up.output)")
     }
+    try statusPages(addresses, up)
     // One pipeline a folder.
     let second = try start(folder)
     #expect(second.wait(withinMilliseconds: 20_000) == 1)
-    #expect(second.output.contains("(process \(up.pid)) works in"), "\(second.output)")
+    #expect(second.output.contains("(process \(up.pid)) uses"), "\(second.output)")
     #expect(File.exists(folder.file("up/addresses.json")))
     try channels(folder)
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
     #expect(!File.exists(folder.file("up/addresses.json")))
+  }
+
+  private func statusPages(_ addresses: JSONValue, _ up: BuiltProgram) throws {
+    let client = HTTPClient(timeoutMilliseconds: 10_000)
+    let pages = try #require(addresses["metrics"]?.object)
+    let names = ["broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator"]
+    #expect(pages.keys == names)
+    for page in pages.members {
+      let url = try #require(page.value.string)
+      #expect(up.output.contains(url), "\(up.output)")
+      for path in ["/readyz", "/healthz", "/metrics"] {
+        let answer = try client.get(url + path)
+        #expect(answer.status == 200, "\(page.key)\(path): \(answer.text)")
+      }
+      try expectMetrics(try client.get(url + "/metrics").text, of: page.key)
+    }
+  }
+
+  /// What Prometheus' own tool finds right, and docs/metrics.md lists.
+  private func expectMetrics(_ page: String, of process: String) throws {
+    #expect(page.contains("\nmartlet_ready 1\n"), "\(process)")
+    let folder = TemporaryFolder()
+    try File.write(folder.file("metrics"), Array(page.utf8))
+    let promtool = try SystemProgram.promtool()
+    let check = try BuiltProgram.run(
+      "/bin/sh", ["-c", "\(promtool) check metrics < \(folder.file("metrics"))"], in: folder)
+    #expect(check.status == 0 && check.output.isEmpty, "\(process): \(check.output)")
+    let list = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+    let docs = String(decoding: try File.read("\(list)/docs/metrics.md"), as: UTF8.self)
+    for line in page.split(separator: "\n") where line.hasPrefix("# TYPE ") {
+      let words = line.split(separator: " ")
+      #expect(docs.contains("| `\(words[2])` | \(words[3]) |"), "\(process): \(line)")
+    }
   }
 
   /// One file of settings serves both environments.
@@ -140,7 +175,7 @@ import Testing
       #expect(producer.flush(timeoutMilliseconds: 20_000))
     }
     #expect(
-      up.prints("RECORDS WERE DROPPED BEFORE THEY WERE READ", withinMilliseconds: 20_000),
+      up.prints("UNREAD RECORDS WERE DROPPED", withinMilliseconds: 20_000),
       "\(up.output)")
     kill(ingest, SIGCONT)
     #expect(up.stop(withinMilliseconds: 60_000) == 1, "\(up.output)")

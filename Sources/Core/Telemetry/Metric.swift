@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a metric's value behaves, in Prometheus' words.
+package enum MetricKind: String, Sendable, CaseIterable {
+  /// Only grows while the process runs.
+  case counter
+  /// Rises and falls.
+  case gauge
+  /// Counts of observations in buckets, with their sum.
+  case histogram
+}
+
+/// What a metric counts in: base units only, as Prometheus recommends.
+package enum MetricUnit: String, Sendable, CaseIterable {
+  /// A number of things.
+  case none
+  case seconds
+  case bytes
+}
+
+/// How the values of several loops of one process become one.
+package enum MetricMerge: Sendable {
+  case sum
+  case highest
+  case lowest
+}
+
+/// One metric: what `/metrics` calls it, and what a person has to know about it. Each is declared once, in the
+/// table of its program.
+package struct Metric: Sendable, Hashable {
+  /// As Prometheus names it: `martlet_sender_connects_total`.
+  package let name: String
+  package let kind: MetricKind
+  package let unit: MetricUnit
+  /// The names of its labels, in the order of their values.
+  package let labels: [String]
+  /// One sentence.
+  package let help: String
+  package let merge: MetricMerge
+  /// Series that it has at most; nil for a single one.
+  package let bound: String?
+
+  package init(
+    _ name: String, _ kind: MetricKind, unit: MetricUnit = .none, labels: [String] = [],
+    bound: String? = nil, merge: MetricMerge = .sum, _ help: String
+  ) {
+    self.name = name
+    self.kind = kind
+    self.unit = unit
+    self.labels = labels
+    self.bound = bound
+    self.merge = merge
+    self.help = help
+  }
+}
+
+/// A metric's value.
+package enum MetricValue: Sendable, Equatable {
+  case integer(Int)
+  /// Milliseconds of a metric in seconds.
+  case thousandths(Int)
+  case histogram(LatencyCounts)
+}
+
+/// The value of one series of a metric.
+package struct MetricSample: Sendable, Equatable {
+  package let metric: Metric
+  /// As many as the metric has labels.
+  package let labels: [String]
+  package let value: MetricValue
+
+  package init(_ metric: Metric, _ labels: [String], _ value: MetricValue) {
+    precondition(labels.count == metric.labels.count, "\(metric.name): one value a label")
+    self.metric = metric
+    self.labels = labels
+    self.value = value
+  }
+
+  package init(_ metric: Metric, _ labels: [String], _ value: Int) {
+    self.init(metric, labels, .integer(value))
+  }
+
+  /// Of a metric without labels.
+  package init(_ metric: Metric, _ value: Int) { self.init(metric, [], .integer(value)) }
+}
+
+/// The series that a number of the counters line is.
+package struct MetricSeries: Sendable {
+  package let metric: Metric
+  package let labels: [String]
+  /// The number is in milliseconds, and the metric in seconds.
+  package let isMilliseconds: Bool
+
+  package init(_ metric: Metric, _ labels: [String] = [], isMilliseconds: Bool = false) {
+    self.metric = metric
+    self.labels = labels
+    self.isMilliseconds = isMilliseconds
+  }
+
+  package func sample(_ value: Int) -> MetricSample {
+    MetricSample(metric, labels, isMilliseconds ? .thousandths(value) : .integer(value))
+  }
+}

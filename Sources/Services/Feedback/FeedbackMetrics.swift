@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Telemetry
+
+/// What the feedback service has on `/metrics`.
+package enum FeedbackMetrics {
+  static let answers = Metric(
+    "martlet_feedback_answers_total", .counter,
+    "Answers of APNs about device tokens that were read.")
+  static let verdicts = Metric(
+    "martlet_feedback_verdicts_total", .counter, labels: ["verdict"], bound: "4",
+    "What answers came to: the token is invalid (invalidated), the answer is older than the registration or not about"
+      + " the token (kept), it may be our own mistake (suspected), called bad on two days (confirmed)."
+  )
+  static let registrations = Metric(
+    "martlet_feedback_registrations_total", .counter, "Registrations and removals of devices.")
+  static let waves = Metric(
+    "martlet_feedback_bad_token_waves_total", .counter,
+    "Times that an abnormal number of an app's tokens was called bad: a configuration mistake, most likely."
+  )
+  static let revived = Metric(
+    "martlet_feedback_revived_total", .counter,
+    "Invalid tokens that became valid because of a later registration.")
+  static let deadLetters = Metric(
+    "martlet_feedback_dead_letters_total", .counter, "Records that became dead letters.")
+  static let published = Metric(
+    "martlet_feedback_published_total", .counter,
+    "Records of invalid tokens that Kafka has acknowledged.")
+  static let databaseRetries = Metric(
+    "martlet_feedback_database_retries_total", .counter,
+    "Transactions that the database refused and that are tried again.")
+  static let restores = Metric(
+    "martlet_feedback_restores_total", .counter,
+    "Times that the database was rebuilt from the topics.")
+  static let partitions = Metric(
+    "martlet_feedback_partitions_assigned", .gauge,
+    "Partitions that the group has given to this process.")
+
+  package static let all = [
+    answers, verdicts, registrations, waves, revived, deadLetters, published, databaseRetries,
+    restores, partitions,
+  ]
+}
+
+extension FeedbackCounter {
+  var series: MetricSeries? {
+    switch self {
+    case .feedback: MetricSeries(FeedbackMetrics.answers)
+    case .devices: MetricSeries(FeedbackMetrics.registrations)
+    case .invalidated: MetricSeries(FeedbackMetrics.verdicts, ["invalidated"])
+    case .kept: MetricSeries(FeedbackMetrics.verdicts, ["kept"])
+    case .suspected: MetricSeries(FeedbackMetrics.verdicts, ["suspected"])
+    case .confirmed: MetricSeries(FeedbackMetrics.verdicts, ["confirmed"])
+    case .badTokenWaves: MetricSeries(FeedbackMetrics.waves)
+    case .revived: MetricSeries(FeedbackMetrics.revived)
+    case .deadLettered: MetricSeries(FeedbackMetrics.deadLetters)
+    case .published: MetricSeries(FeedbackMetrics.published)
+    case .databaseRetries: MetricSeries(FeedbackMetrics.databaseRetries)
+    case .restores: MetricSeries(FeedbackMetrics.restores)
+    case .partitionsAssigned: MetricSeries(FeedbackMetrics.partitions)
+    }
+  }
+}

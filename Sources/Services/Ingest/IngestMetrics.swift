@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Telemetry
+
+/// What ingest has on `/metrics`.
+package enum IngestMetrics {
+  static let requests = Metric(
+    "martlet_ingest_requests_total", .counter, "Requests taken out of Kafka.")
+  static let tokens = Metric(
+    "martlet_ingest_tokens_total", .counter, labels: ["outcome"], bound: "3",
+    "Device tokens of requests by what became of them: a notification (accepted), nothing because the token is known"
+      + " to be invalid (suppressed), a dead letter (rejected).")
+  static let badRequests = Metric(
+    "martlet_ingest_requests_rejected_total", .counter,
+    "Requests that were refused as a whole; each is a dead letter.")
+  static let unusualTokens = Metric(
+    "martlet_ingest_unusual_tokens_total", .counter,
+    "Notifications to tokens outside 32 to 128 bytes: allowed, but not what devices have today.")
+  static let ineffectivePayloads = Metric(
+    "martlet_ingest_ineffective_payloads_total", .counter,
+    "Requests whose payload asks for something that has no effect.")
+  static let handedBack = Metric(
+    "martlet_ingest_handed_back_total", .counter,
+    "Requests dropped from memory because their partition was revoked; the next owner takes them.")
+  static let blocked = Metric(
+    "martlet_ingest_blocked_turns_total", .counter,
+    "Turns in which nothing was taken because Kafka, or the readers of the embedded broker, were behind."
+  )
+  static let inFlight = Metric(
+    "martlet_ingest_requests_in_flight", .gauge, "Requests taken and not complete.")
+  static let invalidTokens = Metric(
+    "martlet_ingest_invalid_tokens", .gauge, "Invalid device tokens in memory.")
+  static let partitions = Metric(
+    "martlet_ingest_partitions_assigned", .gauge,
+    "Partitions that the group has given to this process.")
+
+  package static let all = [
+    requests, tokens, badRequests, unusualTokens, ineffectivePayloads, handedBack, blocked,
+    inFlight, invalidTokens, partitions,
+  ]
+}
+
+extension IngestCounter {
+  var series: MetricSeries? {
+    switch self {
+    case .requests: MetricSeries(IngestMetrics.requests)
+    case .notifications: MetricSeries(IngestMetrics.tokens, ["accepted"])
+    case .suppressed: MetricSeries(IngestMetrics.tokens, ["suppressed"])
+    case .badTokens: MetricSeries(IngestMetrics.tokens, ["rejected"])
+    case .badRequests: MetricSeries(IngestMetrics.badRequests)
+    case .unusualTokens: MetricSeries(IngestMetrics.unusualTokens)
+    case .ineffectivePayloads: MetricSeries(IngestMetrics.ineffectivePayloads)
+    case .handedBack: MetricSeries(IngestMetrics.handedBack)
+    case .heldBack: MetricSeries(IngestMetrics.blocked)
+    case .inFlight: MetricSeries(IngestMetrics.inFlight)
+    case .invalidTokens: MetricSeries(IngestMetrics.invalidTokens)
+    case .partitionsAssigned: MetricSeries(IngestMetrics.partitions)
+    }
+  }
+}

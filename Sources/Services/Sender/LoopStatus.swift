@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import ServiceKit
+import Telemetry
+
+/// How a loop stands, for `/metrics` and `/debug/state`: facts, made into text only when somebody asks. Holds no
+/// secret, no device token and no payload.
+struct LoopStatus: Sendable {
+  struct Connection: Sendable {
+    let address: SocketAddress
+    let credential: String
+    let environment: Environment
+    let state: ConnectionStateMachine.State
+    let openStreams: Int
+    let limit: Int
+    let credit: Int
+    /// Milliseconds.
+    let age: UInt64
+  }
+
+  /// A pool: the pushes of one credential to one gateway.
+  struct Destination: Sendable {
+    /// Of the pool; never another one's.
+    let index: Int
+    let credential: String
+    let environment: Environment
+    let hasToken: Bool
+    let trouble: DestinationHealth.Trouble?
+    let waiting: Int
+    let open: Int
+    let accepted: Int
+    let refused: Int
+  }
+
+  /// A record that was taken and is not complete.
+  struct Record: Sendable {
+    let offset: Int64
+    /// Milliseconds since its request was made.
+    let age: Int64
+    let attempts: Int
+    let state: PushLife.State
+    /// Of its last retry; empty if there was none.
+    let lastReason: String
+  }
+
+  struct Partition: Sendable {
+    let name: TopicPartition
+    /// The lane's name, or `retries`.
+    let lane: String
+    let incomplete: Int
+    /// The first offset that is not complete; nil while nothing was read.
+    let committable: Int64?
+    /// How long that has not moved, in milliseconds.
+    let headAge: UInt64
+    /// nil when every outcome is on its way to Kafka.
+    var oldest: Record?
+  }
+
+  var connections: [Connection] = []
+  var destinations: [Destination] = []
+  var partitions: [Partition] = []
+}
+
+extension LoopStatus.Partition {
+  /// How old the oldest unfinished notification is, in milliseconds; 0 without one.
+  var backlog: Int {
+    guard incomplete > 0 else { return 0 }
+    return max(Int(clamping: headAge), oldest.map { Int(clamping: $0.age) } ?? 0)
+  }
+}
+
+// MARK: Metrics
+
+extension LoopStatus {
+  var samples: [MetricSample] {
+    connectionSamples + streamSamples + destinationSamples + backlogSamples
+  }
+
+  private var connectionSamples: [MetricSample] {
+    ConnectionStateMachine.State.allCases.map { state in
+      MetricSample(
+        SenderMetrics.connections, ["\(state)"], connections.count { $0.state == state })
+    }
+  }
+
+  private var streamSamples: [MetricSample] {
+    Environment.allCases.flatMap { environment in
+      let own = connections.filter { $0.environment == environment }
+      let serving = own.filter { $0.state == .priming || $0.state == .ready }
+      return [
+        MetricSample(
+          SenderMetrics.openStreams, ["\(environment)"], own.reduce(0) { $0 + $1.openStreams }),
+        MetricSample(
+          SenderMetrics.streamLimit, ["\(environment)"], serving.reduce(0) { $0 + $1.limit }),
+        MetricSample(
+          SenderMetrics.streamCredit, ["\(environment)"], own.reduce(0) { $0 + $1.credit }),
+      ]
+    }
+  }
+
+  private var destinationSamples: [MetricSample] {
+    let states = ["working", "no_token"] + DestinationHealth.Trouble.allCases.map(\.rawValue)
+    let counts = states.map { state in
+      MetricSample(
+        SenderMetrics.destinations, [state], destinations.count { $0.stateName == state })
+    }
+    return counts
+      + destinations.flatMap { destination -> [MetricSample] in
+        let isNamed = destination.index < SenderMetrics.namedCredentials
+        let name = isNamed ? destination.credential : "other"
+        let labels = [name, "\(destination.environment)"]
+        return [
+          MetricSample(SenderMetrics.responses, labels + ["accepted"], destination.accepted),
+          MetricSample(SenderMetrics.responses, labels + ["refused"], destination.refused),
+        ]
+      }
+  }
+
+  private var backlogSamples: [MetricSample] {
+    (Lane.allCases.map { "\($0)" } + [Self.retries]).map { lane in
+      let oldest = partitions.filter { $0.lane == lane }.map(\.backlog).max() ?? 0
+      return MetricSample(SenderMetrics.backlog, [lane], .thousandths(oldest))
+    }
+  }
+
+  /// The lane of retry topics.
+  static let retries = "retries"
+}
+
+extension LoopStatus.Destination {
+  var stateName: String { trouble?.rawValue ?? (hasToken ? "working" : "no_token") }
+}
+
+// MARK: JSON
+
+extension LoopStatus {
+  /// Entries of one list of `/debug/state` at most; how many were left out is said.
+  static let listLimit = 500
+
+  var json: JSONValue {
+    [
+      "connections": Self.list(connections, \.json),
+      "connections_in_all": .integer(Int64(connections.count)),
+      "destinations": Self.list(destinations, \.json),
+      "destinations_in_all": .integer(Int64(destinations.count)),
+      "partitions": Self.list(partitions, \.json),
+      "partitions_in_all": .integer(Int64(partitions.count)),
+    ]
+  }
+
+  private static func list<Entry>(
+    _ entries: [Entry], _ json: (Entry) -> JSONValue
+  ) -> JSONValue {
+    .array(entries.prefix(listLimit).map(json))
+  }
+
+  fileprivate static func seconds(_ milliseconds: Int64) -> JSONValue {
+    .double(Double(milliseconds) / 1_000)
+  }
+}
+
+extension LoopStatus.Connection {
+  fileprivate var json: JSONValue {
+    [
+      "gateway": .string("\(address)"), "credential": .string(credential),
+      "environment": .string("\(environment)"), "state": .string("\(state)"),
+      "open_streams": .integer(Int64(openStreams)), "limit": .integer(Int64(limit)),
+      "credit": .integer(Int64(credit)), "age_seconds": LoopStatus.seconds(Int64(age)),
+    ]
+  }
+}
+
+extension LoopStatus.Destination {
+  fileprivate var json: JSONValue {
+    [
+      "credential": .string(credential), "environment": .string("\(environment)"),
+      "state": .string(stateName), "waiting": .integer(Int64(waiting)),
+      "open": .integer(Int64(open)), "accepted": .integer(Int64(accepted)),
+      "refused": .integer(Int64(refused)),
+    ]
+  }
+}
+
+extension LoopStatus.Partition {
+  fileprivate var json: JSONValue {
+    [
+      "partition": .string("\(name)"), "lane": .string(lane),
+      "incomplete": .integer(Int64(incomplete)),
+      "committable": committable.map { .integer($0) } ?? .null,
+      "committable_unmoved_seconds": LoopStatus.seconds(Int64(clamping: headAge)),
+      "oldest": oldest?.json ?? .null,
+    ]
+  }
+}
+
+extension LoopStatus.Record {
+  fileprivate var json: JSONValue {
+    [
+      "offset": .integer(offset), "age_seconds": LoopStatus.seconds(age),
+      "attempts": .integer(Int64(attempts)), "state": .string("\(state)"),
+      "last_reason": .string(lastReason),
+    ]
+  }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Pipeline
+import ServiceKit
+import Synchronization
+import Telemetry
+
+/// What one loop counts beside `SenderCounter`, by labels, and how it stands. The loop writes, the status pages read.
+final class LoopTelemetry: MetricSource {
+  private let outcomes = MetricCells(SenderMetrics.notifications, outcomeLabels)
+  private let errorResponses = MetricCells(SenderMetrics.errorResponses, errorLabels)
+  private let goAways = MetricCells(SenderMetrics.goAways, goAwayLabels)
+  private let delivery = LatencyCells(SenderMetrics.delivery, Lane.allCases.map { ["\($0)"] })
+  private let request = LatencyCells(SenderMetrics.request, Environment.allCases.map { ["\($0)"] })
+  private let status = Mutex(LoopStatus())
+  /// Monotonic milliseconds when somebody looked last.
+  private let lookedAt = Atomic<UInt64>(0)
+
+  /// What the loop records with for every push. To be used only as long as this object lives.
+  var recorder: Recorder {
+    Recorder(
+      outcomes: outcomes.recorder, delivery: delivery.recorder, request: request.recorder)
+  }
+
+  /// Pointers, and nothing that is counted.
+  struct Recorder {
+    let outcomes: MetricRecorder
+    let delivery: LatencyRecorder
+    let request: LatencyRecorder
+
+    /// A notification has ended.
+    func ended(_ outcome: Outcome, _ lane: Lane, _ environment: Environment) {
+      let place = outcome.rawValue &* 4 &+ lane.rawValue &* 2 &+ environment.rawValue
+      outcomes.add(Int(place))
+    }
+
+    /// APNs has answered a push. Times of day in milliseconds.
+    func answered(
+      _ lane: Lane, _ environment: Environment, created: Int64, sent: Int64, now: Int64
+    ) {
+      delivery.record(now &- created, in: Int(lane.rawValue))
+      request.record(now &- sent, in: Int(environment.rawValue))
+    }
+  }
+
+  /// The answer was another than 200.
+  func refused(_ reason: Reason?, _ environment: Environment) {
+    let place = reason.map { Int($0.rawValue) } ?? Reason.allCases.count
+    errorResponses.recorder.add(place * 2 + Int(environment.rawValue))
+  }
+
+  func goAway(_ reason: Reason?, isSilent: Bool) {
+    goAways.recorder.add(
+      reason.map { Int($0.rawValue) } ?? Reason.allCases.count + (isSilent ? 1 : 0))
+  }
+
+  /// Whether somebody has looked within the last minute.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  func isWatched(now: UInt64) -> Bool {
+    now < lookedAt.load(ordering: .relaxed) + 60_000
+  }
+
+  func publish(_ new: LoopStatus) { status.withLock { $0 = new } }
+
+  /// How the loop stood a second ago at most; ten seconds ago when nobody had looked for a while.
+  var latest: LoopStatus {
+    lookedAt.store(MonotonicClock.milliseconds(), ordering: .relaxed)
+    return status.withLock { $0 }
+  }
+
+  var samples: [MetricSample] {
+    outcomes.samples + errorResponses.samples + goAways.samples + delivery.samples
+      + request.samples + latest.samples
+  }
+
+  // MARK: Series
+
+  private static let outcomeLabels = Outcome.allCases.flatMap { outcome in
+    Lane.allCases.flatMap { lane in
+      Environment.allCases.map { environment in
+        // Ingest's outcome.
+        outcome == .suppressed ? nil : ["\(outcome)", "\(lane)", "\(environment)"]
+      }
+    }
+  }
+
+  private static let reasons = Reason.allCases.map(\.name) + ["Other"]
+
+  private static let errorLabels = reasons.flatMap { reason in
+    Environment.allCases.map { [reason, "\($0)"] }
+  }
+
+  private static let goAwayLabels = (reasons + ["None"]).map { [$0] }
+}

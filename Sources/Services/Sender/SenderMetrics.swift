@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Pipeline
+package import Telemetry
+
+/// What a sender has on `/metrics`.
+package enum SenderMetrics {
+  /// Credentials and certificates that have series of their own; the others share one.
+  package static let namedCredentials = 200
+
+  static let taken = Metric(
+    "martlet_sender_records_taken_total", .counter, "Records taken out of Kafka.")
+  static let notifications = Metric(
+    "martlet_sender_notifications_total", .counter, labels: ["outcome", "lane", "environment"],
+    bound: "5 outcomes × 2 lanes × 2 environments",
+    "Notifications that have ended, by what became of them.")
+  static let invalidRecords = Metric(
+    "martlet_sender_invalid_records_total", .counter,
+    "Records that are no notification; each is a dead letter.")
+  static let errorResponses = Metric(
+    "martlet_sender_error_responses_total", .counter, labels: ["reason", "environment"],
+    bound: "(reasons that Apple documents + 1) × 2 environments",
+    "Answers of APNs other than 200, by Apple's reason; Other for one that is not documented.")
+  static let responses = Metric(
+    "martlet_sender_responses_total", .counter, labels: ["credential", "environment", "result"],
+    bound: "\(namedCredentials + 1) credentials × 2 environments × 2 results",
+    "Answers of APNs by the credential they were for: accepted or refused.")
+  static let delivery = Metric(
+    "martlet_sender_delivery_seconds", .histogram, unit: .seconds, labels: ["lane"],
+    bound: "2 lanes × 22 series",
+    "Time from a notification's creation by ingest to the answer of APNs, retries included.")
+  static let request = Metric(
+    "martlet_sender_request_seconds", .histogram, unit: .seconds, labels: ["environment"],
+    bound: "2 environments × 22 series",
+    "Time from the last send of a notification to the answer of APNs.")
+
+  static let retries = Metric(
+    "martlet_sender_retries_total", .counter, labels: ["cause"], bound: "3",
+    "Attempts after the first one: sent again at once because APNs had certainly not processed it (unprocessed) or"
+      + " may have (ambiguous), or moved to a retry topic (retry_topic).")
+  static let retriesOverBudget = Metric(
+    "martlet_sender_retries_over_budget_total", .counter,
+    "Immediate retries that the retry budget refused; they went to a retry topic.")
+  static let diverted = Metric(
+    "martlet_sender_diverted_total", .counter,
+    "Notifications moved to a retry topic unsent: over their share, without a credential, or a throttled device."
+  )
+  static let keptInOutage = Metric(
+    "martlet_sender_kept_in_outage_total", .counter,
+    "Failed attempts that were not counted because the whole destination failed.")
+  static let handedBack = Metric(
+    "martlet_sender_handed_back_total", .counter,
+    "Notifications of revoked partitions that were dropped unsent; the next owner sends them.")
+  static let timeouts = Metric(
+    "martlet_sender_request_timeouts_total", .counter,
+    "Requests that were not answered within --request-timeout.")
+
+  static let connects = Metric(
+    "martlet_sender_connects_total", .counter, "Connections to APNs that were begun.")
+  static let connectionFailures = Metric(
+    "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
+    "Connections that ended otherwise than by our own decision (lost), that were not ready within --connect-timeout"
+      + " (connect_timeout), or that did not answer a PING (silent).")
+  static let silentStreams = Metric(
+    "martlet_sender_silent_streams_total", .counter,
+    "Requests without an answer while others on their connection were answered.")
+  static let movedAddress = Metric(
+    "martlet_sender_address_changes_total", .counter,
+    "Notifications that were sent again to another address of the gateway.")
+  static let addressesAside = Metric(
+    "martlet_sender_addresses_set_aside_total", .counter,
+    "Times that an address of the gateway was avoided because it had failed.")
+  static let replacedAged = Metric(
+    "martlet_sender_connections_replaced_total", .counter,
+    "Connections replaced because of their age.")
+  static let closedIdle = Metric(
+    "martlet_sender_destinations_closed_idle_total", .counter,
+    "Destinations whose connections were closed because nothing was sent through them for long.")
+  static let waitsForRoom = Metric(
+    "martlet_sender_waits_for_connections_total", .counter,
+    "Looks at which a destination had no connection because the process had as many as it may have."
+  )
+  static let tokenRequests = Metric(
+    "martlet_sender_provider_token_requests_total", .counter,
+    "Times that an answer of APNs made a loop ask for a newer provider token.")
+  static let goAways = Metric(
+    "martlet_sender_goaways_total", .counter, labels: ["reason"],
+    bound: "reasons that Apple documents + 2",
+    "GOAWAY frames by Apple's reason; None without one, Other for one that is not documented.")
+  static let connections = Metric(
+    "martlet_sender_connections", .gauge, labels: ["state"], bound: "6",
+    "Connections to APNs by state.")
+  static let openStreams = Metric(
+    "martlet_sender_streams_open", .gauge, labels: ["environment"], bound: "2",
+    "Requests that APNs has not answered yet.")
+  static let streamLimit = Metric(
+    "martlet_sender_streams_limit", .gauge, labels: ["environment"], bound: "2",
+    "Requests that APNs allows at once on all connections that take some.")
+  static let streamCredit = Metric(
+    "martlet_sender_streams_credit", .gauge, labels: ["environment"], bound: "2",
+    "Requests that could be sent now.")
+  static let destinations = Metric(
+    "martlet_sender_destinations", .gauge, labels: ["state"], bound: "6",
+    "Pairs of credential and gateway of each loop: working, without a provider token (no_token), or held back because"
+      + " the gateway fails (gateway), APNs refuses the credential (credential) or an app (app), or no connection can"
+      + " be made (connects).")
+  static let credentialRefusals = Metric(
+    "martlet_sender_credential_refusals_total", .counter,
+    "Times that APNs refused a credential, or an app with one.")
+
+  static let inFlight = Metric(
+    "martlet_sender_notifications_in_flight", .gauge,
+    "Notifications taken and without an outcome.")
+  static let waiting = Metric(
+    "martlet_sender_notifications_waiting", .gauge,
+    "Notifications that wait for a stream or a credential.")
+  static let backlog = Metric(
+    "martlet_sender_backlog_seconds", .gauge, unit: .seconds, labels: ["lane"], bound: "3",
+    merge: .highest,
+    "Age of the oldest notification that was taken and has no outcome, since ingest created it; 0 without one. The lane"
+      + " retries is that of the retry topics.")
+  static let incomplete = Metric(
+    "martlet_sender_incomplete_offsets", .gauge,
+    "Records taken and not complete, over all partitions.")
+  static let completedRuns = Metric(
+    "martlet_sender_completed_runs", .gauge,
+    "Stretches of complete offsets above the committed ones, over all partitions.")
+  static let oldestIncomplete = Metric(
+    "martlet_sender_committed_offset_age_seconds", .gauge, unit: .seconds, merge: .highest,
+    "How long the oldest incomplete record of any partition has held its committed offset.")
+  static let widestSpan = Metric(
+    "martlet_sender_offset_span", .gauge, merge: .highest,
+    "Offsets between the oldest incomplete record and the newest, in the partition where that is most."
+  )
+  static let partitionsPaused = Metric(
+    "martlet_sender_partitions_paused", .gauge,
+    "Partitions from which nothing is taken because too much of them is incomplete.")
+  static let partitions = Metric(
+    "martlet_sender_partitions_assigned", .gauge,
+    "Partitions that the group has given to this process.")
+  static let dedupRebuilds = Metric(
+    "martlet_sender_dedup_rebuilds_total", .counter,
+    "Windows of apns-ids that were read again after an assignment.")
+  static let dedupRebuildsLate = Metric(
+    "martlet_sender_dedup_rebuilds_late_total", .counter,
+    "Partitions that were begun before their window of apns-ids was whole.")
+  static let dedupWindowsKept = Metric(
+    "martlet_sender_dedup_windows_kept_total", .counter,
+    "Windows of apns-ids that were kept over a rebalance.")
+
+  static let offsetMapsRefused = Metric(
+    "martlet_sender_offset_maps_refused_total", .counter,
+    "Commit metadata that was not a valid offset map; the offset alone was used.")
+  static let logsRestarted = Metric(
+    "martlet_sender_logs_restarted_total", .counter,
+    "Partitions whose log was truncated, or recreated, below the committed offset.")
+  static let assignmentsLost = Metric(
+    "martlet_sender_assignments_lost_total", .counter,
+    "Times that the group gave partitions away before this process had released them.")
+  static let offsetReadsFailed = Metric(
+    "martlet_sender_offset_reads_failed_total", .counter,
+    "Times that no coordinator said where to go on in assigned partitions.")
+  static let badTokenRecords = Metric(
+    "martlet_sender_provider_token_records_ignored_total", .counter, labels: ["cause"], bound: "3",
+    "Records of provider tokens that cannot be used: sealed with an unknown key (unreadable), malformed (invalid), dated"
+      + " into the future (future).")
+  static let withoutToken = Metric(
+    "martlet_sender_credentials_without_token", .gauge,
+    "Credentials without a provider token that may be sent: their notifications wait.")
+  static let tokenIssued = Metric(
+    "martlet_sender_provider_token_issued_timestamp_seconds", .gauge, unit: .seconds,
+    labels: ["credential"], bound: "\(namedCredentials) credentials",
+    "When the newest provider token of a credential was issued, as Unix time.")
+  static let tokenGeneration = Metric(
+    "martlet_sender_provider_token_generation", .gauge, labels: ["credential"],
+    bound: "\(namedCredentials) credentials",
+    "Generation of the newest provider token of a credential.")
+  static let certificateEnd = Metric(
+    "martlet_sender_certificate_not_after_timestamp_seconds", .gauge, unit: .seconds,
+    labels: ["certificate"], bound: "\(namedCredentials) certificates",
+    "When a client certificate expires, as Unix time, by the start of its fingerprint.")
+
+  package static let all: [Metric] =
+    [taken, notifications, invalidRecords, errorResponses, responses, delivery, request]
+    + [retries, retriesOverBudget, diverted, keptInOutage, handedBack, timeouts]
+    + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
+    + [closedIdle, waitsForRoom, tokenRequests]
+    + [goAways, connections, openStreams, streamLimit, streamCredit, destinations]
+    + [credentialRefusals, inFlight, waiting, backlog, incomplete, completedRuns]
+    + [oldestIncomplete, widestSpan, partitionsPaused, partitions, dedupRebuilds]
+    + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted, assignmentsLost]
+    + [offsetReadsFailed, badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
+    + [certificateEnd]
+}
+
+extension SenderCounter {
+  var series: MetricSeries? {
+    switch self {
+    case .taken: MetricSeries(SenderMetrics.taken)
+    // By lane and environment in `SenderMetrics.notifications`, by cause in `goAways`.
+    case .delivered, .rejected, .expired, .deduplicated, .deadLettered, .goAways: nil
+    // In `SenderMetrics.connections`, by state.
+    case .openConnections: nil
+    case .invalidRecords: MetricSeries(SenderMetrics.invalidRecords)
+    case .retried: MetricSeries(SenderMetrics.retries, ["retry_topic"])
+    case .resentUnprocessed: MetricSeries(SenderMetrics.retries, ["unprocessed"])
+    case .resentAmbiguous: MetricSeries(SenderMetrics.retries, ["ambiguous"])
+    case .retriesOverBudget: MetricSeries(SenderMetrics.retriesOverBudget)
+    case .held: MetricSeries(SenderMetrics.diverted)
+    case .keptInOutage: MetricSeries(SenderMetrics.keptInOutage)
+    case .timedOut: MetricSeries(SenderMetrics.timeouts)
+    case .connects: MetricSeries(SenderMetrics.connects)
+    case .connectionsLost: MetricSeries(SenderMetrics.connectionFailures, ["lost"])
+    case .connectTimeouts: MetricSeries(SenderMetrics.connectionFailures, ["connect_timeout"])
+    case .silentConnections: MetricSeries(SenderMetrics.connectionFailures, ["silent"])
+    case .silentStreams: MetricSeries(SenderMetrics.silentStreams)
+    case .movedAddress: MetricSeries(SenderMetrics.movedAddress)
+    case .addressesAside: MetricSeries(SenderMetrics.addressesAside)
+    case .replacedAged: MetricSeries(SenderMetrics.replacedAged)
+    case .closedIdle: MetricSeries(SenderMetrics.closedIdle)
+    case .waitsForRoom: MetricSeries(SenderMetrics.waitsForRoom)
+    case .tokenRequests: MetricSeries(SenderMetrics.tokenRequests)
+    case .credentialRefusals: MetricSeries(SenderMetrics.credentialRefusals)
+    case .handedBack: MetricSeries(SenderMetrics.handedBack)
+    case .dedupRebuilds: MetricSeries(SenderMetrics.dedupRebuilds)
+    case .dedupRebuildsLate: MetricSeries(SenderMetrics.dedupRebuildsLate)
+    case .inFlight: MetricSeries(SenderMetrics.inFlight)
+    case .waiting: MetricSeries(SenderMetrics.waiting)
+    case .openRecords: MetricSeries(SenderMetrics.incomplete)
+    case .completedRuns: MetricSeries(SenderMetrics.completedRuns)
+    case .oldestOpenMilliseconds:
+      MetricSeries(SenderMetrics.oldestIncomplete, isMilliseconds: true)
+    case .widestSpan: MetricSeries(SenderMetrics.widestSpan)
+    case .partitionsHeld: MetricSeries(SenderMetrics.partitionsPaused)
+    }
+  }
+}
+
+extension SenderGroupCounter {
+  var series: MetricSeries? {
+    switch self {
+    case .holeMapsRefused: MetricSeries(SenderMetrics.offsetMapsRefused)
+    case .logsRestarted: MetricSeries(SenderMetrics.logsRestarted)
+    case .assignmentsLost: MetricSeries(SenderMetrics.assignmentsLost)
+    case .offsetReadsFailed: MetricSeries(SenderMetrics.offsetReadsFailed)
+    case .unreadableTokens: MetricSeries(SenderMetrics.badTokenRecords, ["unreadable"])
+    case .badTokenRecords: MetricSeries(SenderMetrics.badTokenRecords, ["invalid"])
+    case .futureTokens: MetricSeries(SenderMetrics.badTokenRecords, ["future"])
+    case .credentialsWithoutToken: MetricSeries(SenderMetrics.withoutToken)
+    case .dedupWindowsKept: MetricSeries(SenderMetrics.dedupWindowsKept)
+    case .partitionsAssigned: MetricSeries(SenderMetrics.partitions)
+    }
+  }
+}
+
+extension CertificateCounter {
+  /// As a timestamp in `SenderMetrics.certificateEnd`.
+  var series: MetricSeries? { nil }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+package import JSON
+import Synchronization
+
+/// When one thread last began a turn. It alone writes.
+package final class Heartbeat: Sendable {
+  package let name: String
+  private let last: Atomic<UInt64>
+
+  init(_ name: String) {
+    self.name = name
+    last = Atomic(MonotonicClock.milliseconds())
+  }
+
+  /// - Parameter now: monotonic milliseconds.
+  package func beat(_ now: UInt64) { last.store(now, ordering: .relaxed) }
+
+  /// Monotonic milliseconds of the last beat.
+  var time: UInt64 { last.load(ordering: .relaxed) }
+}
+
+/// What a process knows of its own health: whether its threads turn, why it does not do its part, and how things
+/// stand inside it. Any thread may use it; none of it is for the way of a notification.
+package final class StatusBoard: Sendable {
+  /// Milliseconds without a turn after which a thread counts as stuck.
+  package static let patience: UInt64 = 30_000
+
+  /// What is not as it has to be for the process to do its part.
+  package struct Obstacle: Sendable, Equatable {
+    package let condition: String
+    package let reason: String
+  }
+
+  private struct State {
+    var heartbeats: [Heartbeat] = []
+    var obstacles: [Obstacle] = [Obstacle(condition: "start", reason: "is starting")]
+    var sections: [(name: String, value: @Sendable () -> JSONValue)] = []
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// A thread that turns at least every second begins.
+  package func heartbeat(_ name: String) -> Heartbeat {
+    let heartbeat = Heartbeat(name)
+    state.withLock { $0.heartbeats.append(heartbeat) }
+    return heartbeat
+  }
+
+  /// The thread has ended, as it should.
+  package func end(_ heartbeat: Heartbeat) {
+    state.withLock { $0.heartbeats.removeAll { $0 === heartbeat } }
+  }
+
+  /// Says how a condition stands without which the process does not do its part.
+  ///
+  /// - Parameter reason: why it is not met, as in "has no partitions"; nil when it is.
+  package func set(_ condition: String, obstacle reason: String?) {
+    state.withLock { state in
+      let place = state.obstacles.firstIndex { $0.condition == condition }
+      switch (place, reason) {
+      case (let place?, let reason?):
+        state.obstacles[place] = Obstacle(condition: condition, reason: reason)
+      case (let place?, nil): state.obstacles.remove(at: place)
+      case (nil, let reason?):
+        state.obstacles.append(Obstacle(condition: condition, reason: reason))
+      case (nil, nil): break
+      }
+    }
+  }
+
+  /// Adds a section to `/debug/state`; its value is asked for on the status server's thread.
+  package func show(_ name: String, _ value: @escaping @Sendable () -> JSONValue) {
+    state.withLock { $0.sections.append((name, value)) }
+  }
+
+  /// Why the process does not do its part; empty when it does.
+  package var obstacles: [Obstacle] { state.withLock { $0.obstacles } }
+
+  /// Every thread, with the milliseconds since its last turn.
+  package func ages(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
+    state.withLock { $0.heartbeats }.map { ($0.name, now - min(now, $0.time)) }
+  }
+
+  /// The threads that do not turn any more.
+  package func stuck(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
+    ages(now: now).filter { $0.milliseconds > Self.patience }
+  }
+
+  /// The sections of `/debug/state`.
+  package var sections: [(name: String, value: JSONValue)] {
+    state.withLock { $0.sections }.map { ($0.name, $0.value()) }
+  }
+}

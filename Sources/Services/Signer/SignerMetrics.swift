@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Telemetry
+
+/// What the signer has on `/metrics`.
+package enum SignerMetrics {
+  /// Credentials that have series of their own; further ones have none.
+  package static let namedCredentials = 200
+
+  static let minted = Metric(
+    "martlet_signer_tokens_minted_total", .counter,
+    "Provider tokens that were signed and that Kafka has acknowledged.")
+  static let requests = Metric(
+    "martlet_signer_requests_total", .counter, "Requests of senders for a provider token.")
+  static let badRequests = Metric(
+    "martlet_signer_requests_invalid_total", .counter,
+    "Records of the requests' topic that cannot be read.")
+  static let foundTokens = Metric(
+    "martlet_signer_tokens_unexpected_total", .counter, labels: ["cause"], bound: "3",
+    "Provider tokens on the topic that are not as they should be: sealed with an unknown key (unreadable), not signed by"
+      + " this signer's keys (foreign), dated into the future (future).")
+  static let refusals = Metric(
+    "martlet_signer_refusals_total", .counter,
+    "Requests of senders because APNs refused a provider token.")
+  static let clockDifference = Metric(
+    "martlet_signer_clock_difference_seconds", .gauge, unit: .seconds, merge: .highest,
+    "How far a sender's clock was ahead of this process's when that was noticed last; 0 if it never was."
+  )
+  static let owner = Metric(
+    "martlet_signer_owner", .gauge, merge: .highest, "1 while this signer is the one that mints.")
+  static let tokenIssued = Metric(
+    "martlet_signer_provider_token_issued_timestamp_seconds", .gauge, unit: .seconds,
+    labels: ["credential"], bound: "\(namedCredentials) credentials",
+    "When the newest provider token of a credential was issued, as Unix time; of the signer that mints."
+  )
+
+  package static let all = [
+    minted, requests, badRequests, foundTokens, refusals, clockDifference, owner, tokenIssued,
+  ]
+}
+
+extension SignerCounter {
+  var series: MetricSeries? {
+    switch self {
+    case .minted: MetricSeries(SignerMetrics.minted)
+    case .requests: MetricSeries(SignerMetrics.requests)
+    case .badRequests: MetricSeries(SignerMetrics.badRequests)
+    case .unreadableTokens: MetricSeries(SignerMetrics.foundTokens, ["unreadable"])
+    case .foreignTokens: MetricSeries(SignerMetrics.foundTokens, ["foreign"])
+    case .futureTokens: MetricSeries(SignerMetrics.foundTokens, ["future"])
+    case .refusals: MetricSeries(SignerMetrics.refusals)
+    case .clockDifferenceSeconds: MetricSeries(SignerMetrics.clockDifference)
+    case .owner: MetricSeries(SignerMetrics.owner)
+    }
+  }
+}

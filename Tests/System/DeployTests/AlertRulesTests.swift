@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import JSON
+import SystemTestSupport
+import Telemetry
+import TestSupport
+import Testing
+
+/// What stands in deploy/ for Prometheus and Grafana fits the metrics of this version.
+@Suite struct AlertRulesTests {
+  private static let root =
+    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+
+  private func text(_ path: String) throws -> String {
+    String(decoding: try File.read("\(Self.root)/\(path)"), as: UTF8.self)
+  }
+
+  /// The names of metrics in an expression that no program declares.
+  private func unknownMetrics(_ text: String) -> [String] {
+    let known = Set(
+      MetricsPage.tables.flatMap(\.metrics).flatMap { metric in
+        metric.kind == .histogram
+          ? ["_bucket", "_sum", "_count"].map { metric.name + $0 } : [metric.name]
+      })
+    return text.matches(of: #/\b(?:martlet|process)_[a-z_]+/#).map { String($0.output) }
+      .filter { !known.contains($0) }
+  }
+
+  /// The value of every line `name: value` of the rules.
+  private func values(_ name: String, _ text: String) -> [String] {
+    text.split(separator: "\n").compactMap { line in
+      line.firstRange(of: "\(name): ").map { String(line[$0.upperBound...]) }
+    }
+  }
+
+  @Test func `promtool accepts the rules, and each fires on its symptom alone`() throws {
+    let promtool = try SystemProgram.promtool()
+    let folder = TemporaryFolder()
+    let place = "\(Self.root)/deploy/prometheus"
+    for arguments in [
+      ["check", "config", "\(place)/prometheus.yaml"], ["check", "rules", "\(place)/rules.yaml"],
+      ["test", "rules", "\(place)/rules-tests.yaml"],
+    ] {
+      let run = try BuiltProgram.run(promtool, arguments, in: folder, withinMilliseconds: 120_000)
+      #expect(run.status == 0, "\(run.output)")
+    }
+    let rules = try text("deploy/prometheus/rules.yaml")
+    let tests = try text("deploy/prometheus/rules-tests.yaml")
+    for alert in values("- alert", rules) {
+      #expect(tests.contains("  - name: \(alert)\n"), "\(alert) is not tested")
+      let quiet = "alertname: \(alert), exp_alerts: []"
+      #expect(tests.contains(quiet), "\(alert) may fire on a healthy pipeline")
+    }
+  }
+
+  @Test func `every alert is in the runbook and asks for declared metrics; few are pages`() throws {
+    let rules = try text("deploy/prometheus/rules.yaml")
+    #expect(unknownMetrics(rules).isEmpty)
+    let alerts = values("- alert", rules)
+    #expect(alerts.count > 10)
+    let entries = try text("docs/runbook.md").split(separator: "\n").filter { $0.hasPrefix("## ") }
+    #expect(alerts == entries.map { String($0.dropFirst(3)) })
+    let severities = values("severity", rules)
+    #expect(severities.count == alerts.count && Set(severities) == ["page", "ticket"])
+    #expect(severities.count { $0 == "page" } <= 8)
+    #expect(
+      values("runbook", rules) == alerts.map { "docs/runbook.md#\($0.lowercased())" })
+  }
+
+  @Test func `the dashboard asks for declared metrics, and each panel explains itself`() throws {
+    let dashboard = try JSONDocument(try text("deploy/grafana/martlet.json")).root
+    let variables = dashboard["templating"]?["list"]?.array ?? []
+    #expect(variables.compactMap { $0["name"]?.string } == ["datasource", "job", "instance"])
+    let panels = (dashboard["panels"]?.array ?? []).filter { $0["type"]?.string != "row" }
+    #expect(panels.count > 15)
+    for panel in panels {
+      let title = panel["title"]?.string ?? ""
+      #expect(!title.isEmpty && panel["description"]?.string?.isEmpty == false, "\(title)")
+      #expect(panel["fieldConfig"]?["defaults"]?["unit"]?.string != nil, "\(title)")
+      #expect(panel["datasource"]?["uid"]?.string == "${datasource}", "\(title)")
+      let queries = (panel["targets"]?.array ?? []).compactMap { $0["expr"]?.string }
+      #expect(!queries.isEmpty, "\(title)")
+      for query in queries {
+        #expect(unknownMetrics(query).isEmpty, "\(title): \(query)")
+        #expect(query.contains(#"job=~"$job",instance=~"$instance""#), "\(title): \(query)")
+        // A counter is shown as a rate over an interval that fits the scrapes.
+        let isRate = query.contains("rate(") && query.contains("[$__rate_interval]")
+        #expect(query.contains("_total") == isRate || query.contains("_bucket"), "\(title)")
+      }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import Feedback
+import GatewaySimulator
+import Ingest
+import OperatorCommand
+import Sender
+import ServiceKit
+import Signer
+import Telemetry
+
+/// `docs/metrics.md`, made from the tables of metrics.
+enum MetricsPage {
+  static let tables: [(title: String, metrics: [Metric])] = [
+    ("Every program", ProgramMetrics.all),
+    ("Kafka, in every program that uses it", KafkaMetrics.all),
+    ("`martlet-ingest`", IngestMetrics.all), ("`martlet-signer`", SignerMetrics.all),
+    ("`martlet-sender`", SenderMetrics.all), ("`martlet-feedback`", FeedbackMetrics.all),
+    ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
+  ]
+
+  static var text: String {
+    head + tables.map { section($0.title, $0.metrics) }.joined()
+  }
+
+  private static func section(_ title: String, _ metrics: [Metric]) -> String {
+    "\n## \(title)\n\n| metric | type | labels | series at most | meaning |\n"
+      + "| --- | --- | --- | --- | --- |\n" + metrics.map(row).joined()
+  }
+
+  private static func row(_ metric: Metric) -> String {
+    let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
+    return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.bound ?? "1")"
+      + " | \(metric.help) |\n"
+  }
+
+  private static let head = """
+    # Status pages and metrics
+
+    Every process serves HTTP on `--http` (`127.0.0.1` and a free port unless told; the log line `status pages` names it,
+    `martlet up` writes all of them to `addresses.json` under `metrics`). `--http off` serves none. The pages hold no
+    secret, no payload and no device token, but say how the system is doing: keep the port inside. One thread of its own
+    answers from what the loops have written down; clients that are slow or send nothing hold up nobody.
+
+    | page | meaning |
+    | --- | --- |
+    | `/metrics` | Prometheus' text format 0.0.4: the metrics below. |
+    | `/healthz` | 200 while every thread turns; 503, with the threads as JSON, when one has not for 30 s: restart the process. |
+    | `/readyz` | 200 while the process does its part; 503 with the reasons as JSON, such as `has no partitions`, `no provider token for credential …`, `Kafka is unreachable`, `is stopping`. |
+    | `/version` | Program and release as JSON. |
+    | `/debug/state` | For people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries a list. |
+
+    A process that systemd starts (`Type=notify`) reports that it is ready, that it is stopping, and, as long as every
+    thread turns, that it is alive (`WatchdogSec`).
+
+    Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender writes gauges down
+    once per second, or every ten while nobody has looked for a minute. `martlet_sender_backlog_seconds` is the age of
+    the oldest notification that a sender has taken and
+    not finished; what it has not taken yet is younger, or in a partition from which it takes nothing
+    (`martlet_sender_partitions_paused`). Labels never hold an app, a device or an id: their number has no bound.
+
+    This page is made from the tables in the programs by `MARTLET_WRITE_DOCS=1 swift test --filter MetricsPageTests`;
+    `scripts/test` fails when it is out of date.
+
+    """
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import Telemetry
+import Testing
+
+/// The table of metrics, and the page that is made from it. Who scrapes relies on every name.
+@Suite struct MetricsPageTests {
+  private let path =
+    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" } + "/docs/metrics.md"
+  private let metrics = MetricsPage.tables.flatMap(\.metrics)
+
+  @Test func `the page in docs is what the programs declare`() throws {
+    let text = MetricsPage.text
+    if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(path, "w") {
+      fputs(text, file)
+      fclose(file)
+    }
+    #expect(
+      String(decoding: try File.read(path), as: UTF8.self) == text,
+      "out of date: MARTLET_WRITE_DOCS=1 swift test --filter MetricsPageTests")
+  }
+
+  @Test func `every name is declared once and follows Prometheus' conventions`() {
+    #expect(Set(metrics.map(\.name)).count == metrics.count)
+    for metric in metrics {
+      let name = metric.name
+      #expect(name.hasPrefix("martlet_") || name.hasPrefix("process_"), "\(name)")
+      let isPlain = name.utf8.allSatisfy { byte in
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "_")
+      }
+      #expect(isPlain, "\(name)")
+      #expect((metric.kind == .counter) == name.hasSuffix("_total"), "\(name)")
+      let stem = metric.kind == .counter ? String(name.dropLast("_total".count)) : name
+      for unit in [MetricUnit.seconds, .bytes] {
+        #expect((metric.unit == unit) == stem.hasSuffix("_\(unit.rawValue)"), "\(name)")
+      }
+      #expect(metric.kind != .histogram || metric.unit == .seconds, "\(name)")
+    }
+  }
+
+  @Test func `every metric says what it means, and how many series it may have`() {
+    for metric in metrics {
+      #expect(metric.help.hasSuffix("."), "\(metric.name)")
+      #expect(!metric.help.contains("|"), "\(metric.name): it stands in a table")
+      #expect(metric.labels.isEmpty == (metric.bound == nil), "\(metric.name)")
+      #expect(!metric.labels.contains { ["app", "token", "device", "id"].contains($0) })
+    }
+  }
+}
