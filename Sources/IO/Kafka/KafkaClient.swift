@@ -6,6 +6,8 @@ internal import EventLoop
 struct KafkaClient {
   let raw: OpaquePointer
   let events: OpaquePointer
+  /// librdkafka writes to its descriptor, so it lives as long as the client.
+  private let wakeup: Wakeup?
 
   /// A client whose events arrive on its main queue and signal `wakeup`.
   init(
@@ -18,6 +20,7 @@ struct KafkaClient {
       consumerQueue ? rd_kafka_queue_get_consumer(client) : rd_kafka_queue_get_main(client)
     raw = client
     events = queue!
+    self.wakeup = wakeup
     if let wakeup { Self.enableWakeup(of: events, wakeup) }
   }
 

@@ -10,6 +10,8 @@ struct LogReader {
   let client: KafkaClient
   private let handle: OpaquePointer
   let queue: OpaquePointer
+  /// librdkafka writes to its descriptor, so it lives as long as the queue.
+  private let wakeup: Wakeup?
 
   /// Asks for the topic's partitions, unless the caller knows how many there are; does not read yet.
   init(
@@ -17,6 +19,7 @@ struct LogReader {
     fixed: [KafkaConfiguration.Property], wakeup: Wakeup?, timeoutMilliseconds: Int32
   ) throws(KafkaError) {
     self.topic = topic
+    self.wakeup = wakeup
     let native = try configuration.makeNative(
       .reader, fixed: [("enable.partition.eof", "true")] + fixed)
     native.enableEvents(RD_KAFKA_EVENT_ERROR)
