@@ -95,6 +95,7 @@ let package = Package(
     core("APNS"),
     core("Pipeline", ["APNS"]),
     core("Delivery", ["APNS", "Pipeline"]),
+    core("Dispatch", ["APNS", "Pipeline", "Delivery"]),
     core("Faults", ["APNS"]),
     core("Settings"),
     core("Telemetry"),
@@ -130,7 +131,8 @@ let package = Package(
     service(
       "Sender",
       [
-        "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
+        "APNS", "Pipeline", "Delivery", "Dispatch", "EventLoop", "Kafka", "JSON", "Records", "TLS",
+        "HTTP2",
       ]),
     service(
       "Feedback",
@@ -189,6 +191,7 @@ let package = Package(
     tests("Core", "APNS", ["APNS", "TestSupport"]),
     tests("Core", "Pipeline", ["APNS", "Pipeline", "TestSupport"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
+    tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
     tests("Core", "Faults", ["APNS", "Faults", "TestSupport"]),
     tests("Core", "Simulation", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
@@ -228,7 +231,8 @@ let package = Package(
     tests(
       "Services", "Sender",
       [
-        "Sender", "APNS", "Faults", "Pipeline", "Delivery", "Kafka", "JSON", "Records", "TLS",
+        "Sender", "APNS", "Faults", "Pipeline", "Delivery", "Dispatch", "Kafka", "JSON", "Records",
+        "TLS",
         "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
         "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
         "Signer",

@@ -61,6 +61,11 @@ package struct AddressBook<Address: Hashable & Sendable>: Sendable {
   /// Whether the last look-up named an address that is not aside: the next connect need not wait.
   package func hasOther(now: UInt64) -> Bool { latest.contains { !isAside($0, now: now) } }
 
+  /// Whether it named one besides this address that is not aside.
+  package func hasOther(than address: Address, now: UInt64) -> Bool {
+    latest.contains { $0 != address && !isAside($0, now: now) }
+  }
+
   /// The address for the next connection: one that is not aside before one that is, then the one with the
   /// fewest connections, then the first of the look-up.
   ///

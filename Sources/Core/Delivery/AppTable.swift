@@ -2,15 +2,15 @@
 
 package import APNS
 
-/// From an app's bundle id, as bytes, to a small number per environment, and to all who claim the app.
+/// From an app's bundle id to a small number per environment, and to all who claim the app.
+///
+/// An app is known by the 64-bit hash of its bundle id: so a push carries a number and no bytes, and whoever could make
+/// two bundle ids with one hash may send for either of them anyway.
 ///
 /// A change costs the apps that it is about, not the whole table. The table grows as apps come; what nobody claims any
 /// more goes when it grows.
 package struct AppTable: Sendable {
   package struct Row: Sendable {
-    /// Where the bundle id stands in `bytes`.
-    @usableFromInline package internal(set) var start: Int
-    @usableFromInline package internal(set) var count: Int
     @usableFromInline package internal(set) var hash: UInt64
     /// By environment; −1 for none.
     @usableFromInline package internal(set) var values: InlineArray<2, Int32> = [-1, -1]
@@ -21,7 +21,6 @@ package struct AppTable: Sendable {
   }
 
   @usableFromInline package internal(set) var rows: [Row] = []
-  @usableFromInline package internal(set) var bytes: [UInt8] = []
   /// Row indices plus one; 0 is an empty place.
   @usableFromInline package internal(set) var places: [UInt32] = Array(repeating: 0, count: 8)
   @usableFromInline package internal(set) var mask = 7
@@ -29,18 +28,17 @@ package struct AppTable: Sendable {
   init() {}
 
   /// The app's number, or −1.
-  @inlinable package func find(_ app: Span<UInt8>, _ environment: Environment) -> Int32 {
-    let row = row(of: app)
+  @inlinable package func find(_ hash: UInt64, _ environment: Environment) -> Int32 {
+    let row = row(of: hash)
     return row >= 0 ? rows[row].values[Int(environment.rawValue)] : -1
   }
 
   /// The app's row, or −1. A row's number holds until the next app is added.
-  @inlinable package func row(of app: Span<UInt8>) -> Int {
-    let hash = Self.hash(app)
+  @inlinable package func row(of hash: UInt64) -> Int {
     var place = Int(truncatingIfNeeded: hash) & mask
     while places[place] != 0 {
       let row = Int(places[place]) - 1
-      if rows[row].hash == hash && spells(row, app) { return row }
+      if rows[row].hash == hash { return row }
       place = (place + 1) & mask
     }
     return -1
@@ -61,7 +59,7 @@ package struct AppTable: Sendable {
   ///
   /// - Returns: the app's row; nil when nobody ever claimed it.
   mutating func release(_ app: String, by claimant: Int) -> Int? {
-    let row = row(of: app.utf8.span)
+    let row = row(of: Self.hash(app.utf8.span))
     guard row >= 0 else { return nil }
     rows[row].claimants.removeAll { $0 == Int32(claimant) }
     return row
@@ -79,26 +77,18 @@ package struct AppTable: Sendable {
   }
 
   private mutating func add(_ app: String) -> Int {
-    let span = app.utf8.span
-    let known = row(of: span)
+    let hash = Self.hash(app.utf8.span)
+    let known = row(of: hash)
     if known >= 0 { return known }
     if (rows.count + 1) * 2 > places.count { makeRoom() }
-    rows.append(Row(start: bytes.count, count: span.count, hash: Self.hash(span)))
-    bytes.append(contentsOf: app.utf8)
+    rows.append(Row(hash: hash))
     place(rows.count - 1)
     return rows.count - 1
   }
 
   /// Drops the rows that nobody needs, and leaves at least three quarters of the places free.
   private mutating func makeRoom() {
-    let old = (rows: rows, bytes: bytes)
-    rows = []
-    bytes = []
-    for row in old.rows where !row.isVacant {
-      rows.append(row)
-      rows[rows.count - 1].start = bytes.count
-      bytes.append(contentsOf: old.bytes[row.start..<row.start + row.count])
-    }
+    rows.removeAll(where: \.isVacant)
     var size = 8
     while size < (rows.count + 1) * 4 { size *= 2 }
     places = Array(repeating: 0, count: size)
@@ -110,13 +100,6 @@ package struct AppTable: Sendable {
     var place = Int(truncatingIfNeeded: rows[row].hash) & mask
     while places[place] != 0 { place = (place + 1) & mask }
     places[place] = UInt32(row + 1)
-  }
-
-  @inlinable package func spells(_ row: Int, _ app: Span<UInt8>) -> Bool {
-    guard rows[row].count == app.count else { return false }
-    let start = rows[row].start
-    for index in 0..<app.count where bytes[start + index] != app[index] { return false }
-    return true
   }
 
   /// FNV-1a with a last mix, for bundle ids of some 20 bytes.

@@ -46,14 +46,16 @@ package struct CertificateBook: Sendable {
   @inlinable package var isEmpty: Bool { entries.isEmpty }
 
   /// The certificate for an app's pushes, or nil when none serves it.
-  @inlinable package func resolve(app: Span<UInt8>, environment: Environment) -> Int? {
-    let index = apps.find(app, environment)
+  ///
+  /// - Parameter appHash: `AppTable.hash` of the bundle id.
+  @inlinable package func resolve(appHash: UInt64, environment: Environment) -> Int? {
+    let index = apps.find(appHash, environment)
     return index >= 0 ? Int(index) : nil
   }
 
   /// Whether a certificate serves the app, be it an expired one.
-  package func knows(app: Span<UInt8>, environment: Environment) -> Bool {
-    known.find(app, environment) >= 0
+  package func knows(appHash: UInt64, environment: Environment) -> Bool {
+    known.find(appHash, environment) >= 0
   }
 
   /// Lets expired certificates give way. To be called every second or so.

@@ -250,8 +250,9 @@ package struct ConnectionStateMachine: Sendable {
     return closeWhenDrained()
   }
 
-  /// No stream can be opened, for a reason that is still to be heard.
-  package mutating func unusable() -> Action {
+  /// The stream that was opened last could not be opened, for a reason that is still to be heard: none can.
+  package mutating func notOpened() -> Action {
+    endStream()
     drain()
     return closeWhenDrained()
   }

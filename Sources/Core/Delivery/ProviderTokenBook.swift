@@ -8,7 +8,7 @@ package import APNS
 /// its time comes or the next record replaces it, and the last good one stays: a clock that was wrong for a moment
 /// stops nothing. A withdrawn credential is forgotten with its stamp, so whatever follows a tombstone counts.
 ///
-/// `resolve` is called for each push and costs one probe of an open-addressing table over the apps' bytes. A record
+/// `resolve` is called for each push and costs one probe of an open-addressing table. A record
 /// costs the apps of its credential: thousands of credentials may arrive at once.
 ///
 /// When several credentials serve an app, the choice is the same in all senders that know the same
@@ -100,8 +100,10 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
 
   /// The credential for an app's pushes, or nil when none is known. Its token may be too old to be used: ask
   /// `isUsable(_:now:)`.
-  @inlinable package func resolve(app: Span<UInt8>, environment: Environment) -> Int? {
-    let named = apps.find(app, environment)
+  ///
+  /// - Parameter appHash: `AppTable.hash` of the bundle id.
+  @inlinable package func resolve(appHash: UInt64, environment: Environment) -> Int? {
+    let named = apps.find(appHash, environment)
     let star = fallback[Int(environment.rawValue)]
     guard named >= 0 else { return star >= 0 ? Int(star) : nil }
     // A usable `*` goes before a named app without a usable token.

@@ -85,6 +85,13 @@ package struct PushLife: Sendable, Equatable {
     sends &+= 1
   }
 
+  /// It could not be sent after all, and stands in line again.
+  package mutating func takeBack() {
+    precondition(state == .open, "only an open push can be taken back")
+    state = .waiting
+    sends &-= 1
+  }
+
   /// Its deadline passed: its stream is being reset.
   @inlinable package mutating func timeOut() {
     precondition(state == .open, "only an open push can time out")

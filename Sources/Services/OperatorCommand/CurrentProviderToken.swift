@@ -34,7 +34,8 @@ enum CurrentProviderToken {
     }
     let now = WallClock.milliseconds()
     if let problem = problems.first { context.log.error("\(problem)") }
-    guard let index = book.resolve(app: app.utf8.span, environment: environment) else {
+    guard let index = book.resolve(appHash: AppTable.hash(app.utf8.span), environment: environment)
+    else {
       if let problem = problems.first { throw ServiceFailure("\(problem)") }
       throw ServiceFailure(
         "no credential of martlet-signer serves \(app) in \(environment); its credentials file names"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
+import Dispatch
 import Kafka
 import Pipeline
 
@@ -27,5 +29,38 @@ extension KafkaRecord {
       throw UnsendableRecord(detail: "key: \(error)")
     }
     return envelope
+  }
+  /// What the record's notification is decided by.
+  func facts(_ envelope: Envelope) -> PushFacts {
+    let app = UnsafeRawBufferPointer(rebasing: value[envelope.app.indices])
+    return PushFacts(
+      envelope, app: AppTable.hash(app.bindMemory(to: UInt8.self).span), device: Self.hash(key),
+      waitedSince: waitedSince(envelope))
+  }
+
+  /// When it was first moved to a retry topic because it has no credential, in milliseconds since the epoch; 0 if it
+  /// was not.
+  private func waitedSince(_ envelope: Envelope) -> UInt64 {
+    guard let since = envelope.firstSeen, let reason = ParkReason.credential.text,
+      value[envelope.lastReason.indices].elementsEqual(UnsafeRawBufferPointer(reason))
+    else { return 0 }
+    return UInt64(max(0, since))
+  }
+
+  /// The device's place in tables: eight bytes at a time, with a last mix.
+  private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    var hash = UInt64(bytes.count)
+    var index = 0
+    while index + 8 <= bytes.count {
+      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      hash = (hash ^ word) &* 0x9E37_79B9_7F4A_7C15
+      hash ^= hash >> 32
+      index += 8
+    }
+    while index < bytes.count {
+      hash = (hash ^ UInt64(bytes[index])) &* 0x0000_0100_0000_01B3
+      index += 1
+    }
+    return hash ^ (hash >> 31)
   }
 }

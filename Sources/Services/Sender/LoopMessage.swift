@@ -1,8 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
+import Dispatch
 import EventLoop
 import Kafka
 import Records
+
+/// A partition that a loop was given by the control thread.
+struct PartitionGrant: Sendable {
+  var partition: TopicPartition
+  /// Counts assignments of the whole process.
+  var epoch: UInt32
+  var start: GrantedPartition
+  var queue: KafkaQueue
+
+  init(
+    partition: TopicPartition, feed: Feed, epoch: UInt32, resume: ResumePoint,
+    window: DedupWindow? = nil, windowDeadline: UInt64?, queue: KafkaQueue
+  ) {
+    self.partition = partition
+    self.epoch = epoch
+    self.queue = queue
+    start = GrantedPartition(
+      feed: feed, resume: resume, window: window, windowDeadline: windowDeadline)
+  }
+}
 
 /// What the control thread tells a loop.
 enum LoopMessage: Sendable {

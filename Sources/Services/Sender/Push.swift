@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import EventLoop
 import HTTP2
 import Pipeline
 
-/// Where a record came from: a partition in the loop's table, the assignment it was read under, its offset.
-struct Origin {
-  /// Index in the loop's partition table.
-  var partition: Int32
-  /// The assignment; what belongs to an earlier one is reported but completes nothing.
-  var epoch: UInt32
-  var offset: Int64
-}
-
-/// One notification in the sender, from being taken out of Kafka to its outcome.
+/// The bytes of one notification in the sender, from being taken out of Kafka to its outcome; what is decided about it
+/// is the `Dispatcher`'s.
 ///
 /// `block` holds its bytes in the order in which they are needed:
 /// ```
@@ -26,35 +16,12 @@ struct Origin {
 struct Push {
   /// First, so that a pointer to the exchange is a pointer to the push.
   var exchange = Exchange()
-  var origin = Origin(partition: 0, epoch: 0, offset: 0)
   var block: UnsafeMutablePointer<UInt8>
   var blockSize: Int32 = 0
   /// Where the record's key begins: a device token ends the path, a channel id follows it.
   var tokenStart: UInt16 = 0
   var tokenCount: UInt16 = 0
   var valueCount: UInt16 = 0
-  /// Where it is and how often it was sent.
-  var life = PushLife()
-  /// The connection it is open on.
-  var connection: Unmanaged<GatewayConnection>?
-  /// The destination that it is held for, as `Fairness` numbers them; −1 for none yet.
-  var destination: Int32 = -1
-  /// It is the one push of its device that is under way, where order is kept.
-  var hasTurn = false
-  /// The connection that failed it last, to be avoided; only compared, never followed.
-  var failedOn: UnsafeRawPointer?
-  /// Monotonic milliseconds of that.
-  var failedAt: UInt64 = 0
-  /// Where that one led to.
-  var failedAddress: SocketAddress?
-  /// Time of day when it first failed, in milliseconds; of use once it did.
-  var failingSince: Int64 = 0
-  /// A server's fault was its answer since it was taken.
-  var hasMetFault = false
-  /// Time of day of the last send, in milliseconds.
-  var sentAt: Int64 = 0
-  /// Monotonic milliseconds when it began to wait for a credential.
-  var waitingSince: UInt64 = 0
   var envelope = Envelope()
 
   static let pathPrefix: StaticString = "/3/device/"
@@ -69,19 +36,13 @@ struct Push {
   /// Begins a push in this slot: copies a record's bytes into `block`.
   mutating func fill(
     _ block: UnsafeMutablePointer<UInt8>, _ size: Int, _ key: UnsafeRawBufferPointer,
-    _ value: UnsafeRawBufferPointer, _ envelope: Envelope, _ origin: Origin
+    _ value: UnsafeRawBufferPointer, _ envelope: Envelope
   ) {
     self.block = block
     blockSize = Int32(size)
     tokenCount = UInt16(key.count)
     valueCount = UInt16(value.count)
     self.envelope = envelope
-    self.origin = origin
-    connection = nil
-    failedOn = nil
-    failedAddress = nil
-    hasMetFault = false
-    hasTurn = false
     let start = UnsafeMutableRawPointer(block)
     switch envelope.target {
     case .device:
@@ -127,6 +88,8 @@ struct Push {
   func field(_ range: ByteRange) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: value[range.indices])
   }
+  /// The app's bundle id.
+  var appName: String { String(decoding: field(envelope.app), as: UTF8.self) }
   /// Calls `body` with the answer's `apns-unique-id`, and with its `apns-id` and `apns-request-id` where they
   /// are others than the push's; each is empty without one.
   func withAnswerIDs(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Dispatch
 
 /// Outcomes on their way to the receipts topic: many lines a record, because producing is the dearest Kafka
 /// step. A record's offset is complete when Kafka has acknowledged the batch that holds its receipt.

@@ -1,180 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Bytes
 import Delivery
+import Dispatch
 import EventLoop
 import HTTP2
 import JSON
 import Kafka
 import Pipeline
+import Records
 import ServiceKit
 import Settings
-import TLS
 
 /// One thread of the sender, and all that it owns: connections, Kafka queues, pushes in flight, offset
 /// ledgers, a producer. It shares nothing with other loops but mailboxes for control messages.
 ///
-/// A turn gathers everything that is ready, decides, and then acts once: one write a connection, receipts in
-/// batches. Free stream credit is what pulls records out of Kafka; without it they stay in librdkafka's
-/// queues, which then stop fetching.
+/// A turn gathers everything that is ready, tells the `Dispatcher`, does what that wants done, and then acts once: one
+/// write a connection, receipts in batches. Free stream credit is what pulls records out of Kafka; without it they stay
+/// in librdkafka's queues, which then stop fetching.
 final class SenderLoop {
-  /// Records that may wait here for stream credit, so that a turn always finds some.
-  static let lookahead = 64
-  /// Records taken from one partition before the next has its turn.
-  static let takeAtOnce = 64
   /// The longest sleep; a missed wake-up costs no more than this.
   private static let longestSleep: UInt64 = 100
-  static let wakeupToken: UInt64 = 0
-  static let queuesToken = UInt64.max
+  private static let wakeupToken: UInt64 = 0
+  private static let queuesToken = UInt64.max
+  private static let allCounters = SenderCounter.allCases
 
-  let settings: SenderSettings
-  let context: ServiceContext
-  let counters = Counters<SenderCounter>()
-  let telemetry = LoopTelemetry()
-  /// Of `telemetry`, for what every push does.
-  let recorder: LoopTelemetry.Recorder
-  var nextStatus: UInt64 = 0
+  private let context: ServiceContext
+  private let counters = Counters<SenderCounter>()
+  private let telemetry = LoopTelemetry()
   private let heartbeat: Heartbeat
-  var access: GatewayAccess
-  let inbox: Mailbox<LoopMessage>
-  let control: Mailbox<ControlMessage>
-  let resolutions: Mailbox<Resolution>
-  /// Says which partitions' queues have records, by index.
-  let queueSignals = SourceSignals()
-  let poller: Poller
-  let resolver: Resolver
-  let scratch = ConnectionScratch()
-  let parser = JSONParser()
-  let producer: KafkaProducer
-  let topics: OutgoingTopics
-  /// Only against the embedded broker.
-  let holdBack: HoldBack?
-  let retryPolicy: RetryPolicy
+  private let inbox: Mailbox<LoopMessage>
+  private let reports: ControlReports
+  private let poller: Poller
+  private let gateways: Gateways
+  private let publisher: Publisher
+  private let outcomes: OutcomeWriter
+  private let parser = JSONParser()
 
   // One thread owns the loop and no property is handed to a callback, so what every push touches goes without
   // the run-time checks of overlapping access, which were 8 % of its instructions.
 
-  /// Monotonic and wall-clock milliseconds of this turn.
-  @exclusivity(unchecked) var now = MonotonicClock.milliseconds()
-  @exclusivity(unchecked) var wall = WallClock.milliseconds()
-  var random: RandomBits
-
-  @exclusivity(unchecked) var pushes = PushTable()
-  @exclusivity(unchecked) var blocks = BlockPool()
-  @exclusivity(unchecked) var deadlines: RequestDeadlines
-  @exclusivity(unchecked) var partitions: [Partition] = []
-  /// The partitions whose queues may have records: signalled, and not found empty since. What is asked in every
-  /// turn is asked of these: a partition is large, and some hundred of them cost more than the pushes of a turn.
-  @exclusivity(unchecked) var readyPartitions = ReadySet()
-  /// The partitions of retry topics.
-  var retryPartitions: [Int] = []
-  @exclusivity(unchecked) var nextLane = 0
-  @exclusivity(unchecked) var batch = KafkaBatch(capacity: SenderLoop.takeAtOnce)
-  @exclusivity(unchecked) var book = ProviderTokenBook()
-  @exclusivity(unchecked) var tokenBacklog = ProviderTokenBacklog()
-  @exclusivity(unchecked) var certificates: CertificateBook
-  /// Made at the first push; nil once a withdrawn credential's is empty.
-  @exclusivity(unchecked) var pools: [GatewayPool?] = []
-  /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
-  @exclusivity(unchecked) var tokenPools: [Int32] = []
-  @exclusivity(unchecked) var certificatePools: [Int32] = []
-  /// The pools with something going on, and those that may have pushes to dispatch in this turn. With a thousand
-  /// credentials a turn concerns a few of them, and most of the connections are idle.
-  @exclusivity(unchecked) var activePools: [Int32] = []
-  @exclusivity(unchecked) var touchedPools: [Int32] = []
-  /// Pools that were withdrawn and are not empty yet.
-  var retiredPools: [Int32] = []
-  /// By poller token − 1, the places that are free, and how many are not.
-  var connections: [GatewayConnection?] = []
-  var freePlaces: [Int] = []
-  var connectionCount: Int { connections.count - freePlaces.count }
-  /// Names being looked up for connections to come.
-  var lookups = 0
-  /// What all pools may have together.
-  var budget: ConnectionBudget
-  var nextIdleLook: UInt64 = 0
-  @exclusivity(unchecked) var dirty: [GatewayConnection] = []
-  /// Connections to close at the end of the turn.
-  var closing: [GatewayConnection] = []
-  @exclusivity(unchecked) var completed: [UnsafeMutablePointer<Exchange>] = []
-  /// Whether all credentials that the topic held at the start are known: no app is unknown before.
-  var knowsAllCredentials = false
-  var nextHeldLook: UInt64 = 0
-  /// Pushes whose app has no credential.
-  var unresolved = SlotQueue()
-  /// What each destination holds, and what becomes of records for one that holds much.
-  @exclusivity(unchecked) var fairness = Fairness()
-  /// Destinations that pushes may be for; counted anew when pools or credentials came or went.
-  var knownDestinations = 0
-  var hasNewDestinations = true
-  /// The destination that stops the intake until it holds less.
-  @exclusivity(unchecked) var heldUpBy: Int32?
-  @exclusivity(unchecked) var deviceHolds = DeviceHolds()
-  /// Apps for which a provider token was asked for a moment ago.
-  var wantedTokens = DeviceHolds(capacity: 256)
-  /// Only with `--ordered`.
-  @exclusivity(unchecked) var order: DeviceOrder?
-  /// Pushes whose device's turn has come.
-  @exclusivity(unchecked) var turns = SlotQueue()
-  @exclusivity(unchecked) var receipts = ReceiptBatches()
-  /// A record was refused that cannot be made smaller: nothing is written nor taken in before (monotonic
-  /// milliseconds).
-  @exclusivity(unchecked) var refusedUntil: UInt64 = 0
-  var producerWatch: ProducerWatch
-  /// The producer had no room for receipts: time alone makes none, an acknowledgement does and wakes the loop.
-  @exclusivity(unchecked) var isProducerFull = false
-  @exclusivity(unchecked) var sides = SideRecords()
-  var blockedSides: [BlockedSide] = []
-  @exclusivity(unchecked) var deliveries: [Delivery] = []
-  var ready: [ReadyEvent] = []
-  /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
-  @exclusivity(unchecked) var epochOfPartitions: UInt32 = 0
-  /// When the control thread asked for the partitions back, until when to wait for answers.
-  @exclusivity(unchecked) var releaseDeadline: UInt64?
-  @exclusivity(unchecked) var isStopping = false
-  var hasEnded = false
-  var nextProgress: UInt64 = 0
-  private var nextLook: UInt64 = 0
-  var nextUpkeep: UInt64 = 0
-  var nextRound: UInt64 = 0
+  @exclusivity(unchecked) private var dispatcher: Dispatcher
+  @exclusivity(unchecked) private var queues = PartitionQueues()
+  @exclusivity(unchecked) private var batch = KafkaBatch(capacity: Dispatcher.takeAtOnce)
+  @exclusivity(unchecked) private var completed: [UnsafeMutablePointer<Exchange>] = []
+  @exclusivity(unchecked) private var ready: [ReadyEvent] = []
+  /// The GOAWAY that is being handled.
+  private var goAway: GoAwayReason?
+  /// What could not be done: pushes whose connection had no stream, connections that could not be begun.
+  private var undone: (pushes: [UInt32], connections: [Int32]) = ([], [])
+  private var statusPace = StatusPace()
+  private var hasEnded = false
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, access: GatewayAccess, names: TopicNames,
     cluster: ClusterView, inbox: Mailbox<LoopMessage>, control: Mailbox<ControlMessage>,
     seed: UInt64, name: String = "loop"
   ) throws {
-    self.settings = settings
     self.context = context
-    self.access = access
-    certificates = CertificateBook(access.certificates.map(\.entry), now: WallClock.seconds())
     self.inbox = inbox
-    self.control = control
-    resolutions = Mailbox(wakeup: inbox.wakeup)
-    resolver = try Resolver(answers: resolutions, hostsFile: settings.gatewayHosts)
+    reports = ControlReports(log: context.log, control: control)
     poller = try Poller(capacity: 256)
-    producer = try KafkaProducer(cluster.configuration, wakeup: inbox.wakeup)
-    producerWatch = ProducerWatch(context)
-    topics = try OutgoingTopics(names, producer)
-    holdBack = try HoldBack(
-      cluster.configuration, OutgoingTopics.watched(names), counts: cluster.partitions,
-      wakeup: inbox.wakeup)
-    budget = ConnectionBudget(
-      limits: .init(
-        most: settings.connectionsPerLoop, idle: UInt64(settings.idleCloseMilliseconds)))
-    retryPolicy = RetryPolicy(maximumAttempts: settings.maxAttempts)
-    random = RandomBits(seed: seed)
-    deadlines = RequestDeadlines(
-      capacity: PushTable.slots(for: settings.maxInFlight),
-      timeout: UInt64(settings.requestTimeoutMilliseconds))
-    if settings.isOrdered {
-      order = DeviceOrder(
-        slots: PushTable.slots(for: settings.maxInFlight),
-        waitingAtMost: max(1, settings.maxInFlight / 8))
-    }
-    try poller.add(inbox.wakeup.fd, token: Self.wakeupToken, .readable)
-    try poller.add(queueSignals.fd, token: Self.queuesToken, .readable)
+    gateways = try Gateways(settings, context.log, access, poller, inbox.wakeup)
+    publisher = try Publisher(context, names, cluster, inbox.wakeup)
+    outcomes = OutcomeWriter(publisher, telemetry.recorder)
     heartbeat = context.status.heartbeat(name)
-    recorder = telemetry.recorder
+    dispatcher = Dispatcher(
+      settings.dispatch, certificates: access.certificates.map(\.entry),
+      now: MonotonicClock.milliseconds(), wall: WallClock.milliseconds(), seed: seed)
+    try poller.add(inbox.wakeup.fd, token: Self.wakeupToken, .readable)
+    try poller.add(queues.signals.fd, token: Self.queuesToken, .readable)
     context.counters.add(counters)
     context.counters.add(metrics: telemetry)
     context.status.show(name) { [telemetry] in telemetry.latest.json }
@@ -182,137 +76,340 @@ final class SenderLoop {
 
   /// Runs turns until the control thread says stop and everything is handed over.
   func run() {
-    while true {
+    while !hasEnded {
       poller.wait(timeoutMilliseconds: sleepTime(), into: &ready)
-      now = MonotonicClock.milliseconds()
-      wall = WallClock.milliseconds()
+      let (now, wall) = (MonotonicClock.milliseconds(), WallClock.milliseconds())
+      dispatcher.beginTurn(now: now, wall: wall)
+      publisher.beginTurn(now: now)
+      outcomes.beginTurn(wall: wall)
       heartbeat.beat(now)
       turn()
-      if isStopping, isEmptyHanded { break }
     }
     context.status.end(heartbeat)
-    producer.close()
-    control.post(.ended)
+    publisher.close()
+    reports.control.post(.ended)
   }
 
   private func turn() {
     for event in ready {
       switch event.token {
       case Self.wakeupToken: wake()
-      case Self.queuesToken: takeSignals()
+      case Self.queuesToken: queues.signals.take { dispatcher.signalled(Int($0)) }
       default: socketReady(event)
       }
     }
-    if !tokenBacklog.isEmpty { learn() }
+    dispatcher.applyTokens()
+    perform()
     lookAtAllQueues()
-    takeDeliveries()
-    expireDeadlines()
-    intake()
-    if !turns.isEmpty { takeTurns() }
-    dispatchAll()
-    upkeep()
-    flushConnections()
-    closeDoomed()
-    flushReceipts()
-    reportProgress()
-    releaseIfDone()
-    counters.set(.inFlight, pushes.count)
-  }
-
-  /// The wakeup was signalled: deliveries were reported, or somebody wrote to us.
-  private func wake() {
-    inbox.wakeup.clear()
-    holdBack?.refresh()
-    for message in inbox.drain() { take(message) }
-    for resolution in resolutions.drain() { connect(resolution) }
-  }
-
-  /// Queues have records. A number may be left of an earlier assignment: then a queue is looked at in vain.
-  private func takeSignals() {
-    queueSignals.take { number in
-      if Int(number) < partitions.count { readyPartitions.insert(Int(number)) }
+    publisher.takeDeliveries { dispatcher.acknowledged($0) }
+    dispatcher.expireDeadlines()
+    perform()
+    takeRecords()
+    dispatcher.takeTurns()
+    dispatcher.dispatch()
+    perform()
+    if dispatcher.upkeep() {
+      perform()
+      publisher.upkeep()
+      publishStatus()
     }
-  }
-
-  /// A signal that librdkafka did not give costs no more than the longest sleep.
-  private func lookAtAllQueues() {
-    guard now >= nextLook else { return }
-    nextLook = now + Self.longestSleep
-    readyPartitions.insertAll(below: partitions.count)
-  }
-
-  private func take(_ message: LoopMessage) {
-    switch message {
-    case .granted(let grants): for grant in grants { begin(grant) }
-    case .window(let name, let epoch, let window, let isWhole):
-      takeWindow(name, epoch: epoch, window, isWhole: isWhole)
-    case .release(let deadline): beginRelease(deadline)
-    case .hurryRelease(let deadline): if releaseDeadline != nil { releaseDeadline = deadline }
-    case .providerTokens(let updates, let isComplete):
-      tokenBacklog.append(updates, isComplete: isComplete)
-    case .access(let access): renew(access)
-    case .stop(let deadline):
-      isStopping = true
-      beginRelease(deadline)
+    gateways.flush()
+    while let connection = gateways.nextEventful() { processEvents(connection) }
+    if publisher.hasReceipts {
+      publisher.flushReceipts(isIdle: dispatcher.pushes.count == 0 && !canTake)
     }
+    if let news = dispatcher.report(), !news.isEmpty { reports.report(news, of: queues) }
+    handOver()
+    for counter in Self.allCounters { counters.set(counter, dispatcher.counts[counter]) }
+    counters.set(.inFlight, dispatcher.pushes.count)
   }
 
   /// How long the poller may wait, in milliseconds: until the next thing that time alone makes due.
   private func sleepTime() -> Int32 {
-    if canTakeMore || !tokenBacklog.isEmpty { return 0 }
+    if canTake { return 0 }
     let now = MonotonicClock.milliseconds()
-    var wake = now + Self.longestSleep
-    if !receipts.isEmpty, !isProducerFull {
-      wake = min(wake, receipts.begun + ReceiptBatches.ageAtMost)
-    }
-    if let due = deadlines.next { wake = min(wake, due) }
-    wake = min(wake, max(nextProgress, now + 1))
-    if let due = nextRetryDue { wake = min(wake, due) }
-    if hasWaiting { wake = min(wake, nextUpkeep) }
+    var wake = min(now + Self.longestSleep, max(dispatcher.nextDue, now + 1))
+    if let due = publisher.nextDue { wake = min(wake, due) }
     return Int32(clamping: wake > now ? wake - now : 0)
   }
-}
 
-/// The topics a loop writes to.
-struct OutgoingTopics {
-  let receipts: KafkaTopic
-  let feedback: KafkaTopic
-  let deadLetters: KafkaTopic
-  /// By tier.
-  let retries: [KafkaTopic]
-
-  /// The topics that have a reader, in the order of `watchedIndex(of:)`.
-  static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
-    [.init(topic: names.feedback, group: names.group(.feedback))]
-      + RetryTier.allCases.map { .init(topic: names.retries($0), group: names.group(.sender)) }
+  /// Writes down how the loop stands: once a second while somebody watches, else now and then.
+  private func publishStatus() {
+    guard statusPace.isDue(telemetry, now: dispatcher.now) else { return }
+    telemetry.publish(LoopStatus(&dispatcher, gateways, queues, outcomes))
   }
 
-  /// The topic's number among the watched ones; nil for the rings (receipts, dead letters).
-  func watchedIndex(of topic: KafkaTopic) -> Int? {
-    if topic == feedback { return 0 }
-    return retries.firstIndex(of: topic).map { $0 + 1 }
+  // MARK: Messages
+
+  /// The wakeup was signalled: deliveries were reported, or somebody wrote to us.
+  private func wake() {
+    inbox.wakeup.clear()
+    publisher.refreshBrokerRoom()
+    for message in inbox.drain() {
+      take(message)
+      perform()
+    }
+    for (pool, addresses) in gateways.takeResolutions() {
+      dispatcher.lookedUp(pool, addresses)
+      perform()
+    }
   }
 
-  init(_ names: TopicNames, _ producer: KafkaProducer) throws(KafkaError) {
-    receipts = try producer.topic(known: names.receipts)
-    feedback = try producer.topic(known: names.feedback)
-    deadLetters = try producer.topic(known: names.deadLetters)
-    var tiers: [KafkaTopic] = []
-    for tier in RetryTier.allCases { tiers.append(try producer.topic(known: names.retries(tier))) }
-    retries = tiers
+  private func take(_ message: LoopMessage) {
+    switch message {
+    case .granted(let grants):
+      for grant in grants { queues.add(grant, as: dispatcher.granted(grant.start)) }
+    case .window(let name, let epoch, let window, let isWhole):
+      if let number = queues.number(of: name, epoch: epoch) {
+        dispatcher.windowCame(window, of: number, isWhole: isWhole)
+      }
+    case .release(let deadline):
+      queues.close()
+      dispatcher.release(until: deadline)
+    case .hurryRelease(let deadline): dispatcher.hurryRelease(until: deadline)
+    case .providerTokens(let updates, let isComplete):
+      dispatcher.tokensCame(updates, isComplete: isComplete)
+    case .access(let access): renew(access)
+    case .stop(let deadline):
+      queues.close()
+      dispatcher.stop(until: deadline)
+    }
   }
-}
 
-/// Cheap random bits for jitter (xorshift64*, Vigna 2016); equal seeds, equal bits.
-struct RandomBits {
-  private var state: UInt64
+  /// Certificates and roots were read again.
+  private func renew(_ access: GatewayAccess) {
+    let places = gateways.replaceAccess(access)
+    dispatcher.certificatesCame(access.certificates.map(\.entry), places: places)
+    perform()
+    for pool in dispatcher.pools.indices where !dispatcher.pools[pool].isRetired {
+      gateways.renewTLS(pool, dispatcher.pools[pool].credential)
+    }
+  }
 
-  init(seed: UInt64) { state = seed | 1 }
+  // MARK: Records
 
-  mutating func next() -> UInt64 {
-    state ^= state >> 12
-    state ^= state << 25
-    state ^= state >> 27
-    return state &* 0x2545_F491_4F6C_DD1D
+  /// A signal that librdkafka did not give costs no more than the longest sleep.
+  private func lookAtAllQueues() {
+    if queues.isLookDue(every: Self.longestSleep, now: dispatcher.now) { dispatcher.signalledAll() }
+  }
+
+  /// Whether a turn right now would find records and room for them.
+  private var canTake: Bool {
+    dispatcher.canTake(
+      isProducerOpen: publisher.isOpen, hasBrokerRoom: publisher.hasBrokerRoom)
+  }
+
+  private func takeRecords() {
+    dispatcher.beginIntake(hasBrokerRoom: publisher.hasBrokerRoom)
+    while let take = dispatcher.nextTake(isProducerOpen: publisher.isOpen) {
+      perform()
+      let count = queues.take(from: take.partition, into: &batch, upTo: take.count)
+      for index in 0..<count { self.take(batch[index], from: take.partition) }
+      batch.release()
+      dispatcher.took(count)
+    }
+    perform()
+  }
+
+  private func take(_ record: KafkaRecord, from partition: Int) {
+    if let error = record.error {
+      return context.log.warning(
+        "kafka", ["partition": "\(queues.name(partition))", "error": "\(error)"])
+    }
+    switch dispatcher.admit(record.offset, from: partition) {
+    case .new: break
+    case .alreadyCompleted:
+      if let envelope = try? record.envelope() {
+        dispatcher.remember(envelope.takenID, from: partition)
+      }
+      return
+    case .alreadyReceived: return
+    }
+    do throws(UnsendableRecord) {
+      let envelope = try record.envelope()
+      let slot = dispatcher.accept(
+        record.facts(envelope), offset: record.offset, from: partition, written: record.timestamp)
+      outcomes.fill(slot, record, envelope)
+      perform()
+    } catch {
+      let origin = dispatcher.acceptUnreadable(record.offset, from: partition)
+      outcomes.deadLetter(record, origin, detail: error.detail, from: queues.name(partition))
+    }
+  }
+
+  // MARK: Connections
+
+  private func socketReady(_ event: ReadyEvent) {
+    guard let connection = gateways.connection(ofToken: event.token) else { return }
+    connection.http.socketReady(
+      readable: event.readable, writable: event.writable, hangup: event.hangup)
+    processEvents(connection)
+    // Acknowledgements and window updates go out with this turn's write.
+    gateways.markDirty(connection)
+  }
+
+  /// Tells what a connection has completed and what has happened to it.
+  private func processEvents(_ connection: GatewayConnection) {
+    guard gateways.connection(connection.number) === connection else { return }
+    dispatcher.touched(
+      connection.number, limit: Int(connection.http.remoteMaxConcurrentStreams))
+    connection.http.takeCompleted(into: &completed)
+    for exchange in completed { streamEnded(exchange.pointee.owner, on: connection) }
+    for notice in connection.http.takeNotices() {
+      process(notice, of: connection)
+      perform()
+    }
+  }
+
+  private func streamEnded(_ slot: UInt32, on connection: GatewayConnection) {
+    let push = outcomes[slot]
+    switch push.pointee.exchange.fate {
+    case .answered where push.pointee.exchange.status == 200:
+      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes[slot].sentAt)
+      connection.pool.accepted &+= 1
+      dispatcher.accepted(slot)
+    case .answered:
+      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes[slot].sentAt)
+      connection.pool.refused &+= 1
+      let answer = GatewayAnswer(
+        status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
+        parser: parser)
+      outcomes.answer = answer
+      telemetry.refused(answer.response.reason, push.pointee.envelope.environment)
+      dispatcher.refused(
+        slot, answer.response, retryAfter: push.pointee.exchange.retryAfter)
+    case .unprocessed, .ambiguous, .pending:
+      dispatcher.unanswered(
+        slot, isUnprocessed: push.pointee.exchange.fate == .unprocessed,
+        isLost: connection.http.isClosed)
+    }
+    perform()
+    outcomes.answer = nil
+  }
+
+  private func process(_ notice: ConnectionNotice, of connection: GatewayConnection) {
+    let number = connection.number
+    switch notice {
+    case .connected:
+      dispatcher.connected(number)
+      context.log.debug("connected", ["gateway": "\(connection.address)"])
+    case .settings(let limit): dispatcher.settings(number, limit: Int(limit))
+    case .goAway(_, let code, let debug):
+      let reason = GoAwayReason(debug, parser: parser)
+      telemetry.goAway(reason.reason, isSilent: debug.isEmpty)
+      context.log.info(
+        "GOAWAY received",
+        ["gateway": "\(connection.address)", "code": "\(code)", "reason": reason.text])
+      goAway = reason
+      dispatcher.goAway(number, reason.reason)
+      perform()
+      goAway = nil
+    case .pong: dispatcher.ponged(number)
+    case .closed(let failure):
+      let wasServing = dispatcher.pools.connections[number].machine.hasAccepted
+      dispatcher.closed(number, isFailure: failure != nil)
+      gateways.remove(number)
+      guard let failure else { return }
+      context.log.warning(
+        wasServing ? "connection lost" : "cannot connect",
+        ["gateway": "\(connection.address)", "error": "\(failure)"])
+    }
+  }
+
+  // MARK: What the dispatcher wants done
+
+  private func perform() {
+    while true {
+      while let action = dispatcher.actions.next() { perform(action) }
+      // What could not be done is told when everything else is.
+      if let slot = undone.pushes.popLast() {
+        dispatcher.notSent(slot)
+      } else if let connection = undone.connections.popLast() {
+        dispatcher.notOpened(connection)
+      } else {
+        return
+      }
+    }
+  }
+
+  private func perform(_ action: Action) {
+    switch action {
+    case .send(let slot, let connection):
+      if !gateways.send(outcomes[slot], on: connection) { undone.pushes.append(slot) }
+    case .receipt(let slot, let outcome, let cause, let isAnswered):
+      outcomes.finish(
+        slot, outcome, cause, isAnswered: isAnswered, dispatcher.pushes[slot].origin,
+        attempts: dispatcher.pushes[slot].life.attempts)
+    case .feedback(let slot): outcomes.writeFeedback(slot, dispatcher.pushes[slot])
+    case .park(let slot, let tier, let reason):
+      outcomes.park(slot, tier, reason, dispatcher.pushes[slot])
+    case .deadLetter(let slot, let reason, let cause, let isAnswered):
+      let state = dispatcher.pushes[slot]
+      outcomes.deadLetter(
+        slot, reason, cause, isAnswered: isAnswered, state,
+        from: queues.name(Int(state.origin.partition)))
+    case .handBack(let slot): outcomes.drop(slot)
+    case .reset(let slot, let connection): gateways.reset(outcomes[slot], on: connection)
+    case .open(let connection):
+      let state = dispatcher.pools.connections[connection]
+      if !gateways.open(connection, to: state.address, of: state.pool) {
+        undone.connections.append(connection)
+      }
+    case .changeToken(let connection): gateways.connection(connection)?.changeToken()
+    case .ping(let connection): gateways.ping(connection)
+    case .close(let connection): gateways.close(connection)
+    case .abandon(let connection): gateways.abandon(connection)
+    default: performForPool(action)
+    }
+  }
+
+  private func performForPool(_ action: Action) {
+    switch action {
+    case .lookUp(let pool, let seed): gateways.lookUp(pool, seed: seed)
+    case .openPool(let pool):
+      gateways.addPool(pool, dispatcher.pools[pool], dispatcher.credentials.tokens)
+    case .authorize(let pool):
+      let state = dispatcher.pools[pool]
+      gateways.pool(pool).authorization =
+        state.token == nil ? nil : Authorization(token: state.tokenBytes)
+    case .retirePool(let number):
+      let pool = gateways.pool(number)
+      context.log.info(
+        "credential withdrawn; its connections drain",
+        ["credential": pool.credential, "environment": "\(pool.environment)"])
+    case .removePool(let pool): gateways.removePool(pool)
+    case .requestToken(let pool):
+      reports.requestToken(gateways.pool(pool), reason: refusal, at: dispatcher.wall)
+    case .requestAppToken(let slot):
+      reports.requestToken(forAppOf: outcomes[slot], at: dispatcher.wall)
+    case .reportRefusal(let pool, let slot):
+      let app = slot.map { outcomes[$0].pointee.appName }
+      reports.reportRefusal(gateways.pool(pool), app: app, refusal)
+    case .reportSilence(let number):
+      guard let connection = gateways.connection(number) else { return }
+      context.log.warning(
+        "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
+    default: preconditionFailure("an action that nobody performs")
+    }
+  }
+
+  /// What APNs says is wrong with a credential.
+  private var refusal: String {
+    if let goAway { return goAway.text }
+    guard let response = outcomes.answer?.response else { return "" }
+    return response.reason?.name ?? "\(response.status)"
+  }
+
+  // MARK: Partitions
+
+  /// Gives the partitions back once they were asked for and are done with.
+  private func handOver() {
+    guard let given = dispatcher.handOver() else { return }
+    reports.handOver(given, of: queues, isStopping: dispatcher.isStopping)
+    queues.removeAll()
+    guard dispatcher.isStopping else { return }
+    hasEnded = true
+    gateways.closeAll()
+    while let connection = gateways.nextEventful() { processEvents(connection) }
   }
 }

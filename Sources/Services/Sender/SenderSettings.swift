@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 package import Delivery
+import Dispatch
 import Glibc
 package import Kafka
 import Pipeline
@@ -327,10 +328,30 @@ extension SenderSettings {
     return true
   }
 
-  /// Which gateway a push to an environment and target goes to.
-  func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
-    let own = environment == .production ? broadcastGateway : sandboxBroadcastGateway
-    return GatewayKind(environment, ownForBroadcasts: target == .channel && own != nil)
+  /// What each loop decides by.
+  var dispatch: DispatchSettings {
+    var dispatch = DispatchSettings()
+    dispatch.maxInFlight = maxInFlight
+    dispatch.reservedPercent = reservedPercent
+    dispatch.retryBudgetPercent = retryBudgetPercent
+    dispatch.maxAttempts = maxAttempts
+    dispatch.requestTimeout = UInt64(requestTimeoutMilliseconds)
+    dispatch.connectTimeout = UInt64(connectTimeoutMilliseconds)
+    dispatch.pingAfter = UInt64(pingAfterMilliseconds)
+    dispatch.idlePing = UInt64(idlePingMilliseconds)
+    dispatch.pingTimeout = UInt64(pingTimeoutMilliseconds)
+    dispatch.connectionAge = UInt64(connectionAgeMilliseconds)
+    dispatch.connectionRequests = UInt64(connectionRequests)
+    dispatch.pool = .init(minimum: connections.lowerBound, maximum: connections.upperBound)
+    dispatch.budget = .init(most: connectionsPerLoop, idle: UInt64(idleCloseMilliseconds))
+    dispatch.credentialWait = UInt64(credentialWaitMilliseconds)
+    dispatch.maxAge = maxAgeMilliseconds
+    dispatch.dedupWindow = dedupWindow
+    dispatch.partitionBounds = partitionBounds
+    dispatch.isOrdered = isOrdered
+    dispatch.ownBroadcasts = (broadcastGateway != nil, sandboxBroadcastGateway != nil)
+    dispatch.commitInterval = UInt64(commitIntervalMilliseconds)
+    return dispatch
   }
 
   func gateway(_ kind: GatewayKind) -> Endpoint {

@@ -9,7 +9,7 @@ import Testing
   private let day: Int64 = 86_400
 
   private func resolve(_ book: CertificateBook, _ app: String, _ environment: Environment) -> Int? {
-    book.resolve(app: app.utf8.span, environment: environment)
+    book.resolve(appHash: AppTable.hash(app.utf8.span), environment: environment)
   }
 
   @Test func anAppsCertificateOfItsEnvironmentIsTaken() {

@@ -308,7 +308,7 @@ private final class Book {
   func refresh(now: Int64) -> [Int] { book.refresh(now: now) }
   var rows: Int { book.apps.rows.count }
   func resolve(_ app: String, _ environment: Environment) -> Int? {
-    book.resolve(app: app.utf8.span, environment: environment)
+    book.resolve(appHash: AppTable.hash(app.utf8.span), environment: environment)
   }
   func apply(_ entry: ProviderTokenBook.Entry, now: Int64) -> ProviderTokenBook.Change {
     book.apply(entry, now: now)

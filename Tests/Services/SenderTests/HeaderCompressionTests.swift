@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
+import Dispatch
 import EventLoop
 import HTTP2
 import Pipeline
@@ -27,16 +27,14 @@ private enum Representation: Equatable {
     "on the wire: values of one request enter the compression table with the first request only")
   func perRequestValues() throws {
     let pool = GatewayPool(
-      index: 0, credential: "test", kind: .production,
-      gateway: Endpoint(host: "gateway.test", port: 443), tls: try .client(),
-      limits: .init(minimum: 1, maximum: 1))
-    pool.authorization = Authorization(
-      stamp: ProviderTokenStamp(issuedAt: 1_000, generation: 1), token: Array("a.b.c".utf8))
+      number: 0, credential: "test", kind: .production,
+      gateway: Endpoint(host: "gateway.test", port: 443), tls: try .client())
+    pool.authorization = Authorization(token: Array("a.b.c".utf8))
     let connection = GatewayConnection(
       try HTTP2ClientConnection(
         poller: try Poller(), token: 1, tls: pool.tls, serverName: "gateway.test"),
-      index: 0, pool: pool, address: .loopback(port: 1), maximumStreams: 100, now: 0, replaceAt: 0)
-    #expect(connection.prepareToken(now: 2_000_000))
+      number: 0, pool: pool, address: .loopback(port: 1))
+    connection.changeToken()
     let session = HTTP2ClientSession()
     var buffer = ByteBuffer()
     _ = try session.produceOutput(into: &buffer, upTo: .max)
@@ -80,15 +78,14 @@ private enum Representation: Equatable {
     try Array(SenderRig.token(number).utf8).withUnsafeBytes { key in
       try Array(value.utf8).withUnsafeBytes { value in
         let envelope = try Envelope.parse(value.bindMemory(to: UInt8.self).span)
-        push.pointee.fill(
-          memory, 2_048, key, value, envelope, Origin(partition: 0, epoch: 0, offset: 0))
+        push.pointee.fill(memory, 2_048, key, value, envelope)
       }
     }
     pool.fillHeaders(for: push, on: connection)
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
     let isTaken = session.submit(pool.headers, exchange)
     try #require(isTaken)
-    connection.state.opened()
+    connection.hasSent = true
     var buffer = ByteBuffer()
     _ = try session.produceOutput(into: &buffer, upTo: .max)
     let block = try #require(Self.headerBlock(Array(buffer.bytes)))

@@ -246,30 +246,4 @@ struct LedgerDeliveryTests {
     #expect(sender.stop() == nil)
     #expect(try rig.committed() == 40)
   }
-
-  @Test("a partition says when offsets go back, and works on nothing below where it is")
-  func offsetsGoBack() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)])
-    let consumer = try KafkaGroupConsumer(
-      fixture.configuration, group: fixture.name("group"), topics: [fixture.name("things")],
-      wakeup: nil)
-    let name = TopicPartition(topic: fixture.name("things"), partition: 0)
-    let queue = consumer.openQueue(name, wakeup: Wakeup())
-    defer { queue.close() }
-    // The group began with the first record there was: no offset lies below that.
-    for start in [nil, 0] as [Int64?] {
-      var partition = Partition(
-        PartitionGrant(
-          partition: name, feed: .lane(.bulk), epoch: 1, resume: ResumePoint(next: start),
-          windowDeadline: nil, queue: queue),
-        bounds: PartitionBounds(), window: 0)
-      for offset in 0..<10 as Range<Int64> { #expect(partition.admit(offset) == .new) }
-      partition.ledger?.completed(0)
-      #expect(partition.takeFault() == nil)
-      #expect(partition.admit(0) == .alreadyCompleted)
-      #expect(partition.admit(1) == .alreadyReceived)
-      #expect(partition.takeFault() == .wentBack(from: 10))
-      #expect(partition.takeFault() == nil)
-    }
-  }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Dispatch
 import EventLoop
 import GatewaySimulator
 import JSON
@@ -109,6 +110,7 @@ struct ReceiptHeaderTests {
     #expect(other.gateway(.production).port == 2197)
     #expect(other.gateway(.sandbox).port == 2197)
     #expect(
-      other.gateway(other.gatewayKind(.sandbox, .channel)).host == "api.sandbox.push.apple.com")
+      other.gateway(other.dispatch.gatewayKind(.sandbox, .channel)).host
+        == "api.sandbox.push.apple.com")
   }
 }

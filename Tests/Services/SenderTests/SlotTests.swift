@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import HTTP2
+import Pipeline
 import Testing
 
 @testable import Sender
 
-@Suite("Slots and blocks of the sender")
+@Suite("Bytes of pushes and their blocks")
 struct SlotTests {
-  @Test("slots are reused and their pushes do not move")
-  func slotsAreReused() {
+  @Test("pushes do not move when others come, and their memory is reused")
+  func pushesDoNotMove() throws {
     var table = PushTable()
-    var addresses: [UInt32: UnsafeMutablePointer<Push>] = [:]
-    var taken: [UInt32] = []
-    for _ in 0..<1_000 { taken.append(table.take(.transactional, earlier: 0)) }
-    for slot in taken { addresses[slot] = table[slot] }
-    #expect(Set(taken).count == 1_000)
-    #expect(taken.max()! < UInt32(PushTable.slots(for: 1_000)))
-    for slot in taken.prefix(500) { table.put(slot) }
-    let half = table.count
-    #expect(half == 500)
-    for _ in 0..<500 { _ = table.take(.transactional, earlier: 0) }
-    let full = table.count
-    #expect(full == 1_000)
-    for slot in taken {
-      let address = table[slot]
-      #expect(address == addresses[slot])
+    let envelope = try Envelope.parse(SenderRig.envelope(id: SenderRig.id(1)).utf8.span)
+    let fill = { (table: inout PushTable, slot: UInt32) in
+      Array(SenderRig.token(Int(slot)).utf8).withUnsafeBytes { key in
+        Array(SenderRig.envelope(id: SenderRig.id(1)).utf8).withUnsafeBytes { value in
+          table.fill(slot, key: key, value: value, envelope)
+        }
+      }
     }
+    fill(&table, 0)
+    let first = table[0]
+    for slot in 1..<1_000 as Range<UInt32> { fill(&table, slot) }
+    let (again, owner) = (table[0], table[999].pointee.exchange.owner)
+    #expect(again == first && owner == 999)
+    #expect(first.pointee.token.elementsEqual(SenderRig.token(0).utf8))
+    let block = first.pointee.block
+    table.empty(0)
+    fill(&table, 1_000)
+    let reused = table[1_000].pointee.block
+    #expect(reused == block)
   }
 
   @Test("a block is the smallest size that fits, and comes back for reuse")

@@ -53,7 +53,7 @@ struct UnacknowledgedTests {
   func bytes() throws {
     let garbage = String(repeating: "x", count: 4_000)
     let taken = try taken(of: 6_000) { _ in garbage }
-    let most = SenderLoop.unacknowledgedBytesAtMost / garbage.utf8.count + Self.inFlight
+    let most = Publisher.unacknowledgedBytesAtMost / garbage.utf8.count + Self.inFlight
     #expect(taken > 3_000 && taken <= most, "\(taken) were taken of at most \(most)")
   }
 }

@@ -1,37 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import Delivery
-import Kafka
-import Pipeline
+
+internal import APNS
+package import Delivery
+package import Pipeline
 
 /// What kind of topic a partition belongs to: decides its turn and when its records are due.
-enum Feed: Sendable {
+package enum Feed: Sendable, Equatable {
   case lane(Lane)
   case retries(RetryTier)
 }
 
-/// A partition that a loop was given by the control thread.
-struct PartitionGrant: Sendable {
-  var partition: TopicPartition
-  var feed: Feed
-  /// Counts assignments of the whole process.
-  var epoch: UInt32
+/// Where a partition is begun, and what is known of its records.
+package struct GrantedPartition: Sendable {
+  package var feed: Feed
   /// Where to go on, and what is done above that.
-  var resume: ResumePoint
+  package var resume: ResumePoint
   /// The `apns-id`s that are known: those of what was completed here when the partition was ours before.
-  var window: DedupWindow?
+  package var window: DedupWindow?
   /// While the window of `apns-id`s is rebuilt from the partition's tail: when to go on without it, in
   /// monotonic milliseconds. Until then nothing is taken.
-  var windowDeadline: UInt64?
-  var queue: KafkaQueue
+  package var windowDeadline: UInt64?
+
+  package init(
+    feed: Feed, resume: ResumePoint, window: DedupWindow? = nil, windowDeadline: UInt64? = nil
+  ) {
+    self.feed = feed
+    self.resume = resume
+    self.window = window
+    self.windowDeadline = windowDeadline
+  }
 }
 
-/// One assigned partition as its loop sees it.
-struct Partition {
-  var name: TopicPartition
-  var feed: Feed
-  var epoch: UInt32
-  var queue: KafkaQueue
+/// How far a partition is done.
+package struct PartitionDone: Sendable, Equatable {
+  /// One past the contiguous prefix of completed records.
+  package var committable: Int64
+  /// What is completed above it, ascending.
+  package var completedAbove: [Range<Int64>]
+}
+
+/// How far a partition is, for those who look.
+package struct PartitionStanding: Sendable {
+  /// Records taken and not completed.
+  package let open: Int
+  /// The first offset that is not complete; nil while nothing was read.
+  package let committable: Int64?
+  /// How long that has not moved, in milliseconds.
+  package let headAge: UInt64
+}
+
+/// The log is not the one that was being read: it was cut, or the topic was made again.
+package enum LogFault: Sendable, Equatable {
+  /// Nothing was read yet: reading begins at its first record.
+  case restarted(at: Int64)
+  case mustResume
+  /// Offsets went back, to where something was read already: whether the log still reaches as far as it was
+  /// read tells if it is the same one.
+  case wentBack(from: Int64)
+}
+
+/// One assigned partition as its loop decides by it.
+package struct PartitionState: Sendable {
+  package let feed: Feed
   /// Made at the first record if the group has committed nothing yet.
   var ledger: OffsetLedger?
   private var recent: RecentIDs
@@ -49,7 +79,7 @@ struct Partition {
   private let bounds: PartitionBounds
   /// Where reading began in this assignment.
   private var start: Int64?
-  private(set) var windowDeadline: UInt64?
+  package private(set) var windowDeadline: UInt64?
   /// Whether the ids of all records before are known, as far as a window reaches.
   private var isWindowWhole: Bool
   /// What was last told to the control thread.
@@ -62,17 +92,7 @@ struct Partition {
   /// When the committable offset last moved (monotonic milliseconds), and where to.
   private var head: (offset: Int64, since: UInt64) = (-1, 0)
 
-  /// The log is not the one that was being read: it was cut, or the topic was made again.
-  enum LogFault: Equatable {
-    /// Nothing was read yet: reading begins at its first record.
-    case restarted(at: Int64)
-    case mustResume
-    /// Offsets went back, to where something was read already: whether the log still reaches as far as it was
-    /// read tells if it is the same one.
-    case wentBack(from: Int64)
-  }
-
-  var isRetry: Bool {
+  package var isRetry: Bool {
     if case .retries = feed { return true }
     return false
   }
@@ -88,7 +108,7 @@ struct Partition {
   }
 
   /// How its records share the streams.
-  var sendClass: SendClass {
+  package var sendClass: SendClass {
     switch feed {
     case .lane(let lane): SendClass(lane)
     case .retries: .retry
@@ -96,11 +116,8 @@ struct Partition {
   }
 
   /// - Parameter window: `apns-id`s that a lane's partition remembers. Retry topics hold what was taken before.
-  init(_ grant: PartitionGrant, bounds: PartitionBounds, window: Int) {
-    name = grant.partition
+  package init(_ grant: GrantedPartition, bounds: PartitionBounds, window: Int) {
     feed = grant.feed
-    epoch = grant.epoch
-    queue = grant.queue
     windowDeadline = grant.windowDeadline
     isWindowWhole = grant.windowDeadline == nil
     start = grant.resume.next
@@ -119,7 +136,7 @@ struct Partition {
   }
 
   /// Records taken and not completed.
-  var open: Int { ledger?.holes ?? 0 }
+  package var open: Int { ledger?.holes ?? 0 }
 
   /// Whether everything that is still worked on is done.
   var isDrained: Bool { open <= handedBack }
@@ -137,7 +154,7 @@ struct Partition {
   }
 
   /// Takes the offset of a record in: what is done or under way already must not be worked on.
-  mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {
+  package mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {
     guard let expected = ledger?.nextOffset else {
       ledger = OffsetLedger(nextOffset: offset)
       start = offset
@@ -212,22 +229,21 @@ struct Partition {
   // MARK: What the control thread is told
 
   /// What may be committed if that is news; nil while nothing was read.
-  mutating func news() -> PartitionProgress<TopicPartition>? {
+  mutating func news() -> PartitionDone? {
     guard let ledger,
       ledger.committable != told.committable || ledger.completions != told.completions
     else { return nil }
     told = (ledger.committable, ledger.completions)
-    return progress
+    return done
   }
 
   /// How far the partition is done; nil while nothing was read.
-  var progress: PartitionProgress<TopicPartition>? {
+  package var done: PartitionDone? {
     mutating get {
       guard let ledger else { return nil }
       let above = ledger.completedRuns(limit: bounds.runsAtMost)
       runs = above.count
-      return PartitionProgress(
-        name, epoch: epoch, committable: ledger.committable, completedAbove: above)
+      return PartitionDone(committable: ledger.committable, completedAbove: above)
     }
   }
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+
+package import APNS
 
 /// A gateway that the sender knows. Broadcasts go to the same one as pushes unless they were given their own.
-enum GatewayKind: Int, CaseIterable {
+package enum GatewayKind: UInt8, Sendable, CaseIterable {
   case production
   case sandbox
   case productionBroadcasts
   case sandboxBroadcasts
 
-  init(_ environment: Environment, ownForBroadcasts: Bool = false) {
+  package init(_ environment: Environment, ownForBroadcasts: Bool = false) {
     switch environment {
     case .production: self = ownForBroadcasts ? .productionBroadcasts : .production
     case .sandbox: self = ownForBroadcasts ? .sandboxBroadcasts : .sandbox
     }
   }
 
-  var environment: Environment {
+  package var environment: Environment {
     switch self {
     case .production, .productionBroadcasts: .production
     case .sandbox, .sandboxBroadcasts: .sandbox
@@ -23,5 +24,5 @@ enum GatewayKind: Int, CaseIterable {
   }
 
   /// Where a credential's pool of this kind stands in a table of pools.
-  func place(_ credential: Int) -> Int { credential * Self.allCases.count + rawValue }
+  func place(_ credential: Int) -> Int { credential * Self.allCases.count + Int(rawValue) }
 }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Delivery
+
+/// One connection of a pool, as it is decided by. Its socket is elsewhere.
+package struct Connection: Sendable {
+  /// What of it a push remembers: unlike its place, no later connection has it.
+  let serial: UInt32
+  package let pool: Int32
+  package let address: PeerAddress
+  package internal(set) var machine: ConnectionStateMachine
+  /// The token that it carries, as its pool numbers them; 0 for none yet.
+  var token: UInt32 = 0
+  /// Monotonic milliseconds of the start, of the last answer (the start before the first), and of the moment
+  /// when the first of the open streams was opened.
+  package let startedAt: UInt64
+  var lastHeard: UInt64
+  var busySince: UInt64
+  /// Monotonic milliseconds of the last failure that was held against the destination.
+  var failedAt: UInt64 = 0
+  /// Monotonic milliseconds when a PING was sent that is not answered yet.
+  var pingedAt: UInt64?
+  /// From when on it is to be replaced, and whether that time has come.
+  let replaceAt: UInt64
+  var isAged = false
+  /// It failed, and its address was put aside for that.
+  var wasTroubled = false
+  /// Its pool was told that it takes no more pushes.
+  var hasLeft = false
+  /// Monotonic milliseconds when it was found to be of no more use although streams are open.
+  var forsakenAt: UInt64?
+
+  /// It serves or will: it is not about to close.
+  var isStaying: Bool { machine.state != .draining && machine.state != .closed }
+
+  /// It takes pushes, or would if it had credit.
+  var isServing: Bool {
+    switch machine.state {
+    case .priming, .ready: true
+    case .connecting, .suspect, .draining, .closed: false
+    }
+  }
+
+  /// Monotonic milliseconds for which nothing was heard although something was expected.
+  func silence(now: UInt64) -> UInt64 { now - max(lastHeard, busySince) }
+}
+
+/// The connections of one loop, by number. Numbers are reused.
+package struct Connections: Sendable {
+  private var places: [Connection?] = []
+  private var free: [Int32] = []
+  private var serial: UInt32 = 0
+
+  /// Connections that there are.
+  package var count: Int { places.count - free.count }
+
+  /// Those of them that close as soon as their streams end.
+  var leaving: Int { places.count { $0.map { !$0.isStaying } ?? false } }
+
+  /// A connection that is there.
+  package internal(set) subscript(_ number: Int32) -> Connection {
+    _read { yield places[Int(number)]! }
+    _modify { yield &places[Int(number)]! }
+  }
+
+  package func contains(_ number: Int32) -> Bool {
+    Int(number) < places.count && places[Int(number)] != nil
+  }
+
+  /// The numbers of all.
+  package var numbers: [Int32] { places.indices.map { Int32($0) }.filter { contains($0) } }
+
+  /// Makes one.
+  ///
+  /// - Parameter replaceAt: when it will be too old (monotonic milliseconds).
+  mutating func add(
+    pool: Int32, address: PeerAddress, authentication: ConnectionStateMachine.Authentication,
+    maximumStreams: UInt64, now: UInt64, replaceAt: UInt64
+  ) -> Int32 {
+    serial &+= 1
+    if serial == 0 { serial = 1 }
+    if free.isEmpty {
+      free.append(Int32(places.count))
+      places.append(nil)
+    }
+    let number = free.removeLast()
+    places[Int(number)] = Connection(
+      serial: serial, pool: pool, address: address,
+      machine: ConnectionStateMachine(
+        authentication: authentication, maximumStreams: maximumStreams),
+      startedAt: now, lastHeard: now, busySince: now, replaceAt: replaceAt)
+    return number
+  }
+
+  mutating func remove(_ number: Int32) {
+    places[Int(number)] = nil
+    free.append(number)
+  }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+package import Delivery
+internal import Pipeline
+
+/// The credentials that the sender knows, and which pool serves which of them.
+package struct Credentials: ~Copyable, Sendable {
+  package internal(set) var tokens = ProviderTokenBook()
+  private(set) var certificates: CertificateBook
+  /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
+  private var tokenPools: [Int32] = []
+  private var certificatePools: [Int32] = []
+  /// Whether all credentials that the topic held at the start are known: no app is unknown before.
+  var knowsAll = false
+  /// Records of the provider tokens' topic that were told and not applied yet.
+  var backlog = ProviderTokenBacklog()
+  /// Apps for which a provider token was asked for a moment ago.
+  private var wanted = DeviceHolds(capacity: 256)
+
+  init(certificates: CertificateBook) { self.certificates = certificates }
+
+  // MARK: Which credential serves a push
+
+  /// The credential that serves a push; nil while none is known that does.
+  func credential(for push: borrowing PushState) -> PoolCredential? {
+    let environment = push.kind.environment
+    // APNs takes location pushes and some others with provider tokens only.
+    if !certificates.isEmpty, push.authentication != .providerToken,
+      let certificate = certificates.resolve(appHash: push.app, environment: environment)
+    {
+      return .certificate(certificate)
+    }
+    guard push.authentication != .certificate,
+      let credential = tokens.resolve(appHash: push.app, environment: environment)
+    else { return nil }
+    return .token(credential)
+  }
+
+  /// Whether it may yet turn out that a credential serves the push: not all of them are known, or it is a certificate
+  /// whose time is over and that has to be renewed.
+  func mayServe(_ push: borrowing PushState) -> Bool {
+    if push.authentication != .providerToken,
+      certificates.knows(appHash: push.app, environment: push.kind.environment)
+    {
+      return true
+    }
+    if push.authentication == .certificate { return false }
+    return !knowsAll || tokens.entries.isEmpty && certificates.isEmpty
+  }
+
+  /// Why no credential serves a push.
+  func cause(of push: borrowing PushState) -> ReceiptCause {
+    if push.authentication == .certificate { return .certificateNeeded }
+    guard push.authentication == .providerToken else { return .noCredential }
+    let certificate = certificates.resolve(
+      appHash: push.app, environment: push.kind.environment)
+    return certificate != nil ? .certificateOnly : .noCredential
+  }
+
+  /// Whether a provider token is to be asked for now for an app: once a second for each, because a backlog must not
+  /// become a flood of messages.
+  mutating func shouldRequestToken(of push: borrowing PushState, now: UInt64) -> Bool {
+    guard push.authentication != .certificate else { return false }
+    let app = push.app &+ UInt64(push.kind.environment.rawValue)
+    guard wanted.remaining(app, now: now) == 0 else { return false }
+    wanted.hold(app, until: now + 1_000)
+    return true
+  }
+
+  // MARK: Pools
+
+  /// The pool of a credential's pushes to a gateway, if there is one.
+  func pool(of credential: PoolCredential, _ kind: GatewayKind) -> Int32? {
+    let pool =
+      switch credential {
+      case .token(let index): Self.find(kind.place(index), in: tokenPools)
+      case .certificate(let index): Self.find(kind.place(index), in: certificatePools)
+      }
+    return pool >= 0 ? pool : nil
+  }
+
+  private static func find(_ place: Int, in pools: [Int32]) -> Int32 {
+    place < pools.count ? pools[place] : -1
+  }
+
+  /// Notes the pool of a credential; nil for none any more.
+  mutating func set(_ pool: Int32?, of credential: PoolCredential, _ kind: GatewayKind) {
+    switch credential {
+    case .token(let index): Self.set(pool ?? -1, at: kind.place(index), in: &tokenPools)
+    case .certificate(let index): Self.set(pool ?? -1, at: kind.place(index), in: &certificatePools)
+    }
+  }
+
+  private static func set(_ pool: Int32, at place: Int, in pools: inout [Int32]) {
+    while pools.count <= place { pools.append(-1) }
+    pools[place] = pool
+  }
+
+  /// The pools of a credential.
+  func pools(of credential: PoolCredential) -> [Int32] {
+    GatewayKind.allCases.compactMap { pool(of: credential, $0) }
+  }
+
+  /// Credentials that no pool was made for yet: destinations, too.
+  var unused: Int {
+    var count = 0
+    for index in tokens.entries.indices
+    where tokens.isKnown(index) && pools(of: .token(index)).isEmpty { count += 1 }
+    for index in certificates.entries.indices where pools(of: .certificate(index)).isEmpty {
+      count += 1
+    }
+    return count
+  }
+
+  // MARK: Certificates
+
+  /// Certificates were read again; no pool serves any of them until it is `set`.
+  mutating func replaceCertificates(_ entries: [CertificateBook.Entry], now: Int64) {
+    certificates = CertificateBook(entries, now: now)
+    certificatePools = []
+  }
+
+  /// Lets certificates that have expired give way; nil when none has.
+  ///
+  /// - Parameter now: seconds since the epoch.
+  mutating func refreshCertificates(now: Int64) -> [Int]? {
+    guard !certificates.isEmpty, certificates.refresh(now: now) else { return nil }
+    return certificates.entries.indices.filter { certificates.entries[$0].expiresAt <= now }
+  }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Delivery
+
+/// What is kept about single devices: which are throttled, and whose turn it is where order is kept.
+struct Devices: Sendable {
+  private var throttled = DeviceHolds()
+  /// Only where order is kept.
+  private var order: DeviceOrder?
+  /// Pushes whose device's turn has come.
+  private var turns = SlotQueue()
+
+  init(_ settings: DispatchSettings) {
+    guard settings.isOrdered else { return }
+    order = DeviceOrder(
+      slots: PushStates.slots(for: settings.maxInFlight),
+      waitingAtMost: max(1, settings.maxInFlight / 8))
+  }
+
+  var isOrdered: Bool { order != nil }
+
+  // MARK: Throttled devices
+
+  /// False when certainly no device is throttled: the usual case, which costs one comparison.
+  func mayThrottle(now: UInt64) -> Bool { throttled.mayHold(now: now) }
+
+  /// How long nothing should go to the device, in milliseconds; 0 if something may.
+  func pause(_ device: UInt64, now: UInt64) -> Int64 {
+    Int64(throttled.remaining(device, now: now))
+  }
+
+  /// APNs throttles the device.
+  mutating func throttle(_ device: UInt64, until: UInt64) { throttled.hold(device, until: until) }
+
+  // MARK: Order of each device
+
+  mutating func enter(_ slot: UInt32, device: UInt64) -> DeviceOrder.Admission {
+    order!.enter(slot, device: device)
+  }
+
+  /// A push that had its device's turn has ended.
+  ///
+  /// - Returns: the push whose turn begins; `nextTurn` hands it out.
+  mutating func leave(_ slot: UInt32) -> UInt32? {
+    guard let next = order!.leave(slot) else { return nil }
+    turns.append(next)
+    return next
+  }
+
+  mutating func nextTurn() -> UInt32? { turns.popFirst() }
+}

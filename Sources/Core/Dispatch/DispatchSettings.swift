@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import Delivery
+package import Pipeline
+
+/// What an operator has decided about one loop of the sender. All times are milliseconds.
+package struct DispatchSettings: Sendable {
+  /// Notifications that are held at most, from being taken to their outcome.
+  package var maxInFlight = 4_000
+  /// Percent of streams and slots that only transactional first sends use, 0 … 90.
+  package var reservedPercent = 20
+  /// Prompt retries for 100 first sends to one destination.
+  package var retryBudgetPercent = 20
+  /// Sends of one notification, the first included.
+  package var maxAttempts = 8
+  /// From sending a request to giving up on its answer.
+  package var requestTimeout: UInt64 = 30_000
+  /// TCP, TLS and the gateway's SETTINGS together.
+  package var connectTimeout: UInt64 = 10_000
+  /// Silence with open streams until a PING, without them, and how long its answer may take.
+  package var pingAfter: UInt64 = 10_000
+  package var idlePing: UInt64 = 2_700_000
+  package var pingTimeout: UInt64 = 10_000
+  /// A connection is replaced at a random age between half of this and all of it.
+  package var connectionAge: UInt64 = 86_400_000
+  /// Requests after which a connection is replaced.
+  package var connectionRequests: UInt64 = 1_000_000_000
+  /// When a pool opens and closes connections.
+  package var pool = ConnectionPoolPolicy.Limits()
+  /// What all pools may have together.
+  package var budget = ConnectionBudget.Limits()
+  /// How long a notification waits for a provider token of its app.
+  package var credentialWait: UInt64 = 60_000
+  /// Older notifications end as `expired`, by lane.
+  package var maxAge: (transactional: Int64, bulk: Int64) = (3_600_000, 86_400_000)
+  /// `apns-id`s that one partition remembers.
+  package var dedupWindow = 20_000
+  /// What one partition may have unfinished.
+  package var partitionBounds = PartitionBounds()
+  /// One notification in flight per device.
+  package var isOrdered = false
+  /// Broadcasts have gateways of their own.
+  package var ownBroadcasts = (production: false, sandbox: false)
+  /// Between two commits of offsets.
+  package var commitInterval: UInt64 = 200
+
+  package init() {}
+
+  /// Which gateway a push to an environment and target goes to.
+  package func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
+    let own = environment == .production ? ownBroadcasts.production : ownBroadcasts.sandbox
+    return GatewayKind(environment, ownForBroadcasts: target == .channel && own)
+  }
+
+  package func maxAge(_ lane: Lane) -> Int64 {
+    lane == .transactional ? maxAge.transactional : maxAge.bulk
+  }
+
+  /// Slots that retries and bulk may hold together.
+  var slotsForOthers: Int { maxInFlight - maxInFlight * reservedPercent / 100 }
+
+  /// Outcomes that may wait for Kafka's acknowledgement before nothing more is taken.
+  package var unacknowledgedAtMost: Int { max(20_000, 4 * maxInFlight) }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Delivery
+
+/// The partitions of one loop in one assignment, by index, and which of them may have records.
+package struct Partitions: Sendable {
+  private var all: [PartitionState] = []
+  /// The partitions whose queues may have records: signalled, and not found empty since. What is asked in every
+  /// turn is asked of these: a partition is large, and some hundred of them cost more than the pushes of a turn.
+  private var ready = ReadySet()
+  /// The partitions of retry topics.
+  private(set) var retries: [Int] = []
+  /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
+  package private(set) var epoch: UInt32 = 0
+
+  package internal(set) subscript(_ index: Int) -> PartitionState {
+    _read { yield all[index] }
+    _modify { yield &all[index] }
+  }
+
+  package var indices: Range<Int> { all.indices }
+  var isEmpty: Bool { all.isEmpty }
+  /// Whether everything that is still worked on is done.
+  var isDrained: Bool { all.allSatisfy(\.isDrained) }
+
+  mutating func add(_ partition: PartitionState) -> Int {
+    ready.insert(all.count)
+    if partition.isRetry { retries.append(all.count) }
+    all.append(partition)
+    return all.count - 1
+  }
+
+  /// The assignment is over.
+  mutating func removeAll() {
+    all.removeAll()
+    ready.removeAll()
+    retries.removeAll()
+    epoch &+= 1
+  }
+
+  /// Whether a record belongs to this assignment.
+  func hasNow(_ origin: Origin) -> Bool { origin.epoch == epoch }
+
+  /// A record has ended in an acknowledged outcome. What belongs to an earlier assignment has no ledger to land in:
+  /// it was reported, and is never committed.
+  mutating func complete(_ origin: Origin) {
+    guard hasNow(origin) else { return }
+    _ = all[Int(origin.partition)].ledger?.completed(origin.offset)
+  }
+
+  // MARK: Which have records
+
+  /// A partition's queue has records. The number may be left of an earlier assignment: then a queue is looked at in
+  /// vain.
+  mutating func signalled(_ index: Int) { if index < all.count { ready.insert(index) } }
+  mutating func signalledAll() { ready.insertAll(below: all.count) }
+  mutating func foundEmpty(_ index: Int) { ready.remove(index) }
+  func isReady(_ index: Int) -> Bool { ready.contains(index) }
+  func firstReady(in part: Range<Int>) -> Int? { ready.first(in: part) }
+
+  /// When the next retry that was read before it was due will be, in monotonic milliseconds.
+  var nextRetryDue: UInt64? {
+    var next = UInt64.max
+    for index in retries { next = min(next, all[index].heldDue) }
+    return next == .max ? nil : next
+  }
+}
+
+/// The figures of all partitions of a loop.
+struct PartitionGauges {
+  var open = 0
+  var runs = 0
+  var age: UInt64 = 0
+  var span: Int64 = 0
+  var held = 0
+
+  mutating func add(_ partition: inout PartitionState, reserve: Int, now: UInt64) {
+    open += partition.open
+    runs += partition.runCount
+    age = max(age, partition.headAge(now: now))
+    span = max(span, partition.span)
+    if partition.windowDeadline == nil, partition.allowance(reserve: reserve) == 0 { held += 1 }
+  }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Delivery
+
+/// The pools of one loop with their connections, and which of them something goes on in. With a thousand credentials a
+/// turn concerns a few of them, and most of the connections are idle.
+package struct Pools: Sendable {
+  private var all: [Pool] = []
+  package internal(set) var connections = Connections()
+  /// The pools with something going on, and those that may have pushes to dispatch in this turn.
+  private var active: [Int32] = []
+  private var touched: [Int32] = []
+  private var touchedHead = 0
+  /// Look-ups of names for connections to come, of all pools.
+  private var lookups = 0
+  /// Pools that were retired and are not empty yet.
+  private var retired: [Int32] = []
+
+  package init() {}
+
+  package internal(set) subscript(_ pool: Int32) -> Pool {
+    _read { yield all[Int(pool)] }
+    _modify { yield &all[Int(pool)] }
+  }
+
+  package var indices: Range<Int32> { 0..<Int32(all.count) }
+
+  /// Pools that serve.
+  var served: Int { all.count { !$0.isRetired } }
+
+  mutating func add(_ pool: Pool) -> Int32 {
+    all.append(pool)
+    return Int32(all.count - 1)
+  }
+
+  // MARK: Where something goes on
+
+  /// Something has changed for a pool: pushes came, answers did, a connection or a provider token.
+  mutating func touch(_ pool: Int32) {
+    if !all[Int(pool)].isTouched {
+      all[Int(pool)].isTouched = true
+      touched.append(pool)
+    }
+    activate(pool)
+  }
+
+  /// Something goes on in a pool: each upkeep looks after it until all of it is settled.
+  mutating func activate(_ pool: Int32) {
+    guard !all[Int(pool)].isActive else { return }
+    all[Int(pool)].isActive = true
+    active.append(pool)
+  }
+
+  /// The next pool where something has changed; nil when all were asked for.
+  mutating func nextTouched() -> Int32? {
+    guard touchedHead < touched.count else {
+      touched.removeAll(keepingCapacity: true)
+      touchedHead = 0
+      return nil
+    }
+    let pool = touched[touchedHead]
+    touchedHead += 1
+    all[Int(pool)].isTouched = false
+    return pool
+  }
+
+  var hasActive: Bool { !active.isEmpty }
+
+  /// The pools where something went on; they are not active any more.
+  mutating func takeActive() -> [Int32] {
+    let taken = active
+    active.removeAll(keepingCapacity: true)
+    for pool in taken { all[Int(pool)].isActive = false }
+    return taken
+  }
+
+  mutating func retire(_ pool: Int32) {
+    all[Int(pool)].isRetired = true
+    retired.append(pool)
+    activate(pool)
+  }
+
+  /// Removes the pools that were retired and have nothing left.
+  mutating func removeRetired() -> [Int32] {
+    guard !retired.isEmpty else { return [] }
+    let gone = retired.filter { all[Int($0)].connections.isEmpty && all[Int($0)].lookups == 0 }
+    retired.removeAll { gone.contains($0) }
+    for pool in gone { all[Int(pool)].isRemoved = true }
+    return gone
+  }
+
+  // MARK: Connections of all pools
+
+  /// Connections that there are or that are on their way.
+  var taken: Int { connections.count + lookups }
+
+  mutating func beganLookUp(_ pool: Int32) {
+    lookups += 1
+    all[Int(pool)].lookups += 1
+  }
+
+  mutating func endedLookUp(_ pool: Int32) {
+    lookups -= 1
+    all[Int(pool)].lookups -= 1
+  }
+
+  /// The pools with connections that stay, as the budget sees them.
+  var holders: [ConnectionBudget.Holder] { indices.compactMap { holder($0) } }
+
+  private func holder(_ pool: Int32) -> ConnectionBudget.Holder? {
+    let state = all[Int(pool)]
+    let staying = state.connections.filter { connections[$0].isStaying }
+      .map { connections[$0].startedAt }
+    guard let since = staying.min(), let last = staying.max() else { return nil }
+    let hasNothing = state.isIdle && state.queue.open == 0 && state.lookups == 0
+    return .init(
+      pool: pool, connections: staying.count, since: since,
+      idleSince: hasNothing ? max(state.lastAnswer, last) : nil)
+  }
+
+  // MARK: A pool's connections together
+
+  /// Streams that may be open in all, as far as is known.
+  func capacity(of pool: Int32) -> Int {
+    var sum = 0
+    for number in all[Int(pool)].connections { sum += connections[number].machine.capacity }
+    return sum
+  }
+
+  /// Streams that could be opened now.
+  func credit(of pool: Int32) -> Int {
+    var sum = 0
+    for number in all[Int(pool)].connections { sum += connections[number].machine.credit }
+    return sum
+  }
+
+  /// The connection with the most free streams, or nil when none has any.
+  func mostFree(of pool: Int32) -> Int32? {
+    var best: Int32?
+    var most = 0
+    for number in all[Int(pool)].connections {
+      let credit = connections[number].machine.credit
+      if credit > most {
+        most = credit
+        best = number
+      }
+    }
+    return best
+  }
+
+  /// A connection with free streams other than the one with this serial number, to another address if there is one;
+  /// nil when there is none.
+  func another(than serial: UInt32, at address: PeerAddress?, of pool: Int32) -> Int32? {
+    var found: Int32?
+    for number in all[Int(pool)].connections where connections[number].machine.credit > 0 {
+      guard connections[number].serial != serial else { continue }
+      if connections[number].address != address { return number }
+      found = number
+    }
+    return found
+  }
+
+  /// Nothing goes on in it that time alone could change within a second.
+  func isSettled(_ pool: Int32) -> Bool {
+    let state = all[Int(pool)]
+    return state.isIdle && state.queue.open == 0 && state.lookups == 0
+      && state.connections.allSatisfy {
+        connections[$0].isServing && connections[$0].pingedAt == nil
+      }
+  }
+
+  /// Pushes are answered, and nothing else goes on: time alone changes nothing until an answer takes very long.
+  func isCalm(_ pool: Int32) -> Bool {
+    guard all[Int(pool)].isIdle, all[Int(pool)].lookups == 0 else { return false }
+    for number in all[Int(pool)].connections {
+      guard connections[number].isServing, connections[number].pingedAt == nil,
+        connections[number].machine.hasAccepted
+      else { return false }
+    }
+    return true
+  }
+
+  /// What the pool's policy decides by.
+  func load(of pool: Int32) -> ConnectionPoolPolicy.Load {
+    let state = all[Int(pool)]
+    var load = ConnectionPoolPolicy.Load(
+      connecting: state.lookups, serving: 0, credit: 0, openStreams: 0, capacity: 0,
+      isWaiting: !state.isIdle && state.isAuthorized)
+    load.wantsElsewhere = !state.apart.isEmpty
+    for number in state.connections {
+      let connection = connections[number]
+      switch connection.machine.state {
+      case .connecting: load.connecting += 1
+      case .priming, .ready, .suspect:
+        load.serving += 1
+        if connection.isAged {
+          load.aged += 1
+        } else if !connection.machine.hasAccepted {
+          load.unproven += 1
+        }
+        load.credit += connection.machine.credit
+        load.openStreams += connection.machine.openStreams
+        load.capacity += connection.machine.limit
+      case .draining, .closed: break
+      }
+    }
+    return load
+  }
+
+  /// Asks the pool's policy about one connection.
+  ///
+  /// - Parameter hasRoom: all pools together may have one more.
+  mutating func decide(
+    _ pool: Int32, hasRoom: Bool, now: UInt64
+  ) -> ConnectionPoolPolicy.Action {
+    var load = load(of: pool)
+    load.hasRoom = hasRoom
+    return all[Int(pool)].decide(load, now: now)
+  }
+}

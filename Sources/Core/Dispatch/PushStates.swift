@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+package import Delivery
+package import Pipeline
+
+/// Where a record came from: a partition in the loop's table, the assignment it was read under, its offset.
+package struct Origin: Sendable, Equatable {
+  /// Index in the loop's partition table.
+  package var partition: Int32
+  /// The assignment; what belongs to an earlier one is reported but completes nothing.
+  package var epoch: UInt32
+  package var offset: Int64
+
+  package init(partition: Int32, epoch: UInt32, offset: Int64) {
+    self.partition = partition
+    self.epoch = epoch
+    self.offset = offset
+  }
+}
+
+/// What is decided by about one push, from being taken out of Kafka to its outcome. Its bytes are elsewhere.
+package struct PushState: Sendable {
+  /// What failed about it before.
+  struct Setback: Sendable {
+    /// The connection that failed it last, to be avoided, by its serial number; 0 for none.
+    var connection: UInt32 = 0
+    /// Where that one led to.
+    var address: PeerAddress?
+    /// Monotonic milliseconds of that.
+    var at: UInt64 = 0
+    /// Time of day when it first failed, in milliseconds; of use once it did.
+    var since: Int64 = 0
+    /// A server's fault was its answer since it was taken.
+    var hasMetFault = false
+  }
+
+  /// Where it is and how often it was sent.
+  package internal(set) var life = PushLife()
+  package internal(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
+  package internal(set) var takenID = NotificationID(high: 0, low: 0)
+  /// Hashes of the app's bundle id and of the device token.
+  package internal(set) var app: UInt64 = 0
+  var device: UInt64 = 0
+  var kind = GatewayKind.production
+  package internal(set) var authentication = PushType.Authentication.either
+  var target = PushTarget.device
+  var created: Int64 = 0
+  /// When its own expiration passes, and when it is older than its lane allows (milliseconds since the epoch).
+  var expiresAt = Int64.max
+  var agesAt = Int64.max
+  /// Time of day of the last send, in milliseconds.
+  package internal(set) var sentAt: Int64 = 0
+  /// Monotonic milliseconds when it began to wait for a credential, as far as that is known.
+  var waitingSince: UInt64 = 0
+  /// The destination that it is held for, as `Fairness` numbers them; −1 for none yet.
+  var destination: Int32 = -1
+  /// The connection that it is open on; −1 for none.
+  package internal(set) var connection: Int32 = -1
+  /// It is the one push of its device that is under way, where order is kept.
+  var hasTurn = false
+  var setback = Setback()
+
+  /// Whether it is of no more use, at a time in milliseconds since the epoch.
+  func isExpired(at wall: Int64) -> Bool { wall >= expiresAt || wall > agesAt }
+
+  mutating func fill(
+    _ facts: borrowing PushFacts, _ origin: Origin, maxAge: Int64, kind: GatewayKind
+  ) {
+    self.origin = origin
+    takenID = facts.takenID
+    app = facts.app
+    device = facts.device
+    self.kind = kind
+    authentication = facts.authentication
+    target = facts.target
+    created = facts.created
+    expiresAt = facts.expiresAt
+    agesAt = facts.created + maxAge
+    waitingSince = facts.waitedSince
+    destination = -1
+    connection = -1
+    hasTurn = false
+    setback.connection = 0
+    setback.hasMetFault = false
+  }
+}
+
+/// What the owner of a push's bytes says of it.
+package struct PushFacts: Sendable {
+  package var takenID: NotificationID
+  /// Hashes of the app's bundle id (`AppTable.hash`) and of the device token (any).
+  package var app: UInt64
+  package var device: UInt64
+  package var environment: Environment
+  package var target: PushTarget
+  package var authentication: PushType.Authentication
+  package var lane: Lane
+  /// Attempts of earlier lives.
+  package var attempt: UInt16
+  /// Milliseconds since the epoch: when the request was made, and when it expires (`.max` for never).
+  package var created: Int64
+  package var expiresAt: Int64
+  /// The same, when it was first moved to a retry topic because it has no credential; 0 if it was not.
+  package var waitedSince: UInt64
+
+  /// A first send with these figures.
+  package init(
+    takenID: NotificationID, app: UInt64, device: UInt64, lane: Lane, created: Int64,
+    expiresAt: Int64
+  ) {
+    self.takenID = takenID
+    self.app = app
+    self.device = device
+    environment = .production
+    target = .device
+    authentication = .either
+    self.lane = lane
+    attempt = 0
+    self.created = created
+    self.expiresAt = expiresAt
+    waitedSince = 0
+  }
+
+  package init(_ envelope: Envelope, app: UInt64, device: UInt64, waitedSince: UInt64 = 0) {
+    takenID = envelope.takenID
+    self.app = app
+    self.device = device
+    environment = envelope.environment
+    target = envelope.target
+    authentication = envelope.pushType.authentication
+    lane = envelope.lane
+    attempt = envelope.attempt
+    created = envelope.created
+    // `apns-expiration` 0 is one attempt, not the past.
+    expiresAt = envelope.expiration.map { $0 == 0 ? .max : $0 * 1_000 } ?? .max
+    self.waitedSince = waitedSince
+  }
+}
+
+/// The pushes of one loop in slots that are reused. The slot index is the push's name everywhere.
+package struct PushStates: Sendable {
+  private static let slotsInChunk = 256
+
+  private var states: [PushState] = []
+  private var free: [UInt32] = []
+  /// Pushes in the table now.
+  package private(set) var count = 0
+  /// Those of them that are not transactional first sends.
+  private(set) var others = 0
+
+  package init() {}
+
+  package internal(set) subscript(_ slot: UInt32) -> PushState {
+    _read { yield states[Int(slot)] }
+    _modify { yield &states[Int(slot)] }
+  }
+
+  /// Slot indices stay below this when at most `pushes` are in the table at once.
+  package static func slots(for pushes: Int) -> Int {
+    (pushes + slotsInChunk - 1) / slotsInChunk * slotsInChunk
+  }
+
+  /// Takes a free slot; what was there is to be replaced.
+  mutating func take(_ sendClass: SendClass, earlier: UInt16) -> UInt32 {
+    if free.isEmpty { grow() }
+    count += 1
+    if sendClass != .transactional { others += 1 }
+    let slot = free.removeLast()
+    states[Int(slot)].life.begin(sendClass, earlier: earlier)
+    return slot
+  }
+
+  /// Frees a slot for reuse: the push in it has its one end.
+  mutating func put(_ slot: UInt32) {
+    count -= 1
+    if states[Int(slot)].life.sendClass != .transactional { others -= 1 }
+    states[Int(slot)].life.end()
+    free.append(slot)
+  }
+
+  /// Calls `body` with each push in the table.
+  func visit(_ body: (_ slot: UInt32, _ push: borrowing PushState) -> Void) {
+    for index in states.indices where states[index].life.state != .free {
+      body(UInt32(index), states[index])
+    }
+  }
+
+  private mutating func grow() {
+    let first = UInt32(states.count)
+    states.append(contentsOf: repeatElement(PushState(), count: Self.slotsInChunk))
+    // Highest first, so that the lowest slots are taken first and stay warm in the cache.
+    for index in (0..<UInt32(Self.slotsInChunk)).reversed() { free.append(first + index) }
+  }
+}

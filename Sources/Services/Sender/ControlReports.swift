@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Dispatch
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// What a loop tells the control thread, the signer and the operator. Owner: one sender loop.
+struct ControlReports {
+  let log: Logger
+  let control: Mailbox<ControlMessage>
+
+  // MARK: Partitions
+
+  /// What may be committed, and what is strange.
+  func report(_ reports: [Dispatcher.Report], of queues: borrowing PartitionQueues) {
+    var moved: [PartitionProgress<TopicPartition>] = []
+    var jumps: [LogJump] = []
+    for report in reports {
+      let (name, epoch) = (queues.name(report.partition), queues.epoch(report.partition))
+      if let done = report.done { moved.append(queues.progress(report.partition, done)) }
+      if let jump = report.jump {
+        jumps.append(LogJump(partition: name, epoch: epoch, offsets: jump))
+      }
+      if let fault = report.fault { control.post(message(fault, name, epoch)) }
+      if report.isWithoutWindow {
+        log.warning(
+          "not all apns-ids of the records before were read in time: until they are, repeats are sent again",
+          ["partition": "\(name)"])
+      }
+    }
+    if !moved.isEmpty { control.post(.progress(moved)) }
+    if !jumps.isEmpty { control.post(.jumped(jumps)) }
+  }
+
+  private func message(
+    _ fault: LogFault, _ name: TopicPartition, _ epoch: UInt32
+  ) -> ControlMessage {
+    switch fault {
+    case .restarted(let offset): .logRestarted(name, epoch: epoch, offset: offset)
+    case .mustResume: .mustResume(name)
+    case .wentBack(let offset): .wentBack(name, epoch: epoch, from: offset)
+    }
+  }
+
+  /// The partitions are given back.
+  func handOver(
+    _ given: [Dispatcher.HandedOver], of queues: borrowing PartitionQueues, isStopping: Bool
+  ) {
+    var last: [PartitionProgress<TopicPartition>] = []
+    var windows: [ReleasedWindow] = []
+    for one in given {
+      last.append(queues.progress(one.partition, one.done))
+      guard let window = one.window else { continue }
+      windows.append(
+        ReleasedWindow(
+          partition: queues.name(one.partition), window: window, next: one.done.committable))
+    }
+    control.post(isStopping ? .progress(last) : .released(last, windows))
+  }
+
+  // MARK: Credentials
+
+  /// A newer provider token of a pool's credential is needed.
+  func requestToken(_ pool: GatewayPool, reason: String, at wall: Int64) {
+    control.post(
+      .tokenWanted(
+        TokenRequest(
+          credential: pool.credential, app: nil, environment: pool.environment, reason: reason,
+          at: wall)))
+  }
+
+  /// There is none for a push's app.
+  func requestToken(forAppOf push: UnsafeMutablePointer<Push>, at wall: Int64) {
+    control.post(
+      .tokenWanted(
+        TokenRequest(
+          credential: nil, app: push.pointee.appName,
+          environment: push.pointee.envelope.environment, reason: "missing", at: wall)))
+  }
+
+  /// APNs refuses a pool's credential, or one app with it: somebody should know.
+  func reportRefusal(_ pool: GatewayPool, app: String?, _ reason: String) {
+    let (credential, environment) = (pool.credential, "\(pool.environment)")
+    guard let app else {
+      return log.error(
+        "APNs refuses the credential; its notifications wait",
+        ["credential": credential, "environment": environment, "reason": reason])
+    }
+    log.error(
+      "APNs refuses an app with this credential; its notifications wait",
+      ["app": app, "credential": credential, "environment": environment, "reason": reason])
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Dispatch
+import Kafka
+import Pipeline
+
+/// When a loop writes down how it stands: once a second while somebody watches, else every ten seconds.
+struct StatusPace {
+  private static let unwatched: UInt64 = 10_000
+  private static let watched: UInt64 = 1_000
+
+  private var nextLook: UInt64 = 0
+  private var nextUnwatched: UInt64 = 0
+
+  mutating func isDue(_ telemetry: LoopTelemetry, now: UInt64) -> Bool {
+    guard now >= nextLook else { return false }
+    nextLook = now + Self.watched
+    guard now >= nextUnwatched || telemetry.isWatched(now: now) else { return false }
+    nextUnwatched = now + Self.unwatched
+    return true
+  }
+}
+
+/// How a loop stands, as its parts know it. Looks at every push.
+extension LoopStatus {
+  init(
+    _ dispatcher: inout Dispatcher, _ gateways: Gateways, _ queues: borrowing PartitionQueues,
+    _ outcomes: OutcomeWriter
+  ) {
+    for number in dispatcher.pools.connections.numbers {
+      guard let connection = gateways.connection(number) else { continue }
+      connections.append(
+        Connection(connection, dispatcher.pools.connections[number], now: dispatcher.now))
+    }
+    for number in dispatcher.pools.indices where !dispatcher.pools[number].isRemoved {
+      destinations.append(Destination(gateways.pool(number), dispatcher.pools[number]))
+    }
+    let oldest = dispatcher.oldestPushes()
+    for number in dispatcher.partitions.indices {
+      var partition = Partition(
+        dispatcher.standing(of: number), dispatcher.partitions[number].feed,
+        queues.name(number))
+      if let slot = oldest[number] {
+        partition.oldest = Record(outcomes[slot], dispatcher.pushes[slot], dispatcher.wall)
+      }
+      partitions.append(partition)
+    }
+  }
+}
+
+extension LoopStatus.Connection {
+  fileprivate init(_ connection: GatewayConnection, _ state: Dispatch.Connection, now: UInt64) {
+    self.init(
+      address: connection.address, credential: connection.pool.credential,
+      environment: connection.pool.environment, state: state.machine.state,
+      openStreams: state.machine.openStreams, limit: state.machine.limit,
+      credit: state.machine.credit, age: now - state.startedAt)
+  }
+}
+
+extension LoopStatus.Destination {
+  fileprivate init(_ pool: GatewayPool, _ state: Pool) {
+    self.init(
+      index: Int(pool.number), credential: pool.credential, environment: pool.environment,
+      hasToken: state.isAuthorized, trouble: state.queue.health.trouble,
+      waiting: state.queue.count + state.apart.count, open: state.queue.open,
+      accepted: pool.accepted, refused: pool.refused)
+  }
+}
+
+extension LoopStatus.Partition {
+  fileprivate init(_ standing: PartitionStanding, _ feed: Feed, _ name: TopicPartition) {
+    let lane =
+      switch feed {
+      case .lane(let lane): "\(lane)"
+      case .retries: LoopStatus.retries
+      }
+    self.init(
+      name: name, lane: lane, incomplete: standing.open, committable: standing.committable,
+      headAge: standing.headAge)
+  }
+}
+
+extension LoopStatus.Record {
+  fileprivate init(_ push: UnsafeMutablePointer<Push>, _ state: PushState, _ wall: Int64) {
+    let envelope = push.pointee.envelope
+    self.init(
+      offset: state.origin.offset, age: max(0, wall - envelope.created),
+      attempts: state.life.attempts, state: state.life.state,
+      lastReason: String(decoding: push.pointee.field(envelope.lastReason), as: UTF8.self))
+  }
+}

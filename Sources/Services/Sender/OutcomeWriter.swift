@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Delivery
+import Dispatch
+import Kafka
+import Pipeline
+import Records
+
+/// Keeps the bytes of one loop's pushes, and writes down what each of them ends in.
+///
+/// Owner: one sender loop.
+final class OutcomeWriter {
+  private let publisher: Publisher
+  @exclusivity(unchecked) private var pushes = PushTable()
+  /// Milliseconds since the epoch of this turn.
+  @exclusivity(unchecked) private var wall: Int64 = 0
+  /// The answer, other than 200, that is being handled.
+  @exclusivity(unchecked) var answer: GatewayAnswer?
+
+  /// For what every push does.
+  private let recorder: LoopTelemetry.Recorder
+
+  init(_ publisher: Publisher, _ recorder: LoopTelemetry.Recorder) {
+    self.publisher = publisher
+    self.recorder = recorder
+  }
+
+  func beginTurn(wall: Int64) { self.wall = wall }
+
+  /// The push in a slot.
+  subscript(_ slot: UInt32) -> UnsafeMutablePointer<Push> { pushes[slot] }
+
+  /// Copies a record into its slot.
+  func fill(_ slot: UInt32, _ record: KafkaRecord, _ envelope: Envelope) {
+    pushes.fill(slot, key: record.key, value: record.value, envelope)
+  }
+
+  /// APNs has answered a push, with whatever.
+  func noteAnswer(_ slot: UInt32, sentAt: Int64) {
+    let push = pushes[slot]
+    recorder.answered(
+      push.pointee.envelope.lane, push.pointee.envelope.environment,
+      created: push.pointee.envelope.created, sent: sentAt, now: wall)
+  }
+
+  // MARK: Ends of pushes
+
+  func finish(
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool, _ origin: Origin,
+    attempts: Int
+  ) {
+    let end = end(outcome, cause, isAnswered: isAnswered, attempts)
+    record(slot, outcome)
+    publisher.writeReceipt(pushes[slot], end, origin)
+    pushes.empty(slot)
+  }
+
+  private func record(_ slot: UInt32, _ outcome: Outcome) {
+    let push = pushes[slot]
+    recorder.ended(outcome, push.pointee.envelope.lane, push.pointee.envelope.environment)
+  }
+
+  private func end(
+    _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool, _ attempts: Int
+  ) -> PushEnd {
+    PushEnd(
+      outcome: outcome, cause: cause, answer: isAnswered ? answer : nil, attempts: attempts,
+      at: wall)
+  }
+
+  /// Rejected for its device token.
+  func writeFeedback(_ slot: UInt32, _ state: PushState) {
+    guard let answer else { preconditionFailure("feedback without an answer") }
+    let push = pushes[slot]
+    let envelope = push.pointee.envelope
+    let record = FeedbackRecord(
+      device: DeviceKey(
+        token: text(push.pointee.token), app: text(push.pointee.field(envelope.app)),
+        environment: envelope.environment),
+      topic: text(push.pointee.field(envelope.topic)), status: answer.response.status,
+      reason: answer.reasonText, timestamp: answer.response.timestamp,
+      apnsID: text(push.pointee.field(envelope.idText)), sentAt: state.sentAt, at: wall)
+    let end = end(.rejected, nil, isAnswered: true, state.life.attempts)
+    self.record(slot, .rejected)
+    publisher.writeFeedback(record, state.origin, receipt: push.receipt(end))
+    pushes.empty(slot)
+  }
+
+  /// Moves a push to a retry topic.
+  func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ state: PushState) {
+    let push = pushes[slot]
+    if let text = reason.text {
+      writeRetry(push, tier, UnsafeRawBufferPointer(text), state)
+    } else {
+      Array((answer?.reasonText ?? "no answer").utf8).withUnsafeBytes {
+        writeRetry(push, tier, $0, state)
+      }
+    }
+    pushes.empty(slot)
+  }
+
+  private func writeRetry(
+    _ push: UnsafeMutablePointer<Push>, _ tier: RetryTier, _ reason: UnsafeRawBufferPointer,
+    _ state: PushState
+  ) {
+    let wasSent = state.life.sends > 0
+    let envelope = push.pointee.envelope
+    // For one that was not sent here the time says since when it is held for this reason.
+    let isHeldAgain = push.pointee.field(envelope.lastReason).elementsEqual(reason)
+    let since = isHeldAgain || wasSent ? envelope.firstSeen : nil
+    var value = ByteBuffer(capacity: Int(push.pointee.valueCount) + 64)
+    EnvelopeEncoder.encodeRetry(
+      of: push.pointee.value, envelope,
+      attempt: UInt16(clamping: state.life.countedAttempts),
+      firstSeen: since ?? (wasSent ? state.sentAt : wall), reason: reason, into: &value)
+    publisher.writeRetry(
+      tier, key: Array(push.pointee.token), value: Array(value.bytes), state.origin)
+  }
+
+  /// Ends a push that cannot be delivered.
+  ///
+  /// - Parameter name: of the partition that it came from.
+  func deadLetter(
+    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause, isAnswered: Bool,
+    _ state: PushState, from name: TopicPartition
+  ) {
+    let push = pushes[slot]
+    let end = end(.deadLettered, cause, isAnswered: isAnswered, state.life.attempts)
+    let detail = cause.detail(after: end.answer?.response.status, end.answer?.reasonText ?? "")
+    let id = Array(push.pointee.field(push.pointee.envelope.idText))
+    record(slot, .deadLettered)
+    let headers =
+      headers(reason, detail, attempts: end.attempts, state.origin, name) + [
+        KafkaHeader(DeadLetterHeader.apnsID, id)
+      ]
+    publisher.writeDeadLetter(
+      key: Array(push.pointee.token), value: Array(push.pointee.value), headers: headers,
+      state.origin, receipt: push.receipt(end))
+    pushes.empty(slot)
+  }
+
+  /// Drops a push unsent.
+  func drop(_ slot: UInt32) { pushes.empty(slot) }
+
+  /// Ends a record that is not a notification at all: no receipt, for there is no id to write one for.
+  ///
+  /// Anyone may have written it, with a larger value than our producer takes: such a one is cut, or the
+  /// record would stay open for ever.
+  func deadLetter(
+    _ record: KafkaRecord, _ origin: Origin, detail: String, from name: TopicPartition
+  ) {
+    let cut = DeadLetterCut(key: record.key.count, value: record.value.count)
+    publisher.writeDeadLetter(
+      key: Array(record.key.prefix(cut.key)), value: Array(record.value.prefix(cut.value)),
+      headers: headers(.invalidEnvelope, detail + cut.remark, attempts: 0, origin, name), origin)
+  }
+
+  private func headers(
+    _ reason: DeadLetterReason, _ detail: String, attempts: Int, _ origin: Origin,
+    _ name: TopicPartition
+  ) -> [KafkaHeader] {
+    [
+      KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
+      KafkaHeader(DeadLetterHeader.detail, detail),
+      KafkaHeader(DeadLetterHeader.stage, DeadLetterStage.sender.rawValue),
+      KafkaHeader(DeadLetterHeader.attempts, "\(attempts)"),
+      KafkaHeader(DeadLetterHeader.origin, "\(name.topic)/\(name.partition)/\(origin.offset)"),
+      KafkaHeader(DeadLetterHeader.at, "\(wall)"),
+    ]
+  }
+
+  private func text(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// The topics a loop writes to.
+struct OutgoingTopics {
+  let receipts: KafkaTopic
+  let feedback: KafkaTopic
+  let deadLetters: KafkaTopic
+  /// By tier.
+  let retries: [KafkaTopic]
+
+  /// The topics that have a reader, in the order of `watchedIndex(of:)`.
+  static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
+    [.init(topic: names.feedback, group: names.group(.feedback))]
+      + RetryTier.allCases.map { .init(topic: names.retries($0), group: names.group(.sender)) }
+  }
+
+  /// The topic's number among the watched ones; nil for the rings (receipts, dead letters).
+  func watchedIndex(of topic: KafkaTopic) -> Int? {
+    if topic == feedback { return 0 }
+    return retries.firstIndex(of: topic).map { $0 + 1 }
+  }
+
+  init(_ names: TopicNames, _ producer: KafkaProducer) throws(KafkaError) {
+    receipts = try producer.topic(known: names.receipts)
+    feedback = try producer.topic(known: names.feedback)
+    deadLetters = try producer.topic(known: names.deadLetters)
+    var tiers: [KafkaTopic] = []
+    for tier in RetryTier.allCases { tiers.append(try producer.topic(known: names.retries(tier))) }
+    retries = tiers
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import HTTP2
+import Pipeline
+import Records
+
+/// What a push ended in, for its receipt.
+struct PushEnd {
+  var outcome: Outcome
+  /// Why, if no answer decided.
+  var cause: ReceiptCause?
+  /// The answer, other than 200.
+  var answer: GatewayAnswer?
+  /// Sends, earlier ones included.
+  var attempts: Int
+  /// Milliseconds since the epoch.
+  var at: Int64
+}
+
+extension UnsafeMutablePointer<Push> {
+  /// Appends the push's receipt.
+  func appendReceipt(_ end: borrowing PushEnd, to lines: inout ByteBuffer) {
+    let envelope = pointee.envelope
+    var line = ReceiptLine(end.outcome, at: end.at)
+    line.apnsID = pointee.field(envelope.idText)
+    line.escapedID = pointee.field(envelope.requestID)
+    line.app = pointee.field(envelope.app)
+    line.environment = envelope.environment
+    switch envelope.target {
+    case .device: line.token = pointee.token
+    case .channel: line.channel = pointee.token
+    }
+    line.lane = envelope.lane
+    line.attempts = UInt16(clamping: end.attempts)
+    line.created = envelope.created
+    line.replay = pointee.field(envelope.replay)
+    if let cause = end.cause {
+      line.reason = UnsafeRawBufferPointer(cause.code)
+      line.detail = UnsafeRawBufferPointer(cause.detail)
+    }
+    if end.answer == nil, end.outcome != .delivered {
+      ReceiptEncoder.append(line, into: &lines)
+    } else {
+      appendAnswered(line, end.answer, end.cause, to: &lines)
+    }
+  }
+
+  /// The same with what APNs answered; 200 if `answer` is nil.
+  private func appendAnswered(
+    _ begun: ReceiptLine, _ answer: GatewayAnswer?, _ cause: ReceiptCause?,
+    to lines: inout ByteBuffer
+  ) {
+    var line = begun
+    line.retryAfter = pointee.exchange.retryAfter
+    pointee.withAnswerIDs { unique, id, request in
+      line.uniqueID = unique
+      line.answeredID = id
+      line.gatewayRequestID = request
+      guard let answer else {
+        line.status = 200
+        return ReceiptEncoder.append(line, into: &lines)
+      }
+      line.status = answer.response.status
+      line.timestamp = answer.response.timestamp
+      if let cause {
+        let detail = Array(cause.detail(after: answer.response.status, answer.reasonText).utf8)
+        return detail.withUnsafeBytes { detail in
+          line.detail = detail
+          ReceiptEncoder.append(line, into: &lines)
+        }
+      }
+      line.detail = UnsafeRawBufferPointer(answer.response.meaning)
+      Array(answer.reasonText.utf8).withUnsafeBytes { reason in
+        line.reason = reason.isEmpty ? UnsafeRawBufferPointer(ReceiptCause.noReason) : reason
+        ReceiptEncoder.append(line, into: &lines)
+      }
+    }
+  }
+
+  /// The receipt as a line of its own, for when it has to wait for a side record.
+  func receipt(_ end: borrowing PushEnd) -> [UInt8] {
+    var line = ByteBuffer(capacity: 512)
+    appendReceipt(end, to: &line)
+    return Array(line.bytes)
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// The bytes of a constant text.
+  init(_ text: StaticString) {
+    self.init(start: text.utf8Start, count: text.utf8CodeUnitCount)
+  }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Pipeline
+import Testing
+
+@testable import Dispatch
+
+/// Events in, actions out: the way of a push without a socket, a clock or Kafka.
+@Suite("The dispatcher, one event after the other")
+struct DispatcherTests {
+  private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
+  private static let wall: Int64 = 1_760_000_000_000
+
+  /// A dispatcher with one partition of a lane, a provider token for `app`, and a connection that takes pushes.
+  private func connected(_ settings: DispatchSettings = DispatchSettings()) -> Dispatcher {
+    var dispatcher = Dispatcher(settings, now: 1_000, wall: Self.wall, seed: 1)
+    _ = dispatcher.granted(
+      GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
+    dispatcher.tokensCame(
+      [
+        .token(
+          .init(
+            credential: "key", teamID: "t", keyID: "k", scope: .any, apps: ["app"],
+            stamp: .init(issuedAt: Self.wall / 1_000, generation: 1), token: [1]))
+      ], isComplete: true)
+    return dispatcher
+  }
+
+  private func facts(_ number: UInt64, expiresAt: Int64 = .max) -> PushFacts {
+    PushFacts(
+      takenID: NotificationID(high: 0, low: number), app: AppTable.hash("app".utf8.span),
+      device: number, lane: .transactional, created: Self.wall, expiresAt: expiresAt)
+  }
+
+  private func take(_ facts: PushFacts, _ offset: Int64, _ dispatcher: inout Dispatcher) -> UInt32 {
+    let admission = dispatcher.admit(offset, from: 0)
+    #expect(admission == .new)
+    return dispatcher.accept(facts, offset: offset, from: 0, written: Self.wall)
+  }
+
+  private func actions(_ dispatcher: inout Dispatcher) -> [Action] {
+    var all: [Action] = []
+    while let action = dispatcher.actions.next() { all.append(action) }
+    return all
+  }
+
+  /// Expects these actions and no others.
+  private func expect(
+    _ expected: [Action], of dispatcher: inout Dispatcher,
+    at location: SourceLocation = #_sourceLocation
+  ) {
+    let all = actions(&dispatcher)
+    #expect(all == expected, sourceLocation: location)
+  }
+
+  /// Opens the connection that the first push asks for.
+  private func connect(_ dispatcher: inout Dispatcher) {
+    _ = dispatcher.upkeep()
+    _ = actions(&dispatcher)
+    dispatcher.lookedUp(0, [Self.address])
+    expect([.open(connection: 0)], of: &dispatcher)
+    dispatcher.connected(0)
+    dispatcher.settings(0, limit: 10)
+  }
+
+  @Test(
+    "a push is sent, accepted, receipted, and its offset is complete when Kafka has the receipt")
+  func delivered() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    expect([.changeToken(connection: 0), .send(slot: slot, connection: 0)], of: &dispatcher)
+    dispatcher.accepted(slot)
+    expect([.receipt(slot: slot, .delivered, nil, isAnswered: false)], of: &dispatcher)
+    let origin = dispatcher.pushes[slot].origin
+    var done = dispatcher.partitions[0].news()
+    #expect(done?.committable == 0, "nothing is committed before its outcome")
+    dispatcher.acknowledged(origin)
+    done = dispatcher.partitions[0].news()
+    #expect(done?.committable == 1)
+    let (held, unacknowledged) = (dispatcher.pushes.count, dispatcher.unacknowledged)
+    #expect(held == 0 && unacknowledged == 0)
+  }
+
+  @Test("what has expired is not sent")
+  func expired() {
+    var dispatcher = connected()
+    let slot = take(facts(1, expiresAt: Self.wall + 500), 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.beginTurn(now: 1_500, wall: Self.wall + 500)
+    dispatcher.dispatch()
+    expect(
+      [
+        .changeToken(connection: 0),
+        .receipt(slot: slot, .expired, .expiration, isAnswered: false),
+      ], of: &dispatcher)
+  }
+
+  @Test("a throttled device waits on a retry topic, and others do not")
+  func throttled() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    _ = actions(&dispatcher)
+    dispatcher.refused(
+      slot, GatewayResponse(status: 429, reason: .tooManyRequests), retryAfter: 0)
+    expect([.park(slot: slot, .seconds5, .failure)], of: &dispatcher)
+    let next = take(facts(1), 1, &dispatcher)
+    expect([.receipt(slot: next, .deduplicated, .repeatedID, isAnswered: false)], of: &dispatcher)
+    var same = facts(2)
+    same.device = 1
+    let held = take(same, 2, &dispatcher)
+    expect([.park(slot: held, .seconds5, .device)], of: &dispatcher)
+    let other = take(facts(3), 3, &dispatcher)
+    dispatcher.dispatch()
+    expect([.send(slot: other, connection: 0)], of: &dispatcher)
+  }
+
+  @Test("partitions are given back when nothing is open any more")
+  func release() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    let waiting = take(facts(2), 1, &dispatcher)
+    _ = actions(&dispatcher)
+    dispatcher.release(until: 5_000)
+    expect([.handBack(slot: waiting)], of: &dispatcher)
+    var given = dispatcher.handOver()
+    #expect(given == nil, "an answer is awaited")
+    dispatcher.accepted(slot)
+    _ = actions(&dispatcher)
+    dispatcher.acknowledged(Origin(partition: 0, epoch: 0, offset: 0))
+    given = dispatcher.handOver()
+    #expect(given?.map(\.done.committable) == [1])
+  }
+}

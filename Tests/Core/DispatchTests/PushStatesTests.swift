@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Testing
+
+@testable import Dispatch
+
+@Suite("Slots of pushes")
+struct PushStatesTests {
+  @Test("slots are reused, and stay below what was reckoned with")
+  func slotsAreReused() {
+    var pushes = PushStates()
+    var taken: [UInt32] = []
+    for _ in 0..<1_000 { taken.append(pushes.take(.transactional, earlier: 0)) }
+    #expect(Set(taken).count == 1_000)
+    #expect(taken.max()! < UInt32(PushStates.slots(for: 1_000)))
+    for slot in taken.prefix(500) { pushes.put(slot) }
+    #expect(pushes.count == 500)
+    for _ in 0..<500 { #expect(taken.contains(pushes.take(.bulk, earlier: 0))) }
+    #expect(pushes.count == 1_000)
+    #expect(pushes.others == 500)
+  }
+}
+
+@Suite("Addresses of gateways as bits")
+struct PeerAddressTests {
+  @Test("the bytes of both families come back", arguments: [4, 16])
+  func bytes(_ count: Int) throws {
+    let bytes = (0..<UInt8(count)).map { $0 &* 37 &+ 1 }
+    let address = try #require(PeerAddress(bytes: bytes, port: 443))
+    #expect(address.bytes == bytes)
+    #expect(address == PeerAddress(bytes: bytes, port: 443))
+    #expect(address != PeerAddress(bytes: bytes, port: 2_197))
+  }
+
+  @Test("other lengths are refused") func others() {
+    #expect(PeerAddress(bytes: [1, 2, 3], port: 443) == nil)
+  }
+}
