@@ -188,12 +188,18 @@ let package = Package(
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
+    .target(
+      name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch"],
+      path: "Tests/Support/Simulation", swiftSettings: pure),
+    .executableTarget(
+      name: "martlet-simulate", dependencies: ["Simulation"], path: "benchmarks/simulate",
+      swiftSettings: swift),
     tests("Core", "APNS", ["APNS", "TestSupport"]),
     tests("Core", "Pipeline", ["APNS", "Pipeline", "TestSupport"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
     tests("Core", "Faults", ["APNS", "Faults", "TestSupport"]),
-    tests("Core", "Simulation", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
+    tests("Core", "Simulation", ["Pipeline", "Delivery", "Simulation", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "Gateway", ["APNS", "Gateway", "TestSupport"]),

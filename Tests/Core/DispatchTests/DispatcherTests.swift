@@ -24,6 +24,7 @@ struct DispatcherTests {
             credential: "key", teamID: "t", keyID: "k", scope: .any, apps: ["app"],
             stamp: .init(issuedAt: Self.wall / 1_000, generation: 1), token: [1]))
       ], isComplete: true)
+    dispatcher.applyTokens()
     return dispatcher
   }
 
