@@ -17,10 +17,7 @@ extension Dispatcher {
       pools[pool].queue.health.connectionAccepted(app: pushes[slot].app)
     }
     perform(pools.connections[number].machine.accepted(), on: number)
-    pools[pool].queue.health.served(sentAt: pushes[slot].sentAt)
-    if pools[pool].queue.health.hasRefusedApps {
-      pools[pool].queue.health.served(app: pushes[slot].app)
-    }
+    pools[pool].served(app: pushes[slot].app, sentAt: pushes[slot].sentAt, now: now)
     shares.answered(Pool.destination(pool))
     finish(slot, .delivered)
   }

@@ -6,7 +6,8 @@ package import Delivery
 package struct Connection: Sendable {
   /// What of it a push remembers: unlike its place, no later connection has it.
   let serial: UInt32
-  package let pool: Int32
+  /// −1 in a place that is free: an optional would be copied whole at each look.
+  package fileprivate(set) var pool: Int32
   package let address: PeerAddress
   package internal(set) var machine: ConnectionStateMachine
   /// The token that it carries, as its pool numbers them; 0 for none yet.
@@ -47,7 +48,7 @@ package struct Connection: Sendable {
 
 /// The connections of one loop, by number. Numbers are reused.
 package struct Connections: Sendable {
-  private var places: [Connection?] = []
+  private var places: [Connection] = []
   private var free: [Int32] = []
   private var serial: UInt32 = 0
 
@@ -55,16 +56,16 @@ package struct Connections: Sendable {
   package var count: Int { places.count - free.count }
 
   /// Those of them that close as soon as their streams end.
-  var leaving: Int { places.count { $0.map { !$0.isStaying } ?? false } }
+  var leaving: Int { places.count { $0.pool >= 0 && !$0.isStaying } }
 
   /// A connection that is there.
   package internal(set) subscript(_ number: Int32) -> Connection {
-    _read { yield places[Int(number)]! }
-    _modify { yield &places[Int(number)]! }
+    @inline(__always) _read { yield places[Int(number)] }
+    @inline(__always) _modify { yield &places[Int(number)] }
   }
 
   package func contains(_ number: Int32) -> Bool {
-    Int(number) < places.count && places[Int(number)] != nil
+    Int(number) < places.count && places[Int(number)].pool >= 0
   }
 
   /// The numbers of all.
@@ -79,21 +80,21 @@ package struct Connections: Sendable {
   ) -> Int32 {
     serial &+= 1
     if serial == 0 { serial = 1 }
-    if free.isEmpty {
-      free.append(Int32(places.count))
-      places.append(nil)
-    }
-    let number = free.removeLast()
-    places[Int(number)] = Connection(
+    let connection = Connection(
       serial: serial, pool: pool, address: address,
       machine: ConnectionStateMachine(
         authentication: authentication, maximumStreams: maximumStreams),
       startedAt: now, lastHeard: now, busySince: now, replaceAt: replaceAt)
+    guard let number = free.popLast() else {
+      places.append(connection)
+      return Int32(places.count - 1)
+    }
+    places[Int(number)] = connection
     return number
   }
 
   mutating func remove(_ number: Int32) {
-    places[Int(number)] = nil
+    places[Int(number)].pool = -1
     free.append(number)
   }
 }

@@ -132,9 +132,9 @@ extension Dispatcher {
       pushes[slot].waitingSince = now - min(now, UInt64(max(0, wall - Int64(facts.waitedSince))))
     }
     let due =
-      partitions[index].pacing?.release(
-        written: written, wall: wall, now: now, random: random.next()) ?? 0
-    if !partitions[index].isFirst(facts.takenID) {
+      partitions[index].isRetry
+      ? partitions.due(index, written: written, wall: wall, now: now, random: random.next()) : 0
+    if !partitions.isFirst(facts.takenID, in: index) {
       finish(slot, .deduplicated, .repeatedID)
     } else if due > now {
       pushes[slot].life.putAside()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import APNS
 internal import Delivery
 
 /// The partitions of one loop in one assignment, by index, and which of them may have records.
@@ -14,8 +15,8 @@ package struct Partitions: Sendable {
   package private(set) var epoch: UInt32 = 0
 
   package internal(set) subscript(_ index: Int) -> PartitionState {
-    _read { yield all[index] }
-    _modify { yield &all[index] }
+    @inline(__always) _read { yield all[index] }
+    @inline(__always) _modify { yield &all[index] }
   }
 
   package var indices: Range<Int> { all.indices }
@@ -46,6 +47,20 @@ package struct Partitions: Sendable {
   mutating func complete(_ origin: Origin) {
     guard hasNow(origin) else { return }
     _ = all[Int(origin.partition)].ledger?.completed(origin.offset)
+  }
+
+  // A call for what every record needs: a subscript that is not inlined costs a heap allocation.
+
+  /// Whether a record of a partition is the first with its `apns-id` among the last ones.
+  mutating func isFirst(_ id: NotificationID, in index: Int) -> Bool { all[index].isFirst(id) }
+
+  /// When a record of a retry topic goes out, in monotonic milliseconds.
+  ///
+  /// - Parameter written: the record's timestamp.
+  mutating func due(
+    _ index: Int, written: Int64, wall: Int64, now: UInt64, random: UInt64
+  ) -> UInt64 {
+    all[index].pacing?.release(written: written, wall: wall, now: now, random: random) ?? 0
   }
 
   // MARK: Which have records

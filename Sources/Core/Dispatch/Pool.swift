@@ -70,6 +70,19 @@ package struct Pool: Sendable {
   /// Nothing waits to be sent.
   var isIdle: Bool { queue.isEmpty && apart.isEmpty }
 
+  /// How long a push of the app has to wait, in milliseconds; 0 when it is to be sent now. Mutating, as the next one, also
+  /// so that nothing is copied.
+  mutating func wait(app: UInt64, now: UInt64) -> UInt64 {
+    queue.health.hasRefusedApps ? queue.health.wait(app: app, now: now) : 0
+  }
+
+  /// APNs accepted a push of the app that was sent at this time (milliseconds since the epoch).
+  mutating func served(app: UInt64, sentAt: Int64, now: UInt64) {
+    lastAnswer = now
+    queue.health.served(sentAt: sentAt)
+    if queue.health.hasRefusedApps { queue.health.served(app: app) }
+  }
+
   /// Asks its policy about one connection.
   mutating func decide(
     _ load: ConnectionPoolPolicy.Load, now: UInt64

@@ -19,8 +19,8 @@ package struct Pools: Sendable {
   package init() {}
 
   package internal(set) subscript(_ pool: Int32) -> Pool {
-    _read { yield all[Int(pool)] }
-    _modify { yield &all[Int(pool)] }
+    @inline(__always) _read { yield all[Int(pool)] }
+    @inline(__always) _modify { yield &all[Int(pool)] }
   }
 
   package var indices: Range<Int32> { 0..<Int32(all.count) }

@@ -152,9 +152,18 @@ package struct PushStates: Sendable {
   package init() {}
 
   package internal(set) subscript(_ slot: UInt32) -> PushState {
-    _read { yield states[Int(slot)] }
-    _modify { yield &states[Int(slot)] }
+    @inline(__always) _read { yield states[Int(slot)] }
+    @inline(__always) _modify { yield &states[Int(slot)] }
   }
+
+  /// What a push's receipt says of it. A plain call: reading through the subscript from another module costs a heap
+  /// allocation.
+  package func ending(_ slot: UInt32) -> (origin: Origin, attempts: Int) {
+    (states[Int(slot)].origin, states[Int(slot)].life.attempts)
+  }
+
+  /// Time of day of a push's last send, in milliseconds.
+  package func sentAt(_ slot: UInt32) -> Int64 { states[Int(slot)].sentAt }
 
   /// Slot indices stay below this when at most `pushes` are in the table at once.
   package static func slots(for pushes: Int) -> Int {

@@ -50,7 +50,7 @@ extension Dispatcher {
     }
     // APNs may have throttled the device while this stood in line.
     if devices.mayThrottle(now: now), parkIfThrottled(slot) { return .ended }
-    if pools[pool].queue.health.hasRefusedApps, mustWait(slot, pool) { return .passed }
+    if mustWait(slot, pool) { return .passed }
     if pushes[slot].setback.connection == 0 { return .on(free) }
     if let connection = elsewhere(slot, pool, insteadOf: free) { return .on(connection) }
     pools[pool].apart.append(slot)
@@ -61,7 +61,7 @@ extension Dispatcher {
   /// long and others use the credential, else to the end of the line.
   private mutating func mustWait(_ slot: UInt32, _ pool: Int32) -> Bool {
     let app = pushes[slot].app
-    let wait = Int64(pools[pool].queue.health.wait(app: app, now: now))
+    let wait = Int64(pools[pool].wait(app: app, now: now))
     guard wait > 0 else { return false }
     let sendClass = pushes[slot].life.sendClass
     pools[pool].queue.ended(sendClass)

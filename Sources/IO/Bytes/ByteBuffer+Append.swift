@@ -59,8 +59,10 @@ extension ByteBuffer {
   @inlinable
   package mutating func append(decimalMagnitude value: UInt64) {
     reserve(20)
-    var digits = 1
-    var bound: UInt64 = 10
+    // Times in milliseconds have thirteen digits, and are most of what is written.
+    let isTime = value >= 1_000_000_000_000 && value < 10_000_000_000_000
+    var digits = isTime ? 13 : 1
+    var bound: UInt64 = isTime ? .max : 10
     // Twenty digits are the most that fit; their bound, which does not, is never looked at.
     while digits < 20 && value >= bound {
       digits += 1
@@ -87,9 +89,9 @@ extension ByteBuffer {
   /// Writes a number below 100 as two digits.
   @inlinable
   mutating func storeDigits(_ value: UInt8, at position: Int) {
-    let tens = value / 10
-    storage.storeBytes(of: 0x30 + tens, toByteOffset: position, as: UInt8.self)
-    storage.storeBytes(of: 0x30 + value - tens * 10, toByteOffset: position + 1, as: UInt8.self)
+    let tens = UInt16(value / 10)
+    let pair = 0x3030 &+ tens &+ (UInt16(value) &- tens &* 10) << 8
+    storage.storeBytes(of: pair.littleEndian, toByteOffset: position, as: UInt16.self)
   }
 
   /// Appends bytes as lower-case hexadecimal digits, two a byte.

@@ -49,17 +49,18 @@ extension KafkaRecord {
 
   /// The device's place in tables: eight bytes at a time, with a last mix.
   private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-    var hash = UInt64(bytes.count)
+    guard let start = bytes.baseAddress else { return 0 }
+    var hash = UInt64(truncatingIfNeeded: bytes.count)
     var index = 0
-    while index + 8 <= bytes.count {
-      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+    while index &+ 8 <= bytes.count {
+      let word = (start + index).loadUnaligned(as: UInt64.self)
       hash = (hash ^ word) &* 0x9E37_79B9_7F4A_7C15
       hash ^= hash >> 32
-      index += 8
+      index &+= 8
     }
     while index < bytes.count {
       hash = (hash ^ UInt64(bytes[index])) &* 0x0000_0100_0000_01B3
-      index += 1
+      index &+= 1
     }
     return hash ^ (hash >> 31)
   }

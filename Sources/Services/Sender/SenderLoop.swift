@@ -47,7 +47,7 @@ final class SenderLoop {
   /// The GOAWAY that is being handled.
   private var goAway: GoAwayReason?
   /// What could not be done: pushes whose connection had no stream, connections that could not be begun.
-  private var undone: (pushes: [UInt32], connections: [Int32]) = ([], [])
+  @exclusivity(unchecked) private var undone: (pushes: [UInt32], connections: [Int32]) = ([], [])
   private var statusPace = StatusPace()
   private var hasEnded = false
 
@@ -265,11 +265,11 @@ final class SenderLoop {
     let push = outcomes[slot]
     switch push.pointee.exchange.fate {
     case .answered where push.pointee.exchange.status == 200:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes[slot].sentAt)
+      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes.sentAt(slot))
       connection.pool.accepted &+= 1
       dispatcher.accepted(slot)
     case .answered:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes[slot].sentAt)
+      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes.sentAt(slot))
       connection.pool.refused &+= 1
       let answer = GatewayAnswer(
         status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
@@ -322,12 +322,11 @@ final class SenderLoop {
     while true {
       while let action = dispatcher.actions.next() { perform(action) }
       // What could not be done is told when everything else is.
+      if undone.pushes.isEmpty, undone.connections.isEmpty { return }
       if let slot = undone.pushes.popLast() {
         dispatcher.notSent(slot)
       } else if let connection = undone.connections.popLast() {
         dispatcher.notOpened(connection)
-      } else {
-        return
       }
     }
   }
@@ -337,9 +336,9 @@ final class SenderLoop {
     case .send(let slot, let connection):
       if !gateways.send(outcomes[slot], on: connection) { undone.pushes.append(slot) }
     case .receipt(let slot, let outcome, let cause, let isAnswered):
+      let (origin, attempts) = dispatcher.pushes.ending(slot)
       outcomes.finish(
-        slot, outcome, cause, isAnswered: isAnswered, dispatcher.pushes[slot].origin,
-        attempts: dispatcher.pushes[slot].life.attempts)
+        slot, outcome, cause, isAnswered: isAnswered, origin, attempts: attempts)
     case .feedback(let slot): outcomes.writeFeedback(slot, dispatcher.pushes[slot])
     case .park(let slot, let tier, let reason):
       outcomes.park(slot, tier, reason, dispatcher.pushes[slot])
