@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import Simulation
 
 /// Runs the simulation of the sender's decisions: `scripts/simulate` builds and starts it.
@@ -37,8 +38,11 @@ struct Main {
     }
     let seconds = Double((clock.now - start).components.seconds) + 0.001
     print("\(done) steps, \(Int(Double(done) / seconds)) per second; \(failed) seeds failed")
-    if failed > 0 { fatalError("the simulation found a fault") }
+    if failed > 0 { exit(1) }
   }
 
-  private static func end(_ text: String) { print("martlet-simulate: \(text)") }
+  private static func end(_ text: String) {
+    print("martlet-simulate: \(text)")
+    exit(2)
+  }
 }

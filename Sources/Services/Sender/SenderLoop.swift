@@ -113,13 +113,21 @@ final class SenderLoop {
       publisher.upkeep()
       publishStatus()
     }
+    publishCounts()
     gateways.flush()
-    while let connection = gateways.nextEventful() { processEvents(connection) }
+    while let connection = gateways.nextEventful() {
+      processEvents(connection)
+      publishCounts()
+    }
     if publisher.hasReceipts {
       publisher.flushReceipts(isIdle: dispatcher.pushes.count == 0 && !canTake)
     }
     if let news = dispatcher.report(), !news.isEmpty { reports.report(news, of: queues) }
     handOver()
+  }
+
+  /// Whoever sees what the loop does next finds it counted.
+  private func publishCounts() {
     for counter in Self.allCounters { counters.set(counter, dispatcher.counts[counter]) }
     counters.set(.inFlight, dispatcher.pushes.count)
   }
