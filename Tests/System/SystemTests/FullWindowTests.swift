@@ -73,7 +73,7 @@ struct FullWindowTests {
   /// Whether every window of the lanes is known to a sender that has not had one before.
   private func isWhole(_ sender: BuiltProgram) -> Bool {
     eventually(withinMilliseconds: 60_000, pauseMilliseconds: 50) {
-      sender.output.contains("apns-ids of the records before are read")
+      sender.output.contains("apns-id windows rebuilt")
     }
   }
 
