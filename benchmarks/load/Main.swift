@@ -26,7 +26,7 @@ enum LoadCommand: Service {
   static let reportsCounters = false
   static let table = SettingTable(
     [
-      CommonSettings.kafka, CommonSettings.topicPrefix,
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting,
       .choice(
         "kind", of: ["notifications", "bulk", "requests"], default: "notifications",
         "Which topic is written: push.notifications, push.notifications.bulk or push.requests."),

@@ -122,8 +122,8 @@ package struct FaultEngine: Sendable {
   }
 
   /// Forgets what was collected about a connection that has ended.
-  package mutating func forget(connection: UInt64) {
-    for index in entries.indices { entries[index].memory.forget(connection) }
+  package mutating func remove(connection: UInt64) {
+    for index in entries.indices { entries[index].memory.remove(connection) }
   }
 
   /// How far an event is from the rule's beginning.

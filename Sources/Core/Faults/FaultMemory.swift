@@ -24,7 +24,7 @@ struct FaultMemory: Sendable {
     return true
   }
 
-  mutating func forget(_ connection: UInt64) { errors[connection] = nil }
+  mutating func remove(_ connection: UInt64) { errors[connection] = nil }
 
   /// Firing starts the connection's count anew.
   private mutating func exceeds(

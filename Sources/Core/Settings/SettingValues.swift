@@ -15,6 +15,9 @@ package struct SettingValues: Sendable {
   /// What the operator should hear although the program can start: variables that are no setting.
   package let warnings: [SettingError]
 
+  /// The value of a setting of the table, with its type.
+  package subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: value(key.name)) }
+
   /// Whether the setting was given rather than left at its default.
   package func isGiven(_ name: String) -> Bool {
     let source = sources[index(name)]

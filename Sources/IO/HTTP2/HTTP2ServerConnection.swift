@@ -145,7 +145,7 @@ package final class HTTP2ServerConnection {
   }
 
   /// Leaves a request without an answer for ever: its memory comes back when its stream is gone.
-  package static func forsake(
+  package static func leaveUnanswered(
     _ request: UnsafeMutablePointer<ServerRequest>, pool: ServerRequestPool
   ) {
     guard request.pointee.isAlive else { return pool.recycle(request) }

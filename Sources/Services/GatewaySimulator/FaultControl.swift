@@ -58,7 +58,7 @@ final class FaultControl: Sendable {
   }
 
   /// A loop has taken note of the rules.
-  func learned(_ version: Int, loop place: Int) { loops.withLock { $0[place].known = version } }
+  func setKnown(_ version: Int, loop place: Int) { loops.withLock { $0[place].known = version } }
 
   /// Waits until every loop has taken note of the rules, or for a second. For the admin API: who is
   /// answered may rely on them.
@@ -122,8 +122,8 @@ final class FaultControl: Sendable {
     }
   }
 
-  func forget(connection: UInt64) {
-    state.withLock { $0.engine.forget(connection: connection) }
+  func remove(connection: UInt64) {
+    state.withLock { $0.engine.remove(connection: connection) }
   }
 
   func context(of fault: FaultTLS) -> TLSContext? { state.withLock { $0.contexts[fault] } }

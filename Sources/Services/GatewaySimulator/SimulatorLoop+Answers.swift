@@ -54,7 +54,7 @@ extension SimulatorLoop {
       HTTP2ServerConnection.drop(request, code: argument, pool: pool)
     case EncodedVerdict.silence:
       shared.counters.add(.silent)
-      HTTP2ServerConnection.forsake(request, pool: pool)
+      HTTP2ServerConnection.leaveUnanswered(request, pool: pool)
     default:
       guard let reason = Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1) else { return }
       shared.reasons.add(reason)
@@ -68,12 +68,12 @@ extension SimulatorLoop {
   /// The client or its connection is gone: gives the request back.
   private func abandon(_ request: UnsafeMutablePointer<ServerRequest>) {
     shared.counters.add(.abandoned)
-    forgetCustomAnswer(request.pointee.verdict)
+    removeCustomAnswer(request.pointee.verdict)
     HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
   }
 
   /// Gives back what a plan had put aside.
-  func forgetCustomAnswer(_ verdict: UInt32) {
+  func removeCustomAnswer(_ verdict: UInt32) {
     guard verdict & 0xFF == EncodedVerdict.custom else { return }
     _ = customAnswers.take(EncodedVerdict.argument(of: verdict))
   }

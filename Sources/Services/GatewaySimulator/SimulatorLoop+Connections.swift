@@ -103,7 +103,7 @@ extension SimulatorLoop {
       connection.releaseIfIdle()
       logEnd(of: connection)
       if connection.http.isClosed {
-        if connection.faults != nil { shared.faults.forget(connection: connection.id) }
+        if connection.faults != nil { shared.faults.remove(connection: connection.id) }
         connections[connection.slot] = nil
         freeSlots.append(connection.slot)
         shared.counters.set(.open, connections.count - freeSlots.count)
@@ -138,7 +138,7 @@ extension SimulatorLoop {
   }
 
   /// Does what the admin port asks.
-  func obey(_ command: LoopCommand) {
+  func handle(_ command: LoopCommand) {
     switch command {
     case .wake: break
     case .goAway(let id, let reason, let keepsOpen):

@@ -150,7 +150,7 @@ extension SimulatorLoop {
       return true
     case .silence:
       shared.counters.add(.silent)
-      HTTP2ServerConnection.forsake(request, pool: pool)
+      HTTP2ServerConnection.leaveUnanswered(request, pool: pool)
     case .reset:
       shared.counters.add(.reset)
       HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.internalError, pool: pool)
@@ -165,7 +165,7 @@ extension SimulatorLoop {
       headers.append(":status", connection.hold("\(status)".utf8), .never)
       HTTP2ServerConnection.respondPartly(request, headers, code: form.code, pool: pool)
     }
-    forgetCustomAnswer(request.pointee.verdict)
+    removeCustomAnswer(request.pointee.verdict)
     sequel = AnswerSequel()
     return false
   }

@@ -100,7 +100,7 @@ extension SimulatorLoop {
     _ request: UnsafeMutablePointer<ServerRequest>, on connection: GatewayConnection
   ) -> Bool {
     if connection.faults != nil, isDisowned(request, connection) {
-      forgetCustomAnswer(request.pointee.verdict)
+      removeCustomAnswer(request.pointee.verdict)
       HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.refusedStream, pool: pool)
       return false
     }

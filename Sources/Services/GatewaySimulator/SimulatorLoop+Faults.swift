@@ -165,10 +165,10 @@ extension SimulatorLoop {
   }
 
   /// The rules have changed.
-  func learnFaults() {
+  func updateFaults() {
     knownFaults = shared.faults.version
     applyStandingFaults()
-    shared.faults.learned(knownFaults, loop: faultPlace)
+    shared.faults.setKnown(knownFaults, loop: faultPlace)
   }
 
   /// Conditions of the whole gateway: its clock, its view of keys, which addresses accept connections.
@@ -177,7 +177,7 @@ extension SimulatorLoop {
     let before = standing
     standing = StandingFaults(shared.faults.standing(event))
     wallNow += standing.clockSkew - before.clockSkew
-    if standing.credentials != before.credentials { learn() }
+    if standing.credentials != before.credentials { updateWorld() }
     guard drainEnds == nil else { return }
     for (place, listener) in listeners.enumerated() {
       let isDead = standing.isDead(listener)

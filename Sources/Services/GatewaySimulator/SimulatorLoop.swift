@@ -86,8 +86,8 @@ final class SimulatorLoop {
       poller.wait(timeoutMilliseconds: timeout, into: &events)
       now = MonotonicClock.milliseconds()
       wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
-      if shared.faults.version != knownFaults { learnFaults() }
-      if shared.world.version != knownVersion { learn() }
+      if shared.faults.version != knownFaults { updateFaults() }
+      if shared.world.version != knownVersion { updateWorld() }
       for event in events { handle(event) }
       pool.takeReady(into: &ready)
       if !ready.isEmpty { take() }
@@ -112,7 +112,7 @@ final class SimulatorLoop {
     return now >= drainEnds || freeSlots.count == connections.count
   }
 
-  func learn() {
+  func updateWorld() {
     knownVersion = shared.world.version
     let before = known.rules
     known = shared.world.known
@@ -142,7 +142,7 @@ final class SimulatorLoop {
     switch event.token {
     case Self.wakeupToken:
       shared.commands.wakeup.clear()
-      for command in shared.commands.drain() { obey(command) }
+      for command in shared.commands.drain() { handle(command) }
     case ..<Self.firstConnectionToken:
       accept(Int(event.token - Self.firstListenerToken))
     default:

@@ -32,15 +32,15 @@ final class InvalidTokens {
   /// Takes in what has been written since.
   func follow(timeoutMilliseconds: Int32 = 0) {
     table.poll(timeoutMilliseconds: timeoutMilliseconds) { key, value in
-      forgetIfRebuilt()
+      clearIfRebuilt()
       let hashed = hash.value(key)
       if value == nil { keys.remove(hashed) } else { keys.insert(hashed) }
     }
-    forgetIfRebuilt()
+    clearIfRebuilt()
   }
 
   /// After the topic was read again from its start, only what is told again holds.
-  private func forgetIfRebuilt() {
+  private func clearIfRebuilt() {
     guard rebuilds != table.rebuilds else { return }
     rebuilds = table.rebuilds
     keys.removeAll()

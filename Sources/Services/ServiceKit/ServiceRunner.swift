@@ -70,11 +70,11 @@ package enum ServiceRunner {
   private static func start<S: Service>(
     _ service: S.Type, program: String, _ settings: S.Settings, _ values: SettingValues
   ) -> Int32 {
-    let level = LogLevel(text: values.text(CommonSettings.logLevel)) ?? .info
+    let level = LogLevel(text: values[CommonSettings.logLevel]) ?? .info
     let log = Logger(service: program.replacingBlanks, level: level)
     KafkaLog.show(from: level)
     for warning in values.warnings { log.warning("\(warning)") }
-    let interval = S.reportsCounters ? values.milliseconds(CommonSettings.countersInterval) : 0
+    let interval = S.reportsCounters ? values[CommonSettings.countersInterval] : 0
     let context = ServiceContext(name: program, log: log, values: values)
     do throws(SystemError) {
       let keeper = try Housekeeper(context, reportsEvery: interval)

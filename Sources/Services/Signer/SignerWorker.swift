@@ -304,14 +304,14 @@ final class SignerWorker {
     do throws(RecordError) {
       let request = try TokenRequest(value, parser: parser)
       if request.reason == TokenRequest.probe { return }
-      heed(request, now: WallClock.milliseconds())
+      handle(request, now: WallClock.milliseconds())
     } catch {
       counters.add(.badRequests)
       log.warning("invalid token request; ignored", ["error": "\(error)"])
     }
   }
 
-  private func heed(_ request: TokenRequest, now: Int64) {
+  private func handle(_ request: TokenRequest, now: Int64) {
     let who =
       request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
     // A request may be old when it is read; one from the future means that a clock is wrong.

@@ -203,7 +203,7 @@ import Testing
     #expect(!answer(403, 1))
     #expect(!answer(400, 3, bad: true))
     #expect(answer(400, 3, bad: true))
-    engine.forget(connection: 2)
+    engine.remove(connection: 2)
     for _ in 0..<9 { #expect(!answer(500, 2)) }
     #expect(answer(500, 2))
   }
@@ -293,7 +293,7 @@ import Testing
           request: FaultRequest(
             token: [UInt8(random.next() % 4)], status: random.next() % 2 == 0 ? 200 : 400,
             isBadDeviceToken: random.next() % 8 == 0, streamID: Int32(step * 2 + 1)))
-        if random.next() % 100 == 0 { engine.forget(connection: random.next() % 5) }
+        if random.next() % 100 == 0 { engine.remove(connection: random.next() % 5) }
         return stage == .standing ? engine.standing(event) : engine.decide(event)
       }
     }

@@ -89,10 +89,9 @@ private final class DeadLetterFixture {
 
   func replay(_ flags: [String] = []) throws -> ReplayResult {
     let context = try context(DeadLettersReplayCommand.self, ["--no-progress"] + flags)
-    let given = try DeadLettersReplayCommand.settings(context.values)
-    let settings = DeadLettersReplayCommand.Settings(
-      kafka: kafka.configuration, names: names, filter: given.filter, isDryRun: given.isDryRun,
-      isConfirmed: given.isConfirmed, isJSON: given.isJSON, showsProgress: given.showsProgress)
+    var settings = try DeadLettersReplayCommand.settings(context.values)
+    settings.kafka = kafka.configuration
+    settings.names = names
     return try DeadLettersReplayCommand.replay(settings, context)
   }
 

@@ -79,7 +79,7 @@ private enum FileService: Service {
   static let summary = "Looks at files."
   static let table = SettingTable(
     [
-      CommonSettings.kafka, CommonSettings.topicPrefix, .path("roots", "Read."),
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, .path("roots", "Read."),
       .path("database", use: .output, "Written."), .path("dir", use: .folder, "A folder."),
     ], kafkaProperties: true)
   static func settings(_ values: SettingValues) throws(SettingErrors) {}
