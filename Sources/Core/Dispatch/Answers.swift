@@ -17,7 +17,7 @@ extension Dispatcher {
       pools[pool].queue.health.connectionAccepted(app: pushes[slot].app)
     }
     perform(pools.connections[number].machine.accepted(), on: number)
-    pools[pool].served(app: pushes[slot].app, sentAt: pushes[slot].sentAt, now: now)
+    pools[pool].served(app: pushes[slot].app, sentAt: pushes[slot].sentAt)
     shares.answered(Pool.destination(pool))
     finish(slot, .delivered)
   }

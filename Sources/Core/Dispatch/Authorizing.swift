@@ -79,12 +79,18 @@ extension Dispatcher {
     guard now >= schedule.held else { return }
     schedule.held = now + 250
     expireUnresolved()
+    for slot in takeExpiredHeld() { expire(slot) }
+  }
+
+  /// Takes the expired pushes out of the lines of destinations that are held. What is read of the pushes is let go
+  /// before any of them is changed, which would copy them all.
+  private mutating func takeExpiredHeld() -> [UInt32] {
     let (wall, pushes) = (self.wall, self.pushes)
+    var expired: [UInt32] = []
     for pool in pools.indices where !pools[pool].queue.isEmpty && pools[pool].isHeld {
-      for slot in pools[pool].queue.removeAll(where: { pushes[$0].isExpired(at: wall) }) {
-        expire(slot)
-      }
+      expired += pools[pool].queue.removeAll(where: { pushes[$0].isExpired(at: wall) })
     }
+    return expired
   }
 
   private mutating func expireUnresolved() {

@@ -101,11 +101,9 @@ extension Dispatcher {
   package mutating func closed(_ number: Int32, isFailure: Bool) {
     pools.connections[number].machine.closed()
     let pool = pools.connections[number].pool
-    pools[pool].connections.removeAll { $0 == number }
     if isFailure { noteTrouble(number) }
     noteLeaving(number)
-    pools.connections.remove(number)
-    counts[.openConnections] = pools.connections.count
+    remove(number)
     guard isFailure else { return }
     counts[.connectionsLost] += 1
     noteLoss(pool)

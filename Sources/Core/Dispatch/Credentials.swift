@@ -106,11 +106,15 @@ package struct Credentials: ~Copyable, Sendable {
   var unused: Int {
     var count = 0
     for index in tokens.entries.indices
-    where tokens.isKnown(index) && pools(of: .token(index)).isEmpty { count += 1 }
-    for index in certificates.entries.indices where pools(of: .certificate(index)).isEmpty {
+    where tokens.isKnown(index) && !hasPool(of: .token(index)) { count += 1 }
+    for index in certificates.entries.indices where !hasPool(of: .certificate(index)) {
       count += 1
     }
     return count
+  }
+
+  private func hasPool(of credential: PoolCredential) -> Bool {
+    GatewayKind.allCases.contains { pool(of: credential, $0) != nil }
   }
 
   // MARK: Certificates

@@ -77,8 +77,7 @@ package struct Pool: Sendable {
   }
 
   /// APNs accepted a push of the app that was sent at this time (milliseconds since the epoch).
-  mutating func served(app: UInt64, sentAt: Int64, now: UInt64) {
-    lastAnswer = now
+  mutating func served(app: UInt64, sentAt: Int64) {
     queue.health.served(sentAt: sentAt)
     if queue.health.hasRefusedApps { queue.health.served(app: app) }
   }
