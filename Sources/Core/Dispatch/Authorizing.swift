@@ -44,6 +44,7 @@ extension Dispatcher {
   package mutating func certificatesCame(_ entries: [CertificateBook.Entry], places: [Int?]) {
     credentials.replaceCertificates(entries, now: wall / 1_000)
     shares.destinationsChanged()
+    var gone: [Int32] = []
     for pool in pools.indices where !pools[pool].isRetired {
       pools[pool].queue.health.trustRenewed()
       pools.activate(pool)
@@ -52,9 +53,11 @@ extension Dispatcher {
         pools[pool].credential = .certificate(place)
         credentials.set(pool, of: .certificate(place), pools[pool].kind)
       } else {
-        retire(pool)
+        gone.append(pool)
       }
     }
+    // Their pushes may go to any of those that stay, which have to be known by then.
+    for pool in gone { retire(pool) }
     routeUnresolved()
   }
 

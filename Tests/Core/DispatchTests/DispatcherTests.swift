@@ -139,4 +139,23 @@ struct DispatcherTests {
     given = dispatcher.handOver()
     #expect(given?.map(\.done.committable) == [1])
   }
+
+  @Test("a certificate that stays keeps its one pool when another goes and leaves its pushes to it")
+  func certificateGoes() {
+    func entry(_ apps: [String], days: Int64) -> CertificateBook.Entry {
+      .init(apps: apps, scope: .any, expiresAt: Self.wall / 1_000 + days * 86_400)
+    }
+    var dispatcher = connected()
+    let stays = entry(["app", "other"], days: 30)
+    dispatcher.certificatesCame([entry(["app"], days: 300), stays], places: [])
+    let slot = take(facts(1), 0, &dispatcher)
+    var ofOther = facts(2)
+    ofOther.app = AppTable.hash("other".utf8.span)
+    _ = take(ofOther, 1, &dispatcher)
+    expect([.openPool(0), .openPool(1)], of: &dispatcher)
+    dispatcher.certificatesCame([stays], places: [nil, 0])
+    expect([.retirePool(0)], of: &dispatcher)
+    let destination = dispatcher.pushes[slot].destination
+    #expect(destination == Pool.destination(1))
+  }
 }
