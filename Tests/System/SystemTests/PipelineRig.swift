@@ -17,11 +17,13 @@ final class PipelineRig {
   let names = TopicNames()
   /// `host:port` of Kafka.
   let kafka: String
-  private let keys: String
+  let keys: String
   private let control: String
   private let broker: BuiltProgram
   private var programs: [String: BuiltProgram] = [:]
   private(set) var gateway = "localhost:1"
+  /// The command under which services start, with its flags, such as `prlimit`.
+  var under: [String] = []
 
   /// - Parameter flags: for the broker.
   init(broker flags: [String] = []) throws {
@@ -53,14 +55,15 @@ final class PipelineRig {
       ],
       "martlet-feedback": ["--database", folder.file("tokens.sqlite")],
     ]
+    let command =
+      under + [ChildProcess.sibling(name), "--kafka", address ?? kafka]
+      + ["--counters-interval", "200ms"] + (own[name] ?? []) + flags
     programs[alias ?? name] = try BuiltProgram.start(
-      name,
-      ["--kafka", address ?? kafka, "--counters-interval", "200ms"] + (own[name] ?? []) + flags,
-      in: folder)
+      path: command[0], Array(command.dropFirst()), in: folder)
   }
 
   /// Starts the gateway that the sender will use; devices of these numbers are unregistered.
-  func startSimulator(unregistered: Range<Int> = 0..<0) throws {
+  func startSimulator(_ flags: [String] = [], unregistered: Range<Int> = 0..<0) throws {
     let declared = unregistered.map {
       #"{"token":"\#(Self.token($0))","state":"unregistered","timestamp":1790000000000}"#
     }
@@ -73,7 +76,7 @@ final class PipelineRig {
         "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--certificate",
         keys + "/gateway.pem", "--certificate-key", keys + "/gateway-key.pem", "--keys",
         keys + "/gateway-keys.json", "--tokens", folder.file("tokens.json"), "--address-file", file,
-      ], in: folder)
+      ] + flags, in: folder)
     programs["apns-simulator"] = program
     let line = try #require(program.announcement(in: file), "it printed: \(program.output)")
     let address = line.firstMatch(of: #/"listening":"127.0.0.1:([0-9]+)"/#)
