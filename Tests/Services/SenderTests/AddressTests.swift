@@ -76,7 +76,7 @@ struct AddressTests {
     let gateways = try rig.gateways([script, script])
     try rig.publishToken()
     let sender = try rig.startSender(
-      for: gateways, ["--min-connections", "2", "--request-timeout", "400ms"])
+      for: gateways, ["--min-connections", "2", "--request-timeout", "2s"])
     try rig.sendMany(5)
     #expect(try rig.receipts(5).count == 5)
     for number in 5..<60 {

@@ -72,9 +72,12 @@ struct EarlyEndTests {
   func silentWhileIdle() throws {
     let rig = try SenderRig()
     let isDead = Atomic(false)
+    let isSilent = Atomic(false)
     var script = ScriptedGateway.Script()
     script.tick = { peer in
-      if peer.number == 1, isDead.load(ordering: .acquiring) { peer.http.fallSilent() }
+      guard peer.number == 1, isDead.load(ordering: .acquiring) else { return }
+      peer.http.fallSilent()
+      isSilent.store(true, ordering: .releasing)
     }
     let gateway = try rig.gateways([script])[0]
     try rig.publishToken()
@@ -82,7 +85,7 @@ struct EarlyEndTests {
     try rig.sendMany(20)
     #expect(try rig.receipts(20).count == 20)
     isDead.store(true, ordering: .releasing)
-    _ = eventually(withinMilliseconds: 100) { false }
+    #expect(eventually { isSilent.load(ordering: .acquiring) })
     try rig.sendMany(20, from: 20)
     let receipts = try rig.receipts(40, withinMilliseconds: 20_000)
     #expect(receipts.count == 40)

@@ -27,8 +27,8 @@ struct FaultReactionTests {
     let hosts = plan.simulator.isEmpty ? [] : ["--gateway-hosts", rig.folder.file("hosts")]
     let sender = try rig.startSender(
       [
-        "--request-timeout", "1s", "--connect-timeout", "1s", "--ping-after", "300ms",
-        "--ping-timeout", "300ms", "--max-connections", "2",
+        "--request-timeout", "2s", "--connect-timeout", "2s", "--ping-after", "500ms",
+        "--ping-timeout", "1s", "--max-connections", "2",
       ] + hosts + plan.sender, loops: 1)
     let first = plan.pause == nil ? plan.count : plan.count / 2
     try rig.sendMany(first)

@@ -58,7 +58,7 @@ struct GoAwayTests {
     }
     let gateways = try rig.gateways([script, script])
     try rig.publishToken()
-    let sender = try rig.startSender(for: gateways, ["--request-timeout", "1s"])
+    let sender = try rig.startSender(for: gateways, ["--request-timeout", "3s"])
     try rig.sendMany(20)
     let receipts = try rig.receipts(20)
     #expect(Set(receipts.map(\.apnsID)).count == 20)

@@ -183,7 +183,7 @@ struct LedgerDeliveryTests {
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
     let isFull = eventually {
       sender.counter("taken") == 100 && sender.counter("partitions_held") == 2
-        && sender.counter("open_connections") > 0
+        && sender.counter("in_flight") > sender.counter("waiting")
     }
     #expect(isFull, "taken \(sender.counter("taken")), held \(sender.counter("partitions_held"))")
     #expect(sender.counter("open_records") == 100)

@@ -186,7 +186,7 @@ struct SenderDeliveryTests {
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(
-      ["--request-timeout", "300ms", "--max-attempts", "4"], loops: 1, answering: gateway)
+      ["--request-timeout", "1s", "--max-attempts", "4"], loops: 1, answering: gateway)
     try rig.send(silent, SenderRig.envelope(id: SenderRig.id(1)))
     let others = try SteadyTraffic(rig, from: 100, everyMilliseconds: 50)
     let parked = try #require(try rig.fixture.read(rig.names.retries5s, count: 1).first)

@@ -40,7 +40,8 @@ extension SenderRig {
     try File.write(folder.file("hosts"), Array(lines.utf8))
   }
 
-  /// A sender for these gateways, with one loop and short time limits.
+  /// A sender for these gateways, with one loop and time limits that are short, but not so short that a machine with
+  /// other work to do breaks them.
   @discardableResult
   func startSender(
     for gateways: [ScriptedGateway], _ flags: [String] = []
@@ -48,8 +49,8 @@ extension SenderRig {
     try point(to: gateways.map(\.address))
     return try startSender(
       [
-        "--gateway-hosts", folder.file("hosts"), "--connect-timeout", "500ms", "--ping-after",
-        "300ms", "--ping-timeout", "300ms",
+        "--gateway-hosts", folder.file("hosts"), "--connect-timeout", "2s", "--ping-after", "1s",
+        "--ping-timeout", "2s",
       ] + flags, loops: 1, gateway: "\(Self.gatewayName):\(gateways[0].address.port)")
   }
 
