@@ -29,14 +29,14 @@ package enum CounterLine {
   }
 
   /// - Parameter milliseconds: Time since the last line, for rates.
-  package static func text(_ entries: [Entry], milliseconds: Int64) -> String {
+  package static func fields(_ entries: [Entry], milliseconds: Int64) -> [LogEvent.Field] {
     entries.map { entry in
       let growth = entry.value - entry.previous
       guard entry.kind == .total, growth > 0, milliseconds > 0 else {
-        return "\(entry.name)=\(entry.value)"
+        return (entry.name, .number(entry.value))
       }
-      return "\(entry.name)=\(entry.value)(+\(rate(growth, milliseconds))/s)"
-    }.joined(separator: " ")
+      return (entry.name, .total(entry.value, perSecond: rate(growth, milliseconds)))
+    }
   }
 
   /// Per second; below ten with one decimal.

@@ -21,28 +21,12 @@ package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
   package static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// One line of a log: `2026-11-21T01:09:44.123Z info martlet-sender connected peer=127.0.0.1:2197`.
+/// What is known of the lines of a log.
 package enum LogLine {
-  /// - Parameters:
-  ///   - milliseconds: Since the UNIX epoch.
-  ///   - message: A short clause; control characters, and what would turn the line around, become blanks.
-  ///   - fields: Values with blanks, quotes, `=` or control characters are quoted.
-  package static func text(
-    milliseconds: Int64, level: LogLevel, service: String, message: String,
-    fields: KeyValuePairs<String, String> = [:]
-  ) -> String {
-    var line = "\(Timestamp.text(milliseconds: milliseconds)) \(level.text) \(service) "
-    for scalar in message.unicodeScalars {
-      line.unicodeScalars.append(isControl(scalar) ? " " : scalar)
-    }
-    for (name, value) in fields { line += " \(name)=\(quotedIfNeeded(value))" }
-    return line
-  }
-
   /// The message of a service that does its part.
   package static let ready = "ready"
 
-  /// A line taken apart again; nil for what is no line of a Martlet program.
+  /// A line in the form for people taken apart again; nil for what is no line of a Martlet program.
   package static func parts(
     _ line: some StringProtocol
   ) -> (level: LogLevel, service: String, message: String)? {
@@ -51,9 +35,11 @@ package enum LogLine {
     return (level, String(words[2]), String(words[3]))
   }
 
+  /// Values with blanks, quotes, `=` or control characters are quoted.
   static func quotedIfNeeded(_ value: String) -> String {
     let isPlain = value.unicodeScalars.allSatisfy { scalar in
-      !isControl(scalar) && scalar != " " && scalar != "\"" && scalar != "=" && scalar != "\\"
+      !TerminalText.isHarmful(scalar.value) && scalar != " " && scalar != "\"" && scalar != "="
+        && scalar != "\\"
     }
     if isPlain, !value.isEmpty { return value }
     var quoted = "\""
@@ -64,15 +50,12 @@ package enum LogLine {
       case "\n": quoted += "\\n"
       case "\r": quoted += "\\r"
       case "\t": quoted += "\\t"
-      case _ where isControl(scalar): quoted += "\\u{\(String(scalar.value, radix: 16))}"
+      case _ where TerminalText.isHarmful(scalar.value):
+        quoted += "\\u{\(String(scalar.value, radix: 16))}"
       default: quoted.unicodeScalars.append(scalar)
       }
     }
     return quoted + "\""
-  }
-
-  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    TerminalText.isHarmful(scalar.value)
   }
 }
 

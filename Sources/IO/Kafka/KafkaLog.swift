@@ -10,13 +10,18 @@ package import Telemetry
 /// They arrive on librdkafka's threads, so a line is one write(2).
 package enum KafkaLog {
   private static let silenced = Atomic<Bool>(false)
-  private static let log = Mutex(LibraryLog())
+  private static let log = Mutex((rules: LibraryLog(), format: LogFormat.text))
 
   /// Drops the messages of every client of this process: for tests that break brokers on purpose.
   package static func silence() { silenced.store(true, ordering: .relaxed) }
 
-  /// Shows no message below this level, which is the process's own.
-  package static func show(from level: LogLevel) { log.withLock { $0.level = level } }
+  /// Shows no message below this level, in this form: both are the process's own.
+  package static func show(from level: LogLevel, as format: LogFormat) {
+    log.withLock {
+      $0.rules.level = level
+      $0.format = format
+    }
+  }
 
   static let callback:
     @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void = {
@@ -26,16 +31,17 @@ package enum KafkaLog {
       // A property of the other side in the common layer is no mistake of the user.
       if subject == "CONFWARN" { return }
       let now = MonotonicClock.milliseconds()
-      guard
-        let dropped = log.withLock({ $0.admit(severity: severity, subject: subject, now: now) })
-      else { return }
+      let shown = log.withLock { log in
+        log.rules.admit(severity: severity, subject: subject, now: now).map { ($0, log.format) }
+      }
+      guard let (dropped, format) = shown else { return }
       let name = client.map { String(cString: rd_kafka_name($0)) } ?? "none"
-      let line = LogLine.text(
+      var event = LogEvent(
         milliseconds: WallClock.milliseconds(), level: LibraryLog.level(of: severity),
         service: "kafka", message: String(cString: message),
-        fields: dropped > 0
-          ? ["client": name, "about": subject, "left_out": "\(dropped)"]
-          : ["client": name, "about": subject])
+        fields: [("client", .text(name)), ("about", .text(subject))])
+      if dropped > 0 { event.fields.append(("left_out", .number(dropped))) }
+      let line = event.line(format)
       var bytes = Array((line + "\n").utf8)
       bytes.withUnsafeMutableBytes { _ = write(2, $0.baseAddress, $0.count) }
     }

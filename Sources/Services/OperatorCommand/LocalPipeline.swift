@@ -5,6 +5,7 @@ import Glibc
 import JSON
 import Kafka
 package import ServiceKit
+import Telemetry
 
 /// Every process of the pipeline on this machine, as children of this one: for `up`, the demo and
 /// tests.
@@ -219,8 +220,10 @@ package final class LocalPipeline {
     guard access(path, X_OK) == 0 else {
       throw ServiceFailure("\(path) is missing; it must be in the same folder as this program")
     }
+    // The journal reads what they say, whatever form the environment asks for.
+    let form = ["--log-format", LogFormat.text.rawValue]
     var program = ChildProgram(
-      name, path: path, arguments: arguments + (plan.extra[executable] ?? []),
+      name, path: path, arguments: arguments + form + (plan.extra[executable] ?? []),
       logFile: logFile(name), restarts: restarts, stage: stage)
     program.logLimit = plan.logLimit
     program.environment = plan.environment[name] ?? []

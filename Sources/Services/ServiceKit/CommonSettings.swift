@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Pipeline
 package import Settings
+import Telemetry
 
 /// Settings that several programs share, so that they are named and explained once.
 package enum CommonSettings {
@@ -29,6 +30,7 @@ package enum CommonSettings {
   )
 
   static let logLevel = "log-level"
+  static let logFormat = "log-format"
   static let countersInterval = "counters-interval"
 
   package static let stopTimeout = Setting.duration(
@@ -41,6 +43,9 @@ package enum CommonSettings {
     Setting.choice(
       logLevel, of: ["debug", "info", "warning", "error"], default: "info",
       "Lowest level that is logged to standard error."),
+    Setting.choice(
+      logFormat, of: LogFormat.allCases.map(\.rawValue), default: LogFormat.text.rawValue,
+      "Form of the log: text for people, logfmt or json (one object per line) for programs."),
     stopTimeout,
   ]
 

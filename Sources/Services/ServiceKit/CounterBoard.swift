@@ -54,29 +54,29 @@ struct CounterReport {
   }
 
   /// Empty when the process counts nothing. Ends with the process's resident memory.
-  mutating func text(now: UInt64) -> String {
+  mutating func fields(now: UInt64) -> [LogEvent.Field] {
     let sums = board.sums
-    guard !sums.isEmpty else { return "" }
+    guard !sums.isEmpty else { return [] }
     let entries = sums.map { sum in
       CounterLine.Entry(
         name: sum.name, kind: sum.kind, value: sum.value, previous: previous[sum.name] ?? 0)
     }
-    let text = CounterLine.text(entries, milliseconds: Int64(now - previousTime))
+    let fields = CounterLine.fields(entries, milliseconds: Int64(now - previousTime))
     previous = Dictionary(uniqueKeysWithValues: sums.map { ($0.name, $0.value) })
     previousTime = now
-    return text + ResidentMemory.field
+    return fields + ResidentMemory.fields
   }
 }
 
 /// How much memory the process holds now.
 private enum ResidentMemory {
-  /// ` resident=45MiB`, or nothing where /proc is missing. The second number of statm counts pages.
-  static var field: String {
+  /// `resident=45MiB`, or nothing where /proc is missing. The second number of statm counts pages.
+  static var fields: [LogEvent.Field] {
     guard let bytes = try? File.read("/proc/self/statm"),
       let text = String(validating: bytes, as: UTF8.self)
-    else { return "" }
+    else { return [] }
     let words = text.split(separator: " ")
-    guard words.count > 1, let pages = Int(words[1]) else { return "" }
-    return " resident=\((pages * Int(sysconf(Int32(_SC_PAGESIZE)))) >> 20)MiB"
+    guard words.count > 1, let pages = Int(words[1]) else { return [] }
+    return [("resident", .text("\((pages * Int(sysconf(Int32(_SC_PAGESIZE)))) >> 20)MiB"))]
   }
 }

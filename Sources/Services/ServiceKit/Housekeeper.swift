@@ -4,6 +4,7 @@ import EventLoop
 import Glibc
 import Settings
 import Synchronization
+import Telemetry
 
 /// The thread that hears the process's signals, prints the counters line and answers systemd's watchdog.
 ///
@@ -130,7 +131,7 @@ private struct SignalWatch {
   }
 
   private func printLine(_ report: inout CounterReport, _ now: UInt64) {
-    let text = report.text(now: now)
-    if !text.isEmpty { context.log.info("counters \(text)") }
+    let fields = report.fields(now: now)
+    if !fields.isEmpty { context.log.event(.info, "counters", fields) }
   }
 }

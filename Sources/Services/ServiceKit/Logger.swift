@@ -11,10 +11,12 @@ package import Telemetry
 package struct Logger: Sendable {
   package let service: String
   package let level: LogLevel
+  package let format: LogFormat
 
-  package init(service: String, level: LogLevel = .info) {
+  package init(service: String, level: LogLevel = .info, format: LogFormat = .text) {
     self.service = service
     self.level = level
+    self.format = format
   }
 
   package func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
@@ -37,10 +39,15 @@ package struct Logger: Sendable {
     _ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>
   ) {
     guard level >= self.level else { return }
-    StandardError.line(
-      LogLine.text(
-        milliseconds: WallClock.milliseconds(), level: level, service: service, message: message,
-        fields: fields))
+    event(level, message, fields.map { ($0.key, .text($0.value)) })
+  }
+
+  package func event(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
+    guard level >= self.level else { return }
+    let event = LogEvent(
+      milliseconds: WallClock.milliseconds(), level: level, service: service, message: message,
+      fields: fields)
+    StandardError.line(event.line(format))
   }
 }
 

@@ -71,8 +71,9 @@ package enum ServiceRunner {
     _ service: S.Type, program: String, _ settings: S.Settings, _ values: SettingValues
   ) -> Int32 {
     let level = LogLevel(text: values.text(CommonSettings.logLevel)) ?? .info
-    let log = Logger(service: program.replacingBlanks, level: level)
-    KafkaLog.show(from: level)
+    let format = LogFormat(rawValue: values.text(CommonSettings.logFormat)) ?? .text
+    let log = Logger(service: program.replacingBlanks, level: level, format: format)
+    KafkaLog.show(from: level, as: format)
     for warning in values.warnings { log.warning("\(warning)") }
     let interval = S.reportsCounters ? values.milliseconds(CommonSettings.countersInterval) : 0
     let context = ServiceContext(name: program, log: log, values: values)

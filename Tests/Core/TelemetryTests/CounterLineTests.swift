@@ -6,8 +6,17 @@ import Testing
   private func text(_ kind: CounterKind, _ value: Int, _ previous: Int, _ milliseconds: Int64)
     -> String
   {
-    let entry = CounterLine.Entry(name: "x", kind: kind, value: value, previous: previous)
-    return CounterLine.text([entry], milliseconds: milliseconds)
+    line([CounterLine.Entry(name: "x", kind: kind, value: value, previous: previous)], milliseconds)
+  }
+
+  private func line(
+    _ entries: [CounterLine.Entry], _ milliseconds: Int64, _ format: LogFormat = .text
+  ) -> String {
+    let fields = CounterLine.fields(entries, milliseconds: milliseconds)
+    let event = LogEvent(
+      milliseconds: 0, level: .info, service: "s", message: "counters", fields: fields)
+    let line = event.line(format)
+    return format == .text ? String(line.split(separator: "counters ")[1]) : line
   }
 
   @Test func `a total that grew shows its rate`() {
@@ -25,7 +34,13 @@ import Testing
     let entries = ["a", "b"].map {
       CounterLine.Entry(name: $0, kind: .gauge, value: 1, previous: 0)
     }
-    #expect(CounterLine.text(entries, milliseconds: 1) == "a=1 b=1")
+    #expect(line(entries, 1) == "a=1 b=1")
+  }
+
+  @Test func `programs read numbers, and work rates out themselves`() {
+    let entries = [CounterLine.Entry(name: "x", kind: .total, value: 20, previous: 0)]
+    #expect(line(entries, 1_000, .logfmt).hasSuffix(" msg=counters x=20"))
+    #expect(line(entries, 1_000, .json).hasSuffix(#","msg":"counters","x":20}"#))
   }
 
   @Test func `names of counters are written in snake case`() {

@@ -44,10 +44,10 @@ struct LibraryLogTests {
 
   @Test("steer no terminal, nor turn a line around, as no line of a log does")
   func harmful() {
-    let line = LogLine.text(
+    let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\u{202E}b\u{85}c",
-      fields: ["x": "\u{2066}y"])
-    #expect(line == #"1970-01-01T00:00:00.000Z info s a b c x="\u{2066}y""#)
+      fields: [("x", "\u{2066}y")])
+    #expect(event.line(.text) == #"1970-01-01T00:00:00.000Z info s a b c x="\u{2066}y""#)
     #expect(TerminalText.plain("a\u{202E}\u{1B}b") == "a\u{FFFD}\u{FFFD}b")
     #expect(TerminalText.json("\"\u{85}\u{202E}é\"") == #""\u0085\u202eé""#)
   }

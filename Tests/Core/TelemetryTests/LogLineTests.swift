@@ -13,20 +13,37 @@ import Testing
     #expect(Timestamp.text(milliseconds: milliseconds) == text)
   }
 
+  private static let lost = LogEvent(
+    milliseconds: 0, level: .warning, service: "martlet-sender", message: "connection lost",
+    fields: [("peer", "127.0.0.1:443"), ("why", "reset by peer"), ("left", .number(3))])
+
   @Test func `a line is time, level, service, message and fields`() {
-    let line = LogLine.text(
-      milliseconds: 0, level: .warning, service: "martlet-sender", message: "connection lost",
-      fields: ["peer": "127.0.0.1:443", "why": "reset by peer"])
     #expect(
-      line == "1970-01-01T00:00:00.000Z warning martlet-sender connection lost"
-        + " peer=127.0.0.1:443 why=\"reset by peer\"")
+      Self.lost.line(.text) == "1970-01-01T00:00:00.000Z warning martlet-sender connection lost"
+        + " peer=127.0.0.1:443 why=\"reset by peer\" left=3")
+    #expect(
+      Self.lost.line(.logfmt)
+        == "time=1970-01-01T00:00:00.000Z level=warning service=martlet-sender"
+        + " msg=\"connection lost\" peer=127.0.0.1:443 why=\"reset by peer\" left=3")
+    #expect(
+      Self.lost.line(.json) == #"{"time":"1970-01-01T00:00:00.000Z","level":"warning","#
+        + #""service":"martlet-sender","msg":"connection lost","peer":"127.0.0.1:443","#
+        + #""why":"reset by peer","left":3}"#)
   }
 
   @Test func `no value can break out of its line or its quotes`() {
-    let line = LogLine.text(
-      milliseconds: 0, level: .info, service: "s", message: "a\nb",
-      fields: ["x": "1\n2\"3\\4\u{1b}", "y": ""])
-    #expect(line == "1970-01-01T00:00:00.000Z info s a b x=\"1\\n2\\\"3\\\\4\\u{1b}\" y=\"\"")
+    let event = LogEvent(
+      milliseconds: 0, level: .info, service: "s", message: "a\nb\"",
+      fields: [("x", "1\n2\"3\\4\u{1b}"), ("y", ""), ("msg", "z")])
+    #expect(
+      event.line(.text)
+        == "1970-01-01T00:00:00.000Z info s a b\" x=\"1\\n2\\\"3\\\\4\\u{1b}\" y=\"\" msg=z")
+    #expect(
+      event.line(.logfmt).hasSuffix(
+        #" msg="a\nb\"" x="1\n2\"3\\4\u{1b}" y="" msg_=z"#))
+    #expect(
+      event.line(.json).hasSuffix(
+        #","msg":"a\u000ab\"","x":"1\u000a2\"3\\4\u001b","y":"","msg_":"z"}"#))
   }
 
   @Test func `levels are ordered and read back`() {

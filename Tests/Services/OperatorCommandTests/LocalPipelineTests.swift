@@ -18,7 +18,7 @@ import Testing
   }
 
   private func line(_ level: LogLevel, _ message: String) -> String {
-    LogLine.text(milliseconds: 0, level: level, service: "martlet-test", message: message)
+    LogEvent(milliseconds: 0, level: level, service: "martlet-test", message: message).line(.text)
   }
 
   @Test func `who is ready and what went wrong is read as it comes, by whole lines`() throws {

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How log lines are written.
+package enum LogFormat: String, Sendable, CaseIterable {
+  /// `2026-11-21T01:09:44.123Z info martlet-sender connected peer=127.0.0.1:2197`, for people.
+  case text
+  /// `time=2026-11-21T01:09:44.123Z level=info service=martlet-sender msg=connected peer=127.0.0.1:2197`.
+  case logfmt
+  /// One JSON object (RFC 8259) per line: `time`, `level`, `service`, `msg`, and a member for each field.
+  case json
+}
+
+/// What a field of a log line holds.
+package enum LogValue: Sendable, Equatable, ExpressibleByStringLiteral {
+  case text(String)
+  case number(Int)
+  /// A number that grows, and its growth per second as people read it; other programs work that out themselves.
+  case total(Int, perSecond: String)
+
+  package init(stringLiteral text: String) { self = .text(text) }
+}
+
+/// One event in a log.
+package struct LogEvent: Sendable {
+  package typealias Field = (name: String, value: LogValue)
+
+  /// Since the UNIX epoch.
+  package var milliseconds: Int64
+  package var level: LogLevel
+  package var service: String
+  /// A short clause, the same for every event of its kind.
+  package var message: String
+  package var fields: [Field]
+
+  package init(
+    milliseconds: Int64, level: LogLevel, service: String, message: String, fields: [Field] = []
+  ) {
+    self.milliseconds = milliseconds
+    self.level = level
+    self.service = service
+    self.message = message
+    self.fields = fields
+  }
+
+  /// The line without its end. It holds no control character, and nothing that would turn it around.
+  package func line(_ format: LogFormat) -> String {
+    switch format {
+    case .text: textLine
+    case .logfmt: logfmtLine
+    case .json: jsonLine
+    }
+  }
+
+  private var textLine: String {
+    var line = "\(Timestamp.text(milliseconds: milliseconds)) \(level.text) \(service) "
+    for scalar in message.unicodeScalars {
+      line.unicodeScalars.append(TerminalText.isHarmful(scalar.value) ? " " : scalar)
+    }
+    for (name, value) in fields { line += " \(name)=\(Self.forPeople(value))" }
+    return line
+  }
+
+  private static func forPeople(_ value: LogValue) -> String {
+    switch value {
+    case .text(let text): LogLine.quotedIfNeeded(text)
+    case .number(let number): "\(number)"
+    case .total(let number, let perSecond): "\(number)(+\(perSecond)/s)"
+    }
+  }
+
+  private var logfmtLine: String {
+    var line = "time=\(Timestamp.text(milliseconds: milliseconds)) level=\(level.text)"
+    line += " service=\(LogLine.quotedIfNeeded(service)) msg=\(LogLine.quotedIfNeeded(message))"
+    for (name, value) in fields {
+      line += " \(Self.own(name))="
+      switch value {
+      case .text(let text): line += LogLine.quotedIfNeeded(text)
+      case .number(let number), .total(let number, _): line += "\(number)"
+      }
+    }
+    return line
+  }
+
+  private var jsonLine: String {
+    var line = #"{"time":"\#(Timestamp.text(milliseconds: milliseconds))","level":"\#(level.text)""#
+    line += #","service":\#(Self.quoted(service)),"msg":\#(Self.quoted(message))"#
+    for (name, value) in fields {
+      line += ",\(Self.quoted(Self.own(name))):"
+      switch value {
+      case .text(let text): line += Self.quoted(text)
+      case .number(let number), .total(let number, _): line += "\(number)"
+      }
+    }
+    return line + "}"
+  }
+
+  /// A field's name where every field stands beside the event's own four.
+  private static func own(_ name: String) -> String {
+    ["time", "level", "service", "msg"].contains(name) ? name + "_" : name
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var escaped = ""
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { escaped += "\\" }
+      escaped.unicodeScalars.append(scalar)
+    }
+    return "\"\(TerminalText.json(escaped))\""
+  }
+}
