@@ -286,7 +286,7 @@ let package = Package(
         "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
         "ServiceKit", "Settings", "Telemetry", "Pipeline", "JSON", "Bytes", "TestSupport",
         "SystemTestSupport",
-      ]),
+      ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),
     tests("Tidy", "Conformance", ["APNS", "Faults"]),
     fuzz,

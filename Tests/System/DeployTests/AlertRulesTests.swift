@@ -16,17 +16,6 @@ import Testing
     String(decoding: try File.read("\(Self.root)/\(path)"), as: UTF8.self)
   }
 
-  /// The names of metrics in an expression that no program declares.
-  private func unknownMetrics(_ text: String) -> [String] {
-    let known = Set(
-      MetricsPage.tables.flatMap(\.metrics).flatMap { metric in
-        metric.kind == .histogram
-          ? ["_bucket", "_sum", "_count"].map { metric.name + $0 } : [metric.name]
-      })
-    return text.matches(of: #/\b(?:martlet|process)_[a-z_]+/#).map { String($0.output) }
-      .filter { !known.contains($0) }
-  }
-
   /// The value of every line `name: value` of the rules.
   private func values(_ name: String, _ text: String) -> [String] {
     text.split(separator: "\n").compactMap { line in
@@ -54,9 +43,31 @@ import Testing
     }
   }
 
+  /// The scrape of pods is checked as one of static targets: Debian's promtool is built without Kubernetes.
+  @Test func `promtool accepts the scrape of pods, but for how they are found`() throws {
+    let text = try text("deploy/prometheus/kubernetes.yaml")
+    let start = try #require(text.firstRange(of: "    kubernetes_sd_configs:\n"))
+    let end = try #require(text.firstRange(of: "    relabel_configs:\n"))
+    let head = text[..<start.lowerBound] + "    static_configs: [{targets: [a]}]\n"
+    let folder = TemporaryFolder()
+    let config = folder.file("kubernetes.yaml")
+    try File.write(config, Array((head + text[end.lowerBound...]).utf8))
+    try File.write(
+      folder.file("rules.yaml"), Array(try self.text("deploy/prometheus/rules.yaml").utf8))
+    let run = try BuiltProgram.run(
+      try SystemProgram.promtool(), ["check", "config", config], in: folder,
+      withinMilliseconds: 60_000)
+    #expect(run.status == 0, "\(run.output)")
+    let port = try DeployedFiles.documents(in: "kubernetes/ingest.yaml").first {
+      $0.kind == "Service"
+    }
+    #expect(port?.value["spec"]?["ports"]?.array?.first?["name"] == "http")
+    #expect(text.contains("regex: martlet;http"))
+  }
+
   @Test func `every alert is in the runbook and asks for declared metrics; few are pages`() throws {
     let rules = try text("deploy/prometheus/rules.yaml")
-    #expect(unknownMetrics(rules).isEmpty)
+    #expect(MetricsPage.unknownMetrics(in: rules).isEmpty)
     let alerts = values("- alert", rules)
     #expect(alerts.count > 10)
     let entries = try text("docs/runbook.md").split(separator: "\n").filter { $0.hasPrefix("## ") }
@@ -82,7 +93,7 @@ import Testing
       let queries = (panel["targets"]?.array ?? []).compactMap { $0["expr"]?.string }
       #expect(!queries.isEmpty, "\(title)")
       for query in queries {
-        #expect(unknownMetrics(query).isEmpty, "\(title): \(query)")
+        #expect(MetricsPage.unknownMetrics(in: query).isEmpty, "\(title): \(query)")
         #expect(query.contains(#"job=~"$job",instance=~"$instance""#), "\(title): \(query)")
         // A counter is shown as a rate over an interval that fits the scrapes.
         let isRate = query.contains("rate(") && query.contains("[$__rate_interval]")

@@ -13,6 +13,7 @@ import Testing
     #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md", "docs/going-live.md",
+    "docs/install.md",
     "docs/operations.md", "docs/records.md", "docs/promises.md", "docs/dispatch.md",
     "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
   ]
@@ -44,7 +45,9 @@ import Testing
     "quick", "full", "short", "kills", "rate", "liveness", "seconds", "address", "thread", "show",
     "count", "rounds", "partitions", "apps", "credentials", "control", "restart-broker", "product",
     "filter", "skip-build", "explicit-target-dependency-import-check", "cacert", "cert", "key",
-    "http2",
+    "http2", "release", "deb", "output", "install-recommends", "create", "now", "rm",
+    "read-only",
+    "cap-drop", "build", "from-file",
   ]
 
   @Test(arguments: documents)

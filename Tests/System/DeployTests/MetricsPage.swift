@@ -18,6 +18,17 @@ enum MetricsPage {
     ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
   ]
 
+  /// The names of metrics in an expression that no program declares.
+  static func unknownMetrics(in text: String) -> [String] {
+    let known = Set(
+      tables.flatMap(\.metrics).flatMap { metric in
+        metric.kind == .histogram
+          ? ["_bucket", "_sum", "_count"].map { metric.name + $0 } : [metric.name]
+      })
+    return text.matches(of: #/\b(?:martlet|process)_[a-z_]+/#).map { String($0.output) }
+      .filter { !known.contains($0) }
+  }
+
   static var text: String {
     head + tables.map { section($0.title, $0.metrics) }.joined()
   }

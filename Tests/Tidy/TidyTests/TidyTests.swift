@@ -141,7 +141,7 @@ import Testing
   }
 
   @Test func `scripts can be run`() {
-    for path in ["scripts/setup", "scripts/test", "scripts/demo", ".ci/run"] {
+    for path in ["scripts/setup", "scripts/test", "scripts/demo", "scripts/build", ".ci/run"] {
       let first = repository.lines(path).first
       #expect(first == "#!/usr/bin/env bash", "\(path)")
     }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import ServiceKit
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// deploy/docker/compose.yaml, without Docker: the schema of the Compose Specification, and the rules of this file.
+@Suite struct ComposeTests {
+  private func compose() throws -> JSONValue {
+    try #require(try DeployedFiles.documents(in: "docker/compose.yaml").first?.value)
+  }
+
+  private func services() throws -> [JSONObject.Member] {
+    try compose()["services"]?.object?.members ?? []
+  }
+
+  private func texts(_ value: JSONValue?) -> [String] { value?.array?.compactMap(\.string) ?? [] }
+
+  @Test func `it fits the Compose Specification`() throws {
+    let run = try BuiltProgram.run(
+      DeployedFiles.python(),
+      [
+        "-B", "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec",
+        "\(DeployedFiles.folder)/docker/compose.yaml",
+      ], in: TemporaryFolder(), withinMilliseconds: 60_000)
+    #expect(run.status == 0, "\(run.output)")
+  }
+
+  @Test func `every image has a version, and every port is this machine's own`() throws {
+    #expect(try services().count == 11)
+    for (name, service) in try services().map({ ($0.key, $0.value) }) {
+      let image = try #require(service["image"]?.string, "\(name)")
+      #expect(image.contains(#/:v?\d+\.\d+\.\d+$/#), "\(name): \(image)")
+      if image.hasPrefix("martlet:") { #expect(image == "martlet:\(Version.text)") }
+      for port in texts(service["ports"]) { #expect(port.hasPrefix("127.0.0.1:"), "\(name)") }
+    }
+  }
+
+  @Test func `our containers write on volumes alone and have no rights`() throws {
+    for service in try services()
+    where service.value["image"]?.string?.hasPrefix("martlet:") == true {
+      #expect(service.value["read_only"]?.bool == true, "\(service.key)")
+      #expect(texts(service.value["cap_drop"]) == ["ALL"], "\(service.key)")
+      #expect(texts(service.value["security_opt"]) == ["no-new-privileges:true"], "\(service.key)")
+      #expect(service.value["user"] == nil && service.value["privileged"] == nil, "\(service.key)")
+    }
+  }
+
+  @Test func `what services name exists: each other, volumes, networks, files`() throws {
+    let compose = try compose()
+    let names = try services().map(\.key)
+    let volumes = compose["volumes"]?.object?.keys ?? []
+    let networks = compose["networks"]?.object?.keys ?? []
+    for service in try services() {
+      let needed = service.value["depends_on"]
+      let others = needed?.object?.keys ?? texts(needed)
+      #expect(Set(others).isSubset(of: names), "\(service.key)")
+      #expect(Set(texts(service.value["networks"])).isSubset(of: networks), "\(service.key)")
+      for volume in texts(service.value["volumes"]) {
+        let source = String(volume.prefix { $0 != ":" })
+        let exists =
+          source.hasPrefix(".")
+          ? File.exists("\(DeployedFiles.folder)/docker/\(source)") : volumes.contains(source)
+        #expect(exists, "\(service.key): \(source)")
+      }
+    }
+  }
+
+  @Test func `addresses inside name a service and a port that it opens`() throws {
+    let services = try compose()["services"]
+    let listeners = services?["kafka"]?["environment"]?["KAFKA_LISTENERS"]?.string ?? ""
+    let simulator = texts(services?["simulator"]?["command"]).joined(separator: " ")
+    var seen: Set<String> = []
+    for container in try ManifestContainer.ofCompose() {
+      for word in container.words {
+        guard let match = word.firstMatch(of: #/(?:^|=)([a-z]+):(\d+)$/#) else { continue }
+        seen.insert(String(match.1))
+        let open = match.1 == "kafka" ? listeners : simulator
+        #expect(open.contains(":\(match.2)"), "\(container.place): \(word)")
+      }
+    }
+    #expect(seen == ["kafka", "simulator"])
+  }
+
+  @Test func `Prometheus scrapes every process, with the rules that are mounted`() throws {
+    let scrape = try DeployedFiles.documents(in: "docker/prometheus.yaml").first?.value
+    let targets = scrape?["scrape_configs"]?.array?.first?["dns_sd_configs"]?.array?.first
+    let processes = try services().filter { service in
+      service.value["image"]?.string?.hasPrefix("martlet:") == true
+        && service.value["healthcheck"]?["disable"]?.bool != true
+    }
+    #expect(Set(texts(targets?["names"])) == Set(processes.map(\.key)))
+    // As in the container: the rules beside the configuration.
+    let folder = TemporaryFolder()
+    for (path, name) in [
+      ("docker/prometheus.yaml", "prometheus.yml"), ("prometheus/rules.yaml", "rules.yaml"),
+    ] {
+      try File.write(folder.file(name), Array(try DeployedFiles.text(path).utf8))
+    }
+    let run = try BuiltProgram.run(
+      SystemProgram.promtool(), ["check", "config", folder.file("prometheus.yml")], in: folder,
+      withinMilliseconds: 60_000)
+    #expect(run.status == 0, "\(run.output)")
+  }
+
+  @Test func `the traffic is requests that ingest accepts`() throws {
+    let run = try BuiltProgram.run(
+      "/bin/sh", ["\(DeployedFiles.folder)/docker/traffic.sh", "3"], in: TemporaryFolder())
+    let lines = run.output.split(separator: "\n")
+    #expect(run.status == 0 && lines.count == 3)
+    #expect(Set(lines).count == 3)
+    for line in lines {
+      let request = try JSONDocument(String(line)).root
+      #expect(request["token"]?.string?.count == 64 && request["app"] == "com.example.app")
+      #expect(request["payload"]?["aps"]?["alert"]?["title"] != nil)
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import SystemTestSupport
+import TestSupport
+
+/// The files of deploy/, and its YAML as values.
+enum DeployedFiles {
+  struct Document {
+    /// Relative to deploy/.
+    let path: String
+    let value: JSONValue
+
+    var kind: String { value["kind"]?.string ?? "" }
+    var name: String { value["metadata"]?["name"]?.string ?? "" }
+  }
+
+  static let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+  static let folder = "\(root)/deploy"
+
+  /// What scripts/setup --test installs for these tests.
+  static func python() throws -> String {
+    let path = "\(root)/.build/python/bin/python"
+    guard File.exists(path) else { throw MissingProgram(name: path) }
+    return path
+  }
+
+  static func text(_ path: String) throws -> String {
+    String(decoding: try File.read("\(folder)/\(path)"), as: UTF8.self)
+  }
+
+  /// Every file, relative to deploy/, sorted.
+  static func paths() throws -> [String] {
+    let found = try BuiltProgram.run(
+      "/usr/bin/find", [folder, "-type", "f", "-printf", #"%P\n"#], in: TemporaryFolder())
+    return found.output.split(separator: "\n").map(String.init).sorted()
+  }
+
+  /// Every YAML document in the order of the files; reading them takes Python a second, so once.
+  static func documents() throws -> [Document] { try read.get() }
+
+  /// The documents of one file or folder.
+  static func documents(in path: String) throws -> [Document] {
+    try documents().filter { $0.path.hasPrefix(path) }
+  }
+
+  private static let read: Result<[Document], any Error> = Result {
+    let files = try paths().filter { $0.hasSuffix(".yaml") }.map { "\(folder)/\($0)" }
+    let script = "\(root)/Tests/System/DeployTests/Python/yaml_to_json.py"
+    let run = try BuiltProgram.run(
+      python(), ["-B", script] + files, in: TemporaryFolder(), withinMilliseconds: 60_000)
+    guard run.status == 0 else { throw UnreadableManifest(description: run.output) }
+    return try run.output.split(separator: "\n").map { line in
+      let object = try JSONDocument(String(line)).root
+      let path = object["path"]?.string?.dropFirst(folder.count + 1) ?? ""
+      return Document(path: String(path), value: object["document"] ?? .null)
+    }
+  }
+}
+
+/// What Python says about a file that it cannot read.
+struct UnreadableManifest: Error, CustomStringConvertible {
+  let description: String
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// What systemd itself says about the units.
+@Suite struct UnitFilesTests {
+  @Test func `every unit's exposure is at most 1.5 of 10`() throws {
+    let units = try DeployedFiles.paths().filter { $0.hasSuffix(".service") }
+    #expect(units.count == 4)
+    let analyze = try SystemProgram.path("systemd-analyze")
+    for unit in units {
+      let run = try BuiltProgram.run(
+        analyze,
+        [
+          "security", "--no-pager", "--offline=true", "--threshold=15",
+          "\(DeployedFiles.folder)/\(unit)",
+        ], in: TemporaryFolder())
+      #expect(run.status == 0, "\(run.output)")
+      #expect(run.output.contains("Overall exposure level"), "\(run.output)")
+    }
+  }
+
+  @Test func `every unit names the manual page that a release has`() throws {
+    for unit in try DeployedFiles.paths() where unit.hasSuffix(".service") {
+      let program = unit.split(separator: "/").last?.prefix { $0 != "." && $0 != "@" } ?? ""
+      #expect(try DeployedFiles.text(unit).contains("Documentation=man:\(program)(8)\n"))
+    }
+  }
+}
