@@ -196,4 +196,21 @@ extension FuzzTarget {
         String(decoding: head, as: UTF8.self), Array(bytes.dropFirst(head.count + 1)), parser)
     }
   }
+
+  /// Status pages: what is read of them steers no terminal, and the JSON made of it can be read.
+  static func statusPage() -> FuzzTarget {
+    let parser = JSONParser()
+    return FuzzTarget("status-page") { bytes in
+      guard let page = try? MetricPage(bytes.text) else { return nil }
+      let name = page.series.first?.labels.values.first ?? "process"
+      let state = ProcessReading.State.notReady(page.series.prefix(3).map(\.name))
+      let reading = ProcessReading(process: name, state: state, page: page)
+      let status = PipelineStatus([reading], before: [reading], seconds: 1, wall: 1_795_224_000)
+      for line in StatusText.lines(status)
+      where line.unicodeScalars.contains(where: { TerminalText.isHarmful($0.value) }) {
+        return "a line steers the terminal"
+      }
+      return (try? parser.parse(StatusText.json(status))) == nil ? "the JSON cannot be read" : nil
+    }
+  }
 }

@@ -59,6 +59,7 @@ import Testing
       #expect(up.output.contains("\(name) ") && up.output.contains(address), "\(up.output)")
     }
     try statusPages(addresses, up)
+    try status(folder)
     // One pipeline a folder.
     let second = try start(folder)
     #expect(second.wait(withinMilliseconds: 20_000) == 1)
@@ -67,6 +68,23 @@ import Testing
     try channels(folder)
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
     #expect(!File.exists(folder.file("up/addresses.json")))
+  }
+
+  private func status(_ folder: TemporaryFolder) throws {
+    let file = folder.file("up/addresses.json")
+    let shown = try run(folder, ["status", "--addresses", file])
+    #expect(shown.status == 0, "\(shown.output)")
+    for name in ["broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator"] {
+      let line = shown.output.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
+      #expect(line?.contains(" ready ") == true, "\(name): \(shown.output)")
+    }
+    let json = try run(folder, ["status", "--json", "--interval", "200ms", "--addresses", file])
+    let root = try JSONDocument(json.output).root
+    #expect(root["ready"]?.bool == true, "\(json.output)")
+    #expect(root["processes"]?.array?.count == 7)
+    let none = try run(folder, ["status", "http://127.0.0.1:1"])
+    #expect(none.status == 1)
+    #expect(none.output.contains("UNREACHABLE"), "\(none.output)")
   }
 
   private func statusPages(_ addresses: JSONValue, _ up: BuiltProgram) throws {

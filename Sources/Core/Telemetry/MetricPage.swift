@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A page of metrics that was read: Prometheus' text format, version 0.0.4.
+package struct MetricPage: Sendable, Equatable {
+  package struct Series: Sendable, Equatable {
+    package let name: String
+    package let labels: [String: String]
+    package let value: Double
+  }
+
+  package let series: [Series]
+  private let places: [String: [Int]]
+
+  /// - Throws: the first line that is none of the format.
+  package init(_ text: String) throws(MetricPageError) {
+    var all: [Series] = []
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+    where !line.isEmpty && line.first != "#" {
+      guard let series = Self.series(line) else { throw MetricPageError(line: index + 1) }
+      all.append(series)
+    }
+    series = all
+    places = Dictionary(grouping: all.indices, by: { all[$0].name })
+  }
+
+  /// The series of a metric that have these labels; other labels are not looked at.
+  package func values(_ name: String, _ labels: [String: String] = [:]) -> [Series] {
+    (places[name] ?? []).map { series[$0] }.filter { found in
+      labels.allSatisfy { found.labels[$0.key] == $0.value }
+    }
+  }
+
+  /// Their sum; 0 for none.
+  package func sum(_ name: String, _ labels: [String: String] = [:]) -> Double {
+    values(name, labels).reduce(0) { $0 + $1.value }
+  }
+
+  // MARK: Reading
+
+  /// `name{label="value",…} 1.5`, and perhaps a time, which is not looked at.
+  private static func series(_ line: Substring) -> Series? {
+    var rest = line
+    let name = rest.prefix { isNameCharacter($0) || $0 == ":" }
+    guard !name.isEmpty, name.first?.isNumber == false else { return nil }
+    rest.removeFirst(name.count)
+    var labels: [String: String] = [:]
+    if rest.first == "{" {
+      rest.removeFirst()
+      guard let read = readLabels(&rest) else { return nil }
+      labels = read
+    }
+    let words = rest.split(whereSeparator: { $0 == " " || $0 == "\t" })
+    guard (1...2).contains(words.count), let value = number(words[0]) else { return nil }
+    return Series(name: String(name), labels: labels, value: value)
+  }
+
+  private static func readLabels(_ rest: inout Substring) -> [String: String]? {
+    var labels: [String: String] = [:]
+    while true {
+      rest = rest.drop { $0 == " " || $0 == "," }
+      if rest.first == "}" {
+        rest.removeFirst()
+        return labels
+      }
+      let name = rest.prefix(while: isNameCharacter)
+      rest.removeFirst(name.count)
+      guard !name.isEmpty, rest.hasPrefix("=\"") else { return nil }
+      rest.removeFirst(2)
+      guard let value = readValue(&rest) else { return nil }
+      labels[String(name)] = value
+    }
+  }
+
+  /// A label's value, up to and with its closing quote.
+  private static func readValue(_ rest: inout Substring) -> String? {
+    var value = String.UnicodeScalarView()
+    var scalars = rest.unicodeScalars
+    while let scalar = scalars.popFirst() {
+      switch scalar {
+      case "\"":
+        rest = Substring(scalars)
+        return String(value)
+      case "\\":
+        guard let escaped = scalars.popFirst() else { return nil }
+        value.append(escaped == "n" ? "\n" : escaped)
+      default: value.append(scalar)
+      }
+    }
+    return nil
+  }
+
+  private static func number(_ word: Substring) -> Double? {
+    switch word {
+    case "+Inf": .infinity
+    case "-Inf": -.infinity
+    case "NaN": .nan
+    default: Double(word)
+    }
+  }
+
+  private static func isNameCharacter(_ character: Character) -> Bool {
+    character == "_" || character.isASCII && (character.isLetter || character.isNumber)
+  }
+}
+
+/// A page is not in Prometheus' text format.
+package struct MetricPageError: Error, Equatable, CustomStringConvertible {
+  /// Counted from 1.
+  package let line: Int
+
+  package var description: String { "line \(line) is not Prometheus' text format" }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+import Telemetry
+
+/// How a pipeline is doing, from two readings of its processes' pages.
+struct PipelineStatus: Sendable {
+  struct Process: Sendable {
+    let name: String
+    let state: ProcessReading.State
+    /// Share of a core; nil on the first reading.
+    let core: Double?
+    let residentBytes: Double
+  }
+
+  /// A line of a table: what it is about, and how many.
+  struct Count: Sendable, Equatable {
+    let name: String
+    let value: Double
+  }
+
+  let processes: [Process]
+  let requestsPerSecond: Double
+  /// Ended notifications by outcome.
+  let outcomesPerSecond: [Count]
+  /// Since the processes started.
+  let outcomes: [Count]
+  /// Answers of APNs other than 200, by Apple's reason, since the processes started.
+  let reasons: [Count]
+  let retriesPerSecond: [Count]
+  let inFlight: Double
+  let waiting: Double
+  /// The oldest unfinished notification of each lane, in seconds.
+  let backlogSeconds: [Count]
+  /// Connections to APNs by state.
+  let connections: [Count]
+  /// Destinations by state: what is not `working` is held back.
+  let destinations: [Count]
+  /// From a notification's creation to APNs' answer, in seconds; of the time between the readings, or of all time if
+  /// nothing was delivered then. nil if nothing ever was.
+  let delivery: (median: Double, p99: Double)?
+  let credentialsWithoutToken: Double
+  /// Age of the provider token that is oldest of those in use, in seconds; nil without one.
+  let oldestToken: Double?
+  /// Seconds until the first client certificate expires; nil without one.
+  let nextCertificate: Double?
+  /// Records that retention removed unread.
+  let lost: Double
+
+  /// Whether every process does its part.
+  var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
+
+  /// - Parameters:
+  ///   - before: the same processes some seconds ago; those that were not read then have no rates.
+  ///   - seconds: between the readings.
+  ///   - wall: now, in seconds since the epoch.
+  init(_ now: [ProcessReading], before: [ProcessReading], seconds: Double, wall: Double) {
+    let growth = Growth(now, before, seconds)
+    processes = now.enumerated().map { index, reading in
+      Process(
+        name: reading.process, state: reading.state,
+        core: growth.perSecond("process_cpu_seconds_total", of: index),
+        residentBytes: reading.page?.sum("process_resident_memory_bytes") ?? 0)
+    }
+    let pages = now.compactMap(\.page)
+    let all = Sums(pages)
+    requestsPerSecond = growth.perSecond("martlet_ingest_requests_total")
+    let ended = "martlet_sender_notifications_total"
+    outcomes = all.by("outcome", of: ended)
+    outcomesPerSecond = outcomes.map {
+      Count(name: $0.name, value: growth.perSecond(ended, ["outcome": $0.name]))
+    }
+    reasons = all.by("reason", of: "martlet_sender_error_responses_total")
+      .sorted { ($1.value, $0.name) < ($0.value, $1.name) }
+    let retries = "martlet_sender_retries_total"
+    retriesPerSecond = all.by("cause", of: retries).map {
+      Count(name: $0.name, value: growth.perSecond(retries, ["cause": $0.name]))
+    }
+    inFlight = all.sum("martlet_sender_notifications_in_flight")
+    waiting = all.sum("martlet_sender_notifications_waiting")
+    backlogSeconds = all.highest("lane", of: "martlet_sender_backlog_seconds")
+    connections = all.by("state", of: "martlet_sender_connections")
+    destinations = all.by("state", of: "martlet_sender_destinations")
+    delivery = growth.delivery ?? Growth(now, [], seconds).delivery
+    credentialsWithoutToken = all.sum("martlet_sender_credentials_without_token")
+    oldestToken = all.lowest("martlet_sender_provider_token_issued_timestamp_seconds").map {
+      wall - $0
+    }
+    nextCertificate = all.lowest("martlet_sender_certificate_not_after_timestamp_seconds").map {
+      $0 - wall
+    }
+    lost = all.sum("martlet_kafka_records_lost_total")
+  }
+}
+
+/// Sums over the processes.
+private struct Sums {
+  let pages: [MetricPage]
+
+  init(_ pages: [MetricPage]) { self.pages = pages }
+
+  func sum(_ name: String) -> Double { pages.reduce(0) { $0 + $1.sum(name) } }
+
+  /// By a label's values, in their order; values of 0 are left out.
+  func by(_ label: String, of name: String) -> [PipelineStatus.Count] {
+    fold(label, name, +).filter { $0.value != 0 }
+  }
+
+  func highest(_ label: String, of name: String) -> [PipelineStatus.Count] {
+    fold(label, name, max)
+  }
+
+  func lowest(_ name: String) -> Double? {
+    pages.flatMap { $0.values(name) }.map(\.value).filter { $0 > 0 }.min()
+  }
+
+  private func fold(
+    _ label: String, _ name: String, _ join: (Double, Double) -> Double
+  ) -> [PipelineStatus.Count] {
+    var values: [String: Double] = [:]
+    for series in pages.flatMap({ $0.values(name) }) {
+      let key = series.labels[label] ?? ""
+      values[key] = values[key].map { join($0, series.value) } ?? series.value
+    }
+    return values.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
+  }
+}
+
+/// What has grown between two readings. A process that was started anew has counted from 0 since.
+private struct Growth {
+  private let now: [ProcessReading]
+  private let before: [String: MetricPage]
+  private let seconds: Double
+
+  init(_ now: [ProcessReading], _ before: [ProcessReading], _ seconds: Double) {
+    self.now = now
+    self.seconds = max(seconds, 0.001)
+    self.before = before.reduce(into: [:]) { $0[$1.process] = $1.page }
+  }
+
+  /// Over all processes.
+  func perSecond(_ name: String, _ labels: [String: String] = [:]) -> Double {
+    now.indices.reduce(0) { $0 + (perSecond(name, labels, of: $1) ?? 0) }
+  }
+
+  /// Of one process; nil if it was not read before.
+  func perSecond(_ name: String, _ labels: [String: String] = [:], of index: Int) -> Double? {
+    guard let page = now[index].page, let old = before[now[index].process] else { return nil }
+    return Self.growth(page.sum(name, labels), since: old.sum(name, labels)) / seconds
+  }
+
+  private static func growth(_ value: Double, since old: Double) -> Double {
+    value >= old ? value - old : value
+  }
+
+  /// Median and 99th percentile of deliveries.
+  var delivery: (median: Double, p99: Double)? {
+    let name = "martlet_sender_delivery_seconds_bucket"
+    var buckets: [(bound: Double, count: Double)] = []
+    for reading in now {
+      for series in reading.page?.values(name) ?? [] {
+        guard let text = series.labels["le"],
+          let bound = text == "+Inf" ? .infinity : Double(text)
+        else { continue }
+        let old = before[reading.process]?.values(name, series.labels).first?.value ?? 0
+        buckets.append((bound, Self.growth(series.value, since: old)))
+      }
+    }
+    guard let median = MetricQuantile.seconds(0.5, buckets),
+      let p99 = MetricQuantile.seconds(0.99, buckets)
+    else { return nil }
+    return (median, p99)
+  }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPClient
+import JSON
+import Telemetry
+
+/// What a process's status pages said at one moment.
+struct ProcessReading: Sendable {
+  enum State: Sendable, Equatable {
+    case ready
+    /// Why it does not do its part.
+    case notReady([String])
+    /// Why its pages could not be read.
+    case unreachable(String)
+  }
+
+  let process: String
+  let state: State
+  /// Nothing if they could not be read.
+  let page: MetricPage?
+
+  /// Asks a process for its pages.
+  ///
+  /// - Parameters:
+  ///   - name: what it is called; its program and address if it has none.
+  ///   - url: without a path: `http://127.0.0.1:9090`.
+  static func ask(_ name: String?, _ url: String, _ client: HTTPClient) -> ProcessReading {
+    do {
+      let readiness = try client.get(url + "/readyz")
+      let metrics = try client.get(url + "/metrics")
+      guard metrics.status == 200 else {
+        return unreachable(name ?? url, "\(url)/metrics answered \(metrics.status)")
+      }
+      let page = try MetricPage(metrics.text)
+      return ProcessReading(
+        process: name ?? named(url, page), state: state(readiness), page: page)
+    } catch {
+      return unreachable(name ?? url, "\(url): \(error)")
+    }
+  }
+
+  private static func unreachable(_ process: String, _ cause: String) -> ProcessReading {
+    ProcessReading(process: process, state: .unreachable(cause), page: nil)
+  }
+
+  /// The program and where it is: there may be several of one program.
+  private static func named(_ url: String, _ page: MetricPage) -> String {
+    let program = page.values("martlet_build_info").first?.labels["program"] ?? "process"
+    return "\(program) \(url.split(separator: "/").last ?? "")"
+  }
+
+  private static func state(_ answer: HTTPAnswer) -> State {
+    if answer.status == 200 { return .ready }
+    let reasons = (try? JSONDocument(answer.body))?.root["reasons"]?.array ?? []
+    let texts = reasons.compactMap { $0["reason"]?.string ?? $0.string }
+    return .notReady(texts.isEmpty ? ["/readyz answered \(answer.status)"] : texts)
+  }
+}

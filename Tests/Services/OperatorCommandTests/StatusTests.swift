@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import Telemetry
+import Testing
+
+@testable import OperatorCommand
+
+@Suite("The status of a pipeline")
+struct StatusTests {
+  private func reading(
+    _ name: String, _ text: String, _ state: ProcessReading.State = .ready
+  ) throws -> ProcessReading {
+    ProcessReading(process: name, state: state, page: try MetricPage(text))
+  }
+
+  private func sender(_ delivered: Int, cpu: Double, slow: Int = 0) -> String {
+    """
+    process_cpu_seconds_total \(cpu)
+    process_resident_memory_bytes 52428800
+    martlet_sender_notifications_total{outcome="delivered",lane="bulk"} \(delivered)
+    martlet_sender_notifications_total{outcome="rejected",lane="bulk"} 0
+    martlet_sender_notifications_in_flight 7
+    martlet_sender_notifications_waiting 2
+    martlet_sender_backlog_seconds{lane="bulk"} \(slow)
+    martlet_sender_connections{state="ready"} 2
+    martlet_sender_destinations{state="working"} 1
+    martlet_sender_delivery_seconds_bucket{lane="bulk",le="0.1"} \(delivered)
+    martlet_sender_delivery_seconds_bucket{lane="bulk",le="+Inf"} \(delivered)
+    martlet_sender_provider_token_issued_timestamp_seconds{credential="a"} 400
+    """
+  }
+
+  @Test("rates between two readings, sums and extremes over the processes")
+  func figures() throws {
+    let before = [
+      try reading("sender-1", sender(100, cpu: 1)), try reading("sender-2", sender(900, cpu: 1)),
+    ]
+    // The second one was started anew.
+    let now = [
+      try reading("sender-1", sender(300, cpu: 1.5, slow: 3)),
+      try reading("sender-2", sender(50, cpu: 0.2)),
+      try reading("ingest", "martlet_ingest_requests_total 10"),
+    ]
+    let status = PipelineStatus(now, before: before, seconds: 2, wall: 1_000)
+    #expect(status.outcomesPerSecond == [.init(name: "delivered", value: 125)])
+    #expect(status.outcomes == [.init(name: "delivered", value: 350)])
+    #expect(status.inFlight == 14 && status.waiting == 4)
+    #expect(status.backlogSeconds == [.init(name: "bulk", value: 3)])
+    #expect(status.processes.map(\.core) == [0.25, 0.1, nil])
+    #expect(status.oldestToken == 600)
+    #expect(status.nextCertificate == nil)
+    #expect(status.requestsPerSecond == 0, "not known before")
+    #expect(status.delivery.map { $0.median < 0.1 && $0.p99 < 0.1 } == true)
+    #expect(status.isReady)
+    #expect(StatusText.warnings(status).isEmpty)
+    let lines = StatusText.lines(status)
+    #expect(lines.contains("outcomes     delivered 125/s"))
+    #expect(lines.contains("in flight    14, of which 4 wait"))
+    #expect(lines.contains { $0.hasPrefix("sender-1  ready          25 %") })
+  }
+
+  @Test("what somebody has to look at is said, with its cause")
+  func warnings() throws {
+    let held = """
+      martlet_sender_destinations{state="gateway"} 2
+      martlet_sender_credentials_without_token 1
+      martlet_kafka_records_lost_total 5
+      """
+    let now = [
+      try reading("sender", held, .notReady(["has no partitions", "line\u{1B}[2Jbreak"])),
+      ProcessReading(process: "ingest", state: .unreachable("refused"), page: nil),
+    ]
+    let status = PipelineStatus(now, before: [], seconds: 1, wall: 0)
+    #expect(!status.isReady)
+    #expect(
+      StatusText.warnings(status) == [
+        "! sender: has no partitions", "! sender: line\u{FFFD}[2Jbreak", "! ingest: refused",
+        "! 2 destinations are held: gateway",
+        "! 1 credentials have no provider token that may be sent",
+        "! 5 records were removed by retention before they were read",
+      ])
+    let json = try JSONDocument(StatusText.json(status)).root
+    #expect(json["ready"]?.bool == false)
+    #expect(json["processes"]?.array?.map { $0["state"]?.string } == ["not_ready", "unreachable"])
+    #expect(json["delivery_seconds"]?.isNull == true)
+    #expect(json["warnings"]?.array?.count == 6)
+  }
+
+  @Test(
+    "times in words",
+    arguments: [
+      (0, "0 s"), (0.0123, "12 ms"), (1, "1 s"), (3.52, "3.5 s"), (119.4, "119 s"), (600, "10 min"),
+      (86_400, "24 h"), (7_776_000, "90 d"),
+    ])
+  func durations(seconds: Double, text: String) {
+    #expect(StatusText.duration(seconds) == text)
+  }
+}
