@@ -51,8 +51,8 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
     var version: UInt64
   }
 
-  /// A commit whose answer has not come after this long is given up, in milliseconds.
-  package static var patience: UInt64 { CommitPace.patience }
+  /// A commit whose answer has not come after this long is given up, in milliseconds: nobody waits for ever.
+  package static var patience: UInt64 { 10_000 }
 
   private var entries: [Partition: Entry] = [:]
   private var sent: [Partition: Sent] = [:]
@@ -101,6 +101,11 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
 
   /// The partition's log is not the one that was read: nothing more of it is committed or remembered.
   package mutating func forget(_ partition: Partition) { entries[partition] = nil }
+
+  /// Whether a commit was given up: `due` says again what it said.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  package func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }
 
   /// What moved since the last commit, or nothing while one is outstanding; then `answered` is owed.
   ///
@@ -155,6 +160,13 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
         partition, committed: entry.committed, committable: entry.committable,
         completedAbove: entry.completedAbove)
     }
+    removeAll()
+  }
+
+  /// The partitions are given back or lost: nothing of them is committed any more, and no answer is owed.
+  package mutating func removeAll() {
     entries.removeAll(keepingCapacity: true)
+    sent.removeAll(keepingCapacity: true)
+    giveUpAt = nil
   }
 }

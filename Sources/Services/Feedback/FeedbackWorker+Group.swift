@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import EventLoop
+import Delivery
 import Kafka
 import Pipeline
 import ServiceKit
@@ -7,50 +7,44 @@ import ServiceKit
 /// Membership in the group. Who owns a partition of `feedback` judges its records and speaks for its devices on
 /// `invalid-tokens`; who owns one of `devices` makes dead letters of what is wrong there.
 extension FeedbackWorker {
-  func take(_ event: GroupEvent) throws {
-    switch event {
-    case .assigned(let partitions): try begin(partitions)
-    case .revoked(_, let lost):
-      if lost { dropBatch() } else { try finishBatch(within: Self.rebalanceDrainMilliseconds) }
-      release(lost: lost)
-      try consumer.unassign()
-    case .offsetsCommitted(let results, let error):
-      offsets.answered(commits.answered(results, error))
-    case .error(let error): log.warning("Kafka reported an error", ["error": "\(error)"])
-    case .fatal(let error): throw error
-    }
+  static func plan(_ settings: FeedbackSettings, _ names: TopicNames) -> GroupPlan {
+    GroupPlan(
+      group: names.group(.feedback), topics: [names.feedback, names.devices],
+      instanceID: settings.instanceID, commitInterval: settings.commitIntervalMilliseconds,
+      rebalancePatience: 3_000, stopPatience: 10_000, cost: "applies what is above them again")
   }
 
-  private func begin(_ partitions: [TopicPartition]) throws(KafkaError) {
-    for partition in partitions {
-      queues.append(consumer.openQueue(partition, wakeup: wakeup))
-      offsets.begin(partition)
-    }
-    // librdkafka looks the committed offsets up, as often as the coordinator needs to be asked.
-    try consumer.assign(partitions.map { PartitionStart($0, offset: nil) })
-    commits.restart()
-    alarm.assigned(partitions)
-    owned = Set(partitions.filter { $0.topic == names.feedback }.map(\.partition))
-    ended = []
-    startRounds()
-    log.info("partitions assigned", ["count": "\(partitions.count)"])
-    noteAssignment(partitions.count)
-    context.reportReady()
+  /// Whether records come from `feedback` there: the first topic of the plan.
+  func isFeedback(_ source: Source) -> Bool { source.topic == 0 }
+
+  /// Follows the group. The batch under way gets some time to come to its end, and is forgotten otherwise.
+  func followGroup(_ now: UInt64) {
+    repeat {
+      while let task = member.next(now: now) {
+        switch task {
+        case .begun(let partitions):
+          counters.set(.partitionsAssigned, partitions.count)
+          owned = Set(partitions.filter { $0.topic == names.feedback }.map(\.partition))
+          ended = []
+          startRounds()
+        case .drain: break
+        case .abandon:
+          dropBatch()
+          member.drained(now: now)
+        case .released:
+          counters.set(.partitionsAssigned, 0)
+          owned = []
+        }
+      }
+    } while finishDrain(now)
   }
 
-  private func noteAssignment(_ count: Int) {
-    counters.set(.partitionsAssigned, count)
-    context.status.set("partitions", obstacle: count == 0 ? "has no partitions" : nil)
-  }
-
-  /// Commits what is done and lets go of all partitions; `lost`: they belong to others already.
-  func release(lost: Bool) {
-    if !lost { commits.last(consumer, offsets.due, cost: "applies what is above them again") }
-    offsets.removeAll()
-    alarm.released()
-    for queue in queues { queue.close() }
-    queues = []
-    owned = []
-    noteAssignment(0)
+  private func finishDrain(_ now: UInt64) -> Bool {
+    guard member.isDraining else { return false }
+    // Nobody waits for a database that is still being made.
+    if case .verifying = batch.phase, tables.isCatchingUp { dropBatch() }
+    guard batch.isIdle else { return false }
+    member.drained(now: now)
+    return true
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 import EventLoop
-import Glibc
 import Kafka
 import Pipeline
 import Records
@@ -16,9 +15,6 @@ import Store
 /// that lacks something judges nothing.
 final class FeedbackWorker {
   private static let turnMilliseconds: Int32 = 100
-  private static let stopDrainMilliseconds: UInt64 = 10_000
-  /// What a rebalance waits for answers at most: the whole group stands still meanwhile.
-  static let rebalanceDrainMilliseconds: UInt64 = 3_000
   /// How often all marks and suspicions are looked at, besides when something has changed.
   private static let roundMilliseconds: UInt64 = 60_000
 
@@ -26,7 +22,7 @@ final class FeedbackWorker {
   let log: Logger
   let wakeup = Wakeup()
   let names: TopicNames
-  let consumer: KafkaGroupConsumer
+  var member: GroupMember
   let context: ServiceContext
   let counters = Counters<FeedbackCounter>()
   private let heartbeat: Heartbeat
@@ -35,19 +31,15 @@ final class FeedbackWorker {
   private let deadLetters: KafkaTopic
   private let reader: JobReader
   private let desk: HygieneDesk
-  private let tables: DeviceTables
+  let tables: DeviceTables
   private let feedbackPartitions: Int
 
-  var queues: [KafkaQueue] = []
-  var offsets = OffsetBook()
-  var commits: GroupCommits
   private var watch: ProducerWatch
-  var alarm: RetentionAlarm
   /// The partitions of `feedback` that are ours, and those of them that have been read to their end.
   var owned: Set<Int32> = []
   var ended: Set<Int32> = []
   private var records: KafkaBatch
-  private var batch = FeedbackBatch()
+  var batch = FeedbackBatch()
   private var deliveries: [Delivery] = []
   private var patience: DatabasePatience
   /// Walks over marks to take back and over suspicions to confirm.
@@ -68,9 +60,7 @@ final class FeedbackWorker {
     self.names = names
     log = context.log
     heartbeat = context.status.heartbeat("worker")
-    commits = GroupCommits(context, interval: settings.commitIntervalMilliseconds)
     watch = ProducerWatch(context)
-    alarm = try RetentionAlarm(context, kafka, wakeup: wakeup)
     reader = JobReader(names)
     desk = HygieneDesk(
       store, names, clockSkew: settings.clockSkew, badTokenLimit: settings.badTokenLimit)
@@ -85,9 +75,7 @@ final class FeedbackWorker {
     gate =
       kafka.isEmbeddedBroker
       ? BacklogGate(partitions: cluster.partitions[names.invalidTokens] ?? 0, mode: .table) : nil
-    consumer = try KafkaGroupConsumer(
-      kafka, group: names.group(.feedback), topics: [names.feedback, names.devices],
-      instanceID: settings.instanceID, reportsEnds: true, wakeup: wakeup)
+    member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
   }
 
@@ -96,36 +84,30 @@ final class FeedbackWorker {
     let poller = try Poller(capacity: 4)
     try poller.add(wakeup.fd, token: 0, .readable)
     context.signals.subscribe(wakeup)
-    defer {
-      for queue in queues { queue.close() }
-    }
     var ready: [ReadyEvent] = []
-    while !context.signals.isStopping {
+    while true {
       heartbeat.beat(MonotonicClock.milliseconds())
       let hasMore = try turn()
+      if member.hasLeft { break }
       poller.wait(timeoutMilliseconds: hasMore ? 0 : Self.turnMilliseconds, into: &ready)
       wakeup.clear()
     }
-    try finishBatch(within: Self.stopDrainMilliseconds)
-    release(lost: false)
-    consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     producer.close()
     tables.close()
-    alarm.close()
+    if let failure = member.failure { throw failure }
   }
 
   /// - Returns: true when there is more to do at once.
   private func turn() throws -> Bool {
-    while let event = consumer.nextEvent(timeoutMilliseconds: 0) { try take(event) }
-    alarm.turn(consumer)
     try takeDeliveries()
+    followGroup(MonotonicClock.milliseconds())
+    if member.hasLeft { return false }
     let isReading = try tables.turn()
     let hasMore = batch.isIdle && takeRecords()
     try advance()
-    let now = MonotonicClock.milliseconds()
-    watch.turn(producer, now: now)
-    commits.turn(consumer, now: now) { offsets.due }
-    return hasMore || isReading
+    watch.turn(producer, now: MonotonicClock.milliseconds())
+    // What became idle in this turn need not wait for the next event.
+    return hasMore || isReading || (member.isDraining && batch.isIdle)
   }
 
   // MARK: Steps of a batch
@@ -134,12 +116,8 @@ final class FeedbackWorker {
   ///
   /// - Returns: true when there were records.
   private func takeRecords() -> Bool {
-    guard isRoomInTable else { return false }
-    for queue in queues where records.count < settings.batchSize {
-      _ = queue.take(into: &records, upTo: settings.batchSize - records.count)
-    }
-    // Not always the same partition first.
-    if queues.count > 1 { queues.append(queues.removeFirst()) }
+    guard !member.isDraining, isRoomInTable else { return false }
+    _ = member.take(into: &records, upTo: settings.batchSize)
     for index in 0..<records.count { note(records[index]) }
     records.release()
     startRoundsIfDue()
@@ -150,16 +128,16 @@ final class FeedbackWorker {
   }
 
   private func note(_ record: KafkaRecord) {
-    let partition = TopicPartition(topic: record.topic, partition: record.partition)
+    let source = member.source(record)
     if record.isEndOfPartition {
-      if partition.topic == names.feedback { ended.insert(partition.partition) }
+      if isFeedback(source) { ended.insert(source.partition) }
+      member.ended(source, at: record.offset)
     } else if let error = record.error {
       log.warning("cannot read records; retrying", ["error": "\(error)"])
     } else {
-      let job = reader.job(record)
-      if let gap = offsets.received(job.partition, job.offset) { alarm.jumped(job.partition, gap) }
-      if partition.topic == names.feedback { ended.remove(partition.partition) }
-      batch.jobs.append(job)
+      if isFeedback(source) { ended.remove(source.partition) }
+      guard member.admit(source, record.offset) == .new else { return }
+      batch.jobs.append(reader.job(record))
     }
   }
 
@@ -202,7 +180,9 @@ final class FeedbackWorker {
     if case .judging = batch.phase, patience.isOver { try judge() }
     if case .publishing(let next) = batch.phase { try publish(from: next) }
     if case .publishing(let next) = batch.phase, next == batch.outgoing.count, batch.awaiting == 0 {
-      for job in batch.jobs { offsets.completed(job.partition, job.offset) }
+      for job in batch.jobs {
+        member.completed(member.source(job.partition), epoch: member.epoch, job.offset)
+      }
       batch.removeAll()
     }
   }
@@ -308,20 +288,5 @@ final class FeedbackWorker {
       log.info("unacknowledged records withdrawn from the producer", ["count": "\(count)"])
     }
     batch.removeAll()
-  }
-
-  /// Gives the batch under way some time to come to its end, and forgets it otherwise.
-  func finishBatch(within milliseconds: UInt64) throws {
-    let deadline = MonotonicClock.milliseconds() + milliseconds
-    while !batch.isIdle && MonotonicClock.milliseconds() < deadline && !context.signals.isHurrying {
-      _ = try tables.turn()
-      try advance()
-      if batch.isIdle { return }
-      if case .verifying = batch.phase, tables.isCatchingUp { break }
-      _ = producer.flush(timeoutMilliseconds: 20)
-      try takeDeliveries()
-      usleep(1_000)
-    }
-    dropBatch()
   }
 }

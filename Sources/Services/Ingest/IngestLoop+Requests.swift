@@ -28,14 +28,17 @@ extension IngestLoop {
 
   /// Takes a record in: reads it, and decides what is to be done.
   private func begin(_ record: KafkaRecord) {
-    if record.isEndOfPartition { return reachedEnd(record) }
+    // Applications may write requests in transactions, whose markers have offsets and are no records.
+    if record.isEndOfPartition {
+      return member.ended(member.source(record), at: record.offset)
+    }
     if let error = record.error {
       context.log.warning("Kafka reported an error", ["error": "\(error)"])
       return
     }
-    guard admit(record) else { return }
+    guard member.admit(member.source(record), record.offset) == .new else { return }
     counters.add(.requests)
-    slot = requests.insert(partition: record.partition, epoch: epoch, offset: record.offset)
+    slot = requests.insert(partition: record.partition, epoch: member.epoch, offset: record.offset)
     do throws(RequestError) {
       request = try reader.read(record.value)
       let created = RequestRules.created(
@@ -50,31 +53,6 @@ extension IngestLoop {
     } catch {
       work = .refuse(error)
     }
-  }
-
-  /// The partition was read to its end. Applications may write requests in transactions, and the marker that ends one
-  /// has an offset but is no record: without this the group would be one behind for ever.
-  private func reachedEnd(_ message: KafkaRecord) {
-    let index = Int(message.partition)
-    guard let expected = ledgers[index]?.nextOffset, message.offset > expected else { return }
-    let partition = TopicPartition(topic: names.requests, partition: message.partition)
-    alarm.jumped(partition, expected..<message.offset)
-    ledgers[index]?.ended(at: message.offset)
-  }
-
-  /// Whether the record is to be worked on: not one that was seen before in this assignment.
-  private func admit(_ record: KafkaRecord) -> Bool {
-    let index = Int(record.partition)
-    if ledgers[index] == nil { ledgers[index] = OffsetLedger(nextOffset: record.offset) }
-    if let expected = ledgers[index]?.nextOffset, record.offset != expected {
-      let partition = TopicPartition(topic: names.requests, partition: record.partition)
-      if record.offset > expected {
-        alarm.jumped(partition, expected..<record.offset)
-      } else if doubted.updateValue(expected, forKey: partition) != expected {
-        alarm.assigned(partition, at: expected)
-      }
-    }
-    return ledgers[index]?.received(record.offset) == .new
   }
 
   /// Goes on with the request at hand; false when it has to wait.

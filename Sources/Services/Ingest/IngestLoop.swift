@@ -14,7 +14,7 @@ import ServiceKit
 /// middle of a request when Kafka has no room or the readers are behind: what waits, waits in Kafka.
 final class IngestLoop {
   /// What a rebalance waits for acknowledgements at most: the whole group stands still meanwhile.
-  static let rebalanceDrainMilliseconds: Int64 = 3_000
+  static let rebalanceDrainMilliseconds: UInt64 = 3_000
   /// The longest sleep: repeats of failed deliveries, and wakeups that a queue may owe.
   static let turnMilliseconds: Int32 = 100
   static let batchCapacity = 256
@@ -27,7 +27,7 @@ final class IngestLoop {
   private let heartbeat: Heartbeat
   let wakeup = Wakeup()
   let producer: KafkaProducer
-  let consumer: KafkaGroupConsumer
+  var member: GroupMember
   let invalidTokens: InvalidTokens
   /// Only on an embedded broker: what it has no room for, it drops.
   let holdBack: HoldBack?
@@ -51,14 +51,6 @@ final class IngestLoop {
   // What was taken and is not complete.
   var requests: RequestTable
   var receipts = ReceiptBatch()
-  var ledgers: [OffsetLedger?] = []
-  var epoch: UInt32 = 0
-  var queues: [KafkaQueue] = []
-  private var nextQueue = 0
-  var alarm: RetentionAlarm
-  /// Partitions whose offsets went back, and from where: their log may be another one.
-  var doubted: [TopicPartition: Int64] = [:]
-  var commits: GroupCommits
   private var watch: ProducerWatch
   private var deliveries: [Delivery] = []
   private var settled: [Int] = []
@@ -105,13 +97,11 @@ final class IngestLoop {
     heartbeat = context.status.heartbeat("loop")
     requestsTopic = Array(names.requests.utf8)
     requests = RequestTable(capacity: settings.maxInFlight)
-    commits = GroupCommits(context, interval: settings.commitIntervalMilliseconds)
     watch = ProducerWatch(context)
     do {
       var kafka = cluster.configuration
       kafka.dividePrefetch(among: cluster.partitions(of: [names.requests]), records: 48_000)
       kafka.producerPreferences.append(("linger.ms", "2"))
-      alarm = try RetentionAlarm(context, kafka, wakeup: wakeup)
       poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
@@ -122,9 +112,7 @@ final class IngestLoop {
         kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,
         limit: settings.maxInvalidTokens, wakeup: wakeup)
       Self.catchUp(invalidTokens, context, heartbeat)
-      consumer = try KafkaGroupConsumer(
-        kafka, group: names.group(.ingest), topics: [names.requests],
-        instanceID: settings.instanceID, reportsEnds: true, wakeup: wakeup)
+      member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
     }
@@ -153,18 +141,15 @@ final class IngestLoop {
     context.signals.subscribe(wakeup)
     var ready: [ReadyEvent] = []
     var timeout: Int32 = 0
-    while !context.signals.isStopping && failure == nil {
+    while !member.hasLeft {
       poller.wait(timeoutMilliseconds: timeout, into: &ready)
       wakeup.clear()
       heartbeat.beat(MonotonicClock.milliseconds())
       timeout = turn()
     }
-    release(lost: failure != nil, drainMilliseconds: settings.drainTimeoutMilliseconds)
-    consumer.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
     _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
     producer.close()
     invalidTokens.close()
-    alarm.close()
     if let failure { throw failure }
   }
 
@@ -172,14 +157,12 @@ final class IngestLoop {
   private func turn() -> Int32 {
     takeDeliveries()
     invalidTokens.follow()
-    while failure == nil, let event = consumer.nextEvent(timeoutMilliseconds: 0) { take(event) }
-    followLogs()
     let now = MonotonicClock.milliseconds()
+    followGroup(now)
     holdBack?.refresh()
     let state = takeRequests()
     if state != .busy || receipts.isDue(now) { sendReceipts() }
     watch.turn(producer, now: now)
-    if !queues.isEmpty { commits.turn(consumer, now: now) { commitRequests() } }
     counters.set(.inFlight, requests.count)
     counters.set(.invalidTokens, invalidTokens.count)
     switch state {
@@ -198,23 +181,12 @@ final class IngestLoop {
   }
 
   private func takeRequests() -> Intake {
-    guard !queues.isEmpty else { return .idle }
+    guard member.isAssigned else { return .idle }
     for _ in 0..<Self.batchesATurn {
       guard workOnBatch() else { return failure == nil ? .blocked : .idle }
-      if fillBatch() == 0 { return .idle }
+      if member.take(into: &batch, upTo: Self.batchCapacity) == 0 { return .idle }
     }
     return .busy
-  }
-
-  /// Fills the batch from all queues, beginning with another one each time so that none is always last.
-  private func fillBatch() -> Int {
-    var taken = 0
-    nextQueue &+= 1
-    for step in queues.indices where taken < Self.batchCapacity {
-      let queue = queues[(step + nextQueue) % queues.count]
-      taken += queue.take(into: &batch, upTo: Self.batchCapacity - taken)
-    }
-    return taken
   }
 
   /// Whether a further notification may be written now.
@@ -251,8 +223,9 @@ final class IngestLoop {
 
   /// One of a request's records is acknowledged; after the last one its offset is complete.
   func settle(_ slot: Int) {
-    guard let entry = requests.settle(slot), entry.epoch == epoch else { return }
-    ledgers[Int(entry.partition)]?.completed(entry.offset)
+    guard let entry = requests.settle(slot) else { return }
+    member.completed(
+      Source(topic: 0, partition: entry.partition), epoch: entry.epoch, entry.offset)
   }
 
   /// Hands the receipts to Kafka; when it has no room they wait.

@@ -38,16 +38,21 @@ struct OtherPipeline {
   }
 
   private func isThere(_ context: ServiceContext) throws -> Bool {
-    let offset = try ask()
     let partition = TopicPartition(topic: names.tokenRequests, partition: 0)
+    let before = try committed(partition)
+    let offset = try ask()
     let deadline = MonotonicClock.milliseconds() + Self.patience
     while MonotonicClock.milliseconds() < deadline, !context.signals.isStopping {
-      let committed = try cluster.admin.groupOffsets(
-        names.group(.signer), [partition], timeoutMilliseconds: 5_000)
-      if let next = committed.first?.offset, next > offset { return true }
+      if let next = try committed(partition), next > offset, next != before { return true }
       usleep(100_000)
     }
     return false
+  }
+
+  private func committed(_ partition: TopicPartition) throws(KafkaError) -> Int64? {
+    try cluster.admin.groupOffsets(
+      names.group(.signer), [partition], timeoutMilliseconds: 5_000
+    ).first?.offset
   }
 
   /// Writes the request; returns its offset.

@@ -190,11 +190,3 @@ extension SenderControl {
     windows.forget(partition)
   }
 }
-
-extension PlannedCommit<TopicPartition> {
-  /// The commit with its map.
-  var request: CommitRequest {
-    CommitRequest(
-      partition, offset: offset, metadata: HoleMap.encode(base: offset, completedAbove))
-  }
-}

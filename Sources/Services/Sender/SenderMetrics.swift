@@ -2,6 +2,7 @@
 import APNS
 import Dispatch
 import Pipeline
+import ServiceKit
 package import Telemetry
 
 /// What a sender has on `/metrics`.
@@ -155,9 +156,6 @@ package enum SenderMetrics {
   static let logsRestarted = Metric(
     "martlet_sender_logs_restarted_total", .counter,
     "Partitions whose log was truncated, or recreated, below the committed offset.")
-  static let assignmentsLost = Metric(
-    "martlet_sender_assignments_lost_total", .counter,
-    "Times that the group gave partitions away before this process had released them.")
   static let offsetReadsFailed = Metric(
     "martlet_sender_offset_reads_failed_total", .counter,
     "Times that no coordinator said where to go on in assigned partitions.")
@@ -189,7 +187,7 @@ package enum SenderMetrics {
     + [goAways, connections, openStreams, streamLimit, streamCredit, destinations]
     + [credentialRefusals, inFlight, waiting, backlog, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, partitions, dedupRebuilds]
-    + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted, assignmentsLost]
+    + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted]
     + [offsetReadsFailed, badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
     + [certificateEnd]
 }
@@ -242,7 +240,7 @@ extension SenderGroupCounter {
     switch self {
     case .holeMapsRefused: MetricSeries(SenderMetrics.offsetMapsRefused)
     case .logsRestarted: MetricSeries(SenderMetrics.logsRestarted)
-    case .assignmentsLost: MetricSeries(SenderMetrics.assignmentsLost)
+    case .assignmentsLost: MetricSeries(KafkaMetrics.assignmentsLost)
     case .offsetReadsFailed: MetricSeries(SenderMetrics.offsetReadsFailed)
     case .unreadableTokens: MetricSeries(SenderMetrics.badTokenRecords, ["unreadable"])
     case .badTokenRecords: MetricSeries(SenderMetrics.badTokenRecords, ["invalid"])

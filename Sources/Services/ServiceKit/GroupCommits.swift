@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+package import Delivery
 package import Kafka
 import Telemetry
 
@@ -11,84 +11,99 @@ enum CommitCounter: Int, CounterKey {
   var series: MetricSeries? { MetricSeries(KafkaMetrics.commitsUnanswered) }
 }
 
-/// The commits of one member of a consumer group: one under way at a time, given up when no answer comes, and a
-/// last one before partitions are given back. Owned by the consumer's thread.
-package struct GroupCommits {
+/// The commits of one member of a consumer group (`CommitState`) on the way to its coordinator: at an interval, one
+/// at a time, and a last one before partitions are given back. Owned by the consumer's thread.
+struct GroupCommits {
+  typealias Progress = [PartitionProgress<TopicPartition>]
+
   /// What a last commit waits for its answer at most; less after a second signal.
   private static let lastMilliseconds: Int32 = 5_000
   private static let hurriedMilliseconds: Int32 = 500
 
   private let context: ServiceContext
   private let counters = Counters<CommitCounter>()
-  private var pace: CommitPace
+  private let interval: UInt64
+  /// What an offset that is not committed costs, for the log.
+  private let cost: String
+  private var state = CommitState<TopicPartition>()
+  private var nextAt: UInt64 = 0
 
-  /// - Parameter interval: milliseconds between two commits.
-  package init(_ context: ServiceContext, interval: Int64) {
+  /// - Parameters:
+  ///   - interval: milliseconds between two commits.
+  ///   - cost: what the next owner does with records above the last committed offset.
+  init(_ context: ServiceContext, interval: Int64, cost: String) {
     self.context = context
-    pace = CommitPace(interval: UInt64(interval))
+    self.interval = UInt64(interval)
+    self.cost = cost
     context.counters.add(counters)
   }
 
-  /// Commits what is due, if it is time for that. To be called every turn.
-  ///
-  /// - Parameter due: what is done and not committed; asked only when a commit may be sent.
-  /// - Returns: whether the commit could not be sent.
-  @discardableResult
-  package mutating func turn(
-    _ consumer: KafkaGroupConsumer, now: UInt64, due: () -> [CommitRequest]
-  ) -> Bool {
-    switch pace.step(now: now) {
-    case .wait: return false
-    case .commit: break
-    case .commitAfterSilence:
+  /// Partitions were assigned. What of them is committed is known when something is done.
+  mutating func begin(_ partitions: [TopicPartition], epoch: UInt32) {
+    state.removeAll()
+    for partition in partitions {
+      state.begin(partition, epoch: epoch, committed: nil, ResumePoint(next: nil), isNews: false)
+    }
+  }
+
+  /// The partition's log is another one: nothing more of it is committed.
+  mutating func forget(_ partition: TopicPartition) { state.forget(partition) }
+
+  /// The partition's log begins anew: offsets below the committed one are to be committed.
+  mutating func restart(_ partition: TopicPartition, epoch: UInt32) {
+    state.restart(partition, epoch: epoch)
+  }
+
+  /// Whether it is time to look for something to commit.
+  func isDue(now: UInt64) -> Bool { now >= nextAt }
+
+  /// Commits what is done, unless an answer is awaited.
+  mutating func turn(_ consumer: KafkaGroupConsumer, now: UInt64, _ progress: Progress) {
+    nextAt = now + interval
+    if state.isUnanswered(now: now) {
       counters.add(.commitsUnanswered)
       context.log.warning(
         "the group coordinator did not answer a commit; retrying",
-        ["seconds": "\(CommitPace.patience / 1_000)"])
+        ["seconds": "\(CommitState<TopicPartition>.patience / 1_000)"])
     }
-    let requests = due()
-    guard !requests.isEmpty else { return false }
+    state.note(progress)
+    let due = state.due(now: now)
     do throws(KafkaError) {
-      try consumer.commitAsync(requests)
-      pace.sent(now: now)
-      return false
+      try consumer.commitAsync(due.map(\.request))
     } catch {
+      state.refused()
       context.log.warning("cannot commit; retrying", ["error": "\(error)"])
-      return true
     }
   }
 
   /// Takes the coordinator's answer.
-  ///
-  /// - Returns: what it has taken.
-  package mutating func answered(_ results: [CommitResult], _ error: KafkaError?) -> [CommitResult]
-  {
-    pace.answered()
+  mutating func answered(_ results: [CommitResult], _ error: KafkaError?) {
     if let error { context.log.debug("commit refused; retrying", ["error": "\(error)"]) }
-    return results.filter { $0.error == nil }
+    state.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
   }
 
   /// Commits what is done while the partitions are still ours, and waits for the answer. A refusal costs
   /// duplicates, not records.
-  ///
-  /// - Parameter cost: what it costs, for the log.
-  /// - Returns: what the coordinator has taken; nil when it took nothing.
-  @discardableResult
-  package mutating func last(
-    _ consumer: KafkaGroupConsumer, _ due: [CommitRequest], cost: String
-  ) -> [CommitResult]? {
-    pace.answered()
-    guard !due.isEmpty else { return [] }
+  mutating func last(_ consumer: KafkaGroupConsumer, now: UInt64, _ progress: Progress) {
+    state.note(progress)
+    let due = state.everything(now: now)
     let patience = context.signals.isHurrying ? Self.hurriedMilliseconds : Self.lastMilliseconds
     do throws(KafkaError) {
-      return try consumer.commit(due, timeoutMilliseconds: patience).filter { $0.error == nil }
+      try consumer.commit(due.map(\.request), timeoutMilliseconds: patience)
     } catch {
       context.log.warning(
         "last offsets not committed; the next owner \(cost)", ["error": "\(error)"])
-      return nil
     }
   }
 
-  /// Partitions were assigned or lost: no answer is owed any more.
-  package mutating func restart() { pace.answered() }
+  /// The partitions were given back: no answer is owed any more.
+  mutating func removeAll() { state.removeAll() }
+}
+
+extension PlannedCommit<TopicPartition> {
+  /// The commit with its offset map.
+  package var request: CommitRequest {
+    CommitRequest(
+      partition, offset: offset, metadata: HoleMap.encode(base: offset, completedAbove))
+  }
 }

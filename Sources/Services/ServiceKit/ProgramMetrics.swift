@@ -45,6 +45,12 @@ package enum KafkaMetrics {
   static let commitsUnanswered = Metric(
     "martlet_kafka_commits_unanswered_total", .counter,
     "Offset commits that the group's coordinator did not answer in time; they are sent again.")
+  package static let assignmentsLost = Metric(
+    "martlet_kafka_assignments_lost_total", .counter,
+    "Times that the group gave partitions away before this process had released them.")
+  static let beginningsFailed = Metric(
+    "martlet_kafka_assignments_failed_total", .counter,
+    "Times that assigned partitions could not be begun; retried until they can.")
   static let producerQueue = Metric(
     "martlet_kafka_producer_queue_records", .gauge,
     "Records handed to the producer that Kafka has not acknowledged.")
@@ -53,7 +59,7 @@ package enum KafkaMetrics {
     "Bytes of the records that Kafka has not acknowledged.")
 
   package static let all = [
-    recordsRefused, recordsLost, logsTruncated, commitsUnanswered, producerQueue,
-    producerQueueBytes,
+    recordsRefused, recordsLost, logsTruncated, commitsUnanswered, assignmentsLost,
+    beginningsFailed, producerQueue, producerQueueBytes,
   ]
 }

@@ -17,45 +17,42 @@ import Signing
 /// none early. There is no fence: an owner that was cut off stops when it notices, and tokens carry `iat` and
 /// generation, by which senders go forward only.
 final class SignerWorker {
-  private static let turnMilliseconds: Int32 = 250
+  static let turnMilliseconds: Int32 = 250
   /// A turn that took longer than this may have cost us the membership without our knowing yet.
   private static let suspiciousPause: UInt64 = 2_000
   private static let settleMilliseconds: UInt64 = 3_000
   private static let retryMilliseconds: UInt64 = 5_000
 
   let settings: SignerSettings
-  private let context: ServiceContext
+  let context: ServiceContext
   let log: Logger
-  private let counters = Counters<SignerCounter>()
+  let counters = Counters<SignerCounter>()
   private let heartbeat: Heartbeat
   private let telemetry = SignerTelemetry()
   private var nextTelemetry: UInt64 = 0
   let wakeup = Wakeup()
-  private let requestsPartition: TopicPartition
   let tokensTopic: String
   let cluster: ClusterView
-  private let consumer: KafkaGroupConsumer
-  private let producer: KafkaProducer
+  var member: GroupMember
+  let producer: KafkaProducer
   private let output: KafkaTopic
   private var watch: ProducerWatch
   private let parser = JSONParser()
 
   var desk: MintingDesk
-  /// Open while this signer owns the requests' partition.
-  private var queue: KafkaQueue?
+  /// Whether this signer is the one that mints: it owns the requests' partition.
+  var isOwner = false
   var table: KafkaTable?
   private var nextOpening: UInt64 = 0
   private var batch = KafkaBatch(capacity: 64)
-  private var nextOffset: Int64?
-  private var committedOffset: Int64?
   /// What is on its way to the topic.
-  private enum Sent {
+  enum Sent {
     case token(ProviderTokenRecord)
     case removal(String)
   }
 
   /// Records on their way, by tag.
-  private var outstanding: [UInt: Sent] = [:]
+  var outstanding: [UInt: Sent] = [:]
   private var nextTag: UInt = 1
   private var deliveries: [Delivery] = []
   var mintNotBefore: UInt64 = 0
@@ -78,7 +75,6 @@ final class SignerWorker {
     self.cluster = cluster
     log = context.log
     heartbeat = context.status.heartbeat("worker")
-    requestsPartition = TopicPartition(topic: names.tokenRequests, partition: 0)
     tokensTopic = names.providerTokens
     desk = MintingDesk(settings.credentials)
     seal = settings.seal
@@ -86,9 +82,8 @@ final class SignerWorker {
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
     watch = ProducerWatch(context, consequence: "token renewal waits")
     output = try producer.topic(known: names.providerTokens)
-    consumer = try KafkaGroupConsumer(
-      cluster.configuration, group: names.group(.signer), topics: [names.tokenRequests],
-      instanceID: settings.instanceID, wakeup: wakeup)
+    member = try GroupMember(
+      Self.plan(settings, names), cluster.configuration, context, wakeup: wakeup)
     context.counters.add(counters)
     context.counters.add(metrics: telemetry)
   }
@@ -101,20 +96,22 @@ final class SignerWorker {
     log.info("credentials loaded", ["count": "\(settings.credentials.count)"])
     var ready: [ReadyEvent] = []
     var lastTurn = MonotonicClock.milliseconds()
-    while !context.signals.isStopping {
+    while !member.hasLeft {
       poller.wait(timeoutMilliseconds: Self.turnMilliseconds, into: &ready)
       wakeup.clear()
       let now = MonotonicClock.milliseconds()
       if now - lastTurn > Self.suspiciousPause { mintNotBefore = now + Self.settleMilliseconds }
       lastTurn = now
       heartbeat.beat(now)
-      try turn(now)
+      turn(now)
     }
-    stop()
+    producer.close()
+    if let failure = member.failure { throw failure }
   }
 
-  private func turn(_ now: UInt64) throws {
-    while let event = consumer.nextEvent(timeoutMilliseconds: 0) { try take(event) }
+  private func turn(_ now: UInt64) {
+    takeDeliveries(now)
+    followGroup(now)
     if context.signals.takeReload() || files.haveChanged(now: now) { reload(now) }
     openTable(now)
     readTokens()
@@ -123,7 +120,6 @@ final class SignerWorker {
     withdraw(now)
     takeDeliveries(now)
     watch.turn(producer, now: now)
-    commit()
     publishStatus(now)
   }
 
@@ -134,101 +130,12 @@ final class SignerWorker {
     telemetry.publish(isOwner ? desk.newest(now: WallClock.seconds()) : [])
   }
 
-  private func stop() {
-    if !producer.flush(timeoutMilliseconds: context.signals.isHurrying ? 0 : 5_000) {
-      log.warning("stopping before Kafka acknowledged a provider token")
-    }
-    release(commits: true)
-    consumer.close()
-    producer.close()
-  }
-
-  // MARK: Ownership
-
-  /// Whether this signer is the one that mints.
-  var isOwner: Bool { queue != nil }
-
-  private func take(_ event: GroupEvent) throws {
-    switch event {
-    case .assigned(let partitions): try begin(partitions)
-    case .revoked(_, let lost):
-      release(commits: !lost)
-      try consumer.unassign()
-    case .offsetsCommitted(_, let error):
-      if let error {
-        log.debug("commit refused; retrying", ["error": "\(error)"])
-        committedOffset = nil
-      }
-    case .error(let error): log.warning("Kafka reported an error", ["error": "\(error)"])
-    case .fatal(let error): throw error
-    }
-  }
-
-  private func begin(_ partitions: [TopicPartition]) throws(KafkaError) {
-    guard partitions.contains(requestsPartition) else {
-      try consumer.assign([])
-      log.info("standing by: another signer mints")
-      context.reportReady()
-      return
-    }
-    nextOffset = nil
-    committedOffset = nil
-    queue = consumer.openQueue(requestsPartition, wakeup: wakeup)
-    // The consumer looks the committed offset up, as often as the coordinator needs to be asked.
-    try consumer.assign([PartitionStart(requestsPartition, offset: nil)])
-    // A table of its own for each ownership: caught up means up to the end that the topic has now.
-    readTableAnew()
-    withdrawBy = MonotonicClock.milliseconds() + Self.withdrawalPatience
-    counters.set(.owner, 1)
-    log.info("this signer mints now")
-    context.reportReady()
-  }
-
-  private func release(commits: Bool) {
-    guard let queue else { return }
-    if commits, let nextOffset, nextOffset != committedOffset {
-      // Requests that are read twice change nothing.
-      _ = try? consumer.commit([CommitRequest(requestsPartition, offset: nextOffset)])
-    }
-    withdrawOutstanding(patience: commits ? 500 : 0)
-    queue.close()
-    self.queue = nil
-    table?.close()
-    table = nil
-    counters.set(.owner, 0)
-  }
-
-  /// What Kafka has not acknowledged must not reach the topic behind the next owner's records: a withdrawal would take
-  /// a credential away that has a token again.
-  ///
-  /// - Parameter patience: how long Kafka may take to answer, in milliseconds.
-  private func withdrawOutstanding(patience: UInt64) {
-    guard !outstanding.isEmpty else { return }
-    _ = producer.flush(timeoutMilliseconds: patience)
-    takeDeliveries(MonotonicClock.milliseconds())
-    let count = producer.abandon()
-    outstanding = [:]
-    if count > 0 {
-      log.info("unacknowledged records withdrawn from the producer", ["count": "\(count)"])
-    }
-  }
-
-  private func commit() {
-    guard queue != nil, let nextOffset, nextOffset != committedOffset else { return }
-    do throws(KafkaError) {
-      try consumer.commitAsync([CommitRequest(requestsPartition, offset: nextOffset)])
-      committedOffset = nextOffset
-    } catch {
-      log.debug("commit refused; retrying", ["error": "\(error)"])
-    }
-  }
-
   // MARK: What is read
 
   /// Opens the tokens' topic for the owner; should that fail, again a little later. Nothing is minted before it
   /// is read.
   private func openTable(_ now: UInt64) {
-    guard queue != nil, table == nil, now >= nextOpening else { return }
+    guard isOwner, table == nil, now >= nextOpening else { return }
     do throws(KafkaError) {
       table = try KafkaTable(
         cluster.configuration, topic: tokensTopic, partitions: cluster.partitions[tokensTopic],
@@ -298,19 +205,21 @@ final class SignerWorker {
   }
 
   private func readRequests() {
-    guard let queue else { return }
-    while queue.take(into: &batch, upTo: batch.capacity) > 0 {
-      for index in 0..<batch.count {
-        let record = batch[index]
-        if let error = record.error {
-          log.warning("cannot read records; retrying", ["error": "\(error)"])
-        } else {
-          take(record.value)
-          nextOffset = record.offset + 1
-        }
-      }
+    while member.take(into: &batch, upTo: batch.capacity) > 0 {
+      for index in 0..<batch.count { read(batch[index]) }
       batch.release()
     }
+  }
+
+  private func read(_ record: KafkaRecord) {
+    let source = member.source(record)
+    if record.isEndOfPartition { return member.ended(source, at: record.offset) }
+    if let error = record.error {
+      return log.warning("cannot read records; retrying", ["error": "\(error)"])
+    }
+    guard member.admit(source, record.offset) == .new else { return }
+    take(record.value)
+    member.completed(source, epoch: member.epoch, record.offset)
   }
 
   private func take(_ value: UnsafeRawBufferPointer) {
@@ -424,7 +333,7 @@ final class SignerWorker {
     }
   }
 
-  private func takeDeliveries(_ now: UInt64) {
+  func takeDeliveries(_ now: UInt64) {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
       guard let sent = outstanding.removeValue(forKey: delivery.tag) else { continue }

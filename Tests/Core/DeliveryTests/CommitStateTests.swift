@@ -63,8 +63,25 @@ import Testing
     var state = begun()
     state.note(progress(110))
     #expect(state.due(now: 0).count == 1)
-    #expect(state.due(now: State.patience - 1).isEmpty)
+    #expect(
+      state.due(now: State.patience - 1).isEmpty && !state.isUnanswered(now: State.patience - 1))
+    #expect(state.isUnanswered(now: State.patience))
     #expect(state.due(now: State.patience).count == 1)
+    #expect(!state.isUnanswered(now: State.patience))
+  }
+
+  @Test func ofPartitionsThatAreGoneNothingIsOwed() {
+    var state = begun()
+    state.note(progress(110))
+    #expect(state.due(now: 0).count == 1)
+    state.removeAll()
+    #expect(!state.isUnanswered(now: State.patience))
+    state.begin(1, epoch: 2, committed: nil, ResumePoint(next: nil), isNews: false)
+    state.note(progress(120, epoch: 2))
+    #expect(state.due(now: 1).map(\.offset) == [120])
+    // The answer to the commit before.
+    state.answered([(1, 110)])
+    #expect(state.due(now: 2).map(\.offset) == [120])
   }
 
   @Test func reportsOfAnEarlierAssignmentCountForNothing() {

@@ -31,6 +31,23 @@ import Testing
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 300 })
   }
 
+  @Test func `what ends a transaction is no record, and leaves the group without lag`() throws {
+    let fixture = try Fixture(partitions: 1, embedded: true)
+    try fixture.send([Fixture.feedback(Fixture.device(1))])
+    for topic in [fixture.names.feedback, fixture.names.devices] {
+      try fixture.kafka.endTransaction(on: topic)
+    }
+    let service = try fixture.start()
+    defer { service.stop() }
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.committed(fixture.names.feedback, partitions: 1) == 2
+          && fixture.committed(fixture.names.devices, partitions: 1) == 1
+      })
+    #expect(service.count("feedback") == 1)
+    #expect(service.count("lost_to_retention") == 0)
+  }
+
   @Test func `a token that was registered later is kept, and one registered again lives`() throws {
     let fixture = try Fixture()
     let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))

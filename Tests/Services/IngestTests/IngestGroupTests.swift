@@ -60,6 +60,38 @@ struct IngestGroupTests {
     #expect(first.counter("requests") > 0)
   }
 
+  @Test("a group that went on without it is joined anew, and what was not committed is made again")
+  func lost() throws {
+    let fixture = try IngestFixture(embedded: true)
+    try fixture.request(requests(0..<300))
+    let ingest = try fixture.start()
+    #expect(try fixture.read(fixture.names.notifications, count: 300).count == 300)
+    fixture.kafka.broker!.inject([.illegalGeneration], into: .heartbeat)
+    #expect(
+      eventually(withinMilliseconds: 20_000) { ingest.counter("assignments_lost") == 1 })
+    try fixture.request(requests(300..<600))
+    var distinct: Set<NotificationID> = []
+    #expect(
+      try eventually(withinMilliseconds: 40_000, pauseMilliseconds: 100) {
+        distinct = Set(try ids(fixture.readAll(fixture.names.notifications)))
+        return distinct.count == 600
+      }, "\(distinct.count) of 600")
+    #expect(ingest.stop() == nil)
+    #expect(try fixture.committed() == 600)
+  }
+
+  @Test("is not behind by what ends a transaction: that is no record")
+  func transaction() throws {
+    let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
+    try fixture.request(requests(0..<3))
+    try fixture.kafka.endTransaction(on: fixture.names.requests)
+    let ingest = try fixture.start()
+    #expect(try eventually { try fixture.committed(requestPartitions: 1) == 4 })
+    #expect(ingest.counter("requests") == 3)
+    #expect(ingest.counter("lost_to_retention") == 0)
+    #expect(ingest.stop() == nil)
+  }
+
   @Test("holds back while the senders of an embedded broker are behind, and drops nothing")
   func backlog() throws {
     let fixture = try IngestFixture(lanePartitions: 1, embedded: true)

@@ -21,11 +21,13 @@ final class SignerFixture {
   let names: TopicNames
   let key: SigningKey
 
-  init(issuedTo keyID: String = "KEYKEYKEY1", embedded: Bool = false) throws {
+  init(
+    issuedTo keyID: String = "KEYKEYKEY1", requestPartitions: Int = 1, embedded: Bool = false
+  ) throws {
     kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     try kafka.createTopic("provider-tokens", partitions: 1, compacted: true)
-    try kafka.createTopic("token-requests", partitions: 1)
+    try kafka.createTopic("token-requests", partitions: requestPartitions)
     key = try SigningKey.generate()
     try File.write(folder.file("key.p8"), try key.pem())
     try writeCredentials(keyIDs: [keyID])
@@ -80,6 +82,16 @@ final class SignerFixture {
     try File.write(folder.file(file), Array(key.utf8))
     let flags = ["--token-key", folder.file(file)]
     return (flags, try TokenSeal(values(flags)))
+  }
+
+  /// The committed offset of the signers' group.
+  func committed() throws -> Int64? {
+    let admin = try KafkaAdmin(kafka.configuration)
+    defer { admin.close() }
+    let partition = TopicPartition(topic: names.tokenRequests, partition: 0)
+    return try admin.groupOffsets(
+      names.group(.signer), [partition], timeoutMilliseconds: 5_000
+    ).first?.offset
   }
 
   func publish(_ record: ProviderTokenRecord) throws {

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One process's membership in a consumer group: what follows, and in which order, from an assignment, a revocation, a
+/// log that is another one than it was, a stop.
+///
+/// Partitions are never given up while something of them is under way that can still end in time: first the process
+/// drains, then what is done is committed, and only then the assignment changes. Whoever owns the value performs the
+/// steps in their order and answers `begin` with `began`, and `drain` or `abandon` with `drained`, once.
+package struct Membership<Partition: Hashable & Sendable>: Sendable {
+  /// What is to be done now.
+  package enum Step: Equatable, Sendable {
+    /// Begin these partitions: at the committed offsets, or at the first record of those whose log is another one.
+    /// An empty list is possible.
+    case begin([Partition], atFirstRecord: Set<Partition>)
+    /// Take nothing more and finish what was taken; comes again when there is less time for it than was said.
+    ///
+    /// `deadline` is in monotonic milliseconds. `isLost`: the partitions are other members' already.
+    case drain(deadline: UInt64, isLost: Bool)
+    /// The time is up: give up what is not finished.
+    case abandon
+    /// Let go of the partitions. `commits`: what is done is committed before; `unassigns`: the group waits for an
+    /// answer.
+    case release(commits: Bool, unassigns: Bool)
+    /// Leave the group. Nothing follows.
+    case leave
+  }
+
+  private enum State: Equatable {
+    case idle
+    /// Assigned and not begun; to be tried at this time.
+    case waiting([Partition], at: UInt64)
+    /// `begin` is to be answered.
+    case beginning([Partition])
+    case assigned([Partition])
+    case draining([Partition], Drain)
+    case left
+  }
+
+  private enum Goal: Equatable {
+    case release
+    /// Everything is begun again without the group noticing.
+    case resume
+    /// `unassigns`: the group has taken the partitions back meanwhile.
+    case leave(unassigns: Bool)
+  }
+
+  private struct Drain: Equatable {
+    var deadline: UInt64
+    var isLost: Bool
+    var goal: Goal
+    var isAbandoned = false
+
+    var isLeaving: Bool {
+      if case .leave = goal { true } else { false }
+    }
+  }
+
+  /// How soon an assignment that could not be begun is tried again, in milliseconds.
+  package static var retryInterval: UInt64 { 500 }
+
+  private var state = State.idle
+  /// Partitions whose log is another one: they begin at their first record, whatever is committed.
+  private var remadeLogs: Set<Partition> = []
+  private let rebalancePatience: UInt64
+
+  /// - Parameter rebalancePatience: how long the group waits for what is under way, in milliseconds.
+  package init(rebalancePatience: UInt64) { self.rebalancePatience = rebalancePatience }
+
+  // MARK: Questions
+
+  /// Whether records are to be taken.
+  package var isAssigned: Bool {
+    if case .assigned = state { true } else { false }
+  }
+
+  package var isDraining: Bool {
+    if case .draining = state { true } else { false }
+  }
+
+  package var hasLeft: Bool { state == .left }
+
+  /// Whether the group's next event is to be looked at: another change of the assignment waits until one is through.
+  package var takesEvents: Bool {
+    switch state {
+    case .beginning, .left: false
+    case .draining(_, let drain): drain.isLeaving
+    case .idle, .waiting, .assigned: true
+    }
+  }
+
+  // MARK: Events; times in monotonic milliseconds
+
+  /// The group has given partitions to this process. While it leaves, that is the group's next generation, which
+  /// will hear of it.
+  package mutating func assigned(_ partitions: [Partition], now: UInt64) -> [Step] {
+    guard takesEvents, !isDraining else { return [] }
+    return begin(partitions)
+  }
+
+  /// The answer to `begin`. Without success it comes again after a while.
+  package mutating func began(_ isDone: Bool, now: UInt64) {
+    guard case .beginning(let partitions) = state else { return }
+    if isDone { remadeLogs = [] }
+    state = isDone ? .assigned(partitions) : .waiting(partitions, at: now + Self.retryInterval)
+  }
+
+  /// The group takes all partitions back.
+  ///
+  /// - Parameter isLost: they are others' already.
+  package mutating func revoked(isLost: Bool, now: UInt64) -> [Step] {
+    let deadline = isLost ? now : now + rebalancePatience
+    switch state {
+    case .idle, .waiting, .beginning, .assigned:
+      return drain(Drain(deadline: deadline, isLost: isLost, goal: .release))
+    case .draining(let partitions, var drain):
+      drain.goal = drain.isLeaving ? .leave(unassigns: true) : .release
+      drain.isLost = drain.isLost || isLost
+      drain.deadline = min(drain.deadline, deadline)
+      return self.drain(drain, of: partitions)
+    case .left: return []
+    }
+  }
+
+  /// The logs of these partitions are others than were read: everything is given back and begun again, since nothing
+  /// of an old log may complete anything in the new one.
+  package mutating func remade(_ partitions: Set<Partition>, now: UInt64) -> [Step] {
+    switch state {
+    case .assigned:
+      remadeLogs.formUnion(partitions)
+      return drain(Drain(deadline: now + rebalancePatience, isLost: false, goal: .resume))
+    case .draining(_, let drain) where drain.goal == .resume: remadeLogs.formUnion(partitions)
+    default: break
+    }
+    return []
+  }
+
+  /// The process is to stop, or can do nothing more. To be called until it has left: a rebalance that is under way
+  /// ends first.
+  ///
+  /// - Parameters:
+  ///   - patience: what is under way gets so many milliseconds.
+  ///   - isLost: nothing of it may be committed.
+  package mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
+    switch state {
+    case .idle, .waiting, .beginning, .assigned:
+      let goal = Goal.leave(unassigns: isWaitingForAnswer)
+      return drain(Drain(deadline: now + patience, isLost: isLost, goal: goal))
+    case .draining(let partitions, var drain) where isLost && !drain.isLost:
+      drain.isLost = true
+      drain.deadline = min(drain.deadline, now + patience)
+      return self.drain(drain, of: partitions)
+    case .draining, .left: return []
+    }
+  }
+
+  /// A second stop signal came: what is under way gets no more time.
+  package mutating func fastShutdown(now: UInt64) -> [Step] {
+    guard case .draining(let partitions, var drain) = state, drain.deadline > now else {
+      return []
+    }
+    drain.deadline = now
+    return self.drain(drain, of: partitions)
+  }
+
+  /// Nothing is under way any more, or it was given up: the answer to `drain` or `abandon`.
+  package mutating func drained(now: UInt64) -> [Step] {
+    guard case .draining(let partitions, let drain) = state else { return [] }
+    let commits = !drain.isLost
+    switch drain.goal {
+    case .release:
+      (state, remadeLogs) = (.idle, [])
+      return [.release(commits: commits, unassigns: true)]
+    case .resume:
+      return [.release(commits: commits, unassigns: true)] + begin(partitions)
+    case .leave(let unassigns):
+      state = .left
+      return [.release(commits: commits, unassigns: unassigns), .leave]
+    }
+  }
+
+  /// To be called every turn.
+  package mutating func tick(now: UInt64) -> [Step] {
+    switch state {
+    case .waiting(let partitions, let time) where now >= time: return begin(partitions)
+    case .draining(let partitions, var drain) where now >= drain.deadline && !drain.isAbandoned:
+      drain.isAbandoned = true
+      state = .draining(partitions, drain)
+      return [.abandon]
+    default: return []
+    }
+  }
+
+  // MARK: Steps
+
+  /// Whether an assignment was neither begun nor given back: the consumer cannot close before it is.
+  private var isWaitingForAnswer: Bool {
+    switch state {
+    case .waiting, .beginning: true
+    default: false
+    }
+  }
+
+  private mutating func begin(_ partitions: [Partition]) -> [Step] {
+    state = .beginning(partitions)
+    return [.begin(partitions, atFirstRecord: remadeLogs.intersection(partitions))]
+  }
+
+  private mutating func drain(_ drain: Drain) -> [Step] {
+    switch state {
+    case .waiting(let partitions, _), .beginning(let partitions), .assigned(let partitions):
+      return self.drain(drain, of: partitions)
+    default: return self.drain(drain, of: [])
+    }
+  }
+
+  /// `abandon` comes with the next `tick` that finds the time up.
+  private mutating func drain(_ drain: Drain, of partitions: [Partition]) -> [Step] {
+    state = .draining(partitions, drain)
+    return drain.isAbandoned ? [] : [.drain(deadline: drain.deadline, isLost: drain.isLost)]
+  }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a member of a consumer group reads: a partition of one of the topics that it subscribes to.
+///
+/// Numbers only, so that a record finds its ledger without hashing its topic's name.
+package struct Source: Hashable, Sendable {
+  /// The topic's place in the member's list of topics.
+  package let topic: Int
+  package let partition: Int32
+
+  package init(topic: Int, partition: Int32) {
+    self.topic = topic
+    self.partition = partition
+  }
+}
+
+/// The records that a member of a consumer group has taken of each of its partitions, and which of them are done: an
+/// `OffsetLedger` for each. For services that take and complete records on one thread.
+///
+/// A partition's ledger begins with what comes first, wherever that is: librdkafka looks the committed offset up.
+package struct OffsetBook: Sendable {
+  /// What a record's offset says.
+  package enum Arrival: Equatable, Sendable {
+    /// To be worked on, and completed then.
+    case new
+    /// The same, after offsets that did not come.
+    case newAfter(Range<Int64>)
+    /// Not above what was read before: the record was taken in this assignment, or the log is another one. It is
+    /// not to be worked on.
+    case known(expected: Int64)
+  }
+
+  /// The ledgers of each topic by partition; nil where nothing came, or where the partition is another member's.
+  private var ledgers: [[OffsetLedger?]]
+  private var assigned: [Source] = []
+  /// Counts assignments: what was taken in an earlier one completes nothing in this one.
+  package private(set) var epoch: UInt32 = 0
+
+  /// - Parameter topics: how many the member subscribes to.
+  package init(topics: Int) { ledgers = Array(repeating: [], count: topics) }
+
+  /// Partitions were assigned, all at once; what was taken before is forgotten.
+  package mutating func begin(_ sources: [Source]) {
+    removeAll()
+    assigned = sources
+    for topic in ledgers.indices {
+      let highest = sources.lazy.filter { $0.topic == topic }.map(\.partition).max() ?? -1
+      ledgers[topic] = Array(repeating: nil, count: Int(highest) + 1)
+    }
+  }
+
+  /// A record of an assigned partition was read.
+  package mutating func received(_ source: Source, _ offset: Int64) -> Arrival {
+    let place = Int(source.partition)
+    guard let expected = ledgers[source.topic][place]?.nextOffset else {
+      ledgers[source.topic][place] = OffsetLedger(nextOffset: offset)
+      _ = ledgers[source.topic][place]?.received(offset)
+      return .new
+    }
+    guard offset >= expected else { return .known(expected: expected) }
+    _ = ledgers[source.topic][place]?.received(offset)
+    return offset == expected ? .new : .newAfter(expected..<offset)
+  }
+
+  /// A record is done. One of an earlier assignment changes nothing.
+  package mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
+    guard epoch == self.epoch else { return }
+    _ = ledgers[source.topic][Int(source.partition)]?.completed(offset)
+  }
+
+  /// A partition was read to its end, one past its newest offset. Below it may be offsets that are no records, as the
+  /// markers of transactions, of which nobody else would tell: without this the group would be behind by them for
+  /// as long as no record comes.
+  ///
+  /// - Returns: the offsets that did not come, if there are any.
+  package mutating func ended(_ source: Source, at end: Int64) -> Range<Int64>? {
+    let place = Int(source.partition)
+    guard let expected = ledgers[source.topic][place]?.nextOffset else {
+      // All below is done, or no record.
+      if end > 0 { ledgers[source.topic][place] = OffsetLedger(nextOffset: end) }
+      return nil
+    }
+    guard end > expected else { return nil }
+    ledgers[source.topic][place]?.ended(at: end)
+    return expected..<end
+  }
+
+  /// The partition's log begins anew at this record, which is to be worked on; nothing that was taken of it before
+  /// completes anything.
+  package mutating func restart(_ source: Source, at offset: Int64) {
+    var ledger = OffsetLedger(nextOffset: offset)
+    _ = ledger.received(offset)
+    ledgers[source.topic][Int(source.partition)] = ledger
+  }
+
+  /// The partition's log is another one: nothing of it is completed or committed any more in this assignment.
+  package mutating func forget(_ source: Source) {
+    guard ledgers[source.topic].indices.contains(Int(source.partition)) else { return }
+    ledgers[source.topic][Int(source.partition)] = nil
+    assigned.removeAll { $0 == source }
+  }
+
+  /// How far each partition is done, of those of which something came.
+  package var progress: [PartitionProgress<Source>] {
+    assigned.compactMap { source in
+      ledgers[source.topic][Int(source.partition)].map {
+        PartitionProgress(source, epoch: epoch, committable: $0.committable)
+      }
+    }
+  }
+
+  /// The partitions were given back.
+  package mutating func removeAll() {
+    epoch &+= 1
+    assigned = []
+    for topic in ledgers.indices { ledgers[topic] = [] }
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a service takes part in its group.
+package struct GroupPlan {
+  package var group: String
+  /// A record's `Source` names its topic by the place here.
+  package var topics: [String]
+  package var instanceID: String?
+  /// Milliseconds between two commits.
+  package var commitInterval: Int64
+  /// What a rebalance waits for what is under way at most, in milliseconds: the whole group stands still meanwhile.
+  package var rebalancePatience: UInt64
+  /// The same for a stop.
+  package var stopPatience: UInt64
+  /// What the next owner does with records above the last committed offset, for the log.
+  package var cost: String
+  /// Whether records that retention removed before they were read are a loss, and a log that is another one is
+  /// to be read from its first record. Where it does not matter records that come again are worked on again.
+  package var watchesLosses = true
+  /// Whether a process without partitions does not do its part; otherwise it stands by, and that is as it should be.
+  package var needsPartitions = true
+
+  package init(
+    group: String, topics: [String], instanceID: String?, commitInterval: Int64,
+    rebalancePatience: UInt64, stopPatience: UInt64, cost: String
+  ) {
+    self.group = group
+    self.topics = topics
+    self.instanceID = instanceID
+    self.commitInterval = commitInterval
+    self.rebalancePatience = rebalancePatience
+    self.stopPatience = stopPatience
+    self.cost = cost
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// Membership in the group: the owner of the requests' partition 0 mints, the others stand by.
+extension SignerWorker {
+  static func plan(_ settings: SignerSettings, _ names: TopicNames) -> GroupPlan {
+    var plan = GroupPlan(
+      group: names.group(.signer), topics: [names.tokenRequests], instanceID: settings.instanceID,
+      commitInterval: Int64(turnMilliseconds), rebalancePatience: 500, stopPatience: 5_000,
+      cost: "reads them again, which changes nothing")
+    // A request that is gone comes again from a sender that needs it.
+    plan.watchesLosses = false
+    plan.needsPartitions = false
+    return plan
+  }
+
+  func followGroup(_ now: UInt64) {
+    repeat {
+      while let task = member.next(now: now) {
+        switch task {
+        case .begun(let partitions): begin(partitions)
+        case .drain: stopMinting()
+        case .abandon:
+          withdrawOutstanding()
+          member.drained(now: now)
+        case .released: break
+        }
+      }
+    } while finishDrain(now)
+  }
+
+  private func begin(_ partitions: [TopicPartition]) {
+    guard partitions.contains(where: { $0.partition == 0 }) else {
+      return log.info("standing by: another signer mints")
+    }
+    isOwner = true
+    // A table of its own for each ownership: caught up means up to the end that the topic has now.
+    readTableAnew()
+    withdrawBy = MonotonicClock.milliseconds() + Self.withdrawalPatience
+    counters.set(.owner, 1)
+    log.info("this signer mints now")
+  }
+
+  private func stopMinting() {
+    isOwner = false
+    table?.close()
+    table = nil
+    counters.set(.owner, 0)
+  }
+
+  private func finishDrain(_ now: UInt64) -> Bool {
+    guard member.isDraining, outstanding.isEmpty else { return false }
+    member.drained(now: now)
+    return true
+  }
+
+  /// What Kafka has not acknowledged must not reach the topic behind the next owner's records: a withdrawal would take
+  /// a credential away that has a token again.
+  private func withdrawOutstanding() {
+    takeDeliveries(MonotonicClock.milliseconds())
+    guard !outstanding.isEmpty else { return }
+    let count = producer.abandon()
+    for sent in outstanding.values {
+      switch sent {
+      case .token(let record): desk.answered(record, isStored: false)
+      case .removal(let credential): desk.notWithdrawn(credential)
+      }
+    }
+    outstanding = [:]
+    log.warning(
+      "unacknowledged records withdrawn from the producer", ["count": "\(count)"])
+  }
+}
