@@ -16,7 +16,7 @@ struct BacklogTests {
   @Test(
     "a backlog of two credentials is sent from its own topic: nothing is moved to a retry topic")
   func saturated() throws {
-    let gateway = try AnsweringGateway(streams: 50) { _ in .accepted(after: 50) }
+    let gateway = try ScriptedGateway(streams: 50) { _ in .accepted(after: 50) }
     let rig = try SenderRig()
     let apps = ["com.example.one", "com.example.two"]
     for (number, app) in apps.enumerated() {

@@ -52,8 +52,8 @@ struct TenantFairnessTests {
     "a tenant that floods a gateway which does not answer it does not slow another tenant",
     arguments: [1, 3])
   func stuckTenant(loops: Int) throws {
-    let gateway = try AnsweringGateway {
-      $0.topic == Self.flooding ? .withheld : .accepted(after: 20)
+    let gateway = try ScriptedGateway {
+      $0.topic == Self.flooding ? .hold : .accepted(after: 20)
     }
     let rig = try tenantsRig()
     try rig.publishToken(keyID: "KEYFLOOD01", apps: [Self.flooding])
@@ -76,9 +76,9 @@ struct TenantFairnessTests {
     "a tenant whose provider token APNs refuses does not slow another one, and is left alone",
     arguments: [3])
   func refusedCredential(loops: Int) throws {
-    let gateway = try AnsweringGateway {
+    let gateway = try ScriptedGateway {
       $0.topic == Self.flooding
-        ? .init(status: 403, reason: "InvalidProviderToken", milliseconds: 5) : .accepted(after: 20)
+        ? .refused(403, "InvalidProviderToken", after: 5) : .accepted(after: 20)
     }
     let rig = try tenantsRig()
     try rig.publishToken(keyID: "KEYFLOOD01", apps: [Self.flooding])
@@ -104,7 +104,7 @@ struct TenantFairnessTests {
     "a tenant without a credential does not slow another one; its notifications are dead letters",
     arguments: [3])
   func noCredential(loops: Int) throws {
-    let gateway = try AnsweringGateway { _ in .accepted(after: 20) }
+    let gateway = try ScriptedGateway { _ in .accepted(after: 20) }
     let rig = try tenantsRig()
     let sender = try rig.startSender(
       ["--max-in-flight", "\(600 / loops)", "--credential-wait", "3s"], loops: loops,
@@ -122,8 +122,8 @@ struct TenantFairnessTests {
     "tenants that fill partitions, not the loop, do not slow others in those partitions",
     arguments: [(loops: 1, stuck: 2), (loops: 3, stuck: 1)])
   func crowdedPartitions(loops: Int, stuck: Int) throws {
-    let gateway = try AnsweringGateway {
-      $0.topic == Self.tenant ? .accepted(after: 20) : .withheld
+    let gateway = try ScriptedGateway {
+      $0.topic == Self.tenant ? .accepted(after: 20) : .hold
     }
     let rig = try tenantsRig()
     let sender = try rig.startSender(
@@ -147,7 +147,7 @@ struct TenantFairnessTests {
     "a tenant without a credential that fills partitions does not slow others in those partitions",
     arguments: [3])
   func crowdedWithoutCredential(loops: Int) throws {
-    let gateway = try AnsweringGateway { _ in .accepted(after: 20) }
+    let gateway = try ScriptedGateway { _ in .accepted(after: 20) }
     let rig = try tenantsRig()
     let sender = try rig.startSender(
       ["--max-in-flight", "20000", "--max-open", "200"], loops: loops, answering: gateway)

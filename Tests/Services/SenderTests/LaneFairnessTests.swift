@@ -40,7 +40,7 @@ struct LaneFairnessTests {
 
   @Test("--ordered: one in flight per device, in order; other devices are not slowed")
   func ordered() throws {
-    let gateway = try AnsweringGateway { _ in .accepted(after: 40) }
+    let gateway = try ScriptedGateway { _ in .accepted(after: 40) }
     let rig = try SenderRig()
     try rig.publishToken()
     try rig.startSender(["--ordered"], loops: 1, answering: gateway)
@@ -65,9 +65,9 @@ struct LaneFairnessTests {
   func throttledDevice() throws {
     let device = SenderRig.token(7)
     // One stream: the pushes after the first one stand in line until that one is refused.
-    let gateway = try AnsweringGateway(streams: 1) { request in
+    let gateway = try ScriptedGateway(streams: 1) { request in
       request.id == SenderRig.id(0)
-        ? .init(status: 429, reason: "TooManyRequests", milliseconds: 1_500) : .accepted()
+        ? .refused(429, "TooManyRequests", after: 1_500) : .accepted()
     }
     let rig = try SenderRig()
     try rig.publishToken()
@@ -95,7 +95,7 @@ struct LaneFairnessTests {
 
   @Test("a silent gateway stops the intake: what is held stays within the bound")
   func backPressure() throws {
-    let gateway = try AnsweringGateway { _ in .withheld }
+    let gateway = try ScriptedGateway { _ in .hold }
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(["--max-in-flight", "500"], loops: 1, answering: gateway)

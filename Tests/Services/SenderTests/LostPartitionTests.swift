@@ -13,14 +13,14 @@ import Testing
 /// Answers each device's first push after some seconds, and its further ones as told.
 private func gateway(
   late milliseconds: UInt64, of tokens: Set<String>, silentAfterwards: Set<String> = []
-) throws -> AnsweringGateway {
+) throws -> ScriptedGateway {
   let seen = Mutex<Set<String>>([])
-  return try AnsweringGateway { request in
+  return try ScriptedGateway { request in
     guard tokens.contains(request.token) else { return .accepted() }
     if seen.withLock({ $0.insert(request.token).inserted }) {
       return .accepted(after: milliseconds)
     }
-    return silentAfterwards.contains(request.token) ? .silence : .accepted()
+    return silentAfterwards.contains(request.token) ? .hold : .accepted()
   }
 }
 
@@ -119,7 +119,7 @@ struct LostPartitionTests {
     arguments: [false, true])
   func fenced(hasHanging: Bool) throws {
     let hanging = SenderRig.token(0)
-    let gateway = try AnsweringGateway { $0.token == hanging ? .silence : .accepted() }
+    let gateway = try ScriptedGateway { $0.token == hanging ? .hold : .accepted() }
     let rig = try SenderRig(partitions: 1, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()

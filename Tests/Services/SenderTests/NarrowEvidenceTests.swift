@@ -28,9 +28,9 @@ struct NarrowEvidenceTests {
     let count = 300
     let seen = Seen()
     let odd = SenderRig.token(count / 2)
-    let gateway = try AnsweringGateway { push in
+    let gateway = try ScriptedGateway { push in
       guard push.token == odd, seen.isNew(push.token) else { return .accepted(after: 400) }
-      return .init(status: reason.rule.status, reason: reason.name, milliseconds: 50)
+      return .refused(Int(reason.rule.status), reason.name, after: 50)
     }
     let rig = try SenderRig()
     try rig.publishToken()
@@ -51,9 +51,9 @@ struct NarrowEvidenceTests {
     arguments: [Reason.invalidProviderToken, .forbidden])
   func refusedApp(reason: Reason) throws {
     let (good, bad) = ("com.example.good", "com.example.bad")
-    let gateway = try AnsweringGateway { push in
+    let gateway = try ScriptedGateway { push in
       push.topic == bad
-        ? .init(status: 403, reason: reason.name, milliseconds: 5) : .accepted(after: 20)
+        ? .refused(403, reason.name, after: 5) : .accepted(after: 20)
     }
     let rig = try SenderRig()
     try rig.publishToken(apps: [good, bad])

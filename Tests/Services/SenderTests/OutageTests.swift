@@ -15,9 +15,9 @@ struct OutageTests {
   /// Sends load through an outage that `begin` starts and `end` ends; checks what must hold for each kind.
   private func outage(
     flags: [String] = [], lasting milliseconds: UInt32 = 3_000, parkedAtMost: Int = 50,
-    begin: (AnsweringGateway) -> Void, end: (AnsweringGateway) -> Void
-  ) throws -> (rig: SenderRig, gateway: AnsweringGateway, sender: RunningSender) {
-    let gateway = try AnsweringGateway { _ in .accepted(after: 10) }
+    begin: (ScriptedGateway) -> Void, end: (ScriptedGateway) -> Void
+  ) throws -> (rig: SenderRig, gateway: ScriptedGateway, sender: RunningSender) {
+    let gateway = try ScriptedGateway { _ in .accepted(after: 10) }
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(
@@ -63,14 +63,14 @@ struct OutageTests {
     let (_, _, sender) = try outage(
       flags: ["--request-timeout", "500ms", "--max-in-flight", "400"], lasting: 6_000,
       parkedAtMost: 200,
-      begin: { $0.answer { _ in .silence } },
+      begin: { $0.answer { _ in .hold } },
       end: { $0.answer { _ in .accepted(after: 10) } })
     #expect(sender.counter("timed_out") > 0)
   }
 
   @Test("an outage's first push, alone with it, waits for seconds, not for a quarter of an hour")
   func first() throws {
-    let gateway = try AnsweringGateway { _ in .accepted() }
+    let gateway = try ScriptedGateway { _ in .accepted() }
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(loops: 1, answering: gateway)
@@ -88,7 +88,7 @@ struct OutageTests {
 
   @Test("recovery ramps up: what is open doubles with every round trip, from a few")
   func rampsUp() throws {
-    let gateway = try AnsweringGateway { _ in .unavailable }
+    let gateway = try ScriptedGateway { _ in .unavailable }
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(["--max-connections", "1"], loops: 1, answering: gateway)
@@ -112,8 +112,8 @@ struct OutageTests {
 
   @Test("a pause that the gateway asks for with a 503 is kept")
   func retryAfter() throws {
-    let gateway = try AnsweringGateway { _ in
-      .init(status: 503, reason: "ServiceUnavailable", milliseconds: 2, retryAfter: 4)
+    let gateway = try ScriptedGateway { _ in
+      .refused(503, "ServiceUnavailable", after: 2, retryAfter: 4)
     }
     let rig = try SenderRig()
     try rig.publishToken()

@@ -48,9 +48,9 @@ struct RebalanceWindowTests {
     let slowTokens = Set((0..<slow).map(SenderRig.token))
     let seen = Mutex<Set<String>>([])
     // Answers each slow device's first push never, and its second one at once.
-    let gateway = try AnsweringGateway { request in
+    let gateway = try ScriptedGateway { request in
       let isFirst = seen.withLock { $0.insert(request.token).inserted }
-      return isFirst && slowTokens.contains(request.token) ? .silence : .accepted()
+      return isFirst && slowTokens.contains(request.token) ? .hold : .accepted()
     }
     let rig = try SenderRig(partitions: 4, embedded: true)
     try rig.publishToken()

@@ -19,13 +19,13 @@ struct ReceiptHeaderTests {
 
   @Test("ids that are others than ours and retry-after stand in the receipt")
   func headers() throws {
-    let gateway = try AnsweringGateway { request in
+    let gateway = try ScriptedGateway { request in
       switch request.token {
       case SenderRig.token(1):
-        .init(identifier: Self.otherID, requestIdentifier: Self.requestID)
+        .answer(.init(identifier: Self.otherID, requestIdentifier: Self.requestID))
       case SenderRig.token(2):
-        .init(status: 400, reason: "BadPriority", retryAfter: 7, identifier: request.id)
-      default: .init(identifier: request.id)
+        .refused(400, "BadPriority", retryAfter: 7, identifier: request.id)
+      default: .answer(.init(identifier: request.id))
       }
     }
     let rig = try SenderRig()
@@ -51,10 +51,10 @@ struct ReceiptHeaderTests {
 
   @Test("a throttled device's retry-after decides how long the notification waits")
   func retryDelay() throws {
-    let gateway = try AnsweringGateway { request in
+    let gateway = try ScriptedGateway { request in
       request.token == SenderRig.token(1)
-        ? .init(status: 429, reason: "TooManyRequests", retryAfter: 40)
-        : .init(status: 429, reason: "TooManyRequests")
+        ? .refused(429, "TooManyRequests", retryAfter: 40)
+        : .refused(429, "TooManyRequests")
     }
     let rig = try SenderRig()
     try rig.publishToken()

@@ -182,7 +182,7 @@ struct SenderDeliveryTests {
   func silentGateway() throws {
     // One device gets no answer; the others show that the gateway is well, or this would be an outage.
     let silent = SenderRig.token(1)
-    let gateway = try AnsweringGateway { $0.token == silent ? .silence : .accepted() }
+    let gateway = try ScriptedGateway { $0.token == silent ? .hold : .accepted() }
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(

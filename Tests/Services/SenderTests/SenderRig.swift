@@ -133,10 +133,11 @@ final class SenderRig {
   @discardableResult
   func startSender(
     _ flags: [String] = [], loops: Int = 2, gateway: String? = nil, sandbox: String? = nil,
-    answering: AnsweringGateway? = nil
+    answering: ScriptedGateway? = nil
   ) throws -> RunningSender {
     let gateway =
-      answering.map { "localhost:\($0.port)" } ?? gateway ?? "localhost:\(simulator.address.port)"
+      answering.map { "localhost:\($0.address.port)" } ?? gateway
+      ?? "localhost:\(simulator.address.port)"
     let context = try Self.context(
       SenderService.self,
       [

@@ -15,7 +15,7 @@ struct UnacknowledgedTests {
 
   /// Lets a sender work whose producer cannot begin; returns how many records were taken when that stood still.
   private func taken(of count: Int, _ value: (Int) -> String) throws -> Int {
-    let gateway = try AnsweringGateway()
+    let gateway = try ScriptedGateway()
     let rig = try SenderRig(embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
