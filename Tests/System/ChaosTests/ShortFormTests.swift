@@ -4,23 +4,17 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("The chaos suite's short form: a pipeline of real processes, hurt and audited", .serialized)
-struct ShortFormTests {
-  private func chaos(_ arguments: [String]) throws -> (status: Int32?, text: String) {
+/// The chaos suite's short form: a pipeline of real processes, hurt and audited.
+private enum ShortForm {
+  static func chaos(_ arguments: [String]) throws -> (status: Int32?, text: String) {
     let folder = TemporaryFolder()
     let program = try BuiltProgram.start("martlet-chaos", arguments, in: folder)
     let status = program.wait(withinMilliseconds: 300_000)
     return (status, program.output)
   }
 
-  @Test(
-    "nothing is lost, and no more arrives twice than the scenario's bound",
-    arguments: [
-      "kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart", "broker-outage",
-      "rebalance-storm", "poison", "gateway-faults", "gateway-outage", "backlog-kill",
-      "feedback-hosts",
-    ])
-  func scenario(_ name: String) throws {
+  /// Runs a scenario; nothing may be lost, and no more arrive twice than its bound.
+  static func expectSound(_ name: String) throws {
     let (status, text) = try chaos([name, "--short", "--json"])
     #expect(status == 0, "martlet-chaos printed: \(text.suffix(4_000))")
     let line = text.split(separator: "\n").last { $0.hasPrefix("{") }
@@ -35,10 +29,39 @@ struct ShortFormTests {
     let bound = try #require(report["bound"]?.int)
     #expect(duplicates <= bound)
   }
+}
 
+@Suite("The chaos suite's short form: processes are killed", .serialized)
+struct ShortFormKillTests {
+  @Test(
+    "nothing is lost, and no more arrives twice than the scenario's bound",
+    arguments: ["kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart"])
+  func scenario(_ name: String) throws { try ShortForm.expectSound(name) }
+}
+
+@Suite("The chaos suite's short form: Kafka and its records", .serialized)
+struct ShortFormKafkaTests {
+  @Test(
+    "nothing is lost, and no more arrives twice than the scenario's bound",
+    arguments: ["broker-outage", "rebalance-storm", "poison", "feedback-hosts"])
+  func scenario(_ name: String) throws { try ShortForm.expectSound(name) }
+}
+
+@Suite("The chaos suite's short form: the gateway", .serialized)
+struct ShortFormGatewayTests {
+  @Test(
+    "nothing is lost, and no more arrives twice than the scenario's bound",
+    arguments: ["gateway-faults", "gateway-outage", "backlog-kill"])
+  func scenario(_ name: String) throws { try ShortForm.expectSound(name) }
+}
+
+@Suite("The chaos suite's arguments")
+struct ChaosArgumentTests {
   @Test("what only a real cluster can show is skipped with a line that says so")
   func skipped() throws {
-    let (status, text) = try chaos(["static-member", "commit-in-rebalance", "broker-restart"])
+    let (status, text) = try ShortForm.chaos([
+      "static-member", "commit-in-rebalance", "broker-restart",
+    ])
     #expect(status == 0, "martlet-chaos printed: \(text)")
     for name in ["static-member", "commit-in-rebalance", "broker-restart"] {
       let line = text.split(separator: "\n").first { $0.hasPrefix("\(name) skipped: needs a real") }
@@ -48,7 +71,7 @@ struct ShortFormTests {
 
   @Test("a scenario that does not exist is refused with the names of those that do")
   func unknown() throws {
-    let (status, text) = try chaos(["kill-everybody"])
+    let (status, text) = try ShortForm.chaos(["kill-everybody"])
     #expect(status == 2)
     #expect(text.contains("kill-sender"))
   }
