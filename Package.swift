@@ -92,18 +92,19 @@ let package = Package(
       cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
 
     // Core: decisions as values.
+    core("Random"),
     core("APNS"),
     core("Pipeline", ["APNS"]),
     core("Delivery", ["APNS", "Pipeline"]),
-    core("Dispatch", ["APNS", "Pipeline", "Delivery"]),
-    core("Faults", ["APNS"]),
+    core("Dispatch", ["APNS", "Pipeline", "Delivery", "Random"]),
+    core("Faults", ["APNS", "Random"]),
     core("Settings"),
     core("Telemetry"),
     core("Gateway", ["APNS", "Settings"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
-    io("EventLoop", ["Bytes", "CLinux"]),
+    io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
     io("Kafka", ["Bytes", "EventLoop", "Telemetry", "CRdKafka", "CBrokerPort"]),
@@ -140,14 +141,15 @@ let package = Package(
     service(
       "GatewaySimulator",
       [
-        "APNS", "Gateway", "Faults", "EventLoop", "JSON", "TLS", "HTTP2",
+        "APNS", "Gateway", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2",
         "HTTPServer",
         "Signing",
       ]),
     service(
       "OperatorCommand",
       [
-        "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing", "Store",
+        "APNS", "Pipeline", "Delivery", "Random", "EventLoop", "Kafka", "JSON", "Records",
+        "Signing", "Store",
         "HTTPClient", "HTTPServer",
       ]),
 
@@ -166,14 +168,15 @@ let package = Package(
     .executableTarget(
       name: "benchmark-load",
       dependencies: [
-        "Bytes", "EventLoop", "Kafka", "Pipeline", "Records", "ServiceKit", "Settings",
+        "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
       ],
       path: "benchmarks/load", swiftSettings: swift),
 
     .target(
       name: "ChaosSuite",
       dependencies: [
-        "APNS", "Pipeline", "Delivery", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
+        "APNS", "Pipeline", "Delivery", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records",
+        "Store",
         "Settings", "ServiceKit", "OperatorCommand", "HTTPClient",
       ],
       path: "benchmarks/chaos-suite", swiftSettings: swift),
@@ -189,27 +192,28 @@ let package = Package(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
     .target(
-      name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch"],
+      name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch", "Random"],
       path: "Tests/Support/Simulation", swiftSettings: pure),
     .executableTarget(
       name: "martlet-simulate", dependencies: ["Simulation"], path: "benchmarks/simulate",
       swiftSettings: swift),
-    tests("Core", "APNS", ["APNS", "TestSupport"]),
-    tests("Core", "Pipeline", ["APNS", "Pipeline", "TestSupport"]),
-    tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "TestSupport"]),
+    tests("Core", "APNS", ["APNS", "Random"]),
+    tests("Core", "Pipeline", ["APNS", "Pipeline", "Random"]),
+    tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
-    tests("Core", "Faults", ["APNS", "Faults", "TestSupport"]),
-    tests("Core", "Simulation", ["Pipeline", "Delivery", "Simulation", "TestSupport"]),
+    tests("Core", "Faults", ["APNS", "Faults", "Random"]),
+    tests("Core", "Simulation", ["Pipeline", "Delivery", "Random", "Simulation", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Telemetry", ["Telemetry"]),
-    tests("Core", "Gateway", ["APNS", "Gateway", "TestSupport"]),
+    tests("Core", "Gateway", ["APNS", "Gateway", "Random"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
       "IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "Signing"]),
     tests("IO", "Kafka", ["EventLoop", "Kafka", "TestSupport"]),
-    tests("IO", "JSON", ["Bytes", "JSON", "TestSupport"]),
-    tests("IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "TestSupport"]),
+    tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
+    tests(
+      "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
     tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
     tests("IO", "Store", ["APNS", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
@@ -222,7 +226,7 @@ let package = Package(
     tests(
       "Services", "Ingest",
       [
-        "Ingest", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Kafka", "JSON",
+        "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Pipeline", "Kafka", "JSON",
         "Records", "EventLoop",
         "Settings", "TestSupport",
       ]),
@@ -246,14 +250,16 @@ let package = Package(
     tests(
       "Services", "Feedback",
       [
-        "Feedback", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
+        "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Pipeline", "Delivery", "Kafka",
+        "JSON",
         "Records",
         "Store", "EventLoop", "Settings", "TestSupport",
       ]),
     tests(
       "Services", "GatewaySimulator",
       [
-        "GatewaySimulator", "APNS", "Gateway", "JSON", "TLS", "HTTP2", "HTTPClient", "Signing",
+        "GatewaySimulator", "APNS", "Gateway", "Random", "JSON", "TLS", "HTTP2", "HTTPClient",
+        "Signing",
         "Bytes",
         "EventLoop", "Settings", "TestSupport",
       ]),

@@ -7,6 +7,7 @@ import JSON
 import Kafka
 import OperatorCommand
 import Pipeline
+import Random
 import ServiceKit
 
 /// A pipeline of real processes under load, the moves against it, and everything that watches it.
@@ -16,7 +17,7 @@ final class ChaosRig {
   let pipeline: LocalPipeline
   let auditor = Auditor()
   let log: Logger
-  var random: SeededRandom
+  var random: SeededGenerator
   /// Faults that were made, of whatever kind.
   var faults = 0 {
     didSet { faultTimes.append(WallClock.milliseconds()) }
@@ -60,7 +61,7 @@ final class ChaosRig {
     self.log = log
     producesOneAtATime = scenario.producesOneAtATime
     hasStragglers = scenario.hasStragglers
-    random = SeededRandom(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
+    random = SeededGenerator(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
     place = try ChaosPlace(options, scenario, log)
     let port = try FreePorts.find(1)[0]
     brokerControl = "http://127.0.0.1:\(port)"

@@ -6,6 +6,7 @@ import Glibc
 import Kafka
 import OperatorCommand
 import Pipeline
+import Random
 import Records
 import ServiceKit
 

@@ -3,6 +3,7 @@ import EventLoop
 import Kafka
 import OperatorCommand
 import Pipeline
+import Random
 
 /// Produces generated requests at a rate, for as long as it is asked to.
 final class RequestLoad {

@@ -2,6 +2,7 @@
 import EventLoop
 import Glibc
 import OperatorCommand
+import Random
 import ServiceKit
 
 /// What a backlog, and what full windows of ids, make of senders.

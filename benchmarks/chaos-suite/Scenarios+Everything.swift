@@ -2,6 +2,7 @@
 import Glibc
 import JSON
 import OperatorCommand
+import Random
 import Store
 
 /// All faults, one after the other and into each other, in an order that the seed chooses.

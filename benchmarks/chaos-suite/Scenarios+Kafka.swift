@@ -3,6 +3,7 @@ import Glibc
 import JSON
 import OperatorCommand
 import Pipeline
+import Random
 
 /// Brokers that go, lead no more, or answer with errors; groups that never rest.
 extension Scenario {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import OperatorCommand
+import Random
 
 /// Processes that die, stop, or stand still.
 extension Scenario {

@@ -3,6 +3,7 @@ import EventLoop
 import Kafka
 import OperatorCommand
 import Pipeline
+import Random
 import ServiceKit
 
 /// Records that nobody should have written, straight into every topic.
@@ -101,7 +102,7 @@ final class PoisonWriter {
     guard case .queued = result else { throw ServiceFailure("the producer is full of poison") }
   }
 
-  private func doses(_ random: inout SeededRandom) -> [Dose] {
+  private func doses(_ random: inout SeededGenerator) -> [Dose] {
     func noise(_ count: Int) -> [UInt8] {
       (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next() >> 32) }
     }

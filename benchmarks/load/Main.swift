@@ -4,6 +4,7 @@ import EventLoop
 import Glibc
 import Kafka
 import Pipeline
+import Random
 import Records
 import ServiceKit
 import Settings
@@ -74,7 +75,7 @@ private final class Producing {
   private var ends: [Int32: Int64] = [:]
   private var key = ByteBuffer(capacity: 128)
   private var value = ByteBuffer(capacity: 8_192)
-  private var random: UInt64
+  private var random: SeededGenerator
 
   init(_ load: LoadCommand.Load, _ context: ServiceContext) throws {
     self.load = load
@@ -95,7 +96,7 @@ private final class Producing {
     let isTable = load.kind == "provider-tokens"
     holdBack =
       try isTable ? nil : HoldBack(kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
-    random = MonotonicClock.nanoseconds() | 1
+    random = SeededGenerator(seed: MonotonicClock.nanoseconds())
   }
 
   func run() throws {
@@ -156,7 +157,7 @@ private final class Producing {
     value.removeAll()
     if load.kind == "provider-tokens" { return fillToken(number) }
     var token: [UInt8] = []
-    for _ in 0..<4 { withUnsafeBytes(of: next()) { token.append(contentsOf: $0) } }
+    for _ in 0..<4 { withUnsafeBytes(of: random.next()) { token.append(contentsOf: $0) } }
     token.withUnsafeBytes { key.append(hex: $0) }
     if load.kind == "requests" { fillRequest(number) } else { fillNotification(number) }
   }
@@ -211,22 +212,13 @@ private final class Producing {
   }
 
   private func appendID() {
-    let bits = (next(), next())
+    let bits = (random.next(), random.next())
     withUnsafeBytes(of: bits) { bytes in
       for (start, end) in [(0, 4), (4, 6), (6, 8), (8, 10), (10, 16)] {
         if start > 0 { value.append("-") }
         value.append(hex: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
       }
     }
-  }
-
-  /// SplitMix64 (Steele and others 2014).
-  private func next() -> UInt64 {
-    random &+= 0x9E37_79B9_7F4A_7C15
-    var bits = random
-    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-    return bits ^ (bits >> 31)
   }
 
   private func waitUntilCommitted() throws {

@@ -3,6 +3,7 @@
 package import APNS
 internal import Delivery
 internal import Pipeline
+import Random
 
 /// Streams end: answers become outcomes, and what failed is sent again, kept, parked or given up.
 extension Dispatcher {

@@ -2,6 +2,7 @@
 
 package import APNS
 internal import Delivery
+import Random
 
 /// Connections come and go.
 extension Dispatcher {

@@ -2,6 +2,7 @@
 
 package import Delivery
 internal import Pipeline
+import Random
 
 /// One loop of the sender as a value: it is told what happens and says what is to be done.
 ///
@@ -41,7 +42,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
   package internal(set) var releaseDeadline: UInt64?
   package internal(set) var isStopping = false
-  var random: RandomBits
+  var random: SeededGenerator
 
   /// When things are due that time alone makes due, in monotonic milliseconds.
   struct Schedule: Sendable {
@@ -70,7 +71,7 @@ package struct Dispatcher: ~Copyable, Sendable {
     devices = Devices(settings)
     deadlines = RequestDeadlines(
       capacity: PushStates.slots(for: settings.maxInFlight), timeout: settings.requestTimeout)
-    random = RandomBits(seed: seed)
+    random = SeededGenerator(seed: seed)
   }
 
   /// A turn of the owner begins: the time of all that it tells until the next one.

@@ -3,6 +3,7 @@
 package import APNS
 package import Delivery
 internal import Pipeline
+import Random
 
 /// How far a turn's intake is.
 struct IntakeCursor: Sendable {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Random
 
 /// Decides which faults are due. The same seed, rules and events give the same decisions: a run can
 /// be replayed.
@@ -13,7 +14,7 @@ package struct FaultEngine: Sendable {
     var connectionsBefore: UInt64
     /// What its chances depend on.
     let seed: UInt64
-    var random: FaultRandom
+    var random: SeededGenerator
     var memory = FaultMemory()
     var seen: UInt64 = 0
     var fired: UInt64 = 0
@@ -54,11 +55,11 @@ package struct FaultEngine: Sendable {
     for (place, rule) in rules.enumerated() {
       let seed = own ?? seed
       let number = own == nil ? added : UInt64(place)
-      var mixer = FaultRandom(seed: seed &+ number &* 0xD6E8_FEB8_6659_FD93)
+      var mixer = SeededGenerator(seed: seed &+ number &* 0xD6E8_FEB8_6659_FD93)
       entries.append(
         Entry(
           rule: rule, start: time, connectionsBefore: connections, seed: seed,
-          random: FaultRandom(seed: mixer.next())))
+          random: SeededGenerator(seed: mixer.next())))
       stages |= 1 << rule.stage.rawValue
       added += 1
     }

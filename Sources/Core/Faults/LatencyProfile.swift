@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Random
 
 /// How long answers take. Times are in milliseconds.
 package enum LatencyProfile: Sendable, Equatable {
@@ -18,7 +19,7 @@ package enum LatencyProfile: Sendable, Equatable {
   private static let longest = 3_600_000.0
 
   /// A delay for a request that came `elapsed` ms after the rule and `age` ms after its connection.
-  func milliseconds(_ random: inout FaultRandom, elapsed: UInt64, age: UInt64) -> UInt64 {
+  func milliseconds(_ random: inout SeededGenerator, elapsed: UInt64, age: UInt64) -> UInt64 {
     switch self {
     case .constant(let time): return time
     case .logNormal(let median, let p99):

@@ -2,6 +2,7 @@
 package import Bytes
 import CLinux
 import Glibc
+import Random
 
 /// The answer to one look-up.
 package struct Resolution: Sendable {
@@ -86,7 +87,7 @@ package final class Resolver {
     if let address = SocketAddress(numeric: request.host, port: request.port) {
       return .success([address])
     }
-    var random = SplitMix(state: request.seed)
+    var random = SeededGenerator(seed: request.seed)
     if let hostsFile {
       let listed = HostsFile.addresses(of: request.host, port: request.port, in: hostsFile)
       if !listed.isEmpty { return .success(listed.shuffled(using: &random)) }
@@ -115,18 +116,5 @@ package final class Resolver {
     }
     addresses.shuffle(using: &random)
     return .success(addresses)
-  }
-}
-
-/// A small deterministic generator (SplitMix64, Steele and others 2014): equal seeds, equal orders.
-private struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

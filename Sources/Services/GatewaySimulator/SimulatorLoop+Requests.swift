@@ -2,6 +2,7 @@
 import APNS
 import Gateway
 import HTTP2
+import Random
 import ServiceKit
 import Synchronization
 

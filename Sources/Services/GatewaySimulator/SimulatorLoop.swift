@@ -4,6 +4,7 @@ import Bytes
 import EventLoop
 import Gateway
 import HTTP2
+import Random
 import ServiceKit
 import TLS
 
@@ -29,7 +30,7 @@ final class SimulatorLoop {
   var validators: [PushValidator]
   var knownVersion: Int
   var known: GatewayWorld.Knowledge
-  var random: RandomSource
+  var random: SeededGenerator
   /// Milliseconds of a clock that only goes forward.
   var now: UInt64
   /// Milliseconds since the epoch.
@@ -67,7 +68,7 @@ final class SimulatorLoop {
     knownVersion = share.world.version
     known = share.world.known
     validators = Self.validators(known, share.world.sharedChecks)
-    random = RandomSource(seed: MonotonicClock.nanoseconds())
+    random = SeededGenerator(seed: MonotonicClock.nanoseconds())
     now = MonotonicClock.milliseconds()
     wallNow = WallClock.milliseconds()
     wheel = AnswerWheel(now: now)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Random
 
 /// Makes a day's worth of requests out of a seed: the same seed makes the same lines.
 ///
@@ -11,7 +12,7 @@ package struct DemoGenerator {
   /// How far back a repeated request may lie.
   private static let memory = 500
 
-  private var random: SeededRandom
+  private var random: SeededGenerator
   private let seed: UInt64
   private let devicesPerApp: UInt64
   private var count = 0
@@ -19,7 +20,7 @@ package struct DemoGenerator {
 
   package init(seed: UInt64, requests: Int) {
     self.seed = seed
-    random = SeededRandom(seed: seed)
+    random = SeededGenerator(seed: seed)
     devicesPerApp = UInt64(max(100, requests / 4))
   }
 
@@ -94,7 +95,8 @@ package struct DemoGenerator {
 
   /// A device's token: 32 bytes, or 80 for every hundredth device.
   private func token(app: Int, device: UInt64) -> String {
-    var source = SeededRandom(seed: seed ^ UInt64(app + 1) << 56 ^ device &* 0x2545_f491_4f6c_dd1d)
+    var source = SeededGenerator(
+      seed: seed ^ UInt64(app + 1) << 56 ^ device &* 0x2545_f491_4f6c_dd1d)
     let words = device % 100 == 99 ? 10 : 4
     return (0..<words).map { _ in
       let digits = String(source.next(), radix: 16)

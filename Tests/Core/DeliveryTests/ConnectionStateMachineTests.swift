@@ -2,7 +2,7 @@
 
 import APNS
 import Delivery
-import TestSupport
+import Random
 import Testing
 
 @Suite struct ConnectionStateMachineTests {

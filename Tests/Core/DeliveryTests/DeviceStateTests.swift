@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
-import TestSupport
+import Random
 import Testing
 
 @Suite struct DeviceStateTests {

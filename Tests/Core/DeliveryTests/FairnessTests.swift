@@ -2,7 +2,7 @@
 
 import Delivery
 import Pipeline
-import TestSupport
+import Random
 import Testing
 
 @Suite struct FairnessTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
-import TestSupport
+import Random
 import Testing
 
 @Suite("Windows of partitions that come back")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Delivery
-import TestSupport
+import Random
 import Testing
 
 @Suite struct LaneSharesTests {

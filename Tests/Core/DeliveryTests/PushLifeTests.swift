@@ -3,7 +3,7 @@
 import APNS
 import Delivery
 import Pipeline
-import TestSupport
+import Random
 import Testing
 
 /// The life of pushes with random destinations, devices, answers, outages and times, over all the values that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
-import TestSupport
+import Random
 import Testing
 
 @testable import Delivery

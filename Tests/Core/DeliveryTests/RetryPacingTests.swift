@@ -3,7 +3,7 @@
 import Delivery
 import Glibc
 import Pipeline
-import TestSupport
+import Random
 import Testing
 
 @Suite struct RetryPacingTests {

@@ -3,7 +3,7 @@
 import APNS
 import Delivery
 import Pipeline
-import TestSupport
+import Random
 import Testing
 
 @Suite struct RetryPolicyTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Faults
-import TestSupport
+import Random
 import Testing
 
 /// When rules fire, and that a run can be replayed.

@@ -2,7 +2,7 @@
 
 import APNS
 import Pipeline
-import TestSupport
+import Random
 import Testing
 
 @Suite("Envelopes")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 import Pipeline
-import TestSupport
+import Random
 
 /// One loop that empties a backlog of several credentials, in virtual time: what is held for whom, whose turn it is
 /// and when retries come back are the shipped values; Kafka, connections and the gateway are modelled.

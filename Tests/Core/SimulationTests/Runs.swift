@@ -32,16 +32,3 @@ enum Runs {
     getenv(name).flatMap { UInt64(String(cString: $0)) }
   }
 }
-
-extension SeededGenerator {
-  /// True once in `n` times.
-  mutating func oneIn(_ n: UInt64) -> Bool { next() % n == 0 }
-
-  /// A number in `0 ..< n`.
-  mutating func below(_ n: Int) -> Int { Int(next() % UInt64(n)) }
-
-  /// A number of the range.
-  mutating func within(_ range: ClosedRange<Int>) -> Int {
-    range.lowerBound + below(range.upperBound - range.lowerBound + 1)
-  }
-}

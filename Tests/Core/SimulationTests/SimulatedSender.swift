@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
-import TestSupport
+import Random
 
 /// One sender: a book of provider tokens, some connections, and a clock that is set now and then.
 final class SimulatedSender {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
-import TestSupport
+import Random
 import Testing
 
 /// Signers and senders over days of virtual time, with Core's own schedule, books and connections.
@@ -53,7 +53,7 @@ private struct Fleet {
   private var owner: Int?
   private var electsAt: Int64
   /// How much more often than usual signers fail.
-  private let trouble: UInt64
+  private let trouble: Int
   /// Since when there has been an owner, and no trouble with the topic.
   private var calmSince: Int64
   private var topicIsDownUntil: Int64 = 0
@@ -67,7 +67,7 @@ private struct Fleet {
   var minted: Int { topic.count }
   var tokenChanges: Int { senders.reduce(0) { $0 + $1.tokenChanges } }
 
-  init(seed: UInt64, signers: Int, senders: Int, trouble: UInt64 = 4) {
+  init(seed: UInt64, signers: Int, senders: Int, trouble: Int = 4) {
     var random = SeededGenerator(seed: seed)
     let now = now
     self.signers = (0..<signers).map { _ in

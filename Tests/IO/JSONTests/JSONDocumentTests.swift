@@ -2,7 +2,7 @@
 
 import Bytes
 import JSON
-import TestSupport
+import Random
 import Testing
 
 @Suite("JSON documents")

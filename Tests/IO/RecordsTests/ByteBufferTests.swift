@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import TestSupport
+import Random
 import Testing
 
 @Suite("The byte buffer's texts")

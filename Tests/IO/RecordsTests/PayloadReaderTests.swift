@@ -3,8 +3,8 @@
 import APNS
 import Bytes
 import Pipeline
+import Random
 import Records
-import TestSupport
 import Testing
 
 @Suite("Payloads")

@@ -2,8 +2,8 @@
 
 import APNS
 import JSON
+import Random
 import Records
-import TestSupport
 import Testing
 
 @Suite("Records of the other topics")

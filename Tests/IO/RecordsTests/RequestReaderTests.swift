@@ -2,8 +2,8 @@
 
 import APNS
 import Pipeline
+import Random
 import Records
-import TestSupport
 import Testing
 
 @Suite("Requests")

@@ -4,6 +4,7 @@ import Delivery
 import JSON
 import Kafka
 import Pipeline
+import Random
 import Records
 import TestSupport
 import Testing

@@ -5,6 +5,7 @@ import EventLoop
 import JSON
 import Kafka
 import Pipeline
+import Random
 import Records
 import Store
 import TestSupport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import GatewaySimulator
 import HTTP2
-import TestSupport
+import Random
 import Testing
 
 @Suite struct LatencyTests {

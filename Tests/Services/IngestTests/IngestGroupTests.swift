@@ -3,6 +3,7 @@ import APNS
 import EventLoop
 import Kafka
 import Pipeline
+import Random
 import TestSupport
 import Testing
 

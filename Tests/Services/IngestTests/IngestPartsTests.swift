@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Random
 import Records
-import TestSupport
 import Testing
 
 @testable import Ingest

@@ -2,6 +2,7 @@
 import APNS
 import Delivery
 import Dispatch
+import Random
 
 /// How APNs behaves now.
 struct GatewayMood {
@@ -65,7 +66,8 @@ struct ConnectionModel {
   var accepted: [Int] = []
 
   init(
-    address: Int, isCertificate: Bool, mood: GatewayMood, now: UInt64, _ chance: inout RandomBits
+    address: Int, isCertificate: Bool, mood: GatewayMood, now: UInt64,
+    _ chance: inout SeededGenerator
   ) {
     fullLimit = chance.oneIn(4) ? chance.within(1...4) : chance.within(5...60)
     needsPriming = !isCertificate
@@ -93,7 +95,9 @@ struct ConnectionModel {
 
   var nextAt: UInt64? { outbox.first?.at }
 
-  private mutating func send(_ message: GatewayMessage, now: UInt64, _ chance: inout RandomBits) {
+  private mutating func send(
+    _ message: GatewayMessage, now: UInt64, _ chance: inout SeededGenerator
+  ) {
     outbox.append((max(outbox.last?.at ?? 0, now + UInt64(chance.below(40))), message))
   }
 
@@ -102,7 +106,8 @@ struct ConnectionModel {
   /// - Parameter token: the provider token that it carries, if any.
   /// - Returns: the rule of APNs that it breaks, or nil.
   mutating func request(
-    _ request: GatewayRequest, _ token: ProviderTokenStamp?, now: UInt64, _ chance: inout RandomBits
+    _ request: GatewayRequest, _ token: ProviderTokenStamp?, now: UInt64,
+    _ chance: inout SeededGenerator
   ) -> String? {
     if let token {
       if let before = self.token, before != token {
@@ -129,7 +134,7 @@ struct ConnectionModel {
     return nil
   }
 
-  mutating func ping(now: UInt64, isSilent: Bool, _ chance: inout RandomBits) {
+  mutating func ping(now: UInt64, isSilent: Bool, _ chance: inout SeededGenerator) {
     if !isMute, !isSilent { send(.pong, now: now, &chance) }
   }
 
@@ -138,7 +143,7 @@ struct ConnectionModel {
 
   /// Answers what is due, and misbehaves as its mood is.
   mutating func turn(
-    _ mood: GatewayMood, throttled: Set<UInt64>, now: UInt64, _ chance: inout RandomBits
+    _ mood: GatewayMood, throttled: Set<UInt64>, now: UInt64, _ chance: inout SeededGenerator
   ) {
     guard mood.whole != .silent else { return }
     var index = 0
@@ -154,7 +159,7 @@ struct ConnectionModel {
 
   private mutating func answer(
     _ request: GatewayRequest, _ mood: GatewayMood, _ throttled: Set<UInt64>, _ now: UInt64,
-    _ chance: inout RandomBits
+    _ chance: inout SeededGenerator
   ) {
     func refuse(_ reason: Reason, _ retryAfter: UInt32 = 0) -> GatewayMessage {
       .refused(
@@ -188,7 +193,7 @@ struct ConnectionModel {
     }
   }
 
-  private mutating func misbehave(_ now: UInt64, _ chance: inout RandomBits) {
+  private mutating func misbehave(_ now: UInt64, _ chance: inout SeededGenerator) {
     switch chance.below(4_000) {
     case 0..<20 where hasAccepted:
       limit = chance.pick([0, 1, fullLimit, chance.below(fullLimit) + 1])
@@ -207,7 +212,7 @@ struct ConnectionModel {
   }
 
   /// It behaves from now on: a limit of none comes up again.
-  mutating func recover(now: UInt64, _ chance: inout RandomBits) {
+  mutating func recover(now: UInt64, _ chance: inout SeededGenerator) {
     guard hasAccepted, limit < fullLimit else { return }
     limit = fullLimit
     send(.settings(limit: limit), now: now, &chance)

@@ -3,6 +3,7 @@ import APNS
 import Delivery
 import Dispatch
 import Pipeline
+import Random
 
 /// One process of the sender with one loop: the shipped `Dispatcher`, and an owner that does what it wants done in the
 /// models of Kafka and of APNs. A crash is a new one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 import Dispatch
+import Random
 
 /// The signer as senders see it: a record for each credential on the provider tokens' topic, a newer one every 45
 /// minutes, and now and then a credential that is withdrawn, comes back, or serves other apps.
@@ -36,7 +37,7 @@ struct SignerModel {
           token: Array("token \(index) \(key.stamp.issuedAt) \(key.stamp.generation)".utf8))))
   }
 
-  mutating func turn(wall: Int64, isCalm: Bool, _ chance: inout RandomBits) {
+  mutating func turn(wall: Int64, isCalm: Bool, _ chance: inout SeededGenerator) {
     for index in keys.indices {
       let isDue = wall / 1_000 - keys[index].stamp.issuedAt >= 45 * 60
       if isDue || (isCalm && keys[index].isWithdrawn) { renew(index, wall) }

@@ -3,6 +3,7 @@ import APNS
 import Delivery
 import Dispatch
 import Pipeline
+import Random
 
 /// The sender's shipped decisions in virtual time: two processes of one consumer group, the topics that they read and
 /// write, and a gateway that keeps APNs' rules and misbehaves within them. Everything follows from the seed.
@@ -171,9 +172,13 @@ package struct Simulation {
     let index = world.chance.below(loops.count)
     loops[index].crash(&world)
     loops[index] = newLoop()
-    if isHandingOver { return }
-    // The group notices: the others give back what they have.
-    beginRebalance()
+    if isHandingOver {
+      // The group waits for every member, also for the new one, which has nothing to give back.
+      loops[index].release(until: world.now, &world)
+    } else {
+      // The group notices: the others give back what they have.
+      beginRebalance()
+    }
   }
 
   private mutating func beginRebalance() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 import Dispatch
+import Random
 
 /// All that is outside of the sender's processes, and the time.
 struct World {
@@ -9,7 +10,7 @@ struct World {
   var wall: Int64 { Int64(now) + Self.epoch }
   static let epoch: Int64 = 1_760_000_000_000
 
-  var chance: RandomBits
+  var chance: SeededGenerator
   var kafka = KafkaModel()
   var signer: SignerModel
   var mood = GatewayMood()
@@ -21,7 +22,7 @@ struct World {
   var isCalm = false
 
   init(seed: UInt64, apps: [[String]]) {
-    chance = RandomBits(seed: seed)
+    chance = SeededGenerator(seed: seed)
     signer = SignerModel(apps: apps, wall: Int64(1_000_000) + Self.epoch)
     addresses = (1...3).map { PeerAddress(bytes: [10, 0, 0, $0], port: 443)! }
   }

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Random
 
-/// Random numbers for ids and latencies: xorshift64* (Vigna 2016), which is enough for both.
-struct RandomSource {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed | 1 }
-
-  mutating func next() -> UInt64 {
-    state ^= state >> 12
-    state ^= state << 25
-    state ^= state >> 27
-    return state &* 0x2545_F491_4F6C_DD1D
-  }
-
+extension SeededGenerator {
   /// A random UUID (version 4).
   mutating func nextID() -> NotificationID {
     NotificationID(
