@@ -32,6 +32,8 @@ package final class LocalPipeline {
     package var extra: [String: [String]] = [:]
     /// Further variables by process, such as `feedback`; `NAME=value` each.
     package var environment: [String: [String]] = [:]
+    /// Whether a web page shows how the processes are doing.
+    package var hasConsole = false
     /// Arguments of the embedded broker.
     package var brokerFlags: [String] = []
 
@@ -50,6 +52,8 @@ package final class LocalPipeline {
   package private(set) var gateway = ""
   package private(set) var sandboxGateway = ""
   package private(set) var gatewayAdmin = ""
+  /// The web page's address; nil without one.
+  private var console: String?
   /// The simulator's channel management in both environments.
   private var channels = (production: "", sandbox: "")
   /// What the processes write, as it comes.
@@ -70,7 +74,7 @@ package final class LocalPipeline {
       ("kafka", kafka), ("gateway", gateway), ("sandbox_gateway", sandboxGateway),
       ("channels_gateway", channels.production),
       ("sandbox_channels_gateway", channels.sandbox), ("gateway_admin", gatewayAdmin),
-    ]
+    ] + (console.map { [("console", "http://\($0)")] } ?? [])
   }
 
   package init(_ plan: Plan, log: Logger) throws(SystemError) {
@@ -189,6 +193,16 @@ package final class LocalPipeline {
     try startFeedback("feedback", database: database)
     for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
+    if plan.hasConsole { try startConsole() }
+  }
+
+  private func startConsole() throws {
+    // Fixed, so that it keeps its address when it is started again.
+    let address = "127.0.0.1:\(try FreePorts.find(1)[0])"
+    try startProgram(
+      "console", "martlet", ["console", "--addresses", addressesFile, "--listen", address], stage: 5
+    )
+    console = address
   }
 
   private var sealing: [String] { plan.tokenKey.map { ["--token-key", $0] } ?? [] }

@@ -99,6 +99,7 @@ package enum UpCommand: Service {
     plan.kafkaFlags = settings.kafkaFlags
     plan.tokenKey = settings.tokenKey
     plan.logLimit = logLimit
+    plan.hasConsole = true
     return plan
   }
 

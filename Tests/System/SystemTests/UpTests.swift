@@ -60,6 +60,7 @@ import Testing
     }
     try statusPages(addresses, up)
     try status(folder)
+    try console(addresses, folder)
     // One pipeline a folder.
     let second = try start(folder)
     #expect(second.wait(withinMilliseconds: 20_000) == 1)
@@ -68,6 +69,35 @@ import Testing
     try channels(folder)
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
     #expect(!File.exists(folder.file("up/addresses.json")))
+  }
+
+  /// The page as a browser shows it, with its script run.
+  private func console(_ addresses: JSONValue, _ folder: TemporaryFolder) throws {
+    let url = try #require(addresses["console"]?.string)
+    let client = HTTPClient(timeoutMilliseconds: 10_000)
+    #expect(
+      try eventually(withinMilliseconds: 10_000) {
+        try JSONDocument(try client.get(url + "/status.json").body).root["ready"]?.bool == true
+      })
+    let page = try client.get(url).text
+    #expect(
+      page.contains("default-src 'none'") && !page.contains("http://"), "nothing from outside")
+    let shown = try BuiltProgram.run(
+      try SystemProgram.path("chromium"),
+      [
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--user-data-dir=\(folder.file("browser"))", "--virtual-time-budget=5000", "--dump-dom",
+        url,
+      ], in: folder, withinMilliseconds: 60_000)
+    #expect(shown.output.contains(#"class="good">Ready</p>"#), "\(shown.output)")
+    for name in ["broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator"] {
+      #expect(
+        shown.output.contains(#"<th scope="row">\#(name)</th><td class="good">ready</td>"#),
+        "\(name)")
+    }
+    #expect(shown.output.contains("<b>Ingest</b>") && !shown.output.contains("held up)</b>"))
+    #expect(
+      shown.output.contains(#"aria-label="What needs a look"></ul>"#), "nothing to warn of")
   }
 
   private func status(_ folder: TemporaryFolder) throws {

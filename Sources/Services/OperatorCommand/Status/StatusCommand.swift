@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 import Glibc
 import HTTPClient
-import JSON
 package import ServiceKit
 package import Settings
 
 /// `martlet status`: how the pipeline is doing, from the status pages of its processes.
 package enum StatusCommand: Service {
   package struct Settings: Sendable {
-    let addressesFile: String?
-    let urls: [String]
+    let source: StatusSource
     let watches: Bool
     let intervalMilliseconds: Int64
     let isJSON: Bool
@@ -24,32 +21,17 @@ package enum StatusCommand: Service {
   package static let reportsCounters = false
   package static let table = SettingTable(
     [
-      .path(
-        "addresses",
-        "The file addresses.json that martlet up writes to its folder; its processes are shown."),
+      StatusSource.addresses,
       .boolean("watch", "Continue until stopped, and redraw on a terminal."),
       .duration(
         "interval", default: "1s", in: 200...3_600_000, "Time over which rates are measured."),
       .boolean("json", "Print one JSON object per reading, for programs."),
     ],
-    operands: .init(
-      "URL", 0...1_000,
-      "Base addresses of status pages (--http of each process), such as http://10.0.0.5:9464."))
+    operands: StatusSource.operands)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let urls = values.operands.map { url in
-      let full = url.contains("://") ? url : "http://" + url
-      return full.hasSuffix("/") ? String(full.dropLast()) : full
-    }
-    let file = values.optionalText("addresses")
-    guard file != nil || !urls.isEmpty else {
-      throw values.error(
-        "addresses",
-        "no process is named: give this file (martlet up writes addresses.json to its folder), or the"
-          + " URLs of status pages, which processes log at their start and --http sets")
-    }
-    return Settings(
-      addressesFile: file, urls: urls, watches: values.boolean("watch"),
+    Settings(
+      source: try StatusSource(values), watches: values.boolean("watch"),
       intervalMilliseconds: values.milliseconds("interval"), isJSON: values.boolean("json"))
   }
 
@@ -57,12 +39,12 @@ package enum StatusCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let client = HTTPClient(timeoutMilliseconds: 3_000)
-    var before = try read(settings, client)
+    var before = try settings.source.read(client)
     var readAt = MonotonicClock.milliseconds()
     while true {
       wait(settings.intervalMilliseconds, context)
       if context.signals.isStopping { return }
-      let now = try read(settings, client)
+      let now = try settings.source.read(client)
       let moment = MonotonicClock.milliseconds()
       let status = PipelineStatus(
         now, before: before, seconds: Double(moment - readAt) / 1_000,
@@ -94,35 +76,5 @@ package enum StatusCommand: Service {
     // From the top of a cleared screen; elsewhere the readings follow one another.
     let isTerminal = isatty(STDOUT_FILENO) == 1
     return StandardOutput.write(isTerminal ? "\u{1B}[H\u{1B}[2J" + text : text + "\n")
-  }
-
-  // MARK: Processes
-
-  private static func read(
-    _ settings: Settings, _ client: HTTPClient
-  ) throws(ServiceFailure) -> [ProcessReading] {
-    let named = try settings.addressesFile.map(addresses) ?? []
-    return named.map { ProcessReading.ask($0.name, $0.url, client) }
-      + settings.urls.map { ProcessReading.ask(nil, $0, client) }
-  }
-
-  /// Read again each time: a process that was started anew has its pages elsewhere.
-  private static func addresses(
-    _ file: String
-  ) throws(ServiceFailure) -> [(name: String, url: String)] {
-    do {
-      let metrics = try JSONDocument(try File.read(file)).root["metrics"]?.object
-      guard let metrics else {
-        throw ServiceFailure(
-          "\(file) has no object \"metrics\": is it addresses.json of martlet up?")
-      }
-      return metrics.members.compactMap { member in
-        member.value.string.map { (member.key, $0) }
-      }
-    } catch let failure as ServiceFailure {
-      throw failure
-    } catch {
-      throw ServiceFailure("\(file): \(error); it is there while martlet up runs")
-    }
   }
 }

@@ -107,6 +107,13 @@ enum StatusText {
     return String(decoding: JSONValue.object(root).text, as: UTF8.self)
   }
 
+  /// In place of a status that cannot be had yet, and why.
+  static func waiting(_ cause: String) -> String {
+    String(
+      decoding: JSONValue.object(JSONObject([.init(key: "waiting", value: .string(cause))])).text,
+      as: UTF8.self)
+  }
+
   private static func process(_ process: PipelineStatus.Process) -> JSONValue {
     let (state, causes): (String, [String]) =
       switch process.state {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import HTTPClient
+import JSON
+import ServiceKit
+import Settings
+
+/// Where the status pages of a pipeline's processes are.
+struct StatusSource: Sendable {
+  static let addresses = Setting.path(
+    "addresses",
+    "The file addresses.json that martlet up writes to its folder; its processes are shown.")
+  static let operands = SettingTable.Operands(
+    "URL", 0...1_000,
+    "Base addresses of status pages (--http of each process), such as http://10.0.0.5:9464.")
+
+  let addressesFile: String?
+  let urls: [String]
+
+  init(_ values: SettingValues) throws(SettingErrors) {
+    urls = values.operands.map { url in
+      let full = url.contains("://") ? url : "http://" + url
+      return full.hasSuffix("/") ? String(full.dropLast()) : full
+    }
+    addressesFile = values.optionalText(Self.addresses.name)
+    guard addressesFile != nil || !urls.isEmpty else {
+      throw values.error(
+        Self.addresses.name,
+        "no process is named: give this file (martlet up writes addresses.json to its folder), or the"
+          + " URLs of status pages, which processes log at their start and --http sets")
+    }
+  }
+
+  /// Asks every process. The file is read again each time: a process that was started anew has its pages elsewhere.
+  ///
+  /// - Throws: if the file cannot be read.
+  func read(_ client: HTTPClient) throws(ServiceFailure) -> [ProcessReading] {
+    let named = try addressesFile.map(Self.pages) ?? []
+    return named.map { ProcessReading.ask($0.name, $0.url, client) }
+      + urls.map { ProcessReading.ask(nil, $0, client) }
+  }
+
+  private static func pages(
+    _ file: String
+  ) throws(ServiceFailure) -> [(name: String, url: String)] {
+    do {
+      let metrics = try JSONDocument(try File.read(file)).root["metrics"]?.object
+      guard let metrics else {
+        throw ServiceFailure(
+          "\(file) has no object \"metrics\": is it addresses.json of martlet up?")
+      }
+      return metrics.members.compactMap { member in
+        member.value.string.map { (member.key, $0) }
+      }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(file): \(error); it is there while martlet up runs")
+    }
+  }
+}
