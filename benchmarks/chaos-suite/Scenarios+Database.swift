@@ -44,7 +44,7 @@ extension Scenario {
 
   /// A fault that feedback did not notice proves nothing.
   private static func expectRetries(_ rig: ChaosRig) {
-    if rig.occurrences("feedback", "the database takes nothing now") == 0 {
+    if rig.occurrences("feedback", "cannot write to the database; retrying") == 0 {
       rig.problem("feedback never noticed that it could not write")
     }
   }

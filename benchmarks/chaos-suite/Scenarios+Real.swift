@@ -54,7 +54,7 @@ extension Scenario {
       }
       let joiners = (1...rig.options.kills).map { "joiner-\($0)" }
       for name in rig.senders + joiners
-      where rig.occurrences(name, "last offsets were not committed") > 0 {
+      where rig.occurrences(name, "last offsets not committed") > 0 {
         rig.problem("\(name) could not commit in a rebalance")
       }
     },
