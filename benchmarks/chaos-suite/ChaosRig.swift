@@ -118,7 +118,7 @@ final class ChaosRig {
 
   /// Assignments that readers in groups have logged so far.
   private var assignments: Int {
-    (["ingest", "feedback"] + allSenders).reduce(0) { $0 + occurrences($1, "assigned") }
+    (["ingest", "feedback"] + allSenders).reduce(0) { $0 + occurrences($1, "partitions assigned") }
   }
 
   /// Whether partitions went to other owners, or back to the same ones, since the load began.

@@ -76,6 +76,8 @@ extension Scenario {
         }
         let mark = rig.mark()
         try rig.awaitRecovery(of: mark)
+        // What came meanwhile and waited with it goes out first: each turn begins at rest.
+        try rig.awaitRecovery(of: rig.mark())
       }
     },
   ]

@@ -201,6 +201,7 @@ struct PayloadWalk {
     if (key == MARTLET_KEY_ALERT && is_object) return alert(member);
     if (key == MARTLET_KEY_ALERT && kind == MARTLET_VALUE_TEXT) facts.alert_text = 1;
     if (key == MARTLET_KEY_SOUND && is_object) return sound(member);
+    if (key == MARTLET_KEY_ATTRIBUTES && is_object) return attributes(member);
     return check(member, 3);
   }
 
@@ -221,6 +222,22 @@ struct PayloadWalk {
         note(key, value_kind(member.raw_json_token()));
       }
       return check(member, 4);
+    });
+  }
+
+  int32_t attributes(ondemand::value value) {
+    return each_member(value, [&](std::string_view name, const char *place, ondemand::value member) {
+      if (name != "id") return check(member, 4);
+      if (has(MARTLET_KEY_ATTRIBUTES_ID)) return twice("payload.aps.attributes.", name, place);
+      const unsigned kind = value_kind(member.raw_json_token());
+      if (kind != MARTLET_VALUE_TEXT) {
+        note(MARTLET_KEY_ATTRIBUTES_ID, kind);
+        return check(member, 4);
+      }
+      std::string_view text;
+      if (const int32_t code = read(member, text)) return code;
+      note(MARTLET_KEY_ATTRIBUTES_ID, text.empty() ? MARTLET_VALUE_NULL : MARTLET_VALUE_TEXT);
+      return int32_t(MARTLET_JSON_OK);
     });
   }
 

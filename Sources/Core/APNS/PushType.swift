@@ -16,6 +16,8 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case pushtotalk
   case widgets
   case controls
+  /// Remote media sessions, since iOS 27.
+  case nowplaying
 
   /// The value of the `apns-push-type` header, also the spelling in requests.
   @inlinable
@@ -32,6 +34,7 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .pushtotalk: "pushtotalk"
     case .widgets: "widgets"
     case .controls: "controls"
+    case .nowplaying: "nowplaying"
     }
   }
 
@@ -51,6 +54,7 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .pushtotalk: ".voip-ptt"
     case .widgets: ".push-type.widgets"
     case .controls: ".push-type.controls"
+    case .nowplaying: ".push-type.nowplaying"
     }
   }
 
@@ -71,12 +75,12 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case certificate
   }
 
-  /// Location, widget and control pushes take a provider token only; device management is bound to the
+  /// Location, widget, control and media pushes take a provider token only; device management is bound to the
   /// push certificate that its topic is the UID of. Live Activities are not documented with a certificate,
   /// but a certificate that lists their topic has been seen to work.
   package var authentication: Authentication {
     switch self {
-    case .location, .widgets, .controls: .providerToken
+    case .location, .widgets, .controls, .nowplaying: .providerToken
     case .mdm: .certificate
     case .alert, .background, .voip, .complication, .fileprovider, .liveactivity, .pushtotalk:
       .either
@@ -101,12 +105,12 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   }
 
   /// Whether APNs takes the type with this priority: 10, 5 or 1; a background push only with 5; a
-  /// Live Activity not with 1.
+  /// Live Activity and a media session not with 1.
   @inlinable
   package func allows(priority: Int64) -> Bool {
     switch self {
     case .background: priority == 5
-    case .liveactivity: priority == 5 || priority == 10
+    case .liveactivity, .nowplaying: priority == 5 || priority == 10
     default: priority == 1 || priority == 5 || priority == 10
     }
   }
@@ -127,6 +131,7 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case (UInt8(ascii: "p"), 10): candidate = .pushtotalk
     case (UInt8(ascii: "w"), 7): candidate = .widgets
     case (UInt8(ascii: "c"), 8): candidate = .controls
+    case (UInt8(ascii: "n"), 10): candidate = .nowplaying
     default: return nil
     }
     guard name.spells(candidate.text) else { return nil }
@@ -152,6 +157,7 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .pushtotalk: "pushtotalk"
     case .widgets: "widgets"
     case .controls: "controls"
+    case .nowplaying: "nowplaying"
     }
   }
 }

@@ -25,6 +25,8 @@ package enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible 
   case soundVolume
   case aps
   case mdm
+  /// An empty text counts as `null`.
+  case attributesID
 
   /// The member's path in a request: `payload.aps.content-available`.
   package var path: String {
@@ -51,6 +53,7 @@ package enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible 
     case .soundVolume: "payload.aps.sound.volume"
     case .aps: "payload.aps"
     case .mdm: "payload.mdm"
+    case .attributesID: "payload.aps.attributes.id"
     }
   }
 

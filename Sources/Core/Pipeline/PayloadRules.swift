@@ -41,7 +41,7 @@ package enum PayloadProblem: Equatable, Sendable {
 ///
 /// Sources: Apple, "Generating a remote notification", "Pushing background updates to your App",
 /// "Starting and updating Live Activities with ActivityKit push notifications", "Updating widgets with
-/// WidgetKit push notifications".
+/// WidgetKit push notifications", "Publishing remote media sessions".
 package enum PayloadRules {
   /// Checks a payload against its push type.
   ///
@@ -56,6 +56,7 @@ package enum PayloadRules {
     case .background: try checkBackground(facts)
     case .liveactivity: try checkLiveActivity(facts, isBroadcast)
     case .widgets, .controls: try checkContentChanged(facts, type)
+    case .nowplaying: try checkMediaSession(facts)
     case .mdm: try checkDeviceManagement(facts)
     // The body is the app's own; an `aps` in it may be empty but is an object.
     case .location, .voip, .complication, .fileprovider, .pushtotalk:
@@ -108,26 +109,44 @@ package enum PayloadRules {
     _ facts: PayloadFacts, _ isBroadcast: Bool
   ) throws(RequestError) {
     let type = PushType.liveactivity
-    try require(facts, .aps, .object, "an object", type)
-    try checkTime(facts, .timestamp)
-    guard facts[.timestamp].isGiven else { throw RequestError(.timestamp, .missing(for: type)) }
-    let event = facts[.event]
-    guard event.isGiven else { throw RequestError(.event, .missing(for: type)) }
-    guard event == .start || event == .update || event == .end else {
-      throw RequestError(.event, .mustBe("start, update or end", for: type))
-    }
+    let event = try checkEvent(facts, type)
     if event == .start && isBroadcast { throw RequestError(.event, .startByBroadcast) }
     // Advised with `end`, where the last state shown may stay.
     if event != .end || facts[.contentState].isGiven {
       try require(facts, .contentState, .object, "an object", type)
     }
     try checkAlertValue(facts, type)
-    try checkTime(facts, .staleDate)
-    try checkTime(facts, .dismissalDate)
+    try checkTime(facts, .staleDate, type)
+    try checkTime(facts, .dismissalDate, type)
     if facts[.relevanceScore].isGiven && !facts[.relevanceScore].isNumber {
       throw RequestError(.relevanceScore, .mustBe("a number", for: type))
     }
     try event == .start ? checkStart(facts) : checkNoStart(facts)
+  }
+
+  /// A time, and what happens.
+  private static func checkEvent(
+    _ facts: PayloadFacts, _ type: PushType
+  ) throws(RequestError) -> PayloadValue {
+    try require(facts, .aps, .object, "an object", type)
+    try checkTime(facts, .timestamp, type)
+    guard facts[.timestamp].isGiven else { throw RequestError(.timestamp, .missing(for: type)) }
+    let event = facts[.event]
+    guard event.isGiven else { throw RequestError(.event, .missing(for: type)) }
+    guard event == .start || event == .update || event == .end else {
+      throw RequestError(.event, .mustBe("start, update or end", for: type))
+    }
+    return event
+  }
+
+  /// The session's attributes name it; at its end nothing else of them is needed.
+  private static func checkMediaSession(_ facts: PayloadFacts) throws(RequestError) {
+    let type = PushType.nowplaying
+    _ = try checkEvent(facts, type)
+    try require(facts, .attributes, .object, "an object", type)
+    let id = facts[.attributesID]
+    guard id.isGiven else { throw RequestError(.attributesID, .missing(for: type)) }
+    guard id.isText else { throw RequestError(.attributesID, .mustBe("a string", for: type)) }
   }
 
   private static func checkStart(_ facts: PayloadFacts) throws(RequestError) {
@@ -213,11 +232,11 @@ package enum PayloadRules {
 
   /// Epoch seconds, with or without a fraction.
   private static func checkTime(
-    _ facts: PayloadFacts, _ key: PayloadKey
+    _ facts: PayloadFacts, _ key: PayloadKey, _ type: PushType
   ) throws(RequestError) {
     let time = facts[key]
     guard !time.isGiven || time.isNumber && time != .negative else {
-      throw RequestError(key, .mustBe("a time in epoch seconds", for: .liveactivity))
+      throw RequestError(key, .mustBe("a time in epoch seconds", for: type))
     }
     if facts.isLate(key) { throw RequestError(key, .notSeconds) }
   }

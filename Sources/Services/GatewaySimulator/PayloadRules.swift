@@ -5,7 +5,8 @@ import JSON
 /// Whether a body says what its push type needs, for `json-check` strict.
 ///
 /// Sources: Apple, "Generating a remote notification", "Pushing background updates to your App",
-/// "Starting and updating Live Activities…", "Updating widgets with WidgetKit push notifications".
+/// "Starting and updating Live Activities…", "Updating widgets with WidgetKit push notifications",
+/// "Publishing remote media sessions".
 enum PayloadRules {
   static func fits(_ body: JSONValue, _ type: PushType) -> Bool {
     if type == .mdm { return body["mdm"]?.string != nil && body.object?.members.count == 1 }
@@ -17,6 +18,7 @@ enum PayloadRules {
     case .background: return aps["content-available"]?.int == 1 && !isSeen
     case .liveactivity: return isActivity(aps)
     case .widgets, .controls: return aps["content-changed"]?.bool == true
+    case .nowplaying: return isMediaSession(aps)
     default: return true
     }
   }
@@ -37,6 +39,13 @@ enum PayloadRules {
         && !(aps["input-push-token"] != nil && aps["input-push-channel"] != nil)
     default: return false
     }
+  }
+
+  private static func isMediaSession(_ aps: JSONValue) -> Bool {
+    guard aps["timestamp"]?.number != nil, let event = aps["event"]?.string,
+      let id = aps["attributes"]?["id"]?.string
+    else { return false }
+    return ["start", "update", "end"].contains(event) && !id.isEmpty
   }
 
   /// A broadcast can change or end an activity, not start one.

@@ -115,6 +115,7 @@ struct PushTypeTests {
       (.pushtotalk, ".voip-ptt", 4_096, [10, 5, 1], .either),
       (.widgets, ".push-type.widgets", 4_096, [10, 5, 1], .providerToken),
       (.controls, ".push-type.controls", 4_096, [10, 5, 1], .providerToken),
+      (.nowplaying, ".push-type.nowplaying", 4_096, [10, 5], .providerToken),
     ])
   func rules(
     type: PushType, suffix: String, limit: Int, priorities: [Int64],

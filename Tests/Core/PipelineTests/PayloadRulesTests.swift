@@ -237,6 +237,28 @@ struct PayloadRulesTests {
     #expect(problem(PayloadFacts(), type) == "payload.aps: is required for type \(type)")
   }
 
+  @Test("want a time, an event and a named session of a media push")
+  func mediaSession() {
+    let whole: [(PayloadKey, PayloadValue)] = [
+      (.timestamp, .count), (.event, .start), (.attributes, .object), (.attributesID, .text),
+    ]
+    #expect(problem(facts(whole), .nowplaying) == nil)
+    for event in [PayloadValue.update, .end] {
+      #expect(problem(facts(whole + [(.event, event)]), .nowplaying) == nil)
+    }
+    for (key, _) in whole {
+      let found = problem(facts(whole + [(key, .null)]), .nowplaying)
+      #expect(found == "\(key): is required for type nowplaying")
+    }
+    for (key, words) in [
+      (PayloadKey.timestamp, "a time in epoch seconds"), (.event, "start, update or end"),
+      (.attributes, "an object"), (.attributesID, "a string"),
+    ] {
+      let found = problem(facts(whole + [(key, .array)]), .nowplaying)
+      #expect(found == "\(key): must be \(words) for type nowplaying")
+    }
+  }
+
   @Test("want exactly one text of a device management push (V10)")
   func deviceManagement() {
     var facts = PayloadFacts(members: 1)

@@ -34,6 +34,7 @@ struct EnvelopeEncoderTests {
     case .liveactivity: #"{"aps":{"timestamp":1,"event":"end"}}"#
     case .widgets, .controls: #"{"aps":{"content-changed":true}}"#
     case .mdm: #"{"mdm":"magic"}"#
+    case .nowplaying: #"{"aps":{"timestamp":1,"event":"end","attributes":{"id":"s"}}}"#
     case .location, .voip, .complication, .fileprovider, .pushtotalk: "{}"
     }
   }

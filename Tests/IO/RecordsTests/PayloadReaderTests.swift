@@ -190,6 +190,11 @@ struct PayloadReaderTests {
       (#"{"aps":{"content-changed":true}}"#, .widgets),
       (#"{"aps":{"content-changed":true}}"#, .controls),
       (#"{"mdm":"PushMagic"}"#, .mdm),
+      (
+        #"{"aps":{"timestamp":1795000000,"event":"start","attributes":{"id":"s1","title":"T","x":{"id":""}}}}"#,
+        .nowplaying
+      ),
+      (#"{"aps":{"timestamp":1795000000.5,"event":"end","attributes":{"id":"s1"}}}"#, .nowplaying),
       (#"{"aps":{}}"#, .pushtotalk),
       (#"{"call":"c1"}"#, .voip),
       (#"{"container-identifier":"c","domain":"d"}"#, .fileprovider),

@@ -255,6 +255,11 @@ import Testing
     (.mdm, #"{"mdm":"magic","aps":{}}"#, false),
     (.widgets, #"{"aps":{"content-changed":true}}"#, true),
     (.controls, #"{"aps":{}}"#, false),
+    (.nowplaying, #"{"aps":{"timestamp":1,"event":"end","attributes":{"id":"s"}}}"#, true),
+    (.nowplaying, #"{"aps":{"timestamp":1,"event":"end","attributes":{"id":""}}}"#, false),
+    (.nowplaying, #"{"aps":{"timestamp":1,"event":"end","attributes":{}}}"#, false),
+    (.nowplaying, #"{"aps":{"event":"end","attributes":{"id":"s"}}}"#, false),
+    (.nowplaying, #"{"x":1}"#, false),
     (.liveactivity, #"{"aps":{"timestamp":1,"event":"update","content-state":{}}}"#, true),
     (.liveactivity, #"{"aps":{"timestamp":1,"event":"start","content-state":{}}}"#, false),
     (

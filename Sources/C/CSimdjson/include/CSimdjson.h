@@ -87,6 +87,7 @@ enum {
   MARTLET_KEY_SOUND_VOLUME,
   MARTLET_KEY_APS,
   MARTLET_KEY_MDM,
+  MARTLET_KEY_ATTRIBUTES_ID,
 };
 
 // Milliseconds given for epoch seconds are larger than this.
