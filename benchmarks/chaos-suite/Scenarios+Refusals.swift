@@ -48,7 +48,10 @@ extension Scenario {
         "InvalidProviderToken to every push of one app for 10 s; the others of its key go on",
       bound: .none("what is refused was not delivered")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
+      // With more, the receipts fill the embedded broker, which then searches each fetch's start from the beginning:
+      // answers would be read late, whenever they were given.
+      let turns = rig.isEmbedded ? min(rig.options.kills, 2) : rig.options.kills
+      for _ in rig.turns(turns) {
         try rig.pump(between: 1_000, and: 2_000)
         rig.countFault("gateway: one app is refused")
         let begin = WallClock.milliseconds()
