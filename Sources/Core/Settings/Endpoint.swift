@@ -6,6 +6,9 @@ package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
   package let host: String
   package let port: UInt16
 
+  /// The host to listen at: a numeric address, if it is one or `localhost`.
+  package var numericHost: String { host == "localhost" ? "127.0.0.1" : host }
+
   package init(host: String, port: UInt16) {
     self.host = host
     self.port = port

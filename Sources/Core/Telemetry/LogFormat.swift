@@ -11,13 +11,11 @@ package enum LogFormat: String, Sendable, CaseIterable {
 }
 
 /// What a field of a log line holds.
-package enum LogValue: Sendable, Equatable, ExpressibleByStringLiteral {
+package enum LogValue: Sendable, Equatable {
   case text(String)
   case number(Int)
   /// A number that grows, and its growth per second as people read it; other programs work that out themselves.
   case total(Int, perSecond: String)
-
-  package init(stringLiteral text: String) { self = .text(text) }
 }
 
 /// One event in a log.

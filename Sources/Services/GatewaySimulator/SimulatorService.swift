@@ -74,7 +74,7 @@ package final class Simulator {
           limit: settings.recordLimit / settings.loops,
           detailLimit: settings.detailLimit / settings.loops))
     }
-    adminHost = Self.numeric(settings.admin.host)
+    adminHost = settings.admin.numericHost
     admin = try AdminAPI(world, faults, shares).serve(host: adminHost, port: settings.admin.port)
     adminPort = admin.port
     var plans = try Self.listeners(settings)
@@ -157,13 +157,11 @@ package final class Simulator {
   }
 
   private static func address(_ name: String, _ endpoint: Endpoint) throws -> SocketAddress {
-    guard let address = SocketAddress(numeric: numeric(endpoint.host), port: endpoint.port) else {
+    guard let address = SocketAddress(numeric: endpoint.numericHost, port: endpoint.port) else {
       throw ServiceFailure("--\(name) needs a numeric address, not \(endpoint.host)")
     }
     return address
   }
-
-  private static func numeric(_ host: String) -> String { host == "localhost" ? "127.0.0.1" : host }
 
   /// Prints the addresses as one line of JSON, and writes it to `path`.
   func announce(to path: String?) throws {

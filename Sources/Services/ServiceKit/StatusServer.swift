@@ -23,7 +23,7 @@ package struct StatusServer: Sendable {
   /// - Parameter endpoint: port 0 takes a free one.
   package init(_ endpoint: Endpoint, _ context: ServiceContext) throws(ServiceFailure) {
     let pages = StatusPages(context)
-    let host = endpoint.host == "localhost" ? "127.0.0.1" : endpoint.host
+    let host = endpoint.numericHost
     do throws(HTTPServerError) {
       server = try HTTPServer(
         host: host, port: endpoint.port, bodyLimit: 0, idleSeconds: Self.idleSeconds,

@@ -46,7 +46,7 @@ struct LibraryLogTests {
   func harmful() {
     let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\u{202E}b\u{85}c",
-      fields: [("x", "\u{2066}y")])
+      fields: [("x", .text("\u{2066}y"))])
     #expect(event.line(.text) == #"1970-01-01T00:00:00.000Z info s a b c x="\u{2066}y""#)
     #expect(TerminalText.plain("a\u{202E}\u{1B}b") == "a\u{FFFD}\u{FFFD}b")
     #expect(TerminalText.json("\"\u{85}\u{202E}é\"") == #""\u0085\u202eé""#)

@@ -15,7 +15,9 @@ import Testing
 
   private static let lost = LogEvent(
     milliseconds: 0, level: .warning, service: "martlet-sender", message: "connection lost",
-    fields: [("peer", "127.0.0.1:443"), ("why", "reset by peer"), ("left", .number(3))])
+    fields: [
+      ("peer", .text("127.0.0.1:443")), ("why", .text("reset by peer")), ("left", .number(3)),
+    ])
 
   @Test func `a line is time, level, service, message and fields`() {
     #expect(
@@ -34,7 +36,7 @@ import Testing
   @Test func `no value can break out of its line or its quotes`() {
     let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\nb\"",
-      fields: [("x", "1\n2\"3\\4\u{1b}"), ("y", ""), ("msg", "z")])
+      fields: [("x", .text("1\n2\"3\\4\u{1b}")), ("y", .text("")), ("msg", .text("z"))])
     #expect(
       event.line(.text)
         == "1970-01-01T00:00:00.000Z info s a b\" x=\"1\\n2\\\"3\\\\4\\u{1b}\" y=\"\" msg=z")

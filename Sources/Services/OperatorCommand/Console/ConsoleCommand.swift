@@ -31,7 +31,7 @@ package enum ConsoleCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let follower = StatusFollower(settings.source)
-    let host = settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host
+    let host = settings.listen.numericHost
     do {
       let server = try HTTPServer(
         host: host, port: settings.listen.port, bodyLimit: 0, idleSeconds: 30,
