@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -15,6 +16,11 @@ int martlet_accept(int listener) {
 int martlet_pipe(int ends[2]) { return pipe2(ends, O_NONBLOCK | O_CLOEXEC); }
 
 void martlet_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+const void *martlet_find(
+    const void *bytes, size_t count, const void *wanted, size_t wanted_count) {
+  return memmem(bytes, count, wanted, wanted_count);
+}
 
 /* Only async-signal-safe calls between fork and exec: other threads may hold any lock. */
 static void become(

@@ -15,6 +15,21 @@ extension KafkaAdmin {
     return zip(low, high).map { Watermarks(low: $0, high: $1) }
   }
 
+  /// The offsets of the first records at or after a moment, in the order given; the end of a partition that has none.
+  ///
+  /// Throws when a partition does not exist or a broker does not answer within the time. (librdkafka's embedded broker
+  /// does not know times: it answers with the end.)
+  ///
+  /// - Parameter moment: milliseconds since the epoch.
+  package func offsets(
+    _ partitions: [TopicPartition], at moment: Int64, timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [Int64] {
+    let found = try ends(partitions, max(0, moment), timeoutMilliseconds)
+    guard found.contains(where: { $0 < 0 }) else { return found }
+    let high = try ends(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
+    return zip(found, high).map { $0 < 0 ? $1 : $0 }
+  }
+
   /// Waits until the leader of every partition answers. A cluster calls a topic created before all of its
   /// brokers know it (KRaft), and who uses it at once is told that there is no such partition.
   ///
@@ -46,7 +61,7 @@ extension KafkaAdmin {
     try awaitLeaders(of: partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
-  /// The "timestamps" −2 and −1 ask for a partition's two ends.
+  /// The offsets at a moment; the "timestamps" −2 and −1 ask for a partition's two ends.
   private func ends(
     _ partitions: [TopicPartition], _ end: Int64, _ timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [Int64] {

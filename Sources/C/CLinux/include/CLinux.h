@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netdb.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* accept4(2) is GNU-only and so invisible to Swift. Accepts one connection, non-blocking and close-on-exec. */
@@ -19,6 +20,9 @@ int martlet_pipe(int ends[2]);
 
 /* Names the calling thread (15 bytes at most), as `top -H` and a debugger show it. */
 void martlet_name_thread(const char *name);
+
+/* memmem(3), GNU-only. Finds bytes within bytes; NULL where they are not. */
+const void *martlet_find(const void *bytes, size_t count, const void *wanted, size_t wanted_count);
 
 /* Starts a program as posix_spawn does, which cannot do what is needed here: no signal is blocked in
  * the child, standard input is /dev/null, both outputs go to `output` (kept as they are when it is

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+
+extension UnsafeRawBufferPointer {
+  /// Whether these bytes have the wanted ones in them, at the speed of the C library's search. Nothing is in every text.
+  package func holds(_ wanted: [UInt8]) -> Bool {
+    guard !wanted.isEmpty else { return true }
+    guard let baseAddress else { return false }
+    return wanted.withUnsafeBytes {
+      martlet_find(baseAddress, count, $0.baseAddress, $0.count) != nil
+    }
+  }
+}

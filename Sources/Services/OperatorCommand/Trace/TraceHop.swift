@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One thing that a topic says about a notification.
+struct TraceHop: Equatable, Sendable {
+  /// In the order in which they happen; it decides between hops of one millisecond.
+  enum Kind: String, Sendable, Comparable, CaseIterable {
+    case registered
+    case removed
+    case requested
+    case queued
+    case parked
+    case answered
+    case invalidated
+    case deadLettered = "dead_lettered"
+    case outcome
+
+    static func < (a: Kind, b: Kind) -> Bool {
+      allCases.firstIndex(of: a)! < allCases.firstIndex(of: b)!
+    }
+  }
+
+  let kind: Kind
+  /// Milliseconds since the epoch.
+  let at: Int64
+  /// `topic/partition/offset`.
+  let place: String
+  let detail: String
+  /// In lower case; nil for what concerns a request or a device as a whole.
+  var apnsID: String?
+  var requestID: String?
+  /// The outcome, if this is one.
+  var outcome: String?
+}
+
+/// The hops of one notification, or those that belong to none, in their order.
+struct TraceStory: Equatable, Sendable {
+  let apnsID: String?
+  let hops: [TraceHop]
+
+  /// The first receipt that is not `deduplicated` tells what became of it.
+  var outcome: String? {
+    let outcomes = hops.compactMap(\.outcome)
+    return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
+  }
+
+  /// Milliseconds from the hop before; nil for the first.
+  func gap(before index: Int) -> Int64? {
+    index > 0 ? hops[index].at - hops[index - 1].at : nil
+  }
+
+  /// Groups hops by their notification, the oldest first; each begins with the request that it came from.
+  static func stories(of hops: [TraceHop]) -> [TraceStory] {
+    let sorted = hops.sorted { ($0.at, $0.kind, $0.place) < ($1.at, $1.kind, $1.place) }
+    var order: [String] = []
+    var byID: [String: [TraceHop]] = [:]
+    for hop in sorted {
+      guard let id = hop.apnsID else { continue }
+      if byID[id] == nil { order.append(id) }
+      byID[id, default: []].append(hop)
+    }
+    var told: Set<String> = []
+    var stories = order.map { id -> TraceStory in
+      let own = byID[id] ?? []
+      let requests = sorted.filter { hop in
+        hop.apnsID == nil
+          && hop.requestID.map { wanted in own.contains { $0.requestID == wanted } } ?? false
+      }
+      told.formUnion(requests.map(\.place))
+      return TraceStory(apnsID: id, hops: requests + own)
+    }
+    let rest = sorted.filter { $0.apnsID == nil && !told.contains($0.place) }
+    if !rest.isEmpty { stories.insert(TraceStory(apnsID: nil, hops: rest), at: 0) }
+    return stories
+  }
+}

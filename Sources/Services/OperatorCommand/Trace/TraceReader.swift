@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import Kafka
+import Pipeline
+import Records
+
+/// Reads what a record says about the subject; nothing if it says nothing.
+struct TraceReader {
+  /// What is on a topic.
+  enum Content: Sendable, Equatable {
+    case requests, notifications, receipts, feedback, deadLetters, devices, invalidTokens
+    case retries(String)
+  }
+
+  private let parser = JSONParser()
+
+  /// Appends the hops of a record.
+  func read(
+    _ record: ShownRecord, of topic: String, _ content: Content, _ subject: TraceSubject,
+    to hops: inout [TraceHop]
+  ) {
+    let place = "\(topic)/\(record.partition)/\(record.offset)"
+    switch content {
+    case .requests where subject.isNamedOrAsked(in: record.value):
+      if let hop = request(record, place, subject) { hops.append(hop) }
+    case .notifications where isEither(record, subject):
+      if let hop = notification(record, place, subject, tier: nil) { hops.append(hop) }
+    case .retries(let tier) where isEither(record, subject):
+      if let hop = notification(record, place, subject, tier: tier) { hops.append(hop) }
+    case .receipts where subject.isNamed(in: record.value):
+      Receipt.forEachLine(in: record.value) { line in
+        guard subject.isNamed(in: line), let hop = receipt(line, place, subject) else { return }
+        hops.append(hop)
+      }
+    case .feedback:
+      if let hop = answer(record, place, subject) { hops.append(hop) }
+    case .deadLetters:
+      if let hop = deadLetter(record, place, subject) { hops.append(hop) }
+    case .devices where subject.isNamed(in: record.key):
+      if let hop = device(record, place) { hops.append(hop) }
+    case .invalidTokens where subject.isNamed(in: record.key):
+      hops.append(invalidation(record, place))
+    default: break
+    }
+  }
+
+  /// A record may name the subject in its key (the token) or in its envelope.
+  private func isEither(_ record: ShownRecord, _ subject: TraceSubject) -> Bool {
+    subject.isNamed(in: record.key) || subject.isNamed(in: record.value)
+  }
+
+  // MARK: Each topic
+
+  private func request(
+    _ record: ShownRecord, _ place: String, _ subject: TraceSubject
+  ) -> TraceHop? {
+    guard let object = try? parser.parse(record.value) else { return nil }
+    let many = object["tokens"]?.array?.compactMap(\.string) ?? []
+    let tokens = object["token"]?.string.map { [$0] } ?? many
+    let id = object["id"]?.string
+    let own = object["apns_id"]?.string
+    guard
+      subject.asks(requestID: id, tokens: tokens)
+        || subject.matches(requestID: id, apnsID: own, token: nil)
+    else { return nil }
+    let type = object["type"]?.string ?? "alert"
+    let target =
+      object["channel"] == nil
+      ? "\(tokens.count) device\(tokens.count == 1 ? "" : "s")" : "a channel"
+    return TraceHop(
+      kind: .requested, at: record.timestamp, place: place,
+      detail: "\(type) for \(object["app"]?.string ?? "?") to \(target)", requestID: id)
+  }
+
+  private func notification(
+    _ record: ShownRecord, _ place: String, _ subject: TraceSubject, tier: String?
+  ) -> TraceHop? {
+    let value = Array(record.value)
+    guard let envelope = try? Envelope.parse(value.span) else { return nil }
+    func text(_ range: ByteRange) -> String {
+      String(decoding: value[range.indices], as: UTF8.self)
+    }
+    let id = text(envelope.requestID)
+    let apnsID = text(envelope.idText)
+    let token = String(decoding: record.key, as: UTF8.self)
+    guard
+      subject.matches(
+        requestID: unescaped(id), apnsID: apnsID,
+        token: envelope.target == .device ? token : nil)
+    else { return nil }
+    let detail: String
+    if let tier {
+      let attempts = envelope.attempt
+      detail =
+        "for \(tier) after \(attempts) attempt\(attempts == 1 ? "" : "s"): \(text(envelope.lastReason))"
+    } else {
+      let replay = envelope.replay.isEmpty ? "" : ", replay of dead letter \(text(envelope.replay))"
+      detail = "\(text(envelope.pushTypeText)), priority \(envelope.priority)\(replay)"
+    }
+    return TraceHop(
+      kind: tier == nil ? .queued : .parked, at: record.timestamp, place: place, detail: detail,
+      apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id))
+  }
+
+  /// The content of a JSON string.
+  private func unescaped(_ text: String) -> String? {
+    text.contains("\\") ? (try? parser.parse("[\"\(text)\"]"))?.array?.first?.string : text
+  }
+
+  private func receipt(
+    _ line: UnsafeRawBufferPointer, _ place: String, _ subject: TraceSubject
+  ) -> TraceHop? {
+    guard let receipt = try? Receipt(line, parser: parser),
+      subject.matches(
+        requestID: receipt.id, apnsID: receipt.apnsID.map { "\($0)" }, token: receipt.token)
+    else { return nil }
+    var parts = ["\(receipt.outcome)"]
+    if let status = receipt.status { parts.append("status \(status)") }
+    if let reason = receipt.reason { parts.append(reason) }
+    if let attempts = receipt.attempts, attempts > 0 {
+      parts.append("\(attempts) attempt\(attempts == 1 ? "" : "s")")
+    }
+    if let seconds = receipt.retryAfter { parts.append("retry-after \(seconds) s") }
+    if let unique = receipt.uniqueID { parts.append("apns-unique-id \(unique)") }
+    if let replay = receipt.replay { parts.append("replay of dead letter \(replay)") }
+    if let detail = receipt.detail { parts.append(detail) }
+    return TraceHop(
+      kind: .outcome, at: receipt.at, place: place, detail: parts.joined(separator: ", "),
+      apnsID: receipt.apnsID.map { "\($0)".lowercased() }, requestID: receipt.id,
+      outcome: "\(receipt.outcome)")
+  }
+
+  private func answer(
+    _ record: ShownRecord, _ place: String, _ subject: TraceSubject
+  ) -> TraceHop? {
+    guard let object = try? parser.parse(record.value),
+      let id = object["apns_id"]?.string?.lowercased(),
+      subject.apnsIDs.contains(id)
+        || subject.matches(requestID: nil, apnsID: id, token: object["token"]?.string)
+    else { return nil }
+    let status = object["status"]?.int.map { "\($0) " } ?? ""
+    return TraceHop(
+      kind: .answered, at: object["at"]?.int ?? record.timestamp, place: place,
+      detail: "\(status)\(object["reason"]?.string ?? "")", apnsID: id)
+  }
+
+  private func deadLetter(
+    _ record: ShownRecord, _ place: String, _ subject: TraceSubject
+  ) -> TraceHop? {
+    let letter = DeadLetterEntry(
+      partition: record.partition, offset: record.offset, at: record.timestamp, key: nil,
+      value: record.value.baseAddress == nil ? nil : Array(record.value), headers: record.headers)
+    let token =
+      letter.header(DeadLetterHeader.token)
+      ?? (letter.envelope == nil ? nil : String(decoding: record.key, as: UTF8.self))
+    guard
+      subject.matches(requestID: letter.requestID, apnsID: letter.apnsID, token: token)
+        || subject.asks(requestID: letter.requestID, tokens: [])
+    else { return nil }
+    let at = letter.header(DeadLetterHeader.at).flatMap { Int64($0) } ?? record.timestamp
+    return TraceHop(
+      kind: .deadLettered, at: at, place: place,
+      detail: "by \(letter.stage): \(letter.reason), \(letter.detail)",
+      apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID)
+  }
+
+  private func device(_ record: ShownRecord, _ place: String) -> TraceHop? {
+    guard record.value.baseAddress != nil, let object = try? parser.parse(record.value) else {
+      return TraceHop(
+        kind: .removed, at: record.timestamp, place: place, detail: "registration removed")
+    }
+    let isRemoved = object["removed_at"]?.int != nil
+    let app = object["app"]?.string ?? "?"
+    return TraceHop(
+      kind: isRemoved ? .removed : .registered,
+      at: object["registered_at"]?.int ?? object["removed_at"]?.int ?? record.timestamp,
+      place: place, detail: isRemoved ? "removed from \(app)" : "registered for \(app)")
+  }
+
+  private func invalidation(_ record: ShownRecord, _ place: String) -> TraceHop {
+    guard record.value.baseAddress != nil, let object = try? parser.parse(record.value) else {
+      return TraceHop(
+        kind: .registered, at: record.timestamp, place: place, detail: "no longer invalid")
+    }
+    return TraceHop(
+      kind: .invalidated, at: object["at"]?.int ?? record.timestamp, place: place,
+      detail: "recorded as invalid: \(object["reason"]?.string ?? "")")
+  }
+}

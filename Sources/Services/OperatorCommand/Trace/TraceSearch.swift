@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import ServiceKit
+
+/// Reads the topics from a moment to their ends and keeps what they say about the subject.
+///
+/// Topics that name a request id and an `apns-id` together come first: what they teach finds the request, and
+/// APNs' answers about the token.
+struct TraceSearch {
+  private let cluster: KafkaCluster
+  private let context: ServiceContext
+  /// Milliseconds since the epoch.
+  private let since: Int64
+  private let reader = TraceReader()
+  private var progress: ProgressLine?
+
+  private(set) var subject: TraceSubject
+  private(set) var hops: [TraceHop] = []
+  /// Records that were looked at.
+  private(set) var looked = 0
+
+  init(
+    _ wanted: TraceSubject.Wanted, _ cluster: KafkaCluster, since: Int64, progress: ProgressLine?,
+    _ context: ServiceContext
+  ) {
+    self.cluster = cluster
+    self.context = context
+    self.since = since
+    self.progress = progress
+    subject = TraceSubject(wanted)
+  }
+
+  /// Topics in the order of the search.
+  private func topics(_ names: TopicNames) -> [(String, TraceReader.Content)] {
+    var topics: [(String, TraceReader.Content)] = [
+      (names.receipts, .receipts),
+      (names.notifications, .notifications), (names.notificationsBulk, .notifications),
+    ]
+    topics += RetryTier.allCases.map { (names.retries($0), .retries("\($0.suffix)")) }
+    topics += [(names.deadLetters, .deadLetters), (names.feedback, .feedback)]
+    topics.append((names.requests, .requests))
+    if case .token = subject.wanted {
+      topics += [(names.devices, .devices), (names.invalidTokens, .invalidTokens)]
+    }
+    return topics
+  }
+
+  /// Searches every topic that there is. Throws when Kafka cannot be read.
+  mutating func run(_ names: TopicNames) throws(ServiceFailure) {
+    let known: [String: Int]
+    do throws(KafkaError) {
+      known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    let present = topics(names).filter { known[$0.0] != nil }
+    guard !present.isEmpty else {
+      throw ServiceFailure("there is no topic of Martlet; check --topic-prefix (\(names.prefix))")
+    }
+    for (topic, content) in present where !context.signals.isStopping {
+      do throws(KafkaError) {
+        try search(topic, content, partitions: known[topic] ?? 0)
+      } catch {
+        throw ServiceFailure("\(error)")
+      }
+    }
+    progress?.end()
+  }
+
+  private mutating func search(
+    _ topic: String, _ content: TraceReader.Content, partitions: Int
+  ) throws(KafkaError) {
+    let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
+    let marks = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000)
+    var starts: [Int32: Int64] = [:]
+    for (place, offset) in zip(all, try firsts(all, marks)) { starts[place.partition] = offset }
+    let total = marks.enumerated().reduce(0) { $0 + Int($1.1.high - (starts[Int32($1.0)] ?? 0)) }
+    guard total > 0 else { return }
+    var kafka = cluster.configuration
+    kafka.preferBulkReading(of: partitions)
+    let tail = try KafkaTail(kafka, topic: topic, from: .offsets(starts))
+    defer { tail.close() }
+    var unfinished = Set(all.indices.filter { marks[$0].high > (starts[Int32($0)] ?? 0) })
+    var batch = KafkaBatch(capacity: 1_000)
+    var read = 0
+    while !unfinished.isEmpty, !context.signals.isStopping {
+      let count = tail.poll(into: &batch, timeoutMilliseconds: 100)
+      defer { batch.release() }
+      for index in 0..<count {
+        let record = batch[index]
+        if record.offset + 1 >= marks[Int(record.partition)].high {
+          unfinished.remove(Int(record.partition))
+        }
+        look(at: record, topic, content)
+      }
+      read += count
+      progress?.update(count: looked, fraction: Double(read) / Double(total), note: topic)
+      // The last offsets may belong to no record.
+      if count == 0, tail.isCaughtUp { break }
+    }
+  }
+
+  private mutating func look(
+    at record: KafkaRecord, _ topic: String, _ content: TraceReader.Content
+  ) {
+    looked += 1
+    guard record.timestamp >= since || record.timestamp < 0 else { return }
+    let before = hops.count
+    // Headers are copied only where they are read.
+    let shown = ShownRecord(
+      partition: record.partition, offset: record.offset, timestamp: record.timestamp,
+      key: record.key, value: record.value,
+      headers: content == .deadLetters ? record.headers : [])
+    reader.read(shown, of: topic, content, subject, to: &hops)
+    for hop in hops[before...] { subject.note(hop) }
+  }
+
+  /// Where to begin in each partition. The embedded broker does not find offsets by time: it is read whole.
+  private func firsts(
+    _ partitions: [TopicPartition], _ marks: [Watermarks]
+  ) throws(KafkaError) -> [Int64] {
+    guard !cluster.isEmbedded else { return marks.map(\.low) }
+    return try cluster.admin.offsets(partitions, at: since, timeoutMilliseconds: 10_000)
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+
+/// What is traced, and what has turned out to belong to it.
+///
+/// Whether a record may concern it is asked of its bytes first, so that millions of records that do not are never
+/// parsed.
+struct TraceSubject {
+  /// More request ids than this are not followed into the requests topic: each costs a search of every record.
+  static let mostRequests = 16
+
+  enum Wanted: Equatable, Sendable {
+    /// A request id or an `apns-id`.
+    case id(String)
+    /// The first digits of a device token, or all of them, in lower case.
+    case token(String)
+  }
+
+  let wanted: Wanted
+  /// The ways in which a record may spell it.
+  private let spellings: [[UInt8]]
+  /// Requests that the notifications found came from.
+  private(set) var requestIDs: Set<String> = []
+  private var requestSpellings: [[UInt8]] = []
+  private(set) var apnsIDs: Set<String> = []
+  private(set) var leftOut = false
+
+  init(_ wanted: Wanted) {
+    self.wanted = wanted
+    switch wanted {
+    case .id(let text): spellings = Self.spellings(text)
+    case .token(let digits): spellings = [Array(digits.utf8)]
+    }
+  }
+
+  /// As it stands, as the content of a JSON string, and in lower case, as `apns-id`s are written.
+  private static func spellings(_ text: String) -> [[UInt8]] {
+    let escaped = Array(JSONValue.string(text).text.dropFirst().dropLast())
+    let all = [Array(text.utf8), escaped, Array(text.lowercased().utf8)]
+    return all.indices.filter { !all[..<$0].contains(all[$0]) }.map { all[$0] }
+  }
+
+  /// Remembers what a hop is known by, for the topics that do not name the subject itself.
+  mutating func note(_ hop: TraceHop) {
+    if let id = hop.apnsID { apnsIDs.insert(id) }
+    guard let id = hop.requestID, wanted != .id(id), !requestIDs.contains(id) else { return }
+    guard requestIDs.count < Self.mostRequests else {
+      leftOut = true
+      return
+    }
+    requestIDs.insert(id)
+    requestSpellings += Self.spellings(id)
+  }
+
+  /// Whether these bytes name the subject.
+  func isNamed(in bytes: UnsafeRawBufferPointer) -> Bool {
+    spellings.contains { bytes.holds($0) }
+  }
+
+  /// Whether these bytes name the subject or a request that it came from.
+  func isNamedOrAsked(in bytes: UnsafeRawBufferPointer) -> Bool {
+    isNamed(in: bytes) || requestSpellings.contains { bytes.holds($0) }
+  }
+
+  /// Whether a notification with these names is the subject: the bytes alone may name it by chance.
+  func matches(requestID: String?, apnsID: String?, token: String?) -> Bool {
+    switch wanted {
+    case .id(let text): requestID == text || apnsID?.lowercased() == text.lowercased()
+    case .token(let digits): token?.lowercased().hasPrefix(digits) ?? false
+    }
+  }
+
+  /// Whether a request is the subject's, or one that it came from.
+  func asks(requestID: String?, tokens: [String]) -> Bool {
+    if let requestID, requestIDs.contains(requestID) { return true }
+    switch wanted {
+    case .id(let text): return requestID == text
+    case .token(let digits): return tokens.contains { $0.lowercased().hasPrefix(digits) }
+    }
+  }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import Telemetry
+
+/// A trace as lines for people, and as JSON for programs. Device tokens are not part of it.
+enum TraceText {
+  static func lines(_ stories: [TraceStory]) -> [String] {
+    var lines: [String] = []
+    for story in stories {
+      if !lines.isEmpty { lines.append("") }
+      lines.append(title(story))
+      let width = story.hops.map { $0.kind.rawValue.count }.max() ?? 0
+      for index in story.hops.indices {
+        let hop = story.hops[index]
+        let gap = story.gap(before: index).map(duration) ?? ""
+        lines.append(
+          "  \(Timestamp.text(milliseconds: hop.at))  \(padded(gap, 10))  "
+            + "\(padded(hop.kind.rawValue, width))  \(TerminalText.plain(hop.detail))  [\(hop.place)]"
+        )
+      }
+    }
+    return lines
+  }
+
+  private static func title(_ story: TraceStory) -> String {
+    guard let id = story.apnsID else { return "not yet a notification" }
+    guard let outcome = story.outcome, let first = story.hops.first,
+      let end = story.hops.last(where: { $0.outcome == outcome })
+    else { return "\(id): no outcome yet" }
+    return "\(id): \(outcome) after \(duration(end.at - first.at).dropFirst())"
+  }
+
+  /// One object per hop.
+  static func json(_ story: TraceStory) -> [String] {
+    story.hops.indices.map { index in
+      let hop = story.hops[index]
+      var object = JSONObject()
+      if let id = story.apnsID { object.append("apns_id", .string(id)) }
+      if let id = hop.requestID { object.append("id", .string(id)) }
+      object.append("hop", .string(hop.kind.rawValue))
+      object.append("at", .integer(hop.at))
+      if let gap = story.gap(before: index) { object.append("gap_milliseconds", .integer(gap)) }
+      object.append("place", .string(hop.place))
+      if let outcome = hop.outcome { object.append("outcome", .string(outcome)) }
+      object.append("detail", .string(hop.detail))
+      return TerminalText.json(String(decoding: JSONValue.object(object).text, as: UTF8.self))
+    }
+  }
+
+  /// `+12 ms`, `+5.2 s`, `-3 ms`: clocks of two machines may differ.
+  static func duration(_ milliseconds: Int64) -> String {
+    let sign = milliseconds < 0 ? "-" : "+"
+    return sign + StatusText.duration(Double(milliseconds.magnitude) / 1_000)
+  }
+
+  private static func padded(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+  }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+private let first = "11111111-2222-4333-8444-555555555555"
+private let second = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
+private let token = String(repeating: "ab", count: 32)
+
+@Suite struct TraceStoryTests {
+  private func hop(
+    _ kind: TraceHop.Kind, _ at: Int64, _ apnsID: String? = nil, request: String? = nil,
+    outcome: String? = nil
+  ) -> TraceHop {
+    TraceHop(
+      kind: kind, at: at, place: "t/0/\(at)", detail: "", apnsID: apnsID, requestID: request,
+      outcome: outcome)
+  }
+
+  @Test func `each notification begins with its request and is told in the order of time`() {
+    let stories = TraceStory.stories(of: [
+      hop(.outcome, 90, second, request: "r", outcome: "delivered"),
+      hop(.queued, 20, first, request: "r"),
+      hop(.outcome, 50, first, request: "r", outcome: "rejected"),
+      hop(.queued, 21, second, request: "r"),
+      hop(.requested, 10, request: "r"),
+    ])
+    #expect(stories.map(\.apnsID) == [first, second])
+    #expect(stories.map { $0.hops.map(\.at) } == [[10, 20, 50], [10, 21, 90]])
+    #expect(stories.map(\.outcome) == ["rejected", "delivered"])
+    #expect(stories[0].gap(before: 0) == nil)
+    #expect(stories[0].gap(before: 2) == 30)
+  }
+
+  @Test func `hops of one millisecond keep the order of the pipeline`() {
+    let stories = TraceStory.stories(of: [
+      hop(.outcome, 5, first, outcome: "delivered"), hop(.queued, 5, first),
+      hop(.requested, 5, request: "r"),
+    ])
+    #expect(stories.map(\.apnsID) == [nil, first])
+    #expect(stories[1].hops.map(\.kind) == [.queued, .outcome])
+  }
+
+  @Test func `a repeat that was not sent is not the outcome`() {
+    let stories = TraceStory.stories(of: [
+      hop(.outcome, 5, first, outcome: "deduplicated"),
+      hop(.outcome, 9, first, outcome: "delivered"),
+      hop(.outcome, 12, first, outcome: "deduplicated"),
+    ])
+    #expect(stories.map(\.outcome) == ["delivered"])
+    #expect(TraceText.lines(stories)[0] == "\(first): delivered after 4 ms")
+    let none = TraceStory.stories(of: [hop(.queued, 1, first)])
+    #expect(TraceText.lines(none)[0] == "\(first): no outcome yet")
+  }
+
+  @Test func `a bounded number of request ids is followed`() {
+    var subject = TraceSubject(.token("abababab"))
+    for index in 0..<40 { subject.note(hop(.queued, 1, first, request: "r\(index)")) }
+    #expect(subject.requestIDs.count == TraceSubject.mostRequests)
+    #expect(subject.leftOut)
+  }
+}
+
+@Suite struct TraceTests {
+  /// A pipeline's topics with the story of one request to two devices, and one of somebody else.
+  private func pipeline() throws -> KafkaFixture {
+    let names = TopicNames(prefix: "")
+    let fixture = try KafkaFixture(topics: names.all.map { ($0.name, 2) })
+    let producer = try KafkaProducer(fixture.configuration)
+    func write(_ topic: String, _ key: String?, _ value: String?, _ headers: [KafkaHeader] = [])
+      throws
+    {
+      try fixture.produce(
+        producer, try producer.topic(named: fixture.name(topic)), key: key, value: value,
+        headers: headers)
+    }
+    func envelope(_ id: String, _ request: String, _ tail: String = "") -> String {
+      "M1\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t\t\(id)\t\t"
+        + "1795000000000\t\(request)\(tail.isEmpty ? "\t\t\t" : tail)\n{\"aps\":{\"badge\":1}}"
+    }
+    func receipt(_ outcome: String, _ id: String, _ request: String, _ more: String = "") -> String
+    {
+      #"{"outcome":"\#(outcome)","apns_id":"\#(id)","id":"\#(request)","app":"com.example.app","#
+        + #""environment":"production","token":"\#(token)","lane":"transactional"\#(more),"#
+        + #""created":1795000000000,"at":1795000000045}"#
+    }
+    try write(
+      names.requests, nil,
+      #"{"id":"order \"1\"","app":"com.example.app","tokens":["\#(token)","cdcdcdcd"],"payload":{}}"#
+    )
+    try write(
+      names.requests, nil, #"{"id":"other","app":"com.example.app","token":"ef","payload":{}}"#)
+    let request = #"order \"1\""#
+    try write(names.notifications, token, envelope(first, request))
+    try write(names.notifications, "cdcdcdcd", envelope(second, request))
+    try write(names.notifications, "ef", envelope("99999999-2222-4333-8444-555555555555", "other"))
+    try write(
+      names.retries5s, token,
+      envelope(first, request, "\t1\t1795000000020\tTooManyRequests"))
+    let stranger = receipt("delivered", "99999999-2222-4333-8444-555555555555", "other")
+    try write(
+      names.receipts, nil,
+      stranger + "\n" + receipt("delivered", first, request, #","status":200,"attempts":2"#) + "\n")
+    try write(
+      names.receipts, nil,
+      receipt("rejected", second, request, #","status":410,"reason":"Unregistered","attempts":1"#))
+    try write(
+      names.feedback, "cdcdcdcd:com.example.app:production",
+      #"{"token":"cdcdcdcd","app":"com.example.app","environment":"production","status":410,"#
+        + #""reason":"Unregistered","apns_id":"\#(second)","at":1795000000044}"#)
+    try write(
+      names.deadLetters, nil, "{}",
+      [
+        KafkaHeader(DeadLetterHeader.reason, "invalid_token"),
+        KafkaHeader(DeadLetterHeader.detail, "tokens[2]: is empty"),
+        KafkaHeader(DeadLetterHeader.stage, "ingest"),
+        KafkaHeader(DeadLetterHeader.requestID, "order \"1\""),
+      ])
+    return fixture
+  }
+
+  private func stories(_ fixture: KafkaFixture, _ wanted: TraceSubject.Wanted) throws
+    -> [TraceStory]
+  {
+    let table = CommonSettings.table(of: TraceCommand.self)
+    let values = try table.read(
+      CommandLineFlags(["x"], for: table), environment: [:], file: nil)
+    let context = ServiceContext(
+      name: "trace", log: Logger(service: "test", level: .error), values: values)
+    let cluster = try KafkaCluster(fixture.configuration, context)
+    defer { cluster.admin.close() }
+    var search = TraceSearch(wanted, cluster, since: 0, progress: nil, context)
+    try search.run(TopicNames(prefix: fixture.prefix))
+    return TraceStory.stories(of: search.hops)
+  }
+
+  @Test func `a request id finds the request, its notifications, retries, answers and outcomes`()
+    throws
+  {
+    let found = try stories(pipeline(), .id("order \"1\""))
+    let byID = Dictionary(grouping: found, by: \.apnsID)
+    #expect(Set(byID.keys) == [first, second])
+    let delivered = try #require(byID[first]?.first)
+    #expect(delivered.outcome == "delivered")
+    #expect(
+      Set(delivered.hops.map(\.kind)) == [.requested, .queued, .parked, .outcome, .deadLettered])
+    #expect(
+      delivered.hops.first { $0.kind == .parked }?.detail
+        == "for 5s after 1 attempt: TooManyRequests")
+    #expect(
+      delivered.hops.first { $0.kind == .outcome }?.detail == "delivered, status 200, 2 attempts")
+    let rejected = try #require(byID[second]?.first)
+    #expect(rejected.hops.first { $0.kind == .answered }?.detail == "410 Unregistered")
+    #expect(rejected.outcome == "rejected")
+  }
+
+  @Test func `an apns-id finds one notification, and the request that it came from`() throws {
+    let found = try stories(pipeline(), .id(second.uppercased()))
+    #expect(found.map(\.apnsID) == [second])
+    #expect(found[0].hops.contains { $0.kind == .requested })
+    #expect(!found[0].hops.contains { $0.kind == .parked })
+  }
+
+  @Test func `a device token finds what was sent to the device`() throws {
+    let found = try stories(pipeline(), .token(String(token.prefix(8))))
+    #expect(found.contains { $0.apnsID == first })
+    // The text of the trace has no device token in it.
+    for line in TraceText.lines(found) + found.flatMap(TraceText.json) {
+      #expect(!line.contains(token))
+    }
+  }
+
+  @Test func `what is on no topic is found nowhere`() throws {
+    #expect(try stories(pipeline(), .id("order")).isEmpty)
+  }
+
+  @Test(arguments: ["abc", "xyzxyzxyz", ""]) func `what is no token is refused`(_ text: String)
+    throws
+  {
+    let table = CommonSettings.table(of: TraceCommand.self)
+    let values = try table.read(
+      CommandLineFlags(["--token", text], for: table), environment: [:], file: nil)
+    #expect(throws: SettingErrors.self) { try TraceCommand.settings(values) }
+  }
+}
