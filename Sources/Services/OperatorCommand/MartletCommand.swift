@@ -13,7 +13,7 @@ package enum MartletCommand {
       TopicsCreateCommand.self, TopicsCheckCommand.self, KeysGenerateCommand.self,
       ChannelsCreateCommand.self, ChannelsReadCommand.self, ChannelsListCommand.self,
       ChannelsDeleteCommand.self,
-      StatusCommand.self, ConsoleCommand.self, TraceCommand.self,
+      StatusCommand.self, ConsoleCommand.self, TraceCommand.self, CanaryCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       CompletionCommand.self,
     ]

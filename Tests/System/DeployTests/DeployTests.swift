@@ -2,6 +2,7 @@
 import Bytes
 import Feedback
 import Ingest
+import OperatorCommand
 import Pipeline
 import Sender
 import Settings
@@ -22,12 +23,15 @@ import Testing
     ("feedback", FeedbackSettings.table),
   ]
 
+  /// The canary belongs to no group.
+  private static let all = programs + [("canary", CanaryCommand.table)]
+
   private func text(_ path: String) throws -> String {
     String(decoding: try File.read("\(Self.folder)/\(path)"), as: UTF8.self)
   }
 
   @Test func `every example properties file is accepted by its program`() throws {
-    for (name, table) in Self.programs {
+    for (name, table) in Self.all {
       let path = "\(name).properties"
       let file = try PropertiesFile(parsing: try text(path), path: path)
       let flags = try CommandLineFlags([], for: table)
@@ -38,9 +42,9 @@ import Testing
   @Test func `the units set only variables that their programs know`() throws {
     let units = [
       "martlet-ingest.service", "martlet-signer.service", "martlet-sender@.service",
-      "martlet-feedback.service",
+      "martlet-feedback.service", "martlet-canary.service",
     ]
-    for (unit, program) in zip(units, Self.programs) {
+    for (unit, program) in zip(units, Self.all) {
       let lines = try text("systemd/\(unit)").split(separator: "\n")
       let known = program.table.settings.map(\.environmentName) + ["MARTLET_CONFIG"]
       for line in lines where line.hasPrefix("Environment=") {
@@ -48,7 +52,10 @@ import Testing
         #expect(known.contains(String(name)), "\(unit): \(name)")
       }
       #expect(
-        lines.contains { $0.hasPrefix("ExecStart=") && $0.contains("martlet-\(program.name)") })
+        lines.contains {
+          $0.hasPrefix("ExecStart=") && $0.contains(#/martlet[- ]\b/#)
+            && $0.hasSuffix(program.name)
+        })
       #expect(lines.contains("NoNewPrivileges=yes"), "\(unit)")
     }
   }

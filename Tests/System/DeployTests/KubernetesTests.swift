@@ -36,8 +36,8 @@ import Testing
   }
 
   @Test func `every pod keeps the rules of Pod Security restricted`() throws {
-    let loads = try documents("StatefulSet") + documents("Job")
-    #expect(loads.count == 5)
+    let loads = try documents("StatefulSet") + documents("Deployment") + documents("Job")
+    #expect(loads.count == 6)
     for document in loads {
       #expect(PodSecurity.violations(try pod(document)) == [], "\(document.path)")
     }
@@ -79,6 +79,19 @@ import Testing
       }
       #expect(service?.value["spec"]?["selector"] == labels, "\(document.path)")
     }
+  }
+
+  @Test func `the canary is probed and scraped, and runs nowhere until it has a target`() throws {
+    let canary = try #require(try documents("Deployment").first)
+    let container = try #require(try pod(canary)["containers"]?.array?.first)
+    for (probe, page) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+      #expect(container[probe]?["httpGet"] == ["path": .string(page), "port": "http"])
+    }
+    let service = try documents("Service").first { $0.name == canary.name }
+    let labels = canary.value["spec"]?["template"]?["metadata"]?["labels"]
+    #expect(service?.value["spec"]?["selector"] == labels)
+    #expect(canary.value["spec"]?["selector"]?["matchLabels"] == labels)
+    #expect(canary.value["spec"]?["replicas"]?.int == 0)
   }
 
   /// Mode 0440 for the group of the pod: what the processes take for a secret.
@@ -131,7 +144,7 @@ import Testing
     let own = try manifests().map { String($0.dropFirst("kubernetes/".count)) }
     #expect(listed == Set(own + ["scaling.yaml"]))
     #expect(list?["images"]?.array?.first?["newTag"]?.string == Version.text)
-    for document in try documents("StatefulSet") + documents("Job") {
+    for document in try documents("StatefulSet") + documents("Deployment") + documents("Job") {
       let image = try pod(document)["containers"]?.array?.first?["image"]?.string
       #expect(image == "martlet:\(Version.text)", "\(document.path)")
     }

@@ -65,7 +65,7 @@ import Testing
   @Test func `every command of deploy/kubernetes is understood, and its files are mounted`() throws
   {
     let containers = try ManifestContainer.ofKubernetes()
-    #expect(containers.count == 5)
+    #expect(containers.count == 6)
     try check(containers)
   }
 

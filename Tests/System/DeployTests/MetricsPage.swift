@@ -16,6 +16,7 @@ enum MetricsPage {
     ("`martlet-ingest`", IngestMetrics.all), ("`martlet-signer`", SignerMetrics.all),
     ("`martlet-sender`", SenderMetrics.all), ("`martlet-feedback`", FeedbackMetrics.all),
     ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
+    ("`martlet canary`", CanaryMetrics.all),
   ]
 
   /// The names of metrics in an expression that no program declares.
@@ -67,7 +68,8 @@ enum MetricsPage {
     once per second, or every ten while nobody has looked for a minute. `martlet_sender_backlog_seconds` is the age of
     the oldest notification that a sender has taken and
     not finished; what it has not taken yet is younger, or in a partition from which it takes nothing
-    (`martlet_sender_partitions_paused`). Labels never hold an app, a device or an id: their number has no bound.
+    (`martlet_sender_partitions_paused`). Labels never hold an app, a device or an id, because their number has no bound;
+    only those of `martlet canary` do, whose targets are its settings.
 
     This page is made from the tables in the programs by `MARTLET_WRITE_DOCS=1 swift test --filter MetricsPageTests`;
     `scripts/test` fails when it is out of date.

@@ -46,7 +46,8 @@ final class PipelineRig {
   ///
   /// - Parameter alias: what the test calls it, if not by its name.
   func start(
-    _ name: String, _ flags: [String] = [], kafka address: String? = nil, as alias: String? = nil
+    _ name: String, _ flags: [String] = [], kafka address: String? = nil, as alias: String? = nil,
+    subcommand: [String] = []
   ) throws {
     let own: [String: [String]] = [
       "martlet-signer": ["--credentials", keys + "/credentials.json"],
@@ -56,7 +57,7 @@ final class PipelineRig {
       "martlet-feedback": ["--database", folder.file("tokens.sqlite")],
     ]
     let command =
-      under + [ChildProcess.sibling(name), "--kafka", address ?? kafka]
+      under + [ChildProcess.sibling(name)] + subcommand + ["--kafka", address ?? kafka]
       + ["--counters-interval", "200ms"] + (own[name] ?? []) + flags
     programs[alias ?? name] = try BuiltProgram.start(
       path: command[0], Array(command.dropFirst()), in: folder)

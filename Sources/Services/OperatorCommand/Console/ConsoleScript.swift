@@ -66,6 +66,7 @@ extension ConsolePage {
         ['Connections', list(status.connections, number)],
         ['Oldest provider token', seconds(status.oldest_token_seconds)],
         ['First certificate expires in', seconds(status.next_certificate_expiry_seconds)],
+        ['Canaries', status.canaries.map(c => c.name + ' ' + (c.success ? 'delivered' : 'FAILS')).join(', ') || '–'],
       ];
     }
 

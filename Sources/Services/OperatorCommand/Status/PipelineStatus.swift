@@ -17,6 +17,16 @@ struct PipelineStatus: Sendable {
     let value: Double
   }
 
+  /// A canary of `martlet canary`.
+  struct Canary: Sendable, Equatable {
+    /// App, environment and the start of its target.
+    let name: String
+    /// Whether its last push was delivered.
+    let isWell: Bool
+    /// Seconds since one was; nil if none ever was.
+    let lastSuccess: Double?
+  }
+
   let processes: [Process]
   let requestsPerSecond: Double
   /// Ended notifications by outcome.
@@ -44,6 +54,7 @@ struct PipelineStatus: Sendable {
   let nextCertificate: Double?
   /// Records that retention removed unread.
   let lost: Double
+  let canaries: [Canary]
 
   /// Whether every process does its part.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
@@ -88,6 +99,7 @@ struct PipelineStatus: Sendable {
       $0 - wall
     }
     lost = all.sum("martlet_kafka_records_lost_total")
+    canaries = all.canaries(wall: wall)
   }
 }
 
@@ -106,6 +118,19 @@ private struct Sums {
 
   func highest(_ label: String, of name: String) -> [PipelineStatus.Count] {
     fold(label, name, max)
+  }
+
+  /// In the order of the pages.
+  func canaries(wall: Double) -> [PipelineStatus.Canary] {
+    pages.flatMap { page in
+      page.values("martlet_canary_success").map { series in
+        let last = page.values("martlet_canary_last_success_timestamp_seconds", series.labels).first
+        let name = ["app", "environment", "target"].compactMap { series.labels[$0] }
+        return PipelineStatus.Canary(
+          name: name.joined(separator: " "), isWell: series.value == 1,
+          lastSuccess: last.map { wall - $0.value })
+      }
+    }
   }
 
   func lowest(_ name: String) -> Double? {

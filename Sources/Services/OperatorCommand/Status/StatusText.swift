@@ -22,6 +22,10 @@ enum StatusText {
     lines.append(row("connections", list(status.connections) { count($0) }))
     lines.append(row("refusals", list(Array(status.reasons.prefix(5))) { count($0) }))
     lines.append(row("credentials", credentials(status)))
+    if !status.canaries.isEmpty {
+      let well = status.canaries.count { $0.isWell }
+      lines.append(row("canaries", "\(well) of \(status.canaries.count) delivered"))
+    }
     return lines + warnings(status)
   }
 
@@ -73,6 +77,11 @@ enum StatusText {
         "! \(count(status.credentialsWithoutToken)) credentials have no provider token that may be sent"
       )
     }
+    for canary in status.canaries where !canary.isWell {
+      let last = canary.lastSuccess.map { "the last success was \(duration($0)) ago" }
+      lines.append(
+        "! canary \(TerminalText.plain(canary.name)) fails; \(last ?? "none was delivered yet")")
+    }
     if status.lost > 0 {
       lines.append(
         "! \(count(status.lost)) records were removed by retention before they were read")
@@ -103,6 +112,7 @@ enum StatusText {
     root.append("oldest_token_seconds", status.oldestToken.map(rounded) ?? .null)
     root.append("next_certificate_expiry_seconds", status.nextCertificate.map(rounded) ?? .null)
     root.append("records_lost", rounded(status.lost))
+    root.append("canaries", .array(status.canaries.map(canary)))
     root.append("warnings", .array(warnings(status).map { .string(String($0.dropFirst(2))) }))
     return String(decoding: JSONValue.object(root).text, as: UTF8.self)
   }
@@ -126,6 +136,13 @@ enum StatusText {
       "causes": .array(causes.map { .string($0) }),
       "cores": process.core.map(rounded) ?? .null,
       "resident_bytes": rounded(process.residentBytes),
+    ]
+  }
+
+  private static func canary(_ canary: PipelineStatus.Canary) -> JSONValue {
+    [
+      "name": .string(canary.name), "success": .bool(canary.isWell),
+      "seconds_since_success": canary.lastSuccess.map(rounded) ?? .null,
     ]
   }
 

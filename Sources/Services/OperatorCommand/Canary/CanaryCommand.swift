@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet canary`: pushes through the whole pipeline at an interval, and says what became of them.
+package enum CanaryCommand: Service {
+  package struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let names: TopicNames
+    let canaries: [CanarySpecification]
+    let timeoutMilliseconds: Int64
+  }
+
+  package static let name = "canary"
+  package static let summary = """
+    Sends a push through the whole pipeline at an interval, as an application would, and follows the receipts: \
+    whether it was delivered, and how long each part of the way took. Runs beside the other processes.
+    """
+  package static let table = SettingTable(
+    [
+      CommonSettings.kafka, CommonSettings.topicPrefix,
+      .text(
+        "canary", required: true, placeholder: "APP,ENVIRONMENT,TOKEN|CHANNEL,EVERY",
+        "Where canary pushes go and how often, such as com.example.app,production,00fc13ad…,1m: a test device's"
+          + " token, which gets background pushes, or a broadcast channel that nobody follows. Several are separated"
+          + " by blanks."),
+      .duration(
+        "canary-timeout", default: "10s", in: 100...3_600_000,
+        "A canary push without a receipt after this time, or after its interval if that is shorter, has failed."
+      ),
+    ], kafkaProperties: true)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let canaries: [CanarySpecification]
+    do throws(CanaryProblem) {
+      canaries = try CanarySpecification.all(parsing: values.text("canary"))
+    } catch {
+      throw SettingErrors("canary", error.text)
+    }
+    return Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-canary"),
+      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
+      canaries: canaries, timeoutMilliseconds: values.milliseconds("canary-timeout"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let names = settings.names
+    let found = try ClusterView.wait(
+      settings.kafka, topics: [names.requests, names.receipts], of: names, context)
+    guard let found else { return }
+    do {
+      let loop = try CanaryLoop(settings, found.configuration, context)
+      context.reportReady()
+      loop.run()
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+}

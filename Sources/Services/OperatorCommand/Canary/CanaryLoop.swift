@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Delivery
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// Sends the canaries' requests and reads all receipts for theirs, on one thread.
+final class CanaryLoop {
+  private let settings: CanaryCommand.Settings
+  private let configuration: KafkaConfiguration
+  private let context: ServiceContext
+  private let telemetry: CanaryTelemetry
+  private let heartbeat: Heartbeat
+  private let wakeup = Wakeup()
+  private let poller: Poller
+  private let producer: KafkaProducer
+  private let topic: KafkaTopic
+  private let admin: KafkaAdmin
+  private var tail: KafkaTail
+  private var batch = KafkaBatch(capacity: 500)
+  private let parser = JSONParser()
+  private var deliveries: [Delivery] = []
+  private var watches: [CanaryWatch]
+  /// What the ids of this process have in common; another process, or an earlier one, has another.
+  private let idStart: String
+  private let idBytes: [UInt8]
+  private var count: UInt = 0
+
+  init(
+    _ settings: CanaryCommand.Settings, _ configuration: KafkaConfiguration,
+    _ context: ServiceContext
+  ) throws {
+    self.settings = settings
+    self.configuration = configuration
+    self.context = context
+    telemetry = CanaryTelemetry(settings.canaries)
+    context.counters.add(metrics: telemetry)
+    heartbeat = context.status.heartbeat("canary")
+    poller = try Poller(capacity: 1)
+    try poller.add(wakeup.fd, token: 0, .readable)
+    producer = try KafkaProducer(configuration, wakeup: wakeup)
+    topic = try producer.topic(known: settings.names.requests)
+    admin = try KafkaAdmin(configuration)
+    tail = try KafkaTail(
+      configuration, topic: settings.names.receipts, from: .end, wakeup: wakeup)
+    let now = MonotonicClock.milliseconds()
+    watches = settings.canaries.map { canary in
+      CanaryWatch(
+        interval: UInt64(canary.intervalMilliseconds),
+        timeout: UInt64(settings.timeoutMilliseconds), now: now)
+    }
+    let own = String(UInt64.random(in: .min ... .max), radix: 16)
+    idStart = CanarySpecification.idPrefix + own + ":"
+    idBytes = Array(idStart.utf8)
+  }
+
+  /// Turns until a stop is requested; what is under way then is forgotten.
+  func run() {
+    context.signals.subscribe(wakeup)
+    defer {
+      context.status.end(heartbeat)
+      batch.release()
+      tail.close()
+      admin.close()
+      producer.close()
+    }
+    var events: [ReadyEvent] = []
+    while !context.signals.isStopping {
+      let now = MonotonicClock.milliseconds()
+      heartbeat.beat(now)
+      readAcknowledgements()
+      readReceipts()
+      for index in watches.indices {
+        let id = watches[index].pendingID
+        if let result = watches[index].timePassed(now: now) { ended(index, result, id: id) }
+        if watches[index].isDue(now: now) { send(index, now: now) }
+      }
+      // At least every second: the heartbeat, and what the producer has to repeat.
+      let next = min(watches.map(\.nextMoment).min() ?? now, now + 1_000)
+      poller.wait(timeoutMilliseconds: Int32(next - min(next, now)), into: &events)
+      wakeup.clear()
+    }
+  }
+
+  private func send(_ index: Int, now: UInt64) {
+    count += 1
+    let id = idStart + "\(count)"
+    let wall = WallClock.milliseconds()
+    let canary = settings.canaries[index]
+    watches[index].sent(id, now: now, wall: wall)
+    // While Kafka takes nothing, requests do not pile up for the time after.
+    guard producer.outstanding < watches.count else { return }
+    let request = canary.request(id: id, wall: wall, timeout: settings.timeoutMilliseconds)
+    let result = Array(canary.key.utf8).withUnsafeBytes { key in
+      request.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: count) }
+    }
+    if case .refused(let error) = result {
+      context.log.error("Kafka refuses a canary's request", ["error": "\(error)"])
+    }
+  }
+
+  private func readAcknowledgements() {
+    deliveries.removeAll(keepingCapacity: true)
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries where delivery.refused == nil {
+      let id = idStart + "\(delivery.tag)"
+      if let index = watches.firstIndex(where: { $0.pendingID == id }) {
+        watches[index].acknowledged()
+      }
+    }
+  }
+
+  /// The receipts of applications are skipped by a search of their bytes.
+  private func readReceipts() {
+    while tail.poll(into: &batch, timeoutMilliseconds: 0) > 0 {
+      for index in 0..<batch.count where batch[index].value.holds(idBytes) {
+        Receipt.forEachLine(in: batch[index].value) { line in
+          guard line.holds(idBytes), let receipt = try? Receipt(line, parser: parser) else {
+            return
+          }
+          enter(receipt)
+        }
+      }
+      batch.release()
+    }
+  }
+
+  private func enter(_ receipt: Receipt) {
+    guard let id = receipt.id, let index = watches.firstIndex(where: { $0.pendingID == id }) else {
+      return
+    }
+    let result = watches[index].receipt(
+      id, receipt.outcome, created: receipt.created, at: receipt.at,
+      now: MonotonicClock.milliseconds(), wall: WallClock.milliseconds())
+    if let result { ended(index, result, id: id, reason: receipt.reason) }
+  }
+
+  private func ended(
+    _ index: Int, _ result: CanaryWatch.Result, id: String?, reason: String? = nil
+  ) {
+    telemetry.ended(index, result, wall: WallClock.milliseconds())
+    let labels = settings.canaries[index].labels
+    switch result {
+    case .success(let stages):
+      context.log.debug(
+        "canary delivered",
+        [
+          "app": labels[0], "environment": labels[1], "target": labels[2],
+          "milliseconds": "\(stages.total)",
+        ])
+    case .failure(let failure):
+      context.log.warning(
+        "canary failed; martlet trace shows how far it came",
+        [
+          "app": labels[0], "environment": labels[1], "target": labels[2], "id": id ?? "",
+          "result": failure.rawValue, "reason": reason ?? "",
+        ])
+      if failure == .noReceipt { followPartitions() }
+    }
+  }
+
+  /// A receipt may be in a partition that was added since; from now on it is read as well.
+  private func followPartitions() {
+    let name = settings.names.receipts
+    guard let counts = try? admin.partitionCounts(timeoutMilliseconds: 1_000),
+      let wanted = counts[name], wanted != tail.partitions
+    else { return }
+    let wider = try? KafkaTail(
+      configuration, topic: name, from: .end, wakeup: wakeup, timeoutMilliseconds: 2_000)
+    guard let wider else { return }
+    tail.close()
+    tail = wider
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import Settings
+
+/// Where a canary's pushes go, and how often: `app,environment,token|channel,every`.
+struct CanarySpecification: Sendable, Equatable {
+  enum Target: Sendable, Equatable {
+    /// A device token, in lower case.
+    case device(String)
+    /// A broadcast channel's id.
+    case channel(String)
+  }
+
+  static let form = "app,environment,token|channel,every"
+  /// Every canary has series of its own.
+  static let most = 100
+  /// Milliseconds.
+  static let intervals: ClosedRange<Int64> = 1_000...86_400_000
+  /// What every request id of a canary begins with.
+  static let idPrefix = "martlet-canary:"
+
+  let app: String
+  let environment: Environment
+  let target: Target
+  let intervalMilliseconds: Int64
+
+  /// The canaries of a setting, separated by blanks.
+  static func all(parsing text: String) throws(CanaryProblem) -> [CanarySpecification] {
+    var canaries: [CanarySpecification] = []
+    for word in text.split(whereSeparator: \.isWhitespace) {
+      let canary = try CanarySpecification(parsing: word)
+      if canaries.contains(where: { $0.labels == canary.labels }) {
+        throw CanaryProblem(text: "must name each app, environment and target once")
+      }
+      canaries.append(canary)
+    }
+    guard (1...most).contains(canaries.count) else {
+      throw CanaryProblem(text: "must be 1 to \(most) canaries, separated by blanks")
+    }
+    return canaries
+  }
+
+  init(parsing text: Substring) throws(CanaryProblem) {
+    let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 4, !parts[0].isEmpty else {
+      throw CanaryProblem(text: "must be \(Self.form)")
+    }
+    guard let environment = Environment(parts[1]) else {
+      throw CanaryProblem(text: "must name production or sandbox")
+    }
+    guard let every = DurationText.milliseconds(of: parts[3]), Self.intervals.contains(every) else {
+      throw CanaryProblem(text: "must have an interval from 1s to 1d, such as 1m")
+    }
+    app = parts[0]
+    self.environment = environment
+    target = try Self.target(parts[2])
+    intervalMilliseconds = every
+  }
+
+  /// What is hexadecimal is a device token.
+  private static func target(_ text: String) throws(CanaryProblem) -> Target {
+    if (try? DeviceToken.validate(text.utf8.span)) != nil { return .device(text.lowercased()) }
+    if (try? ChannelID.validate(text.utf8.span)) != nil { return .channel(text) }
+    throw CanaryProblem(text: "must name a device token in hex, or a channel's id")
+  }
+
+  /// App, environment and the target's first eight characters: what its series are known by.
+  var labels: [String] { [app, environment.description, String(key.prefix(8))] }
+
+  /// The record's key, as ingest's own records have it.
+  var key: String {
+    switch target {
+    case .device(let token): token
+    case .channel(let channel): channel
+    }
+  }
+
+  /// A request to it. A device shows nothing of it; a broadcast does not reach a device as long as none follows the
+  /// channel.
+  ///
+  /// - Parameters:
+  ///   - wall: now, in milliseconds since the epoch.
+  ///   - timeout: milliseconds after which nobody waits for it any more: a device's push expires then.
+  func request(id: String, wall: Int64, timeout: Int64) -> [UInt8] {
+    var request = JSONObject()
+    request.append("id", .string(id))
+    request.append("app", .string(app))
+    request.append("environment", .string(environment.description))
+    switch target {
+    case .device(let token):
+      request.append("token", .string(token))
+      request.append("type", "background")
+      request.append("expiration", .integer((wall + timeout) / 1_000 + 1))
+      request.append("collapse_id", "martlet-canary")
+      request.append("payload", ["aps": ["content-available": 1], "martlet-canary": .string(id)])
+    case .channel(let channel):
+      request.append("channel", .string(channel))
+      let aps: JSONValue = [
+        "timestamp": .integer(wall / 1_000), "event": "update",
+        "content-state": ["martlet-canary": .string(id)],
+      ]
+      request.append("payload", ["aps": aps])
+    }
+    return JSONValue.object(request).text
+  }
+}
+
+/// Why a text is no canary: the end of a sentence such as "must be …".
+struct CanaryProblem: Error, Equatable {
+  let text: String
+}
