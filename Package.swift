@@ -221,7 +221,7 @@ let package = Package(
       "Services", "ServiceKit",
       [
         "ServiceKit", "Settings", "Telemetry", "Pipeline", "Delivery", "EventLoop", "Kafka",
-        "JSON", "HTTPClient", "Bytes", "TestSupport",
+        "JSON", "HTTPClient", "Bytes", "Random", "TestSupport",
       ]),
     tests(
       "Services", "Ingest",

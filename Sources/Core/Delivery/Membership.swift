@@ -14,8 +14,9 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
     case begin([Partition], atFirstRecord: Set<Partition>)
     /// Take nothing more and finish what was taken; comes again when there is less time for it than was said.
     ///
-    /// `deadline` is in monotonic milliseconds. `isLost`: the partitions are other members' already.
-    case drain(deadline: UInt64, isLost: Bool)
+    /// `deadline` is in monotonic milliseconds. `isLost`: the partitions are other members' already. `isLeaving`:
+    /// nothing is begun afterwards.
+    case drain(deadline: UInt64, isLost: Bool, isLeaving: Bool)
     /// The time is up: give up what is not finished.
     case abandon
     /// Let go of the partitions. `commits`: what is done is committed before; `unassigns`: the group waits for an
@@ -78,6 +79,15 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   package var hasLeft: Bool { state == .left }
+
+  /// Whether a stop is under way, or through: nothing is begun any more.
+  package var isLeaving: Bool {
+    switch state {
+    case .draining(_, let drain): drain.isLeaving
+    case .left: true
+    case .idle, .waiting, .beginning, .assigned: false
+    }
+  }
 
   /// Whether the group's next event is to be looked at: another change of the assignment waits until one is through.
   package var takesEvents: Bool {
@@ -216,6 +226,9 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// `abandon` comes with the next `tick` that finds the time up.
   private mutating func drain(_ drain: Drain, of partitions: [Partition]) -> [Step] {
     state = .draining(partitions, drain)
-    return drain.isAbandoned ? [] : [.drain(deadline: drain.deadline, isLost: drain.isLost)]
+    if drain.isAbandoned { return [] }
+    return [
+      .drain(deadline: drain.deadline, isLost: drain.isLost, isLeaving: drain.isLeaving)
+    ]
   }
 }

@@ -33,15 +33,18 @@ package struct OffsetBook: Sendable {
   /// The ledgers of each topic by partition; nil where nothing came, or where the partition is another member's.
   private var ledgers: [[OffsetLedger?]]
   private var assigned: [Source] = []
-  /// Counts assignments: what was taken in an earlier one completes nothing in this one.
+  /// The number of the assignment: what was taken in an earlier one completes nothing in this one. 0: there is none.
   package private(set) var epoch: UInt32 = 0
 
   /// - Parameter topics: how many the member subscribes to.
   package init(topics: Int) { ledgers = Array(repeating: [], count: topics) }
 
   /// Partitions were assigned, all at once; what was taken before is forgotten.
-  package mutating func begin(_ sources: [Source]) {
+  ///
+  /// - Parameter epoch: another one than any before, and not 0.
+  package mutating func begin(_ sources: [Source], epoch: UInt32) {
     removeAll()
+    self.epoch = epoch
     assigned = sources
     for topic in ledgers.indices {
       let highest = sources.lazy.filter { $0.topic == topic }.map(\.partition).max() ?? -1
@@ -93,13 +96,6 @@ package struct OffsetBook: Sendable {
     ledgers[source.topic][Int(source.partition)] = ledger
   }
 
-  /// The partition's log is another one: nothing of it is completed or committed any more in this assignment.
-  package mutating func forget(_ source: Source) {
-    guard ledgers[source.topic].indices.contains(Int(source.partition)) else { return }
-    ledgers[source.topic][Int(source.partition)] = nil
-    assigned.removeAll { $0 == source }
-  }
-
   /// How far each partition is done, of those of which something came.
   package var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
@@ -111,7 +107,7 @@ package struct OffsetBook: Sendable {
 
   /// The partitions were given back.
   package mutating func removeAll() {
-    epoch &+= 1
+    epoch = 0
     assigned = []
     for topic in ledgers.indices { ledgers[topic] = [] }
   }

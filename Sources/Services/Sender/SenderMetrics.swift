@@ -156,9 +156,6 @@ package enum SenderMetrics {
   static let logsRestarted = Metric(
     "martlet_sender_logs_restarted_total", .counter,
     "Partitions whose log was truncated, or recreated, below the committed offset.")
-  static let offsetReadsFailed = Metric(
-    "martlet_sender_offset_reads_failed_total", .counter,
-    "Times that no coordinator said where to go on in assigned partitions.")
   static let badTokenRecords = Metric(
     "martlet_sender_provider_token_records_ignored_total", .counter, labels: ["cause"], bound: "3",
     "Records of provider tokens that cannot be used: sealed with an unknown key (unreadable), malformed (invalid), dated"
@@ -188,7 +185,7 @@ package enum SenderMetrics {
     + [credentialRefusals, inFlight, waiting, backlog, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted]
-    + [offsetReadsFailed, badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
+    + [badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
     + [certificateEnd]
 }
 
@@ -240,8 +237,6 @@ extension SenderGroupCounter {
     switch self {
     case .holeMapsRefused: MetricSeries(SenderMetrics.offsetMapsRefused)
     case .logsRestarted: MetricSeries(SenderMetrics.logsRestarted)
-    case .assignmentsLost: MetricSeries(KafkaMetrics.assignmentsLost)
-    case .offsetReadsFailed: MetricSeries(SenderMetrics.offsetReadsFailed)
     case .unreadableTokens: MetricSeries(SenderMetrics.badTokenRecords, ["unreadable"])
     case .badTokenRecords: MetricSeries(SenderMetrics.badTokenRecords, ["invalid"])
     case .futureTokens: MetricSeries(SenderMetrics.badTokenRecords, ["future"])

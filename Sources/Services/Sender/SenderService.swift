@@ -65,7 +65,7 @@ package enum SenderService: Service {
     _ cluster: ClusterView
   ) throws -> SenderControl {
     var cluster = cluster
-    let subscribed = subscribed(names)
+    let subscribed = SenderControl.subscribed(names)
     // All partitions of the topics: what this process owns if it is the only one.
     cluster.configuration.dividePrefetch(among: cluster.partitions(of: subscribed))
     // Receipts are batched before they get there.
@@ -81,17 +81,13 @@ package enum SenderService: Service {
       loops.append(loopInbox)
       try startLoop(number, settings, context, access, names, cluster, loopInbox, inbox)
     }
-    let consumer = try KafkaGroupConsumer(
-      kafka, group: names.group(.sender), topics: subscribed, instanceID: settings.instanceID,
-      wakeup: inbox.wakeup)
     let tokens = try KafkaTable(
       kafka, topic: names.providerTokens, partitions: cluster.partitions[names.providerTokens],
       wakeup: inbox.wakeup)
     let requests = try TokenRequests(
       try KafkaProducer(kafka, wakeup: inbox.wakeup), names, context)
     return try SenderControl(
-      settings, context, kafka: kafka, topics: names, consumer: consumer, tokens: tokens,
-      requests: requests,
+      settings, context, kafka: kafka, topics: names, tokens: tokens, requests: requests,
       inbox: inbox, loops: loops)
   }
 
@@ -112,14 +108,9 @@ package enum SenderService: Service {
     return tls.trusts(.userTrustRSA) ? nil : .userTrustRSA
   }
 
-  /// What the senders' group reads.
-  private static func subscribed(_ names: TopicNames) -> [String] {
-    [names.notifications, names.notificationsBulk] + RetryTier.allCases.map { names.retries($0) }
-  }
-
   /// Every topic that a sender reads or writes.
   private static func topics(_ names: TopicNames) -> [String] {
-    subscribed(names) + [
+    SenderControl.subscribed(names) + [
       names.receipts, names.feedback, names.deadLetters, names.providerTokens, names.tokenRequests,
     ]
   }

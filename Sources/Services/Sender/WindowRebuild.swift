@@ -44,9 +44,6 @@ final class WindowRebuild: Sendable {
     self.log = log
   }
 
-  /// Whether no thread has a Kafka client.
-  var isIdle: Bool { orders.withLock { !$0.isRunning } }
-
   /// Reads these from now on, and nothing else: the partitions of an earlier assignment are given back.
   func read(_ wants: [Want]) throws {
     let mustStart = orders.withLock { orders in
@@ -68,6 +65,15 @@ final class WindowRebuild: Sendable {
     orders.withLock { orders in
       orders.wants = []
       version.add(1, ordering: .releasing)
+    }
+  }
+
+  /// Reads nothing more, and waits until no thread has a Kafka client any more: 3 s at most.
+  func end() {
+    cancel()
+    let deadline = MonotonicClock.milliseconds() + 3_000
+    while orders.withLock({ $0.isRunning }), MonotonicClock.milliseconds() < deadline {
+      usleep(1_000)
     }
   }
 

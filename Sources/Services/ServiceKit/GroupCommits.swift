@@ -38,11 +38,13 @@ struct GroupCommits {
     context.counters.add(counters)
   }
 
-  /// Partitions were assigned. What of them is committed is known when something is done.
-  mutating func begin(_ partitions: [TopicPartition], epoch: UInt32) {
+  /// Partitions were assigned; what was noted of earlier ones is forgotten.
+  mutating func begin(_ starts: [GroupStart], epoch: UInt32) {
     state.removeAll()
-    for partition in partitions {
-      state.begin(partition, epoch: epoch, committed: nil, ResumePoint(next: nil), isNews: false)
+    for start in starts {
+      state.begin(
+        start.start.partition, epoch: epoch, committed: start.committed, start.resume,
+        isNews: start.isNews)
     }
   }
 
@@ -57,8 +59,11 @@ struct GroupCommits {
   /// Whether it is time to look for something to commit.
   func isDue(now: UInt64) -> Bool { now >= nextAt }
 
+  /// How far partitions are done.
+  mutating func note(_ progress: Progress) { state.note(progress) }
+
   /// Commits what is done, unless an answer is awaited.
-  mutating func turn(_ consumer: KafkaGroupConsumer, now: UInt64, _ progress: Progress) {
+  mutating func turn(_ client: some GroupClient, now: UInt64) {
     nextAt = now + interval
     if state.isUnanswered(now: now) {
       counters.add(.commitsUnanswered)
@@ -66,10 +71,10 @@ struct GroupCommits {
         "the group coordinator did not answer a commit; retrying",
         ["seconds": "\(CommitState<TopicPartition>.patience / 1_000)"])
     }
-    state.note(progress)
     let due = state.due(now: now)
+    guard !due.isEmpty else { return }
     do throws(KafkaError) {
-      try consumer.commitAsync(due.map(\.request))
+      try client.commitAsync(due.map(\.request))
     } catch {
       state.refused()
       context.log.warning("cannot commit; retrying", ["error": "\(error)"])
@@ -84,20 +89,24 @@ struct GroupCommits {
 
   /// Commits what is done while the partitions are still ours, and waits for the answer. A refusal costs
   /// duplicates, not records.
-  mutating func last(_ consumer: KafkaGroupConsumer, now: UInt64, _ progress: Progress) {
-    state.note(progress)
+  mutating func last(_ client: some GroupClient, now: UInt64) {
     let due = state.everything(now: now)
+    guard !due.isEmpty else { return }
     let patience = context.signals.isHurrying ? Self.hurriedMilliseconds : Self.lastMilliseconds
     do throws(KafkaError) {
-      try consumer.commit(due.map(\.request), timeoutMilliseconds: patience)
+      let results = try client.commit(due.map(\.request), timeoutMilliseconds: patience)
+      state.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
     } catch {
+      state.refused()
       context.log.warning(
         "last offsets not committed; the next owner \(cost)", ["error": "\(error)"])
     }
   }
 
-  /// The partitions were given back: no answer is owed any more.
-  mutating func removeAll() { state.removeAll() }
+  /// The partitions were given back: what was done in them goes into `memory`, and no answer is owed any more.
+  mutating func handOver(to memory: inout CompletionMemory<TopicPartition>) {
+    state.handOver(to: &memory)
+  }
 }
 
 extension PlannedCommit<TopicPartition> {

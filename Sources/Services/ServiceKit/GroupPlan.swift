@@ -12,6 +12,8 @@ package struct GroupPlan {
   package var rebalancePatience: UInt64
   /// The same for a stop.
   package var stopPatience: UInt64
+  /// The same when this process lost its place in the group: nothing is committed, but answers may still be reported.
+  package var lostPatience: UInt64 = 0
   /// What the next owner does with records above the last committed offset, for the log.
   package var cost: String
   /// Whether records that retention removed before they were read are a loss, and a log that is another one is

@@ -70,8 +70,8 @@ package struct RetentionAlarm {
   ///
   /// - Returns: the partitions whose log is not what it was.
   @discardableResult
-  package mutating func turn(_ consumer: KafkaGroupConsumer) -> [TopicPartition] {
-    if !unasked.isEmpty { askForCommitted(consumer) }
+  package mutating func turn(_ client: some GroupClient) -> [TopicPartition] {
+    if !unasked.isEmpty { askForCommitted(client) }
     var findings: [RetentionGaps<TopicPartition>.Finding] = []
     if let answer = reader.takeAnswer() {
       findings = gaps.judge(answer.mapValues { ($0.low, $0.high) })
@@ -80,8 +80,8 @@ package struct RetentionAlarm {
     return findings.map(report)
   }
 
-  private mutating func askForCommitted(_ consumer: KafkaGroupConsumer) {
-    guard let offsets = try? consumer.committed(unasked, timeoutMilliseconds: 1_000) else { return }
+  private mutating func askForCommitted(_ client: some GroupClient) {
+    guard let offsets = try? client.committed(unasked, timeoutMilliseconds: 1_000) else { return }
     unasked = []
     for entry in offsets {
       if let offset = entry.offset { gaps.begin(entry.partition, at: offset) }

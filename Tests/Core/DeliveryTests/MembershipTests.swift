@@ -17,7 +17,9 @@ import Testing
   @Test func `partitions are drained, committed and given up, in this order`() {
     var member = member()
     #expect(
-      member.revoked(isLost: false, now: 1_000) == [.drain(deadline: 1_100, isLost: false)])
+      member.revoked(isLost: false, now: 1_000) == [
+        .drain(deadline: 1_100, isLost: false, isLeaving: false)
+      ])
     #expect(!member.isAssigned && member.isDraining && !member.takesEvents)
     #expect(member.tick(now: 1_099) == [])
     #expect(member.drained(now: 1_099) == [.release(commits: true, unassigns: true)])
@@ -36,7 +38,10 @@ import Testing
 
   @Test func `of lost partitions nothing is waited for and nothing committed`() {
     var member = member()
-    #expect(member.revoked(isLost: true, now: 1_000) == [.drain(deadline: 1_000, isLost: true)])
+    #expect(
+      member.revoked(isLost: true, now: 1_000) == [
+        .drain(deadline: 1_000, isLost: true, isLeaving: false)
+      ])
     #expect(member.tick(now: 1_000) == [.abandon])
     #expect(member.drained(now: 1_000) == [.release(commits: false, unassigns: true)])
   }
@@ -48,14 +53,17 @@ import Testing
     #expect(!member.isAssigned && member.tick(now: 509) == [])
     #expect(member.tick(now: 510) == [.begin([1], atFirstRecord: [])])
     member.began(false, now: 600)
-    #expect(member.revoked(isLost: false, now: 700) == [.drain(deadline: 800, isLost: false)])
+    #expect(
+      member.revoked(isLost: false, now: 700) == [
+        .drain(deadline: 800, isLost: false, isLeaving: false)
+      ])
     #expect(member.drained(now: 700) == [.release(commits: true, unassigns: true)])
     #expect(member.tick(now: 9_000) == [])
   }
 
   @Test func `a log that is another one is begun again at its first record, until it was`() {
     var member = member()
-    #expect(member.remade([2], now: 0) == [.drain(deadline: 100, isLost: false)])
+    #expect(member.remade([2], now: 0) == [.drain(deadline: 100, isLost: false, isLeaving: false)])
     #expect(member.remade([1], now: 10) == [])
     #expect(
       member.drained(now: 20) == [
@@ -71,11 +79,17 @@ import Testing
 
   @Test func `a stop drains, commits and leaves; a rebalance meanwhile shortens the time`() {
     var member = member()
-    #expect(member.stop(patience: 5_000, now: 0) == [.drain(deadline: 5_000, isLost: false)])
+    #expect(
+      member.stop(patience: 5_000, now: 0) == [
+        .drain(deadline: 5_000, isLost: false, isLeaving: true)
+      ])
     #expect(member.stop(patience: 5_000, now: 10) == [], "said every turn")
     #expect(member.takesEvents)
     #expect(member.assigned([7], now: 15) == [], "the next generation will hear of it")
-    #expect(member.revoked(isLost: false, now: 20) == [.drain(deadline: 120, isLost: false)])
+    #expect(
+      member.revoked(isLost: false, now: 20) == [
+        .drain(deadline: 120, isLost: false, isLeaving: true)
+      ])
     #expect(member.drained(now: 30) == [.release(commits: true, unassigns: true), .leave])
     #expect(member.hasLeft && !member.takesEvents)
   }
@@ -84,7 +98,7 @@ import Testing
     var member = member()
     #expect(member.fastShutdown(now: 5) == [], "nothing is under way")
     _ = member.stop(patience: 5_000, now: 0)
-    #expect(member.fastShutdown(now: 10) == [.drain(deadline: 10, isLost: false)])
+    #expect(member.fastShutdown(now: 10) == [.drain(deadline: 10, isLost: false, isLeaving: true)])
     #expect(member.tick(now: 10) == [.abandon])
     #expect(member.drained(now: 10) == [.release(commits: true, unassigns: false), .leave])
   }
@@ -92,12 +106,16 @@ import Testing
   @Test func `who can do nothing more commits nothing, whatever was under way`() {
     var idle = Membership<Int>(rebalancePatience: 100)
     #expect(
-      idle.stop(patience: 0, isLost: true, now: 0) == [.drain(deadline: 0, isLost: true)])
+      idle.stop(patience: 0, isLost: true, now: 0) == [
+        .drain(deadline: 0, isLost: true, isLeaving: true)
+      ])
     #expect(idle.drained(now: 0) == [.release(commits: false, unassigns: false), .leave])
     var member = member()
     _ = member.stop(patience: 5_000, now: 0)
     #expect(
-      member.stop(patience: 0, isLost: true, now: 10) == [.drain(deadline: 10, isLost: true)])
+      member.stop(patience: 0, isLost: true, now: 10) == [
+        .drain(deadline: 10, isLost: true, isLeaving: true)
+      ])
     #expect(member.drained(now: 10) == [.release(commits: false, unassigns: false), .leave])
   }
 
@@ -167,6 +185,7 @@ private struct MembershipWorld {
   private var owesDrained = false
   private var deadline: UInt64?
   private var wasAbandoned = false
+  private var wasLeaving = false
   private(set) var hasLeft = false
 
   func mayCome(_ event: Event) -> Bool {
@@ -218,12 +237,16 @@ private struct MembershipWorld {
       case .begin(let partitions, let first):
         if isReading || owesBegan || owesDrained { problem = "begins twice" }
         if isRevoked || partitions != assignment { problem = "begins what it does not have" }
+        if wasLeaving { problem = "begins while it leaves" }
         if !first.isSubset(of: partitions) { problem = "begins another log than it has" }
         owesBegan = true
-      case .drain(let time, let isLost):
+      case .drain(let time, let isLost, let isLeaving):
         if wasAbandoned { problem = "drains what was given up" }
         if let deadline, time > deadline { problem = "gets more time" }
         if self.isLost, !isLost { problem = "does not know what is lost" }
+        if isLeaving != member.isLeaving { problem = "does not say whether it leaves" }
+        if wasLeaving, !isLeaving { problem = "stays after all" }
+        wasLeaving = isLeaving
         (owesDrained, deadline) = (true, time)
       case .abandon:
         guard let deadline, owesDrained, !wasAbandoned else {

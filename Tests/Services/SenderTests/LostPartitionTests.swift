@@ -79,7 +79,7 @@ struct LostPartitionTests {
       Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
     let sender = try rig.startSender()
     #expect(
-      eventually(withinMilliseconds: 30_000) { sender.counter("offset_reads_failed") > 0 })
+      eventually(withinMilliseconds: 30_000) { sender.counter("beginnings_failed") > 0 })
     #expect(sender.counter("taken") == 0)
     // Away altogether for longer than the session lasts: the assignment that could not begin is lost.
     broker.setDown()

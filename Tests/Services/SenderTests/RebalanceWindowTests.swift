@@ -96,7 +96,7 @@ struct RebalanceWindowTests {
     broker.inject(
       Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
     let second = try rig.startSender(["--dedup-rebuild", "60s"])
-    #expect(eventually(withinMilliseconds: 30_000) { second.counter("offset_reads_failed") > 0 })
+    #expect(eventually(withinMilliseconds: 30_000) { second.counter("beginnings_failed") > 0 })
     broker.setTopic(rig.names.notifications, fault: .unknownTopicOrPartition)
     broker.clearFaults(of: .offsetFetch)
     #expect(eventually(withinMilliseconds: 30_000) { second.context.isReady })

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Kafka
+
+/// The Kafka client of a `GroupSession`: `KafkaGroupConsumer`, or a model of a group in tests.
+package protocol GroupClient {
+  /// The group's next event; nil when none came within the time. 0 does not wait.
+  func nextEvent(timeoutMilliseconds: Int32) -> GroupEvent?
+  /// What the group has committed for these partitions.
+  func committed(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [CommittedOffset]
+  /// Begins to fetch; the answer to an assignment.
+  func assign(_ starts: [PartitionStart]) throws(KafkaError)
+  /// Gives all partitions up; the answer to a revocation.
+  func unassign() throws(KafkaError)
+  /// Commits and waits for the coordinator's answer.
+  func commit(
+    _ offsets: [CommitRequest], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [CommitResult]
+  /// Commits; the answer comes as an event.
+  func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError)
+  /// Leaves the group.
+  func close(timeoutMilliseconds: UInt64)
+}
+
+extension KafkaGroupConsumer: GroupClient {}
