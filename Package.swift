@@ -3,9 +3,12 @@ import PackageDescription
 
 // Rooms and arrows (nothing else is allowed, and the build refuses it):
 //
-//   Executables ─▶ Services ─▶ IO ─▶ C
-//                     │        │
-//                     └────────┴──▶ Core        Core uses nothing but Core.
+//   the product     Executables ─▶ Services ─▶ IO ─▶ C
+//                                     │        │
+//                                     └────────┴──▶ Core        Core uses nothing but Core.
+//
+//   the simulator   Simulator ─▶ ServiceKit, IO, Core           a stand-in for APNs; nothing of the product uses it
+//   the laboratory  Lab ─▶ Services, IO, Core                   embedded broker, martlet up and demo, chaos, load
 
 /// Every target: Swift 6 mode, warnings are errors.
 let swift: [SwiftSetting] = [
@@ -39,6 +42,24 @@ func service(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     path: "Sources/Services/\(name)", swiftSettings: swift)
 }
 
+/// A part of the simulator; `settings` is `pure` for its model and its faults, which are values like Core.
+func simulator(
+  _ name: String, _ dependencies: [Target.Dependency], settings: [SwiftSetting] = swift
+) -> Target {
+  .target(
+    name: name, dependencies: dependencies, path: "Sources/Simulator/\(name)",
+    swiftSettings: settings)
+}
+
+func lab(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: swift)
+}
+
+func labProgram(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: swift)
+}
+
 func executable(_ name: String, _ service: String) -> Target {
   .executableTarget(
     name: name, dependencies: [.init(stringLiteral: service), "ServiceKit"],
@@ -58,7 +79,9 @@ func tests(
 let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
   "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
-  "Sender", "Signer", "Feedback", "GatewaySimulator", "OperatorCommand",
+  "Sender", "Signer", "Feedback", "GatewaySimulator", "HTTP2Server", "OperatorCommand",
+  "LabCommand",
+  "EmbeddedKafka",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -87,9 +110,6 @@ let package = Package(
     .target(
       name: "CLinux", path: "Sources/C/CLinux", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "CBrokerPort", path: "Sources/C/CBrokerPort"),
-    .target(
-      name: "CSimdjson", path: "Sources/C/CSimdjson",
-      cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
 
     // Core: decisions as values.
     core("Random"),
@@ -97,17 +117,19 @@ let package = Package(
     core("Pipeline", ["APNS"]),
     core("Delivery", ["APNS", "Pipeline"]),
     core("Dispatch", ["APNS", "Pipeline", "Delivery", "Random"]),
-    core("Faults", ["APNS", "Random"]),
     core("Settings"),
     core("Telemetry"),
-    core("Gateway", ["APNS", "Settings"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
-    io("Kafka", ["Bytes", "EventLoop", "Telemetry", "CRdKafka", "CBrokerPort"]),
+    io("Kafka", ["EventLoop", "Telemetry", "CRdKafka"]),
+    // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
+    .target(
+      name: "CSimdjson", path: "Sources/IO/CSimdjson",
+      cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["CMicrohttpd"]),
@@ -139,18 +161,10 @@ let package = Package(
       "Feedback",
       ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Store"]),
     service(
-      "GatewaySimulator",
-      [
-        "APNS", "Gateway", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2",
-        "HTTPServer",
-        "Signing",
-      ]),
-    service(
       "OperatorCommand",
       [
-        "APNS", "Pipeline", "Delivery", "Random", "EventLoop", "Kafka", "JSON", "Records",
-        "Signing", "Store",
-        "HTTPClient", "HTTPServer",
+        "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "HTTPClient",
+        "HTTPServer",
       ]),
 
     // Executables: parse, build, run.
@@ -158,35 +172,48 @@ let package = Package(
     executable("martlet-signer", "Signer"),
     executable("martlet-sender", "Sender"),
     executable("martlet-feedback", "Feedback"),
-    executable("apns-simulator", "GatewaySimulator"),
     executable("martlet", "OperatorCommand"),
+    executable("apns-simulator", "GatewaySimulator"),
 
-    // Benchmarks.
-    .executableTarget(
-      name: "http2-benchmark", dependencies: ["EventLoop", "TLS", "HTTP2", "CLinux"],
-      path: "benchmarks/http2", swiftSettings: swift),
-    .executableTarget(
-      name: "benchmark-load",
-      dependencies: [
-        "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
-      ],
-      path: "benchmarks/load", swiftSettings: swift),
+    // Simulator: APNs as a server.
+    simulator("Gateway", ["APNS", "Settings"], settings: pure),
+    simulator("Faults", ["APNS", "Random"], settings: pure),
+    simulator("HTTP2Server", ["Bytes", "EventLoop", "TLS", "HTTP2", "CNghttp2"]),
+    simulator(
+      "GatewaySimulator",
+      [
+        "APNS", "Gateway", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2", "HTTP2Server",
+        "HTTPServer", "Signing", "ServiceKit", "Settings", "Telemetry", "Bytes",
+      ]),
 
-    .target(
-      name: "ChaosSuite",
-      dependencies: [
+    // Laboratory: everything on one machine, for trials, tests and measurements.
+    lab("EmbeddedKafka", ["Bytes", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"]),
+    lab(
+      "LabCommand",
+      [
+        "OperatorCommand", "EmbeddedKafka", "APNS", "Pipeline", "Random", "EventLoop", "Kafka",
+        "JSON", "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
+        "Settings", "Telemetry", "Bytes",
+      ]),
+    lab(
+      "ChaosSuite",
+      [
         "APNS", "Pipeline", "Delivery", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records",
-        "Store",
-        "Settings", "ServiceKit", "OperatorCommand", "HTTPClient",
-      ],
-      path: "benchmarks/chaos-suite", swiftSettings: swift),
-    .executableTarget(
-      name: "martlet-chaos", dependencies: ["ChaosSuite", "ServiceKit"],
-      path: "benchmarks/chaos-program", swiftSettings: swift),
+        "Store", "Settings", "ServiceKit", "LabCommand", "HTTPClient",
+      ]),
+    labProgram("martlet-lab", ["LabCommand"]),
+    labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
+    labProgram("http2-benchmark", ["EventLoop", "TLS", "HTTP2", "CLinux"]),
+    labProgram(
+      "benchmark-load",
+      [
+        "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
+      ]),
+    labProgram("martlet-simulate", ["Simulation"]),
 
     // Tests.
     .target(
-      name: "TestSupport", dependencies: ["EventLoop", "Kafka"],
+      name: "TestSupport", dependencies: ["EventLoop", "Kafka", "EmbeddedKafka"],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
@@ -194,23 +221,18 @@ let package = Package(
     .target(
       name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch", "Random"],
       path: "Tests/Support/Simulation", swiftSettings: pure),
-    .executableTarget(
-      name: "martlet-simulate", dependencies: ["Simulation"], path: "benchmarks/simulate",
-      swiftSettings: swift),
     tests("Core", "APNS", ["APNS", "Random"]),
     tests("Core", "Pipeline", ["APNS", "Pipeline", "Random"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
-    tests("Core", "Faults", ["APNS", "Faults", "Random"]),
     tests("Core", "Simulation", ["Pipeline", "Delivery", "Random", "Simulation", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Telemetry", ["Telemetry"]),
-    tests("Core", "Gateway", ["APNS", "Gateway", "Random"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
-      "IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "Signing"]),
-    tests("IO", "Kafka", ["EventLoop", "Kafka", "TestSupport"]),
+      "IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Server", "Signing"]),
+    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
@@ -221,14 +243,14 @@ let package = Package(
       "Services", "ServiceKit",
       [
         "ServiceKit", "Settings", "Telemetry", "Pipeline", "Delivery", "EventLoop", "Kafka",
-        "JSON", "HTTPClient", "Bytes", "Random", "TestSupport",
+        "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "Ingest",
       [
         "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Pipeline", "Kafka", "JSON",
         "Records", "EventLoop",
-        "Settings", "TestSupport",
+        "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "Signer",
@@ -236,14 +258,15 @@ let package = Package(
         "Signer", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
         "Records",
         "Signing", "Bytes",
-        "EventLoop", "Settings", "TestSupport",
+        "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "Sender",
       [
         "Sender", "APNS", "Faults", "Pipeline", "Delivery", "Dispatch", "Kafka", "JSON", "Records",
         "TLS",
-        "HTTP2", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator", "ServiceKit",
+        "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
+        "ServiceKit", "EmbeddedKafka",
         "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
         "Signer",
       ]),
@@ -253,22 +276,38 @@ let package = Package(
         "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Pipeline", "Delivery", "Kafka",
         "JSON",
         "Records",
-        "Store", "EventLoop", "Settings", "TestSupport",
-      ]),
-    tests(
-      "Services", "GatewaySimulator",
-      [
-        "GatewaySimulator", "APNS", "Gateway", "Random", "JSON", "TLS", "HTTP2", "HTTPClient",
-        "Signing",
-        "Bytes",
-        "EventLoop", "Settings", "TestSupport",
+        "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "OperatorCommand",
       [
-        "OperatorCommand", "APNS", "Signing", "Pipeline", "Kafka", "EventLoop", "GatewaySimulator",
-        "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records", "Bytes",
-        "Settings", "TestSupport", "Telemetry",
+        "OperatorCommand", "APNS", "Signing", "Pipeline", "Delivery", "Kafka", "EventLoop",
+        "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
+        "TestSupport",
+        "Telemetry",
+      ]),
+    tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
+    tests("Simulator", "Gateway", ["APNS", "Gateway", "Random"]),
+    tests(
+      "Simulator", "GatewaySimulator",
+      [
+        "GatewaySimulator", "APNS", "Gateway", "Faults", "Random", "JSON", "TLS", "HTTP2",
+        "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
+        "Telemetry", "TestSupport",
+      ]),
+    tests("Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
+    tests(
+      "Lab", "LabCommand",
+      [
+        "LabCommand", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing", "Pipeline", "Kafka",
+        "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records", "Bytes", "Settings",
+        "TestSupport", "Telemetry",
+      ]),
+    tests(
+      "Lab", "Chaos",
+      [
+        "ChaosSuite", "LabCommand", "APNS", "Bytes", "Delivery", "JSON", "Kafka", "Records",
+        "SystemTestSupport", "TestSupport",
       ]),
     tests(
       "System", "System",
@@ -281,17 +320,11 @@ let package = Package(
       ["Bytes", "EventLoop", "JSON", "Signing", "SystemTestSupport", "TestSupport"],
       exclude: ["Python"]),
     tests(
-      "System", "Chaos",
-      [
-        "ChaosSuite", "OperatorCommand", "APNS", "Bytes", "Delivery", "JSON", "Kafka", "Records",
-        "SystemTestSupport", "TestSupport",
-      ]),
-    tests(
       "System", "Deploy",
       [
         "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
-        "ServiceKit", "Settings", "Telemetry", "Pipeline", "JSON", "Bytes", "TestSupport",
-        "SystemTestSupport",
+        "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline", "Kafka", "EventLoop",
+        "JSON", "Bytes", "TestSupport", "SystemTestSupport",
       ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),
     tests("Tidy", "Conformance", ["APNS", "Faults"]),

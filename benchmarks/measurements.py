@@ -420,7 +420,7 @@ def rebalances(rig, partitions, rounds_wanted, rate):
 
 
 ASSIGNED, GIVEN_BACK = "partitions assigned", "partitions given back"
-REVOKED, OURS = "partitions revoked", "these are ours"
+REVOKED, OURS = "partitions revoked", "partitions of this sender"
 
 
 def wait_for_lines(process, text, count, seconds=130):

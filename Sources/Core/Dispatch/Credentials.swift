@@ -16,7 +16,7 @@ package struct Credentials: ~Copyable, Sendable {
   /// Records of the provider tokens' topic that were told and not applied yet.
   var backlog = ProviderTokenBacklog()
   /// Apps for which a provider token was asked for a moment ago.
-  private var wanted = DeviceHolds(capacity: 256)
+  private var wanted = ThrottleTable(capacity: 256)
 
   init(certificates: CertificateBook) { self.certificates = certificates }
 
@@ -64,7 +64,7 @@ package struct Credentials: ~Copyable, Sendable {
     guard push.authentication != .certificate else { return false }
     let app = push.app &+ UInt64(push.kind.environment.rawValue)
     guard wanted.remaining(app, now: now) == 0 else { return false }
-    wanted.hold(app, until: now + 1_000)
+    wanted.throttle(app, until: now + 1_000)
     return true
   }
 

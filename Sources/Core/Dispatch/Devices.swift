@@ -4,7 +4,7 @@ internal import Delivery
 
 /// What is kept about single devices: which are throttled, and whose turn it is where order is kept.
 struct Devices: Sendable {
-  private var throttled = DeviceHolds()
+  private var throttled = ThrottleTable()
   /// Only where order is kept.
   private var order: DeviceOrder?
   /// Pushes whose device's turn has come.
@@ -22,7 +22,7 @@ struct Devices: Sendable {
   // MARK: Throttled devices
 
   /// False when certainly no device is throttled: the usual case, which costs one comparison.
-  func mayThrottle(now: UInt64) -> Bool { throttled.mayHold(now: now) }
+  func mayThrottle(now: UInt64) -> Bool { throttled.mayThrottle(now: now) }
 
   /// How long nothing should go to the device, in milliseconds; 0 if something may.
   func pause(_ device: UInt64, now: UInt64) -> Int64 {
@@ -30,7 +30,9 @@ struct Devices: Sendable {
   }
 
   /// APNs throttles the device.
-  mutating func throttle(_ device: UInt64, until: UInt64) { throttled.hold(device, until: until) }
+  mutating func throttle(_ device: UInt64, until: UInt64) {
+    throttled.throttle(device, until: until)
+  }
 
   // MARK: Order of each device
 

@@ -25,6 +25,18 @@ package enum ChildProcess {
     return pid
   }
 
+  /// Runs another program in the place of this one, with the same process id, files and environment.
+  ///
+  /// - Parameter name: what the program sees as its own name (`argv[0]`).
+  /// - Returns: only if the program cannot be run: why.
+  package static func replace(
+    with path: String, name: String, _ arguments: [String]
+  ) -> SystemError {
+    let arguments = CStrings([name] + arguments)
+    _ = execv(path, arguments.pointers)
+    return .last("cannot run \(path)")
+  }
+
   /// The variables this process was started with, `NAME=value` each.
   package static func inheritedEnvironment() throws(SystemError) -> [String] {
     try File.read("/proc/self/environ").split(separator: 0).map {

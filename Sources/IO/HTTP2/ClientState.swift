@@ -122,7 +122,7 @@ enum ClientCallbacks {
     case NGHTTP2_GOAWAY.rawValue:
       let state = ClientState.from(user)
       state.pointee.isGoingAway = true
-      state.pointee.notices.append(notice(of: frame.pointee.goaway))
+      state.pointee.notices.append(ConnectionNotice.received(frame.pointee.goaway))
     case NGHTTP2_PING.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue != 0:
       let sent = withUnsafeBytes(of: frame.pointee.ping.opaque_data) {
         $0.loadUnaligned(as: UInt64.self)
@@ -175,13 +175,6 @@ enum ClientCallbacks {
       flags.unsafelyUnwrapped.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
     }
     return count
-  }
-
-  static func notice(of frame: nghttp2_goaway) -> ConnectionNotice {
-    let debug = UnsafeBufferPointer(
-      start: frame.opaque_data, count: min(frame.opaque_data_len, 256))
-    return .goAway(
-      lastStreamID: frame.last_stream_id, code: frame.error_code, debug: Array(debug))
   }
 
   private static func equals(_ name: UnsafePointer<UInt8>, _ text: StaticString) -> Bool {

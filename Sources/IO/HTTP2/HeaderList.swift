@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CNghttp2
+package import CNghttp2
 
 /// Whether a header field may enter the compression table (RFC 7541 §6.2).
 package enum HeaderIndexing: Sendable {
@@ -15,7 +15,7 @@ package struct HeaderList: ~Copyable {
   /// A list holds at most so many fields.
   package static let capacity = 32
 
-  let fields: UnsafeMutablePointer<nghttp2_nv>
+  package let fields: UnsafeMutablePointer<nghttp2_nv>
   package private(set) var count = 0
 
   package init() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import EventLoop
+package import Bytes
+package import EventLoop
 import Glibc
-import TLS
+package import TLS
 
 /// Buffers that all connections of one loop share; what is in them never outlives a call.
 package final class ConnectionScratch {
-  let ciphertext: UnsafeMutableRawBufferPointer
-  let plaintext: UnsafeMutableRawBufferPointer
-  var outgoing: ByteBuffer
+  package let ciphertext: UnsafeMutableRawBufferPointer
+  package let plaintext: UnsafeMutableRawBufferPointer
+  package var outgoing: ByteBuffer
 
   package init() {
     ciphertext = .allocate(byteCount: 128 * 1_024, alignment: 16)
@@ -23,12 +23,12 @@ package final class ConnectionScratch {
 }
 
 /// A socket with TLS on it and the bytes that wait to be written. Both sides of a connection use it.
-final class SecureChannel {
+package final class SecureChannel {
   /// Plaintext is encrypted in pieces of about this size: one TLS record (16 KiB at most) each, with
   /// room for the frame that crosses the mark.
-  static let recordSize = 16 * 1_024 - 1_024
+  package static let recordSize = 16 * 1_024 - 1_024
   /// No more is encrypted while so many bytes wait for the socket.
-  static let waitingLimit = 256 * 1_024
+  package static let waitingLimit = 256 * 1_024
 
   let poller: Poller
   let token: UInt64
@@ -38,12 +38,12 @@ final class SecureChannel {
   private var interest: Interest = []
   private var isConnecting: Bool
   /// The poller is not asked for what the peer sends.
-  private(set) var isReadingPaused = false
+  package private(set) var isReadingPaused = false
   /// The conversation with a proxy, until it has let us through.
   private var tunnel: ProxyTunnel?
 
   /// Takes over a socket and watches it. A connecting one becomes writable when it is connected.
-  init(
+  package init(
     poller: Poller, token: UInt64, tls: TLSConnection, socket: consuming Socket, isConnecting: Bool,
     proxy: ProxyRequest? = nil
   ) throws(SystemError) {
@@ -58,12 +58,12 @@ final class SecureChannel {
     try poller.add(fd, token: token, interest)
   }
 
-  var isOpen: Bool { socket != nil }
-  var bytesWaiting: Int { waiting.count }
-  var peer: SocketAddress? { socket?.peerAddress }
+  package var isOpen: Bool { socket != nil }
+  package var bytesWaiting: Int { waiting.count }
+  package var peer: SocketAddress? { socket?.peerAddress }
 
   /// Looks whether connecting has succeeded; called when the socket became writable or failed.
-  func finishConnecting() throws(ConnectionFailure) -> Bool {
+  package func finishConnecting() throws(ConnectionFailure) -> Bool {
     guard isConnecting else { return true }
     if let error = socket?.failure() { throw .connect(error) }
     guard socket?.peerAddress != nil else { return false }
@@ -73,7 +73,9 @@ final class SecureChannel {
   }
 
   /// Goes on with a proxy; true when there is none, or none any more.
-  func openTunnel(_ scratch: ConnectionScratch, readable: Bool) throws(ConnectionFailure) -> Bool {
+  package func openTunnel(_ scratch: ConnectionScratch, readable: Bool) throws(ConnectionFailure)
+    -> Bool
+  {
     guard var tunnel else { return true }
     if !tunnel.isAsked {
       tunnel.isAsked = true
@@ -99,10 +101,10 @@ final class SecureChannel {
     }
   }
 
-  enum Arrival { case bytes, nothing, end }
+  package enum Arrival { case bytes, nothing, end }
 
   /// Reads the socket once and feeds TLS.
-  func receive(_ scratch: ConnectionScratch) throws(ConnectionFailure) -> Arrival {
+  package func receive(_ scratch: ConnectionScratch) throws(ConnectionFailure) -> Arrival {
     guard let transfer = socket?.read(into: scratch.ciphertext) else { return .end }
     switch transfer {
     case .moved(let count):
@@ -116,7 +118,7 @@ final class SecureChannel {
   }
 
   /// The next piece of plaintext, in the scratch buffer; empty when there is no more now.
-  func plaintext(
+  package func plaintext(
     _ scratch: ConnectionScratch
   ) throws(ConnectionFailure) -> UnsafeRawBufferPointer {
     do {
@@ -128,7 +130,7 @@ final class SecureChannel {
   }
 
   /// Continues the handshake; true once it is complete. Sends what it has to say either way.
-  func handshake() throws(ConnectionFailure) -> Bool {
+  package func handshake() throws(ConnectionFailure) -> Bool {
     var failure: TLSError?
     do { try tls.advance() } catch { failure = error }
     // Also when it failed: the peer wants to know why (an alert).
@@ -138,13 +140,13 @@ final class SecureChannel {
     return tls.isEstablished
   }
 
-  func encrypt(_ plaintext: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+  package func encrypt(_ plaintext: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     do { try tls.write(plaintext) } catch { throw .tls(error) }
   }
 
   /// Writes all that waits with one system call; the rest waits for the socket. With `hasMore` the
   /// poller also reports when the socket can take what has not been encrypted yet.
-  func write(hasMore: Bool = false) throws(ConnectionFailure) {
+  package func write(hasMore: Bool = false) throws(ConnectionFailure) {
     tls.drain(into: &waiting)
     guard !isConnecting else { return }
     guard !waiting.isEmpty else { return watch(.readable) }
@@ -159,7 +161,7 @@ final class SecureChannel {
   }
 
   /// Says goodbye if the socket takes it, and closes it.
-  func close() {
+  package func close() {
     guard let open = socket.take() else { return }
     tls.end()
     tls.drain(into: &waiting)
@@ -169,7 +171,7 @@ final class SecureChannel {
   }
 
   /// Closes with a reset, as a crashed peer would.
-  func abort() {
+  package func abort() {
     guard let open = socket.take() else { return }
     poller.remove(open.fd)
     waiting.removeAll()
@@ -177,7 +179,7 @@ final class SecureChannel {
   }
 
   /// Stops reading, or goes on with it.
-  func pauseReading(_ isPaused: Bool) {
+  package func pauseReading(_ isPaused: Bool) {
     isReadingPaused = isPaused
     watch(interest.union(.readable))
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CRdKafka
+package import CRdKafka
 
 /// The librdkafka properties of this process's clients, in layers: what Martlet needs at its base,
 /// what a service prefers above it, and what the user says on top.
@@ -182,17 +182,17 @@ package struct KafkaConfiguration: Sendable {
 }
 
 /// Owns a `rd_kafka_conf_t` until a client takes it.
-struct NativeConfiguration: ~Copyable {
+package struct NativeConfiguration: ~Copyable {
   let raw: OpaquePointer
 
-  init() {
+  package init() {
     raw = rd_kafka_conf_new()
     rd_kafka_conf_set_log_cb(raw, KafkaLog.callback)
   }
 
   deinit { rd_kafka_conf_destroy(raw) }
 
-  func set(_ name: String, _ value: String) throws(KafkaError) {
+  package func set(_ name: String, _ value: String) throws(KafkaError) {
     let limit = 512
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: limit)
     defer { text.deallocate() }
@@ -225,7 +225,7 @@ struct NativeConfiguration: ~Copyable {
   func enableEvents(_ events: Int32) { rd_kafka_conf_set_events(raw, events) }
 
   /// Creates a client, which takes the configuration over.
-  consuming func makeClient(_ type: rd_kafka_type_t) throws(KafkaError) -> OpaquePointer {
+  package consuming func makeClient(_ type: rd_kafka_type_t) throws(KafkaError) -> OpaquePointer {
     let limit = 512
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: limit)
     defer { text.deallocate() }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CRdKafka
+package import CRdKafka
 
 /// What went wrong between this process and Kafka.
 package struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -27,7 +27,7 @@ package struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
 
 extension KafkaError {
   /// An error from a bare code; `attempt` says what was being done.
-  init(_ code: rd_kafka_resp_err_t, _ attempt: String, isFatal: Bool = false) {
+  package init(_ code: rd_kafka_resp_err_t, _ attempt: String, isFatal: Bool = false) {
     let text = String(cString: rd_kafka_err2str(code))
     self.init(
       code: code.rawValue, message: attempt.isEmpty ? text : "\(attempt): \(text)",
@@ -47,7 +47,7 @@ extension KafkaError {
   }
 
   /// A mistake of the caller or of the configuration, in our own words.
-  static func invalid(_ message: String) -> KafkaError {
+  package static func invalid(_ message: String) -> KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
 

@@ -172,7 +172,7 @@ package final class TokenStore {
 
   /// Forgets all devices and positions: they are read from the topics anew, from this time on. Suspicions stay: they
   /// are on no topic.
-  package func beginAnew(at time: Int64) throws(StoreError) {
+  package func startOver(at time: Int64) throws(StoreError) {
     try transaction { () throws(StoreError) in
       try database.execute("DELETE FROM devices; DELETE FROM changelog")
       try setComplete(at: time)

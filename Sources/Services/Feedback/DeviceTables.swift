@@ -32,7 +32,7 @@ final class DeviceTables {
 
   private let log: Logger
   private let store: TokenStore
-  private let desk: HygieneDesk
+  private let invalidator: TokenInvalidator
   private let rule: RestoreRule
   private let counters: Counters<FeedbackCounter>
   private let watermarks: WatermarkReader
@@ -43,7 +43,7 @@ final class DeviceTables {
   /// When the last question was asked, and when the database was last noted to be complete (wall clock).
   private var askedAt: Int64 = 0
   private var notedAt: Int64 = 0
-  private var patience: DatabasePatience
+  private var patience: DatabaseRetry
   /// Whether the database has not been complete since it was opened, and since when that is (monotonic).
   private(set) var isCatchingUp = true
   private var began: UInt64 = 0
@@ -53,13 +53,13 @@ final class DeviceTables {
 
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
-    _ store: TokenStore, _ desk: HygieneDesk, _ cluster: ClusterView,
+    _ store: TokenStore, _ invalidator: TokenInvalidator, _ cluster: ClusterView,
     _ counters: Counters<FeedbackCounter>, wakeup: Wakeup
   ) throws {
     log = context.log
-    patience = DatabasePatience(context.log, counters)
+    patience = DatabaseRetry(context.log, counters)
     self.store = store
-    self.desk = desk
+    self.invalidator = invalidator
     self.counters = counters
     rule = RestoreRule(maxAge: settings.databaseMaxAge)
     watermarks = try WatermarkReader(cluster.configuration, wakeup: wakeup)
@@ -163,7 +163,7 @@ final class DeviceTables {
 
   private func restore(_ reason: RestoreReason) throws(StoreError) {
     let now = WallClock.milliseconds()
-    try store.beginAnew(at: now)
+    try store.startOver(at: now)
     notedAt = now
     if reason == .empty {
       log.info("building the database from the topics; judging starts when it is complete")
@@ -253,7 +253,7 @@ final class DeviceTables {
         // Another process that shares the file may be ahead.
         guard record.offset >= stored[record.partition]?.next ?? 0, other == nil else { continue }
         applied.count += 1
-        if try desk.follow(topic, record) { applied.refutes = true }
+        if try invalidator.follow(topic, record) { applied.refutes = true }
       }
       for (partition, anchor) in applied.last
       where other == nil && anchor.offset >= stored[partition]?.next ?? 0 {

@@ -30,7 +30,7 @@ final class FeedbackWorker {
   private let invalidTokens: KafkaTopic
   private let deadLetters: KafkaTopic
   private let reader: JobReader
-  private let desk: HygieneDesk
+  private let invalidator: TokenInvalidator
   let tables: DeviceTables
   private let feedbackPartitions: Int
 
@@ -41,7 +41,7 @@ final class FeedbackWorker {
   private var records: KafkaBatch
   var batch = FeedbackBatch()
   private var deliveries: [Delivery] = []
-  private var patience: DatabasePatience
+  private var patience: DatabaseRetry
   /// Walks over marks to take back and over suspicions to confirm.
   private var refuting = PagedRound()
   private var confirming = PagedRound()
@@ -62,12 +62,12 @@ final class FeedbackWorker {
     heartbeat = context.status.heartbeat("worker")
     watch = ProducerWatch(context)
     reader = JobReader(names)
-    desk = HygieneDesk(
+    invalidator = TokenInvalidator(
       store, names, clockSkew: settings.clockSkew, badTokenLimit: settings.badTokenLimit)
     tables = try DeviceTables(
-      settings, context, names, store, desk, cluster, counters, wakeup: wakeup)
+      settings, context, names, store, invalidator, cluster, counters, wakeup: wakeup)
     feedbackPartitions = cluster.partitions[names.feedback] ?? 0
-    patience = DatabasePatience(context.log, counters)
+    patience = DatabaseRetry(context.log, counters)
     records = KafkaBatch(capacity: settings.batchSize)
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     invalidTokens = try producer.topic(known: names.invalidTokens)
@@ -188,7 +188,7 @@ final class FeedbackWorker {
   }
 
   private func judge() throws {
-    let outcome: HygieneDesk.Outcome?
+    let outcome: TokenInvalidator.Outcome?
     do throws(StoreError) {
       outcome = try decide()
     } catch {
@@ -226,19 +226,20 @@ final class FeedbackWorker {
   }
 
   /// What is to be said, in one transaction; nil when the database is not what was verified.
-  private func decide() throws(StoreError) -> HygieneDesk.Outcome? {
+  private func decide() throws(StoreError) -> TokenInvalidator.Outcome? {
     var (refuting, confirming) = (self.refuting, self.confirming)
     let limit = settings.batchSize
-    let outcome = try desk.store.transaction { () throws(StoreError) -> HygieneDesk.Outcome? in
+    let outcome = try invalidator.store.transaction {
+      () throws(StoreError) -> TokenInvalidator.Outcome? in
       guard try tables.isCurrent() else { return nil }
-      var outcome = try desk.judge(batch.jobs)
+      var outcome = try invalidator.judge(batch.jobs)
       if refuting.isDue {
         refuting.read(
-          to: try desk.refute(after: refuting.after, limit: limit, &outcome, isMine: isMine))
+          to: try invalidator.refute(after: refuting.after, limit: limit, &outcome, isMine: isMine))
       }
       if isConfirming {
         confirming.read(
-          to: try desk.confirm(
+          to: try invalidator.confirm(
             after: confirming.after, limit: limit, now: WallClock.milliseconds(), &outcome,
             isMine: isMine))
       }

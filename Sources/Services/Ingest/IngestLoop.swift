@@ -30,7 +30,7 @@ final class IngestLoop {
   var member: GroupMember
   let invalidTokens: InvalidTokens
   /// Only on an embedded broker: what it has no room for, it drops.
-  let holdBack: HoldBack?
+  let holdBack: BrokerBackpressure?
   let topics: OutputTopics
   /// The name of the requests' topic, for the names of notifications.
   let requestsTopic: [UInt8]
@@ -79,9 +79,9 @@ final class IngestLoop {
     }
 
     /// The topics whose records must not be dropped before they were read, in the order of `Lane`.
-    static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
+    static func watched(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
       Lane.allCases.map {
-        HoldBack.Watched(topic: names.notifications($0), group: names.group(.sender))
+        BrokerBackpressure.Watched(topic: names.notifications($0), group: names.group(.sender))
       }
     }
   }
@@ -106,7 +106,7 @@ final class IngestLoop {
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
       topics = try OutputTopics(producer, names)
-      holdBack = try HoldBack(
+      holdBack = try BrokerBackpressure(
         kafka, OutputTopics.watched(names), counts: cluster.partitions, wakeup: wakeup)
       invalidTokens = try InvalidTokens(
         kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,

@@ -12,7 +12,7 @@ struct ChannelSession {
   private let settings: ChannelSettings
   private let context: ServiceContext
   /// `--timeout` bounds everything: Kafka, the provider token, the gateway's answer.
-  private let patience: Patience
+  private let timeLimit: TimeLimit
   private let output: (String) -> Void
 
   init(
@@ -22,7 +22,7 @@ struct ChannelSession {
     self.settings = settings
     self.context = context
     self.output = output
-    patience = Patience(milliseconds: settings.timeoutMilliseconds)
+    timeLimit = TimeLimit(milliseconds: settings.timeoutMilliseconds)
   }
 
   private var place: String { "\(settings.app) in \(settings.environment)" }
@@ -97,14 +97,14 @@ struct ChannelSession {
     if settings.identity.certificate == nil {
       let authorization = try CurrentProviderToken.authorization(
         app: settings.app, settings.environment, settings.names, settings.kafka, settings.seal,
-        patience, context)
+        timeLimit, context)
       headers.append(("authorization", authorization))
     }
     if let channel { headers.append(("apns-channel-id", channel)) }
     if body != nil { headers.append(("content-type", "application/json")) }
     let client = HTTP2Client(
       host: settings.gateway.host, port: settings.gateway.port, settings.identity,
-      timeoutMilliseconds: max(1, patience.left))
+      timeoutMilliseconds: max(1, timeLimit.left))
     do throws(HTTP2Client.Failure) {
       return try client.send(
         method, "/1/apps/\(settings.app)/\(resource)", headers: headers, body: body)

@@ -37,16 +37,32 @@ package enum CompletionCommand: Service {
   ) throws(ServiceFailure) {
     switch settings {
     case .script(let text): StandardOutput.write(text)
-    case .words(let words): StandardOutput.write(answer(words))
+    case .words(let words):
+      // The program that has a command knows its settings. Without it there is nothing to complete.
+      if LabProgram.sibling.hasCommand(Array(words.dropLast())) {
+        _ = LabProgram.sibling.run(program: "martlet", ["completion", "--", "words"] + words)
+      } else {
+        StandardOutput.write(answer(words))
+      }
     }
   }
 
+  /// The commands by their settings, and those of the laboratory by their names.
+  private static func answer(_ words: [String]) -> String {
+    CompletionAnswer.text(
+      MartletCommand.commands.map {
+        .init(name: $0.name, summary: $0.summary, table: CommonSettings.table(of: $0))
+      }
+        + LabProgram.allCases.map {
+          .init(name: $0.rawValue, summary: $0.summary, table: SettingTable([]))
+        }, words)
+  }
+}
+
+/// What the completion scripts read.
+package enum CompletionAnswer {
   /// A line for each word that may come next: the word, a tab, what it means; `:files` for a path.
-  static func answer(_ words: [String]) -> String {
-    let commands = MartletCommand.commands.map { command in
-      Completion.Command(
-        name: command.name, summary: command.summary, table: CommonSettings.table(of: command))
-    }
+  package static func text(_ commands: [Completion.Command], _ words: [String]) -> String {
     switch Completion(commands).answer(words) {
     case .files: return ":files\n"
     case .words(let candidates):

@@ -9,7 +9,7 @@ enum Confirmation {
     guard isatty(0) == 1, StandardError.isTerminal else {
       throw ServiceFailure("not a terminal; pass --yes to \(deed)")
     }
-    StandardError.write("About to \(deed). Type yes to go on: ")
+    StandardError.write("About to \(deed). Type yes to continue: ")
     guard readLine() == "yes" else { throw ServiceFailure("not confirmed; nothing changed") }
   }
 }

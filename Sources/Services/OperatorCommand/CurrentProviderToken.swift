@@ -15,16 +15,16 @@ enum CurrentProviderToken {
   /// does not say so within the time.
   static func authorization(
     app: String, _ environment: Environment, _ names: TopicNames,
-    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ patience: Patience,
+    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ timeLimit: TimeLimit,
     _ context: ServiceContext
   ) throws(ServiceFailure) -> String {
-    let cluster = try KafkaCluster(configuration, context, patience: patience)
+    let cluster = try KafkaCluster(configuration, context, timeLimit: timeLimit)
     cluster.admin.close()
     var book = ProviderTokenBook()
     let found: [TokenSealProblem]?
     do throws(KafkaError) {
       found = try follow(
-        names.providerTokens, cluster.configuration, seal, patience, into: &book, context)
+        names.providerTokens, cluster.configuration, seal, timeLimit, into: &book, context)
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -54,7 +54,7 @@ enum CurrentProviderToken {
   /// - Returns: why tokens could not be opened; nil when the time was up before the end.
   private static func follow(
     _ topic: String, _ configuration: KafkaConfiguration, _ seal: TokenSeal,
-    _ patience: Patience, into book: inout ProviderTokenBook, _ context: ServiceContext
+    _ timeLimit: TimeLimit, into book: inout ProviderTokenBook, _ context: ServiceContext
   ) throws(KafkaError) -> [TokenSealProblem]? {
     let table = try KafkaTable(configuration, topic: topic)
     defer { table.close() }
@@ -62,7 +62,7 @@ enum CurrentProviderToken {
     // The newest record of each credential counts; a table may hand over older ones too.
     var problems: [String: TokenSealProblem] = [:]
     var updates: [ProviderTokenBook.Update] = []
-    while !table.isCaughtUp && patience.left > 0 && !context.signals.isStopping {
+    while !table.isCaughtUp && timeLimit.left > 0 && !context.signals.isStopping {
       table.poll(timeoutMilliseconds: 50) { key, value in
         let name = String(decoding: key, as: UTF8.self)
         guard let value else {

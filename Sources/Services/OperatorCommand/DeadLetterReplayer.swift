@@ -70,8 +70,8 @@ final class DeadLetterReplayer {
   private let names: TopicNames
   private let context: ServiceContext
   private let planner: ReplayPlanner
-  private let holdBack: HoldBack?
-  private let watched: [HoldBack.Watched]
+  private let holdBack: BrokerBackpressure?
+  private let watched: [BrokerBackpressure.Watched]
   /// The topics that there are: one is never made by a replay.
   private let known: Set<String>
   private var topics: [String: KafkaTopic] = [:]
@@ -90,13 +90,13 @@ final class DeadLetterReplayer {
       let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
       self.known = known
       watched = [
-        HoldBack.Watched(topic: names.requests, group: names.group(.ingest)),
-        HoldBack.Watched(topic: names.notifications, group: names.group(.sender)),
-        HoldBack.Watched(topic: names.notificationsBulk, group: names.group(.sender)),
-        HoldBack.Watched(topic: names.feedback, group: names.group(.feedback)),
-        HoldBack.Watched(topic: names.devices, group: names.group(.feedback)),
+        BrokerBackpressure.Watched(topic: names.requests, group: names.group(.ingest)),
+        BrokerBackpressure.Watched(topic: names.notifications, group: names.group(.sender)),
+        BrokerBackpressure.Watched(topic: names.notificationsBulk, group: names.group(.sender)),
+        BrokerBackpressure.Watched(topic: names.feedback, group: names.group(.feedback)),
+        BrokerBackpressure.Watched(topic: names.devices, group: names.group(.feedback)),
       ].filter { known.contains($0.topic) }
-      holdBack = try HoldBack(cluster.configuration, watched, wakeup: Wakeup())
+      holdBack = try BrokerBackpressure(cluster.configuration, watched, wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
     }

@@ -18,7 +18,7 @@ final class Importer {
   private let topic: KafkaTopic
   private let reader = RequestReader()
   private let context: ServiceContext
-  private var holdBack: HoldBack?
+  private var holdBack: BrokerBackpressure?
   private var progress: ProgressLine?
   private var result = ImportResult()
   private var line = 0
@@ -35,7 +35,7 @@ final class Importer {
     do {
       producer = try KafkaProducer(cluster.configuration)
       self.topic = try producer.topic(known: names.requests)
-      holdBack = try HoldBack(
+      holdBack = try BrokerBackpressure(
         cluster.configuration, [.init(topic: names.requests, group: names.group(.ingest))],
         wakeup: Wakeup())
     } catch {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-import Kafka
+package import Kafka
 import Pipeline
-import ServiceKit
+package import ServiceKit
 
 /// A cluster as a command first meets it.
-struct KafkaCluster {
-  let configuration: KafkaConfiguration
-  let admin: KafkaAdmin
-  let isEmbedded: Bool
+package struct KafkaCluster {
+  package let configuration: KafkaConfiguration
+  package let admin: KafkaAdmin
+  package let isEmbedded: Bool
 
   /// Waits for a broker to answer; a stop request ends the wait.
-  init(
+  package init(
     _ configuration: KafkaConfiguration, _ context: ServiceContext,
-    patience: Patience = Patience(milliseconds: 10_000)
+    timeLimit: TimeLimit = TimeLimit(milliseconds: 10_000)
   ) throws(ServiceFailure) {
     do {
       let admin = try KafkaAdmin(configuration)
-      let embedded = try Self.identify(admin, context, patience)
+      let embedded = try Self.identify(admin, context, timeLimit)
       var adapted = configuration
       adapted.isEmbeddedBroker = embedded
       self.configuration = adapted
@@ -36,7 +36,7 @@ struct KafkaCluster {
   /// - Parameter advice: what to do about it.
   /// - Returns: its partitions.
   @discardableResult
-  func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
+  package func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
     let known: [String: Int]
     do throws(KafkaError) {
       known = try admin.partitionCounts(timeoutMilliseconds: 10_000)
@@ -50,16 +50,16 @@ struct KafkaCluster {
   }
 
   private static func identify(
-    _ admin: KafkaAdmin, _ context: ServiceContext, _ patience: Patience
+    _ admin: KafkaAdmin, _ context: ServiceContext, _ timeLimit: TimeLimit
   ) throws -> Bool {
     while true {
       do throws(KafkaError) {
         return try admin.isEmbeddedBroker(
-          timeoutMilliseconds: Int32(min(250, max(1, patience.left))))
+          timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
       } catch {
-        if patience.left == 0 || !error.isRetriable { throw error }
+        if timeLimit.left == 0 || !error.isRetriable { throw error }
         if context.signals.isStopping { throw context.signals.interrupted("no broker answered") }
-        usleep(UInt32(min(100, patience.left)) * 1_000)
+        usleep(UInt32(min(100, timeLimit.left)) * 1_000)
       }
     }
   }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Glibc
-import ServiceKit
+package import ServiceKit
 
 /// Reads a file or standard input line by line in bounded memory.
-final class LineSource {
+package final class LineSource {
   /// Longer lines are cut to this and said to be too long: more than any Kafka record holds.
-  static let longestLine = 4 << 20
+  package static let longestLine = 4 << 20
 
   /// The size of the file; nil for a stream.
-  let totalBytes: Int?
+  package let totalBytes: Int?
   /// Bytes of the lines that `next` has given so far.
-  private(set) var readBytes = 0
+  package private(set) var readBytes = 0
   /// How much of the file was read, 0…1; nil for a stream.
-  var fraction: Double? {
+  package var fraction: Double? {
     totalBytes.map { $0 == 0 ? 1 : Double(readBytes) / Double($0) }
   }
 
@@ -23,7 +23,7 @@ final class LineSource {
   private var isAtEnd = false
 
   /// Throws when the file cannot be read.
-  init(_ path: String) throws(ServiceFailure) {
+  package init(_ path: String) throws(ServiceFailure) {
     if path == "-" {
       descriptor = STDIN_FILENO
     } else {
@@ -41,7 +41,7 @@ final class LineSource {
 
   /// The next line without its end (`\n` or `\r\n`); nil at the end of the file. Valid until the next
   /// call. Throws when reading fails.
-  func next() throws(ServiceFailure) -> UnsafeRawBufferPointer? {
+  package func next() throws(ServiceFailure) -> UnsafeRawBufferPointer? {
     buffer.removeFirst(consumed)
     consumed = 0
     var searched = 0

@@ -9,8 +9,7 @@ package enum MartletCommand {
   /// In the order of `martlet --help`.
   package static var commands: [any Service.Type] {
     [
-      UpCommand.self, DemoCommand.self, ImportCommand.self, InspectCommand.self, BrokerCommand.self,
-      TopicsCreateCommand.self, TopicsCheckCommand.self, KeysGenerateCommand.self,
+      ImportCommand.self, InspectCommand.self, TopicsCreateCommand.self, TopicsCheckCommand.self,
       ChannelsCreateCommand.self, ChannelsReadCommand.self, ChannelsListCommand.self,
       ChannelsDeleteCommand.self,
       StatusCommand.self, ConsoleCommand.self, TraceCommand.self, CanaryCommand.self,
@@ -21,6 +20,7 @@ package enum MartletCommand {
 
   /// Runs the command that the process's arguments name.
   package static func main() -> Never {
-    runCommands(program: "martlet", summary: summary, commands)
+    runCommands(
+      program: "martlet", summary: summary, commands, sibling: LabProgram.sibling)
   }
 }

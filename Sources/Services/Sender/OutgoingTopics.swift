@@ -12,7 +12,7 @@ struct OutgoingTopics {
   let retries: [KafkaTopic]
 
   /// The topics that have a reader, in the order of `watchedIndex(of:)`.
-  static func watched(_ names: TopicNames) -> [HoldBack.Watched] {
+  static func watched(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
     [.init(topic: names.feedback, group: names.group(.feedback))]
       + RetryTier.allCases.map { .init(topic: names.retries($0), group: names.group(.sender)) }
   }

@@ -30,7 +30,7 @@ struct PartitionPlanner {
   private let log: Logger
   private let counters: Counters<SenderGroupCounter>
   private let rebuild: WindowRebuild
-  private var deal: LoopDeal<TopicPartition>
+  private var assignment: LoopAssignment<TopicPartition>
   /// What was completed in partitions that were given back.
   var memory = CompletionMemory<TopicPartition>()
   /// Of the partitions that were given back and may come back.
@@ -46,7 +46,7 @@ struct PartitionPlanner {
     self.rebuild = rebuild
     self.log = log
     self.counters = counters
-    deal = LoopDeal(loops: loops.count)
+    assignment = LoopAssignment(loops: loops.count)
   }
 
   // MARK: Assignments
@@ -57,7 +57,7 @@ struct PartitionPlanner {
     open: (TopicPartition, Wakeup) -> KafkaQueue
   ) -> Plan {
     var plan = Plan(grants: Array(repeating: [], count: loops.count))
-    let loopOf = deal(committed.map(\.partition))
+    let loopOf = assignment(committed.map(\.partition))
     let deadline = now + UInt64(settings.dedupRebuildMilliseconds)
     for entry in committed {
       guard let feed = feed(of: entry.partition.topic) else { continue }
@@ -93,9 +93,9 @@ struct PartitionPlanner {
   }
 
   /// Which loop each partition goes to.
-  private mutating func deal(_ partitions: [TopicPartition]) -> [TopicPartition: Int] {
+  private mutating func assignment(_ partitions: [TopicPartition]) -> [TopicPartition: Int] {
     let topics = Dictionary(grouping: partitions, by: \.topic).sorted { $0.key < $1.key }
-    return deal.deal(topics.map { $0.value.sorted { $0.partition < $1.partition } })
+    return assignment.assign(topics.map { $0.value.sorted { $0.partition < $1.partition } })
   }
 
   private func feed(of topic: String) -> Feed? {
@@ -114,10 +114,10 @@ struct PartitionPlanner {
   /// start: what was completed above it is sent again.
   private func map(beside entry: CommittedOffset) -> [Range<Int64>] {
     guard let offset = entry.offset, !entry.metadata.isEmpty else { return [] }
-    do throws(HoleMap.Problem) {
-      return try HoleMap.decode(entry.metadata, base: offset)
+    do throws(OffsetMap.Problem) {
+      return try OffsetMap.decode(entry.metadata, base: offset)
     } catch {
-      counters.add(.holeMapsRefused)
+      counters.add(.offsetMapsRefused)
       log.warning(
         "commit metadata is not a valid offset map; ignored",
         ["partition": "\(entry.partition)", "offset": "\(offset)", "error": "\(error)"])

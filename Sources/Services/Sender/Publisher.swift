@@ -19,7 +19,7 @@ final class Publisher {
   private let producer: KafkaProducer
   private let topics: OutgoingTopics
   /// Only against the embedded broker.
-  private let holdBack: HoldBack?
+  private let holdBack: BrokerBackpressure?
   private var watch: ProducerWatch
   /// Monotonic milliseconds of this turn.
   @exclusivity(unchecked) private var now: UInt64 = 0
@@ -39,7 +39,7 @@ final class Publisher {
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
     watch = ProducerWatch(context)
     topics = try OutgoingTopics(names, producer)
-    holdBack = try HoldBack(
+    holdBack = try BrokerBackpressure(
       cluster.configuration, OutgoingTopics.watched(names), counts: cluster.partitions,
       wakeup: wakeup)
   }

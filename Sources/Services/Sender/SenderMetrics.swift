@@ -235,7 +235,7 @@ extension SenderCounter {
 extension SenderGroupCounter {
   var series: MetricSeries? {
     switch self {
-    case .holeMapsRefused: MetricSeries(SenderMetrics.offsetMapsRefused)
+    case .offsetMapsRefused: MetricSeries(SenderMetrics.offsetMapsRefused)
     case .logsRestarted: MetricSeries(SenderMetrics.logsRestarted)
     case .unreadableTokens: MetricSeries(SenderMetrics.badTokenRecords, ["unreadable"])
     case .badTokenRecords: MetricSeries(SenderMetrics.badTokenRecords, ["invalid"])

@@ -115,11 +115,11 @@ final class WindowRebuild: Sendable {
 
   /// Reads until every window is whole; what is whole leaves `tails`.
   private func read(_ tails: inout [TopicPartition: Tail], _ version: Int) throws(KafkaError) {
-    let stretches = try KafkaStretches(kafka)
+    let stretches = try OffsetRangeReader(kafka)
     defer { stretches.close() }
     var plan = RebuildPlan(
       tails.values.map { .init(partition: $0.want.partition, offsets: $0.want.start.missing) })
-    var places: [KafkaStretches.Place: TopicPartition] = [:]
+    var places: [OffsetRangeReader.Place: TopicPartition] = [:]
     var batch = KafkaBatch(capacity: 1_000)
     while !plan.isDone, isCurrent(version) {
       while let next = plan.next() {

@@ -82,7 +82,7 @@ private struct ClusterWait {
   let admin: KafkaAdmin
   private var configuration: KafkaConfiguration
   private let context: ServiceContext
-  private var patience = BrokerPatience(now: MonotonicClock.milliseconds())
+  private var patience = BrokerWait(now: MonotonicClock.milliseconds())
   /// The last thing that went wrong, and the last refusal.
   private var trouble: KafkaError?
   private var refusal: KafkaError?

@@ -15,7 +15,7 @@ struct CommandList {
   /// A command's words, such as `dead-letters list`, and what it does.
   private let commands: [(words: [String], summary: String)]
 
-  init(program: String, summary: String, _ commands: [any Service.Type]) {
+  init(program: String, summary: String, _ commands: [(name: String, summary: String)]) {
     self.program = program
     self.summary = summary
     self.commands = commands.map {

@@ -113,6 +113,6 @@ extension PlannedCommit<TopicPartition> {
   /// The commit with its offset map.
   package var request: CommitRequest {
     CommitRequest(
-      partition, offset: offset, metadata: HoleMap.encode(base: offset, completedAbove))
+      partition, offset: offset, metadata: OffsetMap.encode(base: offset, completedAbove))
   }
 }

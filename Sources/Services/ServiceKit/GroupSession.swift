@@ -204,7 +204,7 @@ package struct GroupSession<Client: GroupClient> {
       try client.assign(starts.map(\.start))
     } catch {
       // Whether this heals is for the group to say, which it does as an event.
-      postpone("cannot begin the partitions; retrying", error, now)
+      postpone("cannot start the partitions; retrying", error, now)
       return false
     }
     watch(starts)
@@ -213,7 +213,7 @@ package struct GroupSession<Client: GroupClient> {
       "partitions assigned",
       ["count": "\(assignment.partitions.count)", "milliseconds": "\(now - heardAt)"])
     context.log.debug(
-      "these are ours",
+      "partitions of this sender",
       ["partitions": assignment.partitions.map { "\($0)" }.joined(separator: " ")])
     notePartitions(assignment.partitions.count)
     context.reportReady()

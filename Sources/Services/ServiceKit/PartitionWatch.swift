@@ -60,7 +60,7 @@ enum PartitionWatch {
         "the topic was recreated with fewer partitions, and its records are gone; add the missing"
           + " partitions", fields)
     } else {
-      log.error("the topic does not exist any more; recreate it with martlet topics create", fields)
+      log.error("the topic no longer exists; recreate it with martlet topics create", fields)
     }
   }
 }

@@ -32,7 +32,7 @@ package struct ProducerWatch {
   private let consequence: String
   private let counters = Counters<ProducerCounter>()
   private var counted = 0
-  private var reminder = TroubleReminder()
+  private var reminder = ProblemReminder()
 
   /// - Parameter consequence: what stands still meanwhile, for the log.
   package init(_ context: ServiceContext, consequence: String = intakeStops) {
@@ -52,9 +52,9 @@ package struct ProducerWatch {
     counters.set(.producerQueue, producer.outstanding)
     counters.set(.producerQueueBytes, producer.outstandingBytes)
     let trouble = producer.trouble
-    switch reminder.step(isTrouble: trouble != nil, now: now) {
+    switch reminder.step(isFailing: trouble != nil, now: now) {
     case .nothing: break
-    case .say:
+    case .report:
       guard let trouble else { return }
       log.error(
         "Kafka refuses records; retrying, \(consequence)",
@@ -62,7 +62,7 @@ package struct ProducerWatch {
           "topic": trouble.topic ?? "", "waiting": "\(trouble.waiting)",
           "error": "\(trouble.error)", "remedy": trouble.error.remedy ?? "",
         ])
-    case .sayThatItIsOver: log.info("Kafka accepts records again")
+    case .reportResolved: log.info("Kafka accepts records again")
     }
   }
 }

@@ -13,9 +13,16 @@ package func runService<S: Service>(_ service: S.Type) -> Never {
 }
 
 /// Runs the command that the first argument names: the whole of `martlet`'s `main`.
-package func runCommands(program: String, summary: String, _ commands: [any Service.Type]) -> Never
-{
+///
+/// - Parameter sibling: the program beside this one that has further commands, if there is one.
+package func runCommands(
+  program: String, summary: String, _ commands: [any Service.Type], sibling: SiblingProgram? = nil
+) -> Never {
   let arguments = Array(CommandLine.arguments.dropFirst())
+  if let sibling, sibling.hasCommand(arguments) {
+    StandardError.line("\(program): \(sibling.run(program: program, arguments))")
+    exit(ServiceRunner.failed)
+  }
   let words = commands.map { $0.name.split(separator: " ").map(String.init) }
   let matches = commands.indices.filter { arguments.starts(with: words[$0]) }
   if let index = matches.max(by: { words[$0].count < words[$1].count }) {
@@ -24,8 +31,10 @@ package func runCommands(program: String, summary: String, _ commands: [any Serv
     let status = ServiceRunner.run(commands[index], program: name, rest)
     exit(StandardOutput.endStatus(status, program: name))
   }
-  let answer = CommandList(program: program, summary: summary, commands).answer(
-    arguments, width: Terminal.width)
+  let list = CommandList(
+    program: program, summary: summary,
+    (sibling?.commands ?? []) + commands.map { ($0.name, $0.summary) })
+  let answer = list.answer(arguments, width: Terminal.width)
   StandardOutput.write(answer.output)
   StandardError.write(answer.error)
   exit(StandardOutput.endStatus(answer.status, program: program))

@@ -65,8 +65,8 @@ extension SignerWorker {
     let count = producer.abandon()
     for sent in outstanding.values {
       switch sent {
-      case .token(let record): desk.answered(record, isStored: false)
-      case .removal(let credential): desk.notWithdrawn(credential)
+      case .token(let record): issuer.answered(record, isStored: false)
+      case .removal(let credential): issuer.notWithdrawn(credential)
       }
     }
     outstanding = [:]

@@ -40,7 +40,7 @@ extension SignerWorker {
       return false
     }
     files = CredentialsWatch(settings.credentialsPath, credentials, seal)
-    let gone = desk.replace(credentials)
+    let gone = issuer.replace(credentials)
     log.info("credentials reloaded", ["count": "\(credentials.count)"])
     unknownApps = []
     withdrawBy = now + Self.withdrawalPatience
@@ -55,13 +55,13 @@ extension SignerWorker {
   /// Takes credentials that are not in the file off the topic, once all that are in it have their tokens there: so a
   /// sender always knows one that it may use. Only the owner speaks for the topic; a stand-by reads the same file.
   func withdraw(_ now: UInt64) {
-    guard desk.hasUnlisted, let table, table.isCaughtUp, now >= mintNotBefore else { return }
-    guard desk.isSettled(now: WallClock.seconds()) || now >= withdrawBy else { return }
-    for credential in desk.takeUnlisted() {
+    guard issuer.hasUnlisted, let table, table.isCaughtUp, now >= mintNotBefore else { return }
+    guard issuer.isSettled(now: WallClock.seconds()) || now >= withdrawBy else { return }
+    for credential in issuer.takeUnlisted() {
       if withdraw(credential) {
         log.info("credential withdrawn", ["credential": credential])
       } else {
-        desk.notWithdrawn(credential)
+        issuer.notWithdrawn(credential)
       }
     }
   }
@@ -70,6 +70,6 @@ extension SignerWorker {
   func readTableAnew() {
     table?.close()
     table = nil
-    desk.startOver()
+    issuer.startOver()
   }
 }

@@ -39,7 +39,7 @@ final class SignerWorker {
   private var watch: ProducerWatch
   private let parser = JSONParser()
 
-  var desk: MintingDesk
+  var issuer: TokenIssuer
   /// Whether this signer is the one that mints: it owns the requests' partition.
   var isOwner = false
   var table: KafkaTable?
@@ -76,7 +76,7 @@ final class SignerWorker {
     log = context.log
     heartbeat = context.status.heartbeat("worker")
     tokensTopic = names.providerTokens
-    desk = MintingDesk(settings.credentials)
+    issuer = TokenIssuer(settings.credentials)
     seal = settings.seal
     files = CredentialsWatch(settings.credentialsPath, settings.credentials, settings.seal)
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
@@ -127,7 +127,7 @@ final class SignerWorker {
   private func publishStatus(_ now: UInt64) {
     guard now >= nextTelemetry else { return }
     nextTelemetry = now + 1_000
-    telemetry.publish(isOwner ? desk.newest(now: WallClock.seconds()) : [])
+    telemetry.publish(isOwner ? issuer.newest(now: WallClock.seconds()) : [])
   }
 
   // MARK: What is read
@@ -151,7 +151,7 @@ final class SignerWorker {
     table.pollRecords(timeoutMilliseconds: 0) { record in
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
-        return desk.removed(credential, at: record.offset)
+        return issuer.removed(credential, at: record.offset)
       }
       let place = "\(tokensTopic)/\(record.partition)/\(record.offset)"
       do throws(RecordError) {
@@ -162,14 +162,14 @@ final class SignerWorker {
         log.error(
           "invalid provider token record; replacing it",
           ["at": place, "error": "\(error)"])
-        _ = desk.readStranger(credential, at: record.offset)
+        _ = issuer.readStranger(credential, at: record.offset)
       }
     }
   }
 
   private func take(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
     let isComplete = (record.sealed != nil) == seal.isSealing
-    let verdict = desk.read(
+    let verdict = issuer.read(
       open(record, place), isComplete: isComplete, at: offset, now: WallClock.seconds())
     switch verdict {
     // One that cannot be opened was said when it was tried.
@@ -227,25 +227,25 @@ final class SignerWorker {
     do throws(RecordError) {
       let request = try TokenRequest(value, parser: parser)
       if request.reason == TokenRequest.probe { return }
-      heed(request, now: WallClock.milliseconds())
+      handle(request, now: WallClock.milliseconds())
     } catch {
       counters.add(.badRequests)
       log.warning("invalid token request; ignored", ["error": "\(error)"])
     }
   }
 
-  private func heed(_ request: TokenRequest, now: Int64) {
+  private func handle(_ request: TokenRequest, now: Int64) {
     let who =
       request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
     // A request may be old when it is read; one from the future means that a clock is wrong.
     let ahead = request.at - now
     if ahead > ProviderTokenStamp.futureTolerance * 1_000 {
       counters.set(.clockDifferenceSeconds, Int(ahead / 1_000))
-      sayOnceAMinute(
+      logOncePerMinute(
         "a sender's clock is ahead of this signer's; check both (NTP): provider tokens carry the signer's time",
         "", ["seconds": "\(ahead / 1_000)"])
     }
-    guard desk.requested(request, now: now / 1_000) else {
+    guard issuer.requested(request, now: now / 1_000) else {
       if unknownApps.count < 1_000, unknownApps.insert(who).inserted {
         log.warning(
           "a sender needs a credential that the credentials file does not list", ["for": who])
@@ -256,13 +256,13 @@ final class SignerWorker {
       return
     }
     counters.add(.refusals)
-    sayOnceAMinute(
+    logOncePerMinute(
       "APNs refuses a provider token; check that key id, team id and key belong together, that the key was not revoked"
         + " in Apple's developer portal, and this machine's clock", who,
       ["for": who, "reason": request.reason])
   }
 
-  private func sayOnceAMinute(
+  private func logOncePerMinute(
     _ text: String, _ who: String, _ facts: KeyValuePairs<String, String>
   ) {
     let now = MonotonicClock.milliseconds()
@@ -277,12 +277,12 @@ final class SignerWorker {
   private func publishWhatIsDue(_ now: UInt64) {
     guard let table, table.isCaughtUp, now >= mintNotBefore, !producer.isFull else { return }
     let seconds = WallClock.seconds()
-    for place in desk.indices {
+    for place in issuer.indices {
       do throws(SigningError) {
-        guard let work = try desk.work(place, now: seconds) else { continue }
+        guard let work = try issuer.work(place, now: seconds) else { continue }
         let isCleared = !work.clears || withdraw(work.record.credential)
         guard isCleared, publish(work.record) else {
-          desk.answered(work.record, isStored: false)
+          issuer.answered(work.record, isStored: false)
           mintNotBefore = now + Self.retryMilliseconds
           return
         }
@@ -339,15 +339,15 @@ final class SignerWorker {
       guard let sent = outstanding.removeValue(forKey: delivery.tag) else { continue }
       if let error = delivery.refused {
         switch sent {
-        case .token(let record): desk.answered(record, isStored: false)
-        case .removal(let credential): desk.notWithdrawn(credential)
+        case .token(let record): issuer.answered(record, isStored: false)
+        case .removal(let credential): issuer.notWithdrawn(credential)
         }
         mintNotBefore = now + Self.retryMilliseconds
         log.error("Kafka refused a provider token", ["error": "\(error)"])
         continue
       }
       guard case .token(let record) = sent else { continue }
-      desk.answered(record, isStored: true, at: delivery.offset >= 0 ? delivery.offset : nil)
+      issuer.answered(record, isStored: true, at: delivery.offset >= 0 ? delivery.offset : nil)
       counters.add(.minted)
       log.info(
         "provider token published",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
 import HTTPServer
 import JSON
 import Kafka
 import Pipeline
 
 @testable import HTTPServer
-@testable import OperatorCommand
+@testable import LabCommand
 
 /// An embedded broker that is started with the first request for it.
 final class BrokerUnderControl {

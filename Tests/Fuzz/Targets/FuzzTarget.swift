@@ -17,7 +17,7 @@ struct FuzzTarget {
     [
       // Records of the topics, and JSON itself.
       request(), envelope(), payload(), json(), receipt(), providerToken(), sealedToken(), device(),
-      feedback(), holeMap(), deadLetter(), inspection(), statusPage(),
+      feedback(), offsetMap(), deadLetter(), inspection(), statusPage(),
       // What the gateway, a proxy and a resolver's file say.
       answer(), clientSession(), proxyAnswer(), hosts(), gatewayReport(),
       // What clients say to the simulator, and operators to the control ports.

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import HTTP2
+import HTTP2Server
 import JSON
 import Records
 

@@ -6,6 +6,7 @@ import Pipeline
 import Records
 import Telemetry
 
+@testable import LabCommand
 @testable import OperatorCommand
 
 /// What the operator's commands read: anyone may have written it, and a person's terminal shows it.

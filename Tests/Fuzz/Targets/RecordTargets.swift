@@ -112,7 +112,7 @@ extension FuzzTarget {
       }
       switch job {
       case .feedback(let record):
-        let verdict = TokenHygiene.verdict(
+        let verdict = TokenInvalidation.verdict(
           status: record.status, reason: Reason(record.reason), timestamp: record.timestamp,
           sentAt: record.sentAt, registeredAt: nil, skew: 5_000)
         if case .invalidate(let since) = verdict, since < 0 { return "dead since before 1970" }

@@ -2,7 +2,7 @@
 import APNS
 import Bytes
 import JSON
-import OperatorCommand
+import LabCommand
 import Pipeline
 import Records
 

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import HTTP2
+import HTTP2Server
 import Signing
 import TLS
 import Testing

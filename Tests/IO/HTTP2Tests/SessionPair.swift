@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import HTTP2
+import HTTP2Server
 
 /// A client and a server session back to back, without sockets or TLS.
 final class SessionPair {

@@ -76,7 +76,7 @@ import Testing
     }
     #expect(try store.positions() == ["push.devices": [2: position]])
     #expect(try store.completeAt() == nil)
-    try store.beginAnew(at: 9)
+    try store.startOver(at: 9)
     #expect(try store.positions().isEmpty && store.completeAt() == 9)
     #expect(try store.device(device).isEmpty)
   }

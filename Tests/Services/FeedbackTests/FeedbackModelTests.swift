@@ -60,13 +60,13 @@ private final class ModelHost {
   let path: String
   private let names: TopicNames
   private(set) var store: TokenStore
-  private(set) var desk: HygieneDesk
+  private(set) var invalidator: TokenInvalidator
 
   init(_ path: String, _ names: TopicNames) throws {
     self.path = path
     self.names = names
     store = try TokenStore(path: path, now: 1)
-    desk = HygieneDesk(store, names, clockSkew: 0, badTokenLimit: 100)
+    invalidator = TokenInvalidator(store, names, clockSkew: 0, badTokenLimit: 100)
   }
 
   func next(_ topic: String) throws -> Int64 {
@@ -93,7 +93,7 @@ private final class ModelHost {
       (record.value ?? [0]).withUnsafeBytes { value in
         let value = record.value == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value
         do throws(StoreError) {
-          _ = try desk.follow(topic, key: key, value: value, timestamp: -1)
+          _ = try invalidator.follow(topic, key: key, value: value, timestamp: -1)
         } catch { failure = error }
       }
     }
@@ -101,10 +101,10 @@ private final class ModelHost {
   }
 
   /// What it would publish: of these answers, and of marks that registrations refute.
-  func judge(_ jobs: [Job]) throws -> [HygieneDesk.Publication] {
+  func judge(_ jobs: [Job]) throws -> [TokenInvalidator.Publication] {
     try store.transaction { () throws(StoreError) in
-      var outcome = try desk.judge(jobs)
-      _ = try desk.refute(after: nil, limit: 1_000, &outcome, isMine: { _ in true })
+      var outcome = try invalidator.judge(jobs)
+      _ = try invalidator.refute(after: nil, limit: 1_000, &outcome, isMine: { _ in true })
       return outcome.publications
     }
   }
@@ -130,7 +130,7 @@ private final class FeedbackModel {
   private var owner = 0
   private var lastTime: [Int: Int64] = [:]
   /// What former owners still have in their producers.
-  private var late: [HygieneDesk.Publication] = []
+  private var late: [TokenInvalidator.Publication] = []
   private(set) var wrongMarks: [String] = []
   private var disks = 0
 
@@ -202,12 +202,12 @@ private final class FeedbackModel {
     for publication in publications { publish(publication) }
   }
 
-  private func publish(_ publication: HygieneDesk.Publication) {
+  private func publish(_ publication: TokenInvalidator.Publication) {
     logs[names.invalidTokens]?.append(publication.device.bytes, publication.record?.value)
   }
 
   /// No mark against a registration that the topic has.
-  private func check(_ publication: HygieneDesk.Publication) {
+  private func check(_ publication: TokenInvalidator.Publication) {
     guard let record = publication.record else { return }
     var state = DeviceState()
     for entry in log(names.devices).records where entry.key == publication.device.bytes {

@@ -27,32 +27,35 @@ import Testing
       content: .feedback(record))
   }
 
-  private func desk(_ name: String, skew: Int64 = 0, limit: Int = 100) throws -> HygieneDesk {
+  private func invalidator(_ name: String, skew: Int64 = 0, limit: Int = 100) throws
+    -> TokenInvalidator
+  {
     let store = try TokenStore(path: folder.file(name), now: 1)
-    return HygieneDesk(store, names, clockSkew: skew, badTokenLimit: limit)
+    return TokenInvalidator(store, names, clockSkew: skew, badTokenLimit: limit)
   }
 
-  private func register(_ desk: HygieneDesk, _ device: DeviceKey, at time: Int64) throws {
+  private func register(_ invalidator: TokenInvalidator, _ device: DeviceKey, at time: Int64) throws
+  {
     let record = DeviceRecord(device: device, event: .registered(at: time))
     try record.key.withUnsafeBytes { key in
       try record.value.withUnsafeBytes { value in
-        _ = try desk.follow(names.devices, key: key, value: value, timestamp: -1)
+        _ = try invalidator.follow(names.devices, key: key, value: value, timestamp: -1)
       }
     }
   }
 
   /// Publishes, and reads back what was published.
-  private func judge(_ desk: HygieneDesk, _ records: [FeedbackRecord]) throws
-    -> HygieneDesk.Outcome
+  private func judge(_ invalidator: TokenInvalidator, _ records: [FeedbackRecord]) throws
+    -> TokenInvalidator.Outcome
   {
-    var outcome = try desk.judge(records.map(job))
-    _ = try desk.refute(after: nil, limit: 100, &outcome, isMine: { _ in true })
+    var outcome = try invalidator.judge(records.map(job))
+    _ = try invalidator.refute(after: nil, limit: 100, &outcome, isMine: { _ in true })
     for publication in outcome.publications {
       try publication.device.bytes.withUnsafeBytes { key in
         try (publication.record?.value ?? []).withUnsafeBytes { value in
           let value =
             publication.record == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value
-          _ = try desk.follow(names.invalidTokens, key: key, value: value, timestamp: -1)
+          _ = try invalidator.follow(names.invalidTokens, key: key, value: value, timestamp: -1)
         }
       }
     }
@@ -80,19 +83,19 @@ import Testing
     }
     var ends: [Bool] = []
     for order in 0..<3 {
-      let desk = try desk("\(seed)-\(order).db", skew: skew)
+      let invalidator = try invalidator("\(seed)-\(order).db", skew: skew)
       for event in events.shuffled(using: &random) {
         let (answer, registered) = event()
         if let answer {
-          _ = try judge(desk, [answer])
+          _ = try judge(invalidator, [answer])
         } else {
-          try register(desk, device, at: registered)
+          try register(invalidator, device, at: registered)
         }
       }
-      _ = try judge(desk, [])
-      let once = try desk.store.device(device.identity)
-      #expect(try judge(desk, answers).publications.isEmpty, "skew \(skew), order \(order)")
-      #expect(try desk.store.device(device.identity) == once)
+      _ = try judge(invalidator, [])
+      let once = try invalidator.store.device(device.identity)
+      #expect(try judge(invalidator, answers).publications.isEmpty, "skew \(skew), order \(order)")
+      #expect(try invalidator.store.device(device.identity) == once)
       ends.append(once.isDead)
     }
     #expect(Set(ends).count == 1, "dead in every order or in none")
@@ -100,12 +103,12 @@ import Testing
 
   @Test func `a registration at the very moment of a push without a time keeps the token`() throws {
     for isFirst in [true, false] {
-      let desk = try desk("moment-\(isFirst).db")
+      let invalidator = try invalidator("moment-\(isFirst).db")
       let answer = Fixture.feedback(device, timestamp: nil, sentAt: 50)
-      if isFirst { try register(desk, device, at: 50) }
-      _ = try judge(desk, [answer])
-      if !isFirst { try register(desk, device, at: 50) }
-      #expect(try desk.store.device(device.identity).isDead == false)
+      if isFirst { try register(invalidator, device, at: 50) }
+      _ = try judge(invalidator, [answer])
+      if !isFirst { try register(invalidator, device, at: 50) }
+      #expect(try invalidator.store.device(device.identity).isDead == false)
     }
   }
 
@@ -121,64 +124,67 @@ import Testing
   }
 
   /// What is confirmed once all answers until `now` are known.
-  private func confirmed(_ desk: HygieneDesk, now: Int64) throws -> [DeviceKey] {
-    var outcome = HygieneDesk.Outcome()
+  private func confirmed(_ invalidator: TokenInvalidator, now: Int64) throws -> [DeviceKey] {
+    var outcome = TokenInvalidator.Outcome()
     #expect(
-      try desk.confirm(after: nil, limit: 100, now: now, &outcome, isMine: { _ in true }) == nil)
+      try invalidator.confirm(after: nil, limit: 100, now: now, &outcome, isMine: { _ in true })
+        == nil)
     return outcome.publications.map(\.device)
   }
 
   @Test func `a token called bad on two days is dead, unless it was registered between`() throws {
-    let desk = try desk("two-days.db")
-    _ = try judge(desk, [bad(1, at: 0), bad(2, at: 0), bad(3, at: 0), bad(4, at: 0)])
-    _ = try judge(desk, [bad(1, at: Self.day / 2)])
-    #expect(try confirmed(desk, now: 10 * Self.day).isEmpty, "twice on one day")
-    try register(desk, Fixture.device(2), at: 500)
+    let invalidator = try invalidator("two-days.db")
+    _ = try judge(invalidator, [bad(1, at: 0), bad(2, at: 0), bad(3, at: 0), bad(4, at: 0)])
+    _ = try judge(invalidator, [bad(1, at: Self.day / 2)])
+    #expect(try confirmed(invalidator, now: 10 * Self.day).isEmpty, "twice on one day")
+    try register(invalidator, Fixture.device(2), at: 500)
     _ = try judge(
-      desk,
+      invalidator,
       [
         bad(1, at: Self.day), bad(2, at: Self.day),
         bad(3, at: Self.day, reason: "DeviceTokenNotForTopic"),
       ])
-    #expect(try confirmed(desk, now: Self.day + 1_000).isEmpty, "a wave may follow")
-    #expect(try confirmed(desk, now: 2 * Self.day) == [Fixture.device(1)])
+    #expect(try confirmed(invalidator, now: Self.day + 1_000).isEmpty, "a wave may follow")
+    #expect(try confirmed(invalidator, now: 2 * Self.day) == [Fixture.device(1)])
   }
 
   @Test func `a wave of bad tokens raises one alarm with its likely cause and kills nothing`()
     throws
   {
-    let desk = try desk("wave.db", limit: 10)
-    for number in 1...5 { try register(desk, Fixture.device(number, .sandbox), at: 1) }
-    _ = try judge(desk, [bad(1, at: 0), bad(2, at: 0)])
+    let invalidator = try invalidator("wave.db", limit: 10)
+    for number in 1...5 { try register(invalidator, Fixture.device(number, .sandbox), at: 1) }
+    _ = try judge(invalidator, [bad(1, at: 0), bad(2, at: 0)])
     var alarms: [BadTokenAlarm] = []
     // The same configuration for three days.
     for hour in 24..<96 {
       let records = (1...40).map { bad($0, at: Int64(hour) * 3_600_000 + Int64($0)) }
-      alarms += try judge(desk, records).alarms
-      #expect(try confirmed(desk, now: Int64(hour + 1) * 3_600_000).isEmpty)
+      alarms += try judge(invalidator, records).alarms
+      #expect(try confirmed(invalidator, now: Int64(hour + 1) * 3_600_000).isEmpty)
     }
     #expect(alarms.count == 1)
     let text = "\(try #require(alarms.first).fields)"
     #expect(text.contains("sandbox tokens sent to production"))
     #expect(text.contains("5 of them are registered for sandbox"))
     // What is bad on two days in normal times, too, is dead; the wave's answers are not the first of them.
-    _ = try judge(desk, [bad(3, at: 10 * Self.day)])
-    #expect(try confirmed(desk, now: 11 * Self.day).isEmpty)
-    _ = try judge(desk, [bad(3, at: 12 * Self.day)])
-    #expect(try confirmed(desk, now: 13 * Self.day) == [Fixture.device(3)])
+    _ = try judge(invalidator, [bad(3, at: 10 * Self.day)])
+    #expect(try confirmed(invalidator, now: 11 * Self.day).isEmpty)
+    _ = try judge(invalidator, [bad(3, at: 12 * Self.day)])
+    #expect(try confirmed(invalidator, now: 13 * Self.day) == [Fixture.device(3)])
   }
 
   @Test func `a wave of one app is none of another app or environment`() throws {
-    let desk = try desk("apart.db", limit: 10)
-    #expect(try judge(desk, (1...9).map { bad($0, at: 0) }).alarms.isEmpty)
+    let invalidator = try invalidator("apart.db", limit: 10)
+    #expect(try judge(invalidator, (1...9).map { bad($0, at: 0) }).alarms.isEmpty)
     let sandbox = (1...9).map {
       Fixture.feedback(
         Fixture.device($0, .sandbox), status: 400, reason: "BadDeviceToken", timestamp: nil,
         sentAt: 0)
     }
-    #expect(try judge(desk, sandbox).alarms.isEmpty)
-    let alarms = try judge(desk, (20...30).map { bad($0, at: 5, reason: "DeviceTokenNotForTopic") })
-      .alarms
+    #expect(try judge(invalidator, sandbox).alarms.isEmpty)
+    let alarms = try judge(
+      invalidator, (20...30).map { bad($0, at: 5, reason: "DeviceTokenNotForTopic") }
+    )
+    .alarms
     #expect(alarms.map(\.origin.environment) == [.production])
     let fields = "\(try #require(alarms.first).fields)"
     #expect(fields.contains("another app"))

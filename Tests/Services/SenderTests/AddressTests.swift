@@ -2,6 +2,7 @@
 import APNS
 import EventLoop
 import HTTP2
+import HTTP2Server
 import Pipeline
 import Records
 import Synchronization
@@ -101,7 +102,7 @@ struct AddressTests {
     script.reply = { peer, request in
       // The first connection that has served ten requests is lost by the network.
       if request.stream >= 21, isFirst.isMine(peer.http.token, of: peer) {
-        peer.http.fallSilent()
+        peer.http.goSilent()
         return .hold
       }
       return .answer(200)

@@ -4,6 +4,7 @@ import Bytes
 import Delivery
 import EventLoop
 import HTTP2
+import HTTP2Server
 import Kafka
 import Pipeline
 import Records

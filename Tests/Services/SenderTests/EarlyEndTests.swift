@@ -2,6 +2,7 @@
 import APNS
 import EventLoop
 import HTTP2
+import HTTP2Server
 import Pipeline
 import Records
 import Synchronization
@@ -76,7 +77,7 @@ struct EarlyEndTests {
     var script = ScriptedGateway.Script()
     script.tick = { peer in
       guard peer.number == 1, isDead.load(ordering: .acquiring) else { return }
-      peer.http.fallSilent()
+      peer.http.goSilent()
       isSilent.store(true, ordering: .releasing)
     }
     let gateway = try rig.gateways([script])[0]

@@ -2,6 +2,7 @@
 import APNS
 import EventLoop
 import HTTP2
+import HTTP2Server
 import Pipeline
 import Records
 import Synchronization

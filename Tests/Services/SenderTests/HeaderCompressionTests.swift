@@ -4,6 +4,7 @@ import Bytes
 import Dispatch
 import EventLoop
 import HTTP2
+import HTTP2Server
 import Pipeline
 import Settings
 import TLS

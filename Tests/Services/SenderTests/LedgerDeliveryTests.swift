@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
+import EmbeddedKafka
 import EventLoop
 import Kafka
 import Pipeline
@@ -58,7 +59,7 @@ struct LedgerDeliveryTests {
     let sender = try rig.startSender()
     let receipts = try rig.receipts(8)
     #expect(Set(receipts.map(\.apnsID)) == Set((2..<10).map { NotificationID(SenderRig.id($0)) }))
-    #expect(sender.counter("hole_maps_refused") == 1)
+    #expect(sender.counter("offset_maps_refused") == 1)
   }
 
   @Test("a map of ours is believed: what it says is done is not sent")
@@ -69,7 +70,7 @@ struct LedgerDeliveryTests {
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
     }
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
-    let map = try #require(HoleMap.encode(base: 2, [3..<5, 7..<9]))
+    let map = try #require(OffsetMap.encode(base: 2, [3..<5, 7..<9]))
     try rig.commit(offset: 2, metadata: map)
     let sender = try rig.startSender()
     // 8 is done and lies above what is open: its id counts as taken nevertheless.
@@ -90,7 +91,7 @@ struct LedgerDeliveryTests {
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
     try rig.send("no device", SenderRig.envelope(id: SenderRig.id(51)))
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
-    try rig.commit(offset: 1, metadata: HoleMap.encode(base: 1, [2..<3]))
+    try rig.commit(offset: 1, metadata: OffsetMap.encode(base: 1, [2..<3]))
     let sender = try rig.startSender()
     for number in [50, 51] {
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
@@ -109,8 +110,8 @@ struct LedgerDeliveryTests {
     let runs = PartitionBounds().runsAtMost
     try rig.sendMany(0..<1)
     let done = (1...runs).map { Int64(2 * $0)..<Int64(2 * $0 + 1) }
-    let map = try #require(HoleMap.encode(base: 1, done))
-    #expect(try HoleMap.decode(Array(map.utf8), base: 1).count == runs)
+    let map = try #require(OffsetMap.encode(base: 1, done))
+    #expect(try OffsetMap.decode(Array(map.utf8), base: 1).count == runs)
     try rig.commit(offset: 1, metadata: map)
     let sender = try rig.startSender()
     // The records come when the loop has counted the runs that it begins with.

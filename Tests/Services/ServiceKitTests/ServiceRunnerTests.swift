@@ -158,10 +158,15 @@ private enum WriteService: Service {
 }
 
 @Suite struct CommandAnswerTests {
+  private let commands: [(name: String, summary: String)] = [
+    (SampleService.name, SampleService.summary), (ReadService.name, ReadService.summary),
+    (WriteService.name, WriteService.summary),
+  ]
+
   private func answer(_ arguments: String..., width: Int = 80) -> CommandList.Answer {
     CommandList(
       program: "post", summary: "Carries letters.",
-      [SampleService.self, ReadService.self, WriteService.self]
+      commands
     ).answer(arguments, width: width)
   }
 
@@ -201,7 +206,7 @@ private enum WriteService: Service {
   @Test func `a mistyped command gets one line with the nearest one`() {
     func problem(_ arguments: String...) -> String {
       let given = CommandList(
-        program: "post", summary: "", [SampleService.self, ReadService.self, WriteService.self]
+        program: "post", summary: "", commands
       ).answer(arguments, width: 80)
       #expect(given.status == 2 && given.output.isEmpty)
       return given.error

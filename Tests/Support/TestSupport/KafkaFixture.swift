@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import EmbeddedKafka
 import EventLoop
 import Glibc
 package import Kafka

@@ -2,6 +2,7 @@
 import Bytes
 import GatewaySimulator
 import Glibc
+import LabCommand
 import OperatorCommand
 import ServiceKit
 import Settings
@@ -25,7 +26,9 @@ import Testing
   /// Settings of every program, and of `martlet`'s commands by name.
   private static let commands: [String: Set<String>] = {
     var commands: [String: Set<String>] = [:]
-    for command in MartletCommand.commands { commands[command.name] = names(of: command) }
+    for command in MartletCommand.commands + LabCommand.commands {
+      commands[command.name] = names(of: command)
+    }
     return commands
   }()
   private static let names: Set<String> = {

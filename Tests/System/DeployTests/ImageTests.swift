@@ -8,7 +8,7 @@ import Testing
 /// deploy/docker/Dockerfile, without Docker: hadolint's rules, and the libraries that the programs load.
 @Suite struct ImageTests {
   private static let programs =
-    ConfigurationPage.programs.map(\.name) + ["apns-simulator", "martlet"]
+    ConfigurationPage.programs.map(\.name) + ["apns-simulator", "martlet", "martlet-lab"]
 
   @Test func `hadolint has no objection`() throws {
     let hadolint = try DeployedFiles.python().replacing(

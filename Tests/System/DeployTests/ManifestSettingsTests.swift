@@ -2,6 +2,7 @@
 import GatewaySimulator
 import JSON
 import Kafka
+import LabCommand
 import OperatorCommand
 import ServiceKit
 import Settings
@@ -18,7 +19,7 @@ import Testing
       return (CommonSettings.table(of: SimulatorService.self), Array(words.dropFirst()))
     }
     let rest = words.dropFirst()
-    for command in MartletCommand.commands where words.first == "martlet" {
+    for command in MartletCommand.commands + LabCommand.commands where words.first == "martlet" {
       let name = command.name.split(separator: " ").map(String.init)
       if rest.starts(with: name) {
         return (CommonSettings.table(of: command), Array(rest.dropFirst(name.count)))

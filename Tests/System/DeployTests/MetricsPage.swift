@@ -2,6 +2,7 @@
 import Feedback
 import GatewaySimulator
 import Ingest
+import LabCommand
 import OperatorCommand
 import Sender
 import ServiceKit
@@ -51,7 +52,7 @@ enum MetricsPage {
     Every process serves HTTP on `--http` (`127.0.0.1` and a free port unless told; the log line `status pages` names it,
     `martlet up` writes all of them to `addresses.json` under `metrics`). `--http off` serves none. The pages hold no
     secret, no payload and no device token, but say how the system is doing: keep the port inside. One thread of its own
-    answers from what the loops have written down; clients that are slow or send nothing hold up nobody.
+    answers from what the loops have written down; clients that are slow or send nothing delay no one.
 
     | page | meaning |
     | --- | --- |
@@ -65,7 +66,7 @@ enum MetricsPage {
     thread turns, that it is alive (`WatchdogSec`).
 
     Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender writes gauges down
-    once per second, or every ten while nobody has looked for a minute. `martlet_sender_backlog_seconds` is the age of
+    once per second, or every ten if no client has read them for a minute. `martlet_sender_backlog_seconds` is the age of
     the oldest notification that a sender has taken and
     not finished; what it has not taken yet is younger, or in a partition from which it takes nothing
     (`martlet_sender_partitions_paused`). Labels never hold an app, a device or an id, because their number has no bound;

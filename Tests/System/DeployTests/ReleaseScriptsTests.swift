@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
+import LabCommand
 import OperatorCommand
 import ServiceKit
 import Settings
@@ -41,7 +42,7 @@ import Testing
 
   @Test func `the page of martlet lists its commands, and each has one of its own`() throws {
     let text = try page(["martlet"], section: 1)
-    for command in MartletCommand.commands {
+    for command in MartletCommand.commands + LabCommand.commands {
       #expect(text.contains(".TP\n.B \(command.name.replacing("-", with: "\\-"))\n"))
     }
     let create = try page(["martlet", "topics", "create"], section: 1)

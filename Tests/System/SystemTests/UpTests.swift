@@ -228,6 +228,20 @@ import Testing
     kill(ingest, SIGCONT)
     #expect(up.stop(withinMilliseconds: 60_000) == 1, "\(up.output)")
   }
+
+  @Test func `martlet names martlet-lab if it is missing`() throws {
+    let folder = TemporaryFolder()
+    let copied = try BuiltProgram.run(
+      try SystemProgram.path("cp"), [ChildProcess.sibling("martlet"), folder.file("martlet")],
+      in: folder)
+    #expect(copied.status == 0, "\(copied.output)")
+    let alone = try BuiltProgram.run(folder.file("martlet"), ["up", "--senders", "2"], in: folder)
+    #expect(alone.status == 1)
+    #expect(alone.output.contains("cannot run \(folder.file("martlet-lab"))"), "\(alone.output)")
+    #expect(alone.output.contains("in the same folder as martlet"), "\(alone.output)")
+    let help = try BuiltProgram.run(folder.file("martlet"), ["--help"], in: folder)
+    #expect(help.status == 0 && help.output.contains("  up ") && help.output.contains("  inspect "))
+  }
 }
 
 extension Slice<UnsafeRawBufferPointer> {

@@ -62,7 +62,7 @@ struct ConformancePage {
     # Conformance: every reason and every fault, and their tests
 
     `MARTLET_WRITE_DOCS=1 swift test --filter ConformanceTests` generates this page from the decision table
-    (`Sources/Core/APNS/ReasonRule.swift`), the list of faults (`Sources/Core/Faults/FaultID.swift`) and the names
+    (`Sources/Core/APNS/ReasonRule.swift`), the list of faults (`Sources/Simulator/Faults/FaultID.swift`) and the names
     of the tests. `scripts/test` fails if it is out of date, or if a row has no test. A test whose name begins with
     *each reason* or *each fault* runs once for every row.
 

@@ -12,11 +12,18 @@ struct Manifest {
   let targets: [Target]
 
   init(_ text: String) {
-    let room = #/\n    (core|io|service)\(\s*"(\w+)"(?:,\s*\[([^\]]*)\])?\s*\)/#
+    let room =
+      #/
+      \n\ {4}(core|io|service|simulator|lab|labProgram)\(\s*"(\w[\w\-]*)"
+      (?:,\s*\[([^\]]*)\])?(?:,\ settings:\ \w+)?\s*\)
+      /#
     let tests = #/\n    tests\(\s*"(\w+)",\s*"(\w+)",\s*\[([^\]]*)\]/#
     let plain =
       #/\n    \.(?:target|executableTarget)\(\s*name: "(\w[\w-]*)",\s*dependencies: \[([^\]]*)\],\s*path: "([^"]+)"/#
-    let rooms: [Substring: String] = ["core": "Core", "io": "IO", "service": "Services"]
+    let rooms: [Substring: String] = [
+      "core": "Core", "io": "IO", "service": "Services", "simulator": "Simulator", "lab": "Lab",
+      "labProgram": "Lab",
+    ]
     targets =
       text.matches(of: room).map {
         Target(

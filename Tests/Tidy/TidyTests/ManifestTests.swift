@@ -9,25 +9,29 @@ import Testing
     let manifest = Manifest(
       """
 
-          core("Faults", ["APNS"]),
+          core("Pipeline", ["APNS"]),
           core("Settings"),
+          simulator("Faults", ["APNS"], settings: pure),
+          labProgram("martlet-chaos", ["ChaosSuite"]),
           service(
             "Ingest",
             ["APNS",
              "Kafka"]),
           .executableTarget(
-            name: "martlet-chaos", dependencies: ["ChaosSuite"],
-            path: "benchmarks/chaos-program", swiftSettings: swift),
+            name: "example", dependencies: ["Ingest"],
+            path: "Sources/example", swiftSettings: swift),
           tests("IO", "TLS", ["Bytes"], exclude: ["Python"]),
       """)
     #expect(
       manifest.targets == [
-        .init(name: "Faults", path: "Sources/Core/Faults", dependencies: ["APNS"]),
+        .init(name: "Pipeline", path: "Sources/Core/Pipeline", dependencies: ["APNS"]),
         .init(name: "Settings", path: "Sources/Core/Settings", dependencies: []),
+        .init(name: "Faults", path: "Sources/Simulator/Faults", dependencies: ["APNS"]),
+        .init(
+          name: "martlet-chaos", path: "Sources/Lab/martlet-chaos", dependencies: ["ChaosSuite"]),
         .init(name: "Ingest", path: "Sources/Services/Ingest", dependencies: ["APNS", "Kafka"]),
         .init(name: "TLSTests", path: "Tests/IO/TLSTests", dependencies: ["Bytes"]),
-        .init(
-          name: "martlet-chaos", path: "benchmarks/chaos-program", dependencies: ["ChaosSuite"]),
+        .init(name: "example", path: "Sources/example", dependencies: ["Ingest"]),
       ])
   }
 

@@ -22,8 +22,10 @@ import Testing
     #expect(present.subtracting(allowed).isEmpty)
   }
 
-  @Test func `every source lies in a target of one of the five rooms`() {
-    let rooms: Set<Substring> = ["C", "Core", "IO", "Services", "Executables"]
+  @Test func `every source lies in a target of one of the rooms`() {
+    let rooms: Set<Substring> = [
+      "C", "Core", "IO", "Services", "Executables", "Simulator", "Lab",
+    ]
     for path in repository.paths where path.hasPrefix("Sources/") {
       let parts = path.split(separator: "/")
       #expect(parts.count >= 4 && rooms.contains(parts[1]), "\(path)")
@@ -33,9 +35,38 @@ import Testing
     }
   }
 
-  @Test func `C headers are included under Sources/C only`() {
+  @Test func `C headers are included under Sources/C only, and for simdjson`() {
     for path in repository.paths where path.hasSuffix(".h") || path.hasSuffix(".modulemap") {
-      #expect(path.hasPrefix("Sources/C/") || path.hasPrefix("benchmarks/"), "\(path)")
+      let rooms = ["Sources/C/", "Sources/IO/CSimdjson/", "benchmarks/"]
+      #expect(rooms.contains(where: path.hasPrefix), "\(path)")
+    }
+  }
+
+  @Test func `the room of C holds module maps and C alone`() {
+    for path in repository.paths where path.hasPrefix("Sources/C/") {
+      let endings = [".h", ".c", ".modulemap"]
+      #expect(endings.contains(where: path.hasSuffix), "\(path)")
+    }
+  }
+
+  @Test func `nothing of the product imports the simulator or the laboratory`() {
+    let apart = repository.swiftPaths.compactMap { path -> String? in
+      let parts = path.split(separator: "/")
+      let isApart = path.hasPrefix("Sources/Simulator/") || path.hasPrefix("Sources/Lab/")
+      return isApart ? String(parts[2]) : nil
+    }
+    let product = ["Core", "IO", "Services"].map { "Sources/\($0)/" }
+    for path in repository.swiftPaths where product.contains(where: path.hasPrefix) {
+      for name in Manifest.imports(repository.lines(path)) where apart.contains(name) {
+        Issue.record("\(path) imports \(name)")
+      }
+    }
+    #expect(Set(apart).isSuperset(of: ["Gateway", "HTTP2Server", "EmbeddedKafka", "LabCommand"]))
+  }
+
+  @Test func `the decisions about delivery are sorted into rooms`() {
+    for path in repository.paths where path.hasPrefix("Sources/Core/Delivery/") {
+      #expect(path.split(separator: "/").count == 5, "\(path)")
     }
   }
 
@@ -78,8 +109,9 @@ import Testing
     }
   }
 
-  @Test func `Core is values: no pointer, clock, output or other room`() {
-    for path in repository.swiftPaths where path.hasPrefix("Sources/Core/") {
+  @Test func `Core and the simulator's models are values without pointer, clock or output`() {
+    let pure = ["Core", "Simulator/Gateway", "Simulator/Faults"].map { "Sources/\($0)/" }
+    for path in repository.swiftPaths where pure.contains(where: path.hasPrefix) {
       for impurity in SourceRules.impurities(repository.lines(path)) {
         Issue.record("\(path) has \(impurity)")
       }
@@ -87,7 +119,10 @@ import Testing
   }
 
   @Test func `services write through the harness, not with print`() {
-    for path in repository.swiftPaths where path.hasPrefix("Sources/") {
+    // They print figures and are read by scripts.
+    let measuring = ["http2-benchmark", "martlet-simulate"].map { "Sources/Lab/\($0)/" }
+    for path in repository.swiftPaths
+    where path.hasPrefix("Sources/") && !measuring.contains(where: path.hasPrefix) {
       for line in repository.lines(path) {
         let code = line.drop { $0 == " " }
         #expect(!code.hasPrefix("print("), "\(path): \(code)")
@@ -145,5 +180,33 @@ import Testing
       let first = repository.lines(path).first
       #expect(first == "#!/usr/bin/env bash", "\(path)")
     }
+  }
+
+  @Test func `the table of changes names files that exist and hold what it says`() throws {
+    let text = repository.text("ARCHITECTURE.md")
+    let heading = "## Where to change what"
+    let section = try #require(text.section(after: heading))
+    let rows = section.split(separator: "\n").filter { $0.hasPrefix("| a ") }
+    #expect(rows.count >= 5)
+    for row in rows {
+      let places = row.matches(of: #/`([A-Za-z]+\/[^`]+)`((?: \(`[^)]+`\))?)/#)
+      #expect(!places.isEmpty, "\(row)")
+      for place in places {
+        let path = String(place.1)
+        #expect(repository.exists(path), "\(path)")
+        let names = place.2.matches(of: #/`([^`]+)`/#).map { String($0.1) }
+        let content = repository.text(path)
+        for name in names { #expect(content.contains(name), "\(path): \(name)") }
+      }
+    }
+  }
+}
+
+extension String {
+  /// What follows a line, up to the next heading of the same level; nil if the line is not there.
+  fileprivate func section(after heading: String) -> Substring? {
+    guard let start = firstRange(of: heading) else { return nil }
+    let rest = self[start.upperBound...]
+    return rest.firstRange(of: "\n## ").map { rest[..<$0.lowerBound] } ?? rest
   }
 }

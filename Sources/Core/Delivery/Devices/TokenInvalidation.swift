@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import APNS
+
+/// When a device token may be called dead: only on proof.
+///
+/// APNs answers 410 with the time at which it last saw the token dead for the topic. An app that registers
+/// the same token again later revives it, so an answer that is older than the newest registration proves
+/// nothing. A configuration mistake (wrong topic, wrong environment) looks like a bad token, so those answers
+/// only raise a suspicion and never invalidate.
+///
+/// Source: Apple, "Handling notification responses from APNs" and the older guide's rule "until the device
+/// registers a token with a later timestamp".
+package enum TokenInvalidation {
+  /// Why an answer leaves the token as it is.
+  package enum Kept: UInt8, Equatable, Sendable {
+    /// The device registered after APNs saw the token dead, or after the push was sent.
+    case registeredLater
+    /// The answer says nothing about the token.
+    case notAboutToken
+  }
+
+  /// What follows from an answer.
+  package enum Verdict: Equatable, Sendable {
+    /// The token is dead for its app since this time (milliseconds since the epoch).
+    case invalidate(since: Int64)
+    case keep(Kept)
+    /// Dead, or our own mistake: to be counted, never acted upon alone.
+    case suspect
+  }
+
+  /// Applies the rule.
+  ///
+  /// - Parameters:
+  ///   - status: the answer's HTTP status. 410 counts also with an unknown or missing reason.
+  ///   - reason: the answer's reason, if it is known.
+  ///   - timestamp: APNs' own time in the answer, milliseconds since the epoch; nil when there was none.
+  ///   - sentAt: when the push was sent, milliseconds since the epoch.
+  ///   - registeredAt: the newest registration of this very token that is known *now*; nil for none.
+  ///   - skew: by how many milliseconds APNs' clock may be behind ours, 0 … a few thousand.
+  package static func verdict(
+    status: UInt16, reason: Reason?, timestamp: Int64?, sentAt: Int64, registeredAt: Int64?,
+    skew: Int64 = 0
+  ) -> Verdict {
+    guard status == 410 else {
+      return reason?.rule.kind == .suspect ? .suspect : .keep(.notAboutToken)
+    }
+    let alive = earliestRevival(timestamp: timestamp, sentAt: sentAt, skew: skew)
+    guard let registeredAt, registeredAt >= alive else {
+      return .invalidate(since: timestamp ?? sentAt)
+    }
+    return .keep(.registeredLater)
+  }
+
+  /// The earliest registration that proves the token of a 410 alive, milliseconds since the epoch; for who
+  /// stores the answer and hears of registrations later. Parameters as for `verdict`.
+  package static func earliestRevival(timestamp: Int64?, sentAt: Int64, skew: Int64 = 0) -> Int64 {
+    // Without APNs' time the push itself is the latest moment at which the token can have been found dead.
+    guard let timestamp else { return sentAt }
+    let (moment, overflow) = timestamp.addingReportingOverflow(skew)
+    return overflow || moment == .max ? .max : moment + 1
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Divides the partitions that a process owns among its loops.
+///
+/// Each topic's partitions are divided evenly, and so are all of them together: no loop ever has more than one
+/// partition above another, of one topic or in all, whichever of the topics' partitions the group has given to
+/// this process. Which ones those are follows a stride of its own (every second one with two members), so a rule on
+/// partition numbers would leave loops without work.
+///
+/// A partition stays with the loop that had it as far as that leaves the loops even.
+package struct LoopAssignment<Partition: Hashable & Sendable>: Sendable {
+  /// The loop that last had each partition.
+  private var owners: [Partition: Int] = [:]
+  private let loops: Int
+
+  /// - Parameter loops: at least 1.
+  package init(loops: Int) {
+    precondition(loops >= 1, "there must be at least one loop")
+    self.loops = loops
+  }
+
+  /// Divides what is owned from now on; it replaces what was owned before.
+  ///
+  /// - Parameter topics: the partitions of each topic. The result depends on their order, so sort them.
+  /// - Returns: the number of each partition's loop, from 0.
+  package mutating func assign(_ topics: [[Partition]]) -> [Partition: Int] {
+    var assigned: [Partition: Int] = [:]
+    // The loop at which the odd partitions of the next topic begin, so that they even out.
+    var first = 0
+    for partitions in topics {
+      var room = Array(repeating: partitions.count / loops, count: loops)
+      for odd in 0..<partitions.count % loops { room[(first + odd) % loops] += 1 }
+      first = (first + partitions.count) % loops
+      var homeless: [Partition] = []
+      for partition in partitions {
+        if let owner = owners[partition], room[owner] > 0 {
+          room[owner] -= 1
+          assigned[partition] = owner
+        } else {
+          homeless.append(partition)
+        }
+      }
+      var loop = 0
+      for partition in homeless {
+        while room[loop] == 0 { loop = (loop + 1) % loops }
+        room[loop] -= 1
+        assigned[partition] = loop
+        loop = (loop + 1) % loops
+      }
+    }
+    owners = assigned
+    return assigned
+  }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+internal import EventLoop
+
+/// Reads stretches of some partitions of some topics, without a consumer group and beside whoever reads them
+/// otherwise. Owned by one thread.
+///
+/// What it holds is bounded whatever the user's properties for consumers say: `heldBytes`, and of each partition
+/// that is read one answer more, which is a batch or 64 KiB as they are compressed.
+package final class OffsetRangeReader {
+  /// Records that wait here at most, in bytes as they are when they are not compressed.
+  package static let heldBytes = 2 << 20
+
+  /// A partition of one of the topics: what records are told apart by, without a string each.
+  package struct Place: Sendable, Hashable {
+    fileprivate var topic: Int
+    fileprivate var partition: Int32
+  }
+
+  private static let limits: [KafkaConfiguration.Property] = [
+    ("auto.offset.reset", "earliest"), ("enable.partition.eof", "true"),
+    ("queued.min.messages", "4000"), ("queued.max.messages.kbytes", "\(heldBytes >> 10)"),
+    ("fetch.message.max.bytes", "65536"),
+  ]
+
+  private var client: KafkaClient?
+  private let queue: OpaquePointer
+  private var topics: [(name: String, handle: OpaquePointer, partitions: Int)] = []
+  /// One past the last offset wanted, of the partitions that are not at their end.
+  private var ends: [Place: Int64] = [:]
+  private var finished: [Place] = []
+  /// The topics of librdkafka's pointers in records, by index in `topics`.
+  private var identities: [(pointer: OpaquePointer, topic: Int)] = []
+  /// When the next broker's fetcher is woken, in monotonic milliseconds, and whose turn it is.
+  private var nextWake: UInt64 = 0
+  private var turn = 0
+
+  /// Makes the client; asks no broker.
+  package init(_ configuration: KafkaConfiguration) throws(KafkaError) {
+    let native = try configuration.makeNative(.reader, fixed: Self.limits)
+    native.enableEvents(RD_KAFKA_EVENT_ERROR)
+    let client = try KafkaClient(RD_KAFKA_CONSUMER, native, wakeup: nil)
+    self.client = client
+    queue = rd_kafka_queue_new(client.raw)
+  }
+
+  deinit { close() }
+
+  /// Begins to read a stretch, as far as the log still has it. A partition that is not there, as when its topic was
+  /// made again with fewer, has nothing of it.
+  ///
+  /// Throws when the topic does not exist or no broker answers within the time.
+  package func read(
+    _ partition: TopicPartition, _ offsets: Range<Int64>, timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> Place {
+    let topic = try topic(partition.topic, timeoutMilliseconds)
+    let place = Place(topic: topic, partition: partition.partition)
+    guard partition.partition < topics[topic].partitions else {
+      finished.append(place)
+      return place
+    }
+    let marks = try watermarks(place, timeoutMilliseconds)
+    let wanted = offsets.clamped(to: marks.low..<max(marks.low, marks.high))
+    guard !wanted.isEmpty else {
+      finished.append(place)
+      return place
+    }
+    let handle = topics[topic].handle
+    guard rd_kafka_consume_start_queue(handle, place.partition, wanted.lowerBound, queue) == 0
+    else { throw KafkaError(rd_kafka_last_error(), "cannot read \(partition)") }
+    ends[place] = wanted.upperBound
+    return place
+  }
+
+  /// The topic's index; looks it up at the cluster the first time.
+  private func topic(_ name: String, _ timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
+    if let known = topics.firstIndex(where: { $0.name == name }) { return known }
+    guard let client, let handle = rd_kafka_topic_new(client.raw, name, nil) else {
+      throw .invalid("cannot read topic \(name)")
+    }
+    do throws(KafkaError) {
+      let count = try partitionCount(client.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+      topics.append((name, handle, count))
+      return topics.count - 1
+    } catch {
+      rd_kafka_topic_destroy(handle)
+      throw error
+    }
+  }
+
+  private func watermarks(
+    _ place: Place, _ timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> Watermarks {
+    let topic = topics[place.topic].name
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = rd_kafka_query_watermark_offsets(
+      client!.raw, topic, place.partition, &low, &high, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "cannot read the watermarks of \(topic)/\(place.partition)")
+    }
+    return Watermarks(low: low, high: high)
+  }
+
+  /// Whether every stretch has been read to its end.
+  package var isDone: Bool { ends.isEmpty && finished.isEmpty }
+
+  /// The partitions that are being read.
+  package var reading: Int { ends.count }
+
+  /// Appends records of the stretches to the batch, in the order of each partition's log; waits up to the time
+  /// for the first.
+  package func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) {
+    guard let client, !ends.isEmpty else { return }
+    while let event = rd_kafka_queue_poll(client.events, 0) { rd_kafka_event_destroy(event) }
+    let before = batch.count
+    _ = batch.fill(from: queue, limit: batch.capacity, timeout: timeoutMilliseconds)
+    for index in before..<batch.count { note(batch[index]) }
+    wakeFetchers()
+    let ends = self.ends
+    batch.removeAll(
+      from: before,
+      where: { record in
+        record.errorCode != 0 || ends[place(of: record)].map { record.offset >= $0 } ?? true
+      })
+  }
+
+  /// The partition that a record is from.
+  package func place(of record: KafkaRecord) -> Place {
+    if let known = identities.first(where: { $0.pointer == record.topicIdentity }) {
+      return Place(topic: known.topic, partition: record.partition)
+    }
+    let name = record.topic
+    let topic = topics.firstIndex { $0.name == name } ?? -1
+    identities.append((record.topicIdentity, topic))
+    return Place(topic: topic, partition: record.partition)
+  }
+
+  /// The partitions whose stretches came to their end since the last call.
+  package func takeFinished() -> [Place] {
+    defer { finished.removeAll() }
+    for place in finished { ends[place] = nil }
+    return finished
+  }
+
+  private func note(_ record: KafkaRecord) {
+    let place = place(of: record)
+    guard let end = ends[place], !finished.contains(place) else { return }
+    // The mark of a transaction may be the last offset: then the log's own end ends the stretch. One that is not
+    // there any more has nothing left of it.
+    let isAtEnd = record.errorCode == 0 ? record.offset + 1 >= end : record.isEndOfPartition
+    guard isAtEnd || record.error?.isOfMissingPartition == true else { return }
+    stop(place)
+    finished.append(place)
+  }
+
+  private func stop(_ place: Place) {
+    _ = rd_kafka_consume_stop(topics[place.topic].handle, place.partition)
+  }
+
+  /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for up to a second, however soon they are
+  /// emptied. Asking a partition's broker where the log ends makes it look again: each partition in turn, one
+  /// every few milliseconds.
+  private func wakeFetchers() {
+    let now = MonotonicClock.milliseconds()
+    guard now >= nextWake, !ends.isEmpty else { return }
+    nextWake = now + 10
+    turn += 1
+    let places = ends.keys.sorted { ($0.topic, $0.partition) < ($1.topic, $1.partition) }
+    _ = try? watermarks(places[turn % places.count], 100)
+  }
+
+  package func close() {
+    guard let client else { return }
+    for place in ends.keys where !finished.contains(place) { stop(place) }
+    ends = [:]
+    rd_kafka_queue_destroy(queue)
+    for topic in topics { rd_kafka_topic_destroy(topic.handle) }
+    topics = []
+    client.destroy()
+    self.client = nil
+  }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import LabCommand
+import Pipeline
+package import Records
+
+/// Compares, for every notification of a run, what was asked for with what five independent reports say:
+/// receipts, dead letters, the records on the lanes, the gateway's list, and the offsets that readers committed.
+///
+/// It sees events in the order in which they were read and nothing else: no clock, no socket.
+package final class Auditor {
+  /// A final answer of the gateway, as its own list and as a receipt have it.
+  private struct Answer: Hashable {
+    let status: UInt16
+    let reason: String
+  }
+
+  /// The earliest receipt of a notification that says what became of it.
+  private struct FirstReceipt {
+    let outcome: Outcome
+    let answer: Answer?
+    let at: Int64
+  }
+
+  package let ledger = DemoLedger()
+  private var firsts: [NotificationID: FirstReceipt] = [:]
+  private var answers: [NotificationID: Set<Answer>] = [:]
+  /// Notifications that stand on a retry topic, and on any topic that senders read.
+  private var retried: Set<NotificationID> = []
+  private var onLanes: Set<NotificationID> = []
+  /// Records that ended as dead letters, by where they came from.
+  private var deadOrigins: Set<DeadLetterOrigin> = []
+  /// Dead letters of records that senders read, by reason: what ingest refuses is not among them.
+  package private(set) var senderDeadLetters: [String: Int] = [:]
+  /// Notifications that senders made dead letters of.
+  private var givenUp: Set<NotificationID> = []
+  /// When a notification is of no more use, in milliseconds since the epoch.
+  private var ends: [NotificationID: Int64] = [:]
+  /// Devices that got nothing because they were taken for dead.
+  private var suppressed: Set<DemoGateway.Device> = []
+  /// Poison that was written on purpose and must end as a dead letter.
+  private var poison: Set<DeadLetterOrigin> = []
+  /// All poison.
+  private var planted: Set<DeadLetterOrigin> = []
+  /// Times during which the gateway's list was lost with its process, in milliseconds since the epoch.
+  private var blindSpots: [ClosedRange<Int64>] = []
+  /// Notifications that the gateway accepted.
+  package private(set) var accepted = 0
+  /// When, in milliseconds since the epoch, as far as the gateway's list has them.
+  package private(set) var acceptedAt: [Int64] = []
+  /// Requests that the gateway answered 503.
+  package private(set) var unavailable = 0
+  /// Requests that the gateway answered TooManyProviderTokenUpdates.
+  package private(set) var tokenRefusals = 0
+  /// Devices that the gateway called unregistered.
+  package private(set) var unregistered: Set<DemoGateway.Device> = []
+  /// Devices that registered after the gateway had seen them last: alive, whatever the gateway says.
+  package private(set) var registered: Set<DemoGateway.Device> = []
+  /// When a notification came to its lane (milliseconds since the epoch), and for which app.
+  private var arrivals: [NotificationID: (at: Int64, app: String)] = [:]
+
+  package init() {}
+
+  package var hasBlindSpots: Bool { !blindSpots.isEmpty }
+
+  // MARK: What is read
+
+  package func receipt(_ receipt: Receipt) {
+    guard let id = receipt.apnsID else { return }
+    ledger.receipt(id, receipt.outcome, reason: receipt.reason)
+    if receipt.outcome == .suppressed, let token = receipt.token, let app = receipt.app {
+      suppressed.insert(DemoGateway.Device(token: token, app: app))
+    }
+    let isAboutFate =
+      switch receipt.outcome {
+      case .delivered, .rejected, .expired, .deadLettered: true
+      case .deduplicated, .suppressed: false
+      }
+    guard isAboutFate, receipt.at < firsts[id]?.at ?? .max else { return }
+    let answer = receipt.status.map { Answer(status: $0, reason: receipt.reason ?? "") }
+    firsts[id] = FirstReceipt(outcome: receipt.outcome, answer: answer, at: receipt.at)
+  }
+
+  /// A dead letter of `origin`; `id` where the sender knew it.
+  package func deadLetter(
+    _ origin: DeadLetterOrigin?, id: NotificationID?, isOneToken: Bool, isRequest: Bool,
+    reason: String
+  ) {
+    if let origin, !isOneToken { deadOrigins.insert(origin) }
+    if !isRequest {
+      senderDeadLetters[reason, default: 0] += 1
+      if let id { givenUp.insert(id) }
+    }
+    if let id {
+      ledger.deadLetter(id, reason: reason)
+    } else if let origin, isRequest {
+      ledger.deadLetter(
+        partition: origin.partition, offset: origin.offset, isOneToken: isOneToken, reason: reason)
+    }
+  }
+
+  /// A record on a topic that senders read.
+  ///
+  /// - Parameters:
+  ///   - end: when it is of no more use, in milliseconds since the epoch.
+  ///   - arrival: when it came to its lane, likewise, and for which app.
+  package func laneRecord(
+    _ id: NotificationID, isRetry: Bool, end: Int64 = .max, arrival: (at: Int64, app: String)? = nil
+  ) {
+    onLanes.insert(id)
+    if let arrival, arrivals[id] == nil { arrivals[id] = arrival }
+    ends[id] = min(end, ends[id] ?? .max)
+    if isRetry { retried.insert(id) }
+  }
+
+  /// A request as the gateway's list has it.
+  package func gatewaySaw(_ request: GatewayRequest) {
+    if request.status == 410, let device = request.device { gatewayForgot(device) }
+    if request.status == 200 { acceptedAt.append(request.time) }
+    guard let id = request.id else { return }
+    gatewayAnswered(id, status: request.status, reason: request.reason)
+  }
+
+  /// The gateway called a device unregistered.
+  package func gatewayForgot(_ device: DemoGateway.Device) { unregistered.insert(device) }
+
+  /// A device registered again, later than the gateway saw it last.
+  package func registeredAgain(_ device: DemoGateway.Device) { registered.insert(device) }
+
+  package func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
+    ledger.answered(id, status: status)
+    if status == 200 { accepted += 1 }
+    if status == 503 { unavailable += 1 }
+    if reason == "TooManyProviderTokenUpdates" { tokenRefusals += 1 }
+    answers[id, default: []].insert(Answer(status: UInt16(clamping: status), reason: reason ?? ""))
+  }
+
+  /// The gateway's list of this time is gone: its process was killed.
+  package func gatewayWasBlind(_ time: ClosedRange<Int64>) { blindSpots.append(time) }
+
+  /// Poison lies there; it must become a dead letter.
+  ///
+  /// - Parameter mustEnd: whether a dead letter must come of it.
+  package func poisoned(_ origin: DeadLetterOrigin, mustEnd: Bool = true) {
+    planted.insert(origin)
+    if mustEnd { poison.insert(origin) }
+  }
+
+  /// Whether a record was written on purpose to disturb whoever reads it.
+  package func isPlanted(_ origin: DeadLetterOrigin) -> Bool { planted.contains(origin) }
+
+  // MARK: What is concluded
+
+  /// Devices that must be taken for dead in the end.
+  package var dead: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
+
+  /// How long answers took from the lane on, in milliseconds, shortest first: of the notifications that came to
+  /// their lane in this time, for apps other than `app`. The greatest number stands for those that have none.
+  package func answerTimes(arrived: ClosedRange<Int64>, otherThan app: String) -> [Int64] {
+    arrivals.compactMap { id, arrival -> Int64? in
+      guard arrival.app != app, arrived.contains(arrival.at) else { return nil }
+      if let first = firsts[id] { return max(0, first.at - arrival.at) }
+      // Suppressed, a repeat, or a dead letter: no answer is due.
+      return ledger[id]?.isAccountedFor == true ? nil : .max
+    }.sorted()
+  }
+
+  /// Whether a record of a lane or retry topic may lie below a committed offset: its outcome, or the record
+  /// that carries it on, is in Kafka.
+  package func isClosed(_ id: NotificationID?, at origin: DeadLetterOrigin) -> Bool {
+    if deadOrigins.contains(origin) { return true }
+    guard let id else { return false }
+    return ledger[id]?.isAccountedFor == true || retried.contains(id)
+  }
+
+  /// Requests below an offset that the ingest group committed although something of them is neither on a
+  /// lane nor accounted for.
+  package func overtakenRequests(partition: Int32, below offset: Int64) -> Int {
+    ledger.open(partition: partition, below: offset) { onLanes.contains($0) }
+  }
+
+  /// Whether the gateway's list agrees with the first receipt of a notification.
+  private func agrees(_ id: NotificationID, _ first: FirstReceipt) -> Bool {
+    switch first.outcome {
+    case .delivered:
+      if answers[id]?.contains(where: { $0.status == 200 }) == true { return true }
+    case .rejected:
+      // A refusal without an answer of the gateway is the sender's own.
+      guard let answer = first.answer else { return true }
+      // The list names no reason for what a fault made up: the status must do.
+      let unnamed = Answer(status: answer.status, reason: "")
+      if let said = answers[id], said.contains(answer) || said.contains(unnamed) { return true }
+    case .expired:
+      // One that would not live to see its next attempt may end as early as the shortest retry is long.
+      return ends[id].map { $0 <= first.at + RetryTier.seconds5.delay } ?? false
+    case .deadLettered, .suppressed, .deduplicated: return true
+    }
+    return blindSpots.contains { $0.contains(first.at) }
+  }
+
+  /// Notifications whose only receipt says that they were taken before, although nothing says what became
+  /// of that: lost in disguise.
+  package var onlyDeduplicated: [NotificationID] {
+    ledger.expectedIDs.filter { id in
+      guard let account = ledger[id], account.deduplicated > 0 else { return false }
+      return account.receipts == 0 && account.suppressed == 0 && !account.isDeadLetter
+    }
+  }
+
+  /// Notifications of the load that a sender gave up: no fault here lasts for as long as attempts do.
+  package var abandoned: [NotificationID] { givenUp.filter { ledger[$0]?.isExpected == true } }
+
+  /// Devices that were taken for dead although the gateway never said so.
+  package var wronglySuppressed: [DemoGateway.Device] {
+    suppressed.filter { !unregistered.contains($0) }
+  }
+
+  /// Notifications whose first receipt says what the gateway's list does not, or what their own time denies.
+  package var untrue: [NotificationID] {
+    firsts.filter { id, first in ledger[id]?.isExpected == true && !agrees(id, first) }.map(\.key)
+  }
+
+  /// Notifications that the gateway accepted, or that got a final receipt, more than once.
+  package var repeated: [NotificationID] {
+    firsts.keys.filter { id in
+      guard let account = ledger[id], account.isExpected else { return false }
+      return max(account.accepted, account.receipts) > 1
+    }
+  }
+
+  /// Poison that did not become a dead letter.
+  package var undigested: [DeadLetterOrigin] { poison.filter { !deadOrigins.contains($0) } }
+
+  /// A notification in words, for whoever looks for the cause.
+  package func describe(_ id: NotificationID) -> String {
+    guard let account = ledger[id] else { return "\(id): unknown" }
+    let first =
+      firsts[id].map { first in
+        let answer = first.answer.map { " (\($0.status) \($0.reason))" } ?? ""
+        return "\(first.outcome)\(answer) at \(first.at)"
+      } ?? "none"
+    let said = answers[id]?.map { "\($0.status) \($0.reason)" }.joined(separator: ", ") ?? "none"
+    let asked = ledger.expectedIDs.count { $0 == id }
+    return "\(id), asked for \(asked) times: first receipt \(first);"
+      + " receipts \(account.receipts), deduplicated \(account.deduplicated),"
+      + " suppressed \(account.suppressed); gateway: \(said)"
+  }
+}

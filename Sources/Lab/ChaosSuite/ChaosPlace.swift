@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import LabCommand
+import Pipeline
+import ServiceKit
+
+/// Where a scenario runs: its folder, its topics, its requests, and how its processes are started.
+struct ChaosPlace {
+  let folder: String
+  let names: TopicNames
+  let generator: DemoGenerator
+  /// What shims in processes look at; nil without a shim.
+  let shimControl: String?
+  private let createdOn: KafkaConfiguration?
+
+  /// When the gateway saw its unregistered devices last: an hour before the suite began, so that registrations
+  /// may be newer.
+  static let unregisteredSince = WallClock.milliseconds() - 3_600_000
+
+  /// Requests that the generator's devices are spread over.
+  private static let population = 20_000
+
+  init(_ options: ChaosOptions, _ scenario: Scenario, _ log: Logger) throws {
+    let folder = try TemporaryPlace.make("martlet-chaos-\(scenario.name)")
+    self.folder = folder
+    generator = DemoGenerator(seed: options.seed, requests: Self.population)
+    shimControl = options.shim.map { _ in "\(folder)/shim.control" }
+    (names, createdOn) = try Self.topics(options)
+    let devices = generator.unregistered.map { device -> JSONValue in
+      [
+        "token": .string(device.token), "state": "unregistered",
+        "timestamp": .integer(Self.unregisteredSince), "topic": .string(device.app),
+      ]
+    }
+    try File.write("\(folder)/unregistered.json", JSONValue.array(devices).text)
+  }
+
+  /// A cluster gets topics of this run's own.
+  private static func topics(
+    _ options: ChaosOptions
+  ) throws -> (TopicNames, KafkaConfiguration?) {
+    guard let address = options.kafka else { return (TopicNames(), nil) }
+    let kafka = KafkaConfiguration(bootstrap: address, clientID: "martlet-chaos")
+    let admin = try KafkaAdmin(kafka)
+    defer { admin.close() }
+    var random = SystemRandomNumberGenerator()
+    let number = String(UInt32.random(in: 0 ... .max, using: &random), radix: 16)
+    let names = TopicNames(prefix: "martlet-chaos-\(number).")
+    let topics = names.all.map { topic in
+      KafkaTopicSpecification(
+        topic.name, partitions: Int(topic.partitions), replication: 0,
+        configuration: [
+          // Poison of 1 MiB, with its headers.
+          "cleanup.policy": topic.cleanup.rawValue, "max.message.bytes": "4000000",
+        ])
+    }
+    let results = try admin.createTopics(topics, timeoutMilliseconds: 30_000)
+    if let error = results.compactMap(\.error).first { throw error }
+    try admin.awaitLeaders(of: topics, timeoutMilliseconds: 30_000)
+    return (names, kafka)
+  }
+
+  /// How the pipeline of a scenario is started.
+  func plan(
+    _ options: ChaosOptions, _ scenario: Scenario, brokerControl: String
+  ) -> LocalPipeline.Plan {
+    var plan = LocalPipeline.Plan(
+      folder: folder,
+      credentials: [
+        .init(
+          teamID: "DEMOTEAM01", keyID: "DEMOKEY001", apps: ["com.example.shop", "com.example.news"]),
+        .init(
+          teamID: "DEMOTEAM02", keyID: "DEMOKEY002", apps: ["com.example.chat", "com.example.ride"]),
+      ])
+    plan.senders = scenario.senders
+    plan.kafka = options.kafka
+    plan.topicPrefix = names.prefix
+    plan.brokerFlags = ["--control", brokerControl, "--brokers", "\(scenario.brokers)"]
+    let session = scenario.sessionMilliseconds ?? options.sessionMilliseconds
+    plan.kafkaFlags = [
+      "--kafka.consumer.session.timeout.ms=\(session)",
+      "--kafka.consumer.heartbeat.interval.ms=500",
+    ]
+    if scenario.producesOneAtATime {
+      plan.kafkaFlags.append("--kafka.producer.max.in.flight.requests.per.connection=1")
+    }
+    plan.extra["martlet-sender"] =
+      ["--loops", "2", "--counters-interval", "0s"] + scenario.senderFlags
+    plan.extra["martlet-feedback"] = scenario.feedbackFlags
+    if options.kafka == nil, !scenario.senderFlags.contains("--dedup-window") {
+      // The embedded broker gives one batch of a partition at a time, and they are small: reading 20,000 ids back
+      // takes half a minute there. The load repeats none of more than 500 requests before.
+      plan.extra["martlet-sender"]?.append(
+        contentsOf: ["--dedup-window", "1000", "--dedup-rebuild", "30s"])
+    }
+    plan.extra["apns-simulator"] = [
+      "--tokens", "\(folder)/unregistered.json", "--latency", "lognormal:20ms,200ms",
+      "--record-limit", "10000000",
+    ]
+    // A debug build takes minutes to tell where it ended, and the run waits for it.
+    plan.environment["broker"] = ["SWIFT_BACKTRACE=enable=no"]
+    if let shim = options.shim, let shimControl, scenario.usesShim {
+      for name in ["ingest", "signer", "feedback"] + (1...scenario.senders).map({ "sender-\($0)" })
+      {
+        plan.environment[name] = ["LD_PRELOAD=\(shim)", "CHAOS_CONTROL=\(shimControl).\(name)"]
+      }
+    }
+    return plan
+  }
+
+  /// Removes the folder.
+  func remove() { TemporaryPlace.remove(folder) }
+
+  /// Removes the topics of this run from the cluster.
+  func removeTopics() {
+    guard let createdOn, let admin = try? KafkaAdmin(createdOn) else { return }
+    _ = try? admin.deleteTopics(names.all.map(\.name), timeoutMilliseconds: 30_000)
+    admin.close()
+  }
+}

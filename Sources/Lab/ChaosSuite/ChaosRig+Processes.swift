@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import LabCommand
+import ServiceKit
+
+/// What is done to processes, and how they must have ended by it.
+extension ChaosRig {
+  /// Kills a process with SIGKILL; it is started again.
+  func kill(_ name: String) throws {
+    try end(name, SIGKILL, 128 + SIGKILL)
+  }
+
+  /// Asks a process to end with SIGTERM, and waits for that; it is started again.
+  ///
+  /// - Parameter hurrying: whether a second signal follows, after which it must end within seconds.
+  func restart(_ name: String, hurrying: Bool = false) throws {
+    let before = pipeline.processes.state(name)?.endings.count ?? 0
+    try end(name, SIGTERM, 0)
+    func hasEnded() -> Bool { pipeline.processes.state(name)?.endings.count ?? 0 > before }
+    if hurrying {
+      // Signals that come together are one.
+      try pump(50)
+      pipeline.processes.signal(name, SIGTERM)
+    }
+    let limit: UInt64 = hurrying ? 10 : 30
+    let ended = try pump(until: hasEnded, within: limit * 1_000)
+    if !ended { problem("\(name) did not end within \(limit) s of SIGTERM") }
+  }
+
+  private func end(_ name: String, _ signal: Int32, _ ending: Int32) throws {
+    // It may still wait to be started again after the last time.
+    let runs = try pump(
+      until: {
+        guard let pid = pipeline.processes.state(name)?.pid else { return false }
+        return signal != SIGTERM || ProcessStatus(pid)?.handlesTermination == true
+      }, within: 20_000)
+    guard runs, pipeline.processes.signal(name, signal) else {
+      return problem("\(name) does not run")
+    }
+    recordFault("signal \(signal) to \(name)")
+    expectedEndings[name, default: []].append(ending)
+    faults += 1
+  }
+
+  /// How the embedded broker ended; empty while it runs.
+  var brokerEndings: [Int32] { pipeline.processes.state("broker")?.endings ?? [] }
+
+  func isRunning(_ name: String) -> Bool { pipeline.processes.state(name)?.pid != nil }
+
+  func signal(_ name: String, _ number: Int32) {
+    recordFault("signal \(number) to \(name)")
+    pipeline.processes.signal(name, number)
+    if number != SIGCONT { faults += 1 }
+  }
+
+  /// Another fault than a signal was made.
+  func countFault(_ text: String) {
+    recordFault(text)
+    faults += 1
+  }
+
+  /// Waits until a process says something that it did not say before, `count` times in all.
+  func awaitLog(_ name: String, _ text: String, count: Int, within milliseconds: UInt64) throws
+    -> Bool
+  {
+    try pump(until: { occurrences(name, text) >= count }, within: milliseconds)
+  }
+
+  func occurrences(_ name: String, _ text: String) -> Int {
+    logText(name).split(separator: "\n").count { $0.contains(text) }
+  }
+
+  /// A process that was stopped on purpose for good; its end must be a clean one.
+  func stopForGood(_ name: String) throws {
+    expectedEndings[name, default: []].append(0)
+    let states = pipeline.processes
+    // The tree waits for the end: let the load go on meanwhile.
+    let waiter = try LoopThread(name: "stop") { _ = states.stop(name, timeoutMilliseconds: 30_000) }
+    let hasEnded = try pump(until: { states.state(name)?.pid == nil }, within: 31_000)
+    waiter.join()
+    if !hasEnded { problem("\(name) did not end within 30 s of SIGTERM") }
+  }
+
+  /// Compares how processes ended with what was done to them.
+  func checkEndings() {
+    for state in pipeline.processes.states {
+      let expected = expectedEndings[state.name] ?? []
+      guard state.endings != expected else { continue }
+      problem("\(state.name) ended with \(state.endings) instead of \(expected)")
+    }
+  }
+
+  /// Stops the services, which must end cleanly; broker and gateway stay for the audit.
+  func stopServices() {
+    for state in pipeline.processes.states
+    where state.pid != nil && state.name != "broker" && state.name != "simulator" {
+      expectedEndings[state.name, default: []].append(0)
+    }
+    let killed = pipeline.processes.stop(stagesFrom: 2)
+    for name in killed { problem("\(name) had to be killed at the end") }
+  }
+}

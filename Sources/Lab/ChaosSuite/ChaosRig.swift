@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import HTTPClient
+import JSON
+import Kafka
+import LabCommand
+import Pipeline
+import Random
+import ServiceKit
+
+/// A pipeline of real processes under load, the moves against it, and everything that watches it.
+final class ChaosRig {
+  let options: ChaosOptions
+  let place: ChaosPlace
+  let pipeline: LocalPipeline
+  let auditor = Auditor()
+  let log: Logger
+  var random: SeededGenerator
+  /// Faults that were made, of whatever kind.
+  var faults = 0 {
+    didSet { faultTimes.append(WallClock.milliseconds()) }
+  }
+  /// When each was made, in milliseconds since the epoch.
+  private(set) var faultTimes: [Int64] = []
+  /// The turn of the scenario that runs, and how many there will be: what progress is told by.
+  private var turn = (number: 0, of: 0)
+  /// The longest time from a fault's end until all requests before it were accounted for, in milliseconds.
+  private(set) var slowestRecovery: UInt64 = 0
+  private(set) var problems: [String] = []
+  private(set) var memory = MemoryWatch()
+  /// Assignments that members had logged before the first fault.
+  private var firstAssignments = 0
+
+  private(set) var readers: TopicReaders!
+  private(set) var load: RequestLoad!
+  private(set) var checkpoints: OffsetCheckpoint!
+  private(set) var kafka: KafkaConfiguration!
+  private let brokerControl: String
+  private let producesOneAtATime: Bool
+  private let hasStragglers: Bool
+  private let http = HTTPClient(timeoutMilliseconds: 5_000)
+  private var gateway: DemoGateway!
+  /// How each process must have ended so far, in order: what we did to it.
+  var expectedEndings: [String: [Int32]] = [:]
+  /// Databases of the feedback processes that run.
+  lazy var databases = [pipeline.database]
+  /// Every sender that ever ran.
+  var allSenders: [String] {
+    let others = ["broker", "simulator", "signer", "ingest"]
+    return pipeline.processes.states.map(\.name).filter {
+      !others.contains($0) && !$0.hasPrefix("feedback")
+    }
+  }
+  /// Requests of the gateway's list that were read before, of its present process.
+  private var gatewaySeen = 0
+
+  init(_ options: ChaosOptions, _ scenario: Scenario, _ log: Logger) throws {
+    self.options = options
+    self.log = log
+    producesOneAtATime = scenario.producesOneAtATime
+    hasStragglers = scenario.hasStragglers
+    random = SeededGenerator(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
+    place = try ChaosPlace(options, scenario, log)
+    let port = try FreePorts.find(1)[0]
+    brokerControl = "http://127.0.0.1:\(port)"
+    pipeline = try LocalPipeline(
+      place.plan(options, scenario, brokerControl: "127.0.0.1:\(port)"), log: log)
+  }
+
+  var isEmbedded: Bool { options.kafka == nil }
+  var senders: [String] { pipeline.senderNames }
+  var isStopping: Bool { options.signals.isStopping }
+
+  // MARK: The run
+
+  /// Starts everything, and the load once every reader has its partitions.
+  func start() throws {
+    try pipeline.start()
+    gateway = DemoGateway(address: pipeline.gatewayAdmin)
+    if hasStragglers {
+      try addGatewayFaults([
+        ["id": "added_latency", "profile": "constant", "time": "1s", "when": ["probability": 0.02]]
+      ])
+    }
+    var configuration = KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-chaos")
+    configuration.isEmbeddedBroker = isEmbedded
+    if producesOneAtATime {
+      configuration.producer.append(("max.in.flight.requests.per.connection", "1"))
+    }
+    kafka = configuration
+    readers = try TopicReaders(configuration, place.names)
+    checkpoints = try OffsetCheckpoint(configuration, place.names)
+    try awaitMembers()
+    firstAssignments = assignments
+    load = try RequestLoad(
+      configuration, place.names, place.generator, perSecond: options.rate)
+  }
+
+  private func awaitMembers() throws {
+    let members = ["ingest", "feedback"] + senders
+    // On a busy machine the embedded broker now and then leaves a JoinGroup without an answer; librdkafka gives
+    // it up after 63 s and asks again.
+    let deadline = MonotonicClock.milliseconds() + 120_000
+    while !members.allSatisfy({ logText($0).contains("assigned") }) {
+      guard !isStopping else { throw ServiceFailure("stopped") }
+      guard MonotonicClock.milliseconds() < deadline else {
+        throw ServiceFailure("not every process has its partitions after 120 s")
+      }
+      usleep(20_000)
+    }
+  }
+
+  func logText(_ name: String) -> String {
+    (try? File.read(pipeline.logFile(name))).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+
+  /// Assignments that readers in groups have logged so far.
+  private var assignments: Int {
+    (["ingest", "feedback"] + allSenders).reduce(0) { $0 + occurrences($1, "partitions assigned") }
+  }
+
+  /// Whether partitions went to other owners, or back to the same ones, since the load began.
+  var hasRebalanced: Bool { assignments > firstAssignments }
+
+  /// Counts from 0, and tells with each fault how far it is.
+  func turns(_ count: Int) -> some Sequence<Int> {
+    (0..<count).lazy.map { [self] number in
+      turn = (number + 1, count)
+      return number
+    }
+  }
+
+  /// Tells that a fault is made, and how far the run is.
+  func recordFault(_ text: String) {
+    log.info(
+      "fault",
+      [
+        "what": text, "turn": "\(turn.number) of \(turn.of)", "requests": "\(mark())",
+        "open": "\(auditor.ledger.missing)",
+      ])
+  }
+
+  /// Compares committed offsets and offset maps with what is known now; left out where nobody answers.
+  func compareOffsets() { checkpoints.take(readers, auditor, attempts: 1) }
+
+  /// Feeds, reads and watches for a while.
+  func pump(_ milliseconds: UInt64) throws { _ = try pump(until: { false }, within: milliseconds) }
+
+  /// Feeds, reads and watches until something holds; false when the time is up before.
+  func pump(until condition: () throws -> Bool, within milliseconds: UInt64) throws -> Bool {
+    let deadline = MonotonicClock.milliseconds() + milliseconds
+    while true {
+      guard !isStopping else { throw ServiceFailure("stopped") }
+      // Nothing comes back without it.
+      guard brokerEndings.isEmpty else { throw ServiceFailure("the embedded broker has ended") }
+      try load?.turn(auditor.ledger)
+      if !readers.turn(auditor) { usleep(2_000) }
+      memory.look(pipeline.processes.states)
+      if try condition() { return true }
+      if MonotonicClock.milliseconds() >= deadline { return false }
+    }
+  }
+
+  /// A random time between the two, in milliseconds.
+  func pump(between least: UInt64, and most: UInt64) throws {
+    try pump(least + random.next() % (most - least + 1))
+  }
+
+  func problem(_ text: String) {
+    log.error(text)
+    problems.append(text)
+  }
+
+  // MARK: Recovery
+
+  /// How far requests have got: what a recovery is measured against.
+  func mark() -> Int { auditor.ledger.requestCount }
+
+  /// Waits until everything that was produced before `mark` is accounted for. The time counts from now.
+  func awaitRecovery(of mark: Int, within milliseconds: UInt64? = nil) throws {
+    let begin = MonotonicClock.milliseconds()
+    let limit = milliseconds ?? options.livenessMilliseconds
+    let isSettled = try pump(
+      until: { auditor.ledger.settledRequests() >= mark }, within: limit)
+    slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)
+    guard !isSettled else { return }
+    problem("not recovered within \(limit / 1_000) s")
+    if let first = auditor.ledger.firstUnsettled {
+      problem("  the first open request is \(first.partition)/\(first.offset)")
+      let open = first.ids.filter { auditor.ledger[$0]?.isAccountedFor != true }
+      for id in open.prefix(5) { problem("    \(auditor.describe(id))") }
+    }
+  }
+
+  /// Waits until the database knows every device that the gateway has called unregistered so far.
+  func awaitDatabase() throws {
+    try readGateway()
+    let tables = TableAudit(kafka, place.names)
+    let begin = MonotonicClock.milliseconds()
+    var nextLook: UInt64 = 0
+    let isDone = try pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 100
+        let devices = try? tables.deadDifferences(databases, auditor.dead)
+        return devices?.missing == 0
+      }, within: options.livenessMilliseconds)
+    slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)
+    if !isDone { problem("the database has not caught up") }
+  }
+
+  /// Stops the load and waits until nothing is open any more.
+  func settle() throws {
+    load.stop()
+    let begin = MonotonicClock.milliseconds()
+    var nextLook: UInt64 = 0
+    let isAnswered = try pump(until: { load.isSettled }, within: options.livenessMilliseconds)
+    if !isAnswered { problem("Kafka has not answered for every request") }
+    let lost = try TableAudit(kafka, place.names).place(load.unplaced, in: auditor.ledger)
+    if lost > 0 { problem("\(lost) requests are not where Kafka says they are") }
+    let isSettled = try pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 500
+        return auditor.ledger.missing == 0 && readers.openRecords(auditor) == 0
+      }, within: options.livenessMilliseconds)
+    slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)
+    if !isSettled {
+      problem(
+        "after \(options.livenessMilliseconds / 1_000) s without a fault \(auditor.ledger.missing)"
+          + " notifications and \(readers.openRecords(auditor)) records are still open")
+    }
+    // What comes last: dead letters of poison, and what feedback makes of the gateway's answers.
+    _ = try pump(until: { auditor.undigested.isEmpty }, within: 10_000)
+    try awaitDatabase()
+    try pump(500)
+  }
+
+  /// Ends the watch over memory, and tells what grew.
+  func finishMemory() {
+    memory.finish()
+    for text in memory.growths { problem(text) }
+  }
+
+  // MARK: Broker and gateway
+
+  /// Tells the embedded broker to misbehave.
+  func broker(_ method: String, _ path: String, _ body: JSONValue) throws {
+    let answer =
+      method == "PUT"
+      ? try http.put(brokerControl + path, body.text)
+      : try http.post(brokerControl + path, body.text)
+    guard answer.status == 200 else {
+      throw ServiceFailure("the broker answers \(answer.status): \(answer.text)")
+    }
+  }
+
+  /// Tells the gateway to misbehave.
+  func addGatewayFaults(_ rules: JSONValue) throws { try gateway.addFaults(["rules": rules]) }
+
+  /// Connections that clients have begun with the gateway so far, refused ones included.
+  func connects() throws -> Int { try gateway.connectionCount() }
+
+  func clearGatewayFaults() throws { try gateway.clearFaults() }
+
+  /// Waits for a gateway that was killed: it is started again after a pause that grows.
+  func awaitGateway() throws {
+    let isUp = try pump(until: { gateway.answers }, within: 30_000)
+    if !isUp { problem("the gateway did not come back within 30 s") }
+  }
+
+  /// Reads what the gateway has recorded since the last time.
+  func readGateway() throws {
+    try awaitGateway()
+    let skipped = gatewaySeen
+    nonisolated(unsafe) var index = 0
+    let auditor = auditor
+    try gateway.forEachRequest { request in
+      if index >= skipped { auditor.gatewaySaw(request) }
+      index += 1
+    }
+    gatewaySeen = index
+  }
+
+  /// Kills the gateway. Its list goes with it: what it answered between the last look and its end nobody
+  /// knows any more.
+  func killGateway() throws {
+    try awaitGateway()
+    let begin = WallClock.milliseconds()
+    try readGateway()
+    try kill("simulator")
+    gatewaySeen = 0
+    auditor.gatewayWasBlind(begin...WallClock.milliseconds() + 1_000)
+  }
+
+  func close() {
+    load?.close()
+    readers?.close()
+    checkpoints?.close()
+    pipeline.stop()
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import Glibc
+import Kafka
+import LabCommand
+import Pipeline
+import Random
+import Records
+import ServiceKit
+
+/// Feedback processes as on hosts of their own, each with its own disk; and devices that register again while
+/// the gateway still calls them unregistered since before.
+final class FeedbackHosts {
+  private struct Host {
+    let name: String
+    let database: String
+  }
+
+  private let rig: ChaosRig
+  private var running: [Host]
+  /// Disks of hosts that have left, as they were then.
+  private var stale: [String] = []
+  private var started = 1
+  private let producer: KafkaProducer
+  private let devices: KafkaTopic
+  private var unregistered: [DemoGateway.Device]
+
+  init(_ rig: ChaosRig) throws {
+    self.rig = rig
+    running = [Host(name: "feedback", database: rig.pipeline.database)]
+    producer = try KafkaProducer(rig.kafka)
+    devices = try producer.topic(named: rig.place.names.devices)
+    unregistered = rig.place.generator.unregistered.map {
+      DemoGateway.Device(token: $0.token, app: $0.app)
+    }
+  }
+
+  func close() { producer.close() }
+
+  var count: Int { running.count }
+
+  /// Lets some of the devices that the gateway calls unregistered register, now.
+  func register(_ count: Int) throws {
+    unregistered.shuffle(using: &rig.random)
+    for device in unregistered.prefix(count) {
+      let record = DeviceRecord(
+        device: DeviceKey(token: device.token, app: device.app, environment: .production),
+        event: .registered(at: WallClock.milliseconds()))
+      let result = record.key.withUnsafeBytes { key in
+        record.value.withUnsafeBytes { producer.produce(devices, key: key, value: $0, tag: 0) }
+      }
+      if case .refused(let error) = result { throw error }
+      rig.auditor.registeredAgain(device)
+    }
+    unregistered.removeFirst(min(count, unregistered.count))
+    guard producer.flush(timeoutMilliseconds: 20_000) else {
+      throw ServiceFailure("Kafka did not take the registrations within 20 s")
+    }
+  }
+
+  /// A host joins: with an empty disk, or with the one that another left behind.
+  func join(withStaleDisk: Bool = false) throws {
+    let old = withStaleDisk ? stale.popLast() : nil
+    started += 1
+    let database = old ?? "\(rig.place.folder)/tokens-\(started).db"
+    rig.countFault("a feedback host joins with \(old == nil ? "an empty" : "a stale") disk")
+    try start(Host(name: "feedback-\(started)", database: database))
+  }
+
+  private func start(_ host: Host) throws {
+    try rig.pipeline.startFeedback(host.name, database: host.database)
+    running.append(host)
+    let hasJoined = try rig.awaitLog(host.name, "partitions assigned", count: 1, within: 60_000)
+    if !hasJoined { rig.problem("\(host.name) got no partitions within 60 s") }
+    rig.databases = running.map(\.database)
+  }
+
+  /// A host leaves for good; its disk stays as it is.
+  func leave() throws {
+    let place = Int(rig.random.next() % UInt64(running.count))
+    let host = running.remove(at: place)
+    rig.countFault("\(host.name) leaves")
+    try rig.stopForGood(host.name)
+    stale.append(host.database)
+    rig.databases = running.map(\.database)
+  }
+
+  /// A host is killed; it comes back with its disk, after the others took its partitions or before.
+  func kill() throws { try rig.kill(rig.random.pick(running.map(\.name))) }
+
+  /// Whom to stall.
+  func pick() -> String { rig.random.pick(running.map(\.name)) }
+
+  /// Every disk that there is, and an empty one, must end in the same rows once its host owns everything: those
+  /// of the topic.
+  func compare() throws {
+    try rig.settle()
+    var disks = stale + running.map(\.database)
+    stale = []
+    // The disk that the audit looks at comes last.
+    disks.removeAll { $0 == rig.pipeline.database }
+    disks += ["\(rig.place.folder)/tokens-empty.db", rig.pipeline.database]
+    for disk in disks {
+      for host in running where host.database != disk { try rig.stopForGood(host.name) }
+      running.removeAll { $0.database != disk }
+      rig.databases = [disk]
+      if running.isEmpty {
+        started += 1
+        try start(Host(name: "feedback-\(started)", database: disk))
+      }
+      try awaitRows(disk)
+    }
+  }
+
+  private func awaitRows(_ disk: String) throws {
+    let tables = TableAudit(rig.kafka, rig.place.names)
+    var nextLook: UInt64 = 0
+    var differences = ["not looked at yet"]
+    let isSame = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 500
+        differences = (try? tables.databaseDifferences(disk)) ?? ["cannot be read"]
+        return differences.isEmpty
+      }, within: 30_000)
+    guard !isSame else { return }
+    let name = disk.split(separator: "/").last ?? ""
+    rig.problem("\(name) is not what the topic says, 30 s after its host got everything")
+    for text in differences.prefix(5) { rig.problem("  \(text)") }
+  }
+}

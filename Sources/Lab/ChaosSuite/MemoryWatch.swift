@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import LabCommand
+
+/// Resident memory of every process, looked at four times a second.
+struct MemoryWatch {
+  private struct Life {
+    let pid: Int32
+    let begin: UInt64
+    var samples: [(time: UInt64, kilobytes: Int)] = []
+  }
+
+  private var lives: [String: Life] = [:]
+  private var nextLook: UInt64 = 0
+  /// The most that a process of that name ever had, in KiB.
+  private(set) var peaks: [String: Int] = [:]
+  /// Processes whose memory grew although their load did not, in words.
+  private(set) var growths: [String] = []
+
+  /// The embedded broker and the simulator remember all they were given: they grow with the run, but not by
+  /// more than this for each push, in bytes.
+  private static let remembering: Set<String> = ["broker", "simulator"]
+  private static let rememberedPerPush = 1_024
+  /// What any process may have at most, in MiB; those that remember, beside what they remember.
+  private static let limit = 160
+  /// A process that lived shorter says nothing about growth.
+  private static let shortestLife: UInt64 = 60_000
+
+  mutating func look(_ states: [ChildState]) {
+    let now = MonotonicClock.milliseconds()
+    guard now >= nextLook else { return }
+    nextLook = now + 250
+    for state in states {
+      if let life = lives[state.name], life.pid != state.pid { end(life, state.name) }
+      guard let pid = state.pid, let size = ProcessStatus(pid)?.residentKilobytes else { continue }
+      peaks[state.name] = max(peaks[state.name] ?? 0, size)
+      lives[state.name, default: Life(pid: pid, begin: now)].samples.append((now, size))
+    }
+  }
+
+  mutating func finish() {
+    for (name, life) in lives { end(life, name) }
+  }
+
+  /// Processes that had more than they may after so many pushes, in words.
+  ///
+  /// - Parameter limits: what processes may have that have to do with less, in MiB by name.
+  func excesses(pushes: Int, limits: [String: Int]) -> [String] {
+    peaks.sorted { $0.key < $1.key }.compactMap { name, peak in
+      let limit = (limits[name] ?? Self.limit) + Self.remembered(by: name, pushes: pushes)
+      return peak >> 10 > limit ? "\(name) took \(peak >> 10) MiB; the limit is \(limit)" : nil
+    }
+  }
+
+  /// What a process may have for what it was given, in MiB.
+  static func remembered(by name: String, pushes: Int) -> Int {
+    remembering.contains(name) ? (pushes * rememberedPerPush) >> 20 : 0
+  }
+
+  /// Compares the second quarter of a process's life with its last one: the first one is start-up.
+  private mutating func end(_ life: Life, _ name: String) {
+    lives[name] = nil
+    guard !Self.remembering.contains(name) else { return }
+    guard let last = life.samples.last, last.time - life.begin >= Self.shortestLife else { return }
+    let quarter = life.samples.count / 4
+    let before = life.samples[quarter..<quarter * 2].map(\.kilobytes).max() ?? 0
+    let after = life.samples[(quarter * 3)...].map(\.kilobytes).max() ?? 0
+    let allowed = max(16 << 10, before / 4)
+    if after > before + allowed {
+      growths.append("\(name) grew from \(before >> 10) to \(after >> 10) MiB")
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import LabCommand
+import Random
+import ServiceKit
+
+/// What a backlog, and what full windows of ids, make of senders.
+extension Scenario {
+  static let backlogs = [
+    Scenario(
+      name: "backlog-kill",
+      summary:
+        "the senders leave, a backlog of 8 s of ten times the traffic grows, two others come, and one of them is"
+        + " killed on the way",
+      isShort: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 20,
+        embeddedReason:
+          "two that come and one that goes are three rebalances without commits, at the pace at which a backlog"
+          + " drains: several times the average",
+        realSeconds: 2, realReason: "as kill-sender, at that pace")
+    ) { rig in
+      var names = rig.senders
+      for turn in rig.turns(max(2, rig.options.kills / 2)) {
+        for name in names { try rig.stopForGood(name) }
+        let held = rig.readers.retries
+        rig.load.perSecond = rig.options.rate * 10
+        try rig.pump(8_000)
+        rig.load.perSecond = rig.options.rate
+        names = (1...2).map { "backlog-\(turn + 1)-\($0)" }
+        let mark = rig.mark()
+        let begin = MonotonicClock.milliseconds()
+        for name in names { try rig.pipeline.startSender(name) }
+        let hasJoined = try rig.awaitLog(
+          names[0], "partitions assigned", count: 1, within: 60_000)
+        if !hasJoined { rig.problem("\(names[0]) got no partitions within 60 s") }
+        try rig.pump(between: 100, and: 1_000)
+        try rig.kill(rig.random.pick(names))
+        try rig.awaitRecovery(of: mark)
+        rig.log.info(
+          "backlog",
+          [
+            "requests": "\(mark)", "milliseconds": "\(MonotonicClock.milliseconds() - begin)",
+            "set_aside": "\(rig.readers.retries - held)",
+          ])
+        if rig.readers.retries > held {
+          rig.problem(
+            "\(rig.readers.retries - held) notifications were set aside although the gateway answers"
+          )
+        }
+      }
+    },
+    Scenario(
+      name: "full-windows",
+      summary: "senders join and leave while each partition has up to 20,000 apns-ids to remember",
+      senderFlags: ["--dedup-window", "20000", "--dedup-rebuild", "30s"], senderMebibytes: 96,
+      bound: DuplicateBound(
+        embeddedSeconds: 2,
+        embeddedReason: "no member can commit while the group rebalances",
+        realSeconds: 0,
+        realReason: "a member commits what it completed before it gives up partitions")
+    ) { rig in
+      // A thousand a partition for each fault: a run of 20 has full windows.
+      let wanted = min(20_000, 1_000 * rig.options.kills) * windowPartitions
+      rig.load.perSecond = rig.options.rate * 10
+      let isFull = try rig.pump(
+        until: { rig.readers.notifications >= wanted }, within: 600_000)
+      rig.load.perSecond = rig.options.rate
+      if !isFull { rig.problem("\(rig.readers.notifications) of \(wanted) notifications in 600 s") }
+      try rig.awaitRecovery(of: rig.mark())
+      for turn in rig.turns(rig.options.kills) {
+        let name = "window-\(turn + 1)"
+        let mark = rig.mark()
+        rig.countFault("\(name) joins and leaves")
+        try rig.pipeline.startSender(name)
+        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+        try rig.pump(between: 500, and: 2_000)
+        try rig.stopForGood(name)
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+  ]
+
+  /// Partitions of the transactional lane, which has nearly all notifications of the load.
+  private static let windowPartitions = 12
+}

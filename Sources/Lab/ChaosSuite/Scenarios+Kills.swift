@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LabCommand
+import Random
+
+/// Processes that die, stop, or stand still.
+extension Scenario {
+  static let kills = [
+    Scenario(
+      name: "kill-sender", summary: "SIGKILL of a random one of two senders",
+      hasStragglers: true, isShort: true, bound: senderKill
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try killAndRecover(rig, rig.random.pick(rig.senders))
+      }
+    },
+    Scenario(
+      name: "kill-ingest", summary: "SIGKILL of ingest", isShort: true,
+      bound: .none(
+        "what ingest produces again has the same apns-id and goes to the same partition, whose owner"
+          + " stays: it ends as deduplicated")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) { try killAndRecover(rig, "ingest") }
+    },
+    Scenario(
+      name: "kill-signer-feedback", summary: "SIGKILL of the signer and of feedback in turn",
+      isShort: true,
+      bound: .none("neither of them holds notifications")
+    ) { rig in
+      for turn in rig.turns(rig.options.kills) {
+        try killAndRecover(rig, turn % 2 == 0 ? "signer" : "feedback")
+        try rig.awaitDatabase()
+      }
+    },
+    Scenario(
+      name: "clean-restart", summary: "SIGTERM of the only sender, under load", senders: 1,
+      hasStragglers: true, isShort: true,
+      bound: .none("a clean stop drains and commits before it leaves the group")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 1_500)
+        rig.compareOffsets()
+        let mark = rig.mark()
+        try rig.restart("sender-1")
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "hurried-stop", summary: "SIGTERM, and once more, to the only sender, under load",
+      senders: 1, hasStragglers: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 0.5,
+        embeddedReason: "what was in flight when the second signal came; the rest is committed",
+        realSeconds: 0.5, realReason: "the same")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 1_500)
+        rig.compareOffsets()
+        let mark = rig.mark()
+        try rig.restart("sender-1", hurrying: true)
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "rolling-restart", summary: "SIGTERM of one of two senders after the other",
+      hasStragglers: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 2,
+        embeddedReason:
+          "the sender that stays may not commit while the group rebalances; what it completed"
+          + " of partitions that then go to the other one is sent again",
+        realSeconds: 0, realReason: "both commit what they completed before partitions move")
+    ) { rig in
+      for turn in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 2_000)
+        rig.compareOffsets()
+        let mark = rig.mark()
+        try rig.restart(rig.senders[turn % 2])
+        rig.compareOffsets()
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "zombie-sender", summary: "SIGSTOP of a sender past its session time-out, then SIGCONT",
+      hasStragglers: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 3,
+        embeddedReason:
+          "what it had in flight and completed since its last commit is sent by the new owner"
+          + " and, when it wakes up, answered for it; two rebalances without commits",
+        realSeconds: 1,
+        realReason:
+          "what it had in flight and completed since its last commit; its late commits are refused")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 2_000)
+        rig.compareOffsets()
+        let mark = rig.mark()
+        let name = rig.random.pick(rig.senders)
+        rig.signal(name, SIGSTOP)
+        try rig.pump(UInt64(rig.options.sessionMilliseconds) + 3_000)
+        // What the new owner has committed, and what the old one says when it wakes up.
+        rig.compareOffsets()
+        rig.signal(name, SIGCONT)
+        try rig.pump(between: 200, and: 1_000)
+        rig.compareOffsets()
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+  ]
+
+  static let scaling = Scenario(
+    name: "scale-senders", summary: "three senders join one, stay, and leave again", senders: 1,
+    hasStragglers: true,
+    bound: DuplicateBound(
+      embeddedSeconds: 1.5,
+      embeddedReason:
+        "no member can commit while the group rebalances; what was completed of partitions that then"
+        + " move is sent again",
+      realSeconds: 0, realReason: "a member commits what it completed before it gives up partitions"
+    )
+  ) { rig in
+    // From one to four and back makes six faults.
+    for turn in rig.turns(max(1, rig.options.kills / 5)) {
+      let mark = rig.mark()
+      let names = (1...3).map { "scaled-\(turn + 1)-\($0)" }
+      for name in names {
+        rig.countFault("\(name) joins")
+        try rig.pipeline.startSender(name)
+      }
+      for name in names {
+        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+      }
+      try rig.pump(between: 1_000, and: 4_000)
+      rig.compareOffsets()
+      for name in names {
+        rig.countFault("\(name) leaves")
+        try rig.stopForGood(name)
+      }
+      try rig.awaitRecovery(of: mark)
+    }
+  }
+
+  private static let senderKill = DuplicateBound(
+    embeddedSeconds: 2,
+    embeddedReason:
+      "as on a real broker, and the survivor may not commit while the group rebalances, once"
+      + " when the dead one is noticed and once when it comes back",
+    realSeconds: 0.5,
+    realReason: "what the dead one had in flight, and completed since its last commit (200 ms)")
+
+  static func killAndRecover(_ rig: ChaosRig, _ name: String) throws {
+    try rig.pump(between: 300, and: 2_000)
+    rig.compareOffsets()
+    let mark = rig.mark()
+    try rig.kill(name)
+    // Every fourth kill is not waited for: the next one may hit a group that is still forming.
+    if rig.random.chance(per10000: 2_500) { return }
+    try rig.awaitRecovery(of: mark)
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import LabCommand
+import Pipeline
+import Random
+import ServiceKit
+
+/// Records that nobody should have written, straight into every topic.
+extension Scenario {
+  static let poison = Scenario(
+    name: "poison",
+    summary: "garbage keys, headers and values, 1 MiB, empty, tombstones in every topic",
+    isShort: true, bound: .none("invalid records affect no other records")
+  ) { rig in
+    let writer = try PoisonWriter(rig)
+    defer { writer.close() }
+    for _ in rig.turns(rig.options.kills) {
+      try rig.pump(between: 300, and: 1_000)
+      let mark = rig.mark()
+      try writer.write(rig)
+      rig.compareOffsets()
+      try rig.awaitRecovery(of: mark)
+    }
+  }
+}
+
+/// Writes one dose of poison into every topic.
+final class PoisonWriter {
+  private struct Dose {
+    let key: [UInt8]?
+    let value: [UInt8]?
+    var headers: [KafkaHeader] = []
+  }
+
+  private let producer: KafkaProducer
+  private let topics: [(name: String, topic: KafkaTopic, isJudged: Bool)]
+  private let compacted: Set<String>
+  private var nextTag: UInt = 1
+
+  init(_ rig: ChaosRig) throws {
+    var kafka = rig.kafka!
+    kafka.producer.append(("message.max.bytes", "4000000"))
+    let producer = try KafkaProducer(kafka)
+    self.producer = producer
+    let names = rig.place.names
+    // Tables, requests for tokens, receipts and dead letters have no dead letters: whoever reads them ignores
+    // and counts bad entries.
+    let judged: Set<String> = [
+      names.requests, names.notifications, names.notificationsBulk, names.retries5s,
+      names.retries1m, names.retries15m, names.feedback, names.devices,
+    ]
+    topics = try [
+      names.requests, names.notifications, names.notificationsBulk, names.retries5s,
+      names.retries1m, names.retries15m, names.feedback, names.devices, names.invalidTokens,
+      names.providerTokens, names.tokenRequests, names.receipts, names.deadLetters,
+    ].map { ($0, try producer.topic(named: $0), judged.contains($0)) }
+    // A real broker takes nothing without a key there.
+    compacted =
+      rig.isEmbedded ? [] : Set(names.all.filter { $0.cleanup == .compact }.map(\.name))
+  }
+
+  func write(_ rig: ChaosRig) throws {
+    var mustEnd: [UInt: String] = [:]
+    var planted: [UInt: String] = [:]
+    for (name, topic, isJudged) in topics {
+      for dose in doses(&rig.random) where dose.key != nil || !compacted.contains(name) {
+        let tag = nextTag
+        nextTag += 1
+        // A tombstone in a compacted topic is its way to forget a key.
+        let isTombstone = dose.value == nil && name == rig.place.names.devices
+        if isJudged, !isTombstone { mustEnd[tag] = name }
+        planted[tag] = name
+        try produce(dose, topic, tag)
+      }
+    }
+    rig.countFault("\(nextTag - 1) records of poison so far")
+    guard producer.flush(timeoutMilliseconds: 20_000) else {
+      throw ServiceFailure("the broker did not take the poison within 20 s")
+    }
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      if let error = delivery.refused { throw error }
+      guard let name = planted[delivery.tag], delivery.offset >= 0 else { continue }
+      rig.auditor.poisoned(
+        DeadLetterOrigin(topic: name, partition: delivery.partition, offset: delivery.offset),
+        mustEnd: mustEnd[delivery.tag] != nil)
+    }
+  }
+
+  private func produce(_ dose: Dose, _ topic: KafkaTopic, _ tag: UInt) throws {
+    let none = UnsafeRawBufferPointer(start: nil, count: 0)
+    let result = (dose.key ?? []).withUnsafeBytes { key in
+      (dose.value ?? []).withUnsafeBytes { value in
+        producer.produce(
+          topic, key: dose.key == nil ? none : key, value: dose.value == nil ? nil : value,
+          headers: dose.headers, tag: tag)
+      }
+    }
+    if case .refused(let error) = result { throw error }
+    guard case .queued = result else { throw ServiceFailure("the producer is full of poison") }
+  }
+
+  private func doses(_ random: inout SeededGenerator) -> [Dose] {
+    func noise(_ count: Int) -> [UInt8] {
+      (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next() >> 32) }
+    }
+    let garbled = noise(40)
+    return [
+      Dose(key: noise(20), value: noise(200)),
+      Dose(key: nil, value: []),
+      Dose(key: Array(repeating: UInt8(ascii: "f"), count: 1 << 20), value: noise(10)),
+      Dose(key: noise(8), value: nil),
+      Dose(key: Array("k".utf8), value: Array(repeating: UInt8(ascii: "{"), count: 1 << 20)),
+      Dose(key: Array(repeating: 0xFF, count: 3_000), value: Array("M1\ttransactional\t".utf8)),
+      Dose(
+        key: Array("zz".utf8), value: Array("{\"app\":\"\u{0}\",\"token\":".utf8),
+        headers: [KafkaHeader("", garbled), KafkaHeader("martlet-attempts", garbled)]),
+      Dose(key: Array("00ff".utf8), value: [0x0A]),
+      Dose(key: Array("00ff".utf8), value: Array("M2\n{}".utf8)),
+    ]
+  }
+
+  func close() { producer.close() }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import LabCommand
+import Pipeline
+
+/// Answers to produce requests that clients take for final, although they pass.
+extension Scenario {
+  static let refusedProduces = [
+    Scenario(
+      name: "produce-refused",
+      summary:
+        "for 3 s produce requests of ingest, senders and feedback are answered with a violated policy, a missing"
+        + " right or an unknown topic (and the receipts' topic is not found), while answers of the gateway come in",
+      need: .embeddedBroker, producesOneAtATime: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 3, embeddedReason: "a receipt that Kafka refused leaves its push open",
+        realSeconds: 3, realReason: "the same")
+    ) { rig in
+      for turn in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 1_500)
+        rig.compareOffsets()
+        let mark = rig.mark()
+        // Answers are on their way for so long that all of them meet the refusals.
+        try rig.addGatewayFaults([["id": "added_latency", "profile": "constant", "time": "2s"]])
+        try rig.pump(1_500)
+        // The load is no part of the pipeline: its own requests must not be refused.
+        rig.load.isPaused = true
+        let isQuiet = try rig.pump(until: { rig.load.isSettled }, within: 20_000)
+        if !isQuiet { rig.problem("Kafka did not answer for the load's requests within 20 s") }
+        let error = errors[turn % errors.count]
+        rig.countFault("produce: \(error)")
+        let receipts = JSONValue.string(rig.place.names.receipts)
+        // Producers ask for a topic's partitions again when they hear that it is not there.
+        let isAway = error == "unknown_topic_or_partition"
+        if isAway {
+          try rig.broker("PUT", "/topics", ["topic": receipts, "error": .string(error)])
+        }
+        let answers = [JSONValue](repeating: .string(error), count: 200)
+        try rig.broker("POST", "/errors", ["request": "produce", "errors": .array(answers)])
+        try rig.pump(3_000)
+        try rig.broker("PUT", "/errors/clear", ["request": "produce"])
+        if isAway { try rig.broker("PUT", "/topics", ["topic": receipts]) }
+        try rig.clearGatewayFaults()
+        rig.load.isPaused = false
+        try rig.awaitRecovery(of: mark)
+      }
+    }
+  ]
+
+  /// Answers to a produce request that pass, and that librdkafka does not try again by itself.
+  private static let errors = [
+    "policy_violation", "unknown_topic_or_partition", "topic_not_authorized",
+  ]
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import LabCommand
+import ServiceKit
+import Synchronization
+
+/// What only a real cluster can show. Written for one; there was none where Martlet is developed.
+extension Scenario {
+  static let realCluster = [
+    Scenario(
+      name: "static-member",
+      summary: "SIGKILL of a sender with an instance id, back within its session",
+      need: .realCluster(why: "the embedded broker does not know static members"), senders: 1,
+      senderFlags: ["--instance-id", "chaos-1"], sessionMilliseconds: 45_000,
+      bound: DuplicateBound(
+        embeddedSeconds: 0, embeddedReason: "not run",
+        realSeconds: 0.5,
+        realReason: "what it had in flight, and completed since its last commit (200 ms)")
+    ) { rig in
+      for turn in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 2_000)
+        let mark = rig.mark()
+        try rig.kill("sender-1")
+        // The process tree waits up to 10 s before it starts what dies again and again.
+        guard try rig.pump(until: { rig.isRunning("sender-1") }, within: 20_000) else {
+          return rig.problem("sender-1 was not started again")
+        }
+        // Back under its name, it gets its partitions without waiting for the dead one's session to end.
+        let limit: UInt64 = 10_000
+        let isBack = try rig.awaitLog(
+          "sender-1", "partitions assigned", count: turn + 2, within: limit)
+        if !isBack {
+          rig.problem("a static member did not get its partitions back within \(limit) ms")
+        }
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "commit-in-rebalance", summary: "senders join and leave; every handover commits first",
+      need: .realCluster(why: "the embedded broker refuses commits during a rebalance"),
+      bound: .none("a real broker accepts the last commit of a member that gives up partitions")
+    ) { rig in
+      for turn in rig.turns(rig.options.kills) {
+        let name = "joiner-\(turn + 1)"
+        rig.countFault("\(name) joins and leaves")
+        try rig.pipeline.startSender(name)
+        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+        try rig.pump(between: 500, and: 2_000)
+        rig.compareOffsets()
+        try rig.stopForGood(name)
+        rig.compareOffsets()
+      }
+      let joiners = (1...rig.options.kills).map { "joiner-\($0)" }
+      for name in rig.senders + joiners
+      where rig.occurrences(name, "last offsets not committed") > 0 {
+        rig.problem("\(name) could not commit in a rebalance")
+      }
+    },
+    Scenario(
+      name: "broker-restart", summary: "a broker of the cluster is restarted, with its disk",
+      need: .brokerRestart(why: "the embedded broker keeps nothing over its end"),
+      bound: DuplicateBound(
+        embeddedSeconds: 0, embeddedReason: "not run",
+        realSeconds: 1, realReason: "what could not be committed if a partition moves meanwhile")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 1_000, and: 3_000)
+        let mark = rig.mark()
+        rig.countFault("broker restart")
+        try restartBroker(rig)
+        rig.compareOffsets()
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+  ]
+
+  /// Runs the command that restarts a broker, under load.
+  private static func restartBroker(_ rig: ChaosRig) throws {
+    guard let command = rig.options.restartCommand else { return }
+    let status = Atomic<Int32>(.min)
+    let runner = try LoopThread(name: "restart-broker") {
+      status.store(system(command), ordering: .releasing)
+    }
+    let hasEnded = try rig.pump(
+      until: { status.load(ordering: .acquiring) != .min }, within: 120_000)
+    guard hasEnded else { throw ServiceFailure("the command that restarts a broker never ends") }
+    runner.join()
+    guard status.load(ordering: .acquiring) == 0 else {
+      throw ServiceFailure("the command that restarts a broker failed")
+    }
+  }
+}

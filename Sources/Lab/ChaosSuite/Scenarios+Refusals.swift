@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import JSON
+import LabCommand
+import ServiceKit
+
+/// A gateway that ends every connection the same way, and one that refuses one app of a credential.
+extension Scenario {
+  /// Connects that each pool may make in 30 s while every connection ends without an accepted push. A pool is one
+  /// loop's connections with one credential.
+  private static let connectsPerPool = 5
+
+  static let refusals = [
+    Scenario(
+      name: "gateway-refusals",
+      summary:
+        "every connection ends the same way for 30 s, or every push is refused the same way (400, 403, 429, 503), each"
+        + " time in another one",
+      senderFlags: ["--request-timeout", "3s"], refusesTokenUpdates: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 1,
+        embeddedReason:
+          "requests that the gateway processed and whose answers went with the connection",
+        realSeconds: 1, realReason: "the same")
+    ) { rig in
+      let kinds = endings.shuffled(using: &rig.random)
+      for turn in rig.turns(rig.options.kills) {
+        try rig.pump(between: 1_000, and: 2_000)
+        let (name, rules) = kinds[turn % kinds.count]
+        rig.countFault("gateway: \(name)")
+        let mark = rig.mark()
+        try rig.addGatewayFaults(rules)
+        // What is open ends first, and is not counted.
+        try rig.pump(500)
+        let before = try rig.connects()
+        try rig.pump(30_000)
+        let count = try rig.connects() - before
+        let most = connectsPerPool * rig.senders.count * loopsPerSender * credentials
+        rig.log.info("refusals", ["what": name, "connects": "\(count)", "bound": "\(most)"])
+        if count > most { rig.problem("\(name): \(count) connects in 30 s; the bound is \(most)") }
+        try rig.clearGatewayFaults()
+        try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "app-refused",
+      summary:
+        "InvalidProviderToken to every push of one app for 10 s; the other apps of its key are served",
+      bound: .none("what is refused was not delivered")
+    ) { rig in
+      // With more, the receipts fill the embedded broker, which then searches each fetch's start from the beginning:
+      // answers would be read late, whenever they were given.
+      let turns = rig.isEmbedded ? min(rig.options.kills, 2) : rig.options.kills
+      for _ in rig.turns(turns) {
+        try rig.pump(between: 1_000, and: 2_000)
+        rig.countFault("gateway: one app is refused")
+        let begin = WallClock.milliseconds()
+        try rig.addGatewayFaults([
+          [
+            "id": "any_answer", "status": 403, "reason": "InvalidProviderToken",
+            "when": ["app": .string(refusedApp)],
+          ]
+        ])
+        try rig.pump(10_000)
+        let end = WallClock.milliseconds()
+        // The last ones get their time, too.
+        try rig.pump(UInt64(slowestP99))
+        try rig.clearGatewayFaults()
+        let times = rig.auditor.answerTimes(arrived: begin...end, otherThan: refusedApp)
+        let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]
+        let missing = times.count { $0 == .max }
+        rig.log.info(
+          "others",
+          ["pushes": "\(times.count)", "unanswered": "\(missing)", "p99": "\(p99)ms"])
+        if times.isEmpty || p99 > slowestP99 {
+          rig.problem(
+            "of \(times.count) pushes for the other apps \(missing) had no answer yet, and the 99th"
+              + " percentile was \(p99) ms")
+        }
+        let mark = rig.mark()
+        try rig.awaitRecovery(of: mark)
+        // What came meanwhile and waited with it goes out first: each turn begins at rest.
+        try rig.awaitRecovery(of: rig.mark())
+      }
+    },
+  ]
+
+  private static let refusedApp = "com.example.ride"
+  /// For the apps that are not refused, in milliseconds; the gateway itself takes 200 at the 99th percentile.
+  private static let slowestP99: Int64 = 2_000
+  private static let loopsPerSender = 2
+  private static let credentials = 2
+
+  /// Ways in which a connection ends, or is of no use, without an accepted push. GOAWAY about a credential and
+  /// ExpiredProviderToken hold pushes for longer than a run lasts: `Tests/Services/SenderTests` has those.
+  private static let endings: [(name: String, rules: JSONValue)] = [
+    (
+      "IdleTimeout to every request",
+      [["id": "any_answer", "status": 400, "reason": "IdleTimeout"]]
+    ),
+    ("Shutdown to every request", [["id": "any_answer", "status": 503, "reason": "Shutdown"]]),
+    (
+      "InvalidProviderToken to every request",
+      [["id": "any_answer", "status": 403, "reason": "InvalidProviderToken"]]
+    ),
+    (
+      "UnrelatedKeyIdInToken to every request",
+      [["id": "any_answer", "status": 403, "reason": "UnrelatedKeyIdInToken"]]
+    ),
+    (
+      "TooManyProviderTokenUpdates to every request",
+      [["id": "any_answer", "status": 429, "reason": "TooManyProviderTokenUpdates"]]
+    ),
+    (
+      "GOAWAY before the first request",
+      [
+        ["id": "goaway_form", "form": "text", "then": "close", "at": "ready"],
+        ["id": "goaway_form", "form": "text", "then": "close", "when": ["times": 16]],
+      ]
+    ),
+    (
+      "reset in the middle of the first request",
+      [["id": "connection_lost", "with": "reset", "at": "request"]]
+    ),
+    (
+      "refused at once",
+      [
+        ["id": "connect_refused", "at": "connection"],
+        ["id": "connection_lost", "with": "end", "at": "request", "when": ["times": 16]],
+      ]
+    ),
+    (
+      "a certificate that nobody trusts",
+      [
+        ["id": "tls_failure", "tls": "unknown_authority"],
+        ["id": "connection_lost", "with": "end", "at": "request", "when": ["times": 16]],
+      ]
+    ),
+  ]
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import LabCommand
+
+/// A signer that is away for longer than its tokens live, and one whose clock is a day ahead.
+extension Scenario {
+  static let signerFaults = [
+    Scenario(
+      name: "signer-outage",
+      summary:
+        "SIGSTOP of the signer, and the senders' clocks jump forward by 56 minutes: every provider token is too old,"
+        + " for longer than unknown apps are waited for",
+      need: .shim, senderFlags: ["--credential-wait", "2s"],
+      bound: DuplicateBound(
+        embeddedSeconds: 0.5,
+        embeddedReason: "a deadline that seems over while its answer is on the way",
+        realSeconds: 0.5, realReason: "the same")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 1_500)
+        let mark = rig.mark()
+        rig.signal("signer", SIGSTOP)
+        for name in rig.senders { try setShim(rig, name, clockMilliseconds: 56 * 60_000) }
+        try rig.pump(between: 5_000, and: 8_000)
+        for name in rig.senders { try setShim(rig, name) }
+        rig.signal("signer", SIGCONT)
+        try rig.awaitRecovery(of: mark)
+      }
+      if !rig.auditor.senderDeadLetters.isEmpty {
+        rig.problem("a signer outage made dead letters: \(rig.auditor.senderDeadLetters)")
+      }
+    },
+    Scenario(
+      name: "signer-clock",
+      summary:
+        "the signer's clock goes a day ahead for 10 to 14 s and back; every second time it is killed",
+      need: .shim, bound: .none("no push is sent differently")
+    ) { rig in
+      for turn in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 1_500)
+        rig.countFault("clock of signer by a day")
+        try setShim(rig, "signer", clockMilliseconds: 86_400_000)
+        // What it finds on the topic is then old, and it mints.
+        try rig.kill("signer")
+        try rig.pump(between: 10_000, and: 14_000)
+        try setShim(rig, "signer")
+        if turn % 2 == 1 { try rig.kill("signer") }
+        let mark = rig.mark()
+        try rig.awaitRecovery(of: mark)
+        try awaitTokens(rig)
+      }
+    },
+  ]
+
+  /// Minting goes on: within a minute the newest record of each credential is a token that may be used.
+  static func awaitTokens(_ rig: ChaosRig) throws {
+    let tables = TableAudit(rig.kafka, rig.place.names)
+    var nextLook: UInt64 = 0
+    var unusable: [String]? = nil
+    let isDone = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 500
+        unusable = try? tables.mints().unusable
+        return unusable == []
+      }, within: 60_000)
+    if !isDone {
+      rig.problem(
+        "60 s after the signer's clock was right again the newest tokens are not: \(unusable ?? [])"
+      )
+    }
+  }
+}

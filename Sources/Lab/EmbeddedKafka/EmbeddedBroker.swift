@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import CBrokerPort
+import CRdKafka
+import EventLoop
+package import Kafka
+
+/// A Kafka broker inside this process: librdkafka's mock cluster, real wire protocol on loopback,
+/// memory only. Safe to use from any thread.
+///
+/// It holds 5 MiB of batches a partition and then drops the oldest in silence, refuses commits
+/// during a rebalance, and knows no compaction. For trying, testing and benchmarking.
+package final class EmbeddedBroker: @unchecked Sendable {
+  /// What each partition holds before the oldest batch is dropped, in bytes as they were sent.
+  package static let bytesPerPartition = 5 << 20
+
+  /// How many brokers the cluster pretends to have; they are numbered from 1.
+  package let brokers: Int
+  /// `host:port[,host:port…]` for clients in any process of this machine.
+  package let bootstrap: String
+  private let client: OpaquePointer
+  let cluster: OpaquePointer
+
+  /// Starts the broker and creates its topics.
+  ///
+  /// - Parameters:
+  ///   - brokers: how many brokers the cluster pretends to have.
+  ///   - port: of the first of them, on 127.0.0.1; 0 takes a free one.
+  package init(
+    _ topics: [KafkaTopicSpecification] = [], brokers: Int = 1, port: UInt16 = 0
+  ) throws(KafkaError) {
+    try Self.checkFree(port)
+    let native = NativeConfiguration()
+    try native.set("client.id", "embedded-broker")
+    try native.set("log_level", "3")
+    client = try native.makeClient(RD_KAFKA_PRODUCER)
+    martlet_bind_next_to(port)
+    let made = rd_kafka_mock_cluster_new(client, Int32(brokers))
+    martlet_bind_next_to(0)
+    guard let cluster = made else {
+      rd_kafka_destroy(client)
+      throw .invalid("cannot start the embedded broker: no port of 127.0.0.1 is free")
+    }
+    self.cluster = cluster
+    self.brokers = brokers
+    bootstrap = String(cString: rd_kafka_mock_cluster_bootstraps(cluster))
+    for topic in topics { try createTopic(topic.name, partitions: topic.partitions) }
+  }
+
+  deinit {
+    rd_kafka_mock_cluster_destroy(cluster)
+    rd_kafka_destroy(client)
+  }
+
+  /// A port that cannot be had ends the process inside librdkafka, so it is tried before.
+  private static func checkFree(_ port: UInt16) throws(KafkaError) {
+    guard port != 0 else { return }
+    do throws(SystemError) {
+      _ = try Socket.listening(on: .loopback(port: port))
+    } catch {
+      throw .invalid(
+        "cannot start the embedded broker: \(error); does something else listen there?")
+    }
+  }
+
+  /// Creates a topic. One that somebody asked for before exists already, with four partitions, and
+  /// cannot be created again.
+  package func createTopic(_ name: String, partitions: Int) throws(KafkaError) {
+    let code = rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "cannot create topic \(name) on the embedded broker")
+    }
+  }
+}

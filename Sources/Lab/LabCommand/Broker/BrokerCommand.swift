@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EmbeddedKafka
+import EventLoop
+import Glibc
+import HTTPServer
+import Kafka
+import OperatorCommand
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet broker`: the embedded Kafka broker in a process of its own.
+package enum BrokerCommand: Service {
+  package struct Settings: Sendable {
+    let names: TopicNames
+    let topics: [TopicSpecification]
+    let addressFile: String?
+    let checkInterval: Int64
+    let brokers: Int
+    let port: UInt16
+    let control: Endpoint?
+  }
+
+  package static let name = LabProgram.broker.rawValue
+  package static let summary = LabProgram.broker.summary
+  package static let table = SettingTable([
+    CommonSettings.topicPrefix, PartitionCounts.setting,
+    .path(
+      "address-file", use: .output, placeholder: "FILE",
+      "File for the broker's address (host:port), which is also printed on standard output."),
+    .duration(
+      "check-interval", default: "500ms", in: 50...60_000,
+      "Interval between two checks for dropped unread records."),
+    .integer("port", default: 0, in: 0...65_535, "Port on 127.0.0.1; 0 takes a free one."),
+    .integer("brokers", default: 1, in: 1...9, "Brokers that the cluster simulates."),
+    .endpoint(
+      "control",
+      "Address and port of an HTTP interface that injects faults, for tests (docs/chaos.md). Off by"
+        + " default; keep it on a loopback address."),
+  ])
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    return Settings(
+      names: names, topics: try PartitionCounts.specifications(names, values),
+      addressFile: values.optionalText("address-file"),
+      checkInterval: values.milliseconds("check-interval"),
+      brokers: values.integer("brokers"), port: UInt16(values.integer("port")),
+      control: values.optionalEndpoint("control"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    do {
+      let broker = try EmbeddedBroker(
+        settings.topics.map { $0.kafka(replication: nil) }, brokers: settings.brokers,
+        port: settings.port)
+      let watch = try RetentionWatch(
+        settings.topics,
+        KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-broker"),
+        context)
+      announce(broker, settings, context)
+      context.reportReady()
+      let control = try settings.control.map {
+        try BrokerControl(broker, settings.topics).serve(host: $0.host, port: $0.port)
+      }
+      defer { withExtendedLifetime(control) {} }
+      StandardOutput.line(broker.bootstrap)
+      if let file = settings.addressFile {
+        try File.write(file, Array((broker.bootstrap + "\n").utf8), mode: 0o644)
+      }
+      defer { if let file = settings.addressFile { try? File.remove(file) } }
+      watch.run(everyMilliseconds: settings.checkInterval)
+      try watch.finish()
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func announce(
+    _ broker: EmbeddedBroker, _ settings: Settings, _ context: ServiceContext
+  ) {
+    context.log.warning(
+      "embedded broker: in memory only, not for production",
+      ["address": broker.bootstrap, "topics": "\(settings.topics.count)"])
+    let capacity = EmbeddedBroker.bytesPerPartition >> 20
+    for topic in [settings.names.receipts, settings.names.deadLetters] {
+      guard let found = settings.topics.first(where: { $0.name == topic }) else { continue }
+      let total = Int(found.partitions) * capacity
+      context.log.info(
+        "ring buffer: keeps the newest \(total) MiB",
+        ["topic": topic, "partitions": "\(found.partitions)", "each": "\(capacity)MiB"])
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import JSON
+package import Kafka
+package import Pipeline
+import ServiceKit
+
+/// Produces lines to the requests topic, as they are, and tells the ledger where each came to lie.
+/// Never further ahead of ingest than the embedded broker can hold.
+package final class DemoFeeder {
+  private let producer: KafkaProducer
+  private let topic: KafkaTopic
+  private let topicName: String
+  private let next: () throws -> UnsafeRawBufferPointer?
+  private var line: UnsafeRawBufferPointer?
+  private var number: UInt = 0
+  private let holdBack: BrokerBackpressure?
+  private let wakeup: Wakeup
+  private let parser = JSONParser()
+  private var waiting: [UInt: [UInt8]] = [:]
+  private var deliveries: [Delivery] = []
+
+  /// Lines that Kafka will never take, by number.
+  package private(set) var refused: [(line: UInt, error: KafkaError)] = []
+  package private(set) var acknowledged = 0
+  /// Lines that Kafka has without having said where: the answer to a first attempt was lost. The ledger does
+  /// not know them.
+  package private(set) var unplaced: [(partition: Int32, text: [UInt8])] = []
+
+  /// - Parameter next: the next line without its end, valid until it is called again; nil after the last.
+  package init(
+    _ kafka: KafkaConfiguration, _ names: TopicNames,
+    next: @escaping () throws -> UnsafeRawBufferPointer?
+  ) throws {
+    wakeup = Wakeup()
+    producer = try KafkaProducer(kafka, wakeup: wakeup)
+    topicName = names.requests
+    topic = try producer.topic(named: topicName)
+    holdBack = try BrokerBackpressure(
+      kafka, [.init(topic: topicName, group: names.group(.ingest))], wakeup: wakeup)
+    self.next = next
+    try advance()
+  }
+
+  /// Whether every line has its answer from Kafka.
+  package var isDone: Bool { line == nil && producer.outstanding == 0 }
+
+  /// Lines that were handed to Kafka and have no answer yet.
+  package var outstanding: Int { producer.outstanding }
+
+  /// Produces what may be produced now, at most `limit` lines, and hears what was acknowledged.
+  package func turn(limit: Int, _ ledger: DemoLedger) throws {
+    holdBack?.refresh()
+    var count = 0
+    while let line, count < limit, isOpen {
+      let tag = number
+      let noKey = UnsafeRawBufferPointer(start: nil, count: 0)
+      switch producer.produce(topic, key: noKey, value: line, tag: tag) {
+      case .queued: waiting[tag] = Array(line)
+      case .full: count = limit
+      case .refused(let error): refused.append((tag, error))
+      }
+      guard count < limit else { break }
+      count += 1
+      try advance()
+    }
+    hear(ledger)
+  }
+
+  /// Goes to the next line that is not empty.
+  private func advance() throws {
+    repeat {
+      line = try next()
+      number += 1
+    } while line?.isEmpty == true
+  }
+
+  private var isOpen: Bool {
+    let bytes = producer.outstandingBytes
+    return holdBack?.isOpen(outstandingBytes: bytes)
+      ?? (bytes < BrokerBackpressure.outstandingLimit)
+  }
+
+  private func hear(_ ledger: DemoLedger) {
+    wakeup.clear()
+    deliveries.removeAll(keepingCapacity: true)
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      guard let text = waiting.removeValue(forKey: delivery.tag) else { continue }
+      if let error = delivery.refused {
+        refused.append((delivery.tag, error))
+        continue
+      }
+      acknowledged += 1
+      guard delivery.offset >= 0 else {
+        unplaced.append((delivery.partition, text))
+        continue
+      }
+      holdBack?.acknowledged(
+        0, partition: delivery.partition, offset: delivery.offset, bytes: text.count)
+      let ids = text.withUnsafeBytes {
+        RequestLine.ids(
+          $0, topic: topicName, partition: delivery.partition, offset: delivery.offset,
+          parser: parser)
+      }
+      ledger.produced(partition: delivery.partition, offset: delivery.offset, ids: ids)
+    }
+  }
+
+  package func close() { producer.close() }
+}

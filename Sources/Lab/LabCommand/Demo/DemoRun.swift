@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import Kafka
+import OperatorCommand
+import Pipeline
+import ServiceKit
+
+/// One run of the demo: starts the pipeline, feeds it, follows what comes out, and adds it all up.
+final class DemoRun {
+  /// How long nothing new must come before the sums are trusted, and between two looks at them.
+  private static let quietMilliseconds: UInt64 = 400
+
+  private let settings: DemoCommand.Settings
+  private let place: DemoPlace
+  private let context: ServiceContext
+  private let pipeline: LocalPipeline
+  private let ledger = DemoLedger()
+  private var progress = ProgressLine("demo", unit: "outcomes")
+  private var hasKilled = false
+  /// What a reader of the result should know beside it.
+  private(set) var remarks: [String] = []
+
+  init(
+    _ settings: DemoCommand.Settings, _ place: DemoPlace, _ context: ServiceContext
+  ) throws {
+    self.settings = settings
+    self.place = place
+    self.context = context
+    var plan = LocalPipeline.Plan(folder: place.folder, credentials: place.credentials)
+    plan.senders = settings.senders
+    plan.kafka = settings.kafka?.bootstrap
+    plan.kafkaFlags = settings.kafkaFlags
+    plan.tokenKey = settings.tokenKey
+    plan.topicPrefix = place.names.prefix
+    // One loop a sender: the machine is shared by a broker, a gateway and everything else.
+    plan.extra["martlet-sender"] = ["--loops", "1"]
+    pipeline = try LocalPipeline(plan, log: context.log)
+  }
+
+  func run() throws -> DemoReport {
+    context.log.info("starting", ["processes": "\(5 + settings.senders)", "folder": place.folder])
+    try pipeline.start()
+    defer { pipeline.stop() }
+    let gateway = DemoGateway(address: pipeline.gatewayAdmin)
+    try gateway.declare(place.unregistered, since: WallClock.milliseconds())
+    // What is measured afterwards is the pipeline, not its start.
+    guard try pipeline.waitUntilReady(context) else {
+      throw ServiceFailure("stopped before the end")
+    }
+    let readers = try DemoReaders(try kafka(), place.names)
+    defer { readers.close() }
+    try follow(readers)
+    return try audit(readers, gateway)
+  }
+
+  private func kafka() throws -> KafkaConfiguration {
+    var kafka =
+      settings.kafka
+      ?? KafkaConfiguration(
+        bootstrap: pipeline.kafka, clientID: "martlet-demo")
+    try kafka.detectEmbeddedBroker(timeoutMilliseconds: 10_000)
+    return kafka
+  }
+
+  /// Feeds and follows until everything is accounted for, or nothing happens any more.
+  private func follow(_ readers: DemoReaders) throws {
+    let lines = try LineSource(place.requests)
+    let feeder = try DemoFeeder(try kafka(), place.names) { try lines.next() }
+    defer { feeder.close() }
+    var lastNews = MonotonicClock.milliseconds()
+    var nextLook = lastNews
+    while true {
+      guard !context.signals.isStopping else { throw ServiceFailure("stopped before the end") }
+      let fed = feeder.acknowledged
+      if !feeder.isDone { try feeder.turn(limit: 1_000, ledger) }
+      let hasNews = readers.turn(ledger) || feeder.acknowledged > fed
+      let now = MonotonicClock.milliseconds()
+      if hasNews { lastNews = now }
+      show(feeder, readers, lines.fraction)
+      killOnce(feeder)
+      if feeder.isDone, now - lastNews >= Self.quietMilliseconds, now >= nextLook {
+        if try isComplete(readers) { break }
+        try pipeline.checkProcesses()
+        nextLook = now + Self.quietMilliseconds
+      }
+      if now - lastNews >= settings.stallMilliseconds {
+        remarks.append("gave up: nothing happened for \(settings.stallMilliseconds / 1_000) s")
+        break
+      }
+    }
+    progress.end()
+    if !feeder.unplaced.isEmpty {
+      remarks.append(
+        "\(feeder.unplaced.count) requests are in Kafka at unknown positions: not followed")
+    }
+    for (line, error) in feeder.refused { remarks.append("line \(line) was refused: \(error)") }
+  }
+
+  private func isComplete(_ readers: DemoReaders) throws -> Bool {
+    try ledger.missing == 0 && ledger.receiptCount >= readers.laneRecords()
+  }
+
+  private func show(_ feeder: DemoFeeder, _ readers: DemoReaders, _ fed: Double?) {
+    let share = Double(ledger.receiptCount) / Double(max(1, ledger.notificationCount))
+    let kinds = Outcome.allCases.compactMap { outcome -> String? in
+      let count = readers.outcomes[Int(outcome.rawValue)]
+      return count > 0 ? "\(count) \(outcome)" : nil
+    }
+    progress.update(
+      count: ledger.receiptCount, fraction: fed.map { $0 * min(1, share) },
+      note: (["\(feeder.acknowledged) requests"] + kinds).joined(separator: ", "))
+  }
+
+  /// With `--kill-sender`: when half of the requests are in and outcomes are coming.
+  private func killOnce(_ feeder: DemoFeeder) {
+    guard settings.killsSender, !hasKilled, feeder.acknowledged > settings.requests / 2,
+      ledger.receiptCount > settings.requests / 10
+    else { return }
+    hasKilled = true
+    let name = pipeline.senderNames[0]
+    pipeline.processes.signal(name, SIGKILL)
+    context.log.warning("process killed with SIGKILL", ["process": name])
+  }
+
+  /// Compares all reports and waits, for a while, for the database to catch up.
+  private func audit(_ readers: DemoReaders, _ gateway: DemoGateway) throws -> DemoReport {
+    let expected = try gateway.report(into: ledger)
+    let deadline = MonotonicClock.milliseconds() + 15_000
+    var recorded = try DemoDatabase.invalidTokens(pipeline.database)
+    while recorded != expected, MonotonicClock.milliseconds() < deadline {
+      usleep(100_000)
+      recorded = try DemoDatabase.invalidTokens(pipeline.database)
+    }
+    var report = DemoReport()
+    report.totals = ledger.totals
+    report.notifications = try readers.laneRecords() + report.totals.suppressed
+    report.deadLetters = ledger.deadLetters
+    report.invalidTokensExpected = expected.count
+    report.invalidTokensRecorded = recorded.count
+    report.invalidTokensDiffering = expected.symmetricDifference(recorded).count
+    report.latency = readers.latency
+    report.milliseconds = max(0, readers.lastOutcome &- readers.firstCreated)
+    if readers.firstCreated == .max { report.milliseconds = 0 }
+    if report.totals.lost > 0 {
+      let text = ledger.lostLines.joined(separator: "\n") + "\n"
+      try File.write("\(place.folder)/lost.txt", Array(text.utf8))
+    }
+    if readers.missed > 0 {
+      remarks.append("\(readers.missed) records were removed before they were read")
+    }
+    if readers.unreadable > 0 { remarks.append("\(readers.unreadable) records are unreadable") }
+    return report
+  }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+import OperatorCommand
+package import ServiceKit
+import Settings
+
+/// The program `martlet-lab`: those commands of `martlet` that start a broker and the simulator on this machine, for
+/// trials, tests and benchmarks.
+package enum LabCommand {
+  package static var commands: [any Service.Type] {
+    [UpCommand.self, DemoCommand.self, BrokerCommand.self, KeysGenerateCommand.self]
+  }
+
+  /// Runs the command that the process's arguments name, under `martlet`'s name.
+  package static func main() -> Never {
+    runCommands(
+      program: "martlet",
+      summary: "Commands for trials on one machine. martlet runs this program for them.",
+      commands + [LabCompletion.self])
+  }
+}
+
+/// `martlet completion -- words up …`: the settings of the laboratory's commands.
+enum LabCompletion: Service {
+  static let name = "completion"
+  static let summary = "Completes the commands of this program, for martlet completion."
+  static let reportsCounters = false
+  static let table = SettingTable(
+    [], operands: .init("words WORD", 1...10_000, "The words that were typed so far."))
+
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> [String] {
+    guard values.operands.first == "words" else {
+      throw SettingErrors(nil, "martlet completion prints the scripts")
+    }
+    return Array(values.operands.dropFirst())
+  }
+
+  static func run(_ words: [String], _ context: ServiceContext) throws(ServiceFailure) {
+    let commands = LabCommand.commands.map { command in
+      Completion.Command(
+        name: command.name, summary: command.summary, table: CommonSettings.table(of: command))
+    }
+    StandardOutput.write(CompletionAnswer.text(commands, words))
+  }
+}

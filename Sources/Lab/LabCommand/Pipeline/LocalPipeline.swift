@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import OperatorCommand
+package import ServiceKit
+import Telemetry
+
+/// Every process of the pipeline on this machine, as children of this one: for `up`, the demo and
+/// tests.
+package final class LocalPipeline {
+  /// What to run, and how.
+  package struct Plan: Sendable {
+    /// Where keys, logs and the database are; made if it is not there.
+    package var folder: String
+    package var senders = 1
+    /// A cluster that runs already, or nil to run an embedded broker.
+    package var kafka: String?
+    /// The embedded broker's port; 0 takes a free one.
+    package var kafkaPort: UInt16 = 0
+    /// Bytes of a process's log above which it begins anew, the last ones kept beside it. nil: never.
+    package var logLimit: Int?
+    package var topicPrefix = "push."
+    /// The file of the key that keeps provider tokens secret on their topic, if there is one.
+    package var tokenKey: String?
+    /// Signing keys to make.
+    package var credentials: [KeyFolder.Credential]
+    /// Settings that every process of the pipeline gets, such as `--kafka.linger.ms=5`.
+    package var kafkaFlags: [String] = []
+    /// Further arguments by executable, such as `apns-simulator`.
+    package var extra: [String: [String]] = [:]
+    /// Further variables by process, such as `feedback`; `NAME=value` each.
+    package var environment: [String: [String]] = [:]
+    /// Whether a web page shows how the processes are doing.
+    package var hasConsole = false
+    /// Arguments of the embedded broker.
+    package var brokerFlags: [String] = []
+
+    package init(folder: String, credentials: [KeyFolder.Credential]) {
+      self.folder = folder
+      self.credentials = credentials
+    }
+  }
+
+  package let plan: Plan
+  package let processes: ProcessTree
+  package let keys: KeyFolder
+  /// `host:port` of the Kafka cluster, once `start` has returned.
+  package private(set) var kafka = ""
+  /// `host:port` of the simulator's pushes, in production and in the sandbox, and of its admin API.
+  package private(set) var gateway = ""
+  package private(set) var sandboxGateway = ""
+  package private(set) var gatewayAdmin = ""
+  /// The web page's address; nil without one.
+  private var console: String?
+  /// The simulator's channel management in both environments.
+  private var channels = (production: "", sandbox: "")
+  /// What the processes write, as it comes.
+  let journal = ProcessJournal()
+  /// The status pages that stand in the file of addresses; nil before there is one.
+  private var writtenPages: [String]?
+  /// Keeps other pipelines out of the folder.
+  private var lock: FolderLock?
+  /// A properties file with which `martlet channels` finds the simulator.
+  package var channelSettings: String { "\(plan.folder)/channels.properties" }
+  package var database: String { "\(plan.folder)/tokens.db" }
+  /// Where every address stands for scripts, as long as the pipeline runs. That of a process's status pages comes when
+  /// the process is ready.
+  package var addressesFile: String { "\(plan.folder)/addresses.json" }
+  /// Every address by its name, in the order of the processes.
+  var addresses: [(name: String, address: String)] {
+    [
+      ("kafka", kafka), ("gateway", gateway), ("sandbox_gateway", sandboxGateway),
+      ("channels_gateway", channels.production),
+      ("sandbox_channels_gateway", channels.sandbox), ("gateway_admin", gatewayAdmin),
+    ] + (console.map { [("console", "http://\($0)")] } ?? [])
+  }
+
+  package init(_ plan: Plan, log: Logger) throws(SystemError) {
+    self.plan = plan
+    keys = KeyFolder("\(plan.folder)/keys")
+    processes = try ProcessTree(log: log)
+  }
+
+  /// The file that a process's output goes to.
+  package func logFile(_ name: String) -> String { "\(plan.folder)/logs/\(name).log" }
+
+  /// The names of the sending processes.
+  package var senderNames: [String] { (0..<plan.senders).map { "sender-\($0 + 1)" } }
+
+  /// Starts everything, and returns when the broker and the simulator have their addresses.
+  ///
+  /// Throws when a program is missing or does not start; what did start is stopped then.
+  package func start() throws {
+    do {
+      try prepareFolder()
+      try startBroker()
+      try startGateway()
+      try startServices()
+      try writeAddresses()
+    } catch {
+      stop()
+      throw error
+    }
+  }
+
+  /// Stops everything in order; returns the names of processes that had to be killed.
+  @discardableResult package func stop() -> [String] {
+    // An address at which nobody answers any more is worse than none.
+    if lock != nil { try? File.remove(addressesFile) }
+    let killed = processes.stopAll()
+    lock = nil
+    return killed
+  }
+
+  /// Writes the file of addresses if it does not say how things are: a process that was started again has its status
+  /// pages elsewhere.
+  func writeAddresses() throws {
+    let pages = statusPages
+    guard pages.map(\.url) != writtenPages else { return }
+    var object = JSONObject()
+    for (name, address) in addresses { object.append(name, .string(address)) }
+    object.append(
+      "metrics", .object(JSONObject(pages.map { .init(key: $0.process, value: .string($0.url)) })))
+    try File.write(addressesFile, JSONValue.object(object).text + [10])
+    writtenPages = pages.map(\.url)
+  }
+
+  /// Where each process has its status pages, by name.
+  var statusPages: [(process: String, url: String)] {
+    journal.statusPages.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+
+  private func prepareFolder() throws {
+    for folder in [plan.folder, "\(plan.folder)/logs"] {
+      guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+        throw ServiceFailure("cannot create \(folder): \(SystemError.meaning(of: errno))")
+      }
+    }
+    lock = try FolderLock(plan.folder)
+    if !File.exists(keys.credentials) { try keys.generate(plan.credentials) }
+  }
+
+  private func startBroker() throws {
+    if let cluster = plan.kafka {
+      kafka = cluster
+      return
+    }
+    let file = "\(plan.folder)/broker.address"
+    try File.remove(file)
+    // Not started again: what it held is gone, and the others would wait for nothing.
+    try startProgram(
+      "broker", LabProgram.file,
+      [
+        "broker", "--address-file", file, "--topic-prefix", plan.topicPrefix, "--port",
+        "\(plan.kafkaPort)",
+      ] + plan.brokerFlags, stage: 0,
+      restarts: false)
+    kafka = try address(in: file, of: "broker").trimmingNewline
+  }
+
+  private func startGateway() throws {
+    let file = "\(plan.folder)/simulator.address"
+    try File.remove(file)
+    // Fixed ports, so that the simulator keeps its address when it is started again.
+    let local = try FreePorts.find(5).map { "127.0.0.1:\($0)" }
+    (gateway, sandboxGateway, gatewayAdmin) = (local[0], local[1], local[2])
+    channels = (local[3], local[4])
+    try startProgram(
+      "simulator", "apns-simulator",
+      [
+        "--listen", gateway, "--listen-sandbox", sandboxGateway, "--admin", gatewayAdmin,
+        "--listen-management", channels.production, "--listen-management-sandbox",
+        channels.sandbox, "--certificate", keys.certificate, "--certificate-key",
+        keys.certificateKey, "--keys", keys.gatewayKeys, "--address-file", file,
+      ], stage: 1)
+    _ = try address(in: file, of: "simulator")
+    let key = plan.tokenKey.map { ["token-key = \($0)"] } ?? []
+    let lines =
+      [
+        "# For martlet channels … --config on this machine.", "kafka = \(kafka)",
+        "topic-prefix = \(plan.topicPrefix)", "channels-gateway = \(channels.production)",
+        "sandbox-channels-gateway = \(channels.sandbox)",
+        "gateway-name = localhost", "gateway-roots = \(keys.root)",
+      ] + key + [""]
+    try File.write(channelSettings, Array(lines.joined(separator: "\n").utf8))
+  }
+
+  private func startServices() throws {
+    try startProgram(
+      "signer", "martlet-signer", common + sealing + ["--credentials", keys.credentials], stage: 2)
+    try startFeedback("feedback", database: database)
+    for name in senderNames { try startSender(name) }
+    try startProgram("ingest", "martlet-ingest", common, stage: 4)
+    if plan.hasConsole { try startConsole() }
+  }
+
+  private func startConsole() throws {
+    // Fixed, so that it keeps its address when it is started again.
+    let address = "127.0.0.1:\(try FreePorts.find(1)[0])"
+    try startProgram(
+      "console", "martlet", ["console", "--addresses", addressesFile, "--listen", address], stage: 5
+    )
+    console = address
+  }
+
+  private var sealing: [String] { plan.tokenKey.map { ["--token-key", $0] } ?? [] }
+
+  private var common: [String] {
+    ["--kafka", kafka, "--topic-prefix", plan.topicPrefix] + plan.kafkaFlags
+  }
+
+  /// Starts a further sending process under a name that no other has had.
+  package func startSender(_ name: String) throws {
+    try startProgram(
+      name, "martlet-sender",
+      common + sealing + [
+        "--gateway", gateway, "--sandbox-gateway", sandboxGateway, "--gateway-roots", keys.root,
+        "--gateway-name", "localhost",
+      ], stage: 3)
+  }
+
+  /// Starts a feedback process with a database of its own, as on another host, under a name that no other has
+  /// had.
+  package func startFeedback(_ name: String, database: String) throws {
+    try startProgram(name, "martlet-feedback", common + ["--database", database], stage: 2)
+  }
+
+  private func startProgram(
+    _ name: String, _ executable: String, _ arguments: [String], stage: Int, restarts: Bool = true
+  ) throws {
+    let path = ChildProcess.sibling(executable)
+    guard access(path, X_OK) == 0 else {
+      throw ServiceFailure("\(path) is missing; it must be in the same folder as this program")
+    }
+    // The journal reads what they say, whatever form the environment asks for.
+    let form = ["--log-format", LogFormat.text.rawValue]
+    var program = ChildProgram(
+      name, path: path, arguments: arguments + form + (plan.extra[executable] ?? []),
+      logFile: logFile(name), restarts: restarts, stage: stage)
+    program.logLimit = plan.logLimit
+    program.environment = plan.environment[name] ?? []
+    // What an earlier pipeline of this folder said is kept apart: what follows is about this one.
+    rename(logFile(name), logFile(name) + ".1")
+    journal.follow(name, logFile(name))
+    try processes.start(program)
+  }
+
+  /// Waits for a child to write its address.
+  private func address(in file: String, of name: String) throws -> String {
+    let deadline = MonotonicClock.milliseconds() + 20_000
+    while MonotonicClock.milliseconds() < deadline {
+      if let bytes = try? File.read(file), !bytes.isEmpty {
+        return String(decoding: bytes, as: UTF8.self)
+      }
+      if let status = processes.state(name)?.lastStatus {
+        throw ServiceFailure("\(name) ended with status \(status); see \(logFile(name))")
+      }
+      usleep(10_000)
+    }
+    throw ServiceFailure("\(name) did not start within 20 s; see \(logFile(name))")
+  }
+}
+
+extension String {
+  fileprivate var trimmingNewline: String { hasSuffix("\n") ? String(dropLast()) : self }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import OperatorCommand
+import Pipeline
+import Records
+import ServiceKit
+
+/// Finds out whether another pipeline works on the topics that a new one is to use. Both would share their consumer
+/// groups, so each would send notifications of the other to its own gateway, with tokens that this one does not know.
+///
+/// No request of Kafka's tells that on every cluster, so it asks the other pipeline's signer: a request for a provider
+/// token, of a kind that changes nothing, that somebody reads and commits.
+struct OtherPipeline {
+  /// How long a living signer may take to read a request and to commit it, in milliseconds.
+  static let patience: UInt64 = 5_000
+
+  private let cluster: KafkaCluster
+  private let names: TopicNames
+
+  init(_ cluster: KafkaCluster, _ names: TopicNames) {
+    self.cluster = cluster
+    self.names = names
+  }
+
+  /// Throws if there is one.
+  func refuse(_ context: ServiceContext) throws {
+    guard try isThere(context) else { return }
+    let address = cluster.configuration.bootstrap
+    let advice =
+      cluster.isEmbedded
+      ? "an embedded broker has the topics of one: leave --kafka out, and this one gets its own broker"
+      : "give this one topics of its own with --topic-prefix NAME, which martlet topics create --kafka"
+        + " \(address) --topic-prefix NAME makes"
+    throw ServiceFailure(
+      "another pipeline works on the topics \(names.prefix)* at \(address): its signer answers. Two pipelines would"
+        + " take each other's notifications; \(advice)")
+  }
+
+  private func isThere(_ context: ServiceContext) throws -> Bool {
+    let partition = TopicPartition(topic: names.tokenRequests, partition: 0)
+    let before = try committed(partition)
+    let offset = try ask()
+    let deadline = MonotonicClock.milliseconds() + Self.patience
+    while MonotonicClock.milliseconds() < deadline, !context.signals.isStopping {
+      if let next = try committed(partition), next > offset, next != before { return true }
+      usleep(100_000)
+    }
+    return false
+  }
+
+  private func committed(_ partition: TopicPartition) throws(KafkaError) -> Int64? {
+    try cluster.admin.groupOffsets(
+      names.group(.signer), [partition], timeoutMilliseconds: 5_000
+    ).first?.offset
+  }
+
+  /// Writes the request; returns its offset.
+  private func ask() throws -> Int64 {
+    let producer = try KafkaProducer(cluster.configuration)
+    defer { producer.close() }
+    let request = TokenRequest(
+      credential: "martlet-up", app: nil, environment: nil, reason: TokenRequest.probe,
+      at: WallClock.milliseconds())
+    let topic = try producer.topic(known: names.tokenRequests)
+    let result = request.key.withUnsafeBytes { key in
+      request.value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
+    }
+    if case .refused(let error) = result { throw error }
+    var deliveries: [Delivery] = []
+    _ = producer.flush(timeoutMilliseconds: 10_000)
+    producer.drainDeliveries(into: &deliveries)
+    guard let delivery = deliveries.first, delivery.refused == nil, delivery.offset >= 0 else {
+      let error = deliveries.first?.refused ?? producer.trouble?.error ?? producer.lastError
+      throw ServiceFailure(
+        "cannot write to \(names.tokenRequests): \(error.map { "\($0)" } ?? "no answer")")
+    }
+    return delivery.offset
+  }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+import OperatorCommand
+import Pipeline
+package import ServiceKit
+package import Settings
+
+/// `martlet up`: everything on one machine.
+package enum UpCommand: Service {
+  package struct Settings: Sendable {
+    let folder: String?
+    let senders: Int
+    let names: TopicNames
+    /// A cluster to use, or nil for an embedded broker.
+    let cluster: KafkaConfiguration?
+    let kafkaFlags: [String]
+    /// Where the embedded broker listens; nil takes the usual port if it is free.
+    let kafkaPort: UInt16?
+    let tokenKey: String?
+  }
+
+  /// What clients of Kafka take for the port if none is said.
+  private static let usualPort: UInt16 = 9_092
+  /// Bytes of a process's log; as many are kept beside it.
+  private static let logLimit = 8 << 20
+
+  package static let name = LabProgram.up.rawValue
+  package static let summary = LabProgram.up.summary
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [
+      .integer("senders", default: 1, in: 1...64, "Number of sender processes."),
+      .path(
+        "dir", use: .folder,
+        "Folder for keys, logs and the database; without it a temporary folder, which is not removed."
+      ),
+      .endpoints(
+        "kafka",
+        "Kafka cluster to use instead of the embedded broker; create its topics with martlet topics create."
+      ),
+      .integer(
+        "kafka-port", in: 1...65_535,
+        "Port of the embedded broker on 127.0.0.1; by default 9092, or a free port if that is taken."
+      ),
+      CommonSettings.topicPrefix, CommonSettings.tokenKey,
+    ], kafkaProperties: true)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let isCluster = !values.endpoints("kafka").isEmpty
+    let port = values.optionalInteger("kafka-port").map { UInt16($0) }
+    if isCluster, port != nil {
+      throw values.error(
+        "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
+    }
+    return Settings(
+      folder: values.optionalText("dir"), senders: values.integer("senders"),
+      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
+      cluster: isCluster ? try KafkaConfiguration(values, clientID: "martlet-up") : nil,
+      kafkaFlags: values.kafka.flags, kafkaPort: port, tokenKey: try TokenSeal(values).path)
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    do {
+      if let cluster = settings.cluster { try checkCluster(cluster, settings.names, context) }
+      let pipeline = try LocalPipeline(try plan(settings, context), log: context.log)
+      try pipeline.start()
+      var errors = ErrorRelay(pipeline)
+      do {
+        try work(pipeline, &errors, context)
+      } catch {
+        _ = stop(pipeline, &errors, context)
+        throw error
+      }
+      if let failure = stop(pipeline, &errors, context) { throw failure }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func plan(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws -> LocalPipeline.Plan {
+    var plan = LocalPipeline.Plan(
+      folder: try settings.folder ?? TemporaryPlace.make("martlet-up"),
+      credentials: [
+        .init(teamID: "MARTLETDEV", keyID: KeyFolder.Credential.freshKeyID(), apps: ["*"])
+      ])
+    plan.senders = settings.senders
+    plan.kafka = settings.cluster?.bootstrap
+    plan.kafkaPort = settings.kafkaPort ?? (FreePorts.isFree(usualPort) ? usualPort : 0)
+    plan.topicPrefix = settings.names.prefix
+    plan.kafkaFlags = settings.kafkaFlags
+    plan.tokenKey = settings.tokenKey
+    plan.logLimit = logLimit
+    plan.hasConsole = true
+    return plan
+  }
+
+  /// Whether a pipeline can work there: alone, and on topics that are what they should be.
+  private static func checkCluster(
+    _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
+  ) throws {
+    let cluster = try KafkaCluster(configuration, context)
+    defer { cluster.admin.close() }
+    try checkTopics(cluster, names)
+    try OtherPipeline(cluster, names).refuse(context)
+    guard !cluster.isEmbedded else { return }
+    // Without the right to read settings nothing is known.
+    try? TopicCheck(names.all, of: names, cluster.admin, timeoutMilliseconds: 5_000)
+      .report(context.log)
+  }
+
+  /// Without its topics no process stays up.
+  private static func checkTopics(_ cluster: KafkaCluster, _ names: TopicNames) throws {
+    let configuration = cluster.configuration
+    let existing = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
+    let missing = names.all.map(\.name).filter { existing[$0] == nil }
+    guard let first = missing.first else { return }
+    let more = missing.count == 1 ? "" : " and \(missing.count - 1) more"
+    let prefix = names.prefix == TopicNames.defaultPrefix ? "" : " --topic-prefix \(names.prefix)"
+    throw ServiceFailure(
+      "the cluster at \(configuration.bootstrap) lacks the topic \(first)\(more): martlet topics create"
+        + " --kafka \(configuration.bootstrap)\(prefix) creates them")
+  }
+
+  /// Until a stop is requested. Throws when the broker dies: what it held is gone, and no process
+  /// can make up for that.
+  private static func work(
+    _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
+  ) throws {
+    guard try pipeline.waitUntilReady(context) else { return }
+    for line in introduction(pipeline) { StandardOutput.line(line) }
+    while !context.signals.isStopping {
+      errors.show()
+      try pipeline.writeAddresses()
+      if let broker = pipeline.processes.state("broker"), broker.pid == nil {
+        throw ServiceFailure(
+          "the broker exited, and all its records are lost; see \(pipeline.logFile("broker"))")
+      }
+      usleep(100_000)
+    }
+  }
+
+  /// Ends all processes.
+  ///
+  /// - Returns: what the run came to, if records were lost.
+  private static func stop(
+    _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
+  ) -> ServiceFailure? {
+    let killed = pipeline.stop()
+    errors.show()
+    if killed.isEmpty { context.log.info("all processes have exited") }
+    let status = pipeline.processes.state("broker")?.lastStatus ?? 0
+    guard pipeline.journal.hasLoss || status != 0 else { return nil }
+    return ServiceFailure(
+      "the broker dropped unread records; see \(pipeline.plan.folder)/logs")
+  }
+
+  private static func introduction(_ pipeline: LocalPipeline) -> [String] {
+    let topic = pipeline.plan.topicPrefix + "requests"
+    let isEmbedded = pipeline.plan.kafka == nil
+    let notes = ["kafka": isEmbedded ? "in memory only" : ""]
+    let width = pipeline.addresses.map(\.name.count).max() ?? 0
+    let addresses = pipeline.addresses.map { name, address in
+      let gap = String(repeating: " ", count: width - name.count + 2)
+      return "  \(name)\(gap)\(address)" + (notes[name].map { $0.isEmpty ? "" : "  (\($0))" } ?? "")
+    }
+    let longest = pipeline.statusPages.map(\.process.count).max() ?? 0
+    let pages = pipeline.statusPages.map { process, url in
+      "  \(process)\(String(repeating: " ", count: longest - process.count + 2))\(url)"
+    }
+    let example =
+      #"{"app":"com.example.app","token":"00fc13adff785122b4ad28809a3420982341241421348097878e577c"#
+      + #"991de8f0","payload":{"aps":{"alert":"Hello"}}}"#
+    let start =
+      ["Martlet is up: every process has its partitions."] + addresses + [
+        "status pages (/metrics, /readyz, /debug/state):"
+      ] + pages + [
+        "addresses for scripts: \(pipeline.addressesFile)",
+        "state and logs in \(pipeline.plan.folder)",
+      ]
+    let commands = [
+      "produce a request:",
+      "  echo '\(example)' | kcat -P -b \(pipeline.kafka) -t \(topic)",
+      "  martlet import FILE --kafka \(pipeline.kafka)",
+      "watch receipts:",
+      "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
+      "create a broadcast channel:",
+      "  martlet channels create --app com.example.app --config \(pipeline.channelSettings)",
+    ]
+    return start + [""] + commands + ["", "Ctrl-C stops everything."]
+  }
+}
+
+/// Shows on the terminal what goes wrong in the processes: they write to files that nobody watches.
+struct ErrorRelay {
+  /// Lines of one process that are shown of each ten seconds; the rest is in its log.
+  private static let most = 10
+  private static let spanMilliseconds: UInt64 = 10_000
+
+  private let pipeline: LocalPipeline
+  private var shown: [String: Int] = [:]
+  private var spanEnd: UInt64 = 0
+
+  init(_ pipeline: LocalPipeline) { self.pipeline = pipeline }
+
+  /// Shows what came since the last call.
+  mutating func show() {
+    pipeline.journal.look()
+    let now = MonotonicClock.milliseconds()
+    if now >= spanEnd { (shown, spanEnd) = ([:], now + Self.spanMilliseconds) }
+    for (process, line) in pipeline.journal.takeErrors() {
+      let count = shown[process, default: 0] + 1
+      shown[process] = count
+      if count <= Self.most { StandardError.line(line) }
+      if count == Self.most + 1 {
+        StandardError.line("… and more errors of \(process): see \(pipeline.logFile(process))")
+      }
+    }
+  }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import Kafka
+import Pipeline
+import Random
+import Records
+import ServiceKit
+import Settings
+
+/// Produces notifications or requests as fast as their readers take them, then waits until all are
+/// committed: the load of the benchmarks. Prints one JSON object.
+enum LoadCommand: Service {
+  struct Load {
+    var kafka: KafkaConfiguration
+    var names: TopicNames
+    var kind: String
+    var count: Int
+    var rate: Int
+    var app: String
+    var apps: Int
+    var body: Int
+  }
+
+  static let name = "benchmark-load"
+  static let summary = "Produces a load to a running pipeline and waits until it is consumed."
+  static let reportsCounters = false
+  static let table = SettingTable(
+    [
+      CommonSettings.kafka, CommonSettings.topicPrefix,
+      .choice(
+        "kind", of: ["notifications", "bulk", "requests", "provider-tokens"],
+        default: "notifications",
+        "Which topic is written: push.notifications, push.notifications.bulk, push.requests, or"
+          + " push.provider-tokens with one credential for each app."),
+      .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."),
+      .integer("rate", default: 0, "Records per second; 0 means as fast as possible."),
+      .text("app", default: "com.example.app", "Bundle id; with --apps more than 1, a prefix."),
+      .integer("apps", default: 1, in: 1...10_000, "Apps that the records are spread over."),
+      .integer("body", default: 262, in: 30...4_096, "Bytes of each body."),
+    ], kafkaProperties: true)
+
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Load {
+    Load(
+      kafka: try KafkaConfiguration(values, clientID: "benchmark-load"),
+      names: TopicNames(prefix: values.text("topic-prefix")), kind: values.text("kind"),
+      count: values.integer("count"), rate: values.integer("rate"), app: values.text("app"),
+      apps: values.integer("apps"), body: values.integer("body"))
+  }
+
+  static func run(_ load: Load, _ context: ServiceContext) throws(ServiceFailure) {
+    do {
+      try Producing(load, context).run()
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+}
+
+/// One run of the load.
+private final class Producing {
+  private let load: LoadCommand.Load
+  private let context: ServiceContext
+  private let producer: KafkaProducer
+  private let holdBack: BrokerBackpressure?
+  private let admin: KafkaAdmin
+  private let topic: KafkaTopic
+  private let topicName: String
+  private let group: String
+  private let wakeup = Wakeup()
+  private var deliveries: [Delivery] = []
+  private var acknowledged = 0
+  /// By partition, one past the newest offset that this run has written.
+  private var ends: [Int32: Int64] = [:]
+  private var key = ByteBuffer(capacity: 128)
+  private var value = ByteBuffer(capacity: 8_192)
+  private var random: SeededGenerator
+
+  init(_ load: LoadCommand.Load, _ context: ServiceContext) throws {
+    self.load = load
+    self.context = context
+    var kafka = load.kafka
+    try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
+    switch load.kind {
+    case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
+    case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
+    case "provider-tokens":
+      (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
+    default: (topicName, group) = (load.names.notifications, load.names.group(.sender))
+    }
+    producer = try KafkaProducer(kafka, wakeup: wakeup)
+    topic = try producer.topic(named: topicName)
+    admin = try KafkaAdmin(kafka)
+    // Provider tokens are a table: no group commits what it has read of them.
+    let isTable = load.kind == "provider-tokens"
+    holdBack =
+      try isTable
+      ? nil : BrokerBackpressure(kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
+    random = SeededGenerator(seed: MonotonicClock.nanoseconds())
+  }
+
+  func run() throws {
+    let start = MonotonicClock.nanoseconds()
+    var produced = 0
+    while produced < load.count, !context.signals.isStopping {
+      takeDeliveries()
+      let isOpen = holdBack?.isOpen(outstandingBytes: producer.outstandingBytes) ?? true
+      guard isOpen, !producer.isFull, produced < allowed(since: start) else {
+        usleep(500)
+        continue
+      }
+      let batch = min(200, load.count - produced, max(1, allowed(since: start) - produced))
+      for _ in 0..<batch where produce(produced) { produced += 1 }
+    }
+    while acknowledged < produced {
+      takeDeliveries()
+      usleep(500)
+    }
+    if load.kind != "provider-tokens" { try waitUntilCommitted() }
+    let seconds = Double(MonotonicClock.nanoseconds() - start) / 1e9
+    StandardOutput.line("{\"produced\":\(produced),\"seconds\":\(seconds)}")
+    producer.close()
+    admin.close()
+  }
+
+  /// How many records the rate allows by now.
+  private func allowed(since start: UInt64) -> Int {
+    guard load.rate > 0 else { return load.count }
+    return Int(Double(MonotonicClock.nanoseconds() - start) / 1e9 * Double(load.rate)) + 1
+  }
+
+  private func takeDeliveries() {
+    holdBack?.refresh()
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      acknowledged += 1
+      ends[delivery.partition] = max(ends[delivery.partition] ?? 0, delivery.offset + 1)
+      holdBack?.acknowledged(
+        0, partition: delivery.partition, offset: delivery.offset, bytes: Int(delivery.tag))
+    }
+    deliveries.removeAll(keepingCapacity: true)
+  }
+
+  private func produce(_ number: Int) -> Bool {
+    fill(number)
+    let bytes = key.count + value.count
+    if case .queued = producer.produce(topic, key: key.bytes, value: value.bytes, tag: UInt(bytes))
+    {
+      return true
+    }
+    return false
+  }
+
+  /// A record with a token and an id of its own.
+  private func fill(_ number: Int) {
+    key.removeAll()
+    value.removeAll()
+    if load.kind == "provider-tokens" { return fillToken(number) }
+    var token: [UInt8] = []
+    for _ in 0..<4 { withUnsafeBytes(of: random.next()) { token.append(contentsOf: $0) } }
+    token.withUnsafeBytes { key.append(hex: $0) }
+    if load.kind == "requests" { fillRequest(number) } else { fillNotification(number) }
+  }
+
+  private func appendApp(_ number: Int) {
+    value.append(load.app)
+    if load.apps > 1 { value.append(decimal: Int64(number % load.apps)) }
+  }
+
+  /// A credential for one app, with a token that only a gateway without validation takes.
+  private func fillToken(_ number: Int) {
+    let team = "\(load.app)\(number)"
+    let record = ProviderTokenRecord(
+      credential: "\(team)/KEY0000001/any", teamID: team, keyID: "KEY0000001", scope: .any,
+      apps: [team], issuedAt: WallClock.seconds(), generation: 1,
+      token: String(repeating: "x", count: 180))
+    key.append(record.credential)
+    record.value.withUnsafeBytes { value.append($0) }
+  }
+
+  private func fillNotification(_ number: Int) {
+    value.append("M1\t")
+    value.append(load.kind == "bulk" ? "bulk" : "transactional")
+    value.append("\tproduction\t")
+    appendApp(number)
+    value.append("\t")
+    appendApp(number)
+    value.append("\talert\t10\t\t")
+    appendID()
+    value.append("\t\t")
+    value.append(decimal: WallClock.milliseconds())
+    value.append("\t\t\t\t\n")
+    appendBody()
+  }
+
+  private func fillRequest(_ number: Int) {
+    value.append("{\"id\":\"")
+    appendID()
+    value.append("\",\"app\":\"")
+    appendApp(number)
+    value.append("\",\"token\":\"")
+    value.append(key.bytes)
+    value.append("\",\"payload\":")
+    appendBody()
+    value.append("}")
+  }
+
+  private func appendBody() {
+    value.append("{\"aps\":{\"alert\":\"")
+    for _ in 0..<max(0, load.body - 22) { value.append(UInt8(ascii: "x")) }
+    value.append("\"}}")
+  }
+
+  private func appendID() {
+    let bits = (random.next(), random.next())
+    withUnsafeBytes(of: bits) { bytes in
+      for (start, end) in [(0, 4), (4, 6), (6, 8), (8, 10), (10, 16)] {
+        if start > 0 { value.append("-") }
+        value.append(hex: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+      }
+    }
+  }
+
+  private func waitUntilCommitted() throws {
+    let partitions = ends.keys.map { TopicPartition(topic: topicName, partition: $0) }
+    while !context.signals.isStopping {
+      let offsets = try admin.groupOffsets(group, partitions, timeoutMilliseconds: 5_000)
+      let isDone = offsets.allSatisfy { ($0.offset ?? 0) >= ends[$0.partition.partition] ?? 0 }
+      if isDone { return }
+      usleep(20_000)
+    }
+  }
+}
+
+@main
+struct Main {
+  static func main() { runService(LoadCommand.self) }
+}

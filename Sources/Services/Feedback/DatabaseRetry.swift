@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import ServiceKit
+import Store
+
+/// What is done about a database that does not take a transaction: wait and try again, or give up where waiting does
+/// not help.
+struct DatabaseRetry {
+  private let log: Logger
+  private let counters: Counters<FeedbackCounter>
+  private var backoff = Backoff(base: 100, cap: 5_000)
+  private var notBefore: UInt64 = 0
+
+  init(_ log: Logger, _ counters: Counters<FeedbackCounter>) {
+    self.log = log
+    self.counters = counters
+  }
+
+  /// Whether the next attempt is due.
+  var isOver: Bool { MonotonicClock.milliseconds() >= notBefore }
+
+  mutating func failed(_ error: StoreError) throws(ServiceFailure) {
+    guard error.isTemporary else { throw ServiceFailure("\(error)") }
+    counters.add(.databaseRetries)
+    if backoff.failures % 20 == 0 {
+      log.warning("cannot write to the database; retrying", ["error": "\(error)"])
+    }
+    let wait = backoff.failed(random: UInt64.random(in: .min ... .max))
+    notBefore = MonotonicClock.milliseconds() + wait
+  }
+
+  mutating func succeeded() {
+    if backoff.failures > 0 { log.info("the database accepts records again") }
+    backoff.succeeded()
+  }
+}
+
+/// A walk over rows of the database, page by page.
+struct PagedRound {
+  /// Whether there is a page to look at.
+  private(set) var isDue = false
+  /// The last device of the page before; nil at the first.
+  private(set) var after: DeviceIdentity?
+
+  /// Begins with the first page.
+  mutating func start() {
+    isDue = true
+    after = nil
+  }
+
+  /// A page was looked at; `last` is its last device, nil when there are no more.
+  mutating func read(to last: DeviceIdentity?) {
+    isDue = last != nil
+    after = last
+  }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import JSON
+import Kafka
+import Pipeline
+import Records
+import Store
+
+/// Applies what the topics say to the database, and judges answers of APNs by it.
+///
+/// A judgement changes no row: it is published, and the row follows when the record comes back from the topic. So the
+/// database never knows of a mark that others do not, and the same answers judged again publish nothing new.
+struct TokenInvalidator {
+  /// What is to be said about one device on `invalid-tokens`.
+  struct Publication: Equatable {
+    let device: DeviceKey
+    /// nil: a tombstone, the token lives again.
+    let record: InvalidTokenRecord?
+  }
+
+  /// What became of a batch.
+  struct Outcome {
+    var publications: [Publication] = []
+    var counts: [(counter: FeedbackCounter, count: Int)] = []
+    var alarms: [BadTokenAlarm] = []
+  }
+
+  let store: TokenStore
+  private let names: TopicNames
+  private let reader: JobReader
+  private let parser = JSONParser()
+  private let clockSkew: Int64
+  private let badTokenLimit: Int
+
+  init(_ store: TokenStore, _ names: TopicNames, clockSkew: Int64, badTokenLimit: Int) {
+    self.store = store
+    self.names = names
+    reader = JobReader(names)
+    self.clockSkew = clockSkew
+    self.badTokenLimit = badTokenLimit
+  }
+
+  // MARK: What the topics say
+
+  /// Applies a record of `devices` or `invalid-tokens`, in the caller's transaction. One that says nothing usable
+  /// changes nothing: on `devices` its partition's owner makes a dead letter of it.
+  ///
+  /// - Returns: whether the topic now has a mark that a registration refutes.
+  func follow(_ topic: String, _ record: KafkaRecord) throws(StoreError) -> Bool {
+    try follow(topic, key: record.key, value: record.value, timestamp: record.timestamp)
+  }
+
+  func follow(
+    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64
+  ) throws(StoreError) -> Bool {
+    guard let device = DeviceKey(key: key) else { return false }
+    var state = try store.device(device.identity)
+    let before = state
+    if topic == names.devices {
+      switch reader.content(topic, key: key, value: value, timestamp: timestamp) {
+      case .device(let record): state.apply(record.presence)
+      case .nothing: state.apply(DeviceState.Presence?.none)
+      case .feedback, .deadLetter: return false
+      }
+    } else if value.baseAddress == nil {
+      state.apply(DeviceState.Mark?.none)
+    } else {
+      guard let record = try? InvalidTokenRecord(value, parser: parser), record.device == device
+      else { return false }
+      state.apply(record.mark)
+    }
+    if state != before { try store.put(device.identity, state) }
+    return state.isMarkObsolete
+  }
+
+  // MARK: Judgements
+
+  /// Judges a batch by the database, which has to be complete, in the caller's transaction.
+  func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
+    var tally = Tally()
+    for job in jobs {
+      switch job.content {
+      case .feedback(let record): try judge(record, &tally)
+      case .device, .nothing: tally.add(.devices)
+      case .deadLetter: tally.add(.deadLettered)
+      }
+    }
+    var outcome = tally.outcome
+    for (origin, time) in tally.suspects {
+      if let alarm = try watch(origin, at: time) { outcome.alarms.append(alarm) }
+    }
+    return outcome
+  }
+
+  private func judge(_ record: FeedbackRecord, _ tally: inout Tally) throws(StoreError) {
+    tally.add(.feedback)
+    let device = record.device
+    let known = tally.states[device]
+    let state = if let known { known } else { try store.device(device.identity) }
+    let verdict = TokenInvalidation.verdict(
+      status: record.status, reason: Reason(record.reason), timestamp: record.timestamp,
+      sentAt: record.sentAt, registeredAt: state.registeredAt, skew: clockSkew)
+    switch verdict {
+    case .invalidate(let since):
+      tally.add(.invalidated)
+      tally.mark(
+        device, state,
+        DeviceState.Mark(
+          since: since,
+          aliveFrom: TokenInvalidation.earliestRevival(
+            timestamp: record.timestamp, sentAt: record.sentAt, skew: clockSkew),
+          reason: record.reason, recordedAt: record.at))
+    case .keep:
+      tally.add(.kept)
+    case .suspect:
+      tally.add(.suspected)
+      try suspect(record, state, &tally)
+    }
+  }
+
+  private func suspect(
+    _ record: FeedbackRecord, _ state: DeviceState, _ tally: inout Tally
+  ) throws(StoreError) {
+    let identity = record.device.identity
+    let suspicion = Suspicion.cast(
+      at: record.at, sentAt: record.sentAt, reason: record.reason,
+      known: try store.suspicion(identity), registeredAt: state.registeredAt,
+      waves: try store.waves(identity.app, identity.environment))
+    guard let suspicion else { return }
+    try store.put(identity, suspicion)
+    let origin = AppOrigin(app: identity.app, environment: identity.environment)
+    tally.suspects[origin] = max(tally.suspects[origin] ?? .min, record.at)
+  }
+
+  /// Looks whether an abnormal number of an app's tokens is called bad.
+  private func watch(_ origin: AppOrigin, at time: Int64) throws(StoreError) -> BadTokenAlarm? {
+    let after = time - BadTokenWave.window
+    let devices = try store.suspectCount(
+      origin.app, origin.environment, after: after, limit: badTokenLimit + 1)
+    let newest = try store.waves(origin.app, origin.environment).last
+    guard
+      let wave = BadTokenWave.after(
+        devices: devices, limit: badTokenLimit, at: time, newest: newest)
+    else { return nil }
+    try store.put(origin.app, origin.environment, wave)
+    guard wave.from != newest?.from else { return nil }
+    let summary = try store.suspectSummary(origin.app, origin.environment, after: after)
+    return BadTokenAlarm(origin: origin, limit: badTokenLimit, summary: summary)
+  }
+
+  /// Takes marks back that a registration refutes, a page of them, in the caller's transaction.
+  ///
+  /// - Parameter isMine: whether this process speaks for the device.
+  func refute(
+    after device: DeviceIdentity?, limit: Int, _ outcome: inout Outcome,
+    isMine: (DeviceKey) -> Bool
+  ) throws(StoreError) -> DeviceIdentity? {
+    let page = try store.refutedMarks(after: device, limit: limit)
+    let said = Set(outcome.publications.map(\.device))
+    for device in page.map(\.key) where isMine(device) && !said.contains(device) {
+      outcome.publications.append(Publication(device: device, record: nil))
+      outcome.counts.append((.revived, 1))
+    }
+    return page.count == limit ? page.last : nil
+  }
+
+  /// Declares tokens dead that were called bad again, a page of them, in the caller's transaction.
+  ///
+  /// - Parameters:
+  ///   - now: all answers until then are judged, milliseconds since the epoch.
+  ///   - isMine: whether this process speaks for the device.
+  func confirm(
+    after device: DeviceIdentity?, limit: Int, now: Int64, _ outcome: inout Outcome,
+    isMine: (DeviceKey) -> Bool
+  ) throws(StoreError) -> DeviceIdentity? {
+    let page = try store.repeatedSuspicions(after: device, limit: limit)
+    let said = Set(outcome.publications.map(\.device))
+    for (identity, suspicion) in page where isMine(identity.key) && !said.contains(identity.key) {
+      let state = try store.device(identity)
+      let isConfirmed = suspicion.isConfirmed(
+        now: now, registeredAt: state.registeredAt,
+        waves: try store.waves(identity.app, identity.environment))
+      let mark = DeviceState.Mark(
+        since: suspicion.lastSentAt,
+        aliveFrom: TokenInvalidation.earliestRevival(timestamp: nil, sentAt: suspicion.lastSentAt),
+        reason: suspicion.reason, recordedAt: suspicion.lastAt)
+      guard isConfirmed, state.needs(mark) else { continue }
+      outcome.publications.append(
+        Publication(device: identity.key, record: InvalidTokenRecord(identity.key, mark)))
+      outcome.counts.append((.confirmed, 1))
+    }
+    return page.count == limit ? page.last?.device : nil
+  }
+}
+
+/// An app in an environment: what a wave of bad tokens is about.
+struct AppOrigin: Hashable {
+  let app: String
+  let environment: Environment
+}
+
+/// An abnormal number of tokens was called bad.
+struct BadTokenAlarm {
+  let origin: AppOrigin
+  let limit: Int
+  let summary: (reason: String, foreign: Int)
+
+  var fields: KeyValuePairs<String, String> {
+    [
+      "app": origin.app, "environment": origin.environment.description, "reason": summary.reason,
+      "devices": "more than \(limit) in an hour",
+      "likely_cause": BadTokenWave.likelyCause(
+        reason: summary.reason, environment: origin.environment.description,
+        foreign: summary.foreign),
+    ]
+  }
+}
+
+/// What a batch comes to.
+private struct Tally {
+  private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
+  /// Devices that this batch declares dead, as they will be.
+  private(set) var states: [DeviceKey: DeviceState] = [:]
+  /// The same, in the order in which they first came up.
+  private var marked: [DeviceKey] = []
+  /// The newest answer that casts a suspicion, of each app.
+  var suspects: [AppOrigin: Int64] = [:]
+
+  mutating func add(_ counter: FeedbackCounter) { counts[counter.rawValue] += 1 }
+
+  mutating func mark(_ device: DeviceKey, _ state: DeviceState, _ mark: DeviceState.Mark) {
+    guard state.needs(mark) else { return }
+    if states[device] == nil { marked.append(device) }
+    var dead = state
+    dead.apply(mark)
+    states[device] = dead
+  }
+
+  var outcome: TokenInvalidator.Outcome {
+    TokenInvalidator.Outcome(
+      publications: marked.map { device in
+        .init(
+          device: device,
+          record: states[device]?.mark.map { InvalidTokenRecord(device, $0) })
+      },
+      counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })
+  }
+}
+
+extension InvalidTokenRecord {
+  init(_ device: DeviceKey, _ mark: DeviceState.Mark) {
+    self.init(
+      device: device, invalidSince: mark.since, reason: mark.reason, at: mark.recordedAt,
+      aliveFrom: mark.aliveFrom)
+  }
+
+  var mark: DeviceState.Mark {
+    DeviceState.Mark(
+      since: invalidSince, aliveFrom: aliveFrom, reason: reason, recordedAt: at)
+  }
+}
+
+extension DeviceRecord {
+  var presence: DeviceState.Presence {
+    switch event {
+    case .registered(let time): .registered(at: time)
+    case .removed(let time): .removed(at: time)
+    }
+  }
+}
+
+extension DeviceKey {
+  /// The device as the database names it.
+  var identity: DeviceIdentity {
+    DeviceIdentity(token: token, app: app, environment: environment)
+  }
+}
+
+extension DeviceIdentity {
+  /// The device as the topics name it.
+  var key: DeviceKey { DeviceKey(token: token, app: app, environment: environment) }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package import ServiceKit
+
+/// The commands of `martlet` that belong to the laboratory: everything on one machine, with an embedded broker and
+/// the simulator. They are in a program of their own, `martlet-lab`, which `martlet` runs in its place.
+package enum LabProgram: String, CaseIterable, Sendable {
+  case up
+  case demo
+  case broker
+  case keysGenerate = "keys generate"
+
+  /// The name of the program's file, beside that of `martlet`.
+  package static let file = "martlet-lab"
+
+  /// For `--help`.
+  package var summary: String {
+    switch self {
+    case .up:
+      "Runs everything on this machine: an embedded Kafka broker, the simulator, signer, ingest, senders"
+        + " and feedback, until Ctrl-C. For trials: the broker keeps records in memory only."
+    case .demo:
+      "Sends generated requests through Kafka, ingest, senders and the simulated gateway, and compares"
+        + " receipts, dead letters, the gateway's own list and the token database."
+        + " Fails if anything is lost."
+    case .broker:
+      "An in-memory Kafka broker on loopback with all topics, for trials, tests and benchmarks."
+        + " Records are lost when it exits: never for production."
+    case .keysGenerate:
+      "Generates a test signing key (.p8), a credentials file and the simulator's certificate. APNs"
+        + " accepts only keys from Apple's developer portal."
+    }
+  }
+
+  package static let sibling = SiblingProgram(
+    file: file,
+    remedy:
+      "the commands up, demo, broker and keys generate need \(file) in the same folder as martlet;"
+      + " a release and the Debian package have it",
+    commands: allCases.map { ($0.rawValue, $0.summary) })
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+package import EventLoop
+import Glibc
+package import Kafka
+import Synchronization
+
+/// Backpressure on producers to the embedded broker while the consumers of their topics are behind.
+///
+/// The embedded broker silently drops the oldest records of a full partition, so a producer must not write more than
+/// the consumer group can still read. A separate thread reads the committed offsets of the groups every 50 ms while
+/// much is unread; the producer checks `isOpen` before it takes more input. A real cluster keeps its records: there
+/// the initialiser returns nil.
+package final class BrokerBackpressure {
+  /// A topic that is written and the group that reads it.
+  package struct Watched: Sendable {
+    package let topic: String
+    package let group: String
+
+    package init(topic: String, group: String) {
+      self.topic = topic
+      self.group = group
+    }
+  }
+
+  /// Bytes that may be on their way to the broker: the part of a partition that the gates leave free
+  /// covers it even if all of it goes to one partition.
+  package static let outstandingLimit = 1 << 20
+
+  /// Less than this in a partition needs no asking.
+  private static let harmless = BacklogGate.embeddedCapacity / 4
+
+  private let partitions: [Int]
+  private var gates: [BacklogGate]
+  private let inbox: Mailbox<[[Int64]]>
+  private let state: WatchState
+
+  /// - Parameters:
+  ///   - counts: of partitions of each watched topic; nil asks the broker, and throws when it is not there.
+  ///   - wakeup: signalled when the readers have moved.
+  ///
+  /// Returns nil against a real cluster.
+  package init?(
+    _ configuration: KafkaConfiguration, _ watched: [Watched], counts: [String: Int]? = nil,
+    wakeup: Wakeup
+  ) throws {
+    guard configuration.isEmbeddedBroker else { return nil }
+    let counts = try counts ?? Self.ask(configuration)
+    partitions = watched.map { counts[$0.topic] ?? 0 }
+    gates = partitions.map { BacklogGate(partitions: $0) }
+    let inbox = Mailbox<[[Int64]]>(wakeup: wakeup)
+    let state = WatchState()
+    self.inbox = inbox
+    self.state = state
+    let partitions = self.partitions
+    let thread = try LoopThread(name: "backpressure") {
+      BacklogWatch(configuration, watched, partitions, inbox, state).run()
+    }
+    thread.detach()
+  }
+
+  deinit { state.end() }
+
+  private static func ask(_ configuration: KafkaConfiguration) throws -> [String: Int] {
+    let admin = try KafkaAdmin(configuration)
+    defer { admin.close() }
+    return try admin.partitionCounts(timeoutMilliseconds: 10_000)
+  }
+
+  /// Notes a record that the broker has acknowledged.
+  ///
+  /// - Parameters:
+  ///   - index: of the topic among the watched ones.
+  ///   - bytes: of key and value.
+  package func acknowledged(_ index: Int, partition: Int32, offset: Int64, bytes: Int) {
+    // The broker does not say where a record is that it had already taken.
+    guard offset >= 0, Int(partition) < partitions[index] else { return }
+    gates[index].acknowledged(Int(partition), offset: offset, bytes: bytes)
+    if gates[index].unreadBytes(Int(partition)) > Self.harmless { state.keepWatching() }
+  }
+
+  /// Takes in how far the readers have got; to be called once a turn.
+  package func refresh() {
+    guard let newest = inbox.drain().last else { return }
+    var unread = false
+    for (index, offsets) in newest.enumerated() {
+      for (partition, offset) in offsets.enumerated() where offset >= 0 {
+        gates[index].committed(partition, offset: offset)
+      }
+      for partition in offsets.indices where gates[index].unreadBytes(partition) > Self.harmless {
+        unread = true
+      }
+    }
+    if unread { state.keepWatching() }
+  }
+
+  /// Whether the writer may take more work in.
+  ///
+  /// - Parameter outstandingBytes: what its producer has not had acknowledged.
+  package func isOpen(outstandingBytes: Int) -> Bool {
+    outstandingBytes < Self.outstandingLimit && gates.allSatisfy(\.isOpen)
+  }
+}
+
+/// What the two threads share.
+private final class WatchState: Sendable {
+  private let ended = Atomic(false)
+  private let wanted = Atomic(false)
+
+  var isEnded: Bool { ended.load(ordering: .acquiring) }
+  func end() { ended.store(true, ordering: .releasing) }
+  func keepWatching() { wanted.store(true, ordering: .relaxed) }
+  func takeWanted() -> Bool { wanted.exchange(false, ordering: .relaxed) }
+}
+
+/// The thread that asks the group coordinators.
+private struct BacklogWatch {
+  private static let intervalMicroseconds: UInt32 = 50_000
+
+  private let configuration: KafkaConfiguration
+  private let watched: [BrokerBackpressure.Watched]
+  private let partitions: [Int]
+  private let inbox: Mailbox<[[Int64]]>
+  private let state: WatchState
+
+  init(
+    _ configuration: KafkaConfiguration, _ watched: [BrokerBackpressure.Watched],
+    _ partitions: [Int],
+    _ inbox: Mailbox<[[Int64]]>, _ state: WatchState
+  ) {
+    self.configuration = configuration
+    self.watched = watched
+    self.partitions = partitions
+    self.inbox = inbox
+    self.state = state
+  }
+
+  func run() {
+    guard let admin = try? KafkaAdmin(configuration) else { return }
+    while !state.isEnded {
+      usleep(Self.intervalMicroseconds)
+      guard state.takeWanted() else { continue }
+      if let findings = look(admin) {
+        inbox.post(findings)
+      } else {
+        // The broker did not answer: ask again.
+        state.keepWatching()
+      }
+    }
+    admin.close()
+  }
+
+  private func look(_ admin: KafkaAdmin) -> [[Int64]]? {
+    var findings: [[Int64]] = []
+    for (index, watch) in watched.enumerated() {
+      let all = (0..<Int32(partitions[index])).map {
+        TopicPartition(topic: watch.topic, partition: $0)
+      }
+      guard
+        let offsets = try? admin.groupOffsets(watch.group, all, timeoutMilliseconds: 5_000)
+      else { return nil }
+      var committed = Array(repeating: Int64(-1), count: partitions[index])
+      for offset in offsets {
+        committed[Int(offset.partition.partition)] = offset.offset ?? -1
+      }
+      findings.append(committed)
+    }
+    return findings
+  }
+}

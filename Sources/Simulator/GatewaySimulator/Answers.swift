@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import HTTP2
+import HTTP2Server
+
+/// The gateway's answers in APNs' own form, made once.
+struct Answers: ~Copyable {
+  private var headers = HeaderList()
+  /// By reason: the JSON body without a timestamp.
+  private let bodies: [UnsafeRawBufferPointer]
+  private let constantID: StaticString = "00000000-0000-4000-8000-000000000000"
+
+  // Where an answer's own values lie in the request's scratch memory.
+  static let idOffset = 0
+  static let uniqueIDOffset = 36
+  static let bodyOffset = 72
+
+  init() {
+    bodies = Reason.allCases.map { reason in
+      let text = "{\"reason\":\"\(reason.name)\"}"
+      let bytes = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: text.utf8.count, alignment: 1)
+      bytes.copyBytes(from: text.utf8)
+      return UnsafeRawBufferPointer(bytes)
+    }
+  }
+
+  deinit { for body in bodies { body.deallocate() } }
+
+  /// The constant 200 of the fast profile.
+  mutating func acceptConstantly(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    headers.removeAll()
+    headers.append(":status", "200")
+    headers.append("apns-id", constantID)
+    return HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
+  }
+
+  /// 200 with the id that `prepare` has left in the scratch memory.
+  mutating func accept(
+    _ request: UnsafeMutablePointer<ServerRequest>, isSandbox: Bool, isChannel: Bool,
+    _ pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    begin(request, "200", isChannel: isChannel)
+    if isSandbox || isChannel {
+      headers.append("apns-unique-id", id(request, Self.uniqueIDOffset), .never)
+    }
+    return HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
+  }
+
+  /// The status and body of a reason; with `bodyCount` > 0 the body is in the scratch memory.
+  mutating func refuse(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason, bodyCount: Int,
+    isChannel: Bool, _ pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    begin(request, Self.status(reason.rule.status), isChannel: isChannel)
+    headers.append("content-type", "application/json")
+    let body =
+      bodyCount > 0
+      ? UnsafeRawBufferPointer(
+        start: request.pointee.scratch + Self.bodyOffset, count: bodyCount)
+      : bodies[Int(reason.rawValue)]
+    return HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
+  }
+
+  /// As `refuse`, for a request whose body is not complete.
+  mutating func refuseEarly(_ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason) {
+    begin(request, Self.status(reason.rule.status), isChannel: false)
+    headers.append("content-type", "application/json")
+    HTTP2ServerConnection.respondEarly(
+      request, headers, body: bodies[Int(reason.rawValue)])
+  }
+
+  /// Whatever was asked for. Its bytes stay with the connection until the stream has closed.
+  mutating func custom(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ answer: CustomAnswer,
+    on connection: GatewayConnection, _ pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    headers.removeAll()
+    headers.append(":status", connection.hold("\(answer.status)".utf8), .never)
+    for field in answer.headers.prefix(HeaderList.capacity - 1) {
+      headers.append(
+        name: connection.hold(field.name.utf8), connection.hold(field.value.utf8), .never)
+    }
+    let body = answer.body.isEmpty ? nothing : connection.hold(answer.body)
+    return HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
+  }
+
+  private mutating func begin(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ status: StaticString, isChannel: Bool
+  ) {
+    headers.removeAll()
+    headers.append(":status", status)
+    if isChannel {
+      headers.append("apns-request-id", id(request, Self.idOffset), .never)
+    } else {
+      headers.append("apns-id", id(request, Self.idOffset), .never)
+    }
+  }
+
+  /// The id in a request's scratch memory as text.
+  static func identifier(in request: UnsafeMutablePointer<ServerRequest>) -> String {
+    UnsafeRawBufferPointer(
+      start: request.pointee.scratch + idOffset, count: NotificationID.textLength
+    ).text
+  }
+
+  private func id(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ offset: Int
+  ) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(
+      start: request.pointee.scratch + offset, count: NotificationID.textLength)
+  }
+
+  private var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+
+  private static func status(_ code: UInt16) -> StaticString {
+    switch code {
+    case 403: "403"
+    case 404: "404"
+    case 405: "405"
+    case 410: "410"
+    case 413: "413"
+    case 429: "429"
+    case 500: "500"
+    case 503: "503"
+    default: "400"
+    }
+  }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Faults
+import Glibc
+import Signing
+import Synchronization
+import TLS
+
+/// The faults of the whole gateway: one engine for all loops, so that counts are the gateway's. Loops
+/// look at `concerns` first, which takes no lock: without rules the simulator pays one branch.
+final class FaultControl: Sendable {
+  private struct State: Sendable {
+    var engine: FaultEngine
+    /// The TLS settings that rules need, made when the rule was added.
+    var contexts: [FaultTLS: TLSContext] = [:]
+  }
+
+  private let state: Mutex<State>
+  /// A bit for each stage that a rule looks at.
+  private let stages = Atomic<UInt8>(0)
+  /// Changes with every change of the rules.
+  private let currentVersion = Atomic<Int>(0)
+  private let identity: TLSIdentity?
+  /// Issues the certificates of TLS faults; made with the first of them.
+  private let authority = Mutex<CertificateAuthority?>(nil)
+  private let loops = Mutex<[(wakeup: Wakeup, known: Int)]>([])
+  private let started = MonotonicClock.milliseconds()
+  let seed: UInt64
+
+  /// - Parameter identity: The gateway's own certificate, for TLS faults that are not about it.
+  init(seed: UInt64, identity: TLSIdentity?) {
+    self.seed = seed
+    self.identity = identity
+    state = Mutex(State(engine: FaultEngine(seed: seed)))
+  }
+
+  /// Whether any rule looks at this moment.
+  func concerns(_ stage: FaultStage) -> Bool {
+    stages.load(ordering: .relaxed) & 1 << stage.rawValue != 0
+  }
+
+  /// Whether there are rules.
+  var isActive: Bool { stages.load(ordering: .relaxed) != 0 }
+
+  /// 0 until the first rule was added.
+  var version: Int { currentVersion.load(ordering: .acquiring) }
+
+  /// Milliseconds since the gateway started, from a monotonic clock's.
+  func time(_ now: UInt64) -> UInt64 { now - min(now, started) }
+
+  /// Wakes a loop when the rules change. Returns the loop's place.
+  func subscribe(_ wakeup: Wakeup) -> Int {
+    loops.withLock { loops in
+      loops.append((wakeup, 0))
+      return loops.count - 1
+    }
+  }
+
+  /// A loop has taken note of the rules.
+  func applied(_ version: Int, loop place: Int) { loops.withLock { $0[place].known = version } }
+
+  /// Waits until every loop has taken note of the rules, or for a second. For the admin API: who is
+  /// answered may rely on them.
+  func waitForLoops() {
+    for _ in 0..<1_000 {
+      let version = version
+      if loops.withLock({ $0.allSatisfy { $0.known >= version } }) { return }
+      usleep(1_000)
+    }
+  }
+
+  /// Adds rules, which count connections after so many. Throws when a rule needs a certificate that cannot
+  /// be had; nothing is added then.
+  func add(
+    _ rules: [FaultRule], after connections: UInt64 = 0, seed: UInt64? = nil
+  ) throws(FaultScriptError) {
+    var contexts: [FaultTLS: TLSContext] = [:]
+    for rule in rules {
+      guard case .tls(let fault) = rule.action else { continue }
+      do { contexts[fault] = try context(fault) } catch {
+        throw FaultScriptError("\(rule.name): \(error)")
+      }
+    }
+    let made = contexts
+    state.withLock { state in
+      state.contexts.merge(made) { $1 }
+      state.engine.add(
+        rules, at: time(MonotonicClock.milliseconds()), after: connections, seed: seed)
+      publish(state.engine)
+    }
+  }
+
+  /// The gateway was reset: the next connection is every rule's first.
+  func restartConnections(after connections: UInt64) {
+    state.withLock { $0.engine.restartConnections(after: connections) }
+  }
+
+  /// Ends all faults. Connections that are broken already stay so.
+  func removeAll() {
+    state.withLock { state in
+      state.engine.removeAll()
+      state.contexts = [:]
+      publish(state.engine)
+    }
+  }
+
+  /// The rules and how often each fired.
+  var counts: [FaultCount] { state.withLock { $0.engine.counts } }
+
+  /// The authority that has issued the certificates of TLS faults (PEM); nil while there are none.
+  var root: [UInt8]? { authority.withLock { $0?.certificatePEM } }
+
+  func decide(_ event: FaultEvent) -> [FaultDecision] {
+    state.withLock { $0.engine.decide(event) }
+  }
+
+  /// The standing rules that hold now, and what each is about.
+  func standing(_ event: FaultEvent) -> [(action: FaultAction, scope: FaultMatcher)] {
+    state.withLock { state in
+      state.engine.standing(event).map { ($0.action, state.engine.matcher(of: $0)) }
+    }
+  }
+
+  func forget(connection: UInt64) {
+    state.withLock { $0.engine.forget(connection: connection) }
+  }
+
+  func context(of fault: FaultTLS) -> TLSContext? { state.withLock { $0.contexts[fault] } }
+
+  private func publish(_ engine: borrowing FaultEngine) {
+    var bits: UInt8 = 0
+    for stage in FaultStage.allCases where engine.concerns(stage) { bits |= 1 << stage.rawValue }
+    stages.store(bits, ordering: .relaxed)
+    currentVersion.add(1, ordering: .acquiringAndReleasing)
+    loops.withLock { for loop in $0 { loop.wakeup.signal() } }
+  }
+
+  private func context(_ fault: FaultTLS) throws -> TLSContext? {
+    switch fault {
+    case .expired(let files):
+      try .server(identity: files.map(Self.read) ?? issue(validity: .expired))
+    case .wrongHost(let files):
+      try .server(identity: files.map(Self.read) ?? issue(names: ["elsewhere.invalid"]))
+    case .unknownAuthority(let files):
+      try .server(identity: files.map(Self.read) ?? Self.stranger())
+    case .tls11: try .server(identity: own(), fault: .speaksOnlyTLS11)
+    case .http1: try .server(identity: own(), fault: .selectsHTTP1)
+    case .slow: nil
+    case .certificateRequest:
+      try .server(identity: own(), clientRoots: CertificateAuthority().certificatePEM)
+    }
+  }
+
+  private func own() throws -> TLSIdentity {
+    guard let identity else {
+      throw FaultScriptError("the gateway has no certificate")
+    }
+    return identity
+  }
+
+  private static func read(_ files: FaultFiles) throws -> TLSIdentity {
+    TLSIdentity(
+      certificates: try File.read(files.certificate), key: try File.read(files.key))
+  }
+
+  private func issue(
+    names: [String] = ["localhost", "127.0.0.1", "::1"], validity: Validity = .years(1)
+  ) throws -> TLSIdentity {
+    let authority = try authority.withLock { known in
+      if known == nil { known = try CertificateAuthority(name: "Martlet simulator fault root") }
+      return known
+    }
+    guard let authority else { throw FaultScriptError("no authority") }
+    let issued = try authority.issueServer(names: names, validity: validity)
+    return TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
+  }
+
+  /// A good certificate, of an authority that nobody is told about.
+  private static func stranger() throws -> TLSIdentity {
+    let issued = try CertificateAuthority(name: "unknown").issueServer()
+    return TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
+  }
+}

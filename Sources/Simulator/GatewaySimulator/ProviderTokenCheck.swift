@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import Gateway
+import HTTP2Server
+import JSON
+package import Signing
+
+/// A signing key that the gateway knows.
+package struct GatewayKey: Sendable {
+  package let facts: ProviderKey
+  package let publicKey: PublicKey
+
+  package init(_ facts: ProviderKey, publicKey: PublicKey) {
+    self.facts = facts
+    self.publicKey = publicKey
+  }
+
+  package init(
+    keyID: String, teamID: String, publicKey: PublicKey, environment: Environment? = nil,
+    apps: [String]? = nil, relatedKeyID: String? = nil, isRevoked: Bool = false
+  ) {
+    self.init(
+      ProviderKey(
+        keyID: keyID, teamID: teamID, environment: environment,
+        apps: apps?.map { Array($0.utf8) }, relatedKeyID: relatedKeyID, isRevoked: isRevoked),
+      publicKey: publicKey)
+  }
+}
+
+/// Checks provider tokens (JSON Web Tokens, ES256). A signature is verified once: what is found is
+/// remembered by the token's bytes, because one token comes with very many requests.
+package struct ProviderTokenCheck {
+  private enum Finding {
+    case refused(Reason)
+    case signed(SignedToken, key: Int)
+  }
+
+  private struct Known {
+    let bytes: [UInt8]
+    let finding: Finding
+  }
+
+  private let environment: Environment
+  private let keys: [GatewayKey]
+  private let rules: GatewayRules
+  private var known: [Known] = []
+  private var places: [UInt64: Int] = [:]
+  private var latest = -1
+  /// The key of the token that was checked last.
+  private(set) var currentKey: ProviderKey?
+
+  /// So many tokens are remembered; then all are forgotten.
+  private static let capacity = 4_096
+
+  package init(
+    keys: [GatewayKey], environment: Environment, rules: GatewayRules = GatewayRules()
+  ) {
+    self.keys = keys
+    self.environment = environment
+    self.rules = rules
+  }
+
+  /// Judges the `authorization` value. `now` is in ms; `shared` applies the 20-minute rule when its
+  /// scope is wider than a connection.
+  package mutating func judge(
+    _ authorization: UnsafeRawBufferPointer?, binding: inout ConnectionBinding, now: Int64,
+    shared: (String, SignedToken) -> TokenVerdict = { _, _ in .accepted }
+  ) -> TokenVerdict {
+    currentKey = nil
+    guard let authorization, authorization.count > 7, authorization[6] == UInt8(ascii: " "),
+      isBearer(UnsafeRawBufferPointer(rebasing: authorization[..<6]))
+    else { return .refused(.missingProviderToken) }
+    switch finding(UnsafeRawBufferPointer(rebasing: authorization[7...])) {
+    case .refused(let reason): return .refused(reason)
+    case .signed(let token, let place):
+      let key = keys[place].facts
+      let verdict = binding.judge(token, of: key, environment, rules, now: now) {
+        shared(key.teamID, $0)
+      }
+      if verdict == .accepted { currentKey = key }
+      return verdict
+    }
+  }
+
+  private func isBearer(_ scheme: UnsafeRawBufferPointer) -> Bool {
+    rules.providerTokenForm == .strict
+      ? scheme.spells("bearer") : scheme.foldedHash == Self.bearer
+  }
+
+  /// Whether the key of the token checked last may send to this topic: its bundle ids, with or
+  /// without a suffix.
+  func allows(topic: UnsafeRawBufferPointer, _ binding: ConnectionBinding) -> Bool {
+    guard let currentKey, currentKey.apps != nil || rules.snapshotsTopics,
+      let apps = binding.apps(of: currentKey, rules)
+    else { return true }
+    return apps.contains { app in
+      topic.count >= app.count
+        && UnsafeRawBufferPointer(rebasing: topic[..<app.count]).equals(app)
+        && (topic.count == app.count || topic[app.count] == UInt8(ascii: "."))
+    }
+  }
+
+  private static let bearer: UInt64 = Array("bearer".utf8).withUnsafeBytes { $0.foldedHash }
+
+  private mutating func finding(_ token: UnsafeRawBufferPointer) -> Finding {
+    if latest >= 0, token.equals(known[latest].bytes) { return known[latest].finding }
+    // The signature's end differs from token to token.
+    let hash = UnsafeRawBufferPointer(rebasing: token.suffix(24)).foldedHash
+    if let place = places[hash], token.equals(known[place].bytes) {
+      latest = place
+      return known[place].finding
+    }
+    if known.count >= Self.capacity {
+      known = []
+      places = [:]
+    }
+    let entry = Known(
+      bytes: Array(token), finding: examine(Array(token), identity: token.foldedHash))
+    latest = known.count
+    places[hash] = latest
+    known.append(entry)
+    return entry.finding
+  }
+
+  /// Reads and verifies a token that was not seen before.
+  private func examine(_ token: [UInt8], identity: UInt64) -> Finding {
+    let isLenient = rules.providerTokenForm == .lenient
+    let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard parts.count == 3,
+      let header = json(parts[0]), header["alg"]?.string == "ES256",
+      let keyID = header["kid"]?.string, let claims = json(parts[1]),
+      let issuer = claims["iss"]?.string,
+      let issuedAt = claims["iat"].flatMap({ IssueTime.seconds($0, isLenient: isLenient) }),
+      let place = keys.firstIndex(where: { $0.facts.keyID == keyID }),
+      keys[place].facts.teamID == issuer,
+      let signature = Base64URL.decode(parts[2], isLenient: isLenient)
+    else { return .refused(.invalidProviderToken) }
+    let message = Array(token[..<(parts[2].startIndex - 1)])
+    let key = keys[place].publicKey
+    // The raw form is the standard's; the DER form is what Apple's shell recipe sends.
+    let isSigned =
+      signature.count == 64
+      ? key.verifies(message, rawSignature: signature)
+      : isLenient && key.verifies(message, derSignature: signature)
+    let signed = SignedToken(identity: identity, issuedAt: issuedAt)
+    return isSigned ? .signed(signed, key: place) : .refused(.invalidProviderToken)
+  }
+
+  private func json(_ part: ArraySlice<UInt8>) -> JSONValue? {
+    let isLenient = rules.providerTokenForm == .lenient
+    guard let text = Base64URL.decode(part, isLenient: isLenient) else { return nil }
+    return try? JSONDocument(text).root
+  }
+}

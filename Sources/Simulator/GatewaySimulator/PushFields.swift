@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+package import HTTP2Server
+
+/// The header fields of a device push that the gateway looks at: where their values are.
+package struct PushFields {
+  package var method: UnsafeRawBufferPointer?
+  package var path: UnsafeRawBufferPointer?
+  package var authorization: UnsafeRawBufferPointer?
+  package var identifier: UnsafeRawBufferPointer?
+  package var topic: UnsafeRawBufferPointer?
+  package var pushType: UnsafeRawBufferPointer?
+  package var priority: UnsafeRawBufferPointer?
+  package var expiration: UnsafeRawBufferPointer?
+  package var collapseID: UnsafeRawBufferPointer?
+  package var channelID: UnsafeRawBufferPointer?
+  package var requestID: UnsafeRawBufferPointer?
+  /// One of the fields above came twice.
+  package var hasDuplicate = false
+  /// Bytes of the body.
+  package var bodyCount = 0
+  /// The body as far as it was kept.
+  package var body = UnsafeRawBufferPointer(start: nil, count: 0)
+
+  package init() {}
+
+  /// Sorts a request's fields; others are ignored, as APNs does.
+  package init(_ request: borrowing ServerRequest) {
+    for index in 0..<request.keptFields {
+      add(request.name(index), request.value(index))
+    }
+    bodyCount = request.bodyTotal
+    body = request.body
+  }
+
+  package mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+    // Lengths tell nearly all names apart; the comparison settles the rest.
+    switch name.count {
+    case 5: Self.set(&path, ":path", name, value, &hasDuplicate)
+    case 7:
+      Self.set(&identifier, "apns-id", name, value, &hasDuplicate)
+      Self.set(&method, ":method", name, value, &hasDuplicate)
+    case 10: Self.set(&topic, "apns-topic", name, value, &hasDuplicate)
+    case 13:
+      Self.set(&authorization, "authorization", name, value, &hasDuplicate)
+      Self.set(&priority, "apns-priority", name, value, &hasDuplicate)
+    case 14: Self.set(&pushType, "apns-push-type", name, value, &hasDuplicate)
+    case 15:
+      Self.set(&expiration, "apns-expiration", name, value, &hasDuplicate)
+      Self.set(&channelID, "apns-channel-id", name, value, &hasDuplicate)
+      Self.set(&requestID, "apns-request-id", name, value, &hasDuplicate)
+    case 16: Self.set(&collapseID, "apns-collapse-id", name, value, &hasDuplicate)
+    default: break
+    }
+  }
+
+  private static func set(
+    _ field: inout UnsafeRawBufferPointer?, _ wanted: StaticString,
+    _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ hasDuplicate: inout Bool
+  ) {
+    guard name.spells(wanted) else { return }
+    if field != nil { hasDuplicate = true }
+    field = value
+  }
+
+  /// What follows a prefix of the path, without a query; nil if the path begins otherwise.
+  func path(after prefix: StaticString) -> UnsafeRawBufferPointer? {
+    let count = prefix.utf8CodeUnitCount
+    guard let path, path.count >= count, let start = path.baseAddress,
+      memcmp(start, prefix.utf8Start, count) == 0
+    else { return nil }
+    return UnsafeRawBufferPointer(rebasing: path[count...])
+  }
+
+  /// The device token in the path: what follows `/3/device/`; empty if nothing does; nil if the
+  /// path is another one.
+  package var deviceToken: UnsafeRawBufferPointer? {
+    let prefix: StaticString = "/3/device"
+    let count = prefix.utf8CodeUnitCount
+    guard let path, path.count >= count, let start = path.baseAddress,
+      memcmp(start, prefix.utf8Start, count) == 0
+    else { return nil }
+    if path.count == count { return UnsafeRawBufferPointer(rebasing: path[count...]) }
+    guard path[count] == UInt8(ascii: "/") else { return nil }
+    return UnsafeRawBufferPointer(rebasing: path[(count + 1)...])
+  }
+}

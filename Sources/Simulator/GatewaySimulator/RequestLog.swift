@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+package import Bytes
+import Gateway
+import HTTP2
+import HTTP2Server
+import JSON
+import Synchronization
+
+/// What one loop has received, for the report. Bounded: what comes after the limit is counted only.
+package final class RequestLog: Sendable {
+  struct Entry: Sendable {
+    var record: RequestRecord
+    var textStart: Int
+    /// Digits of the device token, or a channel id.
+    var tokenCount: UInt16
+    var collapseCount: UInt8
+    var hasCollapseID: Bool
+    var priority: UInt8
+    var topic: UInt16
+    /// Raw value; `none` for an absent one.
+    var type: UInt8
+    /// Where the header fields and the body are; -1 when they were not kept.
+    var detail: Int32
+  }
+
+  private struct Store: Sendable {
+    var entries: [Entry] = []
+    var text: [UInt8] = []
+    var topics: [[UInt8]] = []
+    var details: [RequestDetail] = []
+  }
+
+  private static let none = UInt8.max
+  private static let unknownTopic = UInt16.max
+  private let store = Mutex(Store())
+  private let limit: Int
+  private let detailLimit: Int
+
+  /// - Parameters:
+  ///   - limit: So many requests are remembered.
+  ///   - detailLimit: Of so many the header fields and the body, too.
+  package init(limit: Int, detailLimit: Int = 0) {
+    self.limit = limit
+    self.detailLimit = detailLimit
+  }
+
+  package var count: Int { store.withLock { $0.entries.count } }
+
+  package func clear() { store.withLock { $0 = Store() } }
+
+  /// False when there is no room left.
+  func append(
+    _ record: RequestRecord, _ push: PushFields,
+    _ request: UnsafeMutablePointer<ServerRequest>
+  ) -> Bool {
+    store.withLock { store in
+      guard store.entries.count < limit else { return false }
+      let token = (record.kind == .push ? push.deviceToken : push.channelID).map {
+        UnsafeRawBufferPointer(rebasing: $0.prefix(1_024))
+      }
+      let collapse = push.collapseID.map { UnsafeRawBufferPointer(rebasing: $0.prefix(64)) }
+      var detail: Int32 = -1
+      if store.details.count < detailLimit {
+        detail = Int32(store.details.count)
+        store.details.append(RequestDetail(request.pointee))
+      }
+      store.entries.append(
+        Entry(
+          record: record, textStart: store.text.count, tokenCount: UInt16(token?.count ?? 0),
+          collapseCount: UInt8(collapse?.count ?? 0), hasCollapseID: collapse != nil,
+          priority: UInt8(clamping: push.priority?.decimal ?? 0),
+          topic: Self.place(of: push.topic, in: &store.topics),
+          type: push.pushType?.pushType?.rawValue ?? Self.none, detail: detail))
+      if let token { store.text.append(contentsOf: token) }
+      if let collapse { store.text.append(contentsOf: collapse) }
+      return true
+    }
+  }
+
+  private static func place(
+    of topic: UnsafeRawBufferPointer?, in topics: inout [[UInt8]]
+  ) -> UInt16 {
+    guard let topic else { return unknownTopic }
+    // Few topics come again and again; a stream of ever new ones is not worth remembering.
+    if let place = topics.firstIndex(where: { topic.equals($0) }) { return UInt16(place) }
+    guard topics.count < 1_000 else { return unknownTopic }
+    topics.append(Array(topic))
+    return UInt16(topics.count - 1)
+  }
+
+  /// Appends entries from `start` on as lines of JSON, at most `most` of them; returns how many.
+  package func write(from start: Int, atMost most: Int, into buffer: inout ByteBuffer) -> Int {
+    let (entries, text, topics, details) = store.withLock { store in
+      let end = min(start + most, store.entries.count)
+      guard start < end else {
+        return ([Entry](), [UInt8](), [[UInt8]](), [Int32: RequestDetail]())
+      }
+      let entries = Array(store.entries[start..<end])
+      let last = entries[entries.count - 1]
+      var details: [Int32: RequestDetail] = [:]
+      for entry in entries where entry.detail >= 0 {
+        details[entry.detail] = store.details[Int(entry.detail)]
+      }
+      return (
+        entries, Array(store.text[entries[0].textStart..<last.textEnd]), store.topics, details
+      )
+    }
+    let base = entries.first?.textStart ?? 0
+    for entry in entries {
+      let part = text[entry.textStart - base..<entry.textEnd - base]
+      Self.write(entry, text: part, topics, details[entry.detail], into: &buffer)
+    }
+    return entries.count
+  }
+
+  private static func write(
+    _ entry: Entry, text: ArraySlice<UInt8>, _ topics: [[UInt8]], _ detail: RequestDetail?,
+    into buffer: inout ByteBuffer
+  ) {
+    let record = entry.record
+    buffer.append(
+      record.kind == .push ? "{\"apns_id\":\"" as StaticString : "{\"request_id\":\"")
+    let id = record.id.characters
+    for index in 0..<NotificationID.textLength { buffer.append(id[index]) }
+    buffer.append(record.kind == .push ? "\",\"token\":\"" as StaticString : "\",\"channel\":\"")
+    text.prefix(Int(entry.tokenCount)).withUnsafeBytes { buffer.append(jsonEscaped: $0) }
+    buffer.append("\"")
+    if entry.topic != unknownTopic {
+      buffer.append(",\"topic\":\"")
+      topics[Int(entry.topic)].withUnsafeBytes { buffer.append(jsonEscaped: $0) }
+      buffer.append("\"")
+    }
+    if let type = PushType(rawValue: entry.type) {
+      buffer.append(",\"type\":\"")
+      buffer.append(type.name)
+      buffer.append("\"")
+    }
+    if entry.hasCollapseID {
+      buffer.append(",\"collapse_id\":\"")
+      text.suffix(Int(entry.collapseCount)).withUnsafeBytes { buffer.append(jsonEscaped: $0) }
+      buffer.append("\"")
+    }
+    writeOutcome(record, into: &buffer)
+    if let detail { write(detail, into: &buffer) }
+    buffer.append("}\n")
+  }
+
+  private static func writeOutcome(_ record: RequestRecord, into buffer: inout ByteBuffer) {
+    buffer.append(",\"status\":")
+    buffer.append(decimal: Int64(record.status))
+    if let reason = record.reason {
+      buffer.append(",\"reason\":\"")
+      buffer.append(reason.name)
+      buffer.append("\"")
+    }
+    if let fate = record.fate {
+      buffer.append(",\"fate\":\"")
+      buffer.append(fate.name)
+      buffer.append("\"")
+    }
+    if record.isBrokenJSON { buffer.append(",\"broken_json\":true") }
+    buffer.append(",\"kind\":\"")
+    buffer.append(record.kind.name)
+    buffer.append("\",\"environment\":\"")
+    buffer.append(record.environment.name)
+    buffer.append("\",\"connection\":")
+    buffer.append(decimal: Int64(record.connection))
+    buffer.append(",\"stream\":")
+    buffer.append(decimal: Int64(record.stream))
+    buffer.append(",\"time\":")
+    buffer.append(decimal: record.time)
+  }
+
+  private static func write(_ detail: RequestDetail, into buffer: inout ByteBuffer) {
+    let fields = detail.fields.map { field in
+      JSONValue.array([
+        .string(field.name), .string(field.value), .bool(field.isNeverIndexed),
+      ])
+    }
+    buffer.append(",\"headers\":")
+    JSONValue.array(fields).write(into: &buffer)
+    buffer.append(",\"body_bytes\":")
+    buffer.append(decimal: Int64(detail.bodyTotal))
+    buffer.append(",\"body\":\"")
+    detail.body.withUnsafeBytes { buffer.append(jsonEscaped: $0) }
+    buffer.append("\"")
+  }
+
+  /// What was delivered at once.
+  func deliveries() -> [Delivery] {
+    let store = store.withLock { $0 }
+    return store.entries.compactMap { entry in
+      guard entry.record.fate == .delivered else { return nil }
+      let text = store.text[entry.textStart..<entry.textEnd]
+      let type = PushType(rawValue: entry.type)
+      let topic = entry.topic == Self.unknownTopic ? [] : store.topics[Int(entry.topic)]
+      let detail = entry.detail < 0 ? nil : store.details[Int(entry.detail)]
+      return Delivery(
+        id: entry.record.id, token: text.prefix(Int(entry.tokenCount)).map(Self.lowered),
+        app: Array(topic.dropLast(type?.topicSuffix.utf8CodeUnitCount ?? 0)),
+        collapseID: entry.hasCollapseID ? Array(text.suffix(Int(entry.collapseCount))) : nil,
+        type: type, priority: entry.priority == 0 ? type?.defaultPriority ?? 10 : entry.priority,
+        receivedAt: entry.record.time, deliveredAt: entry.record.time, body: detail?.body)
+    }
+  }
+
+  private static func lowered(_ digit: UInt8) -> UInt8 {
+    (0x41...0x46).contains(digit) ? digit | 0x20 : digit
+  }
+}
+
+extension RequestLog.Entry {
+  fileprivate var textEnd: Int { textStart + Int(tokenCount) + Int(collapseCount) }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Gateway
+import HTTP2
+import HTTP2Server
+import ServiceKit
+
+extension SimulatorLoop {
+  /// Answers what the wheel says is due.
+  func answerDueRequests() {
+    var next = wheel.due(by: now)
+    while let request = next {
+      next = request.pointee.link
+      answer(request)
+    }
+  }
+
+  func answer(_ request: UnsafeMutablePointer<ServerRequest>) {
+    let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
+    guard request.pointee.isAlive, let connection = connections[slot] else {
+      abandon(request)
+      return
+    }
+    touch(connection)
+    if settings.isFast {
+      shared.counters.add(.accepted)
+      _ = answers.acceptConstantly(request, pool)
+      return
+    }
+    guard answerDue(request, on: connection) else { return }
+    write(request, connection)
+    if sequel.isPending { answerWritten(on: connection) }
+  }
+
+  /// Writes the planned answer and tells the connection's model.
+  private func write(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
+  ) {
+    let verdict = request.pointee.verdict
+    let argument = EncodedVerdict.argument(of: verdict)
+    let isChannel = verdict & EncodedVerdict.channelMark != 0
+    switch verdict & 0xFF {
+    case EncodedVerdict.accepted:
+      shared.counters.add(.accepted)
+      _ = answers.accept(
+        request, isSandbox: connection.role.environment == .sandbox, isChannel: isChannel, pool)
+      advise(connection, nil)
+    case EncodedVerdict.custom:
+      guard let answer = customAnswers.take(argument) else { return }
+      shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
+      _ = answers.custom(request, answer, on: connection, pool)
+      if isChannel, answer.status < 300 { advise(connection, nil) }
+    case EncodedVerdict.reset:
+      shared.counters.add(.reset)
+      HTTP2ServerConnection.drop(request, code: argument, pool: pool)
+    case EncodedVerdict.silence:
+      shared.counters.add(.silent)
+      HTTP2ServerConnection.leaveUnanswered(request, pool: pool)
+    default:
+      guard let reason = Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1) else { return }
+      shared.reasons.add(reason)
+      shared.counters.add(reason.rule.status == 410 ? .unregistered : .rejected)
+      _ = answers.refuse(
+        request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
+      advise(connection, reason)
+    }
+  }
+
+  /// The client or its connection is gone: gives the request back.
+  private func abandon(_ request: UnsafeMutablePointer<ServerRequest>) {
+    shared.counters.add(.abandoned)
+    forgetCustomAnswer(request.pointee.verdict)
+    HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
+  }
+
+  /// Gives back what a plan had put aside.
+  func forgetCustomAnswer(_ verdict: UInt32) {
+    guard verdict & 0xFF == EncodedVerdict.custom else { return }
+    _ = customAnswers.take(EncodedVerdict.argument(of: verdict))
+  }
+
+  /// Lets the connection's model draw its conclusions from an answer.
+  private func advise(_ connection: GatewayConnection, _ reason: Reason?) {
+    guard
+      let step = connection.model?.answered(
+        reason, isAuthenticated: connection.isAuthenticated, known.rules, now: wallNow)
+    else { return }
+    if let limit = step.limit {
+      connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
+    }
+    if let reason = step.end { end(connection, reason) }
+  }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Faults
+import Gateway
+import HTTP2
+import HTTP2Server
+import ServiceKit
+
+/// Carries out what the rules decided about a request.
+extension SimulatorLoop {
+  /// The client was told with GOAWAY that this stream is not processed, or the connection is silent.
+  func isDisowned(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
+  ) -> Bool {
+    guard let faults = connection.faults else { return false }
+    if let last = faults.lastStreamID, request.pointee.streamID > last { return true }
+    return faults.isSilent
+  }
+
+  /// What a rule may look at of a request that has just been judged.
+  func describe(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
+    _ verdict: AnswerPlan.Verdict
+  ) -> FaultRequest {
+    var described = describe(request, push)
+    switch verdict {
+    case .accepted, .silence: described.status = 200
+    case .refused(let refusal):
+      described.status = UInt16(refusal.reason.rule.status)
+      described.isBadDeviceToken = refusal.reason == .badDeviceToken
+    case .custom(let answer): described.status = answer.status
+    case .reset: described.status = 0
+    }
+    return described
+  }
+
+  /// The same for one whose answer is planned already.
+  func describe(_ request: UnsafeMutablePointer<ServerRequest>) -> FaultRequest {
+    var described = describe(request, PushFields(request.pointee))
+    described.status = status(request.pointee.verdict)
+    described.isBadDeviceToken =
+      Reason(rawValue: UInt8(truncatingIfNeeded: request.pointee.verdict) &- 1) == .badDeviceToken
+    return described
+  }
+
+  private func describe(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields
+  ) -> FaultRequest {
+    FaultRequest(
+      token: (push.deviceToken ?? UnsafeRawBufferPointer(start: nil, count: 0)).map { byte in
+        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "F") ? byte | 0x20 : byte
+      },
+      topic: Array(push.topic ?? UnsafeRawBufferPointer(start: nil, count: 0)),
+      pushType: push.pushType?.pushType, streamID: request.pointee.streamID,
+      headerListSize: request.pointee.headerListSize)
+  }
+
+  private func status(_ verdict: UInt32) -> UInt16 {
+    switch verdict & 0xFF {
+    case EncodedVerdict.accepted: 200
+    case EncodedVerdict.custom:
+      customAnswers.status(EncodedVerdict.argument(of: verdict))
+    case EncodedVerdict.reset, EncodedVerdict.silence: 0
+    default:
+      Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1).map {
+        UInt16($0.rule.status)
+      } ?? 0
+    }
+  }
+
+  /// Changes what a request will be answered. Of several answers the first rule's counts.
+  func change(
+    _ plan: inout AnswerPlan, _ form: inout FaultForm, _ isAnswered: inout Bool,
+    _ decision: FaultDecision, _ request: UnsafeMutablePointer<ServerRequest>,
+    _ connection: GatewayConnection
+  ) {
+    switch decision.action {
+    case .answer(let answer):
+      if !isAnswered {
+        plan.verdict = verdict(answer, request, connection)
+        if plan.verdict != .accepted { plan.isProcessed = false }
+      }
+      isAnswered = true
+    case .silence(.answers):
+      if !isAnswered { (plan.verdict, plan.isProcessed) = (.silence, false) }
+      isAnswered = true
+    case .resets(_, .instead):
+      if !isAnswered {
+        plan.verdict = .reset(UInt32(truncatingIfNeeded: decision.value))
+        plan.isProcessed = false
+      }
+      isAnswered = true
+    case .resets(_, let moment):
+      form.add(moment, code: UInt32(truncatingIfNeeded: decision.value))
+    case .delay: plan.delay += decision.value
+    case .shape(let shape):
+      form.add(shape)
+      plan.delay += decision.value
+    case .dropAnswer(let loss): form.add(loss)
+    default:
+      apply(decision, connection)
+      // The request that made the connection break is not processed, either.
+      if connection.http.isClosed || isDisowned(request, connection) {
+        plan.verdict = .reset(HTTP2ErrorCode.refusedStream)
+        plan.isProcessed = false
+        isAnswered = true
+      }
+    }
+  }
+
+  private func verdict(
+    _ answer: FaultAnswer, _ request: UnsafeMutablePointer<ServerRequest>,
+    _ connection: GatewayConnection
+  ) -> AnswerPlan.Verdict {
+    if answer.status == 200, answer.body == .none { return .accepted }
+    // A reason in APNs' own form is counted as one.
+    if case .reason(let name, more: "") = answer.body, let reason = Reason(name),
+      reason.rule.status == answer.status
+    {
+      switch answer.timestamp {
+      case .none: return .refused(Refusal(reason))
+      case .relative(let offset):
+        return .refused(Refusal(reason, timestamp: wallNow + offset))
+      case .absolute(let time): return .refused(Refusal(reason, timestamp: time))
+      }
+    }
+    let body = answer.bytes(now: wallNow)
+    let isPush =
+      connection.role.service == .device
+      && PushFields(request.pointee).path(after: "/4/broadcasts/apps/") == nil
+    var headers = [
+      (name: isPush ? "apns-id" : "apns-request-id", value: Answers.identifier(in: request))
+    ]
+    if !body.isEmpty { headers.append((name: "content-type", value: "application/json")) }
+    return .custom(CustomAnswer(status: answer.status, headers: headers, body: body))
+  }
+
+  /// Begins an answer in an unusual form; false when it was dealt with here.
+  func begin(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
+  ) -> Bool {
+    let form = FaultForm(request.pointee.form)
+    switch form.ending {
+    case .regular:
+      if !form.shape.isEmpty { HTTP2ServerConnection.shape(request, form.shape) }
+      return true
+    case .resetAfter:
+      if !form.shape.isEmpty { HTTP2ServerConnection.shape(request, form.shape) }
+      sequel.reset = (request.pointee.streamID, form.code)
+      return true
+    case .silence:
+      shared.counters.add(.silent)
+      HTTP2ServerConnection.leaveUnanswered(request, pool: pool)
+    case .reset:
+      shared.counters.add(.reset)
+      HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.internalError, pool: pool)
+    case .disconnect:
+      shared.counters.add(.reset)
+      connection.http.abort()
+      HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
+    case .status:
+      shared.counters.add(.reset)
+      var headers = HeaderList()
+      let status = status(request.pointee.verdict)
+      headers.append(":status", connection.hold("\(status)".utf8), .never)
+      HTTP2ServerConnection.respondPartly(request, headers, code: form.code, pool: pool)
+    }
+    forgetCustomAnswer(request.pointee.verdict)
+    sequel = AnswerSequel()
+    return false
+  }
+
+  /// Answers requests before their end, on connections that were told to.
+  func answerEarlyRequests(_ early: inout [UnsafeMutablePointer<ServerRequest>]) {
+    pool.takeEarly(into: &early)
+    for request in early {
+      let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
+      guard request.pointee.isAlive, let connection = connections[slot] else { continue }
+      shared.counters.add(.requests)
+      shared.counters.add(.rejected)
+      shared.reasons.add(.payloadTooLarge)
+      identify(request, PushFields(request.pointee), connection.role, .push)
+      answers.refuseEarly(request, .payloadTooLarge)
+      touch(connection)
+    }
+  }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import Faults
+import Gateway
+import HTTP2
+import HTTP2Server
+import ServiceKit
+
+/// Carries out what the rules decided about a connection.
+extension SimulatorLoop {
+  /// A connection that says nothing any more is closed after this time (ms).
+  private static let silenceLimit: UInt64 = 600_000
+
+  /// The event at a moment of a connection.
+  func event(_ stage: FaultStage, _ connection: GatewayConnection) -> FaultEvent {
+    FaultEvent(
+      stage, time: shared.faults.time(now), environment: connection.role.environment,
+      address: connection.host, connection: connection.id,
+      age: now - min(now, connection.acceptedAt),
+      idle: now - min(now, connection.faults?.heard ?? now))
+  }
+
+  /// Before the connection exists.
+  func change(_ plan: inout ConnectionPlan, _ decision: FaultDecision) {
+    switch decision.action {
+    case .refuse: plan.isRefused = true
+    case .disconnect(let kind):
+      plan.isRefused = true
+      plan.isReset = kind == .reset
+    case .limits(_, let hold):
+      plan.faults?.limit = UInt32(truncatingIfNeeded: decision.value)
+      plan.faults?.limitEnds = hold.map { now + $0 }
+    case .window(let window):
+      if let size = window.size { plan.settings.initialWindowSize = size }
+      plan.faults?.opening.append(decision)
+    case .headers(let tableSize, let listSize):
+      if let tableSize { plan.settings.headerTableSize = tableSize }
+      if let listSize { plan.settings.maxHeaderListSize = listSize }
+    case .earlyAnswer(let window):
+      plan.settings.initialWindowSize = window
+      plan.faults?.opening.append(decision)
+    case .tls(let fault):
+      if let context = shared.faults.context(of: fault) { plan.tls = context }
+      plan.faults?.opening.append(decision)
+    default: break
+    }
+  }
+
+  /// As soon as the connection exists.
+  func open(_ connection: GatewayConnection, _ decision: FaultDecision) {
+    switch decision.action {
+    case .earlyAnswer(let window): connection.http.earlyAnswerLimit = Int(window)
+    case .window(let window):
+      if let hold = window.hold { holdWindows(connection, hold) }
+    case .tls(.slow(let delay)):
+      connection.http.isReadingPaused = true
+      connection.faults?.readingResumes = now + delay
+    default: break
+    }
+  }
+
+  /// On a connection whose TLS is up.
+  func apply(_ decision: FaultDecision, _ connection: GatewayConnection) {
+    if connection.faults == nil { connection.faults = ConnectionFaults(now: now) }
+    touch(connection)
+    switch decision.action {
+    case .goAway(let goAway): send(goAway, connection)
+    case .disconnect(.reset): connection.http.abort()
+    case .disconnect(.end): connection.http.close()
+    case .silence(let silence): quiet(connection, silence)
+    case .limits(_, let hold):
+      let limit = UInt32(truncatingIfNeeded: decision.value)
+      connection.faults?.limit = limit
+      connection.faults?.limitEnds = hold.map { now + $0 }
+      tellLimit(connection)
+    case .window(let window):
+      if let size = window.size {
+        connection.http.update(SettingsChange(initialWindowSize: size))
+      }
+      if let hold = window.hold { holdWindows(connection, hold) }
+    case .headers(let tableSize, let listSize):
+      if let listSize { connection.settings.maxHeaderListSize = listSize }
+      connection.http.update(
+        SettingsChange(headerTableSize: tableSize, maxHeaderListSize: listSize))
+    default: break
+    }
+  }
+
+  private func tellLimit(_ connection: GatewayConnection) {
+    let limit = connection.model?.limit ?? known.rules.maxConcurrentStreams
+    connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
+  }
+
+  private func quiet(_ connection: GatewayConnection, _ silence: FaultSilence) {
+    switch silence {
+    case .answers: break
+    case .reading: connection.http.isReadingPaused = true
+    case .pings: connection.http.mute(.pingAnswers)
+    case .settings:
+      connection.http.mute(.everything, discardingQueued: true)
+      connection.http.staysOpen = true
+    case .everything: connection.http.goSilent()
+    }
+    if silence == .settings || silence == .everything { connection.faults?.isSilent = true }
+    if silence != .answers, silence != .pings {
+      connection.faults?.closesAt = now + Self.silenceLimit
+    }
+  }
+
+  private func holdWindows(_ connection: GatewayConnection, _ time: UInt64) {
+    connection.http.holdWindowUpdates(true)
+    connection.faults?.windowsEnd = now + time
+  }
+
+  private func send(_ goAway: FaultGoAway, _ connection: GatewayConnection) {
+    let newest = UInt32(bitPattern: max(0, connection.http.lastStreamID))
+    var lowest = UInt32(Int32.max)
+    for frame in goAway.frames {
+      let last: UInt32 =
+        switch frame.last {
+        case .current: newest
+        case .before(let streams): newest - min(newest, streams &* 2)
+        case .exactly(let id): id
+        }
+      lowest = min(lowest, last)
+      connection.http.sendRawGoAway(lastStreamID: last, code: frame.code, debug: frame.debug)
+    }
+    connection.faults?.lastStreamID = Int32(bitPattern: lowest)
+    switch goAway.aftermath {
+    case .drain: connection.http.endsWhenIdle = true
+    case .close:
+      connection.http.flush()
+      connection.http.close()
+    case .silent:
+      connection.http.mute(.everything)
+      connection.http.staysOpen = true
+      connection.faults?.isSilent = true
+      connection.faults?.closesAt = now + Self.silenceLimit
+    }
+  }
+
+  /// Ends what was to last for a time.
+  func endFaults(_ connection: GatewayConnection) {
+    guard let faults = connection.faults else { return }
+    if let end = faults.limitEnds, now >= end {
+      connection.faults?.limit = nil
+      connection.faults?.limitEnds = nil
+      tellLimit(connection)
+      touch(connection)
+    }
+    if let end = faults.windowsEnd, now >= end {
+      connection.faults?.windowsEnd = nil
+      connection.http.holdWindowUpdates(false)
+      touch(connection)
+    }
+    if let end = faults.readingResumes, now >= end {
+      connection.faults?.readingResumes = nil
+      connection.http.isReadingPaused = false
+    }
+    if let end = faults.closesAt, now >= end {
+      connection.http.close()
+      touch(connection)
+    }
+  }
+
+  /// The rules have changed.
+  func updateFaults() {
+    knownFaults = shared.faults.version
+    applyStandingFaults()
+    shared.faults.applied(knownFaults, loop: faultPlace)
+  }
+
+  /// Conditions of the whole gateway: its clock, its view of keys, which addresses accept connections.
+  func applyStandingFaults() {
+    let event = FaultEvent(.standing, time: shared.faults.time(now))
+    let before = standing
+    standing = StandingFaults(shared.faults.standing(event))
+    wallNow += standing.clockSkew - before.clockSkew
+    if standing.credentials != before.credentials { updateRules() }
+    guard drainEnds == nil else { return }
+    for (place, listener) in listeners.enumerated() {
+      let isDead = standing.isDead(listener)
+      guard isDead == listener.isOpen else { continue }
+      if isDead {
+        poller.remove(listener.fd)
+        listener.close()
+      } else {
+        reopen(listener, place)
+      }
+    }
+  }
+
+  private func reopen(_ listener: GatewayListener, _ place: Int) {
+    do throws(SystemError) {
+      try listener.reopen()
+      try poller.add(listener.fd, token: Self.firstListenerToken + UInt64(place), .readable)
+    } catch {
+      context.log.warning("cannot listen again", ["error": "\(error)"])
+    }
+  }
+}
+
+extension GatewayConnection {
+  /// The limit that the client is told if the gateway would allow `limit`.
+  func permitted(_ limit: UInt32) -> UInt32 { min(limit, faults?.limit ?? .max) }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Gateway
+import HTTP2
+import HTTP2Server
+import Random
+import ServiceKit
+import Synchronization
+
+extension SimulatorLoop {
+  /// Judges the requests that became complete in this turn and plans their answers.
+  func take() {
+    shared.counters.add(.requests, ready.count)
+    for request in ready {
+      var delay = known.latency == .none ? 0 : known.latency.milliseconds(random.next())
+      // One that was given up before it was looked at counts as never processed.
+      if !settings.isFast, request.pointee.isAlive { delay = examine(request, delay) }
+      if delay == 0 {
+        answer(request)
+      } else {
+        request.pointee.due = now + delay
+        wheel.add(request)
+      }
+    }
+  }
+
+  /// Judges a request, records it, and leaves what its answer needs in its scratch memory. Returns
+  /// when to answer, in ms from now.
+  private func examine(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ delay: UInt64
+  ) -> UInt64 {
+    let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
+    guard let connection = connections[slot] else { return delay }
+    guard !connection.isRefused else {
+      request.pointee.verdict = EncodedVerdict.silence
+      return 0
+    }
+    connection.requests += 1
+    connection.model?.received(now: wallNow)
+    let push = PushFields(request.pointee)
+    let kind = Self.kind(of: push, on: connection)
+    var reply: ChannelReply?
+    let isReadable = request.pointee.headerListSize <= connection.headerListLimit
+    let judgement =
+      isReadable ? judge(push, kind, connection, &reply) : PushJudgement()
+    if judgement.isAuthenticated { connection.isAuthenticated = true }
+    let id = identify(request, push, connection.role, kind)
+    var plan =
+      isReadable
+      ? plan(judgement, reply, request, delay)
+      : AnswerPlan(verdict: .custom(headersTooLarge(request, kind)), delay: delay)
+    requestJudged(request, push, on: connection, &plan)
+    request.pointee.verdict =
+      encode(plan.verdict, request.pointee.scratch)
+      | (kind == .push ? 0 : EncodedVerdict.channelMark)
+    let fate = kind == .push && plan.isProcessed ? accept(push, id, judgement.device) : nil
+    record(request, push, connection, plan.verdict, kind, id, fate, judgement.isBrokenJSON)
+    return plan.delay
+  }
+
+  /// Told by the listener and the path.
+  private static func kind(
+    of push: PushFields, on connection: GatewayConnection
+  ) -> RequestKind {
+    guard connection.role.service == .device else { return .management }
+    return push.path(after: broadcasts) == nil ? .push : .broadcast
+  }
+
+  private static let broadcasts: StaticString = "/4/broadcasts/apps/"
+
+  /// The answer to a header list that is larger than the SETTINGS allow (RFC 6585 §5).
+  private func headersTooLarge(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ kind: RequestKind
+  ) -> CustomAnswer {
+    let name = kind == .push ? "apns-id" : "apns-request-id"
+    return CustomAnswer(
+      status: 431, headers: [(name: name, value: Answers.identifier(in: request))])
+  }
+
+  private func judge(
+    _ push: PushFields, _ kind: RequestKind, _ connection: GatewayConnection,
+    _ reply: inout ChannelReply?
+  ) -> PushJudgement {
+    let place = Int(connection.role.environment.rawValue)
+    if let refusal = serviceRefusal(kind) {
+      var judgement = PushJudgement()
+      judgement.refusal = refusal
+      return judgement
+    }
+    if kind == .push { return validators[place].judge(push, &connection.access, now: wallNow) }
+    // Rare enough for a lock: broadcasts are few, and management is rarer.
+    return shared.world.channels.withLock { channels in
+      if kind == .broadcast, let app = push.path(after: Self.broadcasts) {
+        return validators[place].judgeBroadcast(
+          push, app: app, &connection.access, &channels, now: wallNow)
+      }
+      let (judgement, made) = validators[place].judgeManagement(
+        push, &connection.access, &channels, newID: newChannelID, now: wallNow)
+      reply = made
+      return judgement
+    }
+  }
+
+  private func serviceRefusal(_ kind: RequestKind) -> Refusal? {
+    switch known.service {
+    case .normal: nil
+    case .failing: Refusal(.internalServerError)
+    case .unavailable:
+      // Apple's page on broadcasts writes it with a space.
+      Refusal(kind == .push ? .serviceUnavailable : .serviceUnavailableSpaced)
+    case .shutdown: Refusal(.shutdown)
+    }
+  }
+
+  private func newChannelID() -> String {
+    let id = random.nextID()
+    return ChannelID.text(id)
+  }
+
+  private func plan(
+    _ judgement: PushJudgement, _ reply: ChannelReply?,
+    _ request: UnsafeMutablePointer<ServerRequest>, _ delay: UInt64
+  ) -> AnswerPlan {
+    if judgement.isSilent { return AnswerPlan(verdict: .silence, delay: 0) }
+    if let refusal = judgement.refusal {
+      return AnswerPlan(verdict: .refused(refusal), delay: delay)
+    }
+    guard let reply else {
+      return AnswerPlan(verdict: .accepted, delay: delay, isProcessed: true)
+    }
+    var headers = [(name: "apns-request-id", value: Answers.identifier(in: request))]
+    if let id = reply.channelID { headers.append(("apns-channel-id", id)) }
+    if !reply.body.isEmpty { headers.append(("content-type", "application/json")) }
+    return AnswerPlan(
+      verdict: .custom(CustomAnswer(status: reply.status, headers: headers, body: reply.body)),
+      delay: delay, isProcessed: true)
+  }
+
+  /// Writes the ids of the answer to the scratch memory.
+  @discardableResult
+  func identify(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields, _ role: ListenerRole,
+    _ kind: RequestKind
+  ) -> SpelledID {
+    let scratch = request.pointee.scratch
+    if role.environment == .sandbox || kind == .broadcast {
+      random.nextID().write(to: scratch + Answers.uniqueIDOffset, isUpper: true)
+    }
+    let given = kind == .push ? push.identifier : push.requestID
+    if let text = given, let sent = text.withSpan({ SpelledID($0) }) {
+      // Echoed byte for byte.
+      UnsafeMutableRawPointer(scratch + Answers.idOffset).copyMemory(
+        from: text.baseAddress.unsafelyUnwrapped, byteCount: text.count)
+      return sent
+    }
+    let id = random.nextID()
+    let isUpper = known.rules.madeIdentifier == .upper
+    id.write(to: scratch + Answers.idOffset, isUpper: isUpper)
+    return SpelledID(id, isUpper: isUpper)
+  }
+
+  /// The push takes effect: at once for a device that can be reached.
+  private func accept(
+    _ push: PushFields, _ id: SpelledID, _ device: DeclaredToken?
+  ) -> PushFate {
+    let fate: PushFate
+    if let device, device.state == .offline || device.state == .powerRestricted {
+      fate = shared.world.accept(
+        AcceptedPush(push, id: id, device, receivedAt: wallNow), roll: random.next() >> 32)
+    } else {
+      fate = .delivered
+    }
+    switch fate {
+    case .delivered: shared.counters.add(.delivered)
+    case .stored: shared.counters.add(.stored)
+    case .discarded: shared.counters.add(.discarded)
+    }
+    return fate
+  }
+
+  private func record(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
+    _ connection: GatewayConnection, _ verdict: AnswerPlan.Verdict, _ kind: RequestKind,
+    _ id: SpelledID, _ fate: PushFate?, _ isBrokenJSON: Bool
+  ) {
+    let (status, reason) = verdict.outcome
+    let record = RequestRecord(
+      time: wallNow, id: id, kind: kind, status: status, reason: reason, fate: fate,
+      connection: UInt32(truncatingIfNeeded: shared.world.number(ofConnection: connection.id)),
+      stream: request.pointee.streamID,
+      environment: connection.role.environment, isBrokenJSON: isBrokenJSON)
+    if !shared.log.append(record, push, request) { shared.counters.add(.recordsDropped) }
+  }
+
+  private func encode(
+    _ verdict: AnswerPlan.Verdict, _ scratch: UnsafeMutablePointer<UInt8>
+  ) -> UInt32 {
+    switch verdict {
+    case .accepted: return EncodedVerdict.accepted
+    case .refused(let refusal): return encode(refusal, scratch)
+    case .custom(let answer):
+      return EncodedVerdict.with(EncodedVerdict.custom, argument: customAnswers.add(answer))
+    case .reset(let code): return EncodedVerdict.with(EncodedVerdict.reset, argument: code)
+    case .silence: return EncodedVerdict.silence
+    }
+  }
+
+  private func encode(_ refusal: Refusal, _ scratch: UnsafeMutablePointer<UInt8>) -> UInt32 {
+    var count = 0
+    if let timestamp = refusal.timestamp {
+      let text = "{\"reason\":\"\(refusal.reason.name)\",\"timestamp\":\(timestamp)}"
+      for byte in text.utf8 {
+        scratch[Answers.bodyOffset + count] = byte
+        count += 1
+      }
+    }
+    return EncodedVerdict.with(UInt32(refusal.reason.rawValue) + 1, argument: UInt32(count))
+  }
+}
+
+extension AnswerPlan.Verdict {
+  /// The status (0 for no answer) and the reason, for the record.
+  var outcome: (status: UInt16, reason: Reason?) {
+    switch self {
+    case .accepted: (200, nil)
+    case .refused(let refusal): (refusal.reason.rule.status, refusal.reason)
+    case .custom(let answer): (answer.status, nil)
+    case .reset, .silence: (0, nil)
+    }
+  }
+}
+
+extension AcceptedPush {
+  /// Copies what storing a push needs; the topic loses its push type's suffix.
+  init(_ push: PushFields, id: SpelledID, _ device: DeclaredToken, receivedAt: Int64) {
+    let type = push.pushType?.pushType
+    let topic = push.topic.map { Array($0) } ?? device.topic ?? []
+    let suffix = type?.topicSuffix.utf8CodeUnitCount ?? 0
+    self.init(
+      id: id, token: device.token, app: Array(topic.dropLast(suffix)),
+      collapseID: push.collapseID.map { Array($0) }, type: type,
+      priority: UInt8(clamping: push.priority?.decimal ?? Int64(type?.defaultPriority ?? 10)),
+      expiration: push.expiration?.decimal, body: Array(push.body), receivedAt: receivedAt)
+  }
+}

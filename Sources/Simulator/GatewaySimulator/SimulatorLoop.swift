@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import EventLoop
+import Gateway
+import HTTP2
+import HTTP2Server
+import Random
+import ServiceKit
+import TLS
+
+/// One thread of the gateway: its listeners, its connections and the requests on them.
+///
+/// This file holds the state and the turn; what happens in a turn stands in the extensions.
+final class SimulatorLoop {
+  let settings: SimulatorSettings
+  let context: ServiceContext
+  let shared: LoopShare
+  let tls: TLSContext
+  let poller: Poller
+  var listeners: [GatewayListener]
+  let pool: ServerRequestPool
+  let scratch = ConnectionScratch()
+  var connections: [GatewayConnection?] = []
+  var freeSlots: [Int] = []
+  var touched: [GatewayConnection] = []
+  var ready: [UnsafeMutablePointer<ServerRequest>] = []
+  var wheel: AnswerWheel
+  var answers: Answers
+  var customAnswers = CustomAnswers()
+  var validators: [PushValidator]
+  var knownVersion: Int
+  var known: GatewayWorld.Knowledge
+  var random: SeededGenerator
+  /// Milliseconds of a clock that only goes forward.
+  var now: UInt64
+  /// Milliseconds since the epoch.
+  var wallNow: Int64
+  private var lastTick: UInt64 = 0
+  private var lastIdleCheck: UInt64 = 0
+  var drainEnds: UInt64?
+  /// What was read of the fault rules last.
+  var knownFaults = 0
+  /// The loop's place among those that learn of fault rules.
+  let faultPlace: Int
+  /// What faults hold for the whole gateway.
+  var standing = StandingFaults()
+  /// What follows the answer that is being written.
+  var sequel = AnswerSequel()
+  private let heartbeat: Heartbeat
+  private var early: [UnsafeMutablePointer<ServerRequest>] = []
+
+  static let wakeupToken: UInt64 = 0
+  static let firstListenerToken: UInt64 = 1
+  static let firstConnectionToken: UInt64 = 16
+  private static let tickInterval: UInt64 = 100
+
+  init(
+    _ settings: SimulatorSettings, _ context: ServiceContext, _ share: LoopShare, tls: TLSContext,
+    listeners: [GatewayListener], name: String
+  ) throws(SystemError) {
+    self.settings = settings
+    self.context = context
+    self.tls = tls
+    self.listeners = listeners
+    shared = share
+    pool = ServerRequestPool(keepsContent: !settings.isFast)
+    answers = Answers()
+    knownVersion = share.world.version
+    known = share.world.known
+    validators = Self.validators(known, share.world.sharedChecks)
+    random = SeededGenerator(seed: MonotonicClock.nanoseconds())
+    now = MonotonicClock.milliseconds()
+    wallNow = WallClock.milliseconds()
+    wheel = AnswerWheel(now: now)
+    poller = try Poller()
+    for (index, listener) in listeners.enumerated() {
+      try poller.add(listener.fd, token: Self.firstListenerToken + UInt64(index), .readable)
+    }
+    try poller.add(share.commands.wakeup.fd, token: Self.wakeupToken, .readable)
+    context.signals.subscribe(share.commands.wakeup)
+    faultPlace = share.faults.subscribe(share.commands.wakeup)
+    heartbeat = context.status.heartbeat(name)
+  }
+
+  /// Serves until a stop was requested and everything open is answered, or the time for that is up.
+  func run() {
+    var events: [ReadyEvent] = []
+    while !isDone {
+      poller.wait(timeoutMilliseconds: timeout, into: &events)
+      now = MonotonicClock.milliseconds()
+      heartbeat.beat(now)
+      wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
+      if shared.faults.version != knownFaults { updateFaults() }
+      if shared.world.version != knownVersion { updateRules() }
+      for event in events { handle(event) }
+      pool.takeReady(into: &ready)
+      if !ready.isEmpty { take() }
+      if knownFaults != 0 { answerEarlyRequests(&early) }
+      answerDueRequests()
+      tickConnections()
+      endIdleConnections()
+      flush()
+      if drainEnds == nil, context.signals.isStopping { drain() }
+    }
+    for connection in connections { connection?.http.close() }
+    context.status.end(heartbeat)
+  }
+
+  private var timeout: Int32 {
+    let isPatient = !needsTicks && !(1..<10_000).contains(known.rules.idleTimeout)
+    let longest: UInt64 = drainEnds != nil ? 20 : isPatient ? 1_000 : Self.tickInterval
+    return Int32(min(wheel.wait(from: now) ?? longest, longest))
+  }
+
+  private var isDone: Bool {
+    guard let drainEnds else { return false }
+    return now >= drainEnds || freeSlots.count == connections.count
+  }
+
+  func updateRules() {
+    knownVersion = shared.world.version
+    let before = known.rules
+    known = shared.world.known
+    standing.change(&known.rules)
+    validators = Self.validators(known, shared.world.sharedChecks, standing)
+    guard known.rules != before else { return }
+    for case let connection? in connections {
+      guard let limit = connection.model?.changed(known.rules) else { continue }
+      connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
+      touch(connection)
+    }
+  }
+
+  /// One for each environment, in the order of their raw values.
+  private static func validators(
+    _ known: GatewayWorld.Knowledge, _ shared: SharedChecks,
+    _ faults: StandingFaults = StandingFaults()
+  ) -> [PushValidator] {
+    Environment.allCases.map {
+      PushValidator(
+        keys: faults.keys(known.keys, $0), devices: known.devices, environment: $0,
+        rules: known.rules, shared: shared)
+    }
+  }
+
+  private func handle(_ event: ReadyEvent) {
+    switch event.token {
+    case Self.wakeupToken:
+      shared.commands.wakeup.clear()
+      for command in shared.commands.drain() { handle(command) }
+    case ..<Self.firstConnectionToken:
+      accept(Int(event.token - Self.firstListenerToken))
+    default:
+      guard let connection = connections[Int(event.token - Self.firstConnectionToken)] else {
+        return
+      }
+      connection.http.socketReady(
+        readable: event.readable, writable: event.writable, hangup: event.hangup)
+      if !connection.isReady, connection.http.isConnected, !settings.isFast {
+        connection.isReady = true
+        if let problem = connection.access.certificate?.problem, connection.isRefused {
+          connection.http.sendGoAway(lastStreamID: 0, debug: Self.words(problem))
+        }
+        connectionReady(connection)
+      }
+      touch(connection)
+    }
+  }
+
+  private func tickConnections() {
+    guard needsTicks, now >= lastTick + Self.tickInterval else { return }
+    lastTick = now
+    applyStandingFaults()
+    for case let connection? in connections { tick(connection) }
+  }
+
+  private func endIdleConnections() {
+    guard !settings.isFast, known.rules.idleTimeout > 0,
+      now >= lastIdleCheck + Self.tickInterval
+    else { return }
+    lastIdleCheck = now
+    for case let connection? in connections {
+      let isIdle = connection.model?.isIdle(
+        openStreams: connection.http.openStreams, known.rules, now: wallNow)
+      guard isIdle == true else { continue }
+      if known.rules.idleEnd == .goAway {
+        end(connection, .idleTimeout)
+      } else {
+        connection.http.goSilent()
+        shared.counters.add(.forgotten)
+      }
+    }
+  }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+package import EventLoop
+package import HTTP2
+package import TLS
+
+/// One accepted connection: socket, TLS and session on the owner's `Poller`.
+///
+/// Complete requests appear in the pool that all connections of the loop share. After its turn the
+/// owner calls `flush()` for each connection that it touched.
+package final class HTTP2ServerConnection {
+  /// The token that events and requests of this connection carry.
+  package let token: UInt64
+  private let tls: TLSConnection
+  private let scratch: ConnectionScratch
+  private let pool: ServerRequestPool
+  let session: HTTP2ServerSession
+  private var channel: SecureChannel
+  package private(set) var isConnected = false
+  package private(set) var isClosed = false
+  /// Free for the owner: set while the connection is on its list of connections to flush.
+  package var isTouched = false
+  /// Free for the owner: what the connection has been granted so far.
+  package var stage: UInt8 = 0
+  /// The socket stays open although HTTP/2 has nothing more to do on it.
+  package var staysOpen = false
+  /// The connection ends as soon as no stream is open.
+  package var endsWhenIdle = false
+  /// Nothing is read from the socket while this is set, not even the handshake.
+  package var isReadingPaused: Bool {
+    get { channel.isReadingPaused }
+    set { channel.pauseReading(newValue) }
+  }
+
+  /// Chooses the first SETTINGS when TLS is up and before anything of the client is read, for those who
+  /// gave none to `init`.
+  package var chooseSettings: ((HTTP2ServerConnection) -> SessionSettings)?
+
+  /// Takes over an accepted socket and watches it. SETTINGS go out with the first `flush()` after
+  /// the handshake; nil leaves them to `chooseSettings`.
+  package init(
+    accepted socket: consuming Socket, poller: Poller, token: UInt64, tls: TLSContext,
+    settings: SessionSettings?, pool: ServerRequestPool, scratch: ConnectionScratch
+  ) throws(ConnectionFailure) {
+    self.token = token
+    self.scratch = scratch
+    self.pool = pool
+    do { self.tls = try TLSConnection(server: tls) } catch { throw .tls(error) }
+    session = HTTP2ServerSession(settings: settings, pool: pool, token: token)
+    do {
+      channel = try SecureChannel(
+        poller: poller, token: token, tls: self.tls, socket: socket, isConnecting: false)
+    } catch {
+      throw .socket(error)
+    }
+    session.attach(self)
+  }
+
+  deinit { end(nil) }
+
+  package var openStreams: Int { session.openStreams }
+  package var isGoingAway: Bool { session.isGoingAway }
+  package var lastStreamID: Int32 { session.lastStreamID }
+  package var bytesWaiting: Int { channel.bytesWaiting }
+  package var peer: SocketAddress? { channel.peer }
+  /// The client showed a certificate.
+  package var hasClientCertificate: Bool { tls.hasPeerCertificate }
+
+  /// What the client's certificate says; nil without one.
+  package var clientCertificate: PushCertificate? { tls.peerCertificate }
+  /// Why the client's certificate failed verification, if it was let in all the same.
+  package var clientCertificateProblem: String? { tls.peerProblem }
+  /// The host name that the client asked for in the TLS handshake.
+  package var requestedName: String? { tls.requestedName }
+
+  /// Handles an event of the poller. `flush()` must follow in the same turn.
+  package func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
+    guard !isClosed else { return }
+    do {
+      guard readable || hangup else { return }
+      if channel.isReadingPaused {
+        // Only a connection that is gone is reported to somebody who does not read.
+        if hangup { end(.peerClosed) }
+        return
+      }
+      let arrival = try channel.receive(scratch)
+      if !isConnected {
+        if try channel.handshake() {
+          isConnected = true
+          if let chooseSettings { session.start(chooseSettings(self)) }
+          chooseSettings = nil
+          session.post(.connected(resumed: tls.isResumed))
+        }
+      }
+      if isConnected { try decrypt() }
+      if arrival == .end || tls.isEnded {
+        end(session.openStreams == 0 && isConnected ? nil : .peerClosed)
+      }
+    } catch {
+      sendFarewell()
+      end(error)
+    }
+  }
+
+  /// Tells a client that is thrown out why, if the socket takes it.
+  private func sendFarewell() {
+    guard isConnected, let farewell = session.farewell else { return }
+    scratch.outgoing.removeAll()
+    farewell.withUnsafeBytes { scratch.outgoing.append($0) }
+    do throws(ConnectionFailure) {
+      try channel.encrypt(scratch.outgoing.bytes)
+      try channel.write()
+    } catch {
+      // The connection ends either way.
+    }
+  }
+
+  /// Answers a request (of any connection) and gives it back to its pool; one whose stream is gone
+  /// is only given back. Header values and `body` must stay where they are until the stream closes:
+  /// constants, or memory of the request itself. Returns the connection to flush.
+  @discardableResult
+  package static func respond(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
+    body: UnsafeRawBufferPointer, pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    guard let connection = request.pointee.connection?.takeUnretainedValue() else {
+      pool.recycle(request)
+      return nil
+    }
+    connection.session.respond(request, headers, body: body)
+    return connection
+  }
+
+  /// Gives a request back without an answer; its stream is reset with `code` if it is still open.
+  @discardableResult
+  package static func drop(
+    _ request: UnsafeMutablePointer<ServerRequest>, code: UInt32, pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    guard let connection = request.pointee.connection?.takeUnretainedValue() else {
+      pool.recycle(request)
+      return nil
+    }
+    request.pointee.isHeld = false
+    connection.session.reset(request.pointee.streamID, code: code)
+    return connection
+  }
+
+  /// Leaves a request without an answer for ever: its memory comes back when its stream is gone.
+  package static func leaveUnanswered(
+    _ request: UnsafeMutablePointer<ServerRequest>, pool: ServerRequestPool
+  ) {
+    guard request.pointee.isAlive else { return pool.recycle(request) }
+    request.pointee.isHeld = false
+  }
+
+  /// Changes how many streams the client may have open.
+  package func updateSettings(maxConcurrentStreams: UInt32) {
+    session.updateSettings(maxConcurrentStreams: maxConcurrentStreams)
+  }
+
+  /// Sends GOAWAY with `debug` as its words; the connection ends once its streams are done. Streams
+  /// above `lastStreamID` (unless told, the newest one seen) are not processed.
+  package func sendGoAway(lastStreamID: Int32? = nil, code: UInt32 = 0, debug: [UInt8] = []) {
+    session.sendGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
+  }
+
+  /// Ends one stream.
+  package func reset(_ streamID: Int32, code: UInt32) { session.reset(streamID, code: code) }
+
+  /// Encodes, encrypts and writes what is queued, with one system call.
+  package func flush() {
+    guard isConnected, !isClosed else { return }
+    do {
+      var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
+      var encrypted = channel.bytesWaiting
+      while hasMore, encrypted < SecureChannel.waitingLimit {
+        scratch.outgoing.removeAll()
+        hasMore = try session.produceOutput(
+          into: &scratch.outgoing, upTo: SecureChannel.recordSize)
+        try channel.encrypt(scratch.outgoing.bytes)
+        encrypted += scratch.outgoing.count
+      }
+      try channel.write(hasMore: hasMore)
+    } catch {
+      end(error)
+      return
+    }
+    guard channel.bytesWaiting == 0, !staysOpen else { return }
+    if endsWhenIdle, session.openStreams == 0 {
+      end(nil)
+    } else if session.isFinished {
+      end(session.isGoingAway ? nil : .http2(session.complaint ?? "the client broke the protocol"))
+    }
+  }
+
+  package func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
+
+  /// Ends the connection now; requests that are held answer to nobody.
+  package func close() { end(nil) }
+
+  /// Ends the connection with a TCP reset, as a crash would.
+  package func abort() {
+    channel.abort()
+    end(nil)
+  }
+
+  private func decrypt() throws(ConnectionFailure) {
+    while true {
+      let plaintext = try channel.plaintext(scratch)
+      guard plaintext.count > 0 else { return }
+      try session.receive(plaintext)
+    }
+  }
+
+  private func end(_ failure: ConnectionFailure?) {
+    guard !isClosed else { return }
+    isClosed = true
+    isConnected = false
+    channel.close()
+    session.abandon()
+    session.post(.closed(failure))
+  }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import CNghttp2
+package import HTTP2
+
+/// What a well-behaved server never does, for the gateway simulator.
+extension HTTP2ServerSession {
+  /// Keeps frames of these kinds back from now on. What was queued before still goes out, unless it
+  /// is thrown away, too.
+  package func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
+    settle()
+    if discardingQueued { faults?.discardPending() }
+    faults?.muted.formUnion(frames)
+  }
+
+  /// Holds WINDOW_UPDATE frames back, or sends those that were held.
+  package func holdWindowUpdates(_ isHeld: Bool) {
+    settle()
+    if isHeld { faults?.holdsWindowUpdates = true } else { faults?.releaseWindowUpdates() }
+  }
+
+  /// Gives the answer to a request an unusual form; call it before `respond`.
+  package func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
+    settle()
+    faults?.shapes[request.pointee.streamID] = shape
+    request.pointee.hasTrailers = shape.contains(.trailers)
+    guard shape.contains(.informational) else { return }
+    var headers = HeaderList()
+    headers.append(":status", "103")
+    nghttp2_submit_headers(
+      session, noFlags, request.pointee.streamID, nil, headers.fields, headers.count, nil)
+  }
+
+  /// Sends only the header fields of an answer, and resets the stream with `code`.
+  package func respondPartly(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList, code: UInt32
+  ) {
+    request.pointee.isHeld = false
+    let stream = request.pointee.streamID
+    nghttp2_submit_headers(session, noFlags, stream, nil, headers.fields, headers.count, nil)
+    // A reset overtakes what is queued for its stream.
+    settle()
+    reset(stream, code: code)
+  }
+
+  /// Answers a request before its end and tells the client to stop sending (RST_STREAM with
+  /// NO_ERROR, RFC 9113 §8.1). The request must come from `takeEarly`.
+  package func respondEarly(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
+    body: UnsafeRawBufferPointer
+  ) {
+    respond(request, headers, body: body)
+    settle()
+    reset(request.pointee.streamID, code: HTTP2ErrorCode.noError)
+  }
+
+  /// Sends GOAWAY as it stands, whatever this side thinks of its last stream id. Requests go on.
+  package func sendRawGoAway(lastStreamID: UInt32, code: UInt32, debug: [UInt8]) {
+    let payload = ServerFaults.bigEndian(lastStreamID) + ServerFaults.bigEndian(code) + debug
+    sendRaw(ServerFaults.frame(type: NGHTTP2_GOAWAY, payload))
+  }
+
+  /// Sends RST_STREAM, also on a stream that has been answered.
+  package func sendRawReset(_ stream: Int32, code: UInt32) {
+    sendRaw(
+      ServerFaults.frame(
+        type: NGHTTP2_RST_STREAM, stream: UInt32(bitPattern: stream), ServerFaults.bigEndian(code)))
+  }
+
+  private func sendRaw(_ frame: [UInt8]) {
+    settle()
+    faults?.add(frame)
+  }
+
+  /// Moves what nghttp2 has queued into the pending bytes, so that what follows comes behind it.
+  private func settle() {
+    var output = ByteBuffer()
+    // A session that cannot go on says so again at the next flush.
+    _ = try? produceOutput(into: &output, upTo: .max)
+    if faults == nil { faults = ServerFaults() }
+    faults?.add(output.bytes)
+  }
+}
+
+/// The same for a whole connection.
+extension HTTP2ServerConnection {
+  package func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
+    session.mute(frames, discardingQueued: discardingQueued)
+  }
+
+  package func holdWindowUpdates(_ isHeld: Bool) { session.holdWindowUpdates(isHeld) }
+
+  package func update(_ change: SettingsChange) { session.update(change) }
+
+  package func sendRawGoAway(lastStreamID: UInt32, code: UInt32 = 0, debug: [UInt8]) {
+    session.sendRawGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
+  }
+
+  package func sendRawReset(_ stream: Int32, code: UInt32) {
+    session.sendRawReset(stream, code: code)
+  }
+
+  /// Requests with a larger body than this many bytes are announced before their end
+  /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
+  package var earlyAnswerLimit: Int? {
+    get { session.earlyAnswerLimit }
+    set { session.earlyAnswerLimit = newValue }
+  }
+
+  /// Neither reads nor writes any more, and leaves the socket open: as if the network had lost it.
+  package func goSilent() {
+    session.mute(.everything)
+    isReadingPaused = true
+    staysOpen = true
+  }
+
+  /// Gives the answer to a request an unusual form; call it before `respond`.
+  package static func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
+    request.pointee.connection?.takeUnretainedValue().session.shape(request, shape)
+  }
+
+  /// Sends the header fields of an answer and resets the stream; as `respond` otherwise.
+  @discardableResult
+  package static func respondPartly(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList, code: UInt32,
+    pool: ServerRequestPool
+  ) -> HTTP2ServerConnection? {
+    guard let connection = request.pointee.connection?.takeUnretainedValue() else {
+      pool.recycle(request)
+      return nil
+    }
+    connection.session.respondPartly(request, headers, code: code)
+    return connection
+  }
+
+  /// Answers a request that `takeEarly` gave, before its end.
+  @discardableResult
+  package static func respondEarly(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
+    body: UnsafeRawBufferPointer
+  ) -> HTTP2ServerConnection? {
+    guard let connection = request.pointee.connection?.takeUnretainedValue() else { return nil }
+    connection.session.respondEarly(request, headers, body: body)
+    return connection
+  }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import CNghttp2
+package import HTTP2
+
+/// The server side of one HTTP/2 connection without any I/O. Owned by one thread.
+package final class HTTP2ServerSession {
+  let session: OpaquePointer
+  private let state: UnsafeMutablePointer<ServerState>
+  /// What the server does wrong on purpose; nil is nothing.
+  var faults: ServerFaults?
+
+  /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.
+  package init(settings: SessionSettings?, pool: ServerRequestPool, token: UInt64) {
+    state = .allocate(capacity: 1)
+    state.initialize(to: ServerState(pool: pool, token: token, keepsContent: pool.keepsContent))
+    var options: OpaquePointer?
+    nghttp2_option_new(&options)
+    nghttp2_option_set_no_closed_streams(options, 1)
+    // `ServerState` counts resets itself, and names the reason.
+    nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
+    var created: OpaquePointer?
+    nghttp2_session_server_new2(&created, ServerCallbacks.table, state, options)
+    nghttp2_option_del(options)
+    guard let created else { preconditionFailure("no memory for an HTTP/2 session") }
+    session = created
+    settings?.submit(to: session, isClient: false)
+  }
+
+  deinit {
+    abandon()
+    nghttp2_session_del(session)
+    state.deinitialize(count: 1)
+    state.deallocate()
+  }
+
+  /// Streams on which a request is being received or answered.
+  package var openStreams: Int { state.pointee.openCount }
+  package var isGoingAway: Bool { state.pointee.isGoingAway }
+  package var isFinished: Bool {
+    nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
+  }
+  /// The newest stream that the client has opened.
+  package var lastStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
+
+  /// Queues the first SETTINGS of a session that was made without.
+  func start(_ settings: SessionSettings) { settings.submit(to: session, isClient: false) }
+
+  func attach(_ connection: HTTP2ServerConnection) {
+    state.pointee.connection = Unmanaged.passUnretained(connection)
+  }
+
+  /// Answers a request. Header values and `body` must stay where they are until the stream closes:
+  /// constants, or memory of the request itself.
+  package func respond(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
+    body: UnsafeRawBufferPointer
+  ) {
+    request.pointee.isHeld = false
+    state.pointee.countAnswer()
+    let stream = request.pointee.streamID
+    guard body.count > 0 || request.pointee.hasTrailers else {
+      nghttp2_submit_response(session, stream, headers.fields, headers.count, nil)
+      return
+    }
+    request.pointee.response = body.baseAddress
+    request.pointee.responseCount = body.count
+    var source = nghttp2_data_provider(
+      source: nghttp2_data_source(ptr: request), read_callback: ServerCallbacks.readBody)
+    nghttp2_submit_response(session, stream, headers.fields, headers.count, &source)
+  }
+
+  /// Ends one stream with RST_STREAM.
+  package func reset(_ streamID: Int32, code: UInt32) {
+    nghttp2_submit_rst_stream(session, noFlags, streamID, code)
+  }
+
+  /// Changes how many streams the client may have open.
+  package func updateSettings(maxConcurrentStreams: UInt32) {
+    update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
+  }
+
+  /// Sends SETTINGS with new values.
+  package func update(_ change: SettingsChange) {
+    let entries = change.entries
+    nghttp2_submit_settings(session, noFlags, entries, entries.count)
+  }
+
+  /// Requests with a larger body than this many bytes are announced before their end
+  /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
+  package var earlyAnswerLimit: Int? {
+    get { state.pointee.earlyAnswerLimit }
+    set { state.pointee.earlyAnswerLimit = newValue }
+  }
+
+  /// Sends GOAWAY; streams above `lastStreamID` (the newest one unless told) are not processed.
+  package func sendGoAway(lastStreamID: Int32? = nil, code: UInt32, debug: [UInt8]) {
+    state.pointee.isGoingAway = true
+    nghttp2_submit_goaway(
+      session, noFlags, lastStreamID ?? self.lastStreamID, code, debug, debug.count)
+  }
+
+  package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+    let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    let result = nghttp2_session_mem_recv(session, start, bytes.count)
+    guard result >= 0 else {
+      let code = Int32(result)
+      if Self.floods.contains(code) { state.pointee.isFlooded = true }
+      throw failure(code)
+    }
+  }
+
+  /// nghttp2's errors about a client that sends what only costs: more PINGs or SETTINGS than it reads the
+  /// answers to, or header blocks without an end.
+  private static let floods = [
+    NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue,
+  ]
+
+  /// The last frame to a client whose flood ended the session, which sends nothing any more: GOAWAY with
+  /// ENHANCE_YOUR_CALM (RFC 9113 §10.5). nil for every other end.
+  package var farewell: [UInt8]? {
+    guard state.pointee.isFlooded else { return nil }
+    let payload =
+      ServerFaults.bigEndian(UInt32(bitPattern: max(0, lastStreamID)))
+      + ServerFaults.bigEndian(HTTP2ErrorCode.enhanceYourCalm)
+    return ServerFaults.frame(type: NGHTTP2_GOAWAY, payload)
+  }
+
+  /// As on the client's side.
+  package func produceOutput(
+    into buffer: inout ByteBuffer, upTo limit: Int
+  ) throws(ConnectionFailure) -> Bool {
+    faults?.takePending(into: &buffer)
+    while buffer.count < limit {
+      var chunk: UnsafePointer<UInt8>?
+      let count = nghttp2_session_mem_send(session, &chunk)
+      guard count > 0 else {
+        if count < 0 { throw failure(Int32(count)) }
+        return false
+      }
+      let frame = UnsafeRawBufferPointer(start: chunk, count: count)
+      if faults == nil { buffer.append(frame) } else { faults?.pass(frame, into: &buffer) }
+    }
+    return true
+  }
+
+  /// The connection is gone: lets go of every request.
+  package func abandon() {
+    while let request = state.pointee.open { state.pointee.close(request) }
+  }
+
+  package func takeNotices() -> [ConnectionNotice] {
+    guard !state.pointee.notices.isEmpty else { return [] }
+    let taken = state.pointee.notices
+    state.pointee.notices = []
+    return taken
+  }
+
+  func post(_ notice: ConnectionNotice) { state.pointee.notices.append(notice) }
+
+  var complaint: String? { state.pointee.complaint }
+
+  var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
+
+  private func failure(_ code: Int32) -> ConnectionFailure {
+    state.pointee.isFlooded
+      ? .http2("the client floods the connection")
+      : .session(code, complaint: state.pointee.complaint)
+  }
+}

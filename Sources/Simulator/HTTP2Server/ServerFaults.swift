@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import CNghttp2
+import HTTP2
+
+/// Frames that a server keeps to itself.
+package struct MutedFrames: OptionSet, Sendable {
+  package let rawValue: UInt8
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+  /// Acknowledgements of PING.
+  package static let pingAnswers = MutedFrames(rawValue: 1)
+  /// Not a single frame goes out.
+  package static let everything = MutedFrames(rawValue: 2)
+}
+
+/// Unusual but lawful forms of an answer (RFC 9113 §6.1, §6.2, §6.10, §8.1).
+package struct AnswerShape: OptionSet, Sendable {
+  package let rawValue: UInt8
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+  /// Every byte of the body in a DATA frame of its own.
+  package static let manyDataFrames = AnswerShape(rawValue: 1)
+  /// The header block in two frames, HEADERS and CONTINUATION.
+  package static let continuation = AnswerShape(rawValue: 2)
+  /// Padding on HEADERS and DATA.
+  package static let padding = AnswerShape(rawValue: 4)
+  /// A trailer field after the body.
+  package static let trailers = AnswerShape(rawValue: 8)
+  /// A 103 before the answer.
+  package static let informational = AnswerShape(rawValue: 16)
+}
+
+/// What a server does with its own frames before they leave: drops, holds, reshapes, adds. nghttp2
+/// knows nothing of it, so its view of the streams stays right whatever the client is shown.
+struct ServerFaults {
+  var muted: MutedFrames = []
+  var holdsWindowUpdates = false
+  /// WINDOW_UPDATE frames that are held back.
+  private var held: [UInt8] = []
+  /// Bytes that go out before anything else.
+  private var pending: [UInt8] = []
+  /// The streams whose answers have an unusual form.
+  var shapes: [Int32: AnswerShape] = [:]
+
+  private static let headerSize = 9
+  private static let paddingSize = 7
+
+  private enum Flag {
+    static let endStream: UInt8 = 1
+    static let ack: UInt8 = 1
+    static let endHeaders: UInt8 = 4
+    static let padded: UInt8 = 8
+  }
+
+  mutating func takePending(into buffer: inout ByteBuffer) {
+    guard !pending.isEmpty else { return }
+    pending.withUnsafeBytes { buffer.append($0) }
+    pending.removeAll()
+  }
+
+  mutating func discardPending() { pending = [] }
+
+  /// Queues bytes behind those that are pending.
+  mutating func add(_ bytes: some Sequence<UInt8>) { pending += bytes }
+
+  /// Lets go of the WINDOW_UPDATE frames.
+  mutating func releaseWindowUpdates() {
+    holdsWindowUpdates = false
+    add(held)
+    held = []
+  }
+
+  /// One frame of nghttp2 on its way out.
+  mutating func pass(_ frame: UnsafeRawBufferPointer, into buffer: inout ByteBuffer) {
+    guard frame.count >= Self.headerSize else { return buffer.append(frame) }
+    if muted.contains(.everything) { return }
+    let type = UInt32(frame[3])
+    switch type {
+    case NGHTTP2_PING.rawValue where muted.contains(.pingAnswers) && frame[4] & Flag.ack != 0:
+      return
+    case NGHTTP2_WINDOW_UPDATE.rawValue where holdsWindowUpdates: held += frame
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+      let stream = frame.loadUnaligned(fromByteOffset: 5, as: Int32.self).bigEndian
+      guard let shape = shapes[stream] else { return buffer.append(frame) }
+      reshape(frame, shape, into: &buffer)
+      if frame[4] & Flag.endStream != 0 { shapes[stream] = nil }
+    default: buffer.append(frame)
+    }
+  }
+
+  private func reshape(
+    _ frame: UnsafeRawBufferPointer, _ shape: AnswerShape, into buffer: inout ByteBuffer
+  ) {
+    let payload = UnsafeRawBufferPointer(rebasing: frame[Self.headerSize...])
+    let isData = UInt32(frame[3]) == NGHTTP2_DATA.rawValue
+    let pieces: [Range<Int>] =
+      if isData, shape.contains(.manyDataFrames), payload.count > 1 {
+        payload.indices.map { $0..<$0 + 1 }
+      } else if !isData, shape.contains(.continuation), payload.count > 1 {
+        [0..<payload.count / 2, payload.count / 2..<payload.count]
+      } else {
+        [0..<payload.count]
+      }
+    for (index, piece) in pieces.enumerated() {
+      var type = frame[3]
+      var flags = frame[4]
+      let isLast = index == pieces.count - 1
+      if isData {
+        if !isLast { flags &= ~Flag.endStream }
+      } else {
+        if !isLast { flags &= ~Flag.endHeaders }
+        if index > 0 {
+          type = UInt8(NGHTTP2_CONTINUATION.rawValue)
+          flags &= Flag.endHeaders
+        }
+      }
+      // CONTINUATION frames have no padding.
+      let isPadded = shape.contains(.padding) && type != UInt8(NGHTTP2_CONTINUATION.rawValue)
+      write(
+        type: type, flags: isPadded ? flags | Flag.padded : flags, stream: frame[5..<9],
+        UnsafeRawBufferPointer(rebasing: payload[piece]), isPadded: isPadded, into: &buffer)
+    }
+  }
+
+  private func write(
+    type: UInt8, flags: UInt8, stream: Slice<UnsafeRawBufferPointer>,
+    _ payload: UnsafeRawBufferPointer, isPadded: Bool, into buffer: inout ByteBuffer
+  ) {
+    let count = payload.count + (isPadded ? 1 + Self.paddingSize : 0)
+    var bytes = [
+      UInt8(count >> 16 & 255), UInt8(count >> 8 & 255), UInt8(count & 255), type, flags,
+    ]
+    bytes += stream
+    if isPadded { bytes.append(UInt8(Self.paddingSize)) }
+    bytes += payload
+    if isPadded { bytes += [UInt8](repeating: 0, count: Self.paddingSize) }
+    bytes.withUnsafeBytes { buffer.append($0) }
+  }
+
+  /// A frame as it stands on the wire (RFC 9113 §4.1).
+  static func frame(
+    type: nghttp2_frame_type, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8]
+  ) -> [UInt8] {
+    let count = payload.count
+    return [
+      UInt8(count >> 16 & 255), UInt8(count >> 8 & 255), UInt8(count & 255), UInt8(type.rawValue),
+      flags,
+    ] + bigEndian(stream) + payload
+  }
+
+  static func bigEndian(_ value: UInt32) -> [UInt8] {
+    [UInt8(value >> 24), UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255)]
+  }
+
+  /// Queues the trailer field that ends an answer.
+  static func submitTrailers(_ session: OpaquePointer?, _ stream: Int32) {
+    var headers = HeaderList()
+    headers.append("x-trailer", "end")
+    nghttp2_submit_trailer(session, stream, headers.fields, headers.count)
+  }
+}

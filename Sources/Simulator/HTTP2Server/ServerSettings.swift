@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import CNghttp2
+package import HTTP2
+
+extension SessionSettings {
+  /// What APNs was seen to send.
+  package static func gateway(maxConcurrentStreams: UInt32) -> SessionSettings {
+    var settings = SessionSettings()
+    settings.maxConcurrentStreams = maxConcurrentStreams
+    settings.headerTableSize = 4_096
+    settings.initialWindowSize = 65_535
+    settings.maxFrameSize = 16_384
+    settings.maxHeaderListSize = 8_000
+    return settings
+  }
+}
+
+/// New values for SETTINGS that a server has sent before; nil leaves a value as it is.
+package struct SettingsChange: Sendable, Equatable {
+  package var maxConcurrentStreams: UInt32?
+  package var headerTableSize: UInt32?
+  package var initialWindowSize: UInt32?
+  package var maxHeaderListSize: UInt32?
+
+  package init(
+    maxConcurrentStreams: UInt32? = nil, headerTableSize: UInt32? = nil,
+    initialWindowSize: UInt32? = nil, maxHeaderListSize: UInt32? = nil
+  ) {
+    self.maxConcurrentStreams = maxConcurrentStreams
+    self.headerTableSize = headerTableSize
+    self.initialWindowSize = initialWindowSize
+    self.maxHeaderListSize = maxHeaderListSize
+  }
+
+  var entries: [nghttp2_settings_entry] {
+    let values: [(nghttp2_settings_id, UInt32?)] = [
+      (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, maxConcurrentStreams),
+      (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTableSize),
+      (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initialWindowSize),
+      (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, maxHeaderListSize),
+    ]
+    return values.compactMap { id, value in
+      value.map { nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: $0) }
+    }
+  }
+}

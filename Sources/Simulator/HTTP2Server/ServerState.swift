@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+import CNghttp2
+import HTTP2
+
+/// What nghttp2's callbacks work on, on the server side; raw memory as in `ClientState`.
+struct ServerState {
+  let pool: ServerRequestPool
+  let token: UInt64
+  let keepsContent: Bool
+  /// The connection, which outlives its session.
+  var connection: Unmanaged<HTTP2ServerConnection>?
+  /// Head of the list of requests whose streams are open.
+  var open: UnsafeMutablePointer<ServerRequest>?
+  var openCount = 0
+  /// The request whose header block is being read.
+  var current: UnsafeMutablePointer<ServerRequest>?
+  var notices: [ConnectionNotice] = []
+  var isGoingAway = false
+  var complaint: String?
+  /// Requests whose body is larger than this, or says so, are announced before their end; nil announces none.
+  var earlyAnswerLimit: Int?
+  /// Streams that the client has reset, less those that were answered.
+  var resetDebt = 0
+  /// The client sends what only costs: the connection is to end with ENHANCE_YOUR_CALM.
+  var isFlooded = false
+
+  /// So many more streams may be reset than are answered. nghttp2's own limit is of the same size, and ends
+  /// a connection with INTERNAL_ERROR.
+  static let resetLimit = 1_000
+
+  static func from(_ user: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<ServerState> {
+    user.unsafelyUnwrapped.assumingMemoryBound(to: ServerState.self)
+  }
+
+  mutating func begin(_ stream: Int32) -> UnsafeMutablePointer<ServerRequest> {
+    let request = pool.take()
+    request.pointee.streamID = stream
+    request.pointee.connectionToken = token
+    request.pointee.connection = connection
+    request.pointee.next = open
+    open?.pointee.previous = request
+    open = request
+    openCount += 1
+    return request
+  }
+
+  /// The client has reset a stream; false when it has done so too often ("rapid reset", CVE-2023-44487).
+  mutating func countReset() -> Bool {
+    resetDebt += 1
+    if resetDebt > Self.resetLimit { isFlooded = true }
+    return !isFlooded
+  }
+
+  mutating func countAnswer() { resetDebt = max(0, resetDebt - 1) }
+
+  /// More of a request is here: announces it if it is too large for an answer at its end.
+  func announceIfLarge(_ request: UnsafeMutablePointer<ServerRequest>) {
+    guard let limit = earlyAnswerLimit, !request.pointee.wasAnnounced,
+      max(request.pointee.bodyTotal, request.pointee.declaredLength ?? 0) > limit
+    else { return }
+    pool.announce(request)
+  }
+
+  /// The stream is over. A request that the owner still holds goes back when it lets go.
+  mutating func close(_ request: UnsafeMutablePointer<ServerRequest>) {
+    let next = request.pointee.next
+    let previous = request.pointee.previous
+    next?.pointee.previous = previous
+    if let previous { previous.pointee.next = next } else { open = next }
+    openCount -= 1
+    if current == request { current = nil }
+    request.pointee.next = nil
+    request.pointee.previous = nil
+    request.pointee.connection = nil
+    if !request.pointee.isHeld { pool.recycle(request) }
+  }
+}
+
+/// The callbacks of every server session, registered once.
+enum ServerCallbacks {
+  nonisolated(unsafe) static let table = sessionCallbacks(
+    beginHeaders: beginHeaders, header: header, dataChunk: dataChunk,
+    frameReceived: frameReceived, streamClosed: streamClosed, complained: complained)
+
+  private static func request(
+    _ session: OpaquePointer?, _ stream: Int32
+  ) -> UnsafeMutablePointer<ServerRequest>? {
+    nghttp2_session_get_stream_user_data(session, stream)?
+      .assumingMemoryBound(to: ServerRequest.self)
+  }
+
+  private static let beginHeaders: nghttp2_on_begin_headers_callback = { session, frame, user in
+    let frame = frame.unsafelyUnwrapped
+    let state = ServerState.from(user)
+    state.pointee.current = nil
+    // Trailers come with another category and are ignored.
+    guard frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
+    let request = state.pointee.begin(frame.pointee.hd.stream_id)
+    nghttp2_session_set_stream_user_data(session, frame.pointee.hd.stream_id, request)
+    state.pointee.current = request
+    return 0
+  }
+
+  private static let header: nghttp2_on_header_callback = {
+    _, _, name, nameCount, value, valueCount, flags, user in
+    let state = ServerState.from(user)
+    guard state.pointee.keepsContent, let request = state.pointee.current, let name, let value
+    else { return 0 }
+    let isNeverIndexed = UInt32(flags) & NGHTTP2_NV_FLAG_NO_INDEX.rawValue != 0
+    request.pointee.addField(
+      name, nameCount, value, valueCount, isNeverIndexed: isNeverIndexed)
+    return 0
+  }
+
+  private static let dataChunk: nghttp2_on_data_chunk_recv_callback = {
+    session, _, stream, bytes, count, user in
+    guard let request = request(session, stream), let bytes else { return 0 }
+    let state = ServerState.from(user)
+    if state.pointee.keepsContent {
+      request.pointee.addBody(bytes, count)
+    } else {
+      request.pointee.bodyTotal += count
+    }
+    state.pointee.announceIfLarge(request)
+    return 0
+  }
+
+  private static let frameReceived: nghttp2_on_frame_recv_callback = { session, frame, user in
+    let frame = frame.unsafelyUnwrapped
+    let flags = UInt32(frame.pointee.hd.flags)
+    switch UInt32(frame.pointee.hd.type) {
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+      guard let request = request(session, frame.pointee.hd.stream_id) else { return 0 }
+      let state = ServerState.from(user)
+      if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 {
+        state.pointee.pool.complete(request)
+      } else if frame.pointee.hd.type == NGHTTP2_HEADERS.rawValue {
+        state.pointee.announceIfLarge(request)
+      }
+    case NGHTTP2_RST_STREAM.rawValue:
+      let isTolerable = ServerState.from(user).pointee.countReset()
+      return isTolerable ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+    case NGHTTP2_SETTINGS.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue == 0:
+      let limit = nghttp2_session_get_remote_settings(
+        session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+      ServerState.from(user).pointee.notices.append(.settings(maxConcurrentStreams: limit))
+    case NGHTTP2_GOAWAY.rawValue:
+      let state = ServerState.from(user)
+      state.pointee.isGoingAway = true
+      state.pointee.notices.append(ConnectionNotice.received(frame.pointee.goaway))
+    default: break
+    }
+    return 0
+  }
+
+  private static let streamClosed: nghttp2_on_stream_close_callback = { session, stream, _, user in
+    guard let request = request(session, stream) else { return 0 }
+    ServerState.from(user).pointee.close(request)
+    return 0
+  }
+
+  private static let complained: nghttp2_error_callback2 = { _, _, message, count, user in
+    guard let message else { return 0 }
+    let bytes = UnsafeRawBufferPointer(start: message, count: min(count, 256))
+    ServerState.from(user).pointee.complaint = String(decoding: bytes, as: UTF8.self)
+    return 0
+  }
+
+  /// Copies the next part of an answer's body.
+  static let readBody: nghttp2_data_source_read_callback = {
+    session, stream, buffer, capacity, flags, source, _ in
+    let request = source.unsafelyUnwrapped.pointee.ptr.assumingMemoryBound(to: ServerRequest.self)
+    let sent = request.pointee.responseSent
+    let count = min(capacity, request.pointee.responseCount - sent)
+    if count > 0, let body = request.pointee.response, let buffer {
+      UnsafeMutableRawPointer(buffer).copyMemory(from: body + sent, byteCount: count)
+    }
+    request.pointee.responseSent = sent + count
+    if request.pointee.responseSent == request.pointee.responseCount {
+      flags.unsafelyUnwrapped.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+      if request.pointee.hasTrailers {
+        flags.unsafelyUnwrapped.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
+        ServerFaults.submitTrailers(session, stream)
+      }
+    }
+    return count
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Delivery
+import Testing
+
+@Suite struct TokenInvalidationTests {
+  private func verdict(
+    _ status: UInt16, _ reason: Reason?, timestamp: Int64? = nil, sentAt: Int64 = 1_000,
+    registeredAt: Int64? = nil, skew: Int64 = 0
+  ) -> TokenInvalidation.Verdict {
+    TokenInvalidation.verdict(
+      status: status, reason: reason, timestamp: timestamp, sentAt: sentAt,
+      registeredAt: registeredAt, skew: skew)
+  }
+
+  @Test func a410WithATimeInvalidatesSinceThatTime() {
+    #expect(verdict(410, .unregistered, timestamp: 500) == .invalidate(since: 500))
+    #expect(verdict(410, .expiredToken, timestamp: 500) == .invalidate(since: 500))
+  }
+
+  @Test func aRegistrationAtOrBeforeTheTimeDoesNotSaveTheToken() {
+    #expect(
+      verdict(410, .unregistered, timestamp: 500, registeredAt: 500) == .invalidate(since: 500))
+    #expect(
+      verdict(410, .unregistered, timestamp: 500, registeredAt: 499) == .invalidate(since: 500))
+  }
+
+  @Test func aLaterRegistrationKeepsTheToken() {
+    #expect(
+      verdict(410, .unregistered, timestamp: 500, registeredAt: 501) == .keep(.registeredLater))
+  }
+
+  @Test func theSkewStretchesAPNsTime() {
+    #expect(
+      verdict(410, .unregistered, timestamp: 500, registeredAt: 700, skew: 200)
+        == .invalidate(since: 500))
+    #expect(
+      verdict(410, .unregistered, timestamp: 500, registeredAt: 701, skew: 200)
+        == .keep(.registeredLater))
+  }
+
+  @Test func withoutATimeThePushItselfIsTheProof() {
+    #expect(verdict(410, nil) == .invalidate(since: 1_000))
+    #expect(verdict(410, .unregistered, registeredAt: 999) == .invalidate(since: 1_000))
+    #expect(verdict(410, .unregistered, registeredAt: 1_000) == .keep(.registeredLater))
+  }
+
+  @Test func theEarliestRevivalIsTheFirstRegistrationThatKeepsTheToken() {
+    for timestamp in [nil, 500] as [Int64?] {
+      for skew in [0, 200] as [Int64] {
+        let alive = TokenInvalidation.earliestRevival(
+          timestamp: timestamp, sentAt: 1_000, skew: skew)
+        let kept = verdict(410, nil, timestamp: timestamp, registeredAt: alive, skew: skew)
+        let dead = verdict(410, nil, timestamp: timestamp, registeredAt: alive - 1, skew: skew)
+        #expect(kept == .keep(.registeredLater))
+        #expect(dead == .invalidate(since: timestamp ?? 1_000))
+      }
+    }
+  }
+
+  @Test func extremeTimesDoNotOverflow() {
+    for time in [Int64.min, .max - 1, .max] {
+      #expect(verdict(410, nil, timestamp: time, skew: 5_000) == .invalidate(since: time))
+      #expect(verdict(410, nil, sentAt: time, skew: 5_000) == .invalidate(since: time))
+    }
+  }
+
+  @Test func aBadTokenIsOnlyEverASuspect() {
+    for reason in [Reason.badDeviceToken, .deviceTokenNotForTopic] {
+      #expect(verdict(400, reason) == .suspect)
+      #expect(verdict(400, reason, timestamp: 1, registeredAt: 0) == .suspect)
+    }
+  }
+
+  @Test func noOtherReasonTouchesAToken() {
+    for reason in Reason.allCases where reason.rule.status != 410 {
+      let expected: TokenInvalidation.Verdict =
+        reason == .badDeviceToken || reason == .deviceTokenNotForTopic
+        ? .suspect : .keep(.notAboutToken)
+      #expect(verdict(reason.rule.status, reason, timestamp: 5) == expected, "\(reason)")
+    }
+    #expect(verdict(400, nil) == .keep(.notAboutToken))
+    #expect(verdict(200, nil) == .keep(.notAboutToken))
+  }
+}

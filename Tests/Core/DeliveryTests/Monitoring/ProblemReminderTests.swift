@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Testing
+
+@Suite("When an operator is told of a trouble")
+struct ProblemReminderTests {
+  @Test("what heals by itself is not said; the rest is, again and again, and its end")
+  func steps() {
+    var reminder = ProblemReminder()
+    var said: [UInt64] = []
+    var ends: [UInt64] = []
+    for now in stride(from: UInt64(0), to: 100_000, by: 100) {
+      let isFailing = (1_000..<1_900).contains(now) || (5_000..<70_000).contains(now)
+      switch reminder.step(isFailing: isFailing, now: now) {
+      case .nothing: break
+      case .report: said.append(now)
+      case .reportResolved: ends.append(now)
+      }
+    }
+    #expect(said == [6_000, 36_000, 66_000])
+    #expect(ends == [70_000])
+  }
+}

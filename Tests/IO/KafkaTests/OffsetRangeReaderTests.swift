@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import TestSupport
+import Testing
+
+@Suite struct StretchTests {
+  /// Reads until every stretch is at its end; the offsets of each, in the order they came, and the places that
+  /// came to their ends.
+  private func readAll(
+    _ stretches: OffsetRangeReader
+  ) -> (offsets: [OffsetRangeReader.Place: [Int64]], ends: Set<OffsetRangeReader.Place>) {
+    var offsets: [OffsetRangeReader.Place: [Int64]] = [:]
+    var ends: Set<OffsetRangeReader.Place> = []
+    var batch = KafkaBatch(capacity: 1_000)
+    #expect(
+      eventually {
+        stretches.poll(into: &batch, timeoutMilliseconds: 20)
+        for index in 0..<batch.count {
+          offsets[stretches.place(of: batch[index]), default: []].append(batch[index].offset)
+        }
+        batch.release()
+        ends.formUnion(stretches.takeFinished())
+        return stretches.isDone
+      })
+    return (offsets, ends)
+  }
+
+  @Test func exactlyTheStretchesAreRead() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 3)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 300)
+    let stretches = try OffsetRangeReader(fixture.configuration)
+    defer { stretches.close() }
+    func read(_ partition: Int32, _ offsets: Range<Int64>) throws -> OffsetRangeReader.Place {
+      try stretches.read(
+        TopicPartition(topic: topic, partition: partition), offsets, timeoutMilliseconds: 5_000)
+    }
+    let (zero, two) = (try read(0, 10..<20), try read(2, 5..<6))
+    let first = readAll(stretches)
+    #expect(first.offsets == [zero: Array(10..<20), two: [5]])
+    #expect(first.ends == [zero, two])
+    // What lies before, afterwards; and what no log has.
+    #expect(try read(0, -5..<10) == zero)
+    let one = try read(1, 1_000_000..<1_000_010)
+    let second = readAll(stretches)
+    #expect(second.offsets == [zero: Array(0..<10)])
+    #expect(second.ends == [zero, one])
+  }
+
+  /// A topic that was made again with fewer partitions than it had: there is nothing to wait for.
+  @Test func aPartitionThatIsNotThereIsAtItsEnd() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 2)])
+    let stretches = try OffsetRangeReader(fixture.configuration)
+    defer { stretches.close() }
+    let place = try stretches.read(
+      TopicPartition(topic: fixture.name("numbers"), partition: 7), 0..<10,
+      timeoutMilliseconds: 5_000)
+    #expect(!stretches.isDone)
+    #expect(stretches.takeFinished() == [place])
+    #expect(stretches.isDone)
+  }
+
+  @Test func severalTopicsAreReadByOneClient() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1), ("others", 1)])
+    let stretches = try OffsetRangeReader(fixture.configuration)
+    defer { stretches.close() }
+    var places: [OffsetRangeReader.Place] = []
+    for topic in ["numbers", "others"] {
+      try produceNumbers(fixture, fixture.name(topic), 100)
+      places.append(
+        try stretches.read(
+          TopicPartition(topic: fixture.name(topic), partition: 0), 20..<30,
+          timeoutMilliseconds: 5_000))
+    }
+    #expect(stretches.reading == 2)
+    #expect(readAll(stretches).offsets == [places[0]: Array(20..<30), places[1]: Array(20..<30)])
+    #expect(stretches.reading == 0)
+  }
+
+  /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for a second, however soon they are emptied: a
+  /// reader would get no more each second than what may wait for it.
+  @Test func whatMayWaitDoesNotSlowReadingDown() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 2)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 100_000)
+    let stretches = try OffsetRangeReader(fixture.configuration)
+    defer { stretches.close() }
+    for partition in 0..<2 as Range<Int32> {
+      _ = try stretches.read(
+        TopicPartition(topic: topic, partition: partition), 0..<100_000, timeoutMilliseconds: 5_000)
+    }
+    let begin = MonotonicClock.milliseconds()
+    let read = readAll(stretches)
+    #expect(read.offsets.values.map(\.count).reduce(0, +) == 100_000)
+    // At 4,000 records a second it would be 25 s.
+    #expect(MonotonicClock.milliseconds() - begin < 10_000)
+  }
+}

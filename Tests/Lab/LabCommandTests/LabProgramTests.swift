@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+import OperatorCommand
+import ServiceKit
+import Testing
+
+@testable import LabCommand
+
+@Suite struct LabProgramTests {
+  @Test func `martlet hands over exactly the commands that martlet-lab has`() {
+    let commands = LabCommand.commands
+    #expect(commands.map { $0.name } == LabProgram.allCases.map(\.rawValue))
+    #expect(commands.map { $0.summary } == LabProgram.allCases.map(\.summary))
+    let own = MartletCommand.commands.map { $0.name }
+    #expect(own.allSatisfy { LabProgram(rawValue: $0) == nil })
+  }
+
+  @Test func `an argument list belongs to the laboratory by its command's words`() {
+    let sibling = LabProgram.sibling
+    #expect(sibling.hasCommand(["up", "--help"]))
+    #expect(sibling.hasCommand(["keys", "generate", "folder"]))
+    #expect(!sibling.hasCommand(["keys"]))
+    #expect(!sibling.hasCommand(["upgrade"]))
+    #expect(!sibling.hasCommand([]))
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EmbeddedKafka
+import Glibc
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import LabCommand
+
+@Suite struct ProcessJournalTests {
+  private func append(_ text: String, _ path: String) throws {
+    let before = (try? File.read(path)) ?? []
+    try File.write(path, before + Array(text.utf8))
+  }
+
+  private func line(_ level: LogLevel, _ message: String) -> String {
+    LogEvent(milliseconds: 0, level: level, service: "martlet-test", message: message).line(.text)
+  }
+
+  @Test func `who is ready and what went wrong is read as it comes, by whole lines`() throws {
+    let folder = TemporaryFolder()
+    let journal = ProcessJournal()
+    let (one, two) = (folder.file("one.log"), folder.file("two.log"))
+    journal.follow("one", one)
+    journal.follow("two", two)
+    journal.look()
+    #expect(journal.ready.isEmpty)
+    let broken = line(.error, "it broke")
+    try append(line(.info, "assigned") + "\n" + broken.prefix(30), one)
+    try append("not one of ours\n" + line(.info, LogLine.ready) + "\n", two)
+    journal.look()
+    #expect(journal.ready == ["two"])
+    #expect(journal.takeErrors().isEmpty)
+    try append(broken.dropFirst(30) + "\n" + line(.info, LogLine.ready) + "\n", one)
+    journal.look()
+    #expect(journal.ready == ["one", "two"])
+    #expect(journal.takeErrors().map(\.line) == [broken])
+    #expect(journal.takeErrors().isEmpty && !journal.hasLoss)
+  }
+
+  @Test(arguments: [RetentionAlarm.lossMessage, RetentionWatch.lossMessage])
+  func `a loss is known for what it is, whoever says it`(message: String) throws {
+    let folder = TemporaryFolder()
+    let journal = ProcessJournal()
+    journal.follow("one", folder.file("log"))
+    try append(line(.error, message) + " count=3\n", folder.file("log"))
+    journal.look()
+    #expect(journal.hasLoss)
+  }
+
+  @Test func `a log that has become too long begins anew, and is followed on`() throws {
+    let folder = TemporaryFolder()
+    let journal = ProcessJournal()
+    let path = folder.file("log")
+    journal.follow("one", path)
+    var program = ChildProgram("one", path: "/bin/true", logFile: path)
+    program.logLimit = 1_000
+    try append(String(repeating: "x", count: 1_200) + "\n", path)
+    journal.look()
+    program.boundLog()
+    #expect(File.size(path) == 0)
+    #expect(File.size(path + ".1") == 1_201)
+    try append(line(.info, LogLine.ready) + "\n", path)
+    program.boundLog()
+    journal.look()
+    #expect(File.size(path + ".1") == 1_201)
+    #expect(journal.ready == ["one"])
+  }
+}
+
+@Suite struct FolderLockTests {
+  @Test func `a folder is one process's, until it ends`() throws {
+    let folder = TemporaryFolder()
+    var first: FolderLock? = try FolderLock(folder.path)
+    let error = #expect(throws: ServiceFailure.self) { _ = try FolderLock(folder.path) }
+    #expect("\(error!)".contains("(process \(getpid())) uses \(folder.path)"))
+    withExtendedLifetime(first) {}
+    first = nil
+    _ = try FolderLock(folder.path)
+  }
+}
+
+@Suite struct FreePortsTests {
+  @Test func `each port is another one and can be taken`() throws {
+    let ports = try FreePorts.find(20)
+    #expect(Set(ports).count == 20 && !ports.contains(0))
+    let broker = try EmbeddedBroker(port: ports[0])
+    #expect(broker.bootstrap == "127.0.0.1:\(ports[0])")
+    #expect(!FreePorts.isFree(ports[0]))
+    #expect(FreePorts.isFree(ports[1]))
+  }
+}
+
+@Suite struct UpCommandTests {
+  private func settings(_ flags: [String]) throws -> (UpCommand.Settings, ServiceContext) {
+    let table = CommonSettings.table(of: UpCommand.self)
+    let values = try table.read(CommandLineFlags(flags, for: table))
+    let context = ServiceContext(
+      name: "up", log: Logger(service: "test", level: .error), values: values)
+    return (try UpCommand.settings(values), context)
+  }
+
+  @Test func `a cluster without the topics is told what to do, before anything is started`() throws
+  {
+    let fixture = try KafkaFixture()
+    let folder = TemporaryFolder()
+    let (settings, context) = try settings([
+      "--kafka", fixture.configuration.bootstrap, "--dir", folder.file("up"), "--topic-prefix",
+      fixture.prefix,
+    ])
+    let error = #expect(throws: ServiceFailure.self) { try UpCommand.run(settings, context) }
+    let text = "\(error!)"
+    #expect(text.contains("lacks the topic \(fixture.prefix)requests and 12 more"))
+    #expect(
+      text.hasSuffix(
+        "martlet topics create --kafka \(fixture.configuration.bootstrap) --topic-prefix"
+          + " \(fixture.prefix) creates them"))
+    #expect(!File.exists(folder.file("up")))
+  }
+
+  @Test func `the broker's port is no setting beside another cluster`() throws {
+    #expect(throws: SettingErrors.self) {
+      try settings(["--kafka", "a:1", "--kafka-port", "9093"])
+    }
+    #expect(try settings(["--kafka-port", "9093"]).0.kafkaPort == 9_093)
+  }
+}
