@@ -115,10 +115,7 @@ final class SenderLoop {
     }
     publishCounts()
     gateways.flush()
-    while let connection = gateways.nextEventful() {
-      processEvents(connection)
-      publishCounts()
-    }
+    if processEvents() { publishCounts() }
     if publisher.hasReceipts {
       publisher.flushReceipts(isIdle: dispatcher.pushes.count == 0 && !canTake)
     }
@@ -254,6 +251,18 @@ final class SenderLoop {
     processEvents(connection)
     // Acknowledgements and window updates go out with this turn's write.
     gateways.markDirty(connection)
+  }
+
+  /// Tells what the connections have completed and what has happened to them.
+  ///
+  /// - Returns: whether there was anything.
+  private func processEvents() -> Bool {
+    var hadEvents = false
+    while let connection = gateways.nextEventful() {
+      processEvents(connection)
+      hadEvents = true
+    }
+    return hadEvents
   }
 
   /// Tells what a connection has completed and what has happened to it.
