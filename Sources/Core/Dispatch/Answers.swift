@@ -14,11 +14,11 @@ extension Dispatcher {
     let number = endStream(slot)
     let pool = heard(number)
     if !pools.connections[number].machine.hasAccepted {
-      pools[pool].addresses.succeeded(pools.connections[number].address)
-      pools[pool].queue.health.connectionAccepted(app: pushes[slot].app)
+      pools[pool].health.connectionAccepted(
+        app: pushes[slot].app, at: pools.connections[number].address)
     }
     perform(pools.connections[number].machine.accepted(), on: number)
-    pools[pool].served(app: pushes[slot].app, sentAt: pushes[slot].sentAt)
+    pools[pool].health.served(app: pushes[slot].app, sentAt: pushes[slot].sentAt)
     shares.answered(Pool.destination(pool))
     finish(slot, .delivered)
   }
@@ -69,7 +69,7 @@ extension Dispatcher {
     }
     // Nobody had an answer for as long as this push waited: all of the gateway is silent.
     let isSilent =
-      !isUnprocessed && timedOut && pools[pool].lastAnswer + deadlines.timeout <= now
+      !isUnprocessed && timedOut && pools[pool].health.heardAt + deadlines.timeout <= now
     if !isLost { noteFailure(of: number, isSilent: isSilent) }
     retry(
       slot, Failure(cause: isUnprocessed ? .unprocessed : .ambiguous, isLost: isLost), on: number)
@@ -91,7 +91,7 @@ extension Dispatcher {
   private mutating func heard(_ number: Int32) -> Int32 {
     let pool = pools.connections[number].pool
     pools.connections[number].lastHeard = now
-    pools[pool].lastAnswer = now
+    pools[pool].health.heard(now: now)
     return pool
   }
 
@@ -100,7 +100,7 @@ extension Dispatcher {
   private mutating func noteFailure(of number: Int32, isSilent: Bool) {
     guard pools.connections[number].failedAt != now else { return }
     pools.connections[number].failedAt = now
-    pools[pools.connections[number].pool].queue.health.failed(
+    pools[pools.connections[number].pool].health.failed(
       isSilent: isSilent, now: now, random: random.next())
   }
 
@@ -108,7 +108,7 @@ extension Dispatcher {
     _ slot: UInt32, _ response: GatewayResponse, _ retryAfter: UInt64, on number: Int32
   ) -> DestinationHealth.Reaction {
     let connection = pools.connections[number]
-    return pools[connection.pool].queue.health.answered(
+    return pools[connection.pool].health.answered(
       response, app: pushes[slot].app,
       on: .init(
         hasAccepted: connection.machine.hasAccepted, startedAt: connection.startedAt,
@@ -122,10 +122,10 @@ extension Dispatcher {
     _ response: GatewayResponse, isNewRefusal: Bool, _ slot: UInt32, _ pool: Int32
   ) {
     switch response.credential {
-    case .refresh, .refreshIfOld: requestToken(pool)
+    case .refresh, .refreshIfOld: askForToken(pool)
     case .stop:
       // Only the signer can tell whether the token is the one that it has signed.
-      if pools[pool].authentication == .providerToken { requestToken(pool) }
+      if pools[pool].authentication == .providerToken { askForToken(pool) }
     case .none, .freeze: break
     }
     guard isNewRefusal else { return }
@@ -133,9 +133,12 @@ extension Dispatcher {
     actions.append(.reportRefusal(pool: pool, app: response.credential == .stop ? slot : nil))
   }
 
-  /// Asks the signer for a newer provider token: once in a while, however many answers call for one.
+  private mutating func askForToken(_ pool: Int32) {
+    if pools[pool].health.asksForToken(now: now) { requestToken(pool) }
+  }
+
+  /// Asks the signer for a newer provider token, when the pool's health says so.
   mutating func requestToken(_ pool: Int32) {
-    guard pools[pool].queue.health.asksForToken(now: now) else { return }
     counts[.tokenRequests] += 1
     actions.append(.requestToken(pool: pool))
   }
@@ -168,10 +171,11 @@ extension Dispatcher {
     guard isFeeding, partitions.hasNow(pushes[slot].origin) else { return handBack(slot) }
     let pool = pools.connections[number].pool
     if failure.cause != .unprocessed { noteSetback(slot, number) }
-    let isKept = pools[pool].queue.health.keeps(
-      pushes[slot].life, failingSince: pushes[slot].setback.since, failure.cause)
-    if isKept, !pushes[slot].isExpired(at: wall) { return keep(slot, failure.cause, in: pool) }
-    switch decide(slot, failure, pool) {
+    let retry = pools[pool].health.retry(failed(slot, failure), now: now, wall: wall)
+    if retry.isOverBudget { counts[.retriesOverBudget] += 1 }
+    if failure.cause.isFault, retry.decision != .keep { pushes[slot].setback.hasMetFault = true }
+    switch retry.decision {
+    case .keep: keep(slot, failure.cause, in: pool)
     case .now(let counts):
       self.counts[counts ? .resentAmbiguous : .resentUnprocessed] += 1
       requeue(slot, pool, isLast: failure.isOfApp)
@@ -194,27 +198,12 @@ extension Dispatcher {
     if pushes[slot].life.sends == 1 { pushes[slot].setback.since = wall }
   }
 
-  private mutating func decide(
-    _ slot: UInt32, _ failure: Failure, _ pool: Int32
-  ) -> RetryPolicy.Decision {
+  private func failed(_ slot: UInt32, _ failure: Failure) -> DestinationHealth.FailedPush {
     let push = pushes[slot]
-    let isFault = failure.cause == .answered(.retryLater(.quarterHour))
-    if isFault { pushes[slot].setback.hasMetFault = true }
-    let isAlone = pools[pool].queue.health.works(since: push.setback.since)
-    func decide(_ policy: RetryPolicy, _ wall: Int64, promptly: Bool) -> RetryPolicy.Decision {
-      policy.decide(
-        failure.cause, attempts: push.life.countedAttempts, now: wall,
-        expiresAt: min(push.agesAt, push.expiresAt),
-        retryAfter: min(failure.retryAfter, Int64(OutageWatch.longestPause)), promptly: promptly,
-        isAlone: isAlone, wasParked: push.life.earlier > 0,
-        isFirstFault: isFault && !push.setback.hasMetFault)
-    }
-    let decision = decide(retryPolicy, wall, promptly: true)
-    guard decision == .now(counts: true) else { return decision }
-    // A lost connection takes its open streams with it once, and connects are paced: that is no storm.
-    if failure.isLost || pools[pool].queue.budget.spend(now: now) { return decision }
-    counts[.retriesOverBudget] += 1
-    return decide(retryPolicy, wall, promptly: false)
+    return .init(
+      push.life, failure.cause, failingSince: push.setback.since,
+      expiresAt: min(push.agesAt, push.expiresAt), retryAfter: failure.retryAfter,
+      hasMetFault: push.setback.hasMetFault, isLost: failure.isLost)
   }
 
   /// The whole destination fails: the push waits for its recovery, and the attempt is not held against it.

@@ -46,7 +46,7 @@ extension Dispatcher {
     shares.destinationsChanged()
     var gone: [Int32] = []
     for pool in pools.indices where !pools[pool].isRetired {
-      pools[pool].queue.health.trustRenewed()
+      pools[pool].health.trustRenewed()
       pools.activate(pool)
       guard case .certificate(let index) = pools[pool].credential else { continue }
       if let place = places[index] {
@@ -130,7 +130,7 @@ extension Dispatcher {
   private mutating func renew(_ index: Int) {
     for pool in credentials.pools(of: .token(index)) {
       authorize(pool, index)
-      pools[pool].queue.health.renewed()
+      pools[pool].health.renewed()
     }
   }
 

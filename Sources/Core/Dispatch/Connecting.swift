@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import APNS
-internal import Delivery
+package import Delivery
 import Random
 
 /// Connections come and go.
@@ -28,13 +28,13 @@ extension Dispatcher {
     pools.touch(pool)
     guard !isStopping, !pools[pool].isRetired else { return }
     guard let addresses else {
-      pools[pool].queue.health.connectFailed(now: now, random: random.next())
+      pools[pool].health.connectFailed(now: now, random: random.next())
       return noteLoss(pool)
     }
     // To the one that has failed least and serves least.
-    pools[pool].addresses.resolved(addresses)
+    pools[pool].health.lookedUp(addresses)
     let inUse = pools[pool].connections.map { pools.connections[$0].address }
-    guard let address = pools[pool].addresses.choose(inUse: inUse, now: now) else { return }
+    guard let address = pools[pool].health.address(inUse: inUse, now: now) else { return }
     open(pool, address)
   }
 
@@ -54,13 +54,13 @@ extension Dispatcher {
   package mutating func notOpened(_ number: Int32) {
     let pool = pools.connections[number].pool
     remove(number)
-    pools[pool].queue.health.connectFailed(now: now, random: random.next())
+    pools[pool].health.connectFailed(now: now, random: random.next())
   }
 
   /// TLS is up.
   package mutating func connected(_ number: Int32) {
     pools.connections[number].lastHeard = now
-    pools[pools.connections[number].pool].queue.health.connected()
+    pools[pools.connections[number].pool].health.connected()
   }
 
   /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
@@ -73,19 +73,15 @@ extension Dispatcher {
   package mutating func goAway(_ number: Int32, _ reason: Reason?) {
     counts[.goAways] += 1
     let pool = pools.connections[number].pool
-    switch reason?.rule.credential {
-    case .stop:
-      if pools[pool].queue.health.refusedByGoAway(now: now, random: random.next()) {
-        counts[.credentialRefusals] += 1
-        actions.append(.reportRefusal(pool: pool, app: nil))
-      }
-    case .refresh: requestToken(pool)
-    default:
-      // The host is stopping, or turned us away before it did anything for us: not a place to come back to.
-      if reason == .shutdown || !pools.connections[number].machine.hasAccepted {
-        noteTrouble(number)
-      }
+    let farewell = pools[pool].health.goAway(
+      reason, hasAccepted: pools.connections[number].machine.hasAccepted, now: now,
+      random: random.next())
+    if farewell.isNewRefusal {
+      counts[.credentialRefusals] += 1
+      actions.append(.reportRefusal(pool: pool, app: nil))
     }
+    if farewell.asksForToken { requestToken(pool) }
+    if farewell.isTrouble { noteTrouble(number) }
     perform(pools.connections[number].machine.goAway(), on: number)
   }
 
@@ -120,7 +116,7 @@ extension Dispatcher {
 
   /// A connection is lost, or was not made.
   private mutating func noteLoss(_ pool: Int32) {
-    pools[pool].queue.health.lost(
+    pools[pool].health.lost(
       isLast: pools.load(of: pool).serving == 0, now: now, random: random.next())
   }
 
@@ -128,9 +124,8 @@ extension Dispatcher {
   private mutating func noteTrouble(_ number: Int32) {
     guard !pools.connections[number].wasTroubled else { return }
     pools.connections[number].wasTroubled = true
-    let address = pools.connections[number].address
-    pools[pools.connections[number].pool].addresses.failed(
-      address, now: now, random: random.next())
+    pools[pools.connections[number].pool].health.troubled(
+      pools.connections[number].address, now: now, random: random.next())
     counts[.addressesAside] += 1
   }
 
@@ -143,10 +138,11 @@ extension Dispatcher {
     pools.connections[number].hasLeft = true
     guard !machine.isRetired else { return }
     let connection = pools.connections[number]
-    let hasOther = connection.wasTroubled && pools[connection.pool].addresses.hasOther(now: now)
-    pools[connection.pool].queue.health.connectionEnded(
-      hasAccepted: machine.hasAccepted, lived: now - connection.startedAt,
-      hasOtherAddress: hasOther, now: now, random: random.next())
+    pools[connection.pool].health.connectionEnded(
+      .init(
+        address: connection.address, hasAccepted: machine.hasAccepted,
+        lived: now - connection.startedAt, wasTroubled: connection.wasTroubled),
+      now: now, random: random.next())
   }
 
   /// What the connection's state machine wants done.

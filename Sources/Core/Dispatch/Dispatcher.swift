@@ -16,7 +16,6 @@ import Random
 /// `acknowledged` completes its offset.
 package struct Dispatcher: ~Copyable, Sendable {
   package let settings: DispatchSettings
-  let retryPolicy: RetryPolicy
   /// Monotonic and wall-clock milliseconds of this turn.
   package private(set) var now: UInt64
   package private(set) var wall: Int64
@@ -65,7 +64,6 @@ package struct Dispatcher: ~Copyable, Sendable {
     self.settings = settings
     self.now = now
     self.wall = wall
-    retryPolicy = RetryPolicy(maximumAttempts: settings.maxAttempts)
     credentials = Credentials(certificates: CertificateBook(certificates, now: wall / 1_000))
     budget = ConnectionBudget(limits: settings.budget)
     devices = Devices(settings)

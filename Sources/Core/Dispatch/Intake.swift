@@ -185,7 +185,7 @@ extension Dispatcher {
     guard shares.fairness.isAlone else { return free }
     var demand = Self.lookahead
     for pool in pools.indices where !pools[pool].isRemoved {
-      demand += pools[pool].queue.demand(
+      demand += pools[pool].demand(
         for: sendClass, credit: pools.credit(of: pool), capacity: pools.capacity(of: pool), now: now
       )
     }

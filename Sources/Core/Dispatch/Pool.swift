@@ -18,25 +18,22 @@ package enum PoolCredential: Sendable, Equatable {
 package struct Pool: Sendable {
   package let kind: GatewayKind
   package internal(set) var credential: PoolCredential
-  /// Pushes that wait for a stream, and what is known of how the gateway takes them.
+  /// Pushes that wait for a stream.
   package internal(set) var queue: SendQueue
+  /// How the gateway takes them, and what follows for connections and retries.
+  package internal(set) var health: DestinationHealth
   /// Pushes that failed where all free connections lead, until there is another one.
   package internal(set) var apart = SlotQueue()
   /// Its connections, by number.
   package internal(set) var connections: [Int32] = []
   /// Look-ups of names for connections to come.
   var lookups = 0
-  var policy: ConnectionPoolPolicy
-  /// Where connections go, and which addresses have failed.
-  var addresses = AddressBook<PeerAddress>()
   /// The newest provider token; nil while there is none that may be sent.
   package internal(set) var token: ProviderTokenStamp?
   /// The token itself: a secret.
   package internal(set) var tokenBytes: [UInt8] = []
   /// Counts the tokens that it had.
   var tokenNumber: UInt32 = 0
-  /// Monotonic milliseconds of the last answer on any of its connections.
-  var lastAnswer: UInt64 = 0
   /// Monotonic milliseconds of the next look if it is calm until then.
   var lookAt: UInt64 = 0
   /// Something goes on: it is looked at in each upkeep, not once a second only.
@@ -51,9 +48,9 @@ package struct Pool: Sendable {
   init(_ credential: PoolCredential, _ kind: GatewayKind, _ settings: DispatchSettings) {
     self.credential = credential
     self.kind = kind
-    policy = ConnectionPoolPolicy(limits: settings.pool)
-    queue = SendQueue(
-      shares: LaneShares(reserved: settings.reservedPercent),
+    queue = SendQueue(shares: LaneShares(reserved: settings.reservedPercent))
+    health = DestinationHealth(
+      pool: settings.pool, retries: RetryPolicy(maximumAttempts: settings.maxAttempts),
       budget: RetryBudget(percent: settings.retryBudgetPercent))
   }
 
@@ -64,29 +61,29 @@ package struct Pool: Sendable {
   /// Whether there is something to authenticate with.
   package var isAuthorized: Bool { token != nil || authentication == .certificate }
 
-  /// Nothing can be sent at all now: no valid token, or the destination is out.
-  var isHeld: Bool { !isAuthorized || !queue.health.isUndisturbed }
+  /// Something cannot be sent now: no valid token, the destination is out, or an app has to wait.
+  var isHeld: Bool { !isAuthorized || !health.isUndisturbed || queue.beside > 0 }
 
   /// Nothing waits to be sent.
   var isIdle: Bool { queue.isEmpty && apart.isEmpty }
 
-  /// How long a push of the app has to wait, in milliseconds; 0 when it is to be sent now. Mutating, as the next one, also
-  /// so that nothing is copied.
-  mutating func wait(app: UInt64, now: UInt64) -> UInt64 {
-    queue.health.hasRefusedApps ? queue.health.wait(app: app, now: now) : 0
+  /// Takes the next push that may go; it counts as open from now on.
+  ///
+  /// - Parameter capacity: streams that its connections may have open in all.
+  mutating func next(capacity: Int, now: UInt64) -> UInt32? {
+    if !health.isUndisturbed, queue.open >= health.allowance(capacity: capacity, now: now) {
+      return nil
+    }
+    return queue.next(capacity: capacity)
   }
 
-  /// APNs accepted a push of the app that was sent at this time (milliseconds since the epoch).
-  mutating func served(app: UInt64, sentAt: Int64) {
-    queue.health.served(sentAt: sentAt)
-    if queue.health.hasRefusedApps { queue.health.served(app: app) }
-  }
-
-  /// Asks its policy about one connection.
-  mutating func decide(
-    _ load: ConnectionPoolPolicy.Load, now: UInt64
-  ) -> ConnectionPoolPolicy.Action {
-    queue.decide(&policy, load, now: now)
+  /// How many more pushes of a class would be sent now; negative when more wait than that.
+  mutating func demand(for sendClass: SendClass, credit: Int, capacity: Int, now: UInt64) -> Int {
+    var free = credit
+    if !health.isUndisturbed {
+      free = min(free, max(0, health.allowance(capacity: capacity, now: now) - queue.open))
+    }
+    return queue.demand(for: sendClass, free: free, capacity: capacity)
   }
 
   /// The destination as `Fairness` knows it.

@@ -115,7 +115,7 @@ package struct Pools: Sendable {
     let hasNothing = state.isIdle && state.queue.open == 0 && state.lookups == 0
     return .init(
       pool: pool, connections: staying.count, since: since,
-      idleSince: hasNothing ? max(state.lastAnswer, last) : nil)
+      idleSince: hasNothing ? max(state.health.heardAt, last) : nil)
   }
 
   // MARK: A pool's connections together
@@ -180,7 +180,7 @@ package struct Pools: Sendable {
     return true
   }
 
-  /// What the pool's policy decides by.
+  /// What it is decided by whether to open or close one.
   func load(of pool: Int32) -> ConnectionPoolPolicy.Load {
     let state = all[Int(pool)]
     var load = ConnectionPoolPolicy.Load(
@@ -207,7 +207,7 @@ package struct Pools: Sendable {
     return load
   }
 
-  /// Asks the pool's policy about one connection.
+  /// Whether to open or close one of its connections now.
   ///
   /// - Parameter hasRoom: all pools together may have one more.
   mutating func decide(
@@ -215,6 +215,6 @@ package struct Pools: Sendable {
   ) -> ConnectionPoolPolicy.Action {
     var load = load(of: pool)
     load.hasRoom = hasRoom
-    return all[Int(pool)].decide(load, now: now)
+    return all[Int(pool)].health.connection(for: load, now: now)
   }
 }

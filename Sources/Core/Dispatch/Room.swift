@@ -49,7 +49,7 @@ extension Dispatcher {
 
   /// The pool's connections close as their streams end; it opens one when it has something to send.
   private mutating func closeAll(of pool: Int32) {
-    pools[pool].policy.rested()
+    pools[pool].health.rested()
     for number in pools[pool].connections where pools.connections[number].isStaying {
       perform(pools.connections[number].machine.retire(), on: number)
     }

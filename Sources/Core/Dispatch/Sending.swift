@@ -15,21 +15,20 @@ extension Dispatcher {
   /// Sends what waits, as far as there is stream credit and a usable provider token.
   mutating func dispatch(_ pool: Int32) {
     let capacity = pools.capacity(of: pool)
-    let line = pools[pool].queue.count
-    var passed = 0
+    if pools[pool].queue.beside > 0, pools[pool].health.looksAgain(now: now) {
+      pools[pool].queue.bringBack()
+    }
     while let free = pools.mostFree(of: pool) {
       guard prepareToken(free, of: pool) else {
         // A connection that may not change its token yet drains; another one may serve.
         if pools.connections[free].machine.credit == 0 { continue }
         return
       }
-      guard let slot = pools[pool].queue.next(capacity: capacity, now: now) else { return }
+      guard let slot = pools[pool].next(capacity: capacity, now: now) else { return }
       switch place(slot, pool, free) {
       case .on(let connection): send(slot, on: connection, of: pool)
       case .ended: pools[pool].queue.ended(pushes[slot].life.sendClass)
-      case .passed:
-        passed += 1
-        if passed >= line { return }
+      case .beside: pools[pool].queue.putBeside(slot, pushes[slot].life.sendClass)
       }
     }
   }
@@ -39,8 +38,8 @@ extension Dispatcher {
     case on(Int32)
     /// Nowhere: it has ended, or waits elsewhere.
     case ended
-    /// It stands in line again, or was moved, because its app has to wait.
-    case passed
+    /// Beside the line, because its app has to wait.
+    case beside
   }
 
   private mutating func place(_ slot: UInt32, _ pool: Int32, _ free: Int32) -> Place {
@@ -50,27 +49,19 @@ extension Dispatcher {
     }
     // APNs may have throttled the device while this stood in line.
     if devices.mayThrottle(now: now), parkIfThrottled(slot) { return .ended }
-    if mustWait(slot, pool) { return .passed }
+    if pools[pool].health.hasRefusedApps {
+      switch pools[pool].health.passage(app: pushes[slot].app, now: now) {
+      case .now: break
+      case .beside: return .beside
+      case .retryTopic(let tier):
+        park(slot, tier, .app)
+        return .ended
+      }
+    }
     if pushes[slot].setback.connection == 0 { return .on(free) }
     if let connection = elsewhere(slot, pool, insteadOf: free) { return .on(connection) }
     pools[pool].apart.append(slot)
     return .ended
-  }
-
-  /// Takes a push out of the way that was handed out although its app has to wait: to a retry topic if the wait is
-  /// long and others use the credential, else to the end of the line.
-  private mutating func mustWait(_ slot: UInt32, _ pool: Int32) -> Bool {
-    let app = pushes[slot].app
-    let wait = Int64(pools[pool].wait(app: app, now: now))
-    guard wait > 0 else { return false }
-    let sendClass = pushes[slot].life.sendClass
-    pools[pool].queue.ended(sendClass)
-    if wait >= RetryTier.seconds5.delay, pools[pool].queue.health.servesOther(than: app) {
-      park(slot, RetryTier.fitting(wait), .app)
-    } else {
-      pools[pool].queue.append(slot, sendClass)
-    }
-    return true
   }
 
   /// Puts the pool's newest provider token on a connection, if the rules allow it.
@@ -93,7 +84,7 @@ extension Dispatcher {
       pools.connections[number].busySince = now
     }
     pools.connections[number].machine.opened()
-    if pushes[slot].life.attempts == 0 { pools[pool].queue.budget.sent() }
+    if pushes[slot].life.attempts == 0 { pools[pool].health.sent() }
     pushes[slot].life.send()
     pushes[slot].connection = number
     pushes[slot].sentAt = wall
@@ -164,7 +155,7 @@ extension Dispatcher {
     guard load.connecting > 0 || load.serving - load.aged < settings.pool.maximum else {
       return false
     }
-    let hasOtherAddress = pools[connection.pool].addresses.hasOther(
+    let hasOtherAddress = pools[connection.pool].health.hasOther(
       than: connection.address, now: now)
     return hasOtherAddress
       || (connection.serial == setback.connection && settings.pool.maximum > 1)

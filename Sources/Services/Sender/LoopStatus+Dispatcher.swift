@@ -62,7 +62,7 @@ extension LoopStatus.Destination {
   fileprivate init(_ pool: GatewayPool, _ state: Pool) {
     self.init(
       index: Int(pool.number), credential: pool.credential, environment: pool.environment,
-      hasToken: state.isAuthorized, trouble: state.queue.health.trouble,
+      hasToken: state.isAuthorized, trouble: state.health.trouble,
       waiting: state.queue.count + state.apart.count, open: state.queue.open,
       accepted: pool.accepted, refused: pool.refused)
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
+import Delivery
 import EventLoop
 
 extension SocketAddress {

@@ -21,7 +21,7 @@ struct DispatcherTests {
       [
         .token(
           .init(
-            credential: "key", teamID: "t", keyID: "k", scope: .any, apps: ["app"],
+            credential: "key", teamID: "t", keyID: "k", scope: .any, apps: ["app", "other"],
             stamp: .init(issuedAt: Self.wall / 1_000, generation: 1), token: [1]))
       ], isComplete: true)
     dispatcher.applyTokens()
@@ -119,6 +119,55 @@ struct DispatcherTests {
     let other = take(facts(3), 3, &dispatcher)
     dispatcher.dispatch()
     expect([.send(slot: other, connection: 0)], of: &dispatcher)
+  }
+
+  @Test("what waits for its app is out of the line: a dispatch does not look at it again")
+  func refusedApp() {
+    var dispatcher = connected()
+    var other = facts(0)
+    other.app = AppTable.hash("other".utf8.span)
+    let first = take(other, 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    dispatcher.accepted(first)
+    for number in 1...1_000 as ClosedRange<UInt64> {
+      _ = take(facts(number), Int64(number), &dispatcher)
+    }
+    _ = actions(&dispatcher)
+    dispatcher.dispatch()
+    for action in actions(&dispatcher) {
+      guard case .send(let slot, _) = action else { continue }
+      dispatcher.refused(
+        slot, GatewayResponse(status: 403, reason: .invalidProviderToken), retryAfter: 0)
+    }
+    _ = actions(&dispatcher)
+    dispatcher.dispatch()
+    expect([], of: &dispatcher)
+    expectLine(0, beside: 1_000, &dispatcher)
+    _ = take(facts(1_001), 1_001, &dispatcher)
+    dispatcher.beginTurn(now: 1_100, wall: Self.wall + 100)
+    dispatcher.dispatch()
+    expect([], of: &dispatcher)
+    expectLine(0, beside: 1_001, &dispatcher)
+    // The app's time is over: one push finds out for the others.
+    dispatcher.beginTurn(now: 2_100, wall: Self.wall + 1_100)
+    _ = dispatcher.upkeep()
+    guard case .send(let probe, _) = actions(&dispatcher).first else {
+      return #expect(Bool(false), "nothing is sent")
+    }
+    expectLine(1_000, beside: 0, &dispatcher)
+    dispatcher.accepted(probe)
+    dispatcher.touched(0, limit: 10)
+    dispatcher.dispatch()
+    #expect(actions(&dispatcher).count == 11, "a receipt, and as many sends as there are streams")
+  }
+
+  private func expectLine(
+    _ inLine: Int, beside: Int, _ dispatcher: inout Dispatcher,
+    at location: SourceLocation = #_sourceLocation
+  ) {
+    let found = (dispatcher.pools[0].queue.inLine, dispatcher.pools[0].queue.beside)
+    #expect(found == (inLine, beside), sourceLocation: location)
   }
 
   @Test("partitions are given back when nothing is open any more")

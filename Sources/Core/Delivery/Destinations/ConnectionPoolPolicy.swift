@@ -5,7 +5,7 @@
 /// APNs wants few connections that live long. The pool opens its minimum when there is something to send, one
 /// more at a time when stream credit has been short for a while, and closes one at a time when fewer would
 /// have carried the load for minutes. It opens one after the other, and after a failure the next one only when a push was
-/// accepted on the last; `DestinationHealth` says when.
+/// accepted on the last; `DestinationHealth` says when, and nobody else asks it.
 ///
 /// Times are milliseconds of a monotonic clock.
 package struct ConnectionPoolPolicy: Sendable {
@@ -64,6 +64,17 @@ package struct ConnectionPoolPolicy: Sendable {
     }
   }
 
+  /// How many connects the destination's health allows now.
+  package enum Allowed: UInt8, Sendable, Equatable {
+    case none
+    /// One if there is no connection.
+    case one
+    /// The next one when the last has accepted a push: a connect failed before it.
+    case oneAtATime
+    /// As many as the pool wants.
+    case all
+  }
+
   package enum Action: Sendable, Equatable {
     case nothing
     /// Start one connect.
@@ -75,7 +86,9 @@ package struct ConnectionPoolPolicy: Sendable {
   }
 
   package let limits: Limits
+  /// Since when nothing could be sent, and since when no connect was under way meanwhile that may change it.
   private var starvedSince: UInt64?
+  private var shortSince: UInt64?
   /// No further connection for records that avoid the present ones before this time.
   private var elsewhereAt: UInt64 = 0
   private var surplusSince: UInt64?
@@ -86,29 +99,27 @@ package struct ConnectionPoolPolicy: Sendable {
 
   /// Decides about one connection. The owner asks once per loop turn or timer, and again after `.open`.
   package mutating func decide(
-    _ load: Load, _ health: borrowing DestinationHealth, now: UInt64
+    _ load: Load, _ allowed: Allowed, now: UInt64
   ) -> Action {
     hadWork = hadWork || load.isWaiting
     let total = load.connecting + load.serving - load.aged
     note(load, now: now)
     if shouldClose(load, now: now) { return .closeOne }
     guard hadWork, total < limits.maximum else { return .nothing }
-    switch health.mayConnect(now: now) {
+    switch allowed {
     case .none: return .nothing
     case .one: if total > 0 { return .nothing }
+    case .oneAtATime: if load.connecting + load.unproven > 0 { return .nothing }
     case .all: break
     }
-    let isStarved = starvedSince.map { now - $0 >= limits.starvation } ?? false
-    // After a failure one connection at a time shows whether the gateway is well again.
-    if health.isConnectFailing, load.connecting + load.unproven > 0 { return .nothing }
-    // A connect that takes long may have met a dead address: it is not waited for.
-    if load.connecting > (isStarved ? 1 : 0) { return .nothing }
-    let isShort = load.connecting == 0 && isStarved
+    // A connect that takes long may have met a dead address: the next of the minimum does not wait for it.
+    if load.connecting > (isLong(starvedSince, now) ? 1 : 0) { return .nothing }
+    let isShort = isLong(shortSince, now)
     let mustAvoid = load.wantsElsewhere && load.connecting == 0 && now >= elsewhereAt
     guard total < limits.minimum || isShort || mustAvoid else { return .nothing }
     guard load.hasRoom else { return .awaitRoom }
     if total >= limits.minimum {
-      if isShort { starvedSince = nil } else { elsewhereAt = now + limits.starvation }
+      if isShort { shortSince = nil } else { elsewhereAt = now + limits.starvation }
     }
     return .open
   }
@@ -119,12 +130,18 @@ package struct ConnectionPoolPolicy: Sendable {
   private mutating func note(_ load: Load, now: UInt64) {
     let isStarved = load.isWaiting && load.credit == 0
     starvedSince = isStarved ? starvedSince ?? now : nil
+    // What a connect under way will bring is awaited: its time is not held against those that there are.
+    shortSince = isStarved && load.connecting == 0 ? shortSince ?? now : nil
     let fewer = load.serving - 1
     // What all but one connection carry, with a third to spare.
     let isSurplus =
       load.connecting == 0 && fewer >= limits.minimum && !isStarved
       && load.openStreams * 3 < load.capacity / load.serving * fewer * 2
     surplusSince = isSurplus ? surplusSince ?? now : nil
+  }
+
+  private func isLong(_ since: UInt64?, _ now: UInt64) -> Bool {
+    since.map { now - $0 >= limits.starvation } ?? false
   }
 
   private mutating func shouldClose(_ load: Load, now: UInt64) -> Bool {

@@ -2,51 +2,18 @@
 
 package import APNS
 
-/// Whether one destination (a credential's pushes to one gateway) works, and what may be done with it: how many
-/// connections may be opened, how many pushes may be open, whether one app must wait, and whether a failed attempt
-/// counts.
+/// Whether one destination (a credential's pushes to one gateway) works, and what may be done with it: whether to open
+/// a connection and to which address, how many pushes may be open, whether one app must wait, and what becomes of a push
+/// that failed.
 ///
 /// It is told of every end of a connection and of every answer, and judges each by the narrowest thing that it is
 /// evidence about: the push, its app (`RefusedApps`), the credential (`CredentialBreaker`), the connection
-/// (`ConnectBackoff`), or the gateway as a whole (`OutageWatch`). A push that is served puts right what it disproves.
+/// (`ConnectBackoff`), its address (`AddressBook`), or the gateway as a whole (`OutageWatch`). A push that is served puts
+/// right what it disproves. What follows for connections (`ConnectionPoolPolicy`) and retries (`RetryPolicy` within
+/// `RetryBudget`) is asked here, so that nobody has to put these parts together.
 ///
 /// Times are monotonic milliseconds, but for when pushes were sent.
 package struct DestinationHealth: Sendable {
-  /// How many connections may be opened now.
-  package enum Connects: UInt8, Sendable, Equatable {
-    case none
-    /// One if there is none.
-    case one
-    /// As many as the pool wants.
-    case all
-  }
-
-  /// The connection that an answer came on.
-  package struct Place: Sendable {
-    /// Whether it had accepted a push.
-    package var hasAccepted: Bool
-    /// Since when it is there.
-    package var startedAt: UInt64
-    /// Whether it carries the newest provider token.
-    package var hasNewestToken: Bool
-
-    package init(hasAccepted: Bool, startedAt: UInt64, hasNewestToken: Bool) {
-      self.hasAccepted = hasAccepted
-      self.startedAt = startedAt
-      self.hasNewestToken = hasNewestToken
-    }
-  }
-
-  /// What an answer other than 200 leads to.
-  package struct Reaction: Sendable, Equatable {
-    /// What to do with the connection.
-    package var connection: ConnectionAction
-    /// Something is refused that was not before: somebody should know.
-    package var isNewRefusal = false
-    /// It is about the push alone: the destination works.
-    package var isServed = false
-  }
-
   /// A connection that is younger, in milliseconds, was opened with the apps that the team has now: another one would
   /// refuse an app as it does.
   package static let freshness: UInt64 = 60_000
@@ -58,29 +25,29 @@ package struct DestinationHealth: Sendable {
   @usableFromInline var breaker = CredentialBreaker()
   @usableFromInline var apps = RefusedApps()
   private var connects = ConnectBackoff()
+  private var policy: ConnectionPoolPolicy
+  private var addresses = AddressBook<PeerAddress>()
+  private let retries: RetryPolicy
+  @usableFromInline var budget: RetryBudget
   /// When a newer provider token may be asked for.
   private var nextTokenRequest: UInt64 = 0
-  /// Two apps that APNs has accepted pushes of: enough to say whether it serves another one than a given app.
-  private var accepted: (first: UInt64?, second: UInt64?) = (nil, nil)
+  /// When anything was last answered.
+  package private(set) var heardAt: UInt64 = 0
 
-  package init(watch: OutageWatch = OutageWatch()) { self.watch = watch }
+  package init(
+    pool: ConnectionPoolPolicy.Limits = .init(), retries: RetryPolicy = RetryPolicy(),
+    budget: RetryBudget = RetryBudget(), watch: OutageWatch = OutageWatch()
+  ) {
+    policy = ConnectionPoolPolicy(limits: pool)
+    self.retries = retries
+    self.budget = budget
+    self.watch = watch
+  }
 
   // MARK: Questions
 
   /// Nothing to ask or note: every push may go.
   @inlinable package var isUndisturbed: Bool { watch.isUndisturbed && breaker.isClosed }
-
-  /// What keeps pushes back, for people who look: the widest trouble first.
-  package enum Trouble: String, Sendable, CaseIterable {
-    /// The gateway as a whole fails.
-    case gateway
-    /// APNs refuses the credential.
-    case credential
-    /// The last connects failed.
-    case connects
-    /// APNs refuses some apps with this credential.
-    case app
-  }
 
   /// nil while nothing is known to fail.
   package var trouble: Trouble? {
@@ -90,7 +57,7 @@ package struct DestinationHealth: Sendable {
     return apps.isEmpty ? nil : .app
   }
 
-  /// Whether some app's breaker is not closed, so that `wait(app:now:)` and `served(app:)` matter.
+  /// Whether some app's breaker is not closed, so that `passage(app:now:)` is to be asked.
   @inlinable package var hasRefusedApps: Bool { !apps.isEmpty }
 
   /// Pushes that may be open now.
@@ -101,17 +68,34 @@ package struct DestinationHealth: Sendable {
   }
 
   /// Connections that may be opened now.
-  package func mayConnect(now: UInt64) -> Connects {
+  package func mayConnect(now: UInt64) -> ConnectionPoolPolicy.Allowed {
     guard connects.mayConnect(now: now) else { return .none }
     switch breaker.state(now: now) {
-    case .untried, .closed: return .all
     case .open: return .none
     case .halfOpen: return .one
+    // After a failure one connection at a time shows whether the gateway is well again.
+    case .untried, .closed: return connects.isFailing ? .oneAtATime : .all
     }
   }
 
-  /// Whether the last connects failed, and not because of one address among several.
-  package var isConnectFailing: Bool { connects.isFailing }
+  /// Whether to open or close a connection now; about one at a time, and again after `.open`.
+  package mutating func connection(
+    for load: ConnectionPoolPolicy.Load, now: UInt64
+  ) -> ConnectionPoolPolicy.Action {
+    policy.decide(load, mayConnect(now: now), now: now)
+  }
+
+  /// The address for the next connection; nil when the name has none.
+  ///
+  /// - Parameter inUse: addresses of the connections that there are, one entry each.
+  package func address(inUse: [PeerAddress], now: UInt64) -> PeerAddress? {
+    addresses.choose(inUse: inUse, now: now)
+  }
+
+  /// Whether a connection to another address than this one might do better.
+  package func hasOther(than address: PeerAddress, now: UInt64) -> Bool {
+    addresses.hasOther(than: address, now: now)
+  }
 
   /// Whether to ask the signer for a newer provider token now: once in a while, however many answers call for one.
   package mutating func asksForToken(now: UInt64) -> Bool {
@@ -120,48 +104,72 @@ package struct DestinationHealth: Sendable {
     return true
   }
 
-  /// How long a push of the app has to wait; 0 when it is to be sent now. See `RefusedApps`.
-  package mutating func wait(app: UInt64, now: UInt64) -> UInt64 { apps.wait(app, now: now) }
-
-  /// Whether APNs has served another app with this credential: then a refusal says nothing about the credential.
-  package func servesOther(than app: UInt64) -> Bool {
-    (accepted.first ?? app) != app || (accepted.second ?? app) != app
+  /// Whether a push of the app goes out now; to be asked only if `hasRefusedApps`.
+  package mutating func passage(app: UInt64, now: UInt64) -> RefusedApps.Passage {
+    apps.passage(app, now: now)
   }
 
-  /// Whether the destination has answered a push that was sent after this time (milliseconds since the epoch).
-  package func works(since time: Int64) -> Bool { watch.works(since: time) }
+  /// Whether something may have changed for the pushes beside the line: then all of them go back to it.
+  package mutating func looksAgain(now: UInt64) -> Bool { apps.looksAgain(now: now) }
 
-  /// Whether a push that just failed is kept, and its attempt not counted, because it failed with the destination.
+  /// What becomes of a push that just failed; charges the retry budget if it goes out again at once.
   ///
-  /// - Parameter failingSince: when it first failed, in milliseconds since the epoch.
-  package func keeps(
-    _ life: PushLife, failingSince: Int64, _ cause: RetryPolicy.Cause
-  ) -> Bool {
-    switch cause {
+  /// - Parameter wall: milliseconds since the epoch.
+  package mutating func retry(_ push: FailedPush, now: UInt64, wall: Int64) -> Retry {
+    var failure = RetryPolicy.Failure(
+      push.cause, attempts: push.life.countedAttempts, now: wall)
+    failure.expiresAt = push.expiresAt
+    failure.retryAfter = min(push.retryAfter, Int64(OutageWatch.longestPause))
+    failure.isOfDestination = isToBlame(for: push)
+    failure.isAlone = watch.works(since: push.failingSince)
+    failure.wasParked = push.life.earlier > 0
+    failure.isFirstFault = push.cause.isFault && !push.hasMetFault
+    let decision = retries.decide(failure)
+    guard decision == .now(counts: true) else { return Retry(decision: decision) }
+    // A lost connection takes its open streams with it once, and connects are paced: that is no storm.
+    if push.isLost || budget.spend(now: now) { return Retry(decision: decision) }
+    return Retry(decision: retries.decide(failure, promptly: false), isOverBudget: true)
+  }
+
+  /// Whether it failed with the destination: then it is kept, and its attempt is not counted.
+  private func isToBlame(for push: FailedPush) -> Bool {
+    let (life, since) = (push.life, push.failingSince)
+    return switch push.cause {
     case .unprocessed, .ambiguous, .answered(.retryLater(.quarterHour)):
-      watch.keeps(life, failingSince: failingSince)
+      watch.keeps(life, failingSince: since)
     case .answered(.retryElsewhere), .answered(.refreshToken):
-      watch.keeps(life, failingSince: failingSince)
+      watch.keeps(life, failingSince: since)
         || (breaker.refusals > 0
-          && (life.spared < OutageWatch.mostSpared || !works(since: failingSince)))
+          && (life.spared < OutageWatch.mostSpared || !watch.works(since: since)))
     case .answered: false
     }
   }
 
-  // MARK: Answers
+  // MARK: Pushes
 
-  /// A push was accepted.
+  /// A push went out for the first time.
+  @inlinable package mutating func sent() { budget.sent() }
+
+  /// Something was answered.
+  package mutating func heard(now: UInt64) { heardAt = now }
+
+  /// A push of the app was accepted.
   ///
   /// - Parameter sentAt: when it was sent, in milliseconds since the epoch.
-  @inlinable package mutating func served(sentAt: Int64) {
+  @inlinable package mutating func served(app: UInt64, sentAt: Int64) {
+    works(sentAt: sentAt)
+    if hasRefusedApps { serves(app) }
+  }
+
+  /// A push that was sent then was answered, and the destination works.
+  @inlinable mutating func works(sentAt: Int64) {
     watch.succeeded(sentAt: sentAt)
     if !breaker.isClosed { breaker.served() }
   }
 
-  /// Of which app that push was; needed only if `hasRefusedApps`.
-  package mutating func served(app: UInt64) {
+  @usableFromInline mutating func serves(_ app: UInt64) {
     apps.served(app)
-    remember(app)
+    apps.accepted(app)
   }
 
   /// An answer other than 200: what it is evidence about.
@@ -179,7 +187,7 @@ package struct DestinationHealth: Sendable {
     switch response.credential {
     case .stop:
       reaction.isNewRefusal = apps.refused(
-        app, isMomentary: accepted.first != nil, now: now, random: random)
+        app, isMomentary: apps.hasServed, now: now, random: random)
       if reaction.isNewRefusal { breaker.refused(.app, now: now, random: random) }
       // The others on this connection are served.
       if place.hasAccepted, now - place.startedAt < Self.freshness { reaction.connection = .keep }
@@ -207,7 +215,7 @@ package struct DestinationHealth: Sendable {
     _ retryAfter: UInt64, _ now: UInt64, _ random: UInt64
   ) -> Bool {
     guard response.status >= 500 || response.verdict == .retryElsewhere else {
-      served(sentAt: sentAt)
+      works(sentAt: sentAt)
       if hasRefusedApps { apps.served(app) }
       return true
     }
@@ -219,14 +227,7 @@ package struct DestinationHealth: Sendable {
     return false
   }
 
-  /// GOAWAY refused the credential.
-  ///
-  /// - Returns: whether that is news.
-  package mutating func refusedByGoAway(now: UInt64, random: UInt64) -> Bool {
-    var reaction = Reaction(connection: .drain)
-    refuse(.credential, &reaction, now: now, random: random)
-    return reaction.isNewRefusal
-  }
+  // MARK: Credentials
 
   /// The credential was replaced: what was refused may be tried again at once.
   package mutating func renewed() {
@@ -244,27 +245,52 @@ package struct DestinationHealth: Sendable {
   /// A connection was made, with TLS.
   package mutating func connected() { watch.reachable() }
 
+  /// The gateway's name has these addresses, in the order to try them.
+  package mutating func lookedUp(_ found: [PeerAddress]) { addresses.resolved(found) }
+
   /// A connection accepted its first push, one of this app.
-  package mutating func connectionAccepted(app: UInt64) {
+  package mutating func connectionAccepted(app: UInt64, at address: PeerAddress) {
     connects.succeeded()
-    remember(app)
+    addresses.succeeded(address)
+    apps.accepted(app)
+  }
+
+  /// The gateway is leaving.
+  ///
+  /// - Parameter hasAccepted: whether the connection had accepted a push.
+  package mutating func goAway(
+    _ reason: Reason?, hasAccepted: Bool, now: UInt64, random: UInt64
+  ) -> Farewell {
+    var farewell = Farewell()
+    switch reason?.rule.credential {
+    case .stop:
+      var reaction = Reaction(connection: .drain)
+      refuse(.credential, &reaction, now: now, random: random)
+      farewell.isNewRefusal = reaction.isNewRefusal
+    case .refresh: farewell.asksForToken = asksForToken(now: now)
+    // The host is stopping, or turned us away before it did anything for us: not a place to come back to.
+    default: farewell.isTrouble = reason == .shutdown || !hasAccepted
+    }
+    return farewell
+  }
+
+  /// A connection failed us: its address is put aside for a while.
+  package mutating func troubled(_ address: PeerAddress, now: UInt64, random: UInt64) {
+    addresses.failed(address, now: now, random: random)
   }
 
   /// A connection takes no more pushes, and not because its owner had no more use for it. Once for each.
-  ///
-  /// - Parameters:
-  ///   - hasAccepted: whether it had accepted a push.
-  ///   - lived: how long it was there, in milliseconds.
-  ///   - hasOtherAddress: its address is what failed, and the gateway has one that has not.
-  package mutating func connectionEnded(
-    hasAccepted: Bool, lived: UInt64, hasOtherAddress: Bool, now: UInt64, random: UInt64
-  ) {
-    if hasAccepted {
-      connects.ended(lived: lived, hasOtherAddress: hasOtherAddress, now: now, random: random)
+  package mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
+    let hasOther = end.wasTroubled && addresses.hasOther(now: now)
+    if end.hasAccepted {
+      connects.ended(lived: end.lived, hasOtherAddress: hasOther, now: now, random: random)
     } else {
-      connects.failed(hasOtherAddress: hasOtherAddress, now: now, random: random)
+      connects.failed(hasOtherAddress: hasOther, now: now, random: random)
     }
   }
+
+  /// The pool's connections were closed because it had no use for them: it opens the next one when it has.
+  package mutating func rested() { policy.rested() }
 
   /// No connection could even be begun: the name has no address, or the system has no socket.
   package mutating func connectFailed(now: UInt64, random: UInt64) {
@@ -287,13 +313,5 @@ package struct DestinationHealth: Sendable {
   /// - Parameter isSilent: nothing at all was heard from the destination for as long as they may take.
   package mutating func failed(isSilent: Bool = false, now: UInt64, random: UInt64) {
     watch.failed(weight: isSilent ? OutageWatch.row : 1, now: now, random: random)
-  }
-
-  private mutating func remember(_ app: UInt64) {
-    guard let first = accepted.first else {
-      accepted.first = app
-      return
-    }
-    if first != app, accepted.second == nil { accepted.second = app }
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Pipeline
+
 /// The apps that a credential may not serve: a circuit breaker for each of them.
 ///
 /// APNs answers `InvalidProviderToken` or `Forbidden` also when one app does not belong to an otherwise good
@@ -9,6 +11,16 @@
 ///
 /// Times are milliseconds of a monotonic clock.
 package struct RefusedApps: Sendable {
+  /// Whether a push goes out now.
+  package enum Passage: Sendable, Equatable {
+    case now
+    /// Its app has to wait, for a short time or because the credential serves no other: beside the line, until
+    /// `looksAgain` says that something may have changed.
+    case beside
+    /// Its app has to wait for long, and others of the credential are served: to a retry topic.
+    case retryTopic(RetryTier)
+  }
+
   private struct Entry: Sendable {
     /// 0: empty.
     var app: UInt64 = 0
@@ -33,9 +45,59 @@ package struct RefusedApps: Sendable {
   /// Apps with a breaker that is not closed.
   @usableFromInline package private(set) var count = 0
 
+  /// Two apps that APNs has accepted pushes of: enough to say whether it serves another one than a given app.
+  private var served: (first: UInt64?, second: UInt64?) = (nil, nil)
+  /// When to look again at the pushes beside the line; `.max` while there are none.
+  private var nextLook = UInt64.max
+
   package init() {}
 
   @inlinable package var isEmpty: Bool { count == 0 }
+
+  // MARK: Pushes of an app
+
+  /// Whether a push of the app goes out now. `.now` is given to one push when an app's time is over: it finds out for
+  /// the others.
+  package mutating func passage(_ app: UInt64, now: UInt64) -> Passage {
+    let wait = wait(app, now: now)
+    guard wait > 0 else { return .now }
+    if wait >= UInt64(RetryTier.seconds5.delay), servesOther(than: app) {
+      return .retryTopic(.fitting(Int64(wait)))
+    }
+    nextLook = min(nextLook, now + wait)
+    return .beside
+  }
+
+  /// Whether something may have changed for the pushes beside the line, because their time is over or an answer came:
+  /// then all of them go back to it, once.
+  package mutating func looksAgain(now: UInt64) -> Bool {
+    guard now >= nextLook else { return false }
+    nextLook = .max
+    return true
+  }
+
+  private mutating func noteNews() { if nextLook != .max { nextLook = 0 } }
+
+  /// Whether APNs has served anything with this credential, and whether another app: then a refusal says nothing about
+  /// the credential.
+  package var hasServed: Bool { served.first != nil }
+  package func servesOther(than app: UInt64) -> Bool {
+    (served.first ?? app) != app || (served.second ?? app) != app
+  }
+
+  /// APNs accepted a push of the app.
+  package mutating func accepted(_ app: UInt64) {
+    if served.first == nil {
+      served.first = app
+    } else if served.first != app, served.second == nil {
+      served.second = app
+    } else {
+      return
+    }
+    noteNews()
+  }
+
+  // MARK: Breakers
 
   /// APNs refused a push of the app.
   ///
@@ -54,6 +116,7 @@ package struct RefusedApps: Sendable {
     entries[place].level = min(max(entries[place].level + 1, isMomentary ? 1 : 2), 16)
     entries[place].isProbing = false
     entries[place].until = now + Self.wait(level: entries[place].level, random: random)
+    noteNews()
     return true
   }
 
@@ -61,12 +124,14 @@ package struct RefusedApps: Sendable {
   package mutating func served(_ app: UInt64) {
     guard count > 0, let place = find(Self.key(app)) else { return }
     remove(place)
+    noteNews()
   }
 
   /// The credential was replaced: every app may try at once.
   package mutating func removeAll() {
     for place in entries.indices { entries[place] = Entry() }
     count = 0
+    noteNews()
   }
 
   /// How long a push of the app has to wait, in milliseconds; 0 when it may be sent now. The 0 of a breaker whose time

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The pushes of one destination: those that wait, by class, and how many are open.
+/// The pushes of one destination: those that wait, by class, in line or beside it, and how many are open.
 ///
 /// A destination is what connections are pooled by: a credential's pushes to one environment. Every slot that
 /// `next` hands out is open until `ended` or `returned` says otherwise.
@@ -12,29 +12,19 @@ package struct SendQueue: Sendable {
   @usableFromInline package internal(set) var openTransactional = 0
   @usableFromInline package internal(set) var openOthers = 0
   @usableFromInline var shares: LaneShares
-  /// Whether the destination works.
-  package var health: DestinationHealth
-  /// How many prompt retries it may get.
-  package var budget: RetryBudget
+  /// Pushes that wait for something else before they may be in line again.
+  private var besideTransactional = SlotQueue()
+  private var besideRetries = SlotQueue()
+  private var besideBulk = SlotQueue()
+  /// How many there are.
+  @usableFromInline package private(set) var beside = 0
 
-  package init(
-    shares: LaneShares = LaneShares(reserved: 20), health: DestinationHealth = DestinationHealth(),
-    budget: RetryBudget = RetryBudget()
-  ) {
-    self.shares = shares
-    self.health = health
-    self.budget = budget
-  }
-
-  /// What the pool's policy decides by its load and the destination's health. Mutating only so that neither is copied.
-  package mutating func decide(
-    _ policy: inout ConnectionPoolPolicy, _ load: ConnectionPoolPolicy.Load, now: UInt64
-  ) -> ConnectionPoolPolicy.Action {
-    policy.decide(load, health, now: now)
-  }
+  package init(shares: LaneShares = LaneShares(reserved: 20)) { self.shares = shares }
 
   /// Pushes that wait for a stream.
-  @inlinable package var count: Int { transactional.count + retries.count + bulk.count }
+  @inlinable package var count: Int { inLine + beside }
+  /// Those of them that may be handed out.
+  @inlinable package var inLine: Int { transactional.count + retries.count + bulk.count }
   @inlinable package var isEmpty: Bool { count == 0 }
   /// Pushes that have a stream.
   @inlinable package var open: Int { openTransactional + openOthers }
@@ -42,11 +32,11 @@ package struct SendQueue: Sendable {
   @inlinable package var held: Int { count + open }
 
   /// Pushes of the class that wait.
-  @inlinable package func count(of sendClass: SendClass) -> Int {
+  package func count(of sendClass: SendClass) -> Int {
     switch sendClass {
-    case .transactional: transactional.count
-    case .retry: retries.count
-    case .bulk: bulk.count
+    case .transactional: transactional.count + besideTransactional.count
+    case .retry: retries.count + besideRetries.count
+    case .bulk: bulk.count + besideBulk.count
     }
   }
 
@@ -70,14 +60,9 @@ package struct SendQueue: Sendable {
 
   /// Takes the next push that may have a stream; it counts as open from now on.
   ///
-  /// - Parameters:
-  ///   - capacity: streams that the destination's connections may have open in all.
-  ///   - now: monotonic milliseconds.
+  /// - Parameter capacity: streams that the destination's connections may have open in all.
   /// - Returns: nil when nothing waits, or nothing that waits may go now.
-  @inlinable package mutating func next(capacity: Int, now: UInt64) -> UInt32? {
-    if !health.isUndisturbed && open >= health.allowance(capacity: capacity, now: now) {
-      return nil
-    }
+  @inlinable package mutating func next(capacity: Int) -> UInt32? {
     let mayOthers = openOthers < shares.othersAtMost(of: capacity)
     let chosen = shares.choose(
       transactional: !transactional.isEmpty, retry: mayOthers && !retries.isEmpty,
@@ -102,13 +87,49 @@ package struct SendQueue: Sendable {
     precondition(openTransactional >= 0 && openOthers >= 0, "a push ended that was not open")
   }
 
+  // MARK: Beside the line
+
+  /// A push that was handed out has to wait for something else: beside the line, where nobody looks at it.
+  package mutating func putBeside(_ slot: UInt32, _ sendClass: SendClass) {
+    ended(sendClass)
+    beside += 1
+    switch sendClass {
+    case .transactional: besideTransactional.append(slot)
+    case .retry: besideRetries.append(slot)
+    case .bulk: besideBulk.append(slot)
+    }
+  }
+
+  /// What is beside the line goes to its end.
+  package mutating func bringBack() {
+    guard beside > 0 else { return }
+    beside = 0
+    while let slot = besideTransactional.popFirst() { transactional.append(slot) }
+    while let slot = besideRetries.popFirst() { retries.append(slot) }
+    while let slot = besideBulk.popFirst() { bulk.append(slot) }
+  }
+
+  // MARK: Out of it
+
   /// Takes any push that waits: the partitions are given back.
   package mutating func popAny() -> UInt32? {
-    transactional.popFirst() ?? retries.popFirst() ?? bulk.popFirst()
+    bringBack()
+    return transactional.popFirst() ?? retries.popFirst() ?? bulk.popFirst()
   }
 
   /// Takes the pushes out that wait and are gone for some reason; the others keep their order. Costs a look at each.
   package mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
+    let isBeside = beside > 0
+    let gone = removeFromLine(where: isGone)
+    guard isBeside else { return gone }
+    let others =
+      besideTransactional.removeAll(where: isGone) + besideRetries.removeAll(where: isGone)
+      + besideBulk.removeAll(where: isGone)
+    beside -= others.count
+    return gone + others
+  }
+
+  private mutating func removeFromLine(where isGone: (UInt32) -> Bool) -> [UInt32] {
     transactional.removeAll(where: isGone) + retries.removeAll(where: isGone)
       + bulk.removeAll(where: isGone)
   }
@@ -116,18 +137,10 @@ package struct SendQueue: Sendable {
   /// How many more pushes of a class would be sent now; negative when more wait than that.
   ///
   /// - Parameters:
-  ///   - credit: streams that may be opened now, over all connections.
+  ///   - free: pushes that may be opened now.
   ///   - capacity: streams that may be open in all.
-  package mutating func demand(
-    for sendClass: SendClass, credit: Int, capacity: Int, now: UInt64
-  ) -> Int {
-    var free = credit
-    if !health.isUndisturbed {
-      free = min(free, max(0, health.allowance(capacity: capacity, now: now) - open))
-    }
-    if sendClass != .transactional {
-      free = min(free, max(0, shares.othersAtMost(of: capacity) - openOthers))
-    }
-    return free - count(of: sendClass)
+  package func demand(for sendClass: SendClass, free: Int, capacity: Int) -> Int {
+    guard sendClass != .transactional else { return free - count(of: sendClass) }
+    return min(free, max(0, shares.othersAtMost(of: capacity) - openOthers)) - count(of: sendClass)
   }
 }

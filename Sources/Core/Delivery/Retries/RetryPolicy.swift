@@ -20,6 +20,8 @@ package struct RetryPolicy: Sendable {
 
   /// Where it goes now.
   package enum Decision: Sendable, Equatable {
+    /// In line again, to wait for the destination's recovery. The attempt is not counted.
+    case keep
     /// At once, on another connection. `counts`: whether this was an attempt.
     case now(counts: Bool)
     /// To a retry topic.
@@ -43,53 +45,68 @@ package struct RetryPolicy: Sendable {
     self.promptAttempts = promptAttempts
   }
 
-  /// Decides.
-  ///
-  /// - Parameters:
-  ///   - attempts: attempts made so far, this one included.
-  ///   - now: milliseconds since the epoch.
-  ///   - expiresAt: when the notification is of no more use, in milliseconds since the epoch; nil for never.
-  ///     (`apns-expiration` 0 is not such a time: one attempt that APNs does not store, but one that arrives.)
-  ///   - retryAfter: milliseconds that the answer asked to wait, 0 if it did not.
-  ///   - promptly: false when the destination's retry budget is used up: what would go out again at once goes
-  ///     to a retry topic.
-  ///   - isAlone: the destination has served another push that was sent after this one first failed. Without
-  ///     that it may be the beginning of an outage, and a server's fault waits for seconds first, too.
-  ///   - wasParked: it has been on a retry topic before. Prompt retries are no steps of the ladder: the first
-  ///     429 after two lost connections is still the first.
-  ///   - isFirstFault: no server's fault was answered before in this stay. The quarter of an hour is for what was
-  ///     refused on another connection, too; after lost connections a first 503 waits for seconds.
-  package func decide(
-    _ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64 = 0,
-    promptly: Bool = true, isAlone: Bool = true, wasParked: Bool = true,
-    isFirstFault: Bool = false
-  ) -> Decision {
-    if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
-    if let expiresAt, now >= expiresAt { return .expired }
-    if cause == .unprocessed { return .now(counts: false) }
-    guard attempts < maximumAttempts else { return .deadLetter }
-    if promptly && retryAfter == 0 && attempts <= promptAttempts && cause.allowsPromptRetry {
-      return .now(counts: true)
+  /// A push that failed, with what is known of it and of its destination.
+  package struct Failure: Sendable {
+    package var cause: Cause
+    /// Attempts made so far, this one included.
+    package var attempts: Int
+    /// Milliseconds since the epoch.
+    package var now: Int64
+    /// When the notification is of no more use, in milliseconds since the epoch; `.max` for never. (`apns-expiration` 0
+    /// is not such a time: one attempt that APNs does not store, but one that arrives.)
+    package var expiresAt = Int64.max
+    /// Milliseconds that the answer asked to wait, 0 if it did not.
+    package var retryAfter: Int64 = 0
+    /// The destination failed, not the push: it waits for the recovery, and the attempt is not counted.
+    package var isOfDestination = false
+    /// The destination has served another push that was sent after this one first failed. Without that it may be the
+    /// beginning of an outage, and a server's fault waits for seconds first, too.
+    package var isAlone = true
+    /// It has been on a retry topic before. Prompt retries are no steps of the ladder: the first 429 after two lost
+    /// connections is still the first.
+    package var wasParked = true
+    /// No server's fault was answered before in this stay. The quarter of an hour is for what was refused on another
+    /// connection, too; after lost connections a first 503 waits for seconds.
+    package var isFirstFault = false
+
+    package init(_ cause: Cause, attempts: Int, now: Int64) {
+      self.cause = cause
+      self.attempts = attempts
+      self.now = now
     }
-    if let expiresAt, now + retryAfter >= expiresAt { return .expired }
-    return tier(
-      for: cause, attempts: attempts, now: now, expiresAt: expiresAt, retryAfter: retryAfter,
-      waitsSeconds: !isAlone || isFirstFault && !wasParked, wasParked: wasParked)
+
+    /// Whether it would be of no more use in so many milliseconds.
+    func isExpired(in time: Int64 = 0) -> Bool { expiresAt != .max && now + time >= expiresAt }
   }
 
-  private func tier(
-    for cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64,
-    waitsSeconds: Bool, wasParked: Bool
-  ) -> Decision {
-    // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
+  /// Decides.
+  ///
+  /// - Parameter promptly: false when the destination's retry budget is used up: what would go out again at once goes
+  ///   to a retry topic.
+  package func decide(_ failure: Failure, promptly: Bool = true) -> Decision {
+    let (cause, attempts) = (failure.cause, failure.attempts)
+    if failure.isOfDestination, !failure.isExpired() { return .keep }
+    if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
+    if failure.isExpired() { return .expired }
+    if cause == .unprocessed { return .now(counts: false) }
+    guard attempts < maximumAttempts else { return .deadLetter }
     let isPrompt = attempts <= promptAttempts && cause.allowsPromptRetry
+    if promptly && failure.retryAfter == 0 && isPrompt { return .now(counts: true) }
+    if failure.isExpired(in: failure.retryAfter) { return .expired }
+    return tier(for: failure, isPrompt: isPrompt)
+  }
+
+  private func tier(for failure: Failure, isPrompt: Bool) -> Decision {
+    let cause = failure.cause
+    let waitsSeconds = !failure.isAlone || failure.isFirstFault && !failure.wasParked
+    // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
     let first = isPrompt || waitsSeconds ? .seconds5 : cause.firstTier
-    var tier = max(first, RetryTier.fitting(retryAfter))
+    var tier = max(first, RetryTier.fitting(failure.retryAfter))
     // Each step of the ladder once; then the highest one.
-    let later = max(0, attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
-    if wasParked { for _ in 0..<later { tier = tier.next } }
+    let later = max(0, failure.attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
+    if failure.wasParked { for _ in 0..<later { tier = tier.next } }
     // A shorter wait beats none at all when the notification would not live to see the longer one.
-    while let expiresAt, now + tier.delay >= expiresAt {
+    while failure.isExpired(in: tier.delay) {
       guard let shorter = tier.previous else { return .expired }
       tier = shorter
     }
@@ -108,6 +125,9 @@ extension Verdict {
 }
 
 extension RetryPolicy.Cause {
+  /// A server's fault was answered: 500 or 503.
+  package var isFault: Bool { self == .answered(.retryLater(.quarterHour)) }
+
   /// True when another connection may well do better at once. A throttled device would not be better off.
   fileprivate var allowsPromptRetry: Bool {
     switch self {

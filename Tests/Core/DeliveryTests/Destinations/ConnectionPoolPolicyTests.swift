@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import APNS
 import TestSupport
 import Testing
 
@@ -32,7 +33,7 @@ import Testing
     health.connectFailed(now: 0, random: 0)
     let one = load(serving: 1, unproven: 1, waiting: true)
     #expect(policy.decide(one, health, now: 9_000) == .nothing)
-    health.connectionAccepted(app: 1)
+    health.connectionAccepted(app: 1, at: PeerAddress(bytes: [10, 0, 0, 1], port: 443)!)
     #expect(policy.decide(one, health, now: 9_000) == .open)
   }
 
@@ -46,6 +47,19 @@ import Testing
     var failing = DestinationHealth()
     failing.connectFailed(now: 0, random: 0)
     #expect(policy.decide(slow, failing, now: 9_000) == .nothing, "the gateway may be down")
+  }
+
+  /// Streams are short for as long as the first connect takes: that is no reason for a second connection.
+  @Test func theTimeOfAConnectIsNotStarvation() {
+    var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 4, starvation: 1_000))
+    #expect(policy.decide(load(waiting: true), now: 0) == .open)
+    for now in stride(from: 0 as UInt64, to: 5_000, by: 20) {
+      #expect(policy.decide(load(connecting: 1, waiting: true), now: now) == .nothing)
+    }
+    let primed = load(serving: 1, unproven: 1, open: 1, capacity: 1, waiting: true)
+    #expect(policy.decide(primed, now: 5_000) == .nothing)
+    #expect(policy.decide(primed, now: 5_999) == .nothing)
+    #expect(policy.decide(primed, now: 6_000) == .open, "it was short for a second since")
   }
 
   @Test func keepsTheMinimumAlsoWhenTheWorkIsOver() {
@@ -154,18 +168,20 @@ import Testing
     health.connectFailed(now: 10, random: 0)
     #expect(policy.decide(waiting, health, now: 1_259) == .nothing)
     #expect(policy.decide(waiting, health, now: 1_260) == .open)
-    _ = health.refusedByGoAway(now: 2_000, random: 0)
+    _ = health.goAway(.badCertificate, hasAccepted: true, now: 2_000, random: 0)
     #expect(policy.decide(waiting, health, now: 31_999) == .nothing)
     #expect(policy.decide(waiting, health, now: 32_000) == .open)
     #expect(policy.decide(load(serving: 1, waiting: true), health, now: 32_000) == .nothing)
-    health.served(sentAt: 0)
+    health.served(app: 1, sentAt: 0)
     #expect(policy.decide(load(serving: 1, waiting: true), health, now: 32_001) == .open)
   }
 }
 
 extension ConnectionPoolPolicy {
-  /// Decides for a destination of which nothing bad is known.
-  fileprivate mutating func decide(_ load: Load, now: UInt64) -> Action {
-    decide(load, DestinationHealth(), now: now)
+  /// Decides for a destination, of which nothing bad is known unless a test says so.
+  fileprivate mutating func decide(
+    _ load: Load, _ health: DestinationHealth = DestinationHealth(), now: UInt64
+  ) -> Action {
+    decide(load, health.mayConnect(now: now), now: now)
   }
 }

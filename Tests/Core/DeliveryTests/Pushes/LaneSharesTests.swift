@@ -64,53 +64,59 @@ import Testing
 }
 
 @Suite struct SendQueueTests {
-  /// Of a destination that has served a push: before that one at a time would go out.
   private func queue(reserved: Int = 20) -> SendQueue {
-    var queue = SendQueue(shares: LaneShares(reserved: reserved))
-    queue.health.served(sentAt: 0)
-    return queue
+    SendQueue(shares: LaneShares(reserved: reserved))
   }
 
   @Test func bulkLeavesTheReservedStreamsToTransactional() {
     var queue = queue()
     for slot in 0..<200 as Range<UInt32> { queue.append(slot, .bulk) }
     var opened = 0
-    while queue.next(capacity: 100, now: 0) != nil { opened += 1 }
+    while queue.next(capacity: 100) != nil { opened += 1 }
     #expect(opened == 80)
     #expect(queue.open == 80)
     queue.append(1_000, .transactional)
-    #expect(queue.next(capacity: 100, now: 0) == 1_000)
-    #expect(queue.next(capacity: 100, now: 0) == nil)
+    #expect(queue.next(capacity: 100) == 1_000)
+    #expect(queue.next(capacity: 100) == nil)
     queue.ended(.bulk)
-    #expect(queue.next(capacity: 100, now: 0) == 80)
+    #expect(queue.next(capacity: 100) == 80)
   }
 
   @Test func aSingleStreamServesEveryClass() {
     var queue = queue()
     queue.append(1, .bulk)
-    #expect(queue.next(capacity: 1, now: 0) == 1)
+    #expect(queue.next(capacity: 1) == 1)
   }
 
   @Test func demandIsWhatWouldBeSentNowLessWhatWaits() {
     var queue = queue()
-    #expect(queue.demand(for: .transactional, credit: 100, capacity: 100, now: 0) == 100)
-    #expect(queue.demand(for: .bulk, credit: 100, capacity: 100, now: 0) == 80)
+    #expect(queue.demand(for: .transactional, free: 100, capacity: 100) == 100)
+    #expect(queue.demand(for: .bulk, free: 100, capacity: 100) == 80)
     for slot in 0..<90 as Range<UInt32> { queue.append(slot, .bulk) }
-    #expect(queue.demand(for: .bulk, credit: 100, capacity: 100, now: 0) == -10)
-    #expect(queue.demand(for: .transactional, credit: 100, capacity: 100, now: 0) == 100)
-    while queue.next(capacity: 100, now: 0) != nil {}
-    #expect(queue.demand(for: .bulk, credit: 20, capacity: 100, now: 0) == -10)
-    #expect(queue.demand(for: .retry, credit: 20, capacity: 100, now: 0) == 0)
+    #expect(queue.demand(for: .bulk, free: 100, capacity: 100) == -10)
+    #expect(queue.demand(for: .transactional, free: 100, capacity: 100) == 100)
+    while queue.next(capacity: 100) != nil {}
+    #expect(queue.demand(for: .bulk, free: 20, capacity: 100) == -10)
+    #expect(queue.demand(for: .retry, free: 20, capacity: 100) == 0)
   }
 
-  @Test func anOutageStopsTheQueueAndItsDemand() {
-    var queue = queue()
-    for slot in 0..<20 as Range<UInt32> { queue.append(slot, .transactional) }
-    for _ in 0..<20 { queue.health.failed(now: 1_000, random: 0) }
-    #expect(queue.next(capacity: 100, now: 1_001) == nil)
-    #expect(queue.demand(for: .transactional, credit: 100, capacity: 100, now: 1_001) == -20)
-    queue.health.served(sentAt: 0)
-    #expect(queue.next(capacity: 100, now: 1_001) == 0)
+  @Test func whatIsBesideTheLineIsNotHandedOutAndCounts() {
+    var queue = SendQueue()
+    for slot in 0..<10 as Range<UInt32> { queue.append(slot, slot < 5 ? .bulk : .transactional) }
+    for _ in 0..<10 {
+      guard let slot = queue.next(capacity: 100) else { break }
+      queue.putBeside(slot, slot < 5 ? .bulk : .transactional)
+    }
+    #expect(queue.next(capacity: 100) == nil)
+    #expect(queue.inLine == 0 && queue.beside == 10 && queue.count == 10 && queue.open == 0)
+    #expect(queue.demand(for: .transactional, free: 100, capacity: 100) == 95)
+    let gone = queue.removeAll(where: { $0 % 5 == 0 })
+    #expect(gone == [5, 0] && queue.beside == 8)
+    queue.bringBack()
+    #expect(queue.inLine == 8 && queue.beside == 0)
+    var slots: [UInt32] = []
+    while let slot = queue.next(capacity: 100) { slots.append(slot) }
+    #expect(slots.sorted() == [1, 2, 3, 4, 6, 7, 8, 9])
   }
 
   @Test func everySlotComesOutOnceInTheOrderOfItsClass() {
@@ -128,7 +134,7 @@ import Testing
     }
     #expect(queue.held == 300)
     var seen: [SendClass: [UInt32]] = [:]
-    while let slot = queue.next(capacity: 1_000, now: 0) {
+    while let slot = queue.next(capacity: 1_000) {
       seen[SendClass.allCases[Int(slot) % 3], default: []].append(slot)
     }
     #expect(seen == expected)

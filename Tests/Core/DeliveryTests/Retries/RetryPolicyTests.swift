@@ -16,6 +16,19 @@ import Testing
       cause, attempts: attempts, now: 1_000_000, expiresAt: left.map { 1_000_000 + $0 })
   }
 
+  @Test func whatItsDestinationFailedIsKeptWhileItIsOfUse() {
+    for cause in [
+      RetryPolicy.Cause.unprocessed, .ambiguous, .answered(.retryElsewhere),
+      .answered(.retryLater(.quarterHour)),
+    ] {
+      var failure = RetryPolicy.Failure(cause, attempts: 9, now: 1_000)
+      failure.isOfDestination = true
+      #expect(policy.decide(failure) == .keep)
+      failure.expiresAt = 1_000
+      #expect(policy.decide(failure) == .expired)
+    }
+  }
+
   @Test func whatAPNsDidNotProcessIsFree() {
     for attempts in [1, 6, 100] {
       #expect(decide(.unprocessed, attempts) == .now(counts: false))
@@ -116,8 +129,8 @@ import Testing
         #expect(attempts == 6, "seed \(seed)")
         return
       case .expired: return
-      case .final:
-        Issue.record("seed \(seed): nothing was final")
+      case .final, .keep:
+        Issue.record("seed \(seed): nothing was final, and the destination was well")
         return
       }
     }
@@ -160,5 +173,20 @@ import Testing
         policy.decide(cause, attempts: 1, now: 0, expiresAt: nil, retryAfter: Int64(wait))
           == .tier(tier))
     }
+  }
+}
+
+extension RetryPolicy {
+  fileprivate func decide(
+    _ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64 = 0,
+    promptly: Bool = true, isAlone: Bool = true, wasParked: Bool = true, isFirstFault: Bool = false
+  ) -> Decision {
+    var failure = Failure(cause, attempts: attempts, now: now)
+    failure.expiresAt = expiresAt ?? .max
+    failure.retryAfter = retryAfter
+    failure.isAlone = isAlone
+    failure.wasParked = wasParked
+    failure.isFirstFault = isFirstFault
+    return decide(failure, promptly: promptly)
   }
 }

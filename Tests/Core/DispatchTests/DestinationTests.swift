@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Delivery
+import Testing
+
+@Suite("A destination, whatever its gateway does")
+struct DestinationTests {
+  private static let minute: UInt64 = 60_000
+
+  /// Every reason whose answer says that the gateway does not serve, not that the push is wrong.
+  private static let refusing = Reason.allCases.filter {
+    switch $0.rule.verdict {
+    case .retryElsewhere, .refreshToken: true
+    case .credentialRefused(retryOnce: true): true
+    default: false
+    }
+  }
+
+  @Test(
+    "a reason as the only answer for ten minutes: at most five connects in 30 s, and all is well afterwards",
+    arguments: Reason.allCases, [ConnectionStateMachine.Authentication.providerToken, .certificate])
+  func onlyAnswer(reason: Reason, authentication: ConnectionStateMachine.Authentication) {
+    let model = ScriptedDestination(seed: UInt64(reason.rawValue), authentication: authentication)
+    model.app = { $0 % 3 + 1 }
+    model.push = { _, _, _ in .reason(reason) }
+    model.run(milliseconds: 10 * Self.minute)
+    #expect(model.mostConnects(within: 30_000) <= 5, "\(reason): \(model.connects)")
+    #expect(model.deadLettered == 0)
+    let delivered = model.delivered.values.reduce(0, +)
+    #expect(delivered == 0)
+    if Self.refusing.contains(reason) {
+      let sends = model.sends.values.reduce(0, +)
+      // Ten minutes with waits of at most one minute, and the first moments.
+      #expect(sends <= 40, "\(reason): \(sends) sends")
+      // The first ones of an outage are not known to be its.
+      #expect(model.mostCounted <= 3, "\(reason) uses up attempts")
+    }
+    model.push = { _, _, _ in .accepted }
+    model.renew()
+    model.run(milliseconds: Self.minute)
+    #expect(model.delivered.values.reduce(0, +) > 300, "\(reason): it does not come back")
+  }
+
+  @Test(
+    "after a time of service a reason becomes the only answer: no storm of connects",
+    arguments: Reason.allCases)
+  func suddenly(reason: Reason) {
+    let model = ScriptedDestination()
+    model.app = { $0 % 3 + 1 }
+    model.run(milliseconds: 6_000)
+    #expect(model.connects.count >= 2)
+    let before = model.connects.count
+    model.push = { _, _, _ in .reason(reason) }
+    model.run(milliseconds: 3 * Self.minute)
+    #expect(
+      model.mostConnects(within: 30_000, from: before) <= 5, "\(reason): \(model.connects)")
+    #expect(model.deadLettered == 0)
+  }
+
+  /// What the 28 faults of the simulator do to connections, to all of them.
+  static let ends: [(String, ConnectDeed, GatewayDeed)] = [
+    ("stream_limit_low, stream_limit_changes: no streams", .served, .refusedStream),
+    ("stream_reset", .served, .reset),
+    ("stream_reset: refused", .served, .refusedStream),
+    ("goaway_credential", .goAway(.badCertificate), .silence),
+    ("goaway_credential: environment", .goAway(.badCertificateEnvironment), .silence),
+    ("goaway_shutdown, goaway_form", .goAway(.shutdown), .silence),
+    ("goaway_shutdown: at a request", .served, .goAway(.shutdown)),
+    ("goaway_form: no words", .served, .goAway(nil)), ("connection_lost", .served, .broken),
+    ("black_hole: answers; lost_answer", .served, .silence),
+    ("black_hole: settings", .silence, .silence),
+    ("flow_control", .served, .silence),
+    ("tls_failure, dead_address, connect_refused", .refused, .silence),
+    ("wrong_clock", .served, .reason(.expiredProviderToken)),
+    ("provider_token_refused", .served, .reason(.invalidProviderToken)),
+    ("provider_token_refused: renewal", .served, .reason(.tooManyProviderTokenUpdates)),
+    ("too_many_requests", .served, .reason(.tooManyRequests)),
+    ("service_unavailable", .served, .reason(.serviceUnavailable)),
+    ("idle_connection", .goAway(.idleTimeout), .silence),
+    ("stream_ids_exhausted", .served, .goAway(nil)),
+  ]
+
+  @Test("every kind of end, for all connections: at most five connects in 30 s", arguments: ends)
+  func everyEnd(title: String, connect: ConnectDeed, push: GatewayDeed) {
+    for seed in 1...2 as ClosedRange<UInt64> {
+      let model = ScriptedDestination(seed: seed)
+      model.connect = { _, _ in connect }
+      model.push = { _, _, _ in push }
+      model.run(milliseconds: 10 * Self.minute)
+      #expect(model.mostConnects(within: 30_000) <= 5, "\(title): \(model.connects)")
+      #expect(model.deadLettered == 0)
+      model.connect = { _, _ in .served }
+      model.push = { _, _, _ in .accepted }
+      model.renew()
+      model.run(milliseconds: 70_000)
+      #expect(model.delivered.values.reduce(0, +) > 300, "\(title): it does not come back")
+    }
+  }
+
+  @Test("error_disconnect: connections that end after errors, without an accepted push among them")
+  func errorsOnly() {
+    let model = ScriptedDestination()
+    var errors: [Int: Int] = [:]
+    model.push = { _, connection, _ in
+      errors[connection, default: 0] += 1
+      return errors[connection]! > 10 ? .goAway(nil) : .reason(.badDeviceToken)
+    }
+    model.run(milliseconds: 10 * Self.minute)
+    #expect(model.mostConnects(within: 30_000) <= 5)
+  }
+
+  @Test(
+    "one connection serves, and every further one is refused: the serving one is no reason to go on trying"
+  )
+  func onlyTheFirst() {
+    let model = ScriptedDestination()
+    model.connect = { connection, _ in connection == 1 ? .served : .refused }
+    model.run(milliseconds: 2 * Self.minute)
+    #expect(model.mostConnects(within: 30_000, from: 1) <= 5, "\(model.connects)")
+    #expect(model.delivered[1, default: 0] > 600)
+  }
+
+  @Test(
+    "an app that its key may not serve: the others go on, nothing is sent twice, and it is asked once a minute at most",
+    arguments: [Reason.invalidProviderToken, .forbidden, .badEnvironmentKeyIdInToken],
+    [2, 10])
+  func refusedApp(reason: Reason, apps: Int) {
+    let good = ScriptedDestination()
+    good.app = { $0 % apps + 1 }
+    good.run(milliseconds: 3 * Self.minute)
+    let model = ScriptedDestination()
+    model.app = good.app
+    model.push = { app, _, _ in app == 1 ? .reason(reason) : .accepted }
+    model.run(milliseconds: 3 * Self.minute)
+    let others = model.delivered.values.reduce(0, +)
+    // In the first second, and while one push finds out, nothing but the refused app may be in line.
+    #expect(others > good.delivered.values.reduce(0, +) * (apps - 1) / apps * 9 / 10)
+    #expect(model.delivered[1] == nil)
+    // What was under way at first, and one push each time.
+    #expect(model.sends[1, default: 0] <= 30, "\(model.sends[1, default: 0]) sends")
+    #expect(model.sentAgain <= model.sends[1, default: 0])
+    #expect(model.connects.count <= 12, "\(model.connects)")
+    #expect(model.deadLettered == 0)
+    // The key is corrected, and nobody tells.
+    model.push = { _, _, _ in .accepted }
+    model.run(milliseconds: 5 * Self.minute)
+    #expect(model.delivered[1, default: 0] > 0)
+  }
+
+  @Test("the refused app comes first: the credential is not judged by it")
+  func refusedFirst() {
+    let model = ScriptedDestination()
+    model.app = { $0 == 1 ? 2 : 1 }
+    model.push = { app, _, _ in app == 2 ? .reason(.invalidProviderToken) : .accepted }
+    model.run(milliseconds: 30_000)
+    #expect(model.delivered[1, default: 0] > 250)
+  }
+
+  @Test("one push in a hundred is refused, whatever its app: nothing stands still")
+  func scattered() {
+    let good = ScriptedDestination()
+    good.run(milliseconds: Self.minute)
+    let model = ScriptedDestination()
+    model.push = { _, _, push in push % 100 == 50 ? .reason(.invalidProviderToken) : .accepted }
+    model.run(milliseconds: Self.minute)
+    #expect(model.delivered[1, default: 0] > good.delivered[1, default: 0] / 3)
+    #expect(model.mostConnects(within: 30_000) <= 5)
+  }
+
+  @Test("a revoked key of a thousand apps is not asked for each of them")
+  func revoked() {
+    let model = ScriptedDestination()
+    model.app = { $0 % 1_000 + 1 }
+    model.run(milliseconds: 10_000)
+    model.push = { _, _, _ in .reason(.invalidProviderToken) }
+    model.run(milliseconds: 1_000)
+    let underWay = model.sends.values.reduce(0, +)
+    model.run(milliseconds: 10 * Self.minute)
+    #expect(model.sends.values.reduce(0, +) - underWay <= 40)
+  }
+
+  @Test("TooManyProviderTokenUpdates: one push at a time finds out, and no attempt is counted")
+  func frozen() {
+    let model = ScriptedDestination()
+    model.run(milliseconds: 10_000)
+    model.push = { _, _, _ in .reason(.tooManyProviderTokenUpdates) }
+    model.run(milliseconds: 1_000)
+    let underWay = model.sends[1]!
+    model.run(milliseconds: 20 * Self.minute)
+    #expect(model.sends[1]! - underWay <= 40)
+    #expect(model.parked.isEmpty && model.deadLettered == 0 && model.mostCounted <= 1)
+    model.push = { _, _, _ in .accepted }
+    let before = model.delivered[1, default: 0]
+    model.run(milliseconds: 2 * Self.minute)
+    #expect(model.delivered[1, default: 0] > before + 300)
+  }
+
+  @Test("a connect that takes three seconds is one connect", arguments: [1, 4])
+  func slowConnect(maximum: Int) {
+    let model = ScriptedDestination(pool: .init(minimum: 1, maximum: maximum))
+    // As many as are answered within a second once it is there.
+    model.supply = 4
+    model.connect = { _, now in now < 4_000 ? .silence : .served }
+    model.run(milliseconds: 10_000)
+    #expect(model.connects.count == 1)
+    #expect(model.delivered[1] == 4)
+  }
+
+  @Test("two destinations share nothing: what one refuses does not touch the other")
+  func twoCredentials() {
+    let one = ScriptedDestination(seed: 1)
+    let other = ScriptedDestination(seed: 1)
+    one.push = { _, _, _ in .reason(.shutdown) }
+    one.run(milliseconds: Self.minute)
+    other.run(milliseconds: Self.minute)
+    #expect(one.delivered.isEmpty && other.connects.count == 2)
+  }
+}

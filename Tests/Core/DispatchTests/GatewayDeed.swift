@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+
+/// What a gateway does to a connection or a push.
+enum GatewayDeed: Sendable, Equatable {
+  /// An answer.
+  case answer(GatewayResponse)
+  /// RST_STREAM with REFUSED_STREAM, or with another code.
+  case refusedStream, reset
+  /// Nothing, until the request times out.
+  case silence
+  /// GOAWAY with a reason; the push is among those that it does not cover.
+  case goAway(Reason?)
+  /// The socket breaks.
+  case broken
+
+  static func reason(_ reason: Reason) -> GatewayDeed {
+    .answer(GatewayResponse(status: reason.rule.status, reason: reason))
+  }
+  static let accepted = GatewayDeed.answer(GatewayResponse(status: 200))
+}
+
+/// What becomes of a connect.
+enum ConnectDeed: Sendable, Equatable {
+  case served
+  /// Refused by TCP or TLS at once.
+  case refused
+  /// No SETTINGS come.
+  case silence
+  /// GOAWAY with the first frames.
+  case goAway(Reason?)
+}

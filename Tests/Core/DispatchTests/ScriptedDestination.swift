@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Dispatch
+import Pipeline
+
+/// One destination of the shipped `Dispatcher` in virtual time: an endless backlog of several apps on one partition,
+/// and a gateway that does what a test says: it allows four streams on a connection and takes 400 ms for each.
+final class ScriptedDestination {
+  /// What happens to the nth connection, from 1, at a time.
+  var connect: (_ connection: Int, _ now: UInt64) -> ConnectDeed = { _, _ in .served }
+  /// What happens to a push of an app on the nth connection.
+  var push: (_ app: Int, _ connection: Int, _ push: Int) -> GatewayDeed = { _, _, _ in .accepted }
+  /// The app of the nth push, from 1.
+  var app: (Int) -> Int = { _ in 1 }
+  /// Pushes that there are; more come only by raising it.
+  var supply = Int.max
+
+  private struct Socket {
+    let number: Int
+    let startedAt: UInt64
+    var isUp = false
+    /// What is open, in the order of its arrival, and when it arrived.
+    var open: [(slot: UInt32, at: UInt64)] = []
+
+    func has(_ slot: UInt32) -> Bool { open.contains { $0.slot == slot } }
+  }
+
+  private static let step: UInt64 = 200
+  private static let latency: UInt64 = 400
+  private static let streams = 4
+  private static let epoch: Int64 = 1_760_000_000_000
+  private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
+
+  private(set) var now: UInt64 = 1_000
+  private(set) var dispatcher: Dispatcher
+  private let hasCertificate: Bool
+  private var generation: UInt64 = 0
+  private var certificates = 0
+  private var sockets: [Int32: Socket] = [:]
+  /// By slot: the app and the number of the push in it.
+  private var pushes: [UInt32: (app: Int, number: Int)] = [:]
+  private var apps: [UInt64] = []
+  private var offset: Int64 = 0
+  private var lookUps: [Int32] = []
+  private var resets: [(slot: UInt32, connection: Int32)] = []
+  private var closing: [(connection: Int32, isFailure: Bool)] = []
+  private var pongs: [Int32] = []
+
+  /// When each connect began.
+  private(set) var connects: [UInt64] = []
+  private(set) var sends: [Int: Int] = [:]
+  private(set) var delivered: [Int: Int] = [:]
+  private(set) var rejected: [Int: Int] = [:]
+  private(set) var parked: [Int: Int] = [:]
+  private(set) var deadLettered = 0
+  private(set) var sentAgain = 0
+  /// The most attempts that were held against a push.
+  private(set) var mostCounted = 0
+
+  init(
+    seed: UInt64 = 1, authentication: ConnectionStateMachine.Authentication = .providerToken,
+    pool: ConnectionPoolPolicy.Limits = .init(starvation: 3_600_000)
+  ) {
+    var settings = DispatchSettings()
+    settings.maxInFlight = 256
+    settings.reservedPercent = 0
+    settings.requestTimeout = 10_000
+    settings.connectTimeout = 10_000
+    settings.pool = pool
+    hasCertificate = authentication == .certificate
+    apps = (0...1_000).map { AppTable.hash("app\($0)".utf8.span) }
+    dispatcher = Dispatcher(settings, now: now, wall: Self.epoch, seed: seed)
+    _ = dispatcher.granted(
+      GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
+    renew()
+  }
+
+  private var wall: Int64 { Self.epoch + Int64(now) }
+
+  /// The most connects within so many milliseconds, not counting the first ones.
+  func mostConnects(within span: UInt64, from begin: Int = 0) -> Int {
+    var most = 0
+    var first = begin
+    for (index, at) in connects.enumerated().dropFirst(begin) {
+      while at - connects[first] >= span { first += 1 }
+      most = max(most, index - first + 1)
+    }
+    return most
+  }
+
+  /// The credential was replaced.
+  func renew() {
+    dispatcher.beginTurn(now: now, wall: wall)
+    if hasCertificate {
+      let entry = CertificateBook.Entry(
+        apps: (1...10).map { "app\($0)" }, scope: .any, expiresAt: Self.epoch / 1_000 + 864_000)
+      dispatcher.certificatesCame([entry], places: certificates == 0 ? [] : [nil])
+      certificates = 1
+      return perform()
+    }
+    generation += 1
+    let entry = ProviderTokenBook.Entry(
+      credential: "key", teamID: "t", keyID: "k", scope: .any, apps: ["*"],
+      stamp: .init(issuedAt: wall / 1_000 - 5, generation: generation),
+      token: Array("token \(generation)".utf8))
+    dispatcher.tokensCame([.token(entry)], isComplete: true)
+    dispatcher.applyTokens()
+    perform()
+  }
+
+  // MARK: Turns
+
+  func run(milliseconds: UInt64) {
+    let end = now + milliseconds
+    while now < end {
+      now += Self.step
+      turn()
+    }
+  }
+
+  /// The order of `SenderLoop.turn`.
+  private func turn() {
+    dispatcher.beginTurn(now: now, wall: wall)
+    while let pool = lookUps.popLast() {
+      dispatcher.lookedUp(pool, [Self.address])
+      perform()
+    }
+    dispatcher.expireDeadlines()
+    perform()
+    take()
+    dispatcher.dispatch()
+    perform()
+    _ = dispatcher.upkeep()
+    perform()
+    for number in sockets.keys.sorted() { hear(number) }
+    endStreams()
+    _ = dispatcher.report()
+  }
+
+  private func take() {
+    dispatcher.signalledAll()
+    dispatcher.beginIntake(hasBrokerRoom: true)
+    while let take = dispatcher.nextTake(isProducerOpen: true) {
+      perform()
+      var count = 0
+      while count < take.count, offset < supply, accept() { count += 1 }
+      dispatcher.took(count)
+    }
+    perform()
+  }
+
+  private func accept() -> Bool {
+    let number = Int(offset) + 1
+    let app = self.app(number)
+    let facts = PushFacts(
+      takenID: NotificationID(high: 1, low: UInt64(number)), app: apps[app],
+      device: UInt64(number), lane: .transactional, created: wall, expiresAt: .max)
+    guard dispatcher.admit(offset, from: 0) == .new else { return false }
+    let slot = dispatcher.accept(facts, offset: offset, from: 0, written: wall)
+    offset += 1
+    pushes[slot] = (app, number)
+    perform()
+    return true
+  }
+
+  // MARK: The gateway
+
+  private func hear(_ number: Int32) {
+    guard let socket = sockets[number] else { return }
+    dispatcher.touched(number, limit: socket.isUp ? Self.streams : 1)
+    guard socket.isUp else { return establish(number, socket) }
+    for (slot, at) in socket.open where now - at >= Self.latency {
+      // An earlier one may have ended the connection, and all of its streams.
+      guard sockets[number]?.has(slot) == true, let push = pushes[slot] else { continue }
+      deal(self.push(push.app, socket.number, push.number), slot, number)
+    }
+  }
+
+  private func establish(_ number: Int32, _ socket: Socket) {
+    switch connect(socket.number, now) {
+    case .served:
+      sockets[number]?.isUp = true
+      dispatcher.connected(number)
+      dispatcher.settings(number, limit: Self.streams)
+    case .refused: lose(number, isFailure: true)
+    case .silence: break
+    case .goAway(let reason): dispatcher.goAway(number, reason)
+    }
+    perform()
+  }
+
+  private func deal(_ deed: GatewayDeed, _ slot: UInt32, _ number: Int32) {
+    switch deed {
+    case .answer(let response):
+      close(slot, number)
+      if response.status == 200 {
+        dispatcher.accepted(slot)
+      } else {
+        dispatcher.refused(slot, response, retryAfter: 0)
+      }
+      count(slot)
+    case .refusedStream: unanswered(slot, number, isUnprocessed: true)
+    case .reset: unanswered(slot, number, isUnprocessed: false)
+    case .silence: break
+    case .goAway(let reason):
+      unanswered(slot, number, isUnprocessed: true)
+      dispatcher.goAway(number, reason)
+      perform()
+    case .broken: lose(number, isFailure: true)
+    }
+  }
+
+  private func close(_ slot: UInt32, _ number: Int32) {
+    sockets[number]?.open.removeAll { $0.slot == slot }
+  }
+
+  private func unanswered(
+    _ slot: UInt32, _ number: Int32, isUnprocessed: Bool, isLost: Bool = false
+  ) {
+    close(slot, number)
+    dispatcher.unanswered(slot, isUnprocessed: isUnprocessed, isLost: isLost)
+    count(slot)
+  }
+
+  /// Notes how many attempts count, and does what follows.
+  private func count(_ slot: UInt32) {
+    mostCounted = max(mostCounted, dispatcher.pushes[slot].life.countedAttempts)
+    perform()
+  }
+
+  private func lose(_ number: Int32, isFailure: Bool) {
+    guard let socket = sockets[number] else { return }
+    for (slot, _) in socket.open { unanswered(slot, number, isUnprocessed: false, isLost: true) }
+    sockets[number] = nil
+    dispatcher.closed(number, isFailure: isFailure)
+    perform()
+  }
+
+  /// What the dispatcher gave up ends with the turn, and PINGs are answered.
+  private func endStreams() {
+    while let (slot, number) = resets.popLast() {
+      guard sockets[number]?.has(slot) == true else { continue }
+      unanswered(slot, number, isUnprocessed: false)
+    }
+    while let number = pongs.popLast() {
+      guard sockets[number] != nil else { continue }
+      dispatcher.ponged(number)
+      perform()
+    }
+    while let (number, isFailure) = closing.popLast() { lose(number, isFailure: isFailure) }
+  }
+
+  // MARK: What the dispatcher wants done
+
+  private func perform() {
+    while let action = dispatcher.actions.next() { perform(action) }
+  }
+
+  private func perform(_ action: Action) {
+    switch action {
+    case .send(let slot, let number): send(slot, number)
+    case .reset(let slot, let number): resets.append((slot, number))
+    case .receipt(let slot, let outcome, _, _):
+      end(slot) {
+        if outcome == .delivered { delivered[$0, default: 0] += 1 }
+        if outcome == .rejected { rejected[$0, default: 0] += 1 }
+      }
+    case .feedback(let slot): end(slot) { rejected[$0, default: 0] += 1 }
+    case .park(let slot, _, _): end(slot) { parked[$0, default: 0] += 1 }
+    case .deadLetter(let slot, _, _, _): end(slot) { _ in deadLettered += 1 }
+    case .lookUp(let pool, _): lookUps.append(pool)
+    case .open(let number):
+      connects.append(now)
+      sockets[number] = Socket(number: connects.count, startedAt: now)
+    case .ping(let number): pongs.append(number)
+    case .close(let number): closing.append((number, false))
+    case .abandon(let number): closing.append((number, true))
+    default: break
+    }
+  }
+
+  private func send(_ slot: UInt32, _ number: Int32) {
+    let app = pushes[slot]!.app
+    sends[app, default: 0] += 1
+    if dispatcher.pushes[slot].life.sends > 1 { sentAgain += 1 }
+    sockets[number]!.open.append((slot, now))
+  }
+
+  /// A push has ended, and Kafka has it at once.
+  private func end(_ slot: UInt32, _ note: (_ app: Int) -> Void) {
+    note(pushes.removeValue(forKey: slot)!.app)
+    dispatcher.acknowledged(dispatcher.pushes[slot].origin)
+  }
+}
