@@ -106,6 +106,7 @@ let package = Package(
     system("COpenSSL", "openssl", "libssl-dev"),
     system("CSQLite", "sqlite3", "libsqlite3-dev"),
     system("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
+    system("CZlib", "zlib", "zlib1g-dev"),
     system("CCurl", "libcurl", "libcurl4-openssl-dev"),
     .target(
       name: "CLinux", path: "Sources/C/CLinux", cSettings: [.define("_GNU_SOURCE")]),
@@ -119,6 +120,7 @@ let package = Package(
     core("Dispatch", ["APNS", "Pipeline", "Delivery", "Random"]),
     core("Settings"),
     core("Telemetry"),
+    core("Access"),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
@@ -132,7 +134,7 @@ let package = Package(
       cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
-    io("HTTPServer", ["CMicrohttpd"]),
+    io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
     io("Store", ["APNS", "Delivery", "CSQLite"]),
     io("Signing", ["Bytes", "COpenSSL"]),
@@ -148,6 +150,9 @@ let package = Package(
     service(
       "Ingest",
       ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "Records", "Signing"]),
+    service(
+      "API",
+      ["Access", "APNS", "Pipeline", "EventLoop", "Kafka", "JSON", "Records", "Signing", "HTTPServer"]),
     service(
       "Signer",
       ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
@@ -169,6 +174,7 @@ let package = Package(
 
     // Executables: parse, build, run.
     executable("martlet-ingest", "Ingest"),
+    executable("martlet-api", "API"),
     executable("martlet-signer", "Signer"),
     executable("martlet-sender", "Sender"),
     executable("martlet-feedback", "Feedback"),
@@ -227,6 +233,7 @@ let package = Package(
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
     tests("Core", "Simulation", ["Pipeline", "Delivery", "Random", "Simulation", "TestSupport"]),
     tests("Core", "Settings", ["Settings"]),
+    tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
@@ -251,6 +258,12 @@ let package = Package(
         "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Pipeline", "Kafka", "JSON",
         "Records", "EventLoop",
         "Settings", "TestSupport", "EmbeddedKafka",
+      ]),
+    tests(
+      "Services", "API",
+      [
+        "API", "Access", "ServiceKit", "Kafka", "JSON", "Signing", "HTTPClient", "HTTPServer",
+        "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
       ]),
     tests(
       "Services", "Signer",

@@ -36,6 +36,12 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     self.low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
   }
 
+  /// The UUIDv4 (RFC 9562 §5.4) of 128 random bits, of which version and variant take six.
+  package init(version4 high: UInt64, _ low: UInt64) {
+    self.high = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+    self.low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+  }
+
   /// The id in canonical form at the start of `text` + `offset`, in either case, or `nil`.
   ///
   /// Only the 36 characters from `offset` are looked at.

@@ -45,10 +45,13 @@ package final class HTTPClient {
     try request("PUT", url, body, contentType, isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
+  /// - Parameter headers: further fields, each as `Name: value`.
   package func post(
-    _ url: String, _ body: [UInt8] = [], contentType: String = "application/json"
+    _ url: String, _ body: [UInt8] = [], contentType: String = "application/json",
+    headers: [String] = []
   ) throws(HTTPClientError) -> HTTPAnswer {
-    try request("POST", url, body, contentType, isStreamed: false, CollectedBody(limit: 64 << 20))
+    try request(
+      "POST", url, body, contentType, headers, isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
   package func delete(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
@@ -63,13 +66,14 @@ package final class HTTPClient {
   }
 
   private func request(
-    _ method: String, _ url: String, _ body: [UInt8]?, _ contentType: String, isStreamed: Bool,
-    _ sink: CollectedBody
+    _ method: String, _ url: String, _ body: [UInt8]?, _ contentType: String,
+    _ fields: [String] = [], isStreamed: Bool, _ sink: CollectedBody
   ) throws(HTTPClientError) -> HTTPAnswer {
     curl_easy_reset(easy)
     var headers: UnsafeMutablePointer<curl_slist>?
     defer { curl_slist_free_all(headers) }
     if body != nil { headers = curl_slist_append(headers, "Content-Type: \(contentType)") }
+    for field in fields { headers = curl_slist_append(headers, field) }
     // Waiting for "100 Continue" costs a second against servers that do not send it.
     headers = curl_slist_append(headers, "Expect:")
     martlet_curl_set_text(easy, CURLOPT_URL, url)

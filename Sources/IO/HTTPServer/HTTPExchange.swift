@@ -20,16 +20,24 @@ package struct HTTPResponse: Sendable {
     /// Asked for piece after piece until nil, on the server's thread; no piece is empty. For
     /// reports that are too large to hold at once.
     case pieces(@Sendable () -> [UInt8]?)
+    /// The first bytes of a file; the descriptor is closed afterwards.
+    case file(descriptor: Int32, count: Int)
   }
 
   package var status: Int
   package var contentType: String
   package var body: Body
+  /// Further header fields.
+  package var headers: [(name: String, value: String)]
 
-  package init(status: Int = 200, contentType: String, body: Body) {
+  package init(
+    status: Int = 200, contentType: String, body: Body,
+    headers: [(name: String, value: String)] = []
+  ) {
     self.status = status
     self.contentType = contentType
     self.body = body
+    self.headers = headers
   }
 
   package static func text(_ text: String, status: Int = 200) -> HTTPResponse {

@@ -5,6 +5,8 @@ import Glibc
 /// A small HTTP/1.1 server for administration and metrics, with one thread of its own on which
 /// all routes run. Not for the data path.
 package final class HTTPServer: Sendable {
+  static let connectionLimit = 64
+
   private nonisolated(unsafe) let daemon: OpaquePointer
   private let context: Unmanaged<Router>
   /// The port that it listens on.
@@ -29,7 +31,7 @@ package final class HTTPServer: Sendable {
     errno = 0
     let daemon = martlet_http_start(
       address.s_addr, port, accept, completed, connectionChanged, context.toOpaque(),
-      UInt32(OpenConnections.limit), idleSeconds)
+      UInt32(Self.connectionLimit), idleSeconds)
     guard let daemon else {
       let reason = errno == 0 ? "the server did not start" : String(cString: strerror(errno))
       context.release()
@@ -127,7 +129,7 @@ private final class ReceivedBody {
 /// Finds the route of a request.
 private final class Router: @unchecked Sendable {
   // Sendable by hand: the connections are the server thread's own.
-  let connections = OpenConnections()
+  let connections = OpenConnections(limit: HTTPServer.connectionLimit)
   let routes: [HTTPRoute]
   let bodyLimit: Int
 

@@ -15,14 +15,19 @@ final class OpenConnections {
 
   private var entries: [Entry] = []
 
+  /// libmicrohttpd's limit.
+  let limit: Int
   /// From so many on, each new connection ends an old one. libmicrohttpd accepts at most ten before it
   /// notices, so its own limit is never reached.
-  private static let comfortable = 48
-  /// libmicrohttpd's limit.
-  static let limit = 64
+  private var comfortable: Int { limit - 16 }
+
+  /// - Parameter limit: at least 32.
+  init(limit: Int) { self.limit = limit }
+
+  var count: Int { entries.count }
 
   func opened(_ connection: OpaquePointer) {
-    if entries.count >= Self.comfortable { makeRoom() }
+    if entries.count >= comfortable { makeRoom() }
     entries.append(Entry(connection: connection))
   }
 

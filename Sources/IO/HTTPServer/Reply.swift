@@ -8,6 +8,7 @@ enum Reply {
     guard let native = make(response.body) else { return .NO }
     defer { MHD_destroy_response(native) }
     MHD_add_response_header(native, "Content-Type", response.contentType)
+    for header in response.headers { MHD_add_response_header(native, header.name, header.value) }
     return MHD_queue_response(connection, UInt32(response.status), native)
   }
 
@@ -17,6 +18,8 @@ enum Reply {
       return bytes.withUnsafeMutableBytes { buffer in
         MHD_create_response_from_buffer(buffer.count, buffer.baseAddress, .RESPMEM_MUST_COPY)
       }
+    case .file(let descriptor, let count):
+      return MHD_create_response_from_fd64(UInt64(count), descriptor)
     case .pieces(let next):
       let source = Unmanaged.passRetained(PieceSource(next))
       return MHD_create_response_from_callback(

@@ -1,0 +1,4 @@
+#ifndef MARTLET_CZlib_H
+#define MARTLET_CZlib_H
+#include <zlib.h>
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a key of the HTTP API allows. The key itself is not known here: only its SHA-256.
+package struct APIKey: Sendable, Equatable {
+  /// Who has it, for logs and metrics.
+  package let name: String
+  /// The 32 bytes of SHA-256 over the key.
+  package let digest: [UInt8]
+  /// Apps that it may send for; `*` means all.
+  package let apps: Set<String>
+  /// Apps whose device tokens and outcomes it may read; `*` means all.
+  package let readable: Set<String>
+  /// Items per second; nil means no limit.
+  package let rate: Int?
+  /// The most bytes of a body that is not NDJSON; nil means the process's own limit.
+  package let maxBody: Int?
+
+  package init(
+    name: String, digest: [UInt8], apps: Set<String>, readable: Set<String>, rate: Int?,
+    maxBody: Int?
+  ) {
+    precondition(digest.count == 32, "a digest of SHA-256 has 32 bytes")
+    self.name = name
+    self.digest = digest
+    self.apps = apps
+    self.readable = readable
+    self.rate = rate
+    self.maxBody = maxBody
+  }
+
+  package func maySend(for app: String) -> Bool { apps.contains("*") || apps.contains(app) }
+  package func mayRead(_ app: String) -> Bool { readable.contains("*") || readable.contains(app) }
+}
+
+/// All keys of the HTTP API.
+package struct APIKeyTable: Sendable, Equatable {
+  package let keys: [APIKey]
+
+  package init(_ keys: [APIKey]) { self.keys = keys }
+
+  /// The index of the key with this digest. Every byte of every key is compared, so that the time tells nothing.
+  package func index(ofDigest digest: Span<UInt8>) -> Int? {
+    guard digest.count == 32 else { return nil }
+    var found: Int?
+    for index in keys.indices {
+      var difference: UInt8 = 0
+      for byte in 0..<32 { difference |= keys[index].digest[byte] ^ digest[byte] }
+      if difference == 0 { found = index }
+    }
+    return found
+  }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds the requests in a body while it arrives: lines of NDJSON, the elements of a JSON array, or one object.
+///
+/// It looks at structure only, strings and brackets; whether an item is JSON is the parser's matter. The owner keeps the
+/// bytes that are not part of a finished item yet, and removes what `next` has passed.
+package struct ItemSplitter: Sendable, Equatable {
+  package enum Form: Sendable, Equatable {
+    /// One item per line (NDJSON); empty lines are none.
+    case lines
+    /// A JSON array of items, or one object.
+    case document
+  }
+
+  /// Why the body cannot be split any further.
+  package enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
+    /// Neither an object nor an array.
+    case notADocument
+    /// Something else than a comma or the end between elements.
+    case expectedComma
+    /// A comma without an element before or after it.
+    case expectedElement
+    /// Bytes after the document.
+    case afterTheEnd
+    case unfinished
+
+    package var description: String {
+      switch self {
+      case .notADocument:
+        "the body is neither a JSON object nor an array; send lines as application/x-ndjson"
+      case .expectedComma: "the array has no comma between two elements"
+      case .expectedElement: "the array has a comma without an element"
+      case .afterTheEnd:
+        "the body goes on after its JSON document; send lines as application/x-ndjson"
+      case .unfinished: "the body ends in the middle of its JSON document"
+      }
+    }
+  }
+
+  private enum Place: Sendable, Equatable {
+    case start
+    case single
+    /// In the array; an element must follow if a comma came before.
+    case beforeElement(afterComma: Bool)
+    case element
+    case afterElement
+    case end
+  }
+
+  package let form: Form
+  private var place = Place.start
+  private var depth = 0
+  private var isInString = false
+  private var isEscaped = false
+  /// How far the bytes that are there have been looked at.
+  private var scanned = 0
+  private var itemStart = 0
+
+  package init(_ form: Form) { self.form = form }
+
+  /// Whether the body is a JSON array: its answer is one, too.
+  package private(set) var isArray = false
+
+  /// The next item among the bytes at hand, nil when it is not complete yet. `passed` bytes may be removed then.
+  ///
+  /// - Parameters:
+  ///   - bytes: what has arrived and was not removed.
+  ///   - isEnd: whether nothing will follow.
+  package mutating func next(
+    in bytes: Span<UInt8>, isEnd: Bool
+  ) throws(Problem) -> Range<Int>? {
+    switch form {
+    case .lines: nextLine(bytes, isEnd)
+    case .document: try nextElement(bytes, isEnd)
+    }
+  }
+
+  /// Bytes at the front that belong to no unfinished item.
+  package var passed: Int { itemStart }
+
+  /// The owner has removed the passed bytes.
+  package mutating func removedPassed() {
+    scanned -= itemStart
+    itemStart = 0
+  }
+
+  // MARK: Lines
+
+  private mutating func nextLine(_ bytes: Span<UInt8>, _ isEnd: Bool) -> Range<Int>? {
+    while true {
+      while scanned < bytes.count, bytes[scanned] != 0x0A { scanned += 1 }
+      guard scanned < bytes.count || (isEnd && itemStart < scanned) else {
+        return nil
+      }
+      var end = scanned
+      let start = itemStart
+      scanned = min(scanned + 1, bytes.count)
+      itemStart = scanned
+      if end > start, bytes[end - 1] == 0x0D { end -= 1 }
+      if end > start { return start..<end }
+      if scanned >= bytes.count, isEnd { return nil }
+    }
+  }
+
+  // MARK: Documents
+
+  private mutating func nextElement(
+    _ bytes: Span<UInt8>, _ isEnd: Bool
+  ) throws(Problem) -> Range<Int>? {
+    while scanned < bytes.count {
+      let byte = bytes[scanned]
+      switch place {
+      case .element, .single:
+        if let found = inItem(bytes, byte) { return found }
+      case _ where Self.isBlank(byte):
+        scanned += 1
+        itemStart = scanned
+      default: try between(byte)
+      }
+    }
+    if isEnd, place != .end { throw .unfinished }
+    return nil
+  }
+
+  /// Looks at a byte of an item; returns the item if it has ended.
+  private mutating func inItem(_ bytes: Span<UInt8>, _ byte: UInt8) -> Range<Int>? {
+    if isInString {
+      if isEscaped {
+        isEscaped = false
+      } else if byte == UInt8(ascii: "\\") {
+        isEscaped = true
+      } else if byte == UInt8(ascii: "\"") {
+        isInString = false
+      }
+      scanned += 1
+      return nil
+    }
+    switch byte {
+    case UInt8(ascii: "\""): isInString = true
+    case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+    case UInt8(ascii: "}"), UInt8(ascii: "]"):
+      // The array's own end, after an element that is no object.
+      if depth == 0 { return finish(bytes, at: scanned) }
+      depth -= 1
+      if depth == 0 {
+        scanned += 1
+        return finish(bytes, at: scanned)
+      }
+    case UInt8(ascii: ",") where depth == 0: return finish(bytes, at: scanned)
+    default: break
+    }
+    scanned += 1
+    return nil
+  }
+
+  /// Blanks after a number or a word are no part of it.
+  private mutating func finish(_ bytes: Span<UInt8>, at end: Int) -> Range<Int> {
+    var last = end
+    while last > itemStart, Self.isBlank(bytes[last - 1]) { last -= 1 }
+    let found = itemStart..<last
+    itemStart = end
+    place = place == .single ? .end : .afterElement
+    return found
+  }
+
+  /// Looks at a byte between items that is no blank.
+  private mutating func between(_ byte: UInt8) throws(Problem) {
+    switch (place, byte) {
+    case (.start, UInt8(ascii: "{")): place = .single
+    case (.start, UInt8(ascii: "[")):
+      isArray = true
+      place = .beforeElement(afterComma: false)
+      pass()
+    case (.start, _): throw .notADocument
+    case (.beforeElement(false), UInt8(ascii: "]")), (.afterElement, UInt8(ascii: "]")):
+      place = .end
+      pass()
+    case (.beforeElement, UInt8(ascii: "]")), (.beforeElement, UInt8(ascii: ",")):
+      throw .expectedElement
+    case (.beforeElement, _):
+      place = .element
+      itemStart = scanned
+    case (.afterElement, UInt8(ascii: ",")):
+      place = .beforeElement(afterComma: true)
+      pass()
+    case (.afterElement, _): throw .expectedComma
+    default: throw .afterTheEnd
+    }
+  }
+
+  private mutating func pass() {
+    scanned += 1
+    itemStart = scanned
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+  }
+}

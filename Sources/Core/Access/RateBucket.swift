@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How much a client may still ask for: a token bucket that holds one second of its rate.
+///
+/// A body that has begun may overdraw it, and what follows waits until the debt is paid: a long stream is slowed down,
+/// never cut.
+package struct RateBucket: Sendable, Equatable {
+  /// Items per second.
+  package let rate: Int
+  private var thousandths: Int
+  private var updated: UInt64
+
+  /// - Parameters:
+  ///   - rate: items per second, at least 1.
+  ///   - now: monotonic milliseconds.
+  package init(rate: Int, now: UInt64) {
+    precondition(rate > 0, "a rate is at least one item per second")
+    self.rate = rate
+    thousandths = rate * 1_000
+    updated = now
+  }
+
+  /// Takes items out, into debt if need be.
+  package mutating func take(_ items: Int, now: UInt64) {
+    refill(now)
+    thousandths -= items * 1_000
+  }
+
+  /// Milliseconds until something may be asked for; 0 means now.
+  package mutating func wait(now: UInt64) -> UInt64 {
+    refill(now)
+    return thousandths > 0 ? 0 : UInt64(-thousandths / rate + 1)
+  }
+
+  private mutating func refill(_ now: UInt64) {
+    guard now > updated else { return }
+    // Beyond a few seconds the bucket is full however large the debt: no overflow.
+    let elapsed = Int(min(now - updated, 86_400_000))
+    thousandths = min(rate * 1_000, thousandths + elapsed * rate)
+    updated = now
+  }
+}

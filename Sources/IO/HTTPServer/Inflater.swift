@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import CZlib
+
+/// Unpacks a gzip body piece by piece, at most a bounded amount at a time: a small body may be a large one packed.
+package final class Inflater {
+  /// What one call unpacks at most.
+  package static let piece = 64 << 10
+
+  private let stream: UnsafeMutablePointer<z_stream>
+  /// Packed bytes that were not looked at yet.
+  private var packed = ByteBuffer(capacity: 4_096)
+  package private(set) var isComplete = false
+  private var mayHaveMore = false
+
+  package init() {
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    // 16: a gzip header is expected.
+    let code = inflateInit2_(stream, 16 + 15, zlibVersion(), Int32(MemoryLayout<z_stream>.size))
+    precondition(code == Z_OK, "zlib does not start")
+  }
+
+  deinit {
+    inflateEnd(stream)
+    stream.deallocate()
+  }
+
+  /// Whether `unpack` may bring something without further input.
+  package var hasMore: Bool { !isComplete && (!packed.isEmpty || mayHaveMore) }
+
+  package func append(_ bytes: UnsafeRawBufferPointer) { packed.append(bytes) }
+
+  /// Appends the next piece. False when the input is no gzip, or goes on after its end.
+  package func unpack(into output: inout ByteBuffer) -> Bool {
+    if isComplete { return packed.isEmpty }
+    var code = Z_OK
+    output.append(upTo: Self.piece) { room in
+      let input = packed.bytes
+      stream.pointee.next_in = UnsafeMutablePointer(
+        mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self))
+      stream.pointee.avail_in = UInt32(input.count)
+      stream.pointee.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      stream.pointee.avail_out = UInt32(room.count)
+      code = inflate(stream, Z_NO_FLUSH)
+      return room.count - Int(stream.pointee.avail_out)
+    }
+    packed.removeFirst(packed.count - Int(stream.pointee.avail_in))
+    mayHaveMore = stream.pointee.avail_out == 0
+    isComplete = code == Z_STREAM_END
+    if isComplete { return packed.isEmpty }
+    return code == Z_OK || code == Z_BUF_ERROR
+  }
+}

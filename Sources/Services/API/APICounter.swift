@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import ServiceKit
+package import Telemetry
+
+/// What the HTTP API counts.
+enum APICounter: Int, CounterKey {
+  /// Requests over HTTP, by what they were answered.
+  case httpAccepted
+  case httpRefused
+  case httpUnavailable
+  /// Clients that went before their answer.
+  case httpAborted
+  /// Notification requests by their verdict: one body may have many.
+  case acknowledged
+  case refused
+  case unacknowledged
+  case bytes
+  case connections
+  case inFlight
+  case keys
+
+  var kind: CounterKind {
+    switch self {
+    case .connections, .inFlight, .keys: .gauge
+    default: .total
+    }
+  }
+
+  var series: MetricSeries? {
+    switch self {
+    case .httpAccepted: MetricSeries(APIMetrics.http, ["accepted"])
+    case .httpRefused: MetricSeries(APIMetrics.http, ["refused"])
+    case .httpUnavailable: MetricSeries(APIMetrics.http, ["unavailable"])
+    case .httpAborted: MetricSeries(APIMetrics.http, ["aborted"])
+    case .acknowledged: MetricSeries(APIMetrics.requests, ["acknowledged"])
+    case .refused: MetricSeries(APIMetrics.requests, ["refused"])
+    case .unacknowledged: MetricSeries(APIMetrics.requests, ["unacknowledged"])
+    case .bytes: MetricSeries(APIMetrics.bytes)
+    case .connections: MetricSeries(APIMetrics.connections)
+    case .inFlight: MetricSeries(APIMetrics.inFlight)
+    case .keys: MetricSeries(APIMetrics.keys)
+    }
+  }
+}
+
+/// What the HTTP API has on `/metrics`.
+package enum APIMetrics {
+  static let http = Metric(
+    "martlet_api_http_requests_total", .counter, labels: ["result"], bound: "4",
+    "HTTP requests by their end: answered with 2xx (accepted), with 4xx (refused), with 5xx (unavailable), or the"
+      + " client went before (aborted).")
+  static let requests = Metric(
+    "martlet_api_notification_requests_total", .counter, labels: ["verdict"], bound: "3",
+    "Notification requests by their verdict: Kafka has them (acknowledged), they were refused, or Kafka did not"
+      + " acknowledge them in time (unacknowledged).")
+  static let bytes = Metric(
+    "martlet_api_received_bytes_total", .counter, "Bytes of bodies, as they came.")
+  static let connections = Metric(
+    "martlet_api_connections", .gauge, "Open connections of clients.")
+  static let inFlight = Metric(
+    "martlet_api_requests_in_flight", .gauge,
+    "Notification requests handed to Kafka and not acknowledged.")
+  static let keys = Metric("martlet_api_keys", .gauge, "API keys that are valid now.")
+
+  package static let all = [http, requests, bytes, connections, inFlight, keys]
+}

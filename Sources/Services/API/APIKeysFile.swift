@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Access
+import Bytes
+import JSON
+
+/// The file of API keys: a JSON array of objects with `name`, `sha256` (64 hex digits), `apps`, and optionally `read`,
+/// `rate` (requests per second) and `max_body` (bytes). `*` among apps means all.
+enum APIKeysFile {
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  static func read(_ path: String) throws(Failure) -> APIKeyTable {
+    let bytes: [UInt8]
+    do throws(SystemError) {
+      bytes = try File.read(path)
+    } catch {
+      throw Failure(description: "\(error)")
+    }
+    return try parse(bytes, path)
+  }
+
+  static func parse(_ bytes: [UInt8], _ path: String) throws(Failure) -> APIKeyTable {
+    guard let list = (try? JSONParser().parse(bytes))?.array else {
+      throw Failure(description: "\(path): is not a JSON array of keys")
+    }
+    var keys: [APIKey] = []
+    var names: Set<String> = []
+    for (index, entry) in list.enumerated() {
+      let place = "\(path): key \(index + 1)"
+      let key = try key(entry, place)
+      guard names.insert(key.name).inserted else {
+        throw Failure(description: "\(place): the name \"\(key.name)\" is given twice")
+      }
+      keys.append(key)
+    }
+    return APIKeyTable(keys)
+  }
+
+  private static let members: Set = ["name", "sha256", "apps", "read", "rate", "max_body"]
+
+  private static func key(_ entry: JSONValue, _ place: String) throws(Failure) -> APIKey {
+    guard let object = entry.object else {
+      throw Failure(description: "\(place): is not an object")
+    }
+    if let unknown = object.members.first(where: { !members.contains($0.key) }) {
+      throw Failure(description: "\(place): \(unknown.key) is not a member of a key")
+    }
+    guard let name = object["name"]?.string, !name.isEmpty, name.utf8.count <= 64 else {
+      throw Failure(description: "\(place): name: is required, with at most 64 bytes")
+    }
+    guard let digest = object["sha256"]?.string.flatMap(digest) else {
+      throw Failure(
+        description: "\(place): sha256: is not the SHA-256 of a key as 64 hex digits;"
+          + " martlet keys api makes a key and its entry")
+    }
+    let apps = try names(object["apps"], "\(place): apps")
+    guard !apps.isEmpty || object["read"] != nil else {
+      throw Failure(description: "\(place): apps: is required; [\"*\"] means all")
+    }
+    return APIKey(
+      name: name, digest: digest, apps: apps,
+      readable: object["read"] == nil ? apps : try names(object["read"], "\(place): read"),
+      rate: try number(object["rate"], "\(place): rate", 1...10_000_000),
+      maxBody: try number(object["max_body"], "\(place): max_body", 1_024...1 << 30))
+  }
+
+  private static func digest(_ text: String) -> [UInt8]? {
+    let digits = Array(text.utf8)
+    guard digits.count == 64, digits.allSatisfy({ HexDigit.value($0) < 16 }) else { return nil }
+    return (0..<32).map { HexDigit.value(digits[2 * $0]) << 4 | HexDigit.value(digits[2 * $0 + 1]) }
+  }
+
+  private static func names(_ value: JSONValue?, _ place: String) throws(Failure) -> Set<String> {
+    guard let value else { return [] }
+    let names = value.array?.compactMap(\.string) ?? []
+    guard !names.isEmpty, names.count == value.array?.count else {
+      throw Failure(description: "\(place): is not an array of app ids")
+    }
+    return Set(names)
+  }
+
+  private static func number(
+    _ value: JSONValue?, _ place: String, _ range: ClosedRange<Int>
+  ) throws(Failure) -> Int? {
+    guard let value else { return nil }
+    guard let number = value.int.map({ Int($0) }), range.contains(number) else {
+      throw Failure(
+        description: "\(place): is not a number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}

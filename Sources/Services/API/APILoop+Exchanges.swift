@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+import Access
+import Bytes
+import HTTPServer
+import Kafka
+import ServiceKit
+
+/// From the header of an HTTP request to its answer.
+extension APILoop {
+  func began(_ exchange: StreamExchange) -> HTTPResponse? {
+    switch admit(exchange) {
+    case .success: return nil
+    case .failure(let failure):
+      counters.add(failure.problem.status == 503 ? .httpUnavailable : .httpRefused)
+      return failure.problem.response
+    }
+  }
+
+  private func admit(_ exchange: StreamExchange) -> Result<Void, Admission.Failure> {
+    guard exchange.path == Admission.notifications else {
+      return .failure(.init(.unknownPath))
+    }
+    guard exchange.method == "POST" else {
+      return .failure(.init(.method(exchange.method, allowed: "POST")))
+    }
+    return key(exchange).flatMap { key in
+      Admission.body(
+        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
+        idempotencyKey: exchange.header("Idempotency-Key")
+      ).flatMap { body in begin(exchange, key, body) }
+    }
+  }
+
+  private func key(_ exchange: StreamExchange) -> Result<APIKey, Admission.Failure> {
+    Admission.bearer(exchange.header("Authorization")).flatMap { text in
+      guard let key = keys.find(text) else {
+        return .failure(.init(.unauthorized("this API key is not known")))
+      }
+      return .success(key)
+    }
+  }
+
+  private func begin(
+    _ exchange: StreamExchange, _ key: APIKey, _ body: Admission.Body
+  ) -> Result<Void, Admission.Failure> {
+    let wait = keys.wait(key, now: now)
+    if wait > 0 { return .failure(.init(.tooMany(seconds: Int(wait / 1_000) + 1))) }
+    if context.signals.isStopping {
+      return .failure(.init(.unavailable("this process is stopping")))
+    }
+    if producer.trouble != nil || producer.isFull {
+      return .failure(.init(.unavailable("Kafka does not take requests now")))
+    }
+    let limit = key.maxBody ?? settings.maxBody
+    if body.form == .document, let length = exchange.header("Content-Length").flatMap({ Int($0) }),
+      length > limit
+    {
+      return .failure(.init(.tooLarge(limit)))
+    }
+    let submission = Submission(
+      exchange, key: key, idempotencyKey: body.idempotencyKey, maxBody: limit, form: body.form,
+      inflater: body.isPacked ? Inflater() : nil)
+    submission.slot = submissions.insert(submission)
+    exchange.attachment = submission
+    return .success(())
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    guard let submission = exchange.attachment as? Submission else { return bytes.count }
+    // What follows a mistake is read and dropped: the answer can only come behind it.
+    if submission.isGivenUp { return bytes.count }
+    guard !submission.isHeldUp else {
+      exchange.pause()
+      return 0
+    }
+    counters.add(.bytes, bytes.count)
+    if let inflater = submission.inflater {
+      inflater.append(bytes)
+    } else {
+      submission.held.append(bytes)
+      submission.bytes += bytes.count
+    }
+    proceed(submission)
+    return bytes.count
+  }
+
+  func ended(_ exchange: StreamExchange) {
+    guard let submission = exchange.attachment as? Submission else { return }
+    submission.isBodyComplete = true
+    proceed(submission)
+  }
+
+  func gone(_ exchange: StreamExchange) {
+    guard let submission = exchange.attachment as? Submission else { return }
+    exchange.attachment = nil
+    if !submission.isAnswered { counters.add(.httpAborted) }
+    submission.isAnswered = true
+    submission.isGivenUp = true
+    submission.hasEnded = true
+    release(submission)
+  }
+
+  /// Works on what has arrived, as far as Kafka and the key's rate allow.
+  func proceed(_ submission: Submission) {
+    while !submission.hasEnded {
+      guard work(submission) else {
+        submission.isHeldUp = true
+        return
+      }
+      submission.isHeldUp = false
+      guard unpack(submission) else { break }
+    }
+    if submission.exchange.isPaused, !submission.isBodyComplete { submission.exchange.goOn() }
+    if submission.isBodyComplete, !submission.hasEnded { end(submission) }
+  }
+
+  /// Brings the next piece of a packed body; false when there is none now.
+  private func unpack(_ submission: Submission) -> Bool {
+    guard let inflater = submission.inflater, inflater.hasMore, !submission.isGivenUp else {
+      return false
+    }
+    let before = submission.held.count
+    guard inflater.unpack(into: &submission.held) else {
+      giveUp(submission, .malformed("the body is not valid gzip"))
+      return false
+    }
+    submission.bytes += submission.held.count - before
+    return submission.held.count > before
+  }
+
+  /// The body is complete and looked at: answers as soon as Kafka has it.
+  private func end(_ submission: Submission) {
+    submission.hasEnded = true
+    submission.deadline = now + UInt64(settings.ackTimeoutMilliseconds)
+    if submission.outstanding == 0 { finish(submission) }
+  }
+
+  /// Answers.
+  func finish(_ submission: Submission) {
+    guard !submission.isAnswered else { return release(submission) }
+    submission.isAnswered = true
+    submission.deadline = .max
+    let response = submission.response()
+    counters.add(
+      response.status < 300
+        ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
+    submission.exchange.answer(response)
+    release(submission)
+  }
+
+  /// Lets a body go when it is answered and no record names it.
+  private func release(_ submission: Submission) {
+    guard submission.isAnswered, submission.outstanding == 0, let slot = submission.slot else {
+      return
+    }
+    submission.slot = nil
+    submissions.remove(slot)
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+import Access
+import Bytes
+import EventLoop
+import HTTPServer
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+
+/// The one thread of the HTTP API: bodies come in, requests go to Kafka, and when it has them, answers go out.
+///
+/// Nothing is held up by a client: a body is read as it comes, and no further than Kafka and the key's rate allow.
+final class APILoop: StreamHandler {
+  private static let idleSeconds: UInt32 = 30
+  private static let turnMilliseconds: Int32 = 100
+
+  let settings: APISettings
+  let context: ServiceContext
+  let counters = Counters<APICounter>()
+  let producer: KafkaProducer
+  let topic: KafkaTopic
+  let items = ItemReader()
+  var keys: KeyRing
+  var submissions = Submissions()
+  private let heartbeat: Heartbeat
+  private let wakeup = Wakeup()
+  private let poller: Poller
+  private var server: StreamServer!
+  private var watch: ProducerWatch
+  private var deliveries: [Delivery] = []
+  private var failure: ServiceFailure?
+  /// Monotonic milliseconds of this turn.
+  var now = MonotonicClock.milliseconds()
+
+  init(
+    _ settings: APISettings, _ context: ServiceContext, _ names: TopicNames, _ cluster: ClusterView
+  ) throws(ServiceFailure) {
+    self.settings = settings
+    self.context = context
+    heartbeat = context.status.heartbeat("loop")
+    watch = ProducerWatch(context, consequence: "HTTP requests are not answered")
+    keys = try KeyRing(settings.keys, context)
+    do {
+      var kafka = cluster.configuration
+      kafka.producerPreferences.append(("linger.ms", "2"))
+      poller = try Poller(capacity: 4)
+      try poller.add(wakeup.fd, token: 0, .readable)
+      producer = try KafkaProducer(kafka, wakeup: wakeup)
+      topic = try producer.topic(known: names.requests)
+    } catch {
+      throw ServiceFailure("cannot start on Kafka: \(error)")
+    }
+    try listen()
+  }
+
+  /// Where it listens.
+  var port: UInt16 { server.port }
+
+  private func listen() throws(ServiceFailure) {
+    do {
+      let identity = try settings.certificate.map { certificate in
+        StreamServer.Identity(
+          certificate: try File.read(certificate), key: try File.read(settings.certificateKey ?? "")
+        )
+      }
+      server = try StreamServer(
+        host: settings.listen.numericHost, port: settings.listen.port,
+        connections: settings.maxConnections, idleSeconds: Self.idleSeconds, identity: identity,
+        handler: self)
+      try poller.add(server.fd, token: 1, .readable)
+    } catch {
+      throw ServiceFailure("no HTTP API: \(error); --listen names another address")
+    }
+    let scheme = settings.certificate == nil ? "http" : "https"
+    context.log.info(
+      "HTTP API",
+      ["url": "\(scheme)://\(Endpoint(host: settings.listen.numericHost, port: server.port))"])
+  }
+
+  /// Works until a stop is requested; then takes no connection more, and answers those that it has.
+  func run() throws(ServiceFailure) {
+    context.counters.add(counters)
+    context.signals.subscribe(wakeup)
+    context.reportReady()
+    var ready: [ReadyEvent] = []
+    var stopsAt: UInt64?
+    while failure == nil {
+      poller.wait(
+        timeoutMilliseconds: min(Self.turnMilliseconds, server.timeout ?? .max), into: &ready)
+      wakeup.clear()
+      now = MonotonicClock.milliseconds()
+      heartbeat.beat(now)
+      turn()
+      guard context.signals.isStopping else { continue }
+      if stopsAt == nil {
+        server.stopListening()
+        stopsAt = now + UInt64(settings.ackTimeoutMilliseconds)
+      }
+      if submissions.isEmpty || context.signals.isHurrying || now >= stopsAt ?? 0 { break }
+    }
+    // What was answered last still has to leave.
+    server.turn()
+    server = nil
+    _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
+    producer.close()
+    if let failure { throw failure }
+  }
+
+  private func turn() {
+    takeDeliveries()
+    keys.look(now: now, isAsked: context.signals.takeReload())
+    for submission in submissions.all where !submission.hasEnded { proceed(submission) }
+    for submission in submissions.all where now >= submission.deadline { finish(submission) }
+    server.turn()
+    watch.turn(producer, now: now)
+    counters.set(.connections, server.connections)
+    counters.set(.inFlight, producer.outstanding)
+    counters.set(.keys, keys.table.keys.count)
+  }
+
+  private func takeDeliveries() {
+    deliveries.removeAll(keepingCapacity: true)
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      let place = VerdictPlace(tag: delivery.tag)
+      guard let submission = submissions[place.slot] else { continue }
+      submission.outstanding -= 1
+      if delivery.errorCode == 0 {
+        counters.add(.acknowledged)
+        submission.acknowledged += 1
+        if !submission.isAnswered { submission.verdicts.setStatus(at: place.offset, "202") }
+      } else {
+        counters.add(.unacknowledged)
+      }
+      if submission.outstanding == 0, submission.hasEnded { finish(submission) }
+    }
+  }
+}

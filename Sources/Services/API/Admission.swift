@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import Access
+import HTTPServer
+
+/// What the header of a request says, before any of its body: who asks, and in which form.
+enum Admission {
+  static let notifications = "/v1/notifications"
+  /// The longest `Idempotency-Key`: with an item's number behind it, it is a request id.
+  static let longestIdempotencyKey = 100
+
+  /// What the body will be.
+  struct Body: Equatable {
+    let form: ItemSplitter.Form
+    let isPacked: Bool
+    let idempotencyKey: String?
+  }
+
+  /// The key in `Authorization: Bearer KEY`.
+  static func bearer(_ header: String?) -> Result<String, Failure> {
+    guard let header else {
+      return .failure(
+        Failure(.unauthorized("no API key: send the header Authorization: Bearer KEY")))
+    }
+    let parts = header.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+      return .failure(Failure(.unauthorized("Authorization is not of the form Bearer KEY")))
+    }
+    return .success(parts[1].trimmingBlanks)
+  }
+
+  static func body(
+    type: String?, encoding: String?, idempotencyKey: String?
+  ) -> Result<Body, Failure> {
+    let media = (type ?? "application/json").split(separator: ";").first?.lowercased()
+      .trimmingBlanks
+    let form: ItemSplitter.Form
+    switch media {
+    case "application/json": form = .document
+    case "application/x-ndjson", "application/jsonl", "application/ndjson": form = .lines
+    default: return .failure(Failure(.mediaType(media ?? "")))
+    }
+    let isPacked: Bool
+    switch encoding?.lowercased() {
+    case nil, "", "identity": isPacked = false
+    case "gzip", "x-gzip": isPacked = true
+    default: return .failure(Failure(.encoding(encoding ?? "")))
+    }
+    if let key = idempotencyKey, key.isEmpty || key.utf8.count > longestIdempotencyKey {
+      return .failure(
+        Failure(.malformed("Idempotency-Key has not 1 to \(longestIdempotencyKey) bytes")))
+    }
+    return .success(Body(form: form, isPacked: isPacked, idempotencyKey: idempotencyKey))
+  }
+
+  struct Failure: Error, Equatable {
+    let problem: Problem
+
+    init(_ problem: Problem) { self.problem = problem }
+  }
+}
+
+extension StringProtocol {
+  fileprivate var trimmingBlanks: String {
+    String(drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Access
+import Bytes
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+
+/// Checks one request as ingest will, and makes the record of it: with an id, so that the `apns-id`s of its notifications
+/// are known now and a repetition makes the same ones. Keeps its buffers; belongs to one thread.
+final class ItemReader {
+  struct Refusal: Error, Equatable {
+    let problem: Problem
+    let id: String?
+  }
+
+  private let reader = RequestReader()
+  private var naming = NotificationNaming()
+  private var rewritten = ByteBuffer(capacity: 8_192)
+  private let tokenText = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
+  private var ids = SystemRandomNumberGenerator()
+
+  // The last request that was read.
+  /// The record's key: the first device token, or nothing.
+  private(set) var recordKey = UnsafeRawBufferPointer(start: nil, count: 0)
+  private(set) var recordValue = UnsafeRawBufferPointer(start: nil, count: 0)
+  /// The request id as the content of a JSON string.
+  private(set) var escapedID = UnsafeRawBufferPointer(start: nil, count: 0)
+  /// The `apns-id` of each token; nil for a token that is not one, with what is wrong in `tokenProblems`.
+  private(set) var apnsIDs: [NotificationID?] = []
+  private(set) var tokenProblems: [(index: Int, text: String)] = []
+
+  deinit { tokenText.deallocate() }
+
+  /// - Parameters:
+  ///   - number: its place in the body, from 1.
+  ///   - isOnly: whether it is the whole body.
+  func read(
+    _ bytes: UnsafeRawBufferPointer, key: APIKey, idempotencyKey: String?, number: Int,
+    isOnly: Bool
+  ) -> Result<Void, Refusal> {
+    do throws(RequestError) {
+      var request = try reader.read(bytes)
+      recordValue = bytes
+      if request.id.isEmpty {
+        recordValue = rewrite(bytes, id: newID(idempotencyKey, number, isOnly))
+        request = try reader.read(recordValue)
+      }
+      return accept(request, key)
+    } catch {
+      let id = String(decoding: reader.refusedID, as: UTF8.self)
+      return .failure(
+        Refusal(
+          problem: .malformed("\(error)", field: error.field?.name), id: id.isEmpty ? nil : id))
+    }
+  }
+
+  private func accept(_ request: PushRequest, _ key: APIKey) -> Result<Void, Refusal> {
+    let id = String(decoding: request.id, as: UTF8.self)
+    let app = String(decoding: request.app, as: UTF8.self)
+    guard key.maySend(for: app) else {
+      return .failure(Refusal(problem: .forbidden(app: app), id: id))
+    }
+    escapedID = request.escapedID
+    naming.begin(request, topic: [], partition: 0, offset: 0)
+    apnsIDs.removeAll(keepingCapacity: true)
+    tokenProblems.removeAll(keepingCapacity: true)
+    recordKey = UnsafeRawBufferPointer(start: nil, count: 0)
+    if request.isBroadcast {
+      apnsIDs.append(request.apnsID ?? naming.id(channel: request.channel))
+      recordKey = request.channel
+      return .success(())
+    }
+    for index in 0..<request.tokens.count { name(index, of: request) }
+    guard apnsIDs.contains(where: { $0 != nil }) else {
+      let text = tokenProblems.first?.text ?? ""
+      return .failure(
+        Refusal(problem: .malformed(text, field: request.tokenField.name), id: id))
+    }
+    return .success(())
+  }
+
+  private func name(_ index: Int, of request: PushRequest) {
+    do throws(DeviceToken.Problem) {
+      let digits = try request.tokens.normalize(index, into: tokenText)
+      let token = UnsafeRawBufferPointer(start: tokenText, count: digits)
+      apnsIDs.append(request.apnsID ?? naming.id(token))
+      if recordKey.baseAddress == nil { recordKey = request.tokens[index] }
+    } catch {
+      apnsIDs.append(nil)
+      tokenProblems.append((index, "\(RequestError(request.tokenField, .token(error)))"))
+    }
+  }
+
+  // MARK: Ids
+
+  private func newID(_ idempotencyKey: String?, _ number: Int, _ isOnly: Bool) -> String {
+    if let idempotencyKey { return isOnly ? idempotencyKey : "\(idempotencyKey)/\(number)" }
+    return "\(NotificationID(version4: ids.next(), ids.next()))"
+  }
+
+  /// The object with an id as its first member.
+  private func rewrite(_ bytes: UnsafeRawBufferPointer, id: String) -> UnsafeRawBufferPointer {
+    guard let brace = bytes.firstIndex(of: UInt8(ascii: "{")) else { return bytes }
+    rewritten.removeAll()
+    rewritten.append("{\"id\":")
+    rewritten.append(JSONValue.string(id).text)
+    rewritten.append(UInt8(ascii: ","))
+    rewritten.append(UnsafeRawBufferPointer(rebasing: bytes[(brace + 1)...]))
+    return rewritten.bytes
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPServer
+import JSON
+
+/// Why a request is refused, as RFC 9457 describes it.
+struct Problem: Sendable, Equatable {
+  let status: Int
+  let title: String
+  let detail: String
+  /// The member of the request at fault.
+  var field: String?
+  /// Seconds after which it may be tried again.
+  var retryAfter: Int?
+  /// Further header fields.
+  var challenge: String?
+
+  var response: HTTPResponse {
+    var headers: [(name: String, value: String)] = []
+    if let retryAfter { headers.append(("Retry-After", "\(retryAfter)")) }
+    if let challenge { headers.append(("WWW-Authenticate", challenge)) }
+    return HTTPResponse(
+      status: status, contentType: Self.contentType, body: .bytes(json.text), headers: headers)
+  }
+
+  static let contentType = "application/problem+json"
+
+  var json: JSONValue {
+    var object = JSONObject()
+    object.append("type", "about:blank")
+    object.append("title", .string(title))
+    object.append("status", .integer(Int64(status)))
+    object.append("detail", .string(detail))
+    if let field { object.append("field", .string(field)) }
+    if let retryAfter { object.append("retry_after", .integer(Int64(retryAfter))) }
+    return .object(object)
+  }
+
+  // MARK: Those that there are
+
+  static let unknownPath = Problem(
+    status: 404, title: "Not found", detail: "there is no such resource; POST /v1/notifications")
+
+  static func method(_ method: String, allowed: String) -> Problem {
+    Problem(
+      status: 405, title: "Method not allowed",
+      detail: "\(method) is not possible here; use \(allowed)")
+  }
+
+  static func unauthorized(_ detail: String) -> Problem {
+    Problem(
+      status: 401, title: "Unauthorized", detail: detail, challenge: "Bearer realm=\"martlet\"")
+  }
+
+  static func forbidden(app: String) -> Problem {
+    Problem(
+      status: 403, title: "Forbidden", detail: "this key may not send for \(app)", field: "app")
+  }
+
+  static func tooLarge(_ limit: Int) -> Problem {
+    Problem(
+      status: 413, title: "Content too large",
+      detail:
+        "the body has more than \(limit) bytes; send lines as application/x-ndjson, at any length")
+  }
+
+  static func itemTooLarge(_ limit: Int) -> Problem {
+    Problem(
+      status: 413, title: "Content too large",
+      detail: "one request has more than \(limit) bytes; nothing after it was read")
+  }
+
+  static func mediaType(_ type: String) -> Problem {
+    Problem(
+      status: 415, title: "Unsupported media type",
+      detail: "\"\(type)\" is not supported: send application/json or application/x-ndjson")
+  }
+
+  static func encoding(_ encoding: String) -> Problem {
+    Problem(
+      status: 415, title: "Unsupported content encoding",
+      detail: "\"\(encoding)\" is not supported: send gzip, or none")
+  }
+
+  static func malformed(_ detail: String, field: String? = nil) -> Problem {
+    Problem(status: 400, title: "Invalid request", detail: detail, field: field)
+  }
+
+  static func tooMany(seconds: Int) -> Problem {
+    Problem(
+      status: 429, title: "Too many requests", detail: "this key's rate is used up",
+      retryAfter: seconds)
+  }
+
+  static func unavailable(_ detail: String) -> Problem {
+    Problem(status: 503, title: "Service unavailable", detail: detail, retryAfter: 5)
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The bodies that are under way, by numbers that fit into a record's tag.
+struct Submissions {
+  private var slots: [Submission?] = []
+  private var free: [Int] = []
+
+  /// Takes one in and returns its number.
+  mutating func insert(_ submission: Submission) -> Int {
+    if let slot = free.popLast() {
+      slots[slot] = submission
+      return slot
+    }
+    slots.append(submission)
+    return slots.count - 1
+  }
+
+  subscript(slot: Int) -> Submission? { slot < slots.count ? slots[slot] : nil }
+
+  /// Lets one go: no record names it any more.
+  mutating func remove(_ slot: Int) {
+    slots[slot] = nil
+    free.append(slot)
+  }
+
+  var all: [Submission] { slots.compactMap { $0 } }
+  var isEmpty: Bool { free.count == slots.count }
+}
+
+/// What a record's answer names: a body, and where the verdict on one of its items has its status.
+struct VerdictPlace {
+  private static let offsetBits: UInt = 40
+
+  let slot: Int
+  let offset: Int
+
+  init(slot: Int, offset: Int) {
+    self.slot = slot
+    self.offset = offset
+  }
+
+  init(tag: UInt) {
+    slot = Int(tag >> Self.offsetBits)
+    offset = Int(tag & (1 << Self.offsetBits - 1))
+  }
+
+  var tag: UInt { UInt(slot) << Self.offsetBits | UInt(offset) }
+}

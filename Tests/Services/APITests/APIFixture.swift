@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import HTTPClient
+import JSON
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+import Signing
+import Synchronization
+import Telemetry
+import TestSupport
+
+@testable import API
+
+/// The HTTP API on a thread of this process, with the keys `shop` (app `com.example.shop`), `all` (every app), and
+/// `slow` (one request per second), whose texts are their names.
+final class APIFixture {
+  let kafka: KafkaFixture
+  let folder = TemporaryFolder()
+  let context: ServiceContext
+  let url: String
+  let port: UInt16
+  private let started = Started()
+
+  init(_ flags: [String] = [], keys: String? = nil) throws {
+    kafka = try KafkaFixture(topics: [("requests", 4)])
+    let file = folder.file("keys")
+    try File.write(file, Array((keys ?? Self.keys).utf8))
+    let table = CommonSettings.table(of: APIService.self)
+    let values = try table.read(
+      CommandLineFlags(
+        ["--topic-prefix", kafka.prefix, "--keys", file, "--listen", "127.0.0.1:0"] + flags,
+        for: table), environment: [:], file: nil)
+    var settings = try APISettings(values)
+    settings.kafka = kafka.configuration
+    let context = ServiceContext(
+      name: "martlet-api", log: Logger(service: "test", level: .error), values: values)
+    self.context = context
+    let started = started
+    let (ready, names) = (settings, TopicNames(prefix: kafka.prefix))
+    let thread = try LoopThread(name: "api") {
+      defer { started.end() }
+      do {
+        guard
+          let cluster = try ClusterView.wait(
+            ready.kafka, topics: [names.requests], of: names, context)
+        else { return }
+        let loop = try APILoop(ready, context, names, cluster)
+        started.set(loop.port)
+        try loop.run()
+      } catch {
+        started.fail("\(error)")
+      }
+    }
+    thread.detach()
+    port = try started.wait()
+    url = "http://127.0.0.1:\(port)/v1/notifications"
+  }
+
+  deinit {
+    context.signals.requestStop()
+    _ = eventually { started.hasEnded }
+  }
+
+  static let keys = """
+    [{"name":"shop","sha256":"\(digest("shop"))","apps":["com.example.shop"]},
+     {"name":"all","sha256":"\(digest("all"))","apps":["*"],"max_body":4096},
+     {"name":"slow","sha256":"\(digest("slow"))","apps":["*"],"rate":1}]
+    """
+
+  static func digest(_ key: String) -> String {
+    SHA256Digest.of(key).map { byte in
+      (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+  }
+
+  func post(
+    _ body: String, key: String? = "all", type: String = "application/json",
+    headers: [String] = []
+  ) throws -> (status: Int, text: String) {
+    try post(Array(body.utf8), key: key, type: type, headers: headers)
+  }
+
+  func post(
+    _ body: [UInt8], key: String? = "all", type: String = "application/json",
+    headers: [String] = []
+  ) throws -> (status: Int, text: String) {
+    let authorization = key.map { ["Authorization: Bearer \($0)"] } ?? []
+    let answer = try HTTPClient(timeoutMilliseconds: 30_000).post(
+      url, body, contentType: type, headers: authorization + headers)
+    return (answer.status, answer.text)
+  }
+
+  func requests(_ count: Int) throws -> [ReadRecord] {
+    try kafka.read(kafka.name("requests"), count: count)
+  }
+
+  static func json(_ text: String) throws -> JSONValue { try JSONParser().parse(text) }
+}
+
+/// Where the API listens, as soon as it does.
+private final class Started: Sendable {
+  private struct Failure: Error { let text: String }
+  private let state = Mutex<(port: UInt16, failure: String?, hasEnded: Bool)>((0, nil, false))
+
+  func set(_ port: UInt16) { state.withLock { $0.port = port } }
+  func end() { state.withLock { $0.hasEnded = true } }
+  var hasEnded: Bool { state.withLock { $0.hasEnded } }
+  func fail(_ text: String) { state.withLock { $0.failure = text } }
+
+  func wait() throws -> UInt16 {
+    _ = eventually { self.state.withLock { $0.port != 0 || $0.failure != nil } }
+    return try state.withLock { state in
+      if let failure = state.failure { throw Failure(text: failure) }
+      guard state.port != 0 else { throw Failure(text: "the API did not start") }
+      return state.port
+    }
+  }
+}

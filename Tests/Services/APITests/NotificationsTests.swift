@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPClient
+import JSON
+import Kafka
+import ServiceKit
+import TestSupport
+import Testing
+
+@testable import API
+
+private let token = String(repeating: "ab", count: 32)
+
+private func request(_ more: String = "", app: String = "com.example.shop") -> String {
+  #"{"app":"\#(app)","token":"\#(token)","payload":{"aps":{"badge":1}}\#(more)}"#
+}
+
+@Suite(.onOwnThread) struct NotificationsTests {
+  @Test func `one request is answered when Kafka has it, with its apns-id`() throws {
+    let fixture = try APIFixture()
+    let answer = try fixture.post(request(#","id":"order-1""#), key: "shop")
+    #expect(answer.status == 202)
+    let verdict = try APIFixture.json(answer.text)
+    #expect(verdict["status"]?.int == 202)
+    #expect(verdict["id"]?.string == "order-1")
+    #expect(verdict["apns_ids"]?.array?.count == 1)
+    let records = try fixture.requests(1)
+    #expect(records.map(\.value) == [request(#","id":"order-1""#)])
+    #expect(records.map(\.key) == [token])
+    // The same request names the same notification.
+    let again = try APIFixture.json(fixture.post(request(#","id":"order-1""#), key: "shop").text)
+    #expect(again["apns_ids"] == verdict["apns_ids"])
+  }
+
+  @Test func `a request without an id gets one, and the record has it`() throws {
+    let fixture = try APIFixture()
+    let verdict = try APIFixture.json(fixture.post(request()).text)
+    let id = try #require(verdict["id"]?.string)
+    #expect(id.count == 36)
+    let record = try #require(fixture.requests(1).first?.value)
+    #expect(record == #"{"id":"\#(id)","# + request().dropFirst())
+    // As everywhere, null counts as absent.
+    #expect(try fixture.post(request(#","id":null"#)).status == 202)
+  }
+
+  @Test func `an Idempotency-Key names the requests that have no id`() throws {
+    let fixture = try APIFixture()
+    let key = ["Idempotency-Key: k\"1"]
+    let one = try APIFixture.json(fixture.post(request(), headers: key).text)
+    #expect(one["id"]?.string == "k\"1")
+    let many = try APIFixture.json(
+      fixture.post("[\(request()),\(request(#","id":"own""#)),\(request())]", headers: key).text)
+    #expect(many.array?.compactMap { $0["id"]?.string } == ["k\"1/1", "own", "k\"1/3"])
+    #expect(
+      try fixture.post(
+        request(), headers: ["Idempotency-Key: \(String(repeating: "x", count: 101))"]
+      ).status == 400)
+  }
+
+  @Test func `each element of an array has its verdict, in order`() throws {
+    let fixture = try APIFixture()
+    let answer = try fixture.post(
+      "[\(request(#","id":"a""#)), {}, \(request(#","id":"b""#, app: "com.example.other")), 7]",
+      key: "shop")
+    #expect(answer.status == 202)
+    let verdicts = try #require(try APIFixture.json(answer.text).array)
+    #expect(verdicts.map { $0["status"]?.int } == [202, 400, 403, 400])
+    #expect(verdicts[1]["field"]?.string == "app")
+    #expect(verdicts[2]["id"]?.string == "b")
+    #expect(try fixture.requests(1).count == 1)
+  }
+
+  @Test func `lines of any number are taken, and each has its verdict`() throws {
+    let fixture = try APIFixture()
+    let count = 20_000
+    let lines = (0..<count).map { $0 % 100 == 7 ? "{\"app\":\($0)}" : request(#","id":"\#($0)""#) }
+    let answer = try fixture.post(
+      lines.joined(separator: "\n"), type: "application/x-ndjson")
+    #expect(answer.status == 202)
+    let verdicts = answer.text.split(separator: "\n")
+    #expect(verdicts.count == count)
+    for index in stride(from: 0, to: count, by: 997) {
+      let verdict = try APIFixture.json(String(verdicts[index]))
+      #expect(verdict["status"]?.int == (index % 100 == 7 ? 400 : 202))
+    }
+    #expect(try fixture.requests(count * 99 / 100).count == count * 99 / 100)
+  }
+
+  @Test func `what is wrong is named by its field`() throws {
+    let fixture = try APIFixture()
+    let answer = try fixture.post(request(#","priority":3"#))
+    #expect(answer.status == 400)
+    let problem = try APIFixture.json(answer.text)
+    #expect(problem["field"]?.string == "priority")
+    #expect(problem["type"]?.string == "about:blank")
+    #expect(problem["status"]?.int == 400)
+    let tokens = try fixture.post(
+      #"{"app":"a.b","tokens":["xyz","\#(token)"],"payload":{"aps":{"badge":1}}}"#)
+    #expect(tokens.status == 202)
+    let verdict = try APIFixture.json(tokens.text)
+    #expect(verdict["apns_ids"]?.array?.first?.isNull == true)
+    #expect(verdict["invalid_tokens"]?.array?.first?["index"]?.int == 0)
+    #expect(
+      try fixture.post(#"{"app":"a.b","token":"xyz","payload":{"aps":{"badge":1}}}"#).status == 400)
+  }
+
+  @Test func `no answer comes before Kafka has acknowledged; without it the answer is 503`() throws
+  {
+    let fixture = try APIFixture(["--ack-timeout", "300ms"])
+    #expect(try fixture.post(request()).status == 202)
+    try #require(fixture.kafka.broker).setDown()
+    let answer = try fixture.post(request(#","id":"late""#))
+    #expect(answer.status == 503)
+    #expect(try APIFixture.json(answer.text)["status"]?.int == 503)
+  }
+
+  @Test func `a gzip body is unpacked, a bomb is refused`() throws {
+    let fixture = try APIFixture()
+    let packed = gzip(Array(request().utf8))
+    #expect(try fixture.post(packed, headers: ["Content-Encoding: gzip"]).status == 202)
+    #expect(
+      try fixture.post(Array(packed.dropLast(9)), headers: ["Content-Encoding: gzip"]).status == 400
+    )
+    #expect(try fixture.post(request(), headers: ["Content-Encoding: gzip"]).status == 400)
+    #expect(try fixture.post(request(), headers: ["Content-Encoding: br"]).status == 415)
+    let bomb = gzip(Array(repeating: UInt8(ascii: " "), count: 20 << 20))
+    #expect(bomb.count < 100_000)
+    #expect(
+      try fixture.post(bomb, key: "shop", headers: ["Content-Encoding: gzip"]).status == 413)
+  }
+}
+
+@Suite(.onOwnThread) struct AdmissionTests {
+  @Test func `only a known key is let in`() throws {
+    let fixture = try APIFixture()
+    #expect(try fixture.post(request(), key: nil).status == 401)
+    #expect(try fixture.post(request(), key: "shoq").status == 401)
+    #expect(
+      try fixture.post(request(), key: nil, headers: ["Authorization: Basic x"]).status == 401)
+    #expect(try fixture.post(request(app: "a.b"), key: "shop").status == 403)
+  }
+
+  @Test func `paths, methods, media types and sizes have their statuses`() throws {
+    let fixture = try APIFixture()
+    let client = HTTPClient()
+    #expect(try client.get(fixture.url).status == 405)
+    #expect(try client.get("http://127.0.0.1:\(fixture.port)/").status == 404)
+    #expect(try fixture.post(request(), type: "text/plain").status == 415)
+    #expect(try fixture.post("", type: "application/x-ndjson").status == 400)
+    #expect(try fixture.post("nothing").status == 400)
+    #expect(try fixture.post(String(repeating: " ", count: 5_000)).status == 413)
+    let long = String(repeating: "x", count: 1_000_000)
+    #expect(try fixture.post(long, type: "application/x-ndjson").status == 413)
+  }
+
+  @Test func `a rate slows a stream down and refuses the next body`() throws {
+    let fixture = try APIFixture()
+    let lines = Array(repeating: request(), count: 3).joined(separator: "\n")
+    let answer = try fixture.post(lines, key: "slow", type: "application/x-ndjson")
+    #expect(answer.status == 202)
+    #expect(answer.text.split(separator: "\n").count == 3)
+    #expect((0..<3).contains { _ in (try? fixture.post(request(), key: "slow").status) == 429 })
+    #expect(try fixture.post(request()).status == 202)
+  }
+
+  @Test func `keys are reloaded, and a file with a mistake changes nothing`() throws {
+    let fixture = try APIFixture()
+    let file = fixture.folder.file("keys")
+    try Files.replace(file, "[{]")
+    fixture.context.signals.requestReload()
+    #expect(try fixture.post(request()).status == 202)
+    try Files.replace(
+      file, #"[{"name":"new","sha256":"\#(APIFixture.digest("new"))","apps":["*"]}]"#)
+    #expect(eventually { (try? fixture.post(request(), key: "new").status) == 202 })
+    #expect(try fixture.post(request()).status == 401)
+  }
+
+  @Test func `clients that send nothing, or half of a request, hold nobody up`() throws {
+    let fixture = try APIFixture(["--max-connections", "40"])
+    var open: [RawConnection] = []
+    for index in 0..<120 {
+      let connection = try RawConnection(port: fixture.port)
+      if index % 3 == 1 { connection.send("POST /v1/notifications HTTP/1.1\r\nHost: x\r\n") }
+      if index % 3 == 2 {
+        connection.send(
+          "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n"
+            + "Content-Type: application/x-ndjson\r\nContent-Length: 100000\r\n\r\n{\"app\"")
+      }
+      open.append(connection)
+    }
+    #expect(try fixture.post(request()).status == 202)
+    withExtendedLifetime(open) {}
+  }
+}
