@@ -24,7 +24,7 @@ extension Scenario {
       var names = rig.senders
       for turn in rig.turns(max(2, rig.options.kills / 2)) {
         for name in names { try rig.stopForGood(name) }
-        let held = rig.readers.retries
+        let before = rig.readers.retryReasons
         rig.load.perSecond = rig.options.rate * 10
         try rig.pump(8_000)
         rig.load.perSecond = rig.options.rate
@@ -38,16 +38,16 @@ extension Scenario {
         try rig.pump(between: 100, and: 1_000)
         try rig.kill(rig.random.pick(names))
         try rig.awaitRecovery(of: mark)
+        let parked = rig.readers.retryReasons.filter { $0.value > before[$0.key] ?? 0 }
+          .map { "\($0.key) \($0.value - (before[$0.key] ?? 0))" }.sorted().joined(separator: ", ")
         rig.log.info(
           "backlog",
           [
             "requests": "\(mark)", "milliseconds": "\(MonotonicClock.milliseconds() - begin)",
-            "set_aside": "\(rig.readers.retries - held)",
+            "retries": parked,
           ])
-        if rig.readers.retries > held {
-          rig.problem(
-            "\(rig.readers.retries - held) notifications were set aside although the gateway answers"
-          )
+        if !parked.isEmpty {
+          rig.problem("notifications went to retry topics although the gateway answers: \(parked)")
         }
       }
     },

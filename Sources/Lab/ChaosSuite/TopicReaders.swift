@@ -28,6 +28,8 @@ final class TopicReaders {
   /// Records with a readable envelope among them, retries left out.
   private(set) var notifications = 0
   private(set) var unreadable = 0
+  /// Records on retry topics by their reason, ever.
+  private(set) var retryReasons: [String: Int] = [:]
 
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
     self.names = names
@@ -106,7 +108,12 @@ final class TopicReaders {
     lanes[place, default: LaneLog()].ids.append(id)
     guard let id, let envelope else { return }
     let isRetry = place.topic != names.notifications && place.topic != names.notificationsBulk
-    if !isRetry { notifications += 1 }
+    if isRetry {
+      let reason = String(decoding: record.value[envelope.lastReason.indices], as: UTF8.self)
+      retryReasons[reason, default: 0] += 1
+    } else {
+      notifications += 1
+    }
     let app = String(decoding: record.value[envelope.app.indices], as: UTF8.self)
     auditor.laneRecord(
       id, isRetry: isRetry, end: Self.end(of: envelope),
@@ -120,14 +127,6 @@ final class TopicReaders {
     let aged = envelope.created + age
     guard let expiration = envelope.expiration, expiration != 0 else { return aged }
     return min(aged, expiration * 1_000)
-  }
-
-  /// Records on retry topics, ever.
-  var retries: Int {
-    lanes.reduce(0) { sum, lane in
-      let isRetry = RetryTier.allCases.contains { names.retries($0) == lane.key.topic }
-      return sum + (isRetry ? lane.value.offsets.count : 0)
-    }
   }
 
   /// Records on lanes and retry topics that nothing closes yet.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
+import Bytes
 import EventLoop
-import Glibc
 import ServiceKit
 import Signing
 
@@ -13,30 +13,14 @@ struct KeyRing {
   private let context: ServiceContext
   private(set) var table: APIKeyTable
   private var buckets: [String: RateBucket] = [:]
-  private var stamp: Stamp
+  private var version: File.Version?
   private var lookAt: UInt64 = 0
-
-  private struct Stamp: Equatable {
-    var inode: UInt64 = 0
-    var seconds = 0
-    var nanoseconds = 0
-    var size: Int64 = 0
-
-    init(_ path: String) {
-      var status = stat()
-      guard stat(path, &status) == 0 else { return }
-      inode = UInt64(status.st_ino)
-      seconds = status.st_mtim.tv_sec
-      nanoseconds = status.st_mtim.tv_nsec
-      size = Int64(status.st_size)
-    }
-  }
 
   /// Throws when the file cannot be read.
   init(_ path: String, _ context: ServiceContext) throws(ServiceFailure) {
     self.path = path
     self.context = context
-    stamp = Stamp(path)
+    version = File.version(path)
     do throws(APIKeysFile.Failure) {
       table = try APIKeysFile.read(path)
     } catch {
@@ -48,9 +32,9 @@ struct KeyRing {
   mutating func look(now: UInt64, isAsked: Bool) {
     guard isAsked || now >= lookAt else { return }
     lookAt = now + Self.lookMilliseconds
-    let current = Stamp(path)
-    guard isAsked || current != stamp else { return }
-    stamp = current
+    let current = File.version(path)
+    guard isAsked || current != version else { return }
+    version = current
     do throws(APIKeysFile.Failure) {
       table = try APIKeysFile.read(path)
       buckets = buckets.filter { name, _ in table.keys.contains { $0.name == name } }

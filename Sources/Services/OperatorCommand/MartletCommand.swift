@@ -10,6 +10,7 @@ package enum MartletCommand {
   package static var commands: [any Service.Type] {
     [
       ImportCommand.self, InspectCommand.self, TopicsCreateCommand.self, TopicsCheckCommand.self,
+      KeysAPICommand.self,
       ChannelsCreateCommand.self, ChannelsReadCommand.self, ChannelsListCommand.self,
       ChannelsDeleteCommand.self,
       StatusCommand.self, ConsoleCommand.self, TraceCommand.self, CanaryCommand.self,

@@ -5,6 +5,7 @@ import JSON
 import LabCommand
 import Pipeline
 import Records
+import ServiceKit
 
 @testable import Ingest
 

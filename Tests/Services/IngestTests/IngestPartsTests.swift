@@ -2,6 +2,7 @@
 import APNS
 import Random
 import Records
+import ServiceKit
 import Testing
 
 @testable import Ingest

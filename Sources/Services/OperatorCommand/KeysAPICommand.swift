@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+package import ServiceKit
+package import Settings
+import Signing
+
+/// `martlet keys api NAME`: a key for the HTTP API.
+package enum KeysAPICommand: Service {
+  package struct Settings: Sendable {
+    let entry: APIKeyEntry
+    let file: String?
+  }
+
+  package static let name = "keys api"
+  package static let summary =
+    "Makes a key for clients of martlet-api, prints it once, and adds its entry to the file of API keys. The file has"
+    + " only its SHA-256."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [
+      .list("apps", default: "*", "Apps that the key may send for; * means all."),
+      .list(
+        "read",
+        "Apps whose device tokens and outcomes it may read; the same apps if this is absent."),
+      .integer(
+        "rate", default: 0, in: 0...10_000_000, "Most requests per second; 0 means no limit."),
+      .bytes(
+        "max-body", default: "0", in: 0...1 << 30,
+        "Largest body that is not NDJSON; 0 leaves it to martlet-api."),
+      .path(
+        "file", placeholder: "FILE",
+        "File of API keys to add the entry to, made if it does not exist; without it the entry is printed."
+      ),
+    ],
+    operands: .init("NAME", 1...1, "Whose key it is, for logs; at most 64 bytes, once in a file."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let name = values.operands[0]
+    guard !name.isEmpty, name.utf8.count <= 64 else {
+      throw SettingErrors(nil, "the NAME has not 1 to 64 bytes")
+    }
+    let read = values.list("read")
+    return Settings(
+      entry: APIKeyEntry(
+        name: name, apps: values.list("apps"), readable: read.isEmpty ? nil : read,
+        rate: values.integer("rate"), maxBody: values.bytes("max-body")),
+      file: values.optionalText("file"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let key = APIKeyEntry.freshKey()
+    let entry = settings.entry.json(of: key)
+    if let file = settings.file {
+      try APIKeyEntry.add(entry, named: settings.entry.name, to: file)
+    } else {
+      StandardError.line(String(decoding: entry.text, as: UTF8.self))
+    }
+    StandardOutput.line(key)
+  }
+}
+
+/// An entry of the file of API keys, before it has a key.
+package struct APIKeyEntry: Sendable {
+  let name: String
+  let apps: [String]
+  var readable: [String]?
+  var rate = 0
+  var maxBody = 0
+
+  /// 256 random bits, with a beginning by which secret scanners can know it.
+  static func freshKey() -> String {
+    let words = (0..<4).map { _ in UInt64.random(in: .min ... .max) }
+    return "martlet_"
+      + words.map { word in
+        let digits = String(word, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+      }.joined()
+  }
+
+  /// The entry of this key.
+  func json(of key: String) -> JSONValue {
+    var object = JSONObject()
+    object.append("name", .string(name))
+    let digest = SHA256Digest.of(key).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+    object.append("sha256", .string(digest.joined()))
+    object.append("apps", .array(apps.map { .string($0) }))
+    if let readable { object.append("read", .array(readable.map { .string($0) })) }
+    if rate > 0 { object.append("rate", .integer(Int64(rate))) }
+    if maxBody > 0 { object.append("max_body", .integer(Int64(maxBody))) }
+    return .object(object)
+  }
+
+  /// Adds an entry to a file, which is made if it is not there.
+  static func add(
+    _ entry: JSONValue, named name: String, to file: String
+  ) throws(ServiceFailure) {
+    var entries: [JSONValue] = []
+    if File.exists(file) {
+      guard let list = (try? JSONParser().parse(File.read(file)))?.array else {
+        throw ServiceFailure("\(file) is not a JSON array of keys; nothing was changed")
+      }
+      entries = list
+    }
+    guard !entries.contains(where: { $0["name"]?.string == name }) else {
+      throw ServiceFailure(
+        "\(file) has a key \"\(name)\" already; choose another name, or remove that entry first")
+    }
+    let lines = (entries + [entry]).map { String(decoding: $0.text, as: UTF8.self) }
+    do throws(SystemError) {
+      try File.write(file, Array("[\n  \(lines.joined(separator: ",\n  "))\n]\n".utf8))
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+}
