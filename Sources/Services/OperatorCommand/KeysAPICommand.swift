@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import JSON
+package import JSON
 package import ServiceKit
 package import Settings
 import Signing
@@ -70,8 +70,21 @@ package struct APIKeyEntry: Sendable {
   var rate = 0
   var maxBody = 0
 
+  /// An entry without limits.
+  package init(name: String, apps: [String]) {
+    self.init(name: name, apps: apps, readable: nil, rate: 0, maxBody: 0)
+  }
+
+  init(name: String, apps: [String], readable: [String]?, rate: Int, maxBody: Int) {
+    self.name = name
+    self.apps = apps
+    self.readable = readable
+    self.rate = rate
+    self.maxBody = maxBody
+  }
+
   /// 256 random bits, with a beginning by which secret scanners can know it.
-  static func freshKey() -> String {
+  package static func freshKey() -> String {
     let words = (0..<4).map { _ in UInt64.random(in: .min ... .max) }
     return "martlet_"
       + words.map { word in
@@ -81,7 +94,7 @@ package struct APIKeyEntry: Sendable {
   }
 
   /// The entry of this key.
-  func json(of key: String) -> JSONValue {
+  package func json(of key: String) -> JSONValue {
     var object = JSONObject()
     object.append("name", .string(name))
     let digest = SHA256Digest.of(key).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
@@ -94,7 +107,7 @@ package struct APIKeyEntry: Sendable {
   }
 
   /// Adds an entry to a file, which is made if it is not there.
-  static func add(
+  package static func add(
     _ entry: JSONValue, named name: String, to file: String
   ) throws(ServiceFailure) {
     var entries: [JSONValue] = []

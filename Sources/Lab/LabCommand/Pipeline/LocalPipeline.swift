@@ -35,6 +35,8 @@ package final class LocalPipeline {
     package var environment: [String: [String]] = [:]
     /// Whether a web page shows how the processes are doing.
     package var hasConsole = false
+    /// Whether requests are taken over HTTP.
+    package var hasAPI = false
     /// Arguments of the embedded broker.
     package var brokerFlags: [String] = []
 
@@ -55,6 +57,8 @@ package final class LocalPipeline {
   package private(set) var gatewayAdmin = ""
   /// The web page's address; nil without one.
   private var console: String?
+  /// The HTTP API's base URL and a key for it; nil without one.
+  private(set) var api: (url: String, key: String)?
   /// The simulator's channel management in both environments.
   private var channels = (production: "", sandbox: "")
   /// What the processes write, as it comes.
@@ -75,7 +79,8 @@ package final class LocalPipeline {
       ("kafka", kafka), ("gateway", gateway), ("sandbox_gateway", sandboxGateway),
       ("channels_gateway", channels.production),
       ("sandbox_channels_gateway", channels.sandbox), ("gateway_admin", gatewayAdmin),
-    ] + (console.map { [("console", "http://\($0)")] } ?? [])
+    ] + (api.map { [("api", $0.url), ("api_key", $0.key)] } ?? [])
+      + (console.map { [("console", "http://\($0)")] } ?? [])
   }
 
   package init(_ plan: Plan, log: Logger) throws(SystemError) {
@@ -194,7 +199,24 @@ package final class LocalPipeline {
     try startFeedback("feedback", database: database)
     for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
+    if plan.hasAPI { try startAPI() }
     if plan.hasConsole { try startConsole() }
+  }
+
+  private func startAPI() throws {
+    let (text, entries) = ("\(plan.folder)/api-key", "\(plan.folder)/api-keys.json")
+    if !File.exists(text) {
+      let key = APIKeyEntry.freshKey()
+      try File.remove(entries)
+      try APIKeyEntry.add(
+        APIKeyEntry(name: "local", apps: ["*"]).json(of: key), named: "local", to: entries)
+      try File.write(text, Array(key.utf8))
+    }
+    // Fixed, so that it keeps its address when it is started again.
+    let port = FreePorts.isFree(8_080) ? 8_080 : try FreePorts.find(1)[0]
+    try startProgram(
+      "api", "martlet-api", common + ["--listen", "127.0.0.1:\(port)", "--keys", entries], stage: 5)
+    api = ("http://127.0.0.1:\(port)", String(decoding: try File.read(text), as: UTF8.self))
   }
 
   private func startConsole() throws {

@@ -99,6 +99,7 @@ package enum UpCommand: Service {
     plan.tokenKey = settings.tokenKey
     plan.logLimit = logLimit
     plan.hasConsole = true
+    plan.hasAPI = true
     return plan
   }
 
@@ -185,15 +186,22 @@ package enum UpCommand: Service {
         "addresses for scripts: \(pipeline.addressesFile)",
         "state and logs in \(pipeline.plan.folder)",
       ]
-    let commands = [
-      "produce a request:",
-      "  echo '\(example)' | kcat -P -b \(pipeline.kafka) -t \(topic)",
-      "  martlet import FILE --kafka \(pipeline.kafka)",
-      "watch receipts:",
-      "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
-      "create a broadcast channel:",
-      "  martlet channels create --app com.example.app --config \(pipeline.channelSettings)",
-    ]
+    let curl = pipeline.api.map { api in
+      [
+        "send a request over HTTP:",
+        "  curl --json '\(example)' -H 'Authorization: Bearer \(api.key)' \(api.url)/v1/notifications",
+      ]
+    }
+    let commands =
+      (curl ?? []) + [
+        "produce a request:",
+        "  echo '\(example)' | kcat -P -b \(pipeline.kafka) -t \(topic)",
+        "  martlet import FILE --kafka \(pipeline.kafka)",
+        "watch receipts:",
+        "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
+        "create a broadcast channel:",
+        "  martlet channels create --app com.example.app --config \(pipeline.channelSettings)",
+      ]
     return start + [""] + commands + ["", "Ctrl-C stops everything."]
   }
 }
