@@ -335,7 +335,7 @@ let package = Package(
     tests(
       "System", "Deploy",
       [
-        "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
+        "API", "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
         "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline", "Kafka", "EventLoop",
         "JSON", "Bytes", "TestSupport", "SystemTestSupport",
       ], exclude: ["Python"]),

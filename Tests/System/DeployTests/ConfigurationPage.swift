@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Feedback
 import Ingest
 import Sender
@@ -13,10 +14,11 @@ enum ConfigurationPage {
     (SignerService.name, CommonSettings.table(of: SignerService.self)),
     (SenderService.name, CommonSettings.table(of: SenderService.self)),
     (FeedbackService.name, CommonSettings.table(of: FeedbackService.self)),
+    (APIService.name, CommonSettings.table(of: APIService.self)),
   ]
 
   static var text: String {
-    head + section("All four", shared)
+    head + section("All of them", shared)
       + programs.map { program in
         section("`\(program.name)`", program.table.settings.filter { !isShared($0) })
       }.joined()

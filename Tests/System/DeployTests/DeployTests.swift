@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Bytes
 import Feedback
 import Ingest
@@ -23,8 +24,9 @@ import Testing
     ("feedback", FeedbackSettings.table),
   ]
 
-  /// The canary belongs to no group.
-  private static let all = programs + [("canary", CanaryCommand.table)]
+  /// The canary and the HTTP API belong to no group.
+  private static let all =
+    programs + [("canary", CanaryCommand.table), ("api", APISettings.table)]
 
   private func text(_ path: String) throws -> String {
     String(decoding: try File.read("\(Self.folder)/\(path)"), as: UTF8.self)
@@ -42,7 +44,7 @@ import Testing
   @Test func `the units set only variables that their programs know`() throws {
     let units = [
       "martlet-ingest.service", "martlet-signer.service", "martlet-sender@.service",
-      "martlet-feedback.service", "martlet-canary.service",
+      "martlet-feedback.service", "martlet-canary.service", "martlet-api.service",
     ]
     for (unit, program) in zip(units, Self.all) {
       let lines = try text("systemd/\(unit)").split(separator: "\n")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Feedback
 import GatewaySimulator
 import Ingest
@@ -17,7 +18,7 @@ enum MetricsPage {
     ("`martlet-ingest`", IngestMetrics.all), ("`martlet-signer`", SignerMetrics.all),
     ("`martlet-sender`", SenderMetrics.all), ("`martlet-feedback`", FeedbackMetrics.all),
     ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
-    ("`martlet canary`", CanaryMetrics.all),
+    ("`martlet canary`", CanaryMetrics.all), ("`martlet-api`", APIMetrics.all),
   ]
 
   /// The names of metrics in an expression that no program declares.

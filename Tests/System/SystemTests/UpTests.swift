@@ -59,6 +59,7 @@ import Testing
       #expect(up.output.contains("\(name) ") && up.output.contains(address), "\(up.output)")
     }
     try statusPages(addresses, up)
+    try api(addresses)
     try status(folder)
     try console(addresses, folder)
     // One pipeline a folder.
@@ -69,6 +70,17 @@ import Testing
     try channels(folder)
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
     #expect(!File.exists(folder.file("up/addresses.json")))
+  }
+
+  /// A request over HTTP is answered when Kafka has it.
+  private func api(_ addresses: JSONValue) throws {
+    let url = try #require(addresses["api"]?.string)
+    let key = try #require(addresses["api_key"]?.string)
+    let request =
+      #"{"app":"com.example.app","token":"\#(String(repeating: "0f", count: 32))","payload":{"aps":{"badge":1}}}"#
+    let answer = try HTTPClient(timeoutMilliseconds: 20_000).post(
+      url + "/v1/notifications", Array(request.utf8), headers: ["Authorization: Bearer \(key)"])
+    #expect(answer.status == 202, "\(answer.text)")
   }
 
   /// The page as a browser shows it, with its script run.
@@ -90,7 +102,9 @@ import Testing
         url,
       ], in: folder, withinMilliseconds: 60_000)
     #expect(shown.output.contains(#"class="good">Ready</p>"#), "\(shown.output)")
-    for name in ["broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator"] {
+    for name in [
+      "api", "broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator",
+    ] {
       #expect(
         shown.output.contains(#"<th scope="row">\#(name)</th><td class="good">ready</td>"#),
         "\(name)")
@@ -104,14 +118,16 @@ import Testing
     let file = folder.file("up/addresses.json")
     let shown = try run(folder, ["status", "--addresses", file])
     #expect(shown.status == 0, "\(shown.output)")
-    for name in ["broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator"] {
+    for name in [
+      "api", "broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator",
+    ] {
       let line = shown.output.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
       #expect(line?.contains(" ready ") == true, "\(name): \(shown.output)")
     }
     let json = try run(folder, ["status", "--json", "--interval", "200ms", "--addresses", file])
     let root = try JSONDocument(json.output).root
     #expect(root["ready"]?.bool == true, "\(json.output)")
-    #expect(root["processes"]?.array?.count == 7)
+    #expect(root["processes"]?.array?.count == 8)
     let none = try run(folder, ["status", "http://127.0.0.1:1"])
     #expect(none.status == 1)
     #expect(none.output.contains("UNREACHABLE"), "\(none.output)")
@@ -120,7 +136,9 @@ import Testing
   private func statusPages(_ addresses: JSONValue, _ up: BuiltProgram) throws {
     let client = HTTPClient(timeoutMilliseconds: 10_000)
     let pages = try #require(addresses["metrics"]?.object)
-    let names = ["broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator"]
+    let names = [
+      "api", "broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator",
+    ]
     #expect(pages.keys == names)
     for page in pages.members {
       let url = try #require(page.value.string)
