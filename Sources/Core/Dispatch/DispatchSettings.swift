@@ -4,7 +4,8 @@ package import APNS
 package import Delivery
 package import Pipeline
 
-/// What an operator has decided about one loop of the sender. All times are milliseconds.
+/// What one loop of the sender decides by: an operator's settings, and numbers that none changes. All times are
+/// milliseconds.
 package struct DispatchSettings: Sendable {
   /// Notifications that are held at most, from being taken to their outcome.
   package var maxInFlight = 4_000
@@ -18,16 +19,17 @@ package struct DispatchSettings: Sendable {
   package var requestTimeout: UInt64 = 30_000
   /// TCP, TLS and the gateway's SETTINGS together.
   package var connectTimeout: UInt64 = 10_000
-  /// Silence with open streams until a PING, without them, and how long its answer may take.
+  /// Silence with open streams until a PING, without them (APNs asks for at most one per hour or so), and how long
+  /// its answer may take.
   package var pingAfter: UInt64 = 10_000
   package var idlePing: UInt64 = 2_700_000
   package var pingTimeout: UInt64 = 10_000
   /// A connection is replaced at a random age between half of this and all of it.
   package var connectionAge: UInt64 = 86_400_000
-  /// Requests after which a connection is replaced.
+  /// Requests after which a connection is replaced: HTTP/2 has numbers for 1,073,741,824.
   package var connectionRequests: UInt64 = 1_000_000_000
   /// When a pool opens and closes connections.
-  package var pool = ConnectionPoolPolicy.Limits()
+  package var pool = ConnectionPoolPolicy.Limits(minimum: 1, maximum: 4)
   /// What all pools may have together.
   package var budget = ConnectionBudget.Limits()
   /// How long a notification waits for a provider token of its app.

@@ -1,31 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 import ServiceKit
+import Settings
 
-/// What a run of the suite was asked for.
-struct ChaosOptions {
+/// What the suite was asked to do.
+package struct ChaosOptions: DeclaredSettings, Sendable {
+  @Declared(.integer("seed", default: 1, "Chooses requests, moments and victims."))
+  private var seedNumber: Int
+
+  @Declared(
+    .integer("kills", default: 20, in: 1...10_000, "Faults of each scenario; 2 in the short form."))
+  var kills: Int
+
+  /// Each request is for some 2.6 devices.
+  @Declared(
+    .integer(
+      "rate", default: 300, in: 1...100_000, "Requests per second; 120 in the short form."))
+  var rate: Int
+
+  @Declared(
+    .boolean(
+      "short", "The form for every change: few faults, only the scenarios marked for it."))
+  var isShort: Bool
+
+  @Declared(.endpoints("kafka", "A real cluster instead of the embedded broker."))
+  private var cluster: [Endpoint]
+
+  @Declared(
+    .text(
+      "restart-broker", placeholder: "COMMAND",
+      "A shell command that restarts one broker of the cluster, for broker-restart."))
+  var restartCommand: String?
+
+  @Declared(
+    .path("shim", "The library that shifts clocks and fails writes (benchmarks/chaos builds it)."))
+  var shim: String?
+
+  @Declared(
+    .duration(
+      "liveness", default: "150s", in: 1_000...3_600_000,
+      "How long after the last fault everything may take to be accounted for."))
+  private var liveness: Int64
+
+  @Declared(.boolean("json", "One JSON object per scenario instead of a table."))
+  var printsJSON: Bool
+
+  @Declared(.boolean("keep", "Keep logs and database of runs that passed, too.")) var keeps: Bool
+
+  @Declared(.boolean("list", "Only list the scenarios, as docs/chaos.md has them."))
+  var onlyLists: Bool
+
   /// Empty for all (of the short form).
   var scenarios: [String] = []
-  var seed: UInt64 = 1
-  /// Faults of each scenario.
-  var kills = 20
-  var isShort = false
-  /// Requests a second; each is for some 2.6 devices.
-  var rate = 300
+  var signals = ServiceSignals()
+
+  package init() {}
+
+  init(_ values: SettingValues) {
+    self = Self.reading(values)
+    scenarios = values.operands
+    if isShort, !values.isGiven("kills") { kills = 2 }
+    if isShort, !values.isGiven("rate") { rate = 120 }
+  }
+
+  var seed: UInt64 { UInt64(seedNumber) }
+
   /// `host:port` of a real cluster, or nil for the embedded broker.
-  var kafka: String?
-  /// A shell command that restarts one broker of the cluster.
-  var restartCommand: String?
-  /// The library that changes what a process sees.
-  var shim: String?
-  var printsJSON = false
-  var keeps = false
-  let signals: ServiceSignals
+  var kafka: String? {
+    cluster.isEmpty ? nil : cluster.map(\.description).joined(separator: ",")
+  }
+
+  /// Within this time after the last fault everything must be accounted for. The second retry tier waits a
+  /// minute.
+  var livenessMilliseconds: UInt64 { UInt64(liveness) }
 
   /// Group sessions; a real cluster takes no less than 6 s unless told.
   var sessionMilliseconds: Int { kafka == nil ? 3_000 : 6_000 }
-  /// Within this time after the last fault everything must be accounted for. The second retry tier waits a
-  /// minute.
-  var livenessMilliseconds: UInt64 = 150_000
 
   /// The command line that runs one scenario again.
   func replay(_ scenario: Scenario) -> String {

@@ -12,41 +12,50 @@ import Settings
 /// Produces notifications or requests as fast as their readers take them, then waits until all are
 /// committed: the load of the benchmarks. Prints one JSON object.
 enum LoadCommand: Service {
-  struct Load {
-    var kafka: KafkaConfiguration
-    var names: TopicNames
-    var kind: String
+  struct Load: DeclaredSettings {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "benchmark-load")
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(
+      .choice(
+        "kind", of: ["notifications", "bulk", "requests", "provider-tokens"],
+        default: "notifications",
+        "Which topic is written: push.notifications, push.notifications.bulk, push.requests, or"
+          + " push.provider-tokens with one credential for each app.")) var kind: String
+
+    @Declared(
+      .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."))
     var count: Int
+
+    @Declared(
+      .integer("rate", default: 0, "Records per second; 0 means as fast as possible."))
     var rate: Int
+
+    @Declared(
+      .text(
+        "app", default: "com.example.app", "Bundle id; with --apps more than 1, a prefix."))
     var app: String
+
+    @Declared(
+      .integer("apps", default: 1, in: 1...10_000, "Apps that the records are spread over."))
     var apps: Int
+
+    @Declared(.integer("body", default: 262, in: 30...4_096, "Bytes of each body."))
     var body: Int
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
   }
 
   static let name = "benchmark-load"
   static let summary = "Produces a load to a running pipeline and waits until it is consumed."
   static let reportsCounters = false
-  static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix,
-      .choice(
-        "kind", of: ["notifications", "bulk", "requests", "provider-tokens"],
-        default: "notifications",
-        "Which topic is written: push.notifications, push.notifications.bulk, push.requests, or"
-          + " push.provider-tokens with one credential for each app."),
-      .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."),
-      .integer("rate", default: 0, "Records per second; 0 means as fast as possible."),
-      .text("app", default: "com.example.app", "Bundle id; with --apps more than 1, a prefix."),
-      .integer("apps", default: 1, in: 1...10_000, "Apps that the records are spread over."),
-      .integer("body", default: 262, in: 30...4_096, "Bytes of each body."),
-    ], kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Load.self, kafkaProperties: true)
 
   static func settings(_ values: SettingValues) throws(SettingErrors) -> Load {
-    Load(
-      kafka: try KafkaConfiguration(values, clientID: "benchmark-load"),
-      names: TopicNames(prefix: values.text("topic-prefix")), kind: values.text("kind"),
-      count: values.integer("count"), rate: values.integer("rate"), app: values.text("app"),
-      apps: values.integer("apps"), body: values.integer("body"))
+    var load = Load.reading(values)
+    load.kafka = try KafkaConfiguration(values, clientID: "benchmark-load")
+    return load
   }
 
   static func run(_ load: Load, _ context: ServiceContext) throws(ServiceFailure) {

@@ -4,58 +4,53 @@ import ServiceKit
 package import Settings
 
 /// The feedback service's settings after validation.
-package struct FeedbackSettings: Sendable {
-  package var kafka: KafkaConfiguration
-  package var topicPrefix: String
-  package var instanceID: String?
-  /// The SQLite database of device tokens.
-  package var database: String
-  /// Records that go into one transaction at most.
-  package var batchSize: Int
-  /// By how many milliseconds APNs' clock may be behind that of who registers devices.
-  package var clockSkew: Int64
-  package var commitIntervalMilliseconds: Int64
-  /// How old a database may be, in milliseconds, to be brought up to date instead of being made anew.
-  package var databaseMaxAge: Int64
-  /// How many devices of an app and environment may be called bad in an hour.
-  package var badTokenLimit: Int
+package struct FeedbackSettings: DeclaredSettings, Sendable {
+  package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-feedback")
+  @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+  @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
+  @Declared(CommonSettings.instanceID) package var instanceID: String?
 
-  package static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix, CommonSettings.instanceID,
-      .path(
-        "database", use: .output, required: true, placeholder: "FILE",
-        "The SQLite database of device tokens, on a local disk: a copy of the topics, built from them if it does"
-          + " not exist."),
-      .duration(
-        "database-max-age", default: "12h", in: 60_000...31_536_000_000,
-        "An older database is rebuilt from the topics. Keep it below delete.retention.ms of devices and"
-          + " invalid-tokens (24h by default)."),
-      .integer(
-        "bad-token-limit", default: 100, in: 1...10_000_000,
-        "Devices of one app and environment that APNs may report as bad per hour. Above it an error is logged,"
-          + " and none of them is recorded as invalid."),
-      .integer(
-        "batch-size", default: 500, in: 1...10_000,
-        "Most records in one database transaction."),
-      .duration(
-        "clock-skew", default: "0s", in: 0...10_000,
-        "How far APNs' clock may be behind that of the registrations: a 410 that is older than a registration by"
-          + " at most this still counts."),
-      .duration(
-        "commit-interval", default: "200ms", in: 10...60_000,
-        "Interval between two commits of Kafka offsets; a crash repeats at most this much."),
-    ], kafkaProperties: true)
+  @Declared(
+    .path(
+      "database", use: .output, placeholder: "FILE",
+      "The SQLite database of device tokens, on a local disk: a copy of the topics, built from them if it does"
+        + " not exist.")
+  ) package var database: String
+
+  /// In milliseconds.
+  @Declared(
+    .duration(
+      "database-max-age", default: "12h", in: 60_000...31_536_000_000,
+      "An older database is rebuilt from the topics. Keep it below delete.retention.ms of devices and"
+        + " invalid-tokens (24h by default).")
+  ) package var databaseMaxAge: Int64
+
+  @Declared(
+    .integer(
+      "bad-token-limit", default: 100, in: 1...10_000_000,
+      "Devices of one app and environment that APNs may report as bad per hour. Above it an error is logged,"
+        + " and none of them is recorded as invalid.")
+  ) package var badTokenLimit: Int
+
+  /// Most records in one database transaction.
+  package var batchSize = 500
+
+  /// In milliseconds.
+  @Declared(
+    .duration(
+      "clock-skew", default: "0s", in: 0...10_000,
+      "How far APNs' clock may be behind that of the registrations: a 410 that is older than a registration by"
+        + " at most this still counts.")
+  ) package var clockSkew: Int64
+
+  @Declared(CommonSettings.commitInterval) package var commitIntervalMilliseconds: Int64
+
+  package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+
+  package init() {}
 
   package init(_ values: SettingValues) throws(SettingErrors) {
+    self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-feedback")
-    topicPrefix = values.text("topic-prefix")
-    instanceID = values.optionalText("instance-id")
-    database = values.text("database")
-    batchSize = values.integer("batch-size")
-    clockSkew = values.milliseconds("clock-skew")
-    commitIntervalMilliseconds = values.milliseconds("commit-interval")
-    databaseMaxAge = values.milliseconds("database-max-age")
-    badTokenLimit = values.integer("bad-token-limit")
   }
 }

@@ -4,25 +4,30 @@ package import Settings
 
 /// `martlet channels create`: a new broadcast channel.
 package enum ChannelsCreateCommand: Service {
-  package struct Settings: Sendable {
-    let common: ChannelSettings
-    let storesLast: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    @Declared(
+      .choice(
+        "storage-policy", of: ["none", "last"], default: "none",
+        "Whether APNs stores the last broadcast, for up to 8 hours, for devices that were offline: none allows"
+          + " more broadcasts. It cannot be changed later.")
+    ) private var storagePolicy: String
+    var common = ChannelSettings()
+
+    var storesLast: Bool { storagePolicy == "last" }
+
+    package init() {}
   }
 
   package static let name = "channels create"
   package static let summary =
-    "Makes a broadcast channel for an app's Live Activities and prints its id."
+    "Creates a broadcast channel for an app's Live Activities and prints its id."
   package static let reportsCounters = false
-  package static let table = ChannelSettings.table([
-    .choice(
-      "storage-policy", of: ["none", "last"], default: "none",
-      "Whether APNs keeps the last broadcast, for up to 8 hours, for devices that were away: none"
-        + " allows more broadcasts. It cannot be changed later.")
-  ])
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      common: try ChannelSettings(values), storesLast: values.text("storage-policy") == "last")
+    var settings = Settings.reading(values)
+    settings.common = try ChannelSettings(values)
+    return settings
   }
 
   package static func run(
@@ -34,19 +39,23 @@ package enum ChannelsCreateCommand: Service {
 
 /// `martlet channels read`: what a channel is.
 package enum ChannelsReadCommand: Service {
-  package struct Settings: Sendable {
-    let common: ChannelSettings
-    let channel: String
+  package struct Settings: DeclaredSettings, Sendable {
+    @Declared(ChannelSettings.channel) var channel: String
+    var common = ChannelSettings()
+
+    package init() {}
   }
 
   package static let name = "channels read"
   package static let summary = "Prints the storage policy and push type of a broadcast channel."
   package static let reportsCounters = false
-  package static let table = ChannelSettings.table([ChannelSettings.channel])
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      common: try ChannelSettings(values), channel: try ChannelSettings.channel(values))
+    var settings = Settings.reading(values)
+    settings.common = try ChannelSettings(values)
+    try ChannelSettings.checkChannel(values)
+    return settings
   }
 
   package static func run(
@@ -61,7 +70,8 @@ package enum ChannelsListCommand: Service {
   package static let name = "channels list"
   package static let summary = "Prints the ids of an app's broadcast channels, one per line."
   package static let reportsCounters = false
-  package static let table = ChannelSettings.table()
+  package static let table = SettingTable(
+    declaredBy: ChannelSettings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> ChannelSettings {
     try ChannelSettings(values)
@@ -74,12 +84,14 @@ package enum ChannelsListCommand: Service {
   }
 }
 
-/// `martlet channels delete`: ends a channel for ever.
+/// `martlet channels delete`: deletes a channel permanently.
 package enum ChannelsDeleteCommand: Service {
-  package struct Settings: Sendable {
-    let common: ChannelSettings
-    let channel: String
-    let isConfirmed: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    @Declared(ChannelSettings.channel) var channel: String
+    @Declared(.boolean("yes", "Delete without asking.")) var isConfirmed: Bool
+    var common = ChannelSettings()
+
+    package init() {}
   }
 
   package static let name = "channels delete"
@@ -87,14 +99,13 @@ package enum ChannelsDeleteCommand: Service {
     "Deletes a broadcast channel. Its id is never used again; broadcasts that APNs has stored may"
     + " still arrive."
   package static let reportsCounters = false
-  package static let table = ChannelSettings.table([
-    ChannelSettings.channel, .boolean("yes", "Delete without asking."),
-  ])
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      common: try ChannelSettings(values), channel: try ChannelSettings.channel(values),
-      isConfirmed: values.boolean("yes"))
+    var settings = Settings.reading(values)
+    settings.common = try ChannelSettings(values)
+    try ChannelSettings.checkChannel(values)
+    return settings
   }
 
   package static func run(

@@ -8,75 +8,91 @@ import ServiceKit
 import Settings
 
 /// What every `martlet channels` command is told: which app, which gateway, and how to authenticate.
-package struct ChannelSettings: Sendable {
-  var kafka: KafkaConfiguration
-  let names: TopicNames
-  let app: String
-  let environment: Environment
-  let gateway: Endpoint
-  let identity: HTTP2Client.Identity
-  let seal: TokenSeal
-  let timeoutMilliseconds: Int
-  let isJSON: Bool
+package struct ChannelSettings: DeclaredSettings, Sendable {
+  @Declared(
+    .text(
+      "app", placeholder: "BUNDLE-ID",
+      "Bundle id of the channels' app, without a push type's suffix.")) var app: String
 
-  /// The settings of the command's table; `own` stand first.
-  static func table(_ own: [Setting] = []) -> SettingTable {
-    SettingTable(
-      [
-        .text(
-          "app", required: true, placeholder: "BUNDLE-ID",
-          "Bundle id of the channels' app, without a push type's suffix.")
-      ] + own + [
-        .choice(
-          "environment", of: ["production", "sandbox"], default: "production",
-          "Environment of the channels; the other one does not know them."),
-        .boolean("json", "Print the answer as one JSON object, also a refusal."),
-        .endpoint(
-          "channels-gateway", default: "api-manage-broadcast.push.apple.com:2196",
-          "Gateway for channel management in production."),
-        .endpoint(
-          "sandbox-channels-gateway",
-          default: "api-manage-broadcast.sandbox.push.apple.com:2195",
-          "Gateway for channel management in the sandbox."),
-        .path(
-          "gateway-roots",
-          "PEM file of certificate authorities to trust instead of the system's."),
-        .text(
-          "gateway-name", placeholder: "NAME",
-          "Host name in the gateway's certificate, if it differs from the one connected to."),
-        .path(
-          "client-certificate",
-          "PEM file of a push certificate, and of its key unless client-key is given. Without it"
-            + " the app's current provider token is read from Kafka."),
-        .path("client-key", "PEM file of the certificate's key."),
-        .duration(
-          "timeout", default: "30s", in: 100...600_000,
-          "Longest time for everything together: Kafka, the provider token, the gateway's answer."
-        ),
-        CommonSettings.tokenKey, CommonSettings.kafka, CommonSettings.topicPrefix,
-      ], kafkaProperties: true)
-  }
+  @Declared(
+    .choice(
+      "environment", of: ["production", "sandbox"], default: "production",
+      "Environment of the channels; the other one does not know them.")) private
+    var environmentName: String
+
+  @Declared(.boolean("json", "Print the answer as one JSON object, also a refusal.")) var isJSON:
+    Bool
+
+  @Declared(
+    .endpoint(
+      "channels-gateway", default: "api-manage-broadcast.push.apple.com:2196",
+      "Gateway for channel management in production.")) private var productionGateway: Endpoint
+
+  @Declared(
+    .endpoint(
+      "sandbox-channels-gateway",
+      default: "api-manage-broadcast.sandbox.push.apple.com:2195",
+      "Gateway for channel management in the sandbox.")) private var sandboxGateway: Endpoint
+
+  @Declared(
+    .path(
+      "gateway-roots",
+      "PEM file of certificate authorities to trust instead of the system's.")) private
+    var gatewayRoots: String?
+
+  @Declared(
+    .text(
+      "gateway-name", placeholder: "NAME",
+      "Host name in the gateway's certificate, if it differs from the one connected to.")) private
+    var gatewayName: String?
+
+  @Declared(
+    .path(
+      "client-certificate",
+      "PEM file of a push certificate, and of its key unless client-key is given. Without it"
+        + " the app's current provider token is read from Kafka.")) private var clientCertificate:
+    String?
+
+  @Declared(.path("client-key", "PEM file of the certificate's key.")) private var clientKey:
+    String?
+
+  @Declared(
+    .duration(
+      "timeout", default: "30s", in: 100...600_000,
+      "Longest time for everything together: Kafka, the provider token, the gateway's answer."
+    )) private var timeout: Int64
+
+  @Declared(CommonSettings.tokenKey) private var tokenKey: String?
+
+  @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+
+  @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+  var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-channels")
+  var seal = TokenSeal.none
+
+  package init() {}
 
   init(_ values: SettingValues) throws(SettingErrors) {
+    self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-channels")
-    names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
-    app = values.text("app")
     do throws(RequestError) {
       try RequestRules.checkName(app.utf8.span, .app)
     } catch {
       throw values.error("app", "\(error)")
     }
-    environment = values.text("environment") == "sandbox" ? .sandbox : .production
-    gateway = values.endpoint(
-      environment == .sandbox ? "sandbox-channels-gateway" : "channels-gateway")
-    identity = HTTP2Client.Identity(
-      roots: values.optionalText("gateway-roots"),
-      certificate: values.optionalText("client-certificate"),
-      key: values.optionalText("client-key"), serverName: values.optionalText("gateway-name"))
     seal = try TokenSeal(values)
-    timeoutMilliseconds = Int(values.milliseconds("timeout"))
-    isJSON = values.boolean("json")
     try Self.checkKey(identity, values)
+  }
+
+  var names: TopicNames { TopicNames(prefix: topicPrefix) }
+  var environment: Environment { environmentName == "sandbox" ? .sandbox : .production }
+  var gateway: Endpoint { environment == .sandbox ? sandboxGateway : productionGateway }
+  var timeoutMilliseconds: Int { Int(timeout) }
+  var identity: HTTP2Client.Identity {
+    HTTP2Client.Identity(
+      roots: gatewayRoots, certificate: clientCertificate, key: clientKey,
+      serverName: gatewayName)
   }
 
   /// A key that others may read is refused, as everywhere.
@@ -101,16 +117,15 @@ package struct ChannelSettings: Sendable {
   }
 
   /// The channel that a command is about.
-  static let channel = Setting.text(
-    "channel", required: true, placeholder: "ID", "The channel's id, in base64.")
+  static let channel = SettingKey<String>.text(
+    "channel", placeholder: "ID", "The channel's id, in base64.")
 
-  static func channel(_ values: SettingValues) throws(SettingErrors) -> String {
-    let channel = values.text("channel")
+  /// Throws for an id that no channel can have.
+  static func checkChannel(_ values: SettingValues) throws(SettingErrors) {
     do throws(ChannelID.Problem) {
-      try ChannelID.validate(channel.utf8.span)
+      try ChannelID.validate(values[channel].utf8.span)
     } catch {
-      throw values.error("channel", "\(error)")
+      throw values.error(channel.name, "\(error)")
     }
-    return channel
   }
 }

@@ -7,12 +7,18 @@ package import Settings
 
 /// `martlet dead-letters list`: what ended, and why.
 package enum DeadLettersListCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let filter: DeadLetterFilter
-    let isJSON: Bool
-    let revealsTokens: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var filter = DeadLetterFilter()
+    @Declared(.boolean("json", "Print one JSON object per line instead of a table."))
+    var isJSON: Bool
+    @Declared(.boolean("reveal", "Show device tokens in full.")) var revealsTokens: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
   package static let name = "dead-letters list"
@@ -20,18 +26,13 @@ package enum DeadLettersListCommand: Service {
     "Lists dead letters, one per line: position, time, reason and app. Reads to the current end of the"
     + " topic."
   package static let reportsCounters = false
-  package static let table = SettingTable(
-    [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
-      .boolean("json", "Print one JSON object per line instead of a table."),
-      .boolean("reveal", "Show device tokens in full."),
-    ], kafkaProperties: true)
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
-    return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-dead-letters"), names: names,
-      filter: try DeadLetterFilter(values, names), isJSON: values.boolean("json"),
-      revealsTokens: values.boolean("reveal"))
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
+    settings.filter = try DeadLetterFilter(values, settings.names)
+    return settings
   }
 
   package static func run(
@@ -71,12 +72,17 @@ package enum DeadLettersListCommand: Service {
 
 /// `martlet dead-letters show`: all about one.
 package enum DeadLettersShowCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let wanted: String
-    let isJSON: Bool
-    let revealsTokens: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
+    var wanted = ""
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(.boolean("json", "Print one JSON object.")) var isJSON: Bool
+    @Declared(.boolean("reveal", "Show device tokens in full.")) var revealsTokens: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
   package static let name = "dead-letters show"
@@ -84,22 +90,17 @@ package enum DeadLettersShowCommand: Service {
     "Shows one dead letter with its payload. Its device token is shortened unless --reveal is given."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix,
-      .boolean("json", "Print one JSON object."),
-      .boolean("reveal", "Show device tokens in full."),
-    ], kafkaProperties: true,
+    declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "PARTITION/OFFSET", 1...1,
       "The dead letter, as list prints it; or an apns-id or request id, which shows every dead letter that"
         + " has it."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-dead-letters"),
-      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
-      wanted: values.operands[0], isJSON: values.boolean("json"),
-      revealsTokens: values.boolean("reveal"))
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
+    settings.wanted = values.operands[0]
+    return settings
   }
 
   package static func run(
@@ -136,17 +137,28 @@ package enum DeadLettersShowCommand: Service {
 
 /// `martlet dead-letters replay`: back to where they came from.
 package enum DeadLettersReplayCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let filter: DeadLetterFilter
-    let isDryRun: Bool
-    let isConfirmed: Bool
-    let isJSON: Bool
-    let showsProgress: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var filter = DeadLetterFilter()
+    @Declared(.boolean("dry-run", "Only report what would be replayed.")) var isDryRun: Bool
+    @Declared(
+      .boolean(
+        "yes",
+        "Do not ask for confirmation before replaying more than \(fewLetters) dead letters, or without a filter."
+      )
+    ) var isConfirmed: Bool
+    @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
+    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
+    var showsProgress: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
-  /// More than so many letters are confirmed first.
+  /// Replaying more dead letters than this needs a confirmation.
   static let fewLetters = 20
 
   package static let name = "dead-letters replay"
@@ -157,27 +169,16 @@ package enum DeadLettersReplayCommand: Service {
     + " the last 20,000 notifications of the partition, docs/promises.md); after that it is sent again."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [CommonSettings.kafka, CommonSettings.topicPrefix] + DeadLetterFilter.settings + [
-      .boolean("dry-run", "Only report what would be replayed."),
-      .boolean(
-        "yes",
-        "Do not ask for confirmation before replaying more than \(fewLetters) dead letters, or without a filter."
-      ),
-      .boolean("json", "Print the summary as one JSON object."),
-      .boolean("progress", default: true, "Show progress on standard error."),
-    ], kafkaProperties: true,
+    declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "PARTITION/OFFSET …", 0...10_000,
-      "Only these dead letters: PARTITION/OFFSET of each, as list prints it. Filters also apply."
-    ))
+      "Only these dead letters: PARTITION/OFFSET of each, as list prints it. Filters also apply."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
-    return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-dead-letters"), names: names,
-      filter: try DeadLetterFilter(values, names), isDryRun: values.boolean("dry-run"),
-      isConfirmed: values.boolean("yes"), isJSON: values.boolean("json"),
-      showsProgress: values.boolean("progress"))
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
+    settings.filter = try DeadLetterFilter(values, settings.names)
+    return settings
   }
 
   package static func run(

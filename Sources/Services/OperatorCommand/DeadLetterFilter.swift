@@ -6,54 +6,61 @@ import ServiceKit
 import Settings
 
 /// Which dead letters a command is about.
-package struct DeadLetterFilter: Sendable {
-  var reason: String?
+package struct DeadLetterFilter: DeclaredSettings, Sendable {
+  @Declared(
+    .choice(
+      "reason", of: DeadLetterReason.allCases.map(\.rawValue),
+      "Only dead letters with this reason.")) var reason: String?
+
+  @Declared(
+    .choice("stage", of: ["ingest", "sender", "feedback"], "Only dead letters of this process."))
   var stage: String?
+
+  @Declared(
+    .text("app", placeholder: "BUNDLE-ID", "Only dead letters of this app, if they name one."))
   var app: String?
+
+  @Declared(
+    .text(
+      "since", placeholder: "TIME", "Only dead letters from this moment on: \(MomentText.forms)."))
+  private var sinceText: String?
+
+  @Declared(
+    .text("until", placeholder: "TIME", "Only dead letters before this moment, in the same form."))
+  private var untilText: String?
+
+  @Declared(
+    .text(
+      "topic", placeholder: "TOPIC",
+      "Only dead letters whose record came from this topic, such as notifications.")) private
+    var topicName: String?
+
+  @Declared(
+    .text(
+      "id", placeholder: "ID",
+      "Only dead letters with this apns-id or request id, if they name one.")) var id: String?
+
+  @Declared(.integer("limit", default: 0, "Most dead letters to process; 0 means no limit."))
+  var limit: Int
+
   /// Milliseconds since the epoch; the first that counts.
   var since: Int64?
   /// The first that no longer counts.
   var until: Int64?
-  /// The full name of the topic that the record ended on.
+  /// The full name of the topic that the record came from.
   var topic: String?
-  /// An `apns-id` or a request's id.
-  var id: String?
   /// `PARTITION/OFFSET` of each letter that is meant; empty means any.
   var places: Set<String> = []
-  /// The most letters; 0 is no limit.
-  var limit = 0
 
-  static let settings: [Setting] = [
-    .choice(
-      "reason", of: DeadLetterReason.allCases.map(\.rawValue),
-      "Only letters with this reason."),
-    .choice("stage", of: ["ingest", "sender", "feedback"], "Only letters of this process."),
-    .text("app", placeholder: "BUNDLE-ID", "Only letters of this app, as far as they name one."),
-    .text(
-      "since", placeholder: "TIME", "Only letters from this moment on: \(MomentText.forms)."),
-    .text("until", placeholder: "TIME", "Only letters before this moment, written alike."),
-    .text(
-      "topic", placeholder: "TOPIC",
-      "Only letters whose record came from this topic; a short name such as notifications will do."),
-    .text(
-      "id", placeholder: "ID",
-      "Only letters with this apns-id or request id, as far as they name one."),
-    .integer("limit", default: 0, "Most dead letters to process; 0 means no limit."),
-  ]
-
-  init() {}
+  package init() {}
 
   init(
     _ values: SettingValues, _ names: TopicNames, now: Int64 = WallClock.milliseconds()
   ) throws(SettingErrors) {
-    reason = values.optionalText("reason")
-    stage = values.optionalText("stage")
-    app = values.optionalText("app")
-    since = try Self.moment("since", values, now)
-    until = try Self.moment("until", values, now)
-    topic = values.optionalText("topic").map { TopicLookup.find($0, in: names) ?? $0 }
-    id = values.optionalText("id")
-    limit = values.integer("limit")
+    self = Self.reading(values)
+    since = try Self.moment("since", sinceText, values, now)
+    until = try Self.moment("until", untilText, values, now)
+    topic = topicName.map { TopicLookup.find($0, in: names) ?? $0 }
     var problems: [SettingError] = []
     for operand in values.operands {
       if let place = Self.place(operand, names) {
@@ -93,9 +100,9 @@ package struct DeadLetterFilter: Sendable {
   }
 
   private static func moment(
-    _ name: String, _ values: SettingValues, _ now: Int64
+    _ name: String, _ text: String?, _ values: SettingValues, _ now: Int64
   ) throws(SettingErrors) -> Int64? {
-    guard let text = values.optionalText(name) else { return nil }
+    guard let text else { return nil }
     guard let moment = MomentText.milliseconds(of: text, now: now) else {
       throw values.error(name, "\"\(text)\" is not \(MomentText.forms)")
     }

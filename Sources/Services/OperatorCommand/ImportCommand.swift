@@ -7,13 +7,24 @@ package import Settings
 
 /// `martlet import FILE`: requests from a file into `push.requests`.
 package enum ImportCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let file: String
-    let isStrict: Bool
-    let isJSON: Bool
-    let showsProgress: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-import")
+    var file = ""
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(.boolean("strict", "Exit with status 1 if any line is not a valid request."))
+    var isStrict: Bool
+
+    @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
+
+    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
+    var showsProgress: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
   package static let name = "import"
@@ -22,24 +33,17 @@ package enum ImportCommand: Service {
     + " An invalid request is produced too: it becomes a dead letter and is reported."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix,
-      .boolean("strict", "Exit with status 1 if any line is not a valid request."),
-      .boolean("json", "Print the summary as one JSON object."),
-      .boolean("progress", default: true, "Show progress on standard error."),
-    ], kafkaProperties: true,
+    declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "FILE", 1...1,
       "The file; - is standard input. A record's key is the first device token of its line, or none if the"
         + " line cannot be parsed."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-import"),
-      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
-      file: values.operands[0], isStrict: values.boolean("strict"),
-      isJSON: values.boolean("json"),
-      showsProgress: values.boolean("progress"))
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-import")
+    settings.file = values.operands[0]
+    return settings
   }
 
   package static func run(

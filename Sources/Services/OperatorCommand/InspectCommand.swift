@@ -8,15 +8,33 @@ package import Settings
 
 /// `martlet inspect TOPIC`: what is on a topic, readable.
 package enum InspectCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let topic: String
-    let fromEnd: Bool
-    let follows: Bool
-    let limit: Int
-    let isRaw: Bool
-    let isJSON: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-inspect")
+    var topic = ""
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(
+      .choice(
+        "from", of: ["beginning", "end"], default: "beginning",
+        "Where to start; end shows only new records, and follows.")) private var from: String
+
+    @Declared(.boolean("follow", "Continue with new records until stopped.")) private
+      var isFollowing: Bool
+
+    @Declared(.integer("limit", default: 0, "Stop after this many lines; 0 means no limit."))
+    var limit: Int
+
+    @Declared(.boolean("raw", "Show device tokens in full and values undecoded.")) var isRaw: Bool
+
+    @Declared(.boolean("json", "Print one JSON object per line, for programs.")) var isJSON: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var fromEnd: Bool { from == "end" }
+    var follows: Bool { isFollowing || fromEnd }
+
+    package init() {}
   }
 
   package static let name = "inspect"
@@ -25,30 +43,18 @@ package enum InspectCommand: Service {
     + " are never shown."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix,
-      .choice(
-        "from", of: ["beginning", "end"], default: "beginning",
-        "Where to start; end shows only new records, and follows."),
-      .boolean("follow", "Continue with new records until stopped."),
-      .integer("limit", default: 0, "Stop after this many lines; 0 means no limit."),
-      .boolean("raw", "Show device tokens in full and values undecoded."),
-      .boolean("json", "Print one JSON object per line, for programs."),
-    ], kafkaProperties: true,
+    declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "TOPIC", 1...1,
-      "A topic of Martlet by its short name, such as receipts, notifications, dead-letters; or any"
-        + " full name."))
+      "A topic of Martlet by its short name, such as receipts, notifications, dead-letters; or any full"
+        + " name."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-inspect")
     let word = values.operands[0]
-    let fromEnd = values.text("from") == "end"
-    return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-inspect"), names: names,
-      topic: TopicLookup.find(word, in: names) ?? word, fromEnd: fromEnd,
-      follows: values.boolean("follow") || fromEnd, limit: values.integer("limit"),
-      isRaw: values.boolean("raw"), isJSON: values.boolean("json"))
+    settings.topic = TopicLookup.find(word, in: settings.names) ?? word
+    return settings
   }
 
   package static func run(

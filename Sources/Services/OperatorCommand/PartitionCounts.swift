@@ -5,7 +5,7 @@ package import Settings
 
 /// How many partitions each topic gets: the defaults, changed by `--partitions`.
 package enum PartitionCounts {
-  package static let setting = Setting.list(
+  package static let setting = SettingKey<[String]>.list(
     "partitions",
     "Partitions of topics that differ from the default, as NAME=COUNT: notifications=24,receipts=12."
       + " NAME is without the prefix; a bare number is for every topic but provider-tokens and"
@@ -16,7 +16,7 @@ package enum PartitionCounts {
     _ names: TopicNames, _ values: SettingValues
   ) throws(SettingErrors) -> [TopicSpecification] {
     var counts: [String: Int32] = [:]
-    for word in values.list(setting.name) {
+    for word in values[setting] {
       let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard let count = Int32(parts[parts.count - 1]), (1...10_000).contains(count) else {
         throw values.error(setting.name, "\(word) is not NAME=COUNT with a count of 1 to 10000")

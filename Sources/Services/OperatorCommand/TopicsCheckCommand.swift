@@ -6,10 +6,16 @@ package import Settings
 
 /// `martlet topics check`: whether the topics of a cluster are what Martlet needs.
 package enum TopicsCheckCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let topics: [TopicSpecification]
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
+    var topics: [TopicSpecification] = []
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(PartitionCounts.setting) private var partitions: [String]
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
   package static let name = "topics check"
@@ -18,15 +24,13 @@ package enum TopicsCheckCommand: Service {
     + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
     + " Changes nothing."
   package static let reportsCounters = false
-  package static let table = SettingTable(
-    [CommonSettings.kafka, CommonSettings.topicPrefix, PartitionCounts.setting],
-    kafkaProperties: true)
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
-    return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-topics"), names: names,
-      topics: try PartitionCounts.specifications(names, values))
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
+    settings.topics = try PartitionCounts.specifications(settings.names, values)
+    return settings
   }
 
   package static func run(

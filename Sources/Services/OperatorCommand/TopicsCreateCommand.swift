@@ -6,34 +6,42 @@ package import Settings
 
 /// `martlet topics create`: the topics on a real cluster.
 package enum TopicsCreateCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let topics: [TopicSpecification]
-    let replication: Int
-    let onlyShow: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
+    var topics: [TopicSpecification] = []
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(PartitionCounts.setting) private var partitions: [String]
+
+    @Declared(
+      .integer(
+        "replication", default: 0, in: 0...100,
+        "Replicas per partition; 0 means three, or one per broker if there are fewer. With three, two must"
+          + " have a record before it is acknowledged (min.insync.replicas), so nothing is lost when a broker"
+          + " dies.")) var replication: Int
+
+    @Declared(
+      .boolean("dry-run", "Only print the list of topics, without connecting to the cluster."))
+    var onlyShow: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
   package static let name = "topics create"
   package static let summary =
     "Creates Martlet's topics on a Kafka cluster and reports which of them already exist."
   package static let reportsCounters = false
-  package static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix, PartitionCounts.setting,
-      .integer(
-        "replication", default: 0, in: 0...100,
-        "Replicas per partition; 0 means three, or one per broker if there are fewer. With three, two must"
-          + " have a record before it is acknowledged (min.insync.replicas), so nothing is lost when a broker"
-          + " dies."),
-      .boolean("dry-run", "Only print the list of topics, without connecting to the cluster."),
-    ], kafkaProperties: true)
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
-    return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-topics"),
-      topics: try PartitionCounts.specifications(names, values),
-      replication: values.integer("replication"), onlyShow: values.boolean("dry-run"))
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
+    settings.topics = try PartitionCounts.specifications(settings.names, values)
+    return settings
   }
 
   package static func run(

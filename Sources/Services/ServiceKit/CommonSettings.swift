@@ -6,66 +6,62 @@ import Telemetry
 /// Settings that several programs share, so that they are named and explained once.
 package enum CommonSettings {
   /// The bootstrap address; a service adds it to its table when it uses Kafka.
-  package static let kafka = Setting.endpoints(
+  package static let kafka = SettingKey<[Endpoint]>.endpoints(
     "kafka", default: "localhost:9092",
     "Addresses of the Kafka cluster (bootstrap.servers), or of martlet broker.")
 
-  package static let topicPrefix = Setting.kafkaName(
+  package static let topicPrefix = SettingKey<String>.kafkaName(
     "topic-prefix", default: TopicNames.defaultPrefix, longest: TopicNames.longestPrefix,
     placeholder: "PREFIX",
     "Prefix of all topic names; the same for every process of a pipeline.")
 
   /// Group members with a stable name keep their partitions over a restart.
-  package static let instanceID = Setting.kafkaName(
+  package static let instanceID = SettingKey<String?>.kafkaName(
     "instance-id",
     "Name of this copy in its consumer group (group.instance.id), unique and the same after each"
       + " restart. Without it every restart moves partitions.")
 
   /// The key of the provider tokens' topic.
-  package static let tokenKey = Setting.path(
+  package static let tokenKey = SettingKey<String?>.path(
     "token-key", placeholder: "FILE",
     "File with the key that encrypts provider tokens on their topic: 32 bytes in hex or base64, readable by"
       + " its owner only; the same file for signers, senders and martlet channels. Further lines are older"
       + " keys that still decrypt. SIGHUP reloads it. Without it tokens are published in plain text."
   )
 
-  static let logLevel = "log-level"
-  static let logFormat = "log-format"
-  static let countersInterval = "counters-interval"
+  package static let commitInterval = SettingKey<Int64>.duration(
+    "commit-interval", default: "200ms", in: 10...60_000,
+    "Interval between two commits of Kafka offsets; a crash repeats at most this much.")
 
-  package static let stopTimeout = Setting.duration(
+  static let logLevel = SettingKey<String>.choice(
+    "log-level", of: ["debug", "info", "warning", "error"], default: "info",
+    "Lowest level that is logged to standard error.")
+
+  static let logFormat = SettingKey<String>.choice(
+    "log-format", of: LogFormat.allCases.map(\.rawValue), default: LogFormat.text.rawValue,
+    "Form of the log: text for people, logfmt or json (one object per line) for programs.")
+
+  static let countersInterval = SettingKey<Int64>.duration(
+    "counters-interval", default: "10s", in: 0...3_600_000,
+    "Interval between two lines of counters on standard error; 0s prints none.")
+
+  package static let stopTimeout = SettingKey<Int64>.duration(
     "stop-timeout", default: "25s", in: 0...3_600_000,
     "Longest time for a stop (SIGTERM). Then the process exits at once: nothing is lost, and uncommitted"
       + " records are processed again. A second signal shortens it to 2s.")
 
-  /// What every program takes.
-  private static let everywhere = [
-    Setting.choice(
-      logLevel, of: ["debug", "info", "warning", "error"], default: "info",
-      "Lowest level that is logged to standard error."),
-    Setting.choice(
-      logFormat, of: LogFormat.allCases.map(\.rawValue), default: LogFormat.text.rawValue,
-      "Form of the log: text for people, logfmt or json (one object per line) for programs."),
-    stopTimeout,
-  ]
-
-  /// Where the status pages are.
-  package static let http = Setting(
-    "http", .endpointOrOff, default: "127.0.0.1:0",
+  /// Where the status pages are; nil without any.
+  package static let http = SettingKey<Endpoint?>.endpointOrOff(
+    "http", default: "127.0.0.1:0",
     "Where the status pages are: /metrics, /healthz, /readyz, /version, /debug/state. Port 0 takes a free one,"
       + " which the log names; off serves none. They hold no secret, but keep them from the outside."
   )
 
-  private static let counting = [
-    http,
-    Setting.duration(
-      countersInterval, default: "10s", in: 0...3_600_000,
-      "Interval between two lines of counters on standard error; 0s prints none."),
-  ]
-
   /// A service's table with the settings that the harness adds.
   package static func table<S: Service>(of service: S.Type) -> SettingTable {
     let own = S.table
+    let everywhere = [logLevel.setting, logFormat.setting, stopTimeout.setting]
+    let counting = [http.setting, countersInterval.setting]
     let added = S.reportsCounters ? counting + everywhere : everywhere
     return SettingTable(
       own.settings + added, kafkaProperties: own.takesKafkaProperties, operands: own.operands)

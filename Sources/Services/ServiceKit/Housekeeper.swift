@@ -24,7 +24,7 @@ struct Housekeeper: ~Copyable {
     let end = EndFlag()
     try poller.add(source.fd, token: 0, .readable)
     try poller.add(end.wakeup.fd, token: 1, .readable)
-    let bound = UInt64(context.values.milliseconds(CommonSettings.stopTimeout.name))
+    let bound = UInt64(context.values[CommonSettings.stopTimeout])
     thread = try LoopThread(name: "housekeeper") {
       var watch = SignalWatch(
         context: context, source: source, poller: poller, end: end, bound: bound)

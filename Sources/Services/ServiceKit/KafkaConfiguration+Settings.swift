@@ -8,7 +8,7 @@ extension KafkaConfiguration {
   ///
   /// - Throws: a property that librdkafka refuses, so that `--check-config` finds it.
   package init(_ values: SettingValues, clientID: String) throws(SettingErrors) {
-    let bootstrap = values.endpoints(CommonSettings.kafka.name)
+    let bootstrap = values[CommonSettings.kafka]
     self.init(
       bootstrap: bootstrap.map(\.description).joined(separator: ","), clientID: clientID)
     common = values.kafka.common.map { ($0.name, $0.value) }

@@ -79,12 +79,12 @@ package enum ServiceRunner {
   private static func start<S: Service>(
     _ service: S.Type, program: String, _ settings: S.Settings, _ values: SettingValues
   ) -> Int32 {
-    let level = LogLevel(text: values.text(CommonSettings.logLevel)) ?? .info
-    let format = LogFormat(rawValue: values.text(CommonSettings.logFormat)) ?? .text
+    let level = LogLevel(text: values[CommonSettings.logLevel]) ?? .info
+    let format = LogFormat(rawValue: values[CommonSettings.logFormat]) ?? .text
     let log = Logger(service: program.replacingBlanks, level: level, format: format)
     KafkaLog.show(from: level, as: format)
     for warning in values.warnings { log.warning("\(warning)") }
-    let interval = S.reportsCounters ? values.milliseconds(CommonSettings.countersInterval) : 0
+    let interval = S.reportsCounters ? values[CommonSettings.countersInterval] : 0
     let context = ServiceContext(name: program, log: log, values: values)
     do throws(SystemError) {
       // Before any other thread.
@@ -116,7 +116,7 @@ package enum ServiceRunner {
     _ service: S.Type, _ context: ServiceContext
   ) throws(ServiceFailure) -> StatusServer? {
     guard S.reportsCounters,
-      let endpoint = context.values.optionalEndpoint(CommonSettings.http.name)
+      let endpoint = context.values[CommonSettings.http]
     else { return nil }
     let server = try StatusServer(endpoint, context)
     context.log.info(StatusServer.message, ["url": server.url])

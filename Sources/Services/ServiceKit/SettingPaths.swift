@@ -9,7 +9,7 @@ enum SettingPaths {
   static func check(_ values: SettingValues) throws(SettingErrors) {
     var errors: [SettingError] = []
     for setting in values.table.settings {
-      guard case .path(let use) = setting.kind, let path = values.optionalText(setting.name) else {
+      guard case .path(let use) = setting.kind, let path = values.written(setting.name) else {
         continue
       }
       do throws(SystemError) {

@@ -28,7 +28,7 @@ package struct TokenSeal: Sendable {
 
   /// Reads the file that the setting names. Throws when it cannot be used.
   package init(_ values: SettingValues) throws(SettingErrors) {
-    path = values.optionalText(CommonSettings.tokenKey.name)
+    path = values[CommonSettings.tokenKey]
     guard let path else {
       keys = nil
       return

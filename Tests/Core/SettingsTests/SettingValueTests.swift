@@ -90,10 +90,10 @@ import Testing
     #expect(value(.endpointOrOff, "a:1") == .endpoints([Endpoint(host: "a", port: 1)]))
     #expect(value(.endpointOrOff, "off") == .endpoints([]))
     #expect(problem(.endpointOrOff, "none") == "must be host:port")
-    let setting = Setting("http", .endpointOrOff, default: "a:1", "Where.")
-    let values = try SettingTable([setting]).read(
-      try CommandLineFlags(["--http", "off"], for: SettingTable([setting])))
-    #expect(values.optionalEndpoint("http") == nil)
+    let key = SettingKey<Endpoint?>.endpointOrOff("http", default: "a:1", "Where.")
+    let table = SettingTable([key.setting])
+    let values = try table.read(try CommandLineFlags(["--http", "off"], for: table))
+    #expect(values[key] == nil)
     #expect(values.report == ["http = off (flag)"])
   }
 

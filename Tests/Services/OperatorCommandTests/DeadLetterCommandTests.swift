@@ -61,10 +61,8 @@ private final class DeadLetterFixture {
 
   func list(_ flags: [String] = []) throws -> [String] {
     let context = try context(DeadLettersListCommand.self, flags)
-    let given = try DeadLettersListCommand.settings(context.values)
-    let settings = DeadLettersListCommand.Settings(
-      kafka: kafka.configuration, names: names, filter: given.filter, isJSON: given.isJSON,
-      revealsTokens: given.revealsTokens)
+    var settings = try DeadLettersListCommand.settings(context.values)
+    settings.kafka = kafka.configuration
     var lines: [String] = []
     try DeadLettersListCommand.list(settings, context) {
       lines.append($0)
@@ -75,10 +73,8 @@ private final class DeadLetterFixture {
 
   func show(_ wanted: String, _ flags: [String] = []) throws -> [String] {
     let context = try context(DeadLettersShowCommand.self, [wanted] + flags)
-    let given = try DeadLettersShowCommand.settings(context.values)
-    let settings = DeadLettersShowCommand.Settings(
-      kafka: kafka.configuration, names: names, wanted: given.wanted, isJSON: given.isJSON,
-      revealsTokens: given.revealsTokens)
+    var settings = try DeadLettersShowCommand.settings(context.values)
+    settings.kafka = kafka.configuration
     var lines: [String] = []
     try DeadLettersShowCommand.show(settings, context) {
       lines.append($0)
@@ -89,10 +85,8 @@ private final class DeadLetterFixture {
 
   func replay(_ flags: [String] = []) throws -> ReplayResult {
     let context = try context(DeadLettersReplayCommand.self, ["--no-progress"] + flags)
-    let given = try DeadLettersReplayCommand.settings(context.values)
-    let settings = DeadLettersReplayCommand.Settings(
-      kafka: kafka.configuration, names: names, filter: given.filter, isDryRun: given.isDryRun,
-      isConfirmed: given.isConfirmed, isJSON: given.isJSON, showsProgress: given.showsProgress)
+    var settings = try DeadLettersReplayCommand.settings(context.values)
+    settings.kafka = kafka.configuration
     return try DeadLettersReplayCommand.replay(settings, context)
   }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct PartitionCountsTests {
   private func counts(_ text: String?) throws -> [String: Int32] {
-    let table = SettingTable([PartitionCounts.setting])
+    let table = SettingTable([PartitionCounts.setting.setting])
     let arguments = text.map { ["--partitions", $0] } ?? []
     let values = try table.read(
       CommandLineFlags(arguments, for: table), environment: [:], file: nil)

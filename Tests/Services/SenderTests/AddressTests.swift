@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
+import Dispatch
 import EventLoop
 import HTTP2
 import HTTP2Server
@@ -20,7 +22,7 @@ struct AddressTests {
     let gateways = try rig.gateways([.init(), .init(), .init()])
     gateways[0].stop()
     try rig.publishToken()
-    let sender = try rig.startSender(for: gateways, ["--min-connections", "4"])
+    let sender = try rig.startSender(for: gateways) { $0.pool.minimum = 4 }
     try rig.sendMany(50)
     let receipts = try rig.receipts(50)
     #expect(receipts.count == 50)
@@ -41,7 +43,7 @@ struct AddressTests {
     mute.accepts = false
     let gateways = try rig.gateways([mute, .init()])
     try rig.publishToken()
-    let sender = try rig.startSender(for: gateways, ["--min-connections", "2"])
+    let sender = try rig.startSender(for: gateways) { $0.pool.minimum = 2 }
     try rig.sendMany(20)
     let receipts = try rig.receipts(20)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
@@ -77,7 +79,8 @@ struct AddressTests {
     let gateways = try rig.gateways([script, script])
     try rig.publishToken()
     let sender = try rig.startSender(
-      for: gateways, ["--min-connections", "2", "--request-timeout", "2s"])
+      for: gateways, ["--request-timeout", "2s"]
+    ) { $0.pool.minimum = 2 }
     try rig.sendMany(5)
     #expect(try rig.receipts(5).count == 5)
     for number in 5..<60 {

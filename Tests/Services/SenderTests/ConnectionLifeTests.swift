@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
+import Dispatch
 import EventLoop
 import HTTP2
 import HTTP2Server
@@ -65,7 +67,7 @@ struct ConnectionLifeTests {
     closed.limit = 0
     let gateways = try rig.gateways([closed, .init()])
     try rig.publishToken()
-    try rig.startSender(for: gateways, ["--min-connections", "2"])
+    try rig.startSender(for: gateways) { $0.pool.minimum = 2 }
     try rig.sendMany(100)
     #expect(try rig.receipts(100).count == 100)
     #expect(gateways[0].seen.requests.isEmpty)
@@ -97,7 +99,7 @@ struct ConnectionLifeTests {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     try rig.publishToken()
-    try rig.startSender(for: gateways, ["--connection-requests", "50"])
+    try rig.startSender(for: gateways) { $0.connectionRequests = 50 }
     try rig.sendMany(300)
     let receipts = try rig.receipts(300)
     #expect(receipts.count == 300)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Dispatch
 import EventLoop
 import Faults
 import Glibc
@@ -28,8 +29,8 @@ struct FaultReactionTests {
     let sender = try rig.startSender(
       [
         "--request-timeout", "2s", "--connect-timeout", "2s", "--ping-after", "500ms",
-        "--ping-timeout", "1s", "--max-connections", "2",
-      ] + hosts + plan.sender, loops: 1)
+        "--max-connections", "2",
+      ] + hosts + plan.sender, loops: 1, fixed: { $0.pingTimeout = 1_000 })
     let first = plan.pause == nil ? plan.count : plan.count / 2
     try rig.sendMany(first)
     if let milliseconds = plan.endsAfter {

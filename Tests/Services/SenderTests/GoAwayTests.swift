@@ -89,7 +89,7 @@ struct GoAwayTests {
     }
     let gateways = try rig.gateways([script, script])
     try rig.publishToken()
-    let sender = try rig.startSender(for: gateways, ["--min-connections", "1"])
+    let sender = try rig.startSender(for: gateways)
     try rig.sendMany(10)
     #expect(eventually { sender.counter("credential_refusals") > 0 })
     _ = eventually(withinMilliseconds: 2_000) { false }

@@ -26,7 +26,7 @@ private struct ReasonRun: Sendable {
     let rig = try SenderRig(keys: Reason.allCases.count)
     try rig.addFaults("[" + Reason.allCases.map(Self.rule).joined(separator: ",") + "]")
     for reason in Reason.allCases { try Self.publishToken(reason, rig, generation: 1) }
-    try rig.startSender(["--min-connections", "1", "--max-connections", "1"])
+    try rig.startSender(["--max-connections", "1"])
     for reason in Reason.allCases {
       try rig.send(
         SenderRig.token(Self.number(reason)),

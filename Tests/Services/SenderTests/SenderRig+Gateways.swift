@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Dispatch
 import EventLoop
 import Kafka
 import Pipeline
@@ -44,14 +45,18 @@ extension SenderRig {
   /// other work to do breaks them.
   @discardableResult
   func startSender(
-    for gateways: [ScriptedGateway], _ flags: [String] = []
+    for gateways: [ScriptedGateway], _ flags: [String] = [],
+    fixed change: (inout DispatchSettings) -> Void = { _ in }
   ) throws -> RunningSender {
     try point(to: gateways.map(\.address))
     return try startSender(
       [
         "--gateway-hosts", folder.file("hosts"), "--connect-timeout", "2s", "--ping-after", "1s",
-        "--ping-timeout", "2s",
-      ] + flags, loops: 1, gateway: "\(Self.gatewayName):\(gateways[0].address.port)")
+      ] + flags, loops: 1, gateway: "\(Self.gatewayName):\(gateways[0].address.port)"
+    ) {
+      $0.pingTimeout = 2_000
+      change(&$0)
+    }
   }
 
   /// Puts a tombstone for a credential on the tokens' topic.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Dispatch
 import EventLoop
 import GatewaySimulator
 import Glibc
@@ -133,7 +134,7 @@ final class SenderRig {
   @discardableResult
   func startSender(
     _ flags: [String] = [], loops: Int = 2, gateway: String? = nil, sandbox: String? = nil,
-    answering: ScriptedGateway? = nil
+    answering: ScriptedGateway? = nil, fixed change: (inout DispatchSettings) -> Void = { _ in }
   ) throws -> RunningSender {
     let gateway =
       answering.map { "localhost:\($0.address.port)" } ?? gateway
@@ -146,7 +147,9 @@ final class SenderRig {
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
         "--kafka.consumer.session.timeout.ms=4000",
       ] + flags)
-    let sender = try RunningSender(context)
+    var settings = try SenderSettings(context.values)
+    change(&settings.fixed)
+    let sender = try RunningSender(context, settings)
     senders.append(sender)
     return sender
   }
@@ -226,9 +229,8 @@ final class RunningSender {
   private let failure = FailureBox()
   private var thread: LoopThread?
 
-  init(_ context: ServiceContext) throws {
+  init(_ context: ServiceContext, _ settings: SenderSettings) throws {
     self.context = context
-    let settings = try SenderSettings(context.values)
     let failure = self.failure
     thread = try LoopThread(name: "sender") {
       do throws(ServiceFailure) {

@@ -5,7 +5,7 @@ import Settings
 import Testing
 
 @Suite struct KafkaSettingsTests {
-  private let table = SettingTable([CommonSettings.kafka], kafkaProperties: true)
+  private let table = SettingTable([CommonSettings.kafka.setting], kafkaProperties: true)
 
   private func configuration(_ arguments: [String]) throws(SettingErrors) -> KafkaConfiguration {
     let values = try table.read(try CommandLineFlags(arguments, for: table))

@@ -15,11 +15,12 @@ private let runs = Mutex<[Int]>([])
 private enum SampleService: Service {
   static let name = "sample"
   static let summary = "Does nothing."
-  static let table = SettingTable([.integer("size", default: 1, "A number.")])
+  private static let size = SettingKey<Int>.integer("size", default: 1, "A number.")
+  static let table = SettingTable([size.setting])
   static let reportsCounters = false
 
   static func settings(_ values: SettingValues) throws(SettingErrors) -> Int {
-    let size = values.integer("size")
+    let size = values[size]
     guard size != 13 else { throw values.error("size", "must not be 13") }
     return size
   }
@@ -79,7 +80,7 @@ private enum FileService: Service {
   static let summary = "Looks at files."
   static let table = SettingTable(
     [
-      CommonSettings.kafka, CommonSettings.topicPrefix, .path("roots", "Read."),
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, .path("roots", "Read."),
       .path("database", use: .output, "Written."), .path("dir", use: .folder, "A folder."),
     ], kafkaProperties: true)
   static func settings(_ values: SettingValues) throws(SettingErrors) {}

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import API
 import Feedback
+import GatewaySimulator
 import Ingest
+import OperatorCommand
 import Sender
 import ServiceKit
 import Settings
@@ -18,10 +20,24 @@ enum ConfigurationPage {
   ]
 
   static var text: String {
-    head + section("All of them", shared)
+    head + section("All services", shared)
       + programs.map { program in
         section("`\(program.name)`", program.table.settings.filter { !isShared($0) })
       }.joined()
+      + section("`\(SimulatorService.name)`", simulator)
+      + MartletCommand.commands.map { command in
+        section(
+          "`martlet \(command.name)`",
+          CommonSettings.table(of: command).settings.filter { !isShared($0) })
+      }.joined()
+  }
+
+  /// The simulator's settings without those that switch a behaviour.
+  private static var simulator: [Setting] {
+    let behaviours = Set(SimulatorSettings.behaviours.map(\.name))
+    return CommonSettings.table(of: SimulatorService.self).settings.filter {
+      !isShared($0) && !behaviours.contains($0.name)
+    }
   }
 
   private static var shared: [Setting] { programs[0].table.settings.filter(isShared) }
@@ -33,6 +49,7 @@ enum ConfigurationPage {
   }
 
   private static func section(_ title: String, _ settings: [Setting]) -> String {
+    guard !settings.isEmpty else { return "" }
     let rows = HelpText(program: "", summary: "", table: SettingTable(settings)).markdownRows
     return "\n## \(title)\n\n| setting | default | meaning |\n| --- | --- | --- |\n"
       + rows.map { "\($0)\n" }.joined()
@@ -46,8 +63,9 @@ enum ConfigurationPage {
     (`MARTLET_DRAIN_TIMEOUT`), a properties file (`--config FILE` or `MARTLET_CONFIG`), or the default, in this order. An
     unknown flag or name in a file is refused; an unknown `MARTLET_` variable is ignored with a warning, so that one
     environment can serve all programs. Any librdkafka property can be set: `--kafka.security.protocol SASL_SSL`,
-    `--kafka.consumer.<property>`, `--kafka.producer.<property>`. The simulator's settings are in
-    [simulator.md](simulator.md), those of the `martlet` commands in their `--help`.
+    `--kafka.consumer.<property>`, `--kafka.producer.<property>`. What the simulator's behaviours
+    are is in [simulator.md](simulator.md). The simulator and the `martlet` commands also take `--log-level`,
+    `--log-format` and `--stop-timeout`, and commands that connect to Kafka take `--kafka` and `--topic-prefix`.
 
     `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests` generates this page from the programs' settings;
     `scripts/test` fails if it is out of date.

@@ -46,7 +46,7 @@ import Testing
       let values = try Self.values(container)
       #expect(values.warnings.isEmpty, "\(container.place)")
       for setting in values.table.settings {
-        guard case .path = setting.kind, let path = values.optionalText(setting.name) else {
+        guard case .path = setting.kind, let path = values.written(setting.name) else {
           continue
         }
         let isMounted = container.mounts.contains { path.hasPrefix("\($0)/") }
@@ -76,13 +76,13 @@ import Testing
     let pod = try DeployedFiles.documents(in: "kubernetes/sender.yaml").first {
       $0.kind == "StatefulSet"
     }?.value["spec"]?["template"]?["spec"]?["containers"]?.array?.first
-    #expect(
-      pod?["resources"]?["limits"]?["cpu"]?.string == "\(try Self.values(sender).integer("loops"))")
+    let loops = try Self.values(sender).written("loops")
+    #expect(pod?["resources"]?["limits"]?["cpu"]?.string == loops)
   }
 
   @Test func `pods have longer to stop than the processes take`() throws {
     let containers = try ManifestContainer.ofKubernetes()
-    let seconds = try Self.values(containers[0]).milliseconds("stop-timeout") / 1_000
+    let seconds = try Self.values(containers[0])[CommonSettings.stopTimeout] / 1_000
     for document in try DeployedFiles.documents(in: "kubernetes/")
     where document.kind == "StatefulSet" {
       let grace = document.value["spec"]?["template"]?["spec"]?["terminationGracePeriodSeconds"]?

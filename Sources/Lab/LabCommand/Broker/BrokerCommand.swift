@@ -12,42 +12,48 @@ package import Settings
 
 /// `martlet broker`: the embedded Kafka broker in a process of its own.
 package enum BrokerCommand: Service {
-  package struct Settings: Sendable {
-    let names: TopicNames
-    let topics: [TopicSpecification]
-    let addressFile: String?
-    let checkInterval: Int64
-    let brokers: Int
-    let port: UInt16
-    let control: Endpoint?
+  package struct Settings: DeclaredSettings, Sendable {
+    var topics: [TopicSpecification] = []
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(PartitionCounts.setting) private var partitions: [String]
+
+    @Declared(
+      .path(
+        "address-file", use: .output, placeholder: "FILE",
+        "File for the broker's address (host:port), which is also printed on standard output."))
+    var addressFile: String?
+
+    @Declared(
+      .integer("port", default: 0, in: 0...65_535, "Port on 127.0.0.1; 0 takes a free one."))
+    private var portNumber: Int
+
+    @Declared(.integer("brokers", default: 1, in: 1...9, "Brokers that the cluster simulates."))
+    var brokers: Int
+
+    @Declared(
+      .endpoint(
+        "control",
+        "Address and port of an HTTP interface that injects faults, for tests (docs/chaos.md). Off by"
+          + " default; keep it on a loopback address.")) var control: Endpoint?
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var port: UInt16 { UInt16(portNumber) }
+
+    package init() {}
   }
+
+  /// Between two checks for unread records that were dropped, in milliseconds.
+  private static let checkInterval: Int64 = 500
 
   package static let name = LabProgram.broker.rawValue
   package static let summary = LabProgram.broker.summary
-  package static let table = SettingTable([
-    CommonSettings.topicPrefix, PartitionCounts.setting,
-    .path(
-      "address-file", use: .output, placeholder: "FILE",
-      "File for the broker's address (host:port), which is also printed on standard output."),
-    .duration(
-      "check-interval", default: "500ms", in: 50...60_000,
-      "Interval between two checks for dropped unread records."),
-    .integer("port", default: 0, in: 0...65_535, "Port on 127.0.0.1; 0 takes a free one."),
-    .integer("brokers", default: 1, in: 1...9, "Brokers that the cluster simulates."),
-    .endpoint(
-      "control",
-      "Address and port of an HTTP interface that injects faults, for tests (docs/chaos.md). Off by"
-        + " default; keep it on a loopback address."),
-  ])
+  package static let table = SettingTable(declaredBy: Settings.self)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
-    return Settings(
-      names: names, topics: try PartitionCounts.specifications(names, values),
-      addressFile: values.optionalText("address-file"),
-      checkInterval: values.milliseconds("check-interval"),
-      brokers: values.integer("brokers"), port: UInt16(values.integer("port")),
-      control: values.optionalEndpoint("control"))
+    var settings = Settings.reading(values)
+    settings.topics = try PartitionCounts.specifications(settings.names, values)
+    return settings
   }
 
   package static func run(
@@ -72,7 +78,7 @@ package enum BrokerCommand: Service {
         try File.write(file, Array((broker.bootstrap + "\n").utf8), mode: 0o644)
       }
       defer { if let file = settings.addressFile { try? File.remove(file) } }
-      watch.run(everyMilliseconds: settings.checkInterval)
+      watch.run(everyMilliseconds: checkInterval)
       try watch.finish()
     } catch let failure as ServiceFailure {
       throw failure

@@ -11,6 +11,8 @@ import ServiceKit
 final class DemoRun {
   /// How long nothing new must come before the sums are trusted, and between two looks at them.
   private static let quietMilliseconds: UInt64 = 400
+  /// Without progress for this long the run ends.
+  private static let stallMilliseconds: UInt64 = 30_000
 
   private let settings: DemoCommand.Settings
   private let place: DemoPlace
@@ -85,8 +87,8 @@ final class DemoRun {
         try pipeline.checkProcesses()
         nextLook = now + Self.quietMilliseconds
       }
-      if now - lastNews >= settings.stallMilliseconds {
-        remarks.append("gave up: nothing happened for \(settings.stallMilliseconds / 1_000) s")
+      if now - lastNews >= Self.stallMilliseconds {
+        remarks.append("gave up: nothing happened for \(Self.stallMilliseconds / 1_000) s")
         break
       }
     }

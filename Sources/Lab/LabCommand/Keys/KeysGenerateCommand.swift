@@ -6,55 +6,70 @@ package import Settings
 
 /// `martlet keys generate FOLDER`.
 package enum KeysGenerateCommand: Service {
-  package struct Settings: Sendable {
-    let folder: KeyFolder
-    let credential: KeyFolder.Credential
-    let clientApps: [String]
-    let overwrite: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var folder = KeyFolder("")
+    var keyID = ""
+    @Declared(
+      .text(
+        "team-id", default: "MARTLETDEV", placeholder: "ID",
+        "Team of the key: ten letters and digits.")) var teamID: String
+
+    @Declared(
+      .text(
+        "key-id", placeholder: "ID",
+        "Id of the key, in the same form; random by default, because two keys with one id are"
+          + " indistinguishable.")) private var givenKeyID: String?
+
+    @Declared(.list("apps", default: "*", "Bundle ids that the key serves; * serves all."))
+    var apps: [String]
+
+    @Declared(
+      .choice(
+        "environment", of: ["any", "production", "sandbox"], default: "any",
+        "Environment that the key serves.")) private var environmentName: String
+
+    @Declared(
+      .list(
+        "client-certificates", placeholder: "APP,…",
+        "Bundle ids to generate client certificates for, of every kind that the simulator distinguishes."
+      )) var clientApps: [String]
+
+    @Declared(.boolean("force", "Replace existing files.")) var overwrite: Bool
+
+    fileprivate var wantedKeyID: String { givenKeyID ?? KeyFolder.Credential.freshKeyID() }
+    private var environment: Environment? {
+      ["production": .production, "sandbox": .sandbox][environmentName]
+    }
+    var credential: KeyFolder.Credential {
+      KeyFolder.Credential(teamID: teamID, keyID: keyID, apps: apps, environment: environment)
+    }
+
+    package init() {}
   }
 
   package static let name = LabProgram.keysGenerate.rawValue
   package static let summary = LabProgram.keysGenerate.summary
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      .text(
-        "team-id", default: "MARTLETDEV", placeholder: "ID",
-        "Team of the key: ten letters and digits."),
-      .text(
-        "key-id", placeholder: "ID",
-        "Id of the key, in the same form; random by default, because two keys with one id are"
-          + " indistinguishable."),
-      .list("apps", default: "*", "Bundle ids that the key serves; * serves all."),
-      .choice(
-        "environment", of: ["any", "production", "sandbox"], default: "any",
-        "Environment that the key serves."),
-      .list(
-        "client-certificates", placeholder: "APP,…",
-        "Bundle ids to generate client certificates for, of every kind that the simulator distinguishes."
-      ),
-      .boolean("force", "Replace existing files."),
-    ], operands: .init("FOLDER", 1...1, "Folder for the files; created if it does not exist."))
+    declaredBy: Settings.self,
+    operands: .init("FOLDER", 1...1, "Folder for the files; created if it does not exist."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let keyID = values.optionalText("key-id") ?? KeyFolder.Credential.freshKeyID()
-    for (name, id) in [("team-id", values.text("team-id")), ("key-id", keyID)]
+    var settings = Settings.reading(values)
+    settings.folder = KeyFolder(values.operands[0])
+    settings.keyID = settings.wantedKeyID
+    for (name, id) in [("team-id", settings.teamID), ("key-id", settings.keyID)]
     where !ProviderTokenClaims.isIdentifier(id) {
       throw values.error(name, "must be ten capital letters and digits")
     }
-    let environments: [String: Environment] = ["production": .production, "sandbox": .sandbox]
-    return Settings(
-      folder: KeyFolder(values.operands[0]),
-      credential: KeyFolder.Credential(
-        teamID: values.text("team-id"), keyID: keyID, apps: values.list("apps"),
-        environment: environments[values.text("environment")]),
-      clientApps: try clientApps(values),
-      overwrite: values.boolean("force"))
+    try checkApps(settings.clientApps, values)
+    return settings
   }
 
-  /// Bundle ids that can stand in a file's name.
-  private static func clientApps(_ values: SettingValues) throws(SettingErrors) -> [String] {
-    let apps = values.list("client-certificates")
+  /// Throws for a bundle id that cannot be part of a file's name.
+  private static func checkApps(
+    _ apps: [String], _ values: SettingValues
+  ) throws(SettingErrors) {
     for app in apps {
       let isName = app.utf8.allSatisfy { byte in
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
@@ -64,7 +79,6 @@ package enum KeysGenerateCommand: Service {
         throw values.error("client-certificates", "\(app) is not a bundle id")
       }
     }
-    return apps
   }
 
   package static func run(

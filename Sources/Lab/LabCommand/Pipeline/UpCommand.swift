@@ -9,16 +9,41 @@ package import Settings
 
 /// `martlet up`: everything on one machine.
 package enum UpCommand: Service {
-  package struct Settings: Sendable {
-    let folder: String?
-    let senders: Int
-    let names: TopicNames
+  package struct Settings: DeclaredSettings, Sendable {
     /// A cluster to use, or nil for an embedded broker.
-    let cluster: KafkaConfiguration?
-    let kafkaFlags: [String]
+    var cluster: KafkaConfiguration?
+    var kafkaFlags: [String] = []
+    @Declared(.integer("senders", default: 1, in: 1...64, "Number of sender processes."))
+    var senders: Int
+
+    @Declared(
+      .path(
+        "dir", use: .folder,
+        "Folder for keys, logs and the database; without it a temporary folder, which is not removed."
+      )) var folder: String?
+
+    @Declared(
+      .endpoints(
+        "kafka",
+        "Kafka cluster to use instead of the embedded broker; create its topics with martlet topics create."
+      )) private var bootstrap: [Endpoint]
+
+    @Declared(
+      .integer(
+        "kafka-port", in: 1...65_535,
+        "Port of the embedded broker on 127.0.0.1; by default 9092, or a free port if that is taken."
+      )) private var port: Int?
+
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(CommonSettings.tokenKey) var tokenKey: String?
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
     /// Where the embedded broker listens; nil takes the usual port if it is free.
-    let kafkaPort: UInt16?
-    let tokenKey: String?
+    var kafkaPort: UInt16? { port.map { UInt16($0) } }
+    fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
+
+    package init() {}
   }
 
   /// What clients of Kafka take for the port if none is said.
@@ -29,36 +54,20 @@ package enum UpCommand: Service {
   package static let name = LabProgram.up.rawValue
   package static let summary = LabProgram.up.summary
   package static let reportsCounters = false
-  package static let table = SettingTable(
-    [
-      .integer("senders", default: 1, in: 1...64, "Number of sender processes."),
-      .path(
-        "dir", use: .folder,
-        "Folder for keys, logs and the database; without it a temporary folder, which is not removed."
-      ),
-      .endpoints(
-        "kafka",
-        "Kafka cluster to use instead of the embedded broker; create its topics with martlet topics create."
-      ),
-      .integer(
-        "kafka-port", in: 1...65_535,
-        "Port of the embedded broker on 127.0.0.1; by default 9092, or a free port if that is taken."
-      ),
-      CommonSettings.topicPrefix, CommonSettings.tokenKey,
-    ], kafkaProperties: true)
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let isCluster = !values.endpoints("kafka").isEmpty
-    let port = values.optionalInteger("kafka-port").map { UInt16($0) }
-    if isCluster, port != nil {
-      throw values.error(
-        "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
+    var settings = Settings.reading(values)
+    if settings.isOnCluster {
+      guard settings.kafkaPort == nil else {
+        throw values.error(
+          "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
+      }
+      settings.cluster = try KafkaConfiguration(values, clientID: "martlet-up")
     }
-    return Settings(
-      folder: values.optionalText("dir"), senders: values.integer("senders"),
-      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
-      cluster: isCluster ? try KafkaConfiguration(values, clientID: "martlet-up") : nil,
-      kafkaFlags: values.kafka.flags, kafkaPort: port, tokenKey: try TokenSeal(values).path)
+    settings.kafkaFlags = values.kafka.flags
+    settings.tokenKey = try TokenSeal(values).path
+    return settings
   }
 
   package static func run(

@@ -6,11 +6,28 @@ package import Settings
 
 /// `martlet canary`: pushes through the whole pipeline at an interval, and says what became of them.
 package enum CanaryCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let canaries: [CanarySpecification]
-    let timeoutMilliseconds: Int64
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-canary")
+    var canaries: [CanarySpecification] = []
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(
+      .text(
+        "canary", placeholder: "APP,ENVIRONMENT,TOKEN|CHANNEL,EVERY",
+        "Where canary pushes go and how often, such as com.example.app,production,00fc13ad…,1m: a test device's"
+          + " token, which gets background pushes, or a broadcast channel that nobody follows. Several are separated"
+          + " by blanks.")) fileprivate var canaryText: String
+
+    @Declared(
+      .duration(
+        "canary-timeout", default: "10s", in: 100...3_600_000,
+        "A canary push without a receipt after this time, or after its interval if that is shorter, has failed."
+      )) var timeoutMilliseconds: Int64
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
   package static let name = "canary"
@@ -18,31 +35,17 @@ package enum CanaryCommand: Service {
     Sends a push through the whole pipeline at an interval, as an application would, and follows the receipts: \
     whether it was delivered, and how long each part of the way took. Runs beside the other processes.
     """
-  package static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix,
-      .text(
-        "canary", required: true, placeholder: "APP,ENVIRONMENT,TOKEN|CHANNEL,EVERY",
-        "Where canary pushes go and how often, such as com.example.app,production,00fc13ad…,1m: a test device's"
-          + " token, which gets background pushes, or a broadcast channel that nobody follows. Several are separated"
-          + " by blanks."),
-      .duration(
-        "canary-timeout", default: "10s", in: 100...3_600_000,
-        "A canary push without a receipt after this time, or after its interval if that is shorter, has failed."
-      ),
-    ], kafkaProperties: true)
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let canaries: [CanarySpecification]
+    var settings = Settings.reading(values)
     do throws(CanaryProblem) {
-      canaries = try CanarySpecification.all(parsing: values.text("canary"))
+      settings.canaries = try CanarySpecification.all(parsing: settings.canaryText)
     } catch {
       throw SettingErrors("canary", error.text)
     }
-    return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-canary"),
-      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
-      canaries: canaries, timeoutMilliseconds: values.milliseconds("canary-timeout"))
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-canary")
+    return settings
   }
 
   package static func run(

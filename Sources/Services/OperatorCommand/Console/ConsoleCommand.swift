@@ -7,9 +7,15 @@ package import Settings
 
 /// `martlet console`: one web page that shows how the pipeline is doing.
 package enum ConsoleCommand: Service {
-  package struct Settings: Sendable {
-    let source: StatusSource
-    let listen: Endpoint
+  package struct Settings: DeclaredSettings, Sendable {
+    var source = StatusSource()
+
+    @Declared(
+      .endpoint(
+        "listen", default: "127.0.0.1:9480", "Where the page is; port 0 takes a free one."))
+    var listen: Endpoint
+
+    package init() {}
   }
 
   package static let name = "console"
@@ -18,13 +24,12 @@ package enum ConsoleCommand: Service {
     + " It holds no secret, but keep it from the outside."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      StatusSource.addresses,
-      .endpoint("listen", default: "127.0.0.1:9480", "Where the page is; port 0 takes a free one."),
-    ], operands: StatusSource.operands)
+    declaredBy: Settings.self, operands: StatusSource.operands)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(source: try StatusSource(values), listen: values.endpoint("listen"))
+    var settings = Settings.reading(values)
+    settings.source = try StatusSource(values)
+    return settings
   }
 
   package static func run(

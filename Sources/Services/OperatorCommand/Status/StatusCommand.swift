@@ -7,11 +7,21 @@ package import Settings
 
 /// `martlet status`: how the pipeline is doing, from the status pages of its processes.
 package enum StatusCommand: Service {
-  package struct Settings: Sendable {
-    let source: StatusSource
-    let watches: Bool
-    let intervalMilliseconds: Int64
-    let isJSON: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var source = StatusSource()
+
+    @Declared(.boolean("watch", "Continue until stopped, and redraw on a terminal."))
+    var watches: Bool
+
+    @Declared(
+      .duration(
+        "interval", default: "1s", in: 200...3_600_000, "Time over which rates are measured."))
+    var intervalMilliseconds: Int64
+
+    @Declared(.boolean("json", "Print one JSON object per reading, for programs."))
+    var isJSON: Bool
+
+    package init() {}
   }
 
   package static let name = "status"
@@ -20,19 +30,12 @@ package enum StatusCommand: Service {
     + " what is held back. Exit status 1 if a process does not do its part."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      StatusSource.addresses,
-      .boolean("watch", "Continue until stopped, and redraw on a terminal."),
-      .duration(
-        "interval", default: "1s", in: 200...3_600_000, "Time over which rates are measured."),
-      .boolean("json", "Print one JSON object per reading, for programs."),
-    ],
-    operands: StatusSource.operands)
+    declaredBy: Settings.self, operands: StatusSource.operands)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      source: try StatusSource(values), watches: values.boolean("watch"),
-      intervalMilliseconds: values.milliseconds("interval"), isJSON: values.boolean("json"))
+    var settings = Settings.reading(values)
+    settings.source = try StatusSource(values)
+    return settings
   }
 
   package static func run(

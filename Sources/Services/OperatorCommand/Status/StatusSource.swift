@@ -6,26 +6,29 @@ import ServiceKit
 import Settings
 
 /// Where the status pages of a pipeline's processes are.
-struct StatusSource: Sendable {
-  static let addresses = Setting.path(
-    "addresses",
-    "The file addresses.json that martlet up writes to its folder; its processes are shown.")
+struct StatusSource: DeclaredSettings, Sendable {
+  @Declared(
+    .path(
+      "addresses",
+      "The file addresses.json that martlet up writes to its folder; its processes are shown."))
+  private var addressesFile: String?
+  private var urls: [String] = []
+
   static let operands = SettingTable.Operands(
     "URL", 0...1_000,
     "Base addresses of status pages (--http of each process), such as http://10.0.0.5:9464.")
 
-  let addressesFile: String?
-  let urls: [String]
+  init() {}
 
   init(_ values: SettingValues) throws(SettingErrors) {
+    self = Self.reading(values)
     urls = values.operands.map { url in
       let full = url.contains("://") ? url : "http://" + url
       return full.hasSuffix("/") ? String(full.dropLast()) : full
     }
-    addressesFile = values.optionalText(Self.addresses.name)
     guard addressesFile != nil || !urls.isEmpty else {
       throw values.error(
-        Self.addresses.name,
+        "addresses",
         "no process is named: give this file (martlet up writes addresses.json to its folder), or the"
           + " URLs of status pages, which processes log at their start and --http sets")
     }

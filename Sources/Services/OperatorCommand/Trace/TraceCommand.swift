@@ -7,14 +7,38 @@ package import Settings
 
 /// `martlet trace ID`: what became of a notification, hop by hop.
 package enum TraceCommand: Service {
-  package struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
-    let wanted: TraceSubject.Wanted
-    let since: Int64
-    let limit: Int
-    let isJSON: Bool
-    let showsProgress: Bool
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-trace")
+    var wanted = TraceSubject.Wanted.id("")
+    /// Milliseconds since the epoch.
+    var since: Int64 = 0
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(
+      .boolean(
+        "token",
+        "ID is a device token, or its first digits (at least \(fewestDigits)): trace everything sent to it."
+      )) fileprivate var isToken: Bool
+
+    @Declared(
+      .text(
+        "since", default: "1d", placeholder: "TIME",
+        "Read the topics from here: \(MomentText.forms).")) fileprivate var sinceText: String
+
+    @Declared(
+      .integer(
+        "limit", default: 20, "Show at most this many notifications, the newest; 0 means all."))
+    var limit: Int
+
+    @Declared(.boolean("json", "Print one JSON object per hop, for programs.")) var isJSON: Bool
+
+    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
+    var showsProgress: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
   }
 
   /// A shorter beginning of a device token would find many devices.
@@ -26,41 +50,26 @@ package enum TraceCommand: Service {
     + " Takes a request id or an apns-id, or with --token a device token."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      CommonSettings.kafka, CommonSettings.topicPrefix,
-      .boolean(
-        "token",
-        "ID is a device token, or its first digits (at least \(fewestDigits)): trace everything sent to it."
-      ),
-      .text(
-        "since", default: "1d", placeholder: "TIME",
-        "Read the topics from here: \(MomentText.forms)."),
-      .integer(
-        "limit", default: 20, "Show at most this many notifications, the newest; 0 means all."),
-      .boolean("json", "Print one JSON object per hop, for programs."),
-      .boolean("progress", default: true, "Show progress on standard error."),
-    ], kafkaProperties: true,
+    declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("ID", 1...1, "A request id, an apns-id, or a device token."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
     let text = values.operands[0]
-    let isToken = values.boolean("token")
     let digits = text.lowercased()
-    if isToken, digits.utf8.count < fewestDigits || !digits.allSatisfy(\.isHexDigit) {
+    if settings.isToken, digits.utf8.count < fewestDigits || !digits.allSatisfy(\.isHexDigit) {
       throw SettingErrors(
         nil, "\"\(text)\" is no device token: give at least \(fewestDigits) hex digits")
     }
     if text.isEmpty { throw SettingErrors(nil, "the ID is empty") }
-    let since = MomentText.milliseconds(of: values.text("since"), now: WallClock.milliseconds())
-    guard let since else {
-      throw values.error("since", "\"\(values.text("since"))\" is not \(MomentText.forms)")
+    settings.wanted = settings.isToken ? .token(digits) : .id(text)
+    let now = WallClock.milliseconds()
+    guard let since = MomentText.milliseconds(of: settings.sinceText, now: now) else {
+      throw values.error("since", "\"\(settings.sinceText)\" is not \(MomentText.forms)")
     }
-    return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-trace"),
-      names: TopicNames(prefix: values.text(CommonSettings.topicPrefix.name)),
-      wanted: isToken ? .token(digits) : .id(text), since: since,
-      limit: values.integer("limit"), isJSON: values.boolean("json"),
-      showsProgress: values.boolean("progress"))
+    settings.since = since
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-trace")
+    return settings
   }
 
   package static func run(
