@@ -61,13 +61,6 @@ package struct Envelope: Sendable {
   /// An empty envelope, for a slot that no record has been read into.
   package init() {}
 
-  /// Whether the expiration has passed at a time in milliseconds since the epoch. `apns-expiration` 0 is one
-  /// attempt, not the past.
-  package func hasExpired(at now: Int64) -> Bool {
-    guard let expiration, expiration != 0 else { return false }
-    return expiration * 1_000 <= now
-  }
-
   /// Reads and checks the envelope of a record, without copying or allocating.
   package static func parse(_ record: Span<UInt8>) throws(EnvelopeError) -> Envelope {
     var cursor = EnvelopeCursor()

@@ -58,10 +58,3 @@ package enum LogLine {
     return quoted + "\""
   }
 }
-
-/// A device token as logs show it: its first eight digits.
-package enum ShortToken {
-  package static func text(_ token: String) -> String {
-    token.count <= 8 ? token : "\(token.prefix(8))…"
-  }
-}

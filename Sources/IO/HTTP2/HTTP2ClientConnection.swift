@@ -50,12 +50,10 @@ package final class HTTP2ClientConnection {
   package var isGoingAway: Bool { session.isGoingAway }
   /// Encrypted bytes that the socket has not taken yet.
   package var bytesWaiting: Int { channel?.bytesWaiting ?? 0 }
-  package var isWriteBlocked: Bool { bytesWaiting > 0 }
   /// What flow control lets us send on the whole connection; 0 or less: blocked by the window.
   package var connectionWindow: Int32 { session.connectionWindow }
   /// The server's address while connected.
   package var peer: SocketAddress? { channel?.peer }
-  package var tlsVersion: String { tls.version }
 
   /// Starts connecting. What becomes of it arrives as a notice; call once.
   ///

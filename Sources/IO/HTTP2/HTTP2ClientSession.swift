@@ -51,8 +51,6 @@ package final class HTTP2ClientSession {
     isRefused
       || (nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0)
   }
-  /// Something waits to be taken by `produceOutput`.
-  package var wantsWrite: Bool { nghttp2_session_want_write(session) != 0 }
   /// Bytes that the connection's flow control lets us send now; 0 or less: blocked by the window.
   package var connectionWindow: Int32 { nghttp2_session_get_remote_window_size(session) }
 

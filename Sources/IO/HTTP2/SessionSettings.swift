@@ -40,7 +40,6 @@ package struct SessionSettings: Sendable {
 /// HTTP/2 error codes (RFC 9113 §7) that the callers of this room use.
 package enum HTTP2ErrorCode {
   package static let noError: UInt32 = 0
-  package static let protocolError: UInt32 = 1
   package static let internalError: UInt32 = 2
   package static let refusedStream: UInt32 = 7
   package static let cancel: UInt32 = 8

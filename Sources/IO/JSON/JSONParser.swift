@@ -39,6 +39,16 @@ package final class JSONParser {
     return tree.next()
   }
 
+  /// Whether the text is a JSON object, and nothing after it. Makes no values.
+  package func isObject(_ text: UnsafeRawBufferPointer) -> Bool {
+    var nodes: UnsafePointer<martlet_node>?
+    var count = 0
+    var error = martlet_json_error()
+    let bytes = text.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    let code = martlet_json_read_document(handle, bytes, text.count, &nodes, &count, &error)
+    return code == 0 && nodes.map { Int($0.pointee.kind) == MARTLET_NODE_OBJECT } ?? false
+  }
+
   package func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
     // withUnsafeBytes rethrows untyped errors: the result carries it out instead.
     try text.withUnsafeBytes { bytes in

@@ -38,9 +38,6 @@ package struct PushCertificate: Sendable, Equatable {
     return names
   }
 
-  /// Requests must name their topic: it lists several.
-  package var needsTopic: Bool { topics.count > 1 }
-
   package var servesSandbox: Bool { hasSandboxMark || !hasProductionMark }
   package var servesProduction: Bool { hasProductionMark || !hasSandboxMark }
 

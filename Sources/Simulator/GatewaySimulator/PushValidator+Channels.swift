@@ -125,7 +125,7 @@ extension PushValidator {
     guard push.bodyCount > 0 else { return Refusal(.payloadEmpty) }
     guard push.bodyCount <= Self.broadcastLimit else { return Refusal(.payloadTooLarge) }
     guard rules.jsonCheck != .off else { return nil }
-    judgement.isBrokenJSON = !push.body.withSpan { JSONScan.isObject($0) }
+    judgement.isBrokenJSON = !parser.isObject(push.body)
     guard rules.jsonCheck == .strict else { return nil }
     guard !judgement.isBrokenJSON, let body = try? parser.parse(push.body) else {
       return Refusal(.badRequestPayload)

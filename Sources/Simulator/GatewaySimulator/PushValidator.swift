@@ -203,7 +203,7 @@ package struct PushValidator {
 
   private func json(_ push: PushFields, _ judgement: inout PushJudgement) -> Refusal? {
     guard rules.jsonCheck != .off else { return nil }
-    judgement.isBrokenJSON = !push.body.withSpan { JSONScan.isObject($0) }
+    judgement.isBrokenJSON = !parser.isObject(push.body)
     guard rules.jsonCheck == .strict else { return nil }
     // What APNs makes of broken JSON is not documented; one other mock answers so.
     guard !judgement.isBrokenJSON, let body = try? parser.parse(push.body) else {

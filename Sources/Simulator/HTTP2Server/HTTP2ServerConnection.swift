@@ -63,9 +63,6 @@ package final class HTTP2ServerConnection {
   package var lastStreamID: Int32 { session.lastStreamID }
   package var bytesWaiting: Int { channel.bytesWaiting }
   package var peer: SocketAddress? { channel.peer }
-  /// The client showed a certificate.
-  package var hasClientCertificate: Bool { tls.hasPeerCertificate }
-
   /// What the client's certificate says; nil without one.
   package var clientCertificate: PushCertificate? { tls.peerCertificate }
   /// Why the client's certificate failed verification, if it was let in all the same.

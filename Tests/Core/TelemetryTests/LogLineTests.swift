@@ -53,9 +53,4 @@ import Testing
     for level in LogLevel.allCases { #expect(LogLevel(text: level.text) == level) }
     #expect(LogLevel(text: "loud") == nil)
   }
-
-  @Test func `a device token is shortened to eight digits`() {
-    #expect(ShortToken.text("0123456789abcdef") == "01234567…")
-    #expect(ShortToken.text("0123") == "0123")
-  }
 }

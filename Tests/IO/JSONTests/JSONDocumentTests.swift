@@ -230,3 +230,27 @@ struct ByteBufferTests {
       } == "keep")
   }
 }
+
+@Suite struct JSONObjectTests {
+  private let parser = JSONParser()
+
+  private func isObject(_ text: [UInt8]) -> Bool { text.withUnsafeBytes { parser.isObject($0) } }
+
+  @Test(arguments: [
+    "{}", " { } \n", #"{"a":[1,-2.5e+3,0,true,false,null,"x"],"b":{"c":{}}}"#,
+    #"{"a":"\u00e9\n\\\"/ é 🎉"}"#, #"{"":""}"#,
+  ])
+  func `objects are recognised`(text: String) { #expect(isObject(Array(text.utf8))) }
+
+  @Test(arguments: [
+    "", "null", "[]", "1", "{", #"{"a"}"#, #"{"a":1,}"#, #"{"a":01}"#, #"{"a":nul}"#, #"{"a":"x}"#,
+    "{\"a\":\"\n\"}", #"{"a":"\x"}"#, "{} {}", "{}x", #"[{"a":1}]"#,
+  ])
+  func `everything else is not`(text: String) { #expect(!isObject(Array(text.utf8))) }
+
+  @Test func `broken UTF-8 and a great depth are not`() {
+    #expect(!isObject(Array(#"{"a":""#.utf8) + [0xC0, 0x80] + Array(#""}"#.utf8)))
+    let deep = String(repeating: #"{"a":"#, count: 1_000_000)
+    #expect(!isObject(Array((deep + "1" + String(repeating: "}", count: 1_000_000)).utf8)))
+  }
+}

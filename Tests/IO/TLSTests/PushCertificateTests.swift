@@ -25,14 +25,12 @@ import Testing
         .init(name: "com.x.app.complication", kinds: ["complication"]),
         .init(name: "com.x.app.push-type.liveactivity", kinds: ["activity"]),
       ])
-    #expect(facts.needsTopic)
     #expect(facts.servesSandbox && facts.servesProduction)
   }
 
   @Test func `a single-topic certificate has its UID as topic`() throws {
     let facts = try facts(authority.issueClient(bundleID: "com.x.app", isUniversal: false))
     #expect(facts.topics == ["com.x.app"])
-    #expect(!facts.needsTopic)
   }
 
   @Test func `a VoIP certificate's topic comes from its own extension`() throws {

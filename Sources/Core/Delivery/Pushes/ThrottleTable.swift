@@ -61,15 +61,3 @@ package struct ThrottleTable: Sendable {
     Int(truncatingIfNeeded: (hash &* 0x9E37_79B9_7F4A_7C15) >> 33) % sets * Self.ways
   }
 }
-
-/// A device token's place in tables.
-package enum DeviceHash {
-  /// FNV-1a with a last mix.
-  package static func of(_ token: Span<UInt8>) -> UInt64 {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for index in 0..<token.count {
-      hash = (hash ^ UInt64(token[index])) &* 0x0000_0100_0000_01B3
-    }
-    return hash ^ (hash >> 31)
-  }
-}
