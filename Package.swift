@@ -319,7 +319,8 @@ let package = Package(
     tests(
       "Lab", "Chaos",
       [
-        "ChaosSuite", "LabCommand", "APNS", "Bytes", "Delivery", "JSON", "Kafka", "Records",
+        "ChaosSuite", "LabCommand", "APNS", "Pipeline", "Bytes", "Delivery", "JSON", "Kafka",
+        "Records",
         "SystemTestSupport", "TestSupport",
       ]),
     tests(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
 package import LabCommand
-import Pipeline
+package import Pipeline
 package import Records
 
 /// Compares, for every notification of a run, what was asked for with what five independent reports say:

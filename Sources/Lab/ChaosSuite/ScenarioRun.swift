@@ -126,7 +126,7 @@ struct ScenarioRun {
     }
     for origin in auditor.undigested.prefix(10) {
       rig.problem(
-        "poison at \(origin.topic)/\(origin.partition)/\(origin.offset) is no dead letter")
+        "poison at \(origin) is no dead letter")
     }
     for text in rig.load.refused { rig.problem("a request was refused: \(text)") }
     if rig.readers.missed > 0 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Kafka
-import LabCommand
 import Pipeline
 import Random
 import ServiceKit

@@ -2,9 +2,9 @@
 import APNS
 import JSON
 import Kafka
-import LabCommand
 import Pipeline
 import Records
+import ServiceKit
 
 /// Follows every topic that says something about notifications, without a group, and tells the auditor.
 final class TopicReaders {
@@ -90,14 +90,11 @@ final class TopicReaders {
   }
 
   private func takeDeadLetter(_ record: KafkaRecord, _ auditor: Auditor) {
-    func text(_ header: String) -> String? {
-      record.header(named: header).map { String(decoding: $0, as: UTF8.self) }
-    }
-    let origin = text(DeadLetterHeader.origin).flatMap { DeadLetterOrigin($0) }
+    let letter = DeadLetter(record)
     auditor.deadLetter(
-      origin, id: text(DeadLetterHeader.apnsID).flatMap { NotificationID($0) },
-      isOneToken: text(DeadLetterHeader.token) != nil, isRequest: origin?.topic == names.requests,
-      reason: text(DeadLetterHeader.reason) ?? "unknown")
+      letter.origin, id: letter.apnsID.flatMap { NotificationID($0) },
+      isOneToken: letter.token != nil, isRequest: letter.origin?.topic == names.requests,
+      reason: letter.reason.isEmpty ? "unknown" : letter.reason)
   }
 
   private func takeLane(_ record: KafkaRecord, _ place: TopicPartition, _ auditor: Auditor) {

@@ -216,11 +216,12 @@ final class FeedbackWorker {
     }
     let now = WallClock.milliseconds()
     for job in batch.jobs {
-      guard case .deadLetter(let letter) = job.content else { continue }
+      guard case .deadLetter(let refused) = job.content else { continue }
       batch.outgoing.append(
         OutgoingRecord(
-          topic: deadLetters, key: letter.key, value: letter.value,
-          headers: letter.headers(origin: job, at: now), isDeadLetter: true))
+          topic: deadLetters, key: refused.key, value: refused.value,
+          headers: refused.letter(from: job.partition, job.offset, at: now).kafkaHeaders,
+          isDeadLetter: true))
     }
     batch.phase = .publishing(next: 0)
   }

@@ -11,7 +11,7 @@ struct Job {
     case feedback(FeedbackRecord)
     case device(DeviceRecord)
     /// A record that says nothing usable.
-    case deadLetter(DeadLetter)
+    case deadLetter(RefusedRecord)
     /// A tombstone of `devices`: the registration is forgotten.
     case nothing
   }
@@ -22,31 +22,27 @@ struct Job {
 }
 
 /// A record that ends here, as it came, and why.
-struct DeadLetter {
+struct RefusedRecord {
   let reason: DeadLetterReason
   let detail: String
   let key: [UInt8]?
   let value: [UInt8]?
+  private let cut: DeadLetterCut
 
   init(reason: DeadLetterReason, detail: String, key: [UInt8]?, value: [UInt8]?) {
     self.reason = reason
-    let cut = DeadLetterCut(key: key?.count ?? 0, value: value?.count ?? 0)
-    // It may quote a key of the record, of any length.
-    let shown = String(decoding: detail.utf8.prefix(DeadLetterHeader.longest), as: UTF8.self)
-    self.detail = shown + cut.remark
-    self.key = key.map { Array($0.prefix(cut.key)) }
-    self.value = value.map { Array($0.prefix(cut.value)) }
+    self.detail = detail
+    cut = DeadLetterCut(key: key?.count ?? 0, value: value?.count ?? 0)
+    self.key = key.map { [cut] in Array($0.prefix(cut.key)) }
+    self.value = value.map { [cut] in Array($0.prefix(cut.value)) }
   }
 
-  func headers(origin job: Job, at now: Int64) -> [KafkaHeader] {
-    [
-      KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
-      KafkaHeader(DeadLetterHeader.detail, detail),
-      KafkaHeader(DeadLetterHeader.stage, DeadLetterStage.feedback.rawValue),
-      KafkaHeader(DeadLetterHeader.attempts, "0"),
-      KafkaHeader(DeadLetterHeader.origin, "\(job.partition)/\(job.offset)"),
-      KafkaHeader(DeadLetterHeader.at, "\(now)"),
-    ]
+  func letter(from partition: TopicPartition, _ offset: Int64, at now: Int64) -> DeadLetter {
+    let origin = DeadLetterOrigin(
+      topic: partition.topic, partition: partition.partition, offset: offset)
+    var letter = DeadLetter(reason, detail, by: .feedback, from: origin, at: now)
+    letter.note(cut)
+    return letter
   }
 }
 
@@ -77,7 +73,7 @@ struct JobReader {
       return isDevice ? try device(key, value, timestamp) : try feedback(key, value)
     } catch {
       return .deadLetter(
-        DeadLetter(
+        RefusedRecord(
           reason: isDevice ? .invalidDevice : .invalidFeedback, detail: "\(error)",
           key: copy(key), value: copy(value)))
     }

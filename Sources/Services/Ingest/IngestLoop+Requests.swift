@@ -133,9 +133,8 @@ extension IngestLoop {
     guard hasRoomForReceipt() else { return false }
     let error = RequestError(request.tokenField, .token(problem))
     let place = request.tokenField == .tokens ? " (entry \(index + 1))" : ""
-    let letter = DeadLetter(
-      reason: .invalidToken, detail: "\(error)\(place)", token: request.tokens[index],
-      requestID: request.id)
+    var letter = letter(.invalidToken, "\(error)\(place)", requestID: request.id)
+    letter.token = Self.quoted(request.tokens[index])
     guard write(letter) else { return false }
     counters.add(.badTokens)
     guard !request.id.isEmpty else { return true }
@@ -149,7 +148,7 @@ extension IngestLoop {
   private func refuse(_ error: RequestError) -> Bool {
     guard hasRoomForReceipt() else { return false }
     let (id, app) = (reader.refusedID, reader.refusedApp)
-    let letter = DeadLetter(reason: .invalidRequest, detail: "\(error)", requestID: id)
+    let letter = letter(.invalidRequest, "\(error)", requestID: id)
     guard write(letter) else { return false }
     counters.add(.badRequests)
     guard id.count > 0 && id.count <= 6 * RequestRules.maximumID else { return true }
@@ -184,7 +183,7 @@ extension IngestLoop {
 
   private func add(_ line: ReceiptLine, _ letter: DeadLetter) {
     var line = line
-    var reason = letter.reason.rawValue
+    var reason = letter.reason
     var detail = letter.detail
     reason.withUTF8 { reason in
       detail.withUTF8 { detail in
@@ -195,20 +194,39 @@ extension IngestLoop {
     }
   }
 
+  /// Why the record at hand, or one token of it, ends here.
+  ///
+  /// - Parameter requestID: unescaped, or its raw text where the request was refused; may be empty.
+  private func letter(
+    _ reason: DeadLetterReason, _ detail: String, requestID: UnsafeRawBufferPointer
+  ) -> DeadLetter {
+    let record = batch[position]
+    let origin = DeadLetterOrigin(
+      topic: names.requests, partition: record.partition, offset: record.offset)
+    var letter = DeadLetter(
+      reason, detail, by: .ingest, from: origin, at: WallClock.milliseconds())
+    if !requestID.isEmpty { letter.requestID = Self.quoted(requestID) }
+    return letter
+  }
+
+  /// What a header may quote of a record, which may be of any length.
+  private static func quoted(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(decoding: bytes.prefix(DeadLetterHeader.longest), as: UTF8.self)
+  }
+
   /// Writes the record at hand to the dead letters, key and value as they came; false when it has to wait.
   private func write(_ letter: DeadLetter) -> Bool {
     let record = batch[position]
     let cut = DeadLetterCut(key: record.key.count, value: record.value.count)
     let key = UnsafeRawBufferPointer(rebasing: record.key.prefix(cut.key))
     let value = UnsafeRawBufferPointer(rebasing: record.value.prefix(cut.value))
-    let headers = letter.headers(
-      origin: "\(names.requests)/\(record.partition)/\(record.offset)",
-      at: WallClock.milliseconds(), cut)
+    var letter = letter
+    letter.note(cut)
     let tag = RecordTag(.deadLetter, slot: slot, bytes: value.count)
     let result = producer.produce(
       topics.deadLetters, key: key,
       value: record.value.baseAddress == nil ? nil : value,
-      headers: headers, tag: tag.number)
+      headers: letter.kafkaHeaders, tag: tag.number)
     switch result {
     case .queued:
       requests.expect(slot)

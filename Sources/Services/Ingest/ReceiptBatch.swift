@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Pipeline
 import Records
 
-/// Receipts on their way: many lines a record, because producing is the dearest Kafka step. A request is
-/// complete when the batches that hold its receipts are acknowledged.
+/// Receipts on their way, in batches by `ReceiptLimits`. A request is complete when the batches that hold its receipts are acknowledged.
 ///
 /// Owner: the ingest loop.
 struct ReceiptBatch: ~Copyable {
-  /// A batch is sent at this many outcomes,
-  static let outcomesAtMost = 500
-  /// or at this many bytes, well below the broker's usual limit of a mebibyte,
-  static let bytesAtMost = 512 << 10
-  /// or at this age in milliseconds. An idle loop sends at once.
-  static let ageAtMost: UInt64 = 5
-
   private(set) var lines = ByteBuffer(capacity: 64 << 10)
   /// The request of each line.
   private var slots: [Int] = []
@@ -24,10 +17,10 @@ struct ReceiptBatch: ~Copyable {
   private var begun: UInt64 = 0
 
   var isEmpty: Bool { slots.isEmpty }
-  var isFull: Bool { slots.count >= Self.outcomesAtMost || lines.count >= Self.bytesAtMost }
+  var isFull: Bool { slots.count >= ReceiptLimits.outcomes || lines.count >= ReceiptLimits.bytes }
 
   func isDue(_ now: UInt64) -> Bool {
-    !isEmpty && (isFull || now &- begun >= Self.ageAtMost)
+    !isEmpty && (isFull || now &- begun >= ReceiptLimits.age)
   }
 
   mutating func append(_ line: borrowing ReceiptLine, for slot: Int, now: UInt64) {

@@ -3,6 +3,7 @@ import APNS
 import JSON
 import Kafka
 import Pipeline
+import ServiceKit
 
 /// A dead letter, copied out of its batch.
 struct DeadLetterEntry {
@@ -12,49 +13,37 @@ struct DeadLetterEntry {
   let at: Int64
   let key: [UInt8]?
   let value: [UInt8]?
-  let headers: [KafkaHeader]
+  let letter: DeadLetter
 
   init(_ record: KafkaRecord) {
-    partition = record.partition
-    offset = record.offset
-    key = record.key.baseAddress == nil ? nil : Array(record.key)
-    value = record.value.baseAddress == nil ? nil : Array(record.value)
-    headers = record.headers
-    at = Self.text(headers, DeadLetterHeader.at).flatMap { Int64($0) } ?? record.timestamp
+    self.init(
+      partition: record.partition, offset: record.offset, timestamp: record.timestamp,
+      key: record.key.baseAddress == nil ? nil : Array(record.key),
+      value: record.value.baseAddress == nil ? nil : Array(record.value), headers: record.headers)
   }
 
+  /// - Parameter timestamp: of the record, in milliseconds.
   init(
-    partition: Int32, offset: Int64, at: Int64, key: [UInt8]?, value: [UInt8]?,
+    partition: Int32, offset: Int64, timestamp: Int64, key: [UInt8]?, value: [UInt8]?,
     headers: [KafkaHeader]
   ) {
     self.partition = partition
     self.offset = offset
-    self.at = at
     self.key = key
     self.value = value
-    self.headers = headers
+    letter = DeadLetter(headers)
+    at = letter.at ?? timestamp
   }
-
-  private static func text(_ headers: [KafkaHeader], _ name: String) -> String? {
-    headers.last { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
-  }
-
-  func header(_ name: String) -> String? { Self.text(headers, name) }
 
   /// `partition/offset`: how `list` names it and `show` finds it.
   var place: String { "\(partition)/\(offset)" }
-  var reason: String { header(DeadLetterHeader.reason) ?? "" }
-  var detail: String { header(DeadLetterHeader.detail) ?? "" }
-  var stage: String { header(DeadLetterHeader.stage) ?? "" }
-  var attempts: String { header(DeadLetterHeader.attempts) ?? "" }
-  /// `topic/partition/offset` of the record that ended.
-  var origin: String { header(DeadLetterHeader.origin) ?? "" }
-
-  /// The topic of the record that ended.
-  var originTopic: String {
-    let parts = origin.split(separator: "/")
-    return parts.count > 2 ? parts.dropLast(2).joined(separator: "/") : ""
-  }
+  var reason: String { letter.reason }
+  var detail: String { letter.detail }
+  var stage: String { letter.stage }
+  /// `topic/partition/offset` of the record that ended; empty if it is not known.
+  var origin: String { letter.origin?.description ?? "" }
+  /// The topic of that record.
+  var originTopic: String { letter.origin?.topic ?? "" }
 
   /// The envelope and body of a letter from the sender; nil for one that has none.
   var envelope: Envelope? {
@@ -75,8 +64,8 @@ struct DeadLetterEntry {
     return nil
   }
 
-  var apnsID: String? { header(DeadLetterHeader.apnsID) ?? envelope.map { text($0.idText) } }
-  var requestID: String? { header(DeadLetterHeader.requestID) }
+  var apnsID: String? { letter.apnsID ?? envelope.map { text($0.idText) } }
+  var requestID: String? { letter.requestID }
 
   /// The `apns-id`, or the request's id, where there is one.
   var id: String { apnsID ?? requestID ?? "" }

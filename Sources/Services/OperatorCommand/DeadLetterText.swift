@@ -63,12 +63,14 @@ struct DeadLetterText {
     object.append("stage", .string(letter.stage))
     object.append("reason", .string(letter.reason))
     object.append("detail", .string(hidden(letter.detail)))
-    if let attempts = Int64(letter.attempts) { object.append("attempts", .integer(attempts)) }
+    if let attempts = letter.letter.attempts {
+      object.append("attempts", .integer(Int64(attempts)))
+    }
     object.append("origin", .string(letter.origin))
     if let app = letter.app(parser) { object.append("app", .string(app)) }
     if let id = letter.apnsID { object.append("apns_id", .string(id)) }
     if let id = letter.requestID { object.append("request_id", .string(id)) }
-    if let token = letter.header(DeadLetterHeader.token) {
+    if let token = letter.letter.token {
       object.append("token", .string(shortened(token)))
     }
     if let key = letter.key {
@@ -82,11 +84,11 @@ struct DeadLetterText {
     var lines = [
       "place:    \(letter.place)", "at:       \(Timestamp.text(milliseconds: letter.at))",
       "stage:    \(letter.stage)", "reason:   \(letter.reason)", "detail:   \(letter.detail)",
-      "attempts: \(letter.attempts)", "origin:   \(letter.origin)",
+      "attempts: \(letter.letter.attempts.map { "\($0)" } ?? "")", "origin:   \(letter.origin)",
     ]
     if let app = letter.app(parser) { lines.append("app:      \(app)") }
     if !letter.id.isEmpty { lines.append("id:       \(letter.id)") }
-    if let token = letter.header(DeadLetterHeader.token) {
+    if let token = letter.letter.token {
       lines.append("token:    \(shortened(token))")
     }
     if let key = letter.key {

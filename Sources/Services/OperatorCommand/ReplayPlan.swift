@@ -75,7 +75,7 @@ struct ReplayPlanner {
 
   /// The request again for the one token that was refused: its other tokens have had theirs.
   private func oneToken(_ letter: DeadLetterEntry, _ value: [UInt8]) -> ReplayPlan {
-    guard let token = letter.header(DeadLetterHeader.token) else { return .skip(.unreadable) }
+    guard let token = letter.letter.token else { return .skip(.unreadable) }
     let text = value.withUnsafeBytes { bytes -> [UInt8]? in
       guard let request = try? reader.read(bytes) else { return nil }
       return Self.text(of: request, token: token, origin: letter.origin)

@@ -6,6 +6,7 @@ import Dispatch
 import Kafka
 import Pipeline
 import Records
+import ServiceKit
 
 /// Keeps the bytes of one loop's pushes, and writes down what each of them ends in.
 ///
@@ -128,15 +129,12 @@ final class OutcomeWriter {
     let push = pushes[slot]
     let end = end(.deadLettered, cause, isAnswered: isAnswered, state.life.attempts)
     let detail = cause.detail(after: end.answer?.response.status, end.answer?.reasonText ?? "")
-    let id = Array(push.pointee.field(push.pointee.envelope.idText))
     record(slot, .deadLettered)
-    let headers =
-      headers(reason, detail, attempts: end.attempts, state.origin, name) + [
-        KafkaHeader(DeadLetterHeader.apnsID, id)
-      ]
+    var letter = letter(reason, detail, attempts: end.attempts, state.origin, name)
+    letter.apnsID = text(push.pointee.field(push.pointee.envelope.idText))
     publisher.writeDeadLetter(
-      key: Array(push.pointee.token), value: Array(push.pointee.value), headers: headers,
-      state.origin, receipt: push.receipt(end))
+      key: Array(push.pointee.token), value: Array(push.pointee.value),
+      headers: letter.kafkaHeaders, state.origin, receipt: push.receipt(end))
     pushes.empty(slot)
   }
 
@@ -151,23 +149,21 @@ final class OutcomeWriter {
     _ record: KafkaRecord, _ origin: Origin, detail: String, from name: TopicPartition
   ) {
     let cut = DeadLetterCut(key: record.key.count, value: record.value.count)
+    var letter = letter(.invalidEnvelope, detail, attempts: 0, origin, name)
+    letter.note(cut)
     publisher.writeDeadLetter(
       key: Array(record.key.prefix(cut.key)), value: Array(record.value.prefix(cut.value)),
-      headers: headers(.invalidEnvelope, detail + cut.remark, attempts: 0, origin, name), origin)
+      headers: letter.kafkaHeaders, origin)
   }
 
-  private func headers(
+  private func letter(
     _ reason: DeadLetterReason, _ detail: String, attempts: Int, _ origin: Origin,
     _ name: TopicPartition
-  ) -> [KafkaHeader] {
-    [
-      KafkaHeader(DeadLetterHeader.reason, reason.rawValue),
-      KafkaHeader(DeadLetterHeader.detail, detail),
-      KafkaHeader(DeadLetterHeader.stage, DeadLetterStage.sender.rawValue),
-      KafkaHeader(DeadLetterHeader.attempts, "\(attempts)"),
-      KafkaHeader(DeadLetterHeader.origin, "\(name.topic)/\(name.partition)/\(origin.offset)"),
-      KafkaHeader(DeadLetterHeader.at, "\(wall)"),
-    ]
+  ) -> DeadLetter {
+    DeadLetter(
+      reason, detail, by: .sender, attempts: attempts,
+      from: DeadLetterOrigin(
+        topic: name.topic, partition: name.partition, offset: origin.offset), at: wall)
   }
 
   private func text(_ bytes: UnsafeRawBufferPointer) -> String {

@@ -147,7 +147,7 @@ final class Publisher {
 
   /// When the batch of receipts has to go, in monotonic milliseconds; nil when that is not a matter of time.
   var nextDue: UInt64? {
-    receipts.isEmpty || isProducerFull ? nil : receipts.begun + ReceiptBatches.ageAtMost
+    receipts.isEmpty || isProducerFull ? nil : receipts.begun + ReceiptLimits.age
   }
 
   /// Whether there are receipts that were not sent yet.
@@ -155,7 +155,7 @@ final class Publisher {
 
   /// Sends the batch of receipts if its time has come: it is old enough, or there is nothing to wait for.
   func flushReceipts(isIdle: Bool) {
-    if isIdle || receipts.isFull || now >= receipts.begun + ReceiptBatches.ageAtMost {
+    if isIdle || receipts.isFull || now >= receipts.begun + ReceiptLimits.age {
       launchReceipts()
     }
   }

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Dispatch
+import Pipeline
 
-/// Outcomes on their way to the receipts topic: many lines a record, because producing is the dearest Kafka
-/// step. A record's offset is complete when Kafka has acknowledged the batch that holds its receipt.
+/// Outcomes on their way to the receipts topic, in batches by `ReceiptLimits`. A record's offset is complete when Kafka has acknowledged the batch that holds its receipt.
 ///
 /// Owner: one sender loop.
 struct ReceiptBatches: ~Copyable {
-  /// A batch is sent at this many outcomes,
-  static let outcomesAtMost = 500
-  /// or at this many bytes, well below the broker's usual limit of a mebibyte,
-  static let bytesAtMost = 512 << 10
-  /// or when its first outcome is this old. An idle loop sends at once.
-  static let ageAtMost: UInt64 = 5
-
   /// The lines of the batch being filled.
   var lines = ByteBuffer(capacity: 64 << 10)
   /// The records that the lines complete.
@@ -29,7 +22,7 @@ struct ReceiptBatches: ~Copyable {
 
   var isEmpty: Bool { origins.isEmpty && aside.isEmpty }
   var isFull: Bool {
-    origins.count >= Self.outcomesAtMost || lines.count >= Self.bytesAtMost
+    origins.count >= ReceiptLimits.outcomes || lines.count >= ReceiptLimits.bytes
   }
   /// Outcomes that Kafka has not acknowledged, those of the batch being filled included.
   private(set) var unacknowledged = 0

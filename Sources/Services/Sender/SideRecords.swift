@@ -2,6 +2,7 @@
 import Dispatch
 import Kafka
 import Pipeline
+import ServiceKit
 
 /// A record on its way to the feedback, retry or dead-letter topic.
 ///
@@ -31,10 +32,9 @@ struct BlockedSide {
     var cut = self
     cut.key = Array(key.prefix(size.key))
     cut.value = Array(value.prefix(size.value))
-    cut.headers = headers.map {
-      guard $0.name == DeadLetterHeader.detail else { return $0 }
-      return KafkaHeader($0.name, $0.value + Array(size.remark.utf8))
-    }
+    var letter = DeadLetter(headers)
+    letter.note(size)
+    cut.headers = letter.kafkaHeaders
     return cut
   }
 }

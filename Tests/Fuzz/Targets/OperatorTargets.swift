@@ -4,6 +4,7 @@ import JSON
 import Kafka
 import Pipeline
 import Records
+import ServiceKit
 import Telemetry
 
 @testable import LabCommand
@@ -21,6 +22,8 @@ extension FuzzTarget {
     let planner = ReplayPlanner(names, parser)
     return FuzzTarget("dead-letter") { bytes in
       let letter = letter(Array(bytes))
+      let written = DeadLetter(letter.letter.kafkaHeaders)
+      guard DeadLetter(written.kafkaHeaders) == written else { return "headers read as others" }
       let text = DeadLetterText(revealsTokens: false, parser: parser)
       for line in text.whole(letter) + [text.row(letter)] {
         if let problem = unfit(line, showsTokens: false) { return problem }
@@ -57,11 +60,9 @@ extension FuzzTarget {
         KafkaHeader(
           String(decoding: name, as: UTF8.self), Array(line.dropFirst(name.count + 1))))
     }
-    let at = headers.last { $0.name == DeadLetterHeader.at }
     return DeadLetterEntry(
-      partition: 3, offset: 14,
-      at: at.flatMap { Int64(String(decoding: $0.value, as: UTF8.self)) }
-        ?? now, key: headers.last { $0.name == "key" }?.value, value: Array(rest), headers: headers)
+      partition: 3, offset: 14, timestamp: now, key: headers.last { $0.name == "key" }?.value,
+      value: Array(rest), headers: headers)
   }
 
   /// A replayed notification is the same one as if it were new.

@@ -3,6 +3,7 @@ import APNS
 import Bytes
 import JSON
 import LabCommand
+import Pipeline
 import Records
 import Testing
 

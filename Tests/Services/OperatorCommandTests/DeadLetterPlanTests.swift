@@ -46,7 +46,8 @@ enum Letter {
     at: Int64 = 1_000, more: [(String, String)] = []
   ) -> DeadLetterEntry {
     DeadLetterEntry(
-      partition: 2, offset: 9, at: at, key: Array(token.utf8), value: value.map { Array($0.utf8) },
+      partition: 2, offset: 9, timestamp: at, key: Array(token.utf8),
+      value: value.map { Array($0.utf8) },
       headers: headers(stage, reason, origin: origin, detail: detail, at: at, more: more))
   }
 }
@@ -258,7 +259,7 @@ enum Letter {
   @Test(arguments: ["", "0a1b2", "xyz!"])
   func `a letter that ended for its key stays`(key: String) {
     let entry = DeadLetterEntry(
-      partition: 2, offset: 9, at: 1_000, key: Array(key.utf8),
+      partition: 2, offset: 9, timestamp: 1_000, key: Array(key.utf8),
       value: Array(Letter.notification().utf8),
       headers: Letter.headers("sender", "invalid_envelope", origin: "push.notifications/0/1"))
     let planner = ReplayPlanner(TopicNames(), JSONParser())

@@ -2,6 +2,7 @@
 import Bytes
 import Dispatch
 import Kafka
+import Pipeline
 import Testing
 
 @testable import Sender
@@ -56,7 +57,7 @@ struct AcknowledgementTests {
   @Test("while the producer has no room, batches stay as large as a record may be, and in order")
   func fullBatchesWaitApart() {
     var batches = ReceiptBatches()
-    for number in 0..<Int64(2 * ReceiptBatches.outcomesAtMost + 1) {
+    for number in 0..<Int64(2 * ReceiptLimits.outcomes + 1) {
       batches.lines.append(UInt8(ascii: number < 500 ? "a" : number < 1_000 ? "b" : "c"))
       batches.lineAdded(for: origin(number), now: 5)
       if batches.isFull { batches.putAside() }

@@ -3,6 +3,7 @@ import API
 import Feedback
 import GatewaySimulator
 import Ingest
+import LabCommand
 import OperatorCommand
 import Sender
 import ServiceKit
@@ -25,7 +26,7 @@ enum ConfigurationPage {
         section("`\(program.name)`", program.table.settings.filter { !isShared($0) })
       }.joined()
       + section("`\(SimulatorService.name)`", simulator)
-      + MartletCommand.commands.map { command in
+      + (MartletCommand.commands + LabCommand.commands).map { command in
         section(
           "`martlet \(command.name)`",
           CommonSettings.table(of: command).settings.filter { !isShared($0) })

@@ -4,6 +4,7 @@ import JSON
 import Kafka
 import Pipeline
 import Records
+import ServiceKit
 import Telemetry
 
 /// Follows receipts and dead letters, without a group, and enters them into the ledger.
@@ -88,50 +89,22 @@ final class DemoReaders {
   }
 
   private func enter(deadLetter record: KafkaRecord, _ ledger: DemoLedger) {
-    let reason = text(record, DeadLetterHeader.reason) ?? "unknown"
-    let id = text(record, DeadLetterHeader.apnsID).flatMap { NotificationID($0) }
-    if let id {
+    let letter = DeadLetter(record)
+    let reason = letter.reason.isEmpty ? "unknown" : letter.reason
+    if let id = letter.apnsID.flatMap({ NotificationID($0) }) {
       ledger.deadLetter(id, reason: reason)
-    } else if let origin = text(record, DeadLetterHeader.origin).flatMap({ DeadLetterOrigin($0) }) {
-      let isOneToken = text(record, DeadLetterHeader.token) != nil
+    } else if let origin = letter.origin {
       ledger.deadLetter(
-        partition: origin.partition, offset: origin.offset, isOneToken: isOneToken, reason: reason)
+        partition: origin.partition, offset: origin.offset, isOneToken: letter.token != nil,
+        reason: reason)
     } else {
       unreadable += 1
     }
-  }
-
-  private func text(_ record: KafkaRecord, _ header: String) -> String? {
-    record.header(named: header).map { String(decoding: $0, as: UTF8.self) }
   }
 
   func close() {
     receipts.close()
     deadLetters.close()
     admin.close()
-  }
-}
-
-/// Where a dead letter's record came from: `topic/partition/offset`.
-package struct DeadLetterOrigin: Hashable, Sendable {
-  package let topic: String
-  package let partition: Int32
-  package let offset: Int64
-
-  package init(topic: String, partition: Int32, offset: Int64) {
-    self.topic = topic
-    self.partition = partition
-    self.offset = offset
-  }
-
-  /// The origin that a header names; nil for a text of another form.
-  package init?(_ text: String) {
-    let parts = text.split(separator: "/")
-    guard parts.count == 3, let partition = Int32(parts[1]), let offset = Int64(parts[2]) else {
-      return nil
-    }
-    topic = String(parts[0])
-    self.partition = partition
-    self.offset = offset
   }
 }

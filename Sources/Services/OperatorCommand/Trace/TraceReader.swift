@@ -149,18 +149,17 @@ struct TraceReader {
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject
   ) -> TraceHop? {
     let letter = DeadLetterEntry(
-      partition: record.partition, offset: record.offset, at: record.timestamp, key: nil,
+      partition: record.partition, offset: record.offset, timestamp: record.timestamp, key: nil,
       value: record.value.baseAddress == nil ? nil : Array(record.value), headers: record.headers)
     let token =
-      letter.header(DeadLetterHeader.token)
+      letter.letter.token
       ?? (letter.envelope == nil ? nil : String(decoding: record.key, as: UTF8.self))
     guard
       subject.matches(requestID: letter.requestID, apnsID: letter.apnsID, token: token)
         || subject.asks(requestID: letter.requestID, tokens: [])
     else { return nil }
-    let at = letter.header(DeadLetterHeader.at).flatMap { Int64($0) } ?? record.timestamp
     return TraceHop(
-      kind: .deadLettered, at: at, place: place,
+      kind: .deadLettered, at: letter.at, place: place,
       detail: "by \(letter.stage): \(letter.reason), \(letter.detail)",
       apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID)
   }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a record lies or lay: written as `topic/partition/offset`.
+package struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
+  package let topic: String
+  package let partition: Int32
+  package let offset: Int64
+
+  package init(topic: String, partition: Int32, offset: Int64) {
+    self.topic = topic
+    self.partition = partition
+    self.offset = offset
+  }
+
+  /// The origin that a header names; nil for a text of another form.
+  package init?(_ text: String) {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 3, let partition = Int32(parts[1]), let offset = Int64(parts[2]) else {
+      return nil
+    }
+    self.init(topic: String(parts[0]), partition: partition, offset: offset)
+  }
+
+  package var description: String { "\(topic)/\(partition)/\(offset)" }
+}
+
+/// What a dead letter says beside the key and value of its record: the headers of `push.dead-letters`.
+///
+/// Every writer encodes with `headers`, every reader decodes with `init(header:)`. What is absent is nil; a code is a
+/// text, because a newer writer may know more of them.
+package struct DeadLetter: Equatable, Sendable {
+  /// A code of `DeadLetterReason`; empty if no header says it.
+  package var reason: String
+  /// Which field, and what is wrong with it, in words.
+  package var detail: String
+  /// A code of `DeadLetterStage`; empty if no header says it.
+  package var stage: String
+  /// How often it was sent to APNs.
+  package var attempts: Int?
+  package var origin: DeadLetterOrigin?
+  /// When, in milliseconds since the epoch.
+  package var at: Int64?
+  /// The one token of a good request that is bad.
+  package var token: String?
+  package var requestID: String?
+  package var apnsID: String?
+
+  package init(
+    _ reason: DeadLetterReason, _ detail: String, by stage: DeadLetterStage, attempts: Int = 0,
+    from origin: DeadLetterOrigin, at: Int64
+  ) {
+    self.reason = reason.rawValue
+    self.detail = detail
+    self.stage = stage.rawValue
+    self.attempts = attempts
+    self.origin = origin
+    self.at = at
+  }
+
+  /// Reads the headers of a record.
+  ///
+  /// - Parameter header: the value of the last header with a name, or nil.
+  package init(header: (_ name: String) -> String?) {
+    reason = header(DeadLetterHeader.reason) ?? ""
+    detail = header(DeadLetterHeader.detail) ?? ""
+    stage = header(DeadLetterHeader.stage) ?? ""
+    attempts = header(DeadLetterHeader.attempts).flatMap { Int($0) }
+    origin = header(DeadLetterHeader.origin).flatMap { DeadLetterOrigin($0) }
+    at = header(DeadLetterHeader.at).flatMap { Int64($0) }
+    token = header(DeadLetterHeader.token)
+    requestID = header(DeadLetterHeader.requestID)
+    apnsID = header(DeadLetterHeader.apnsID)
+  }
+
+  /// The headers to write, in their order. A text of more than `DeadLetterHeader.longest` bytes is shortened: it may
+  /// quote a record of any length.
+  package var headers: [(name: String, value: String)] {
+    let all: [(String, String?)] = [
+      (DeadLetterHeader.reason, reason), (DeadLetterHeader.detail, detail),
+      (DeadLetterHeader.stage, stage), (DeadLetterHeader.attempts, attempts.map { "\($0)" }),
+      (DeadLetterHeader.origin, origin?.description), (DeadLetterHeader.at, at.map { "\($0)" }),
+      (DeadLetterHeader.token, token), (DeadLetterHeader.requestID, requestID),
+      (DeadLetterHeader.apnsID, apnsID),
+    ]
+    return all.compactMap { name, value in
+      value.map { (name, Self.shortened($0, to: DeadLetterHeader.longest)) }
+    }
+  }
+
+  /// Says in the detail that key or value were cut.
+  package mutating func note(_ cut: DeadLetterCut) {
+    guard !cut.remark.isEmpty else { return }
+    let room = DeadLetterHeader.longest - cut.remark.utf8.count
+    detail = Self.shortened(detail, to: room) + cut.remark
+  }
+
+  /// The characters at the beginning that have at most so many bytes together.
+  private static func shortened(_ text: String, to bytes: Int) -> String {
+    guard text.utf8.count > bytes else { return text }
+    var end = text.utf8.index(text.startIndex, offsetBy: bytes)
+    while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+    return String(text.unicodeScalars[..<end])
+  }
+}

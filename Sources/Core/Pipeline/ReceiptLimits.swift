@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// When a batch of receipts is written: many lines a record, because producing is the dearest Kafka step. A loop
+/// without work writes at once.
+package enum ReceiptLimits {
+  /// At this many outcomes,
+  package static let outcomes = 500
+  /// or at this many bytes, well below the broker's usual limit of a mebibyte,
+  package static let bytes = 512 << 10
+  /// or when its first outcome is this old, in milliseconds.
+  package static let age: UInt64 = 5
+}
