@@ -72,7 +72,6 @@ private final class Producing {
   private let load: LoadCommand.Load
   private let context: ServiceContext
   private let producer: KafkaProducer
-  private let holdBack: BrokerBackpressure?
   private let admin: KafkaAdmin
   private let topic: KafkaTopic
   private let topicName: String
@@ -102,10 +101,10 @@ private final class Producing {
     topic = try producer.topic(named: topicName)
     admin = try KafkaAdmin(kafka)
     // Provider tokens are a table: no group commits what it has read of them.
-    let isTable = load.kind == "provider-tokens"
-    holdBack =
-      try isTable
-      ? nil : BrokerBackpressure(kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
+    if load.kind != "provider-tokens" {
+      try BrokerBackpressure.install(
+        on: producer, kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
+    }
     random = SeededGenerator(seed: MonotonicClock.nanoseconds())
   }
 
@@ -114,8 +113,7 @@ private final class Producing {
     var produced = 0
     while produced < load.count, !context.signals.isStopping {
       takeDeliveries()
-      let isOpen = holdBack?.isOpen(outstandingBytes: producer.outstandingBytes) ?? true
-      guard isOpen, !producer.isFull, produced < allowed(since: start) else {
+      guard !producer.isHeldBack, !producer.isFull, produced < allowed(since: start) else {
         usleep(500)
         continue
       }
@@ -140,13 +138,10 @@ private final class Producing {
   }
 
   private func takeDeliveries() {
-    holdBack?.refresh()
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
       acknowledged += 1
       ends[delivery.partition] = max(ends[delivery.partition] ?? 0, delivery.offset + 1)
-      holdBack?.acknowledged(
-        0, partition: delivery.partition, offset: delivery.offset, bytes: Int(delivery.tag))
     }
     deliveries.removeAll(keepingCapacity: true)
   }

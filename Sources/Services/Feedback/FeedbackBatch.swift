@@ -10,8 +10,6 @@ struct OutgoingRecord {
   let headers: [KafkaHeader]
   let isDeadLetter: Bool
 
-  var bytes: Int { (key?.count ?? 0) + (value?.count ?? 0) }
-
   func produce(with producer: KafkaProducer, tag: UInt) -> ProduceResult {
     withBytes(key) { key in
       withBytes(value) { bytes in

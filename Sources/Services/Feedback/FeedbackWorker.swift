@@ -46,9 +46,6 @@ final class FeedbackWorker {
   private var refuting = PagedRound()
   private var confirming = PagedRound()
   private var nextRound: UInt64 = 0
-  /// On the embedded broker: the table that must not overflow.
-  private var gate: BacklogGate?
-  private var isFullReported = false
 
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
@@ -72,9 +69,9 @@ final class FeedbackWorker {
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     invalidTokens = try producer.topic(known: names.invalidTokens)
     deadLetters = try producer.topic(known: names.deadLetters)
-    gate =
-      kafka.isEmbeddedBroker
-      ? BacklogGate(partitions: cluster.partitions[names.invalidTokens] ?? 0, mode: .table) : nil
+    try BrokerBackpressure.install(
+      on: producer, kafka, [.init(topic: names.invalidTokens, group: nil)],
+      counts: cluster.partitions, outstandingLimit: .max, wakeup: wakeup, log: context.log)
     member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
   }
@@ -116,7 +113,7 @@ final class FeedbackWorker {
   ///
   /// - Returns: true when there were records.
   private func takeRecords() -> Bool {
-    guard !member.isDraining, isRoomInTable else { return false }
+    guard !member.isDraining, !producer.isHeldBack else { return false }
     _ = member.take(into: &records, upTo: settings.batchSize)
     for index in 0..<records.count { note(records[index]) }
     records.release()
@@ -161,17 +158,6 @@ final class FeedbackWorker {
   /// Whether this process speaks for a device.
   private func isMine(_ device: DeviceKey) -> Bool {
     owned.contains(KafkaPartitioner.partition(of: device.bytes, among: feedbackPartitions))
-  }
-
-  private var isRoomInTable: Bool {
-    guard let gate, !gate.isOpen else { return true }
-    if !isFullReported {
-      isFullReported = true
-      log.error(
-        "\(names.invalidTokens) is full, and the embedded broker would silently drop invalid tokens; intake"
-          + " stopped. Restart the pipeline or use a real cluster")
-    }
-    return false
   }
 
   /// Moves the batch as far as it goes now.
@@ -274,10 +260,6 @@ final class FeedbackWorker {
       batch.awaiting -= 1
       if record.isDeadLetter { continue }
       counters.add(.published)
-      if delivery.offset >= 0 {
-        gate?.acknowledged(
-          Int(delivery.partition), offset: delivery.offset, bytes: record.bytes)
-      }
     }
     deliveries.removeAll(keepingCapacity: true)
   }

@@ -99,7 +99,7 @@ extension IngestLoop {
   /// Hands the notification at hand to Kafka; false when it has to wait.
   private func produce(key: UnsafeRawBufferPointer) -> Bool {
     let value = encoder.value
-    let tag = RecordTag(.init(request.lane), slot: slot, bytes: key.count + value.count)
+    let tag = RecordTag(.ofRequest, slot: slot)
     let topic = request.lane == .bulk ? topics.bulk : topics.transactional
     switch producer.produce(topic, key: key, value: value, tag: tag.number) {
     case .queued:
@@ -222,7 +222,7 @@ extension IngestLoop {
     let value = UnsafeRawBufferPointer(rebasing: record.value.prefix(cut.value))
     var letter = letter
     letter.note(cut)
-    let tag = RecordTag(.deadLetter, slot: slot, bytes: value.count)
+    let tag = RecordTag(.ofRequest, slot: slot)
     let result = producer.produce(
       topics.deadLetters, key: key,
       value: record.value.baseAddress == nil ? nil : value,

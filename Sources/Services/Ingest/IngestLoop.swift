@@ -29,8 +29,6 @@ final class IngestLoop {
   let producer: KafkaProducer
   var member: GroupMember
   let invalidTokens: InvalidTokens
-  /// Only on an embedded broker: what it has no room for, it drops.
-  let holdBack: BrokerBackpressure?
   let topics: OutputTopics
   /// The name of the requests' topic, for the names of notifications.
   let requestsTopic: [UInt8]
@@ -78,8 +76,8 @@ final class IngestLoop {
       deadLetters = try producer.topic(known: names.deadLetters)
     }
 
-    /// The topics whose records must not be dropped before they were read, in the order of `Lane`.
-    static func watched(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
+    /// The topics whose records must not be dropped before they were read.
+    static func read(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
       Lane.allCases.map {
         BrokerBackpressure.Watched(topic: names.notifications($0), group: names.group(.sender))
       }
@@ -106,8 +104,8 @@ final class IngestLoop {
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
       topics = try OutputTopics(producer, names)
-      holdBack = try BrokerBackpressure(
-        kafka, OutputTopics.watched(names), counts: cluster.partitions, wakeup: wakeup)
+      try BrokerBackpressure.install(
+        on: producer, kafka, OutputTopics.read(names), counts: cluster.partitions, wakeup: wakeup)
       invalidTokens = try InvalidTokens(
         kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,
         limit: settings.maxInvalidTokens, wakeup: wakeup)
@@ -159,7 +157,6 @@ final class IngestLoop {
     invalidTokens.follow()
     let now = MonotonicClock.milliseconds()
     followGroup(now)
-    holdBack?.refresh()
     let state = takeRequests()
     if state != .busy || receipts.isDue(now) { sendReceipts() }
     watch.turn(producer, now: now)
@@ -191,8 +188,7 @@ final class IngestLoop {
 
   /// Whether a further notification may be written now.
   var mayProduce: Bool {
-    producer.outstandingBytes < settings.maxInFlightBytes
-      && (holdBack?.isOpen(outstandingBytes: producer.outstandingBytes) ?? true)
+    producer.outstandingBytes < settings.maxInFlightBytes && !producer.isHeldBack
   }
 
   // MARK: Acknowledgements
@@ -207,12 +203,7 @@ final class IngestLoop {
       }
       let tag = RecordTag(delivery.tag)
       switch tag.kind {
-      case .transactional, .bulk:
-        holdBack?.acknowledged(
-          Int(tag.kind.rawValue), partition: delivery.partition, offset: delivery.offset,
-          bytes: tag.bytes)
-        settle(tag.slot)
-      case .deadLetter: settle(tag.slot)
+      case .ofRequest: settle(tag.slot)
       case .receipts:
         settled.removeAll(keepingCapacity: true)
         receipts.acknowledged(tag.slot, into: &settled)
@@ -231,7 +222,7 @@ final class IngestLoop {
   /// Hands the receipts to Kafka; when it has no room they wait.
   func sendReceipts() {
     if receipts.isEmpty { return }
-    let tag = RecordTag(.receipts, slot: receipts.nextPlace(), bytes: receipts.lines.count)
+    let tag = RecordTag(.receipts, slot: receipts.nextPlace())
     let none = UnsafeRawBufferPointer(start: nil, count: 0)
     let result = producer.produce(
       topics.receipts, key: none, value: receipts.lines.bytes, tag: tag.number)

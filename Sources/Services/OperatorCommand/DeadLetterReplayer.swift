@@ -70,7 +70,6 @@ final class DeadLetterReplayer {
   private let names: TopicNames
   private let context: ServiceContext
   private let planner: ReplayPlanner
-  private let holdBack: BrokerBackpressure?
   private let watched: [BrokerBackpressure.Watched]
   /// The topics that there are: one is never made by a replay.
   private let known: Set<String>
@@ -96,7 +95,7 @@ final class DeadLetterReplayer {
         BrokerBackpressure.Watched(topic: names.feedback, group: names.group(.feedback)),
         BrokerBackpressure.Watched(topic: names.devices, group: names.group(.feedback)),
       ].filter { known.contains($0.topic) }
-      holdBack = try BrokerBackpressure(cluster.configuration, watched, wakeup: Wakeup())
+      try BrokerBackpressure.install(on: producer, cluster.configuration, watched, wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -120,10 +119,8 @@ final class DeadLetterReplayer {
       throw ServiceFailure("\(error)")
     }
     let index = watched.firstIndex { $0.topic == name } ?? 0xFF
-    let bytes = (key?.count ?? 0) + value.count
-    let tag = UInt(index) << 24 | UInt(min(bytes, 0xFF_FFFF))
     while !context.signals.isStopping {
-      switch produce(topic, key, value, tag) {
+      switch produce(topic, key, value, tag: UInt(index)) {
       case .queued:
         result.count(plan)
         return true
@@ -146,7 +143,7 @@ final class DeadLetterReplayer {
   }
 
   private func produce(
-    _ topic: KafkaTopic, _ key: [UInt8]?, _ value: [UInt8], _ tag: UInt
+    _ topic: KafkaTopic, _ key: [UInt8]?, _ value: [UInt8], tag: UInt
   ) -> ProduceResult {
     value.withUnsafeBytes { value in
       guard let key else {
@@ -162,13 +159,10 @@ final class DeadLetterReplayer {
     StandardError.line("Kafka refuses a record: \(error)")
   }
 
-  /// Holds back while readers of the embedded broker are behind.
+  /// Waits while readers of the embedded broker are behind.
   private func waitForRoom() {
     drain()
-    guard let holdBack else { return }
-    while !context.signals.isStopping {
-      holdBack.refresh()
-      if holdBack.isOpen(outstandingBytes: producer.outstandingBytes) { return }
+    while producer.isHeldBack, !context.signals.isStopping {
       drain()
       usleep(producer.outstanding == 0 ? 10_000 : 500)
     }
@@ -177,15 +171,10 @@ final class DeadLetterReplayer {
   private func drain() {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
-      let index = Int(delivery.tag >> 24)
-      if let error = delivery.refused {
-        refuse(error)
-        if watched.indices.contains(index) { result.sent[watched[index].topic]? -= 1 }
-      } else if delivery.offset >= 0 && watched.indices.contains(index) {
-        holdBack?.acknowledged(
-          index, partition: delivery.partition, offset: delivery.offset,
-          bytes: Int(delivery.tag & 0xFF_FFFF))
-      }
+      guard let error = delivery.refused else { continue }
+      refuse(error)
+      let index = Int(delivery.tag)
+      if watched.indices.contains(index) { result.sent[watched[index].topic]? -= 1 }
     }
     deliveries.removeAll(keepingCapacity: true)
   }

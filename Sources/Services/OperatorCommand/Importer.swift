@@ -7,7 +7,7 @@ import Records
 import ServiceKit
 import Telemetry
 
-/// Produces the lines of a source, holding back where the embedded broker would drop them.
+/// Produces the lines of a source.
 ///
 /// Memory is bounded by the producer's queue (and 1 MiB of unanswered lines on the embedded broker).
 final class Importer {
@@ -18,7 +18,6 @@ final class Importer {
   private let topic: KafkaTopic
   private let reader = RequestReader()
   private let context: ServiceContext
-  private var holdBack: BrokerBackpressure?
   private var progress: ProgressLine?
   private var result = ImportResult()
   private var line = 0
@@ -35,9 +34,9 @@ final class Importer {
     do {
       producer = try KafkaProducer(cluster.configuration)
       self.topic = try producer.topic(known: names.requests)
-      holdBack = try BrokerBackpressure(
-        cluster.configuration, [.init(topic: names.requests, group: names.group(.ingest))],
-        wakeup: Wakeup())
+      try BrokerBackpressure.install(
+        on: producer, cluster.configuration,
+        [.init(topic: names.requests, group: names.group(.ingest))], wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -70,9 +69,7 @@ final class Importer {
   private func produce(_ bytes: UnsafeRawBufferPointer) {
     let key = usableKey(bytes)
     while true {
-      switch producer.produce(
-        topic, key: key, value: bytes, tag: UInt(line) << 24 | UInt(min(bytes.count, 0xFF_FFFF)))
-      {
+      switch producer.produce(topic, key: key, value: bytes, tag: UInt(line)) {
       case .queued: return
       case .full:
         usleep(1_000)
@@ -108,12 +105,9 @@ final class Importer {
     StandardError.line("line \(line) was not produced: \(error)")
   }
 
-  /// Holds back while readers of the embedded broker are behind.
+  /// Waits while readers of the embedded broker are behind.
   private func waitForRoom() {
-    guard let holdBack else { return }
-    while !context.signals.isStopping {
-      holdBack.refresh()
-      if holdBack.isOpen(outstandingBytes: producer.outstandingBytes) { return }
+    while producer.isHeldBack, !context.signals.isStopping {
       drain()
       if producer.outstanding == 0 { show("waiting for martlet-ingest to catch up") }
       usleep(producer.outstanding == 0 ? 10_000 : 500)
@@ -124,20 +118,12 @@ final class Importer {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
       if let error = delivery.refused {
-        refuse(Int(delivery.tag >> 24), error)
+        refuse(Int(delivery.tag), error)
       } else {
         result.produced += 1
-        acknowledge(delivery)
       }
     }
     deliveries.removeAll(keepingCapacity: true)
-  }
-
-  private func acknowledge(_ delivery: Delivery) {
-    guard delivery.offset >= 0 else { return }
-    holdBack?.acknowledged(
-      0, partition: delivery.partition, offset: delivery.offset,
-      bytes: Int(delivery.tag & 0xFF_FFFF))
   }
 
   /// Waits for the answers to what was produced; a second stop signal ends the process anyway.

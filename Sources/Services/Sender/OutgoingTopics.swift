@@ -11,16 +11,10 @@ struct OutgoingTopics {
   /// By tier.
   let retries: [KafkaTopic]
 
-  /// The topics that have a reader, in the order of `watchedIndex(of:)`.
-  static func watched(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
+  /// The topics that have a reader; receipts and dead letters are rings.
+  static func read(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
     [.init(topic: names.feedback, group: names.group(.feedback))]
       + RetryTier.allCases.map { .init(topic: names.retries($0), group: names.group(.sender)) }
-  }
-
-  /// The topic's number among the watched ones; nil for the rings (receipts, dead letters).
-  func watchedIndex(of topic: KafkaTopic) -> Int? {
-    if topic == feedback { return 0 }
-    return retries.firstIndex(of: topic).map { $0 + 1 }
   }
 
   init(_ names: TopicNames, _ producer: KafkaProducer) throws(KafkaError) {

@@ -18,8 +18,6 @@ final class Publisher {
 
   private let producer: KafkaProducer
   private let topics: OutgoingTopics
-  /// Only against the embedded broker.
-  private let holdBack: BrokerBackpressure?
   private var watch: ProducerWatch
   /// Monotonic milliseconds of this turn.
   @exclusivity(unchecked) private var now: UInt64 = 0
@@ -39,9 +37,10 @@ final class Publisher {
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
     watch = ProducerWatch(context)
     topics = try OutgoingTopics(names, producer)
-    holdBack = try BrokerBackpressure(
-      cluster.configuration, OutgoingTopics.watched(names), counts: cluster.partitions,
-      wakeup: wakeup)
+    // What is on its way does not count: the sender writes to topics that it reads, and must go on to empty them.
+    try BrokerBackpressure.install(
+      on: producer, cluster.configuration, OutgoingTopics.read(names), counts: cluster.partitions,
+      outstandingLimit: .max, wakeup: wakeup)
   }
 
   func beginTurn(now: UInt64) { self.now = now }
@@ -52,11 +51,8 @@ final class Publisher {
       && producer.outstandingBytes < Self.unacknowledgedBytesAtMost
   }
 
-  /// Whether the embedded broker has room for what an answer may lead to.
-  var hasBrokerRoom: Bool { holdBack?.isOpen(outstandingBytes: 0) ?? true }
-
-  /// The embedded broker's readers may have moved.
-  func refreshBrokerRoom() { holdBack?.refresh() }
+  /// Whether there is room in the topics that an answer may lead to.
+  var hasBrokerRoom: Bool { !producer.isHeldBack }
 
   func close() { producer.close() }
 
@@ -98,9 +94,6 @@ final class Publisher {
     _ topic: KafkaTopic, key: [UInt8], value: [UInt8], headers: [KafkaHeader] = [],
     _ side: SideRecord
   ) {
-    var side = side
-    side.bytes = key.count + value.count
-    side.watched = topics.watchedIndex(of: topic)
     let blocked = BlockedSide(topic: topic, key: key, value: value, headers: headers, side: side)
     if !blockedSides.isEmpty || !produce(blocked) { blockedSides.append(blocked) }
   }
@@ -204,10 +197,6 @@ final class Publisher {
     case .receipts(let slot): receipts.landed(in: slot, complete)
     case .side(let slot):
       let side = sides.remove(slot)
-      if let watched = side.watched {
-        holdBack?.acknowledged(
-          watched, partition: delivery.partition, offset: delivery.offset, bytes: side.bytes)
-      }
       if side.receipt.isEmpty { return complete(side.origin) }
       if !receipts.lines.isEmpty { receipts.lines.append(UInt8(ascii: "\n")) }
       receipts.lines.append(side.receipt)

@@ -149,7 +149,6 @@ final class SenderLoop {
   /// The wakeup was signalled: deliveries were reported, or somebody wrote to us.
   private func wake() {
     inbox.wakeup.clear()
-    publisher.refreshBrokerRoom()
     for message in inbox.drain() {
       take(message)
       perform()

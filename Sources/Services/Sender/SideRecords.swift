@@ -13,9 +13,6 @@ struct SideRecord {
   var origin: Origin
   /// The receipt to write then, or empty.
   var receipt: [UInt8] = []
-  /// Bytes of key and value, and the topic's number among those that hold the sender back.
-  var bytes = 0
-  var watched: Int?
 }
 
 /// A side record that the producer has not taken yet.

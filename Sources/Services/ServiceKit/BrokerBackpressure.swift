@@ -9,15 +9,16 @@ import Synchronization
 ///
 /// The embedded broker silently drops the oldest records of a full partition, so a producer must not write more than
 /// the consumer group can still read. A separate thread reads the committed offsets of the groups every 50 ms while
-/// much is unread; the producer checks `isOpen` before it takes more input. A real cluster keeps its records: there
-/// the initialiser returns nil.
-package final class BrokerBackpressure {
+/// much is unread; the owner asks its producer (`isHeldBack`) before it takes more input. A real cluster keeps its
+/// records: there producers have no gate.
+package final class BrokerBackpressure: ProducerGate {
   /// A topic that is written and the group that reads it.
   package struct Watched: Sendable {
     package let topic: String
-    package let group: String
+    /// nil: a table, of which everything is kept. When it is full, that is for good.
+    package let group: String?
 
-    package init(topic: String, group: String) {
+    package init(topic: String, group: String?) {
       self.topic = topic
       self.group = group
     }
@@ -30,29 +31,52 @@ package final class BrokerBackpressure {
   /// Less than this in a partition needs no asking.
   private static let harmless = BacklogGate.embeddedCapacity / 4
 
+  private let watched: [Watched]
+  /// The producer's topics of the same places.
+  private let topics: [KafkaTopic]
   private let partitions: [Int]
+  private let outstandingLimit: Int
+  private let log: Logger?
   private var gates: [BacklogGate]
   private let inbox: Mailbox<[[Int64]]>
   private let state: WatchState
 
+  /// Gives a producer its gate, on the embedded broker.
+  ///
   /// - Parameters:
   ///   - counts: of partitions of each watched topic; nil asks the broker, and throws when it is not there.
+  ///   - outstandingLimit: bytes that the producer may have had no answer for.
   ///   - wakeup: signalled when the readers have moved.
-  ///
-  /// Returns nil against a real cluster.
-  package init?(
-    _ configuration: KafkaConfiguration, _ watched: [Watched], counts: [String: Int]? = nil,
-    wakeup: Wakeup
+  ///   - log: hears of a table that is full.
+  package static func install(
+    on producer: KafkaProducer, _ configuration: KafkaConfiguration, _ watched: [Watched],
+    counts: [String: Int]? = nil, outstandingLimit: Int = outstandingLimit, wakeup: Wakeup,
+    log: Logger? = nil
   ) throws {
-    guard configuration.isEmbeddedBroker else { return nil }
-    let counts = try counts ?? Self.ask(configuration)
-    partitions = watched.map { counts[$0.topic] ?? 0 }
-    gates = partitions.map { BacklogGate(partitions: $0) }
+    guard configuration.isEmbeddedBroker else { return }
+    let counts = try counts ?? ask(configuration)
+    let topics = try watched.map { try producer.topic(known: $0.topic) }
+    producer.gate = try BrokerBackpressure(
+      configuration, watched, topics, partitions: watched.map { counts[$0.topic] ?? 0 },
+      outstandingLimit: outstandingLimit, wakeup: wakeup, log: log)
+  }
+
+  private init(
+    _ configuration: KafkaConfiguration, _ watched: [Watched], _ topics: [KafkaTopic],
+    partitions: [Int], outstandingLimit: Int, wakeup: Wakeup, log: Logger?
+  ) throws {
+    self.watched = watched
+    self.topics = topics
+    self.partitions = partitions
+    self.outstandingLimit = outstandingLimit
+    self.log = log
+    gates = zip(watched, partitions).map {
+      BacklogGate(partitions: $1, mode: $0.group == nil ? .table : .consumed)
+    }
     let inbox = Mailbox<[[Int64]]>(wakeup: wakeup)
     let state = WatchState()
     self.inbox = inbox
     self.state = state
-    let partitions = self.partitions
     let thread = try LoopThread(name: "backpressure") {
       BacklogWatch(configuration, watched, partitions, inbox, state).run()
     }
@@ -67,19 +91,23 @@ package final class BrokerBackpressure {
     return try admin.partitionCounts(timeoutMilliseconds: 10_000)
   }
 
-  /// Notes a record that the broker has acknowledged.
-  ///
-  /// - Parameters:
-  ///   - index: of the topic among the watched ones.
-  ///   - bytes: of key and value.
-  package func acknowledged(_ index: Int, partition: Int32, offset: Int64, bytes: Int) {
-    // The broker does not say where a record is that it had already taken.
-    guard offset >= 0, Int(partition) < partitions[index] else { return }
+  package func acknowledged(_ topic: KafkaTopic, partition: Int32, offset: Int64, bytes: Int) {
+    guard let index = topics.firstIndex(of: topic), Int(partition) < partitions[index] else {
+      return
+    }
+    let wasOpen = gates[index].isOpen
     gates[index].acknowledged(Int(partition), offset: offset, bytes: bytes)
-    if gates[index].unreadBytes(Int(partition)) > Self.harmless { state.keepWatching() }
+    if watched[index].group != nil {
+      if gates[index].unreadBytes(Int(partition)) > Self.harmless { state.keepWatching() }
+      return
+    }
+    if wasOpen, !gates[index].isOpen {
+      log?.error(
+        "\(watched[index].topic) is full, and the embedded broker would silently drop records of it; intake"
+          + " stopped. Restart the pipeline or use a real cluster")
+    }
   }
 
-  /// Takes in how far the readers have got; to be called once a turn.
   package func refresh() {
     guard let newest = inbox.drain().last else { return }
     var unread = false
@@ -94,11 +122,8 @@ package final class BrokerBackpressure {
     if unread { state.keepWatching() }
   }
 
-  /// Whether the writer may take more work in.
-  ///
-  /// - Parameter outstandingBytes: what its producer has not had acknowledged.
   package func isOpen(outstandingBytes: Int) -> Bool {
-    outstandingBytes < Self.outstandingLimit && gates.allSatisfy(\.isOpen)
+    outstandingBytes < outstandingLimit && gates.allSatisfy(\.isOpen)
   }
 }
 
@@ -153,11 +178,15 @@ private struct BacklogWatch {
   private func look(_ admin: KafkaAdmin) -> [[Int64]]? {
     var findings: [[Int64]] = []
     for (index, watch) in watched.enumerated() {
+      guard let group = watch.group else {
+        findings.append([])
+        continue
+      }
       let all = (0..<Int32(partitions[index])).map {
         TopicPartition(topic: watch.topic, partition: $0)
       }
       guard
-        let offsets = try? admin.groupOffsets(watch.group, all, timeoutMilliseconds: 5_000)
+        let offsets = try? admin.groupOffsets(group, all, timeoutMilliseconds: 5_000)
       else { return nil }
       var committed = Array(repeating: Int64(-1), count: partitions[index])
       for offset in offsets {

@@ -15,7 +15,6 @@ package final class DemoFeeder {
   private let next: () throws -> UnsafeRawBufferPointer?
   private var line: UnsafeRawBufferPointer?
   private var number: UInt = 0
-  private let holdBack: BrokerBackpressure?
   private let wakeup: Wakeup
   private let parser = JSONParser()
   private var waiting: [UInt: [UInt8]] = [:]
@@ -37,8 +36,8 @@ package final class DemoFeeder {
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topicName = names.requests
     topic = try producer.topic(named: topicName)
-    holdBack = try BrokerBackpressure(
-      kafka, [.init(topic: topicName, group: names.group(.ingest))], wakeup: wakeup)
+    try BrokerBackpressure.install(
+      on: producer, kafka, [.init(topic: topicName, group: names.group(.ingest))], wakeup: wakeup)
     self.next = next
     try advance()
   }
@@ -51,7 +50,6 @@ package final class DemoFeeder {
 
   /// Produces what may be produced now, at most `limit` lines, and hears what was acknowledged.
   package func turn(limit: Int, _ ledger: DemoLedger) throws {
-    holdBack?.refresh()
     var count = 0
     while let line, count < limit, isOpen {
       let tag = number
@@ -77,9 +75,7 @@ package final class DemoFeeder {
   }
 
   private var isOpen: Bool {
-    let bytes = producer.outstandingBytes
-    return holdBack?.isOpen(outstandingBytes: bytes)
-      ?? (bytes < BrokerBackpressure.outstandingLimit)
+    producer.outstandingBytes < BrokerBackpressure.outstandingLimit && !producer.isHeldBack
   }
 
   private func hear(_ ledger: DemoLedger) {
@@ -97,8 +93,6 @@ package final class DemoFeeder {
         unplaced.append((delivery.partition, text))
         continue
       }
-      holdBack?.acknowledged(
-        0, partition: delivery.partition, offset: delivery.offset, bytes: text.count)
       let ids = text.withUnsafeBytes {
         RequestLine.ids(
           $0, topic: topicName, partition: delivery.partition, offset: delivery.offset,
