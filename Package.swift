@@ -118,6 +118,7 @@ let package = Package(
     core("Pipeline", ["APNS"]),
     core("Delivery", ["APNS", "Pipeline"]),
     core("Dispatch", ["APNS", "Pipeline", "Delivery", "Random"]),
+    core("Diagnosis", ["APNS", "Pipeline"]),
     core("Settings"),
     core("Telemetry"),
     core("Access"),
@@ -144,32 +145,38 @@ let package = Package(
       name: "ServiceKit",
       dependencies: [
         "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery", "Records", "Signing",
-        "Pipeline", "JSON", "HTTPServer",
+        "Pipeline", "JSON", "HTTPServer", "Diagnosis",
       ],
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
       "Ingest",
-      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "Records", "Signing"]),
+      ["APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records", "Signing"]),
     service(
       "API",
       ["Access", "APNS", "Pipeline", "EventLoop", "Kafka", "JSON", "Records", "Signing", "HTTPServer"]),
     service(
       "Signer",
-      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Signing"]),
+      [
+        "APNS", "Diagnosis", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records",
+        "Signing",
+      ]),
     service(
       "Sender",
       [
-        "APNS", "Pipeline", "Delivery", "Dispatch", "EventLoop", "Kafka", "JSON", "Records", "TLS",
-        "HTTP2",
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "EventLoop", "Kafka", "JSON",
+        "Records", "TLS", "HTTP2",
       ]),
     service(
       "Feedback",
-      ["APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "Store"]),
+      [
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
+        "Store",
+      ]),
     service(
       "OperatorCommand",
       [
-        "APNS", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records", "HTTPClient",
-        "HTTPServer",
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
+        "HTTPClient", "HTTPServer",
       ]),
 
     // Executables: parse, build, run.
@@ -232,6 +239,7 @@ let package = Package(
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
     tests("Core", "Simulation", ["Pipeline", "Delivery", "Random", "Simulation", "TestSupport"]),
+    tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Telemetry", ["Telemetry"]),
@@ -249,8 +257,8 @@ let package = Package(
     tests(
       "Services", "ServiceKit",
       [
-        "ServiceKit", "Settings", "Telemetry", "Pipeline", "Delivery", "EventLoop", "Kafka",
-        "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka",
+        "ServiceKit", "Settings", "Telemetry", "Pipeline", "Delivery", "Diagnosis", "EventLoop",
+        "Kafka", "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "Ingest",
@@ -268,7 +276,8 @@ let package = Package(
     tests(
       "Services", "Signer",
       [
-        "Signer", "ServiceKit", "Telemetry", "APNS", "Pipeline", "Delivery", "Kafka", "JSON",
+        "Signer", "ServiceKit", "Telemetry", "APNS", "Diagnosis", "Pipeline", "Delivery", "Kafka",
+        "JSON",
         "Records",
         "Signing", "Bytes",
         "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
@@ -276,7 +285,8 @@ let package = Package(
     tests(
       "Services", "Sender",
       [
-        "Sender", "APNS", "Faults", "Pipeline", "Delivery", "Dispatch", "Kafka", "JSON", "Records",
+        "Sender", "APNS", "Diagnosis", "Faults", "Pipeline", "Delivery", "Dispatch", "Kafka",
+        "JSON", "Records",
         "TLS",
         "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
         "ServiceKit", "EmbeddedKafka",
@@ -337,8 +347,8 @@ let package = Package(
       "System", "Deploy",
       [
         "API", "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
-        "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline", "Kafka", "EventLoop",
-        "JSON", "Bytes", "TestSupport", "SystemTestSupport",
+        "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline", "Diagnosis", "Kafka",
+        "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",
       ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),
     tests("Tidy", "Conformance", ["APNS", "Faults"]),

@@ -6,11 +6,16 @@ package struct CommandLineFlags: Sendable {
   package internal(set) var isHelp = false
   package internal(set) var isVersion = false
   package internal(set) var isCheckConfig = false
+  /// `--check`: the settings and what they lead to.
+  package internal(set) var isCheck = false
   /// `--config FILE`.
   package internal(set) var configPath: String?
   package internal(set) var operands: [String] = []
   /// Settings in the order given; Kafka properties too.
   var given: [(name: String, value: String)] = []
+
+  /// The value of a flag as it was given last, not judged yet.
+  package func text(_ name: String) -> String? { given.last { $0.name == name }?.value }
 
   /// - Parameter arguments: Without the program's name.
   /// - Throws: every flag that the table does not know or that lacks its value.
@@ -65,6 +70,7 @@ package struct CommandLineFlags: Sendable {
     case "help": isHelp = true
     case "version": isVersion = true
     case "check-config": isCheckConfig = true
+    case "check": isCheck = true
     default: return false
     }
     return true

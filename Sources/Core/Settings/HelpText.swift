@@ -37,6 +37,11 @@ package struct HelpText: Sendable {
     lines += wrap(
       "Check the settings, with the files that they name, print them and exit. Connects to nothing.",
       6)
+    lines += ["  --check"]
+    lines += wrap(
+      "Check the settings and what they lead to (keys, certificates, Kafka, gateways, as far as the program uses"
+        + " them), print what was found with the remedy and exit. Changes nothing; status 1 with an error.",
+      6)
     lines += ["  -V, --version", "  -h, --help", ""] + wrap(Self.orderText, 0)
     return lines.joined(separator: "\n") + "\n"
   }

@@ -22,7 +22,7 @@ package struct SettingTable: Sendable {
   package let takesKafkaProperties: Bool
   private let indices: [String: Int]
 
-  /// Names must be kebab-case, unique, and none of `help`, `version`, `check-config`, `config`;
+  /// Names must be kebab-case, unique, and none of `help`, `version`, `check-config`, `check`, `config`;
   /// defaults must pass their own rules. A table that breaks this is a programming error.
   package init(_ settings: [Setting], kafkaProperties: Bool = false, operands: Operands? = nil) {
     self.settings = settings
@@ -38,7 +38,7 @@ package struct SettingTable: Sendable {
   }
 
   /// Flags that every program has beside its table.
-  package static let builtIn = ["help", "version", "check-config", "config"]
+  package static let builtIn = ["help", "version", "check-config", "check", "config"]
 
   package subscript(name: String) -> Setting? { indices[name].map { settings[$0] } }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CLinux
 import Glibc
 
 /// Time that never jumps; for deadlines, ages and measurements. Its zero means nothing.
@@ -25,4 +26,12 @@ package enum WallClock {
 
   /// Seconds since the UNIX epoch.
   package static func seconds() -> Int64 { milliseconds() / 1_000 }
+
+  /// Whether the kernel considers the clock to be synchronized (adjtimex(2)); nil if it does not tell.
+  package static var isSynchronized: Bool? {
+    var state = timex()
+    let answer = adjtimex(&state)
+    guard answer >= 0 else { return nil }
+    return answer != TIME_ERROR && state.status & STA_UNSYNC == 0
+  }
 }

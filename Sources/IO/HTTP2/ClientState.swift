@@ -92,6 +92,10 @@ enum ClientCallbacks {
       exchange.pointee.hasUniqueID = true
     case 11 where equals(name, "retry-after"):
       exchange.pointee.retryAfter = number(value, valueCount) ?? 0
+    case 4 where valueCount == 29 && equals(name, "date"):
+      guard let date = exchange.pointee.date else { break }
+      date.update(from: value, count: 29)
+      exchange.pointee.hasDate = true
     default: break
     }
     return 0

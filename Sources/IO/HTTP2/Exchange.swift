@@ -55,6 +55,11 @@ package struct Exchange {
   /// Seconds of a `retry-after` header, 0 without one (dates are ignored).
   package internal(set) var retryAfter: UInt32 = 0
 
+  /// Where the 29 bytes of a `date` header go; nil if nobody wants it.
+  package var date: UnsafeMutablePointer<UInt8>?
+  /// The answer had a `date` of that length, and it was wanted.
+  package internal(set) var hasDate = false
+
   /// Where the answer's body goes; what does not fit is counted and dropped.
   package var response: UnsafeMutablePointer<UInt8>?
   package var responseCapacity: UInt16 = 0
@@ -87,6 +92,7 @@ package struct Exchange {
     hasOtherID = false
     hasOtherRequestID = false
     retryAfter = 0
+    hasDate = false
     responseCount = 0
     responseTotal = 0
   }

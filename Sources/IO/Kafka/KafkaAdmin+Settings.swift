@@ -13,24 +13,65 @@ package struct TopicSize: Sendable, Hashable {
   }
 }
 
+/// The topics of a cluster: those with a size, and those of which it says only an error.
+package struct TopicListing: Sendable {
+  package var sizes: [String: TopicSize] = [:]
+  package var errors: [String: KafkaError] = [:]
+}
+
 extension KafkaAdmin {
   /// Every topic of the cluster with its size. Creates none.
   package func topicSizes(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: TopicSize] {
+    try topicListing(timeoutMilliseconds: timeoutMilliseconds).sizes
+  }
+
+  /// Every topic that the cluster lists for this user. Creates none.
+  package func topicListing(timeoutMilliseconds: Int32) throws(KafkaError) -> TopicListing {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(handle, 1, nil, &metadata, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
       throw KafkaError(code, "cannot list the topics at \(configuration.bootstrap)")
     }
     defer { rd_kafka_metadata_destroy(metadata) }
-    var sizes: [String: TopicSize] = [:]
+    var listing = TopicListing()
     for index in 0..<Int(metadata.pointee.topic_cnt) {
       let topic = metadata.pointee.topics[index]
-      guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
+      let name = String(cString: topic.topic)
+      guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
+        listing.errors[name] = KafkaError(topic.err, "topic \(name)")
+        continue
+      }
       let copies = topic.partition_cnt > 0 ? Int(topic.partitions[0].replica_cnt) : 0
-      sizes[String(cString: topic.topic)] = TopicSize(
-        partitions: Int(topic.partition_cnt), copies: copies)
+      listing.sizes[name] = TopicSize(partitions: Int(topic.partition_cnt), copies: copies)
     }
-    return sizes
+    return listing
+  }
+
+  /// What the cluster says of a topic that is asked for by its name: nil if it exists. Creates none, except on the
+  /// embedded broker.
+  package func topicError(_ topic: String, timeoutMilliseconds: Int32) -> KafkaError? {
+    guard let place = rd_kafka_topic_new(handle, topic, nil) else {
+      return KafkaError(rd_kafka_last_error(), "topic \(topic)")
+    }
+    defer { rd_kafka_topic_destroy(place) }
+    do throws(KafkaError) {
+      _ = try partitionCount(handle, place, timeoutMilliseconds: timeoutMilliseconds)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// How many members a group has now; nil where the cluster does not say.
+  package func memberCount(of group: String, timeoutMilliseconds: Int32) -> Int? {
+    var list: UnsafePointer<rd_kafka_group_list>?
+    let code = rd_kafka_list_groups(handle, group, &list, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let list else { return nil }
+    defer { rd_kafka_group_list_destroy(list) }
+    guard list.pointee.group_cnt == 1,
+      list.pointee.groups[0].err == RD_KAFKA_RESP_ERR_NO_ERROR
+    else { return nil }
+    return Int(list.pointee.groups[0].member_cnt)
   }
 
   /// The settings of topics, defaults among them, by topic and by Kafka's names; a topic that this user may not

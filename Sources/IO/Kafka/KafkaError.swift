@@ -80,6 +80,13 @@ extension KafkaError {
     }
   }
 
+  /// Whether the cluster's authorizer refused what was asked for.
+  package var isOfAuthorization: Bool {
+    code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
+      || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
+      || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
+  }
+
   /// Whether a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
   package var isRefusal: Bool { Self.refusing.contains(code) }
 

@@ -16,6 +16,7 @@ package final class KafkaGroupConsumer {
   private var starts: [PartitionStart] = []
   private var unplaced: [TopicPartition] = []
   private var nextLook: UInt64 = 0
+  private var statistics: String?
 
   /// Joins the group.
   ///
@@ -39,7 +40,8 @@ package final class KafkaGroupConsumer {
     if let instanceID { fixed.append(("group.instance.id", instanceID)) }
     let native = try configuration.makeNative(.group, fixed: fixed)
     native.enableEvents(
-      RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR)
+      RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR
+        | RD_KAFKA_EVENT_STATS)
     client = try KafkaClient(RD_KAFKA_CONSUMER, native, consumerQueue: true, wakeup: wakeup)
     let list = PartitionList(topics.map { TopicPartition(topic: $0, partition: -1) })
     let code = rd_kafka_subscribe(raw, list.raw)
@@ -86,9 +88,16 @@ package final class KafkaGroupConsumer {
         code: code.rawValue, message: String(cString: rd_kafka_event_error_string(event)),
         isFatal: isFatal, isRetriable: !isFatal)
       return isFatal ? .fatal(error) : .error(error)
+    case RD_KAFKA_EVENT_STATS:
+      statistics = String(cString: rd_kafka_event_stats(event))
+      return nil
     default: return nil
     }
   }
+
+  /// The newest statistics of librdkafka (JSON), once; nil without any, as ever unless the user sets
+  /// `statistics.interval.ms`. They arrive with `nextEvent`.
+  package func takeStatistics() -> String? { statistics.take() }
 
   /// What the group has committed for these partitions, asked of the coordinator.
   package func committed(

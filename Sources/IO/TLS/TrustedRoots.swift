@@ -14,6 +14,14 @@ package struct RootName: Sendable {
       ("C", "US"), ("ST", "New Jersey"), ("L", "Jersey City"), ("O", "The USERTRUST Network"),
       ("CN", "USERTrust RSA Certification Authority"),
     ])
+
+  /// The one before it, which the same page still names.
+  package static let aaaCertificateServices = RootName(
+    commonName: "AAA Certificate Services",
+    fields: [
+      ("C", "GB"), ("ST", "Greater Manchester"), ("L", "Salford"), ("O", "Comodo CA Limited"),
+      ("CN", "AAA Certificate Services"),
+    ])
 }
 
 extension TLSContext {

@@ -32,6 +32,7 @@ extension EmbeddedBroker {
     case messageTooLarge = 10
     case notEnoughReplicas = 19
     case topicNotAuthorized = 29
+    case groupNotAuthorized = 30
     case illegalGeneration = 22
     case rebalanceInProgress = 27
     case coordinatorNotAvailable = 15

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Diagnosis
 import EventLoop
 import Glibc
 import Kafka
@@ -20,6 +21,10 @@ package enum FeedbackService: Service {
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> FeedbackSettings {
     try FeedbackSettings(values)
+  }
+
+  package static func check(_ settings: FeedbackSettings, _ context: ServiceContext) -> [Finding] {
+    KafkaSurvey.run(settings.kafka, .feedback, TopicNames(prefix: settings.topicPrefix)).findings
   }
 
   package static func run(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Diagnosis
 import Pipeline
 package import ServiceKit
 package import Settings
@@ -18,6 +19,10 @@ package enum IngestService: Service {
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> IngestSettings {
     try IngestSettings(values)
+  }
+
+  package static func check(_ settings: IngestSettings, _ context: ServiceContext) -> [Finding] {
+    KafkaSurvey.run(settings.kafka, .ingest, TopicNames(prefix: settings.topicPrefix)).findings
   }
 
   package static func run(

@@ -13,7 +13,8 @@ package enum MartletCommand {
       KeysAPICommand.self,
       ChannelsCreateCommand.self, ChannelsReadCommand.self, ChannelsListCommand.self,
       ChannelsDeleteCommand.self,
-      StatusCommand.self, ConsoleCommand.self, TraceCommand.self, CanaryCommand.self,
+      DoctorCommand.self, StatusCommand.self, ConsoleCommand.self, TraceCommand.self,
+      CanaryCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       CompletionCommand.self,
     ]

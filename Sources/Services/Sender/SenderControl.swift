@@ -30,12 +30,16 @@ final class SenderControl {
   private let counters = Counters<SenderGroupCounter>()
   /// Loops that have not answered yet that they are drained.
   private var draining = 0
+  private var coverage: CoverageWarning
+  private var statistics: StatisticsWatch
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, kafka: KafkaConfiguration,
     topics: TopicNames, tokens: KafkaTable, requests: TokenRequests,
-    inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>]
+    inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>], coverage: CoverageWarning
   ) throws {
+    self.coverage = coverage
+    statistics = StatisticsWatch(context.log)
     self.settings = settings
     self.context = context
     self.requests = requests
@@ -97,6 +101,7 @@ final class SenderControl {
     for message in inbox.drain() { try take(message) }
     tokens.turn(tell) { requests.want($0) }
     try followGroup()
+    statistics.note(group.client.takeStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()
     if context.signals.takeReload() { reload() }
     certificates.turn()
@@ -143,6 +148,7 @@ final class SenderControl {
     }
     try planner.begin(plan)
     counters.set(.partitionsAssigned, assignment.partitions.count)
+    coverage.note(assignment.partitions, context.log)
   }
 
   /// Has the loops give their partitions back; or gives them less time than they were told.

@@ -88,7 +88,9 @@ package enum SenderService: Service {
       try KafkaProducer(kafka, wakeup: inbox.wakeup), names, context)
     return try SenderControl(
       settings, context, kafka: kafka, topics: names, tokens: tokens, requests: requests,
-      inbox: inbox, loops: loops)
+      inbox: inbox, loops: loops,
+      coverage: CoverageWarning(
+        loops: settings.loops, names, cluster.partitions.filter { subscribed.contains($0.key) }))
   }
 
   private static func warnAboutRoots(
@@ -103,9 +105,14 @@ package enum SenderService: Service {
   /// The root by which Apple's gateways are to be verified, if a gateway is Apple's and nothing trusts it: not
   /// every system has that root. Other gateways are nobody's affair.
   static func missingRoot(_ settings: SenderSettings, _ tls: TLSContext) -> RootName? {
-    let gateways = GatewayKind.allCases.map { settings.gateway($0).host.lowercased() }
-    guard gateways.contains(where: { $0.hasSuffix(".push.apple.com") }) else { return nil }
+    guard reachesApple(settings) else { return nil }
     return tls.trusts(.userTrustRSA) ? nil : .userTrustRSA
+  }
+
+  static func reachesApple(_ settings: SenderSettings) -> Bool {
+    GatewayKind.allCases.contains {
+      settings.gateway($0).host.lowercased().hasSuffix(".push.apple.com")
+    }
   }
 
   /// Every topic that a sender reads or writes.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Diagnosis
 package import Settings
 
 /// A program: a process of the pipeline, or one command of `martlet`.
 ///
-/// The harness reads the settings, answers `--help`, `--version` and `--check-config`, and then
+/// The harness reads the settings, answers `--help`, `--version`, `--check-config` and `--check`, and then
 /// calls `run`, whose return ends the process: status 0, or 1 when it throws. Wrong settings end
 /// it with status 2 before anything was opened.
 package protocol Service {
@@ -23,12 +24,17 @@ package protocol Service {
   /// files that settings name; opens no socket.
   static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings
 
+  /// Looks at what the settings lead to: keys, certificates, Kafka, gateways, for `--check`. Changes nothing; takes as
+  /// long as its answers take, with a bound for each.
+  static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding]
+
   /// Does the work on the calling thread until it is done or `context.signals` says stop.
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure)
 }
 
 extension Service {
   package static var reportsCounters: Bool { true }
+  package static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }
 }
 
 /// Why a program gives up: what happened, the likely cause and what to do about it.

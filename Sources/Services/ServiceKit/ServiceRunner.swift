@@ -61,6 +61,7 @@ package enum ServiceRunner {
         StandardOutput.line("\(program) \(Version.text)")
         return done
       }
+      if flags.isCheck { return Checkup.run(service, program: program, flags, table) }
       let values = try read(flags, table)
       let settings = try S.settings(values)
       try KafkaConfiguration.checkTogether(values)
@@ -123,7 +124,7 @@ package enum ServiceRunner {
     return server
   }
 
-  private static func read(
+  static func read(
     _ flags: CommandLineFlags, _ table: SettingTable
   ) throws(SettingErrors) -> SettingValues {
     let environment = try ProcessEnvironment.read()
@@ -153,5 +154,5 @@ package enum ServiceRunner {
 
 extension String {
   /// `martlet demo` as one word of a log line: `martlet-demo`.
-  fileprivate var replacingBlanks: String { String(map { $0 == " " ? "-" : $0 }) }
+  var replacingBlanks: String { String(map { $0 == " " ? "-" : $0 }) }
 }

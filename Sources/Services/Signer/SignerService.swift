@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Diagnosis
 import EventLoop
 import Kafka
 import Pipeline
+import Records
 package import ServiceKit
 package import Settings
 
@@ -18,6 +20,17 @@ package enum SignerService: Service {
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> SignerSettings {
     try SignerSettings(values)
+  }
+
+  package static func check(_ settings: SignerSettings, _ context: ServiceContext) -> [Finding] {
+    let credentials = settings.credentials.map {
+      CredentialFacts(
+        teamID: $0.teamID, keyID: $0.keyID, keyFile: $0.keyPath, environment: $0.scope.rawValue,
+        apps: $0.apps)
+    }
+    return CredentialFindings.all(credentials)
+      + [ClockFindings.local(isSynchronized: WallClock.isSynchronized)]
+      + KafkaSurvey.run(settings.kafka, .signer, TopicNames(prefix: settings.topicPrefix)).findings
   }
 
   package static func run(

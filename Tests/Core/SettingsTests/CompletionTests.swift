@@ -31,7 +31,7 @@ import Testing
   @Test func `settings are completed, with what they mean`() {
     #expect(next("up", "--p") == ["--profile", "--password"])
     #expect(next("up", "--no-") == ["--no-verify"])
-    #expect(next("up", "--check") == ["--check-config"])
+    #expect(next("up", "--check") == ["--check-config", "--check"])
     #expect(next("letters", "list", "--loops") == [])
     #expect(
       completion.answer(["up", "--lo"])
@@ -57,7 +57,8 @@ import Testing
     #expect(next("letters", "read", "--h") == ["--help"])
     #expect(
       next("letters", "list", "") == [
-        "--kind", "--help", "--version", "--check-config", "--config",
+        "--kind", "--help", "--version", "--check-config", "--check",
+        "--config",
       ])
   }
 }

@@ -49,6 +49,8 @@ enum GatewayReply: Sendable {
     /// Values of `apns-id` and `apns-request-id`; empty for no such header.
     var identifier = ""
     var requestIdentifier = ""
+    /// The value of `date`; empty for no such header.
+    var date = ""
   }
 
   static let unavailable = GatewayReply.refused(503, "ServiceUnavailable", after: 2)

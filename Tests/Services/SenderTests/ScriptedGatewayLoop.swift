@@ -152,6 +152,7 @@ final class ScriptedGatewayLoop {
     var headers = HeaderList()
     headers.append(":status", kept("\(answer.status)"))
     if answer.retryAfter > 0 { headers.append("retry-after", kept("\(answer.retryAfter)")) }
+    if !answer.date.isEmpty { headers.append("date", kept(answer.date)) }
     if !answer.identifier.isEmpty { headers.append("apns-id", kept(answer.identifier)) }
     if !answer.requestIdentifier.isEmpty {
       headers.append("apns-request-id", kept(answer.requestIdentifier))

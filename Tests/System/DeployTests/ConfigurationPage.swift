@@ -67,6 +67,7 @@ enum ConfigurationPage {
     `--kafka.consumer.<property>`, `--kafka.producer.<property>`. What the simulator's behaviours
     are is in [simulator.md](simulator.md). The simulator and the `martlet` commands also take `--log-level`,
     `--log-format` and `--stop-timeout`, and commands that connect to Kafka take `--kafka` and `--topic-prefix`.
+    `--check` also looks at what the settings lead to ([operations.md](operations.md#is-the-deployment-right)).
 
     `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests` generates this page from the programs' settings;
     `scripts/test` fails if it is out of date.

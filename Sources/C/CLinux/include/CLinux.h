@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/timex.h>
 #include <sys/resource.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

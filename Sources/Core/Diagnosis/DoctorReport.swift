@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What several programs found, as one report: what more than one of them found stands once, and what they must have
+/// in common is compared.
+package struct DoctorReport: Sendable, Equatable {
+  package struct Entry: Sendable, Equatable {
+    package let finding: Finding
+    /// Who found it.
+    package internal(set) var programs: [String]
+  }
+
+  /// By subject, then in the order in which they were found.
+  package let entries: [Entry]
+
+  /// - Parameter results: of each program, in the order of the pipeline.
+  package init(_ results: [(program: String, findings: [Finding])]) {
+    var entries: [Entry] = []
+    for (program, findings) in results {
+      for finding in findings {
+        if let index = entries.firstIndex(where: { $0.finding == finding }) {
+          if !entries[index].programs.contains(program) { entries[index].programs.append(program) }
+        } else {
+          entries.append(Entry(finding: finding, programs: [program]))
+        }
+      }
+    }
+    entries += Self.differences(entries)
+    self.entries = Finding.Subject.allCases.flatMap { subject in
+      entries.filter { $0.finding.subject == subject }
+    }
+  }
+
+  /// Settings that every program of a pipeline must have in common: a check states the value of each as its message.
+  package static let shared = ["kafka", "topic-prefix"]
+
+  private static func differences(_ entries: [Entry]) -> [Entry] {
+    shared.compactMap { setting in
+      let values = entries.filter {
+        $0.finding.subject == .settings && $0.finding.place == setting && $0.finding.status == .ok
+      }
+      guard values.count > 1 else { return nil }
+      let words = values.map { "\($0.finding.message) (\($0.programs.joined(separator: ", ")))" }
+      return Entry(
+        finding: Finding(
+          setting == "kafka" ? .warning : .error, .settings, setting,
+          "differs between programs: \(words.joined(separator: "; "))",
+          remedy: setting == "kafka"
+            ? "give every program the same cluster" : "give every program the same \(setting)"),
+        programs: values.flatMap(\.programs))
+    }
+  }
+
+  package func count(_ status: Finding.Status) -> Int {
+    entries.count { $0.finding.status == status }
+  }
+
+  /// `2 errors, 1 warning, 20 ok`
+  package var summary: String {
+    func words(_ count: Int, _ noun: String) -> String {
+      "\(count) \(noun)\(count == 1 ? "" : "s")"
+    }
+    return
+      "\(words(count(.error), "error")), \(words(count(.warning), "warning")), \(count(.ok)) ok"
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One thing that was looked at before a program runs, and how it is: what `--check` and `martlet doctor` print.
+///
+/// No field holds a secret: keys, tokens and passwords are named by their file or setting.
+package struct Finding: Sendable, Equatable {
+  /// From good to bad.
+  package enum Status: String, Sendable, CaseIterable, Comparable {
+    case ok
+    /// Worth a look; the program does its part.
+    case warning
+    /// The program cannot do its part, or part of it.
+    case error
+
+    package static func < (one: Status, other: Status) -> Bool { one.rank < other.rank }
+
+    private var rank: Int { Status.allCases.firstIndex(of: self) ?? 0 }
+  }
+
+  /// What kind of thing it is.
+  package enum Subject: String, Sendable, CaseIterable {
+    case settings, credential, certificate, root, clock, kafka, topic, group, partitions, proxy,
+      gateway
+  }
+
+  package let status: Status
+  package let subject: Subject
+  /// Which one: a file, a setting, a topic, an address.
+  package let place: String
+  package let message: String
+  /// What to do; empty if nothing is to be done.
+  package let remedy: String
+
+  package init(
+    _ status: Status, _ subject: Subject, _ place: String, _ message: String, remedy: String = ""
+  ) {
+    self.status = status
+    self.subject = subject
+    self.place = place
+    self.message = message
+    self.remedy = remedy
+  }
+
+  package static func ok(_ subject: Subject, _ place: String, _ message: String) -> Finding {
+    Finding(.ok, subject, place, message)
+  }
+
+  package static func warning(
+    _ subject: Subject, _ place: String, _ message: String, remedy: String
+  ) -> Finding {
+    Finding(.warning, subject, place, message, remedy: remedy)
+  }
+
+  package static func error(
+    _ subject: Subject, _ place: String, _ message: String, remedy: String
+  ) -> Finding {
+    Finding(.error, subject, place, message, remedy: remedy)
+  }
+
+  /// The finding on one line, except for the remedy, which has a line of its own.
+  package var text: String {
+    let first = "\(status.rawValue.padded(9))\(subject.rawValue.padded(13))\(place): \(message)"
+    return remedy.isEmpty ? first : first + "\n" + String(repeating: " ", count: 22) + "→ " + remedy
+  }
+}
+
+extension String {
+  /// With blanks behind it, so many columns wide at least.
+  fileprivate func padded(_ width: Int) -> String {
+    self + String(repeating: " ", count: max(1, width - count))
+  }
+}

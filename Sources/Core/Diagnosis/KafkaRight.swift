@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Pipeline
+
+/// What a user of Kafka may do to a topic or a consumer group.
+package struct KafkaRight: Sendable, Equatable {
+  package enum Resource: Sendable, Hashable {
+    case topic(String)
+    case group(String)
+  }
+
+  /// Kafka's operations of an access control entry. `Read` and `Write` include `Describe`.
+  package enum Operation: String, Sendable {
+    case read = "Read"
+    case write = "Write"
+    case describeConfigs = "DescribeConfigs"
+  }
+
+  package let resource: Resource
+  /// Without repetition, in the order of the enumeration.
+  package let operations: [Operation]
+
+  package init(_ resource: Resource, _ operations: [Operation]) {
+    self.resource = resource
+    self.operations = operations
+  }
+}
+
+/// The least rights with which each program does its part: one table for `--check`, `martlet doctor` and docs/kafka.md.
+///
+/// `DescribeConfigs` only lets a program compare a topic's settings with the table; it works without.
+package struct KafkaRights: Sendable {
+  package let program: ReaderGroup
+  /// Topics in the order of the pipeline's table, then the group.
+  package let all: [KafkaRight]
+
+  package init(of program: ReaderGroup, _ names: TopicNames) {
+    self.program = program
+    let (read, written) = Self.topics(of: program, names)
+    let topics = names.all.map(\.name).compactMap { topic -> KafkaRight? in
+      var operations: [KafkaRight.Operation] = []
+      if read.contains(topic) { operations.append(.read) }
+      if written.contains(topic) { operations.append(.write) }
+      guard !operations.isEmpty else { return nil }
+      return KafkaRight(.topic(topic), operations + [.describeConfigs])
+    }
+    all = topics + [KafkaRight(.group(names.group(program)), [.read])]
+  }
+
+  /// What a program reads and what it writes.
+  private static func topics(
+    of program: ReaderGroup, _ names: TopicNames
+  ) -> (read: Set<String>, written: Set<String>) {
+    let retries = RetryTier.allCases.map { names.retries($0) }
+    let lanes = [names.notifications, names.notificationsBulk]
+    switch program {
+    case .ingest:
+      return (
+        [names.requests, names.invalidTokens],
+        Set(lanes + [names.receipts, names.deadLetters])
+      )
+    case .sender:
+      return (
+        Set(lanes + retries + [names.providerTokens]),
+        Set(retries + [names.receipts, names.feedback, names.tokenRequests, names.deadLetters])
+      )
+    case .feedback:
+      return (
+        [names.feedback, names.devices, names.invalidTokens],
+        [names.invalidTokens, names.deadLetters]
+      )
+    case .signer:
+      return ([names.tokenRequests, names.providerTokens], [names.providerTokens])
+    }
+  }
+
+  /// The topics of the program, in the order of the table.
+  package var topics: [String] { topics { _ in true } }
+
+  /// The topics that it reads.
+  package var readTopics: [String] { topics { $0.contains(.read) } }
+
+  private func topics(_ isWanted: ([KafkaRight.Operation]) -> Bool) -> [String] {
+    all.compactMap { right in
+      guard case .topic(let name) = right.resource, isWanted(right.operations) else { return nil }
+      return name
+    }
+  }
+
+  /// What grants the rights: one command of Kafka's for each set of operations.
+  ///
+  /// - Parameter user: the principal, such as `User:martlet-ingest`.
+  package func commands(user: String) -> [String] {
+    var sets: [[KafkaRight.Operation]] = []
+    for right in all where !sets.contains(right.operations) { sets.append(right.operations) }
+    return sets.flatMap { operations -> [String] in
+      let rights = all.filter { $0.operations == operations }
+      let topics = rights.compactMap {
+        if case .topic(let name) = $0.resource { name } else { nil }
+      }
+      let groups = rights.compactMap {
+        if case .group(let name) = $0.resource { name } else { nil }
+      }
+      return [("--topic", topics), ("--group", groups)].filter { !$0.1.isEmpty }.map {
+        Self.command(user, operations, $0.0, $0.1)
+      }
+    }
+  }
+
+  /// What grants the rights to one topic or group.
+  package func command(for resource: KafkaRight.Resource, user: String) -> String {
+    let operations = all.first { $0.resource == resource }?.operations ?? [.read]
+    switch resource {
+    case .topic(let name): return Self.command(user, operations, "--topic", [name])
+    case .group(let name): return Self.command(user, operations, "--group", [name])
+    }
+  }
+
+  private static func command(
+    _ user: String, _ operations: [KafkaRight.Operation], _ flag: String, _ names: [String]
+  ) -> String {
+    let words =
+      ["kafka-acls.sh", "--add", "--allow-principal", user]
+      + operations.flatMap { ["--operation", $0.rawValue] }
+      + names.flatMap { [flag, $0] }
+    return words.joined(separator: " ")
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Diagnosis
+package import ServiceKit
+package import Settings
+import Telemetry
+
+/// `martlet doctor`: what is wrong with a deployment before it runs, or while it does.
+package enum DoctorCommand: Service {
+  package struct Settings: Sendable {
+    let folder: String
+    let isJSON: Bool
+    /// Flags for every program that has them.
+    let passed: [String]
+    /// For the signer.
+    let credentials: String?
+  }
+
+  package static let name = "doctor"
+  package static let summary =
+    "Checks settings, keys, certificates, the clock, Kafka and the gateways as each program would meet them, and says"
+    + " what to do about what is wrong: runs each installed program with --check and its file of the settings folder"
+    + " (ingest.properties, sender.properties, signer.properties, feedback.properties). Changes nothing. Exits with"
+    + " status 1 if there is an error."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    [
+      .text(
+        "settings", default: "/etc/martlet", placeholder: "FOLDER",
+        "Folder with the programs' settings files; a program without a file is checked with the flags below."
+      ),
+      CommonSettings.kafka, CommonSettings.topicPrefix,
+      .path(
+        "credentials", placeholder: "FILE", "The signer's credentials, if it has no settings file."),
+      .boolean("json", "Print one JSON object per finding, for programs."),
+    ], kafkaProperties: true)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var passed: [String] = []
+    for name in [CommonSettings.kafka.name, CommonSettings.topicPrefix.name]
+    where values.isGiven(name) {
+      let value =
+        name == CommonSettings.kafka.name
+        ? values.endpoints(name).map(\.description).joined(separator: ",") : values.text(name)
+      passed += ["--\(name)", value]
+    }
+    // What comes from the environment the programs inherit.
+    let layers = [
+      ("", values.kafka.common), ("consumer.", values.kafka.consumer),
+      ("producer.", values.kafka.producer),
+    ]
+    for (layer, properties) in layers {
+      for property in properties where property.source == .flag {
+        passed += ["--kafka.\(layer)\(property.name)", property.value]
+      }
+    }
+    return Settings(
+      folder: values.text("settings"), isJSON: values.boolean("json"), passed: passed,
+      credentials: values.optionalText("credentials"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let visits = DoctorVisit.all(settings)
+    guard visits.contains(where: { $0.arguments != nil }) else {
+      throw ServiceFailure(
+        "there is no settings file in \(settings.folder): pass --settings FOLDER, or --kafka HOST:PORT"
+      )
+    }
+    let results = DoctorRound.run(visits)
+    let report = DoctorReport(results)
+    guard show(report, isJSON: settings.isJSON) else { return }
+    let errors = report.count(.error)
+    guard errors == 0 else {
+      throw ServiceFailure("\(report.summary); the remedies stand below the errors")
+    }
+  }
+
+  /// False when nobody reads any more.
+  private static func show(_ report: DoctorReport, isJSON: Bool) -> Bool {
+    for entry in report.entries {
+      let isRead =
+        isJSON
+        ? StandardOutput.line(FindingText.json(entry.finding, programs: entry.programs))
+        : StandardOutput.line(text(entry))
+      guard isRead else { return false }
+    }
+    return isJSON || StandardOutput.line(report.summary)
+  }
+
+  private static func text(_ entry: DoctorReport.Entry) -> String {
+    var lines = entry.finding.text.split(separator: "\n").map { TerminalText.plain(String($0)) }
+    lines[0] += " (\(entry.programs.joined(separator: ", ")))"
+    return lines.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Diagnosis
+import EventLoop
+import Glibc
+import JSON
+import ServiceKit
+import Telemetry
+
+/// Runs programs beside each other and reads their findings.
+enum DoctorRound {
+  /// Longer than any check takes: each of its questions has a bound.
+  private static let patienceMilliseconds: UInt64 = 180_000
+  /// More than any check writes.
+  private static let outputLimit = 4 << 20
+
+  private struct Running {
+    let program: String
+    let pid: Int32
+    let output: Int32
+  }
+
+  static func run(_ visits: [DoctorVisit]) -> [(program: String, findings: [Finding])] {
+    let deadline = MonotonicClock.milliseconds() + patienceMilliseconds
+    let started = visits.map { visit in (visit, start(visit)) }
+    return started.map { visit, result in
+      let notes = visit.note.map { [$0] } ?? []
+      switch result {
+      case .success(nil): return (visit.program, notes)
+      case .success(let running?): return (visit.program, notes + finish(running, deadline))
+      case .failure(let error):
+        let finding = Finding.error(
+          .settings, "martlet-\(visit.program)", "\(error)",
+          remedy: "install the programs in one folder")
+        return (visit.program, notes + [finding])
+      }
+    }
+  }
+
+  private static func start(_ visit: DoctorVisit) -> Result<Running?, SystemError> {
+    guard let arguments = visit.arguments else { return .success(nil) }
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { return .failure(.last("cannot open a pipe")) }
+    // Another child must not keep this one's output open.
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    defer { close(ends[1]) }
+    do throws(SystemError) {
+      // A file that this process was started with is not the programs'.
+      let environment = try ChildProcess.inheritedEnvironment().filter {
+        !$0.hasPrefix("MARTLET_CONFIG=")
+      }
+      let pid = try ChildProcess.spawn(
+        ChildProcess.sibling("martlet-\(visit.program)"), arguments, environment: environment,
+        output: ends[1])
+      return .success(Running(program: visit.program, pid: pid, output: ends[0]))
+    } catch {
+      close(ends[0])
+      return .failure(error)
+    }
+  }
+
+  private static func finish(_ running: Running, _ deadline: UInt64) -> [Finding] {
+    defer { close(running.output) }
+    let output = read(running.output, until: deadline)
+    if output == nil { kill(running.pid, SIGKILL) }
+    var status: Int32 = 0
+    while waitpid(running.pid, &status, 0) < 0, errno == EINTR {}
+    guard let output else {
+      return [failure(running, "the check did not end in \(patienceMilliseconds / 1_000) s")]
+    }
+    let lines = output.split(separator: 10).map { String(decoding: $0, as: UTF8.self) }
+    return findings(lines, running, status)
+  }
+
+  /// Everything until the end; nil when that does not come in time.
+  private static func read(_ descriptor: Int32, until deadline: UInt64) -> [UInt8]? {
+    var content: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 64 << 10)
+    while content.count < outputLimit {
+      let now = MonotonicClock.milliseconds()
+      guard now < deadline else { return nil }
+      var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&ready, 1, Int32(clamping: deadline - now)) > 0 else { continue }
+      let count = Glibc.read(descriptor, &piece, piece.count)
+      if count == 0 { return content }
+      if count > 0 { content.append(contentsOf: piece[..<count]) }
+    }
+    return content
+  }
+
+  private static func findings(
+    _ lines: [String], _ running: Running, _ status: Int32
+  ) -> [Finding] {
+    let parser = JSONParser()
+    let findings = lines.compactMap { FindingText.finding($0, parser) }
+    let code = status >> 8 & 0xFF
+    let isComplete = status & 0x7F == 0 && code <= ServiceRunner.misconfigured && !findings.isEmpty
+    guard !isComplete else { return findings }
+    let last = lines.last { FindingText.finding($0, parser) == nil } ?? ""
+    return findings + [failure(running, "the check failed: \(last.prefix(300))")]
+  }
+
+  private static func failure(_ running: Running, _ words: String) -> Finding {
+    .error(
+      .settings, "martlet-\(running.program)", words,
+      remedy: "run martlet-\(running.program) --check by itself")
+  }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+package import Diagnosis
+import Dispatch
+import EventLoop
+import Pipeline
+package import ServiceKit
+import TLS
+
+/// `martlet-sender --check`.
+extension SenderService {
+  package static func check(
+    _ settings: SenderSettings, _ context: ServiceContext
+  ) -> [Finding] {
+    let names = TopicNames(prefix: settings.topicPrefix)
+    let kafka = KafkaSurvey.run(settings.kafka, .sender, names)
+    let clock = ClockFindings.local(isSynchronized: WallClock.isSynchronized)
+    return kafka.findings + coverage(settings, names, kafka.facts) + certificates(settings)
+      + [clock] + gateways(settings)
+  }
+
+  /// Partitions for every loop, of this sender and the others that run.
+  private static func coverage(
+    _ settings: SenderSettings, _ names: TopicNames, _ facts: KafkaFacts
+  ) -> [Finding] {
+    guard facts.failure == nil else { return [] }
+    let senders = facts.isEmbedded ? nil : KafkaSurvey.members(settings.kafka, .sender, names)
+    let coverage = LoopCoverage(loops: settings.loops, senders: senders ?? 1)
+    return Lane.allCases.compactMap { lane in
+      let topic = names.notifications(lane)
+      return facts.topics[topic]?.state.map {
+        coverage.finding(topic: topic, partitions: $0.partitions)
+      }
+    }
+  }
+
+  private static func certificates(_ settings: SenderSettings) -> [Finding] {
+    settings.certificates.flatMap {
+      CertificateFindings.all($0.diagnosis, now: WallClock.seconds())
+    }
+  }
+
+  // MARK: Gateways
+
+  private static func gateways(_ settings: SenderSettings) -> [Finding] {
+    let access: GatewayAccess
+    do throws(TLSError) {
+      access = try GatewayAccess(roots: settings.gatewayRoots, certificates: settings.certificates)
+    } catch {
+      return [
+        .error(
+          .root, settings.gatewayRoots ?? "the system's store", "\(error)",
+          remedy: "correct gateway-roots, or install ca-certificates")
+      ]
+    }
+    var findings = roots(settings, access.tls)
+    for kind in GatewayKind.allCases where isOwn(kind, settings) {
+      findings += report(GatewayProbe.run(settings, kind, access.tls))
+      for (certificate, tls) in zip(access.certificates, access.certificateTLS)
+      where certificate.scope.covers(kind.environment) {
+        let probe = GatewayProbe.run(settings, kind, tls, certificate: certificate.path)
+        findings += GatewayFindings.all(probe.facts)
+      }
+    }
+    return findings
+  }
+
+  private static func report(_ probe: GatewayProbe.Result) -> [Finding] {
+    GatewayFindings.all(probe.facts)
+      + ClockFindings.compared(to: probe.facts.address, secondsAhead: probe.secondsAhead)
+  }
+
+  /// Whether a gateway has an address of its own.
+  private static func isOwn(_ kind: GatewayKind, _ settings: SenderSettings) -> Bool {
+    switch kind {
+    case .production, .sandbox: true
+    case .productionBroadcasts: settings.broadcastGateway != nil
+    case .sandboxBroadcasts: settings.sandboxBroadcastGateway != nil
+    }
+  }
+
+  /// Apple's roots, if a gateway is Apple's.
+  private static func roots(_ settings: SenderSettings, _ tls: TLSContext) -> [Finding] {
+    guard reachesApple(settings) else { return [] }
+    return [
+      RootFindings.all(
+        store: settings.gatewayRoots ?? "the system's store", hasCurrent: tls.trusts(.userTrustRSA),
+        hasFormer: tls.trusts(.aaaCertificateServices))
+    ]
+  }
+}
+
+extension ClientCertificate {
+  /// What the rules look at.
+  var diagnosis: CertificateFacts {
+    CertificateFacts(
+      path: path, bundleID: certificate.bundleID, topics: certificate.topics, apps: apps,
+      hasSandboxMark: certificate.hasSandboxMark, hasProductionMark: certificate.hasProductionMark,
+      expiresAt: certificate.expiresAt)
+  }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Diagnosis
+import Testing
+
+@Suite("Gateways")
+struct GatewayFindingTests {
+  private func facts(
+    _ outcome: GatewayFacts.Outcome, host: String = "api.push.apple.com",
+    _ environment: Environment = .production, proxy: String? = nil, certificate: String? = nil
+  ) -> GatewayFacts {
+    GatewayFacts(
+      environment: environment, address: "\(host):443", host: host, proxy: proxy,
+      certificate: certificate, outcome: outcome)
+  }
+
+  @Test("any reason of APNs tells that it is APNs; nothing else does")
+  func reasons() {
+    let bad: Set<Reason> = [.badCertificate, .badCertificateEnvironment, .forbidden]
+    let sick: Set<Reason> = [
+      .internalServerError, .serviceUnavailable, .serviceUnavailableSpaced, .shutdown,
+    ]
+    for reason in Reason.allCases {
+      let found = GatewayFindings.all(
+        facts(.answered(status: Int(reason.rule.status), reason: reason.name)))
+      let expected: Finding.Status =
+        bad.contains(reason) ? .error : sick.contains(reason) ? .warning : .ok
+      #expect(found.map(\.status) == [expected], "\(reason)")
+    }
+    for (status, reason) in [
+      (200, ""), (404, ""), (403, "Forbidden by policy"), (502, "Bad gateway"),
+    ] {
+      let found = GatewayFindings.all(facts(.answered(status: status, reason: reason)))
+      #expect(found.map(\.status) == [.error])
+      #expect(found[0].message.contains("which APNs does not"))
+    }
+  }
+
+  @Test("each way not to get an answer is an error with its own remedy")
+  func failures() {
+    let outcomes: [GatewayFacts.Outcome] = [
+      .unresolved("a"), .noConnection("b"), .untrusted("c"), .broken("d"), .silent,
+    ]
+    let found = outcomes.map { GatewayFindings.all(facts($0))[0] }
+    #expect(found.allSatisfy { $0.status == .error && $0.subject == .gateway })
+    #expect(Set(found.map(\.remedy)).count == outcomes.count)
+    #expect(found.map(\.message) == ["a", "b", "c", "d", "no answer in time"])
+  }
+
+  @Test("behind a proxy it is the proxy that cannot be reached or refuses")
+  func proxy() {
+    for outcome in [GatewayFacts.Outcome.noConnection("x"), .proxy("refuses")] {
+      let found = GatewayFindings.all(facts(outcome, proxy: "10.0.0.1:3128"))[0]
+      #expect(found.subject == .proxy && found.place == "10.0.0.1:3128" && found.status == .error)
+    }
+    let answer = GatewayFindings.all(
+      facts(.answered(status: 403, reason: "MissingProviderToken"), proxy: "10.0.0.1:3128"))
+    #expect(
+      answer[0].status == .ok && answer[0].message.contains("through the proxy 10.0.0.1:3128"))
+  }
+
+  @Test("a certificate that was shown is named, and may be the cause")
+  func certificate() {
+    let found = GatewayFindings.all(facts(.broken("alert"), certificate: "push.pem"))[0]
+    #expect(found.place == "api.push.apple.com:443 with push.pem")
+    #expect(found.remedy.contains("revoked"))
+  }
+
+  @Test(
+    "Apple's hosts in the wrong place",
+    arguments: [
+      ("api.push.apple.com", Environment.sandbox, true), ("api.push.apple.com", .production, false),
+      ("API.Sandbox.push.apple.com", .production, true),
+      ("api.sandbox.push.apple.com", .sandbox, false),
+      ("api.development.push.apple.com", .production, true),
+      ("api-broadcast.push.apple.com", .sandbox, true),
+      ("api-broadcast.sandbox.push.apple.com", .production, true), ("localhost", .sandbox, false),
+      ("localhost", .production, false),
+    ])
+  func exchanged(host: String, environment: Environment, isWrong: Bool) {
+    let found = GatewayFindings.all(
+      facts(.answered(status: 403, reason: "MissingProviderToken"), host: host, environment))
+    #expect(found.map(\.status) == (isWrong ? [.error, .ok] : [.ok]))
+  }
+
+  @Test("the root of today is needed, the former one is not")
+  func roots() {
+    func status(_ current: Bool, _ former: Bool) -> Finding.Status {
+      RootFindings.all(store: "the system", hasCurrent: current, hasFormer: former).status
+    }
+    #expect(status(true, true) == .ok)
+    #expect(status(true, false) == .ok)
+    #expect(status(false, true) == .error)
+    #expect(status(false, false) == .error)
+    let half = RootFindings.all(store: "the system", hasCurrent: true, hasFormer: false)
+    #expect(half.message.contains("AAA Certificate Services"))
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import Diagnosis
+import Kafka
+import Pipeline
+import Testing
+
+@testable import Sender
+
+@Suite("Fewer partitions than loops")
+struct CoverageWarningTests {
+  private let names = TopicNames()
+
+  private func warning(loops: Int) -> CoverageWarning {
+    CoverageWarning(
+      loops: loops, names,
+      [names.notifications: 12, names.notificationsBulk: 6, names.retries5s: 4, names.retries1m: 2])
+  }
+
+  private func partitions(_ count: Int) -> [TopicPartition] {
+    (0..<count).map { TopicPartition(topic: names.notifications, partition: Int32($0)) }
+  }
+
+  @Test("a sender alone: each lane that has too few, once")
+  func alone() {
+    var warning = warning(loops: 8)
+    let found = warning.findings(partitions(24))
+    #expect(found.map(\.place) == [names.notificationsBulk])
+    #expect(
+      found.first?.message
+        == "6 partitions; one sender has 8 loops, so 2 of them send nothing of it")
+    #expect(warning.findings(partitions(24)).isEmpty, "said before")
+    var enough = self.warning(loops: 6)
+    #expect(enough.findings(partitions(24)).isEmpty)
+  }
+
+  @Test("a further sender takes partitions away, and that is said again")
+  func joined() {
+    var warning = warning(loops: 6)
+    #expect(warning.findings(partitions(24)).isEmpty)
+    let two = warning.findings(partitions(12))
+    #expect(two.map(\.place) == [names.notificationsBulk])
+    #expect(two.first?.message.hasPrefix("6 partitions; 2 senders have 12 loops") == true)
+    let three = warning.findings(partitions(8))
+    #expect(three.map(\.place) == [names.notifications, names.notificationsBulk])
+    #expect(warning.findings(partitions(24)).isEmpty, "the others have left: enough for one")
+  }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Diagnosis
+import EventLoop
+import GatewaySimulator
+import HTTP2Server
+import HTTPClient
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+import Signing
+import TLS
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import Sender
+
+@Suite("martlet-sender --check", .serialized)
+struct SenderCheckTests {
+  private func context(_ flags: [String]) throws -> ServiceContext {
+    let table = CommonSettings.table(of: SenderService.self)
+    let values = try table.read(
+      CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    return ServiceContext(
+      name: "martlet-sender", log: Logger(service: "test", level: .error), values: values)
+  }
+
+  private func check(_ flags: [String]) throws -> [Finding] {
+    let context = try context(flags)
+    return SenderService.check(try SenderSettings(context.values), context)
+  }
+
+  /// Only what is found on the way to the gateways: no Kafka.
+  private func gateways(_ flags: [String]) throws -> [Finding] {
+    let flags = ["--kafka", "127.0.0.1:1", "--connect-timeout", "3s"] + flags
+    return try check(flags).filter { [.gateway, .proxy, .root].contains($0.subject) || isDate($0) }
+  }
+
+  private func isDate(_ finding: Finding) -> Bool {
+    finding.subject == .clock && finding.place != "this machine"
+  }
+
+  private func flags(_ rig: SenderRig, _ port: UInt16? = nil) -> [String] {
+    let port = port ?? rig.simulator.address.port
+    return [
+      "--gateway", "localhost:\(port)", "--sandbox-gateway", "localhost:\(port)", "--gateway-roots",
+      rig.rootPath,
+    ]
+  }
+
+  @Test("simulator and embedded broker: both gateways are APNs, the topics are there")
+  func right() throws {
+    let rig = try SenderRig()
+    let found = try check(
+      flags(rig) + [
+        "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+        "--loops", "2",
+      ])
+    #expect(found.filter { $0.status == .error }.isEmpty, "\(found.map(\.text))")
+    let gateways = found.filter { $0.subject == .gateway }
+    #expect(gateways.count == 2)
+    #expect(gateways.allSatisfy { $0.message.hasSuffix("403 MissingProviderToken") })
+    #expect(found.filter { $0.subject == .partitions }.map(\.status) == [.ok, .ok])
+    #expect(found.contains { $0.subject == .group && $0.status == .ok })
+  }
+
+  @Test("more loops than partitions are a warning for each lane")
+  func loops() throws {
+    let rig = try SenderRig()
+    let found = try check(
+      flags(rig) + [
+        "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+        "--loops", "5",
+      ]
+    ).filter { $0.subject == .partitions }
+    #expect(found.map(\.status) == [.warning, .warning])
+    #expect(
+      found.first?.message
+        == "4 partitions; one sender has 5 loops, so 1 of them send nothing of it")
+  }
+
+  @Test(
+    "a wrong root, a wrong name, a closed port and an unknown host: four errors with four remedies")
+  func unreachable() throws {
+    let rig = try SenderRig()
+    let stranger = rig.folder.file("stranger.pem")
+    try File.write(stranger, try CertificateAuthority().certificatePEM)
+    let port = rig.simulator.address.port
+    let both = ["--gateway", "localhost:\(port)", "--sandbox-gateway", "localhost:\(port)"]
+    let closed = ["--gateway", "127.0.0.1:1", "--sandbox-gateway", "127.0.0.1:1"]
+    let unknown = ["--gateway", "nowhere.invalid:443", "--sandbox-gateway", "nowhere.invalid:443"]
+    let cases = [
+      both + ["--gateway-roots", stranger],
+      both + ["--gateway-roots", rig.rootPath, "--gateway-name", "api.push.example.com"],
+      closed + ["--gateway-roots", rig.rootPath], unknown + ["--gateway-roots", rig.rootPath],
+    ]
+    let found = try cases.map { try gateways($0) }
+    for findings in found {
+      #expect(findings.map(\.status) == [.error, .error], "\(findings.map(\.text))")
+    }
+    #expect(found[0][0].remedy.contains("ca-certificates"))
+    #expect(found[1][0].message.contains("api.push.example.com"))
+    #expect(found[2][0].remedy.contains("firewall"))
+    #expect(found[3][0].remedy.contains("DNS"))
+  }
+
+  @Test("something that is not APNs, and silence behind the handshake")
+  func strangers() throws {
+    let rig = try SenderRig()
+    let gateway = try ScriptedGateway(try rig.gatewayIdentity())
+    gateway.answer { _ in .answer(404, "not found") }
+    let other = try gateways(flags(rig, gateway.address.port))
+    #expect(other.map(\.status) == [.error, .error])
+    #expect(other.first?.message == "answers 404, which APNs does not")
+    gateway.answer { _ in .hold }
+    let silent = try gateways(flags(rig, gateway.address.port))
+    #expect(silent.map(\.message) == ["no answer in time", "no answer in time"])
+  }
+
+  @Test("a gateway's date tells a wrong clock; without one nothing is said")
+  func clock() throws {
+    let rig = try SenderRig()
+    let gateway = try ScriptedGateway(try rig.gatewayIdentity())
+    func found(_ date: String) throws -> [Finding] {
+      gateway.answer { _ in
+        .answer(
+          GatewayReply.Answer(
+            status: 403, body: #"{"reason":"MissingProviderToken"}"#, date: date))
+      }
+      return try gateways(flags(rig, gateway.address.port)).filter(isDate)
+    }
+    #expect(try found("").isEmpty)
+    #expect(try found("not a date, but 29 bytes long").isEmpty)
+    let old = try found("Sun, 06 Nov 1994 08:49:37 GMT")
+    #expect(old.map(\.status) == [.error, .error])
+    #expect(old.first?.message.contains("ahead of the gateway's date") == true)
+    #expect(try found("Sun, 06 Nov 2194 08:49:37 GMT").first?.message.contains("behind") == true)
+  }
+
+  @Test("a certificate is shown to the gateways that it serves; a refused one is an error")
+  func certificates() throws {
+    let rig = try SenderRig()
+    let trust = ClientTrust(roots: rig.authority.certificatePEM)
+    let gateway = try ScriptedGateway(try rig.gatewayIdentity(), clientTrust: trust)
+    gateway.change {
+      $0.reply = { peer, _ in
+        let reason =
+          peer.http.clientCertificate == nil ? "MissingProviderToken" : "PayloadEmpty"
+        return .answer(400, #"{"reason":"\#(reason)"}"#)
+      }
+    }
+    let issued = try rig.authority.issueClient(bundleID: SenderRig.app)
+    try issued.write(
+      certificate: rig.folder.file("push.pem"), key: rig.folder.file("push-key.pem"))
+    let list = rig.folder.file("certificates.json")
+    try File.write(
+      list,
+      Array(
+        #"[{"certificate_file":"push.pem","key_file":"push-key.pem","environment":"any"}]"#.utf8))
+    let flags = flags(rig, gateway.address.port) + ["--certificates", list]
+    let found = try gateways(flags)
+    #expect(found.map(\.status) == Array(repeating: .ok, count: 4), "\(found.map(\.text))")
+    let shown = found.filter { $0.place.hasSuffix("push.pem") }
+    #expect(shown.count == 2 && shown.allSatisfy { $0.message.hasSuffix("PayloadEmpty") })
+    trust.revoke([try PushCertificate(pem: issued.certificatePEM).fingerprint])
+    let revoked = try gateways(flags).filter { $0.place.hasSuffix("push.pem") }
+    #expect(revoked.map(\.status) == [.error, .error], "\(revoked.map(\.text))")
+    #expect(revoked.first?.remedy.contains("revoked") == true)
+  }
+
+  @Test("a proxy that refuses or is away; the password is nowhere")
+  func proxy() throws {
+    let rig = try SenderRig()
+    let target = rig.simulator.address
+    let strict = try TinyProxy(to: target, authorization: "Basic xyz")
+    let closed = try TinyProxy(to: target, answer: "HTTP/1.1 403 Forbidden\r\n\r\n")
+    let open = try TinyProxy(to: target)
+    func found(_ address: String) throws -> [Finding] {
+      let found = try gateways(flags(rig) + ["--proxy", "http://user:hunter2@\(address)"])
+      #expect(!found.map(\.text).joined().contains("hunter2"))
+      return found
+    }
+    let wrong = try found("\(strict.address)")
+    #expect(wrong.map(\.subject) == [.proxy, .proxy])
+    #expect(wrong.first?.message.hasSuffix("its user and password are wrong") == true)
+    #expect(
+      try found("\(closed.address)").first?.message == "the proxy refuses the tunnel: 403 Forbidden"
+    )
+    let away = try found("127.0.0.1:1")
+    #expect(away.map(\.subject) == [.proxy, .proxy] && away.first?.status == .error)
+    let right = try found("\(open.address)")
+    #expect(right.map(\.status) == [.ok, .ok], "\(right.map(\.text))")
+    #expect(right.first?.message.contains("through the proxy \(open.address)") == true)
+  }
+
+  @Test("Apple's roots are looked for when a gateway is Apple's")
+  func roots() throws {
+    let rig = try SenderRig()
+    let hosts = rig.folder.file("hosts")
+    // Nobody listens there: nothing leaves this machine.
+    try File.write(hosts, Array("127.0.0.2 api.push.apple.com\n".utf8))
+    let found = try gateways([
+      "--gateway", "api.push.apple.com:1", "--sandbox-gateway", "localhost:1", "--gateway-hosts",
+      hosts, "--gateway-roots", rig.rootPath,
+    ])
+    #expect(found.first?.subject == .root && found.first?.status == .error)
+    #expect(found.first?.place == rig.rootPath)
+  }
+}

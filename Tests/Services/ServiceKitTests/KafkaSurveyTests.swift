@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import Diagnosis
+import EmbeddedKafka
+import Kafka
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import ServiceKit
+
+/// The embedded broker has no settings and no authorizer; its answers can be made those of one.
+@Suite("What a cluster says before a program runs", .serialized)
+struct KafkaSurveyTests {
+  private func cluster(without missing: String? = nil) throws -> (KafkaFixture, TopicNames) {
+    let fixture = try KafkaFixture(embedded: true)
+    let names = TopicNames(prefix: fixture.prefix)
+    for topic in names.all where topic.name != missing.map({ fixture.name($0) }) {
+      try fixture.createTopic(
+        String(topic.name.dropFirst(fixture.prefix.count)), partitions: Int(topic.partitions))
+    }
+    return (fixture, names)
+  }
+
+  private func troubles(_ findings: [Finding]) -> [Finding] {
+    findings.filter { $0.status == .error }
+  }
+
+  @Test(
+    "a right cluster: topics can be seen and read, the group used", arguments: ReaderGroup.allCases)
+  func right(program: ReaderGroup) throws {
+    let (fixture, names) = try cluster()
+    let (findings, facts) = KafkaSurvey.run(fixture.configuration, program, names)
+    #expect(troubles(findings).isEmpty, "\(findings.map(\.text))")
+    #expect(facts.isEmbedded && facts.brokers == 1 && facts.group == .allowed)
+    let rights = KafkaRights(of: program, names)
+    for topic in rights.topics {
+      let isRead = rights.readTopics.contains(topic)
+      #expect(facts.topics[topic]?.read == (isRead ? .allowed : .unknown), "\(topic)")
+    }
+  }
+
+  @Test("a missing topic is named, and asking does not create it")
+  func missing() throws {
+    let (fixture, names) = try cluster(without: "dead-letters")
+    for _ in 0..<2 {
+      let found = troubles(KafkaSurvey.run(fixture.configuration, .ingest, names).findings)
+      #expect(found.map(\.place) == [names.deadLetters])
+      #expect(found.first?.remedy.hasPrefix("martlet topics create") == true)
+    }
+  }
+
+  @Test("refusals of an authorizer: to see a topic, to read it, to use the group")
+  func refused() throws {
+    let (fixture, names) = try cluster()
+    let broker = try #require(fixture.broker)
+    broker.setTopic(names.providerTokens, fault: .topicNotAuthorized)
+    let unseen = troubles(KafkaSurvey.run(fixture.configuration, .signer, names).findings)
+    #expect(unseen.map(\.place) == [names.providerTokens])
+    #expect(unseen.first?.message == "this user may not see it")
+    broker.setTopic(names.providerTokens, fault: nil)
+
+    broker.inject(Array(repeating: .groupNotAuthorized, count: 50), into: .findCoordinator)
+    let group = troubles(KafkaSurvey.run(fixture.configuration, .signer, names).findings)
+    #expect(group.map(\.place) == [names.group(.signer)])
+    #expect(
+      group.first?.remedy
+        == "kafka-acls.sh --add --allow-principal User:martlet-signer --operation Read --group "
+        + names.group(.signer))
+    broker.clearFaults(of: .findCoordinator)
+    #expect(troubles(KafkaSurvey.run(fixture.configuration, .signer, names).findings).isEmpty)
+  }
+
+  @Test("a cluster asked for a topic by its name says why it does not list it")
+  func byName() throws {
+    let (fixture, names) = try cluster()
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    #expect(admin.topicError(names.receipts, timeoutMilliseconds: 5_000) == nil)
+    try #require(fixture.broker).setTopic(names.receipts, fault: .topicNotAuthorized)
+    let error = try #require(admin.topicError(names.receipts, timeoutMilliseconds: 5_000))
+    #expect(error.isOfAuthorization)
+  }
+
+  @Test("no broker, and one that does not speak SASL: errors without the password")
+  func unreachable() throws {
+    var nobody = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    let silent = KafkaSurvey.run(nobody, .sender, TopicNames()).findings
+    #expect(silent.map(\.status) == [.error])
+    #expect(silent.first?.place == "127.0.0.1:1")
+    let (fixture, names) = try cluster()
+    nobody = KafkaConfiguration(bootstrap: fixture.configuration.bootstrap, clientID: "test")
+    nobody.common = [
+      ("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "PLAIN"),
+      ("sasl.username", "sender"), ("sasl.password", "correct-horse"),
+    ]
+    let plain = KafkaSurvey.run(nobody, .sender, names).findings
+    #expect(plain.map(\.status) == [.error])
+    #expect(!plain.map(\.text).joined().contains("correct-horse"))
+  }
+}

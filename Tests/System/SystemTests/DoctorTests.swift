@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import SystemTestSupport
+import TestSupport
+import Testing
+
+@Suite("martlet doctor", .serialized)
+struct DoctorTests {
+  private struct Line {
+    let status: String
+    let subject: String
+    let place: String
+    let text: String
+    let programs: [String]
+  }
+
+  private func doctor(
+    _ arguments: [String], in folder: TemporaryFolder
+  ) throws -> (status: Int32, lines: [Line], output: String) {
+    let result = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), ["doctor", "--json"] + arguments, in: folder,
+      withinMilliseconds: 60_000)
+    let lines = result.output.split(separator: "\n").compactMap { text -> Line? in
+      guard let root = try? JSONDocument(String(text)).root, let status = root["status"]?.string
+      else { return nil }
+      return Line(
+        status: status, subject: root["subject"]?.string ?? "", place: root["place"]?.string ?? "",
+        text: String(text), programs: root["programs"]?.array?.compactMap(\.string) ?? [])
+    }
+    return (result.status, lines, result.output)
+  }
+
+  /// A cluster with every topic, and the programs' settings files in a folder.
+  private func deployment(
+    _ fixture: KafkaFixture, _ folder: TemporaryFolder, _ more: [String: String] = [:]
+  ) throws {
+    for topic in TopicNames(prefix: fixture.prefix).all {
+      try fixture.createTopic(
+        String(topic.name.dropFirst(fixture.prefix.count)), partitions: Int(topic.partitions))
+    }
+    let common = "kafka = \(fixture.configuration.bootstrap)\n"
+    let own = [
+      "ingest": "", "sender": "gateway = 127.0.0.1:1\nsandbox-gateway = 127.0.0.1:1\nloops = 1\n",
+      "feedback": "database = \(folder.file("tokens.sqlite"))\n",
+    ]
+    for (program, text) in own {
+      let prefix = more[program] ?? "topic-prefix = \(fixture.prefix)\n"
+      try File.write(folder.file("\(program).properties"), Array((common + prefix + text).utf8))
+    }
+  }
+
+  @Test("one report of what every program finds with its own file; status 1 with an error")
+  func report() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let folder = TemporaryFolder()
+    try deployment(fixture, folder)
+    let (status, lines, output) = try doctor(["--settings", folder.path], in: folder)
+    #expect(status == 1, "\(output)")
+    // Nobody listens where the gateways are said to be; everything else is right.
+    let errors = lines.filter { $0.status == "error" }
+    #expect(errors.map(\.subject) == ["gateway"], "\(errors.map(\.text))")
+    #expect(errors.first?.programs == ["sender"])
+    #expect(
+      lines.contains {
+        $0.subject == "topic" && $0.place == fixture.name("dead-letters")
+          && $0.programs == ["ingest", "sender", "feedback"]
+      })
+    #expect(lines.contains { $0.status == "warning" && $0.place.hasSuffix("signer.properties") })
+    #expect(!File.exists(folder.file("tokens.sqlite")), "a check makes no file")
+  }
+
+  @Test("programs with different prefixes, and a file that is wrong")
+  func mistakes() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let folder = TemporaryFolder()
+    try deployment(fixture, folder, ["ingest": "topic-prefix = other.\n"])
+    try File.write(
+      folder.file("signer.properties"),
+      Array("kafka = a:1\ncredentials = /nonexistent/c.json\n".utf8))
+    let (status, lines, output) = try doctor(["--settings", folder.path], in: folder)
+    #expect(status == 1)
+    #expect(lines.contains { $0.status == "error" && $0.place == "topic-prefix" }, "\(output)")
+    #expect(
+      lines.contains {
+        $0.status == "error" && $0.place.hasPrefix("credentials (") && $0.programs == ["signer"]
+      }, "\(output)")
+    let missing = lines.filter { $0.place.hasPrefix("other.") && $0.status == "error" }
+    #expect(missing.count == 6 && missing.allSatisfy { $0.programs == ["ingest"] })
+  }
+
+  @Test("without files: what options name; without both, nothing was checked")
+  func options() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let folder = TemporaryFolder()
+    let files = TemporaryFolder()
+    try deployment(fixture, folder)
+    let (_, lines, output) = try doctor(
+      [
+        "--settings", files.path, "--kafka", fixture.configuration.bootstrap, "--topic-prefix",
+        fixture.prefix, "--kafka.consumer.fetch.wait.max.ms=20",
+      ], in: folder)
+    #expect(
+      lines.contains { $0.subject == "topic" && $0.place == fixture.name("devices") }, "\(output)")
+    #expect(lines.filter { $0.subject == "topic" && $0.status == "error" }.isEmpty, "\(output)")
+    let none = try doctor(["--settings", files.path], in: folder)
+    #expect(none.status == 1 && none.output.contains("no settings file in"), "\(none.output)")
+  }
+}
