@@ -336,8 +336,8 @@ let package = Package(
     tests(
       "System", "System",
       [
-        "Bytes", "EventLoop", "HTTPClient", "JSON", "Kafka", "Pipeline", "SystemTestSupport",
-        "TestSupport",
+        "Bytes", "EventLoop", "HTTPClient", "JSON", "Kafka", "Pipeline", "Signing",
+        "SystemTestSupport", "TestSupport",
       ]),
     tests(
       "System", "ForeignClient",

@@ -158,8 +158,18 @@ package struct PushStates: Sendable {
 
   /// What a push's receipt says of it. A plain call: reading through the subscript from another module costs a heap
   /// allocation.
-  package func ending(_ slot: UInt32) -> (origin: Origin, attempts: Int) {
-    (states[Int(slot)].origin, states[Int(slot)].life.attempts)
+  package func ending(_ slot: UInt32) -> Ending {
+    Ending(
+      origin: states[Int(slot)].origin, attempts: states[Int(slot)].life.attempts,
+      app: states[Int(slot)].app)
+  }
+
+  /// A push at its end.
+  package struct Ending {
+    package let origin: Origin
+    package let attempts: Int
+    /// Hash of the app's bundle id (`AppTable.hash`).
+    package let app: UInt64
   }
 
   /// Time of day of a push's last send, in milliseconds.

@@ -39,10 +39,13 @@ package struct Metric: Sendable, Hashable {
   package let merge: MetricMerge
   /// Series that it has at most; nil for a single one.
   package let bound: String?
+  /// The message of the log event that says the same; nil without one.
+  package let event: String?
 
   package init(
     _ name: String, _ kind: MetricKind, unit: MetricUnit = .none, labels: [String] = [],
-    bound: String? = nil, merge: MetricMerge = .sum, _ help: String
+    bound: String? = nil, merge: MetricMerge = .sum, event: String? = nil,
+    _ help: String
   ) {
     self.name = name
     self.kind = kind
@@ -51,6 +54,7 @@ package struct Metric: Sendable, Hashable {
     self.bound = bound
     self.merge = merge
     self.help = help
+    self.event = event
   }
 }
 

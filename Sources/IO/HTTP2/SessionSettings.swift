@@ -44,4 +44,11 @@ package enum HTTP2ErrorCode {
   package static let refusedStream: UInt32 = 7
   package static let cancel: UInt32 = 8
   package static let enhanceYourCalm: UInt32 = 11
+
+  /// The names of all codes, by code.
+  package static let names = [
+    "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT",
+    "STREAM_CLOSED", "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR",
+    "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
+  ]
 }

@@ -15,6 +15,7 @@ package enum FeedbackMetrics {
     "martlet_feedback_registrations_total", .counter, "Registrations and removals of devices.")
   static let waves = Metric(
     "martlet_feedback_bad_token_waves_total", .counter,
+    event: "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
     "Times that an abnormal number of an app's tokens was called bad: a configuration mistake, most likely."
   )
   static let revived = Metric(
@@ -27,9 +28,11 @@ package enum FeedbackMetrics {
     "Records of invalid tokens that Kafka has acknowledged.")
   static let databaseRetries = Metric(
     "martlet_feedback_database_retries_total", .counter,
+    event: "cannot write to the database; retrying",
     "Transactions that the database refused and that are tried again.")
   static let restores = Metric(
     "martlet_feedback_restores_total", .counter,
+    event: "rebuilding the database from the topics; judging starts when it is complete",
     "Times that the database was rebuilt from the topics.")
   static let partitions = Metric(
     "martlet_feedback_partitions_assigned", .gauge,

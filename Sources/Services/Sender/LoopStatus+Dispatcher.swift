@@ -64,7 +64,7 @@ extension LoopStatus.Destination {
       index: Int(pool.number), credential: pool.credential, environment: pool.environment,
       hasToken: state.isAuthorized, trouble: state.health.trouble,
       waiting: state.queue.count + state.apart.count, open: state.queue.open,
-      accepted: pool.accepted, refused: pool.refused)
+      accepted: pool.accepted, refused: pool.refused, retriesLeft: state.health.retriesLeft)
   }
 }
 

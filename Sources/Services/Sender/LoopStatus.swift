@@ -35,6 +35,8 @@ struct LoopStatus: Sendable {
     let open: Int
     let accepted: Int
     let refused: Int
+    /// Immediate retries that are left.
+    let retriesLeft: Int
   }
 
   /// A record that was taken and is not complete.
@@ -117,6 +119,7 @@ extension LoopStatus {
         return [
           MetricSample(SenderMetrics.responses, labels + ["accepted"], destination.accepted),
           MetricSample(SenderMetrics.responses, labels + ["refused"], destination.refused),
+          MetricSample(SenderMetrics.retryBudget, destination.retriesLeft),
         ]
       }
   }
@@ -181,7 +184,7 @@ extension LoopStatus.Destination {
       "credential": .string(credential), "environment": .string("\(environment)"),
       "state": .string(stateName), "waiting": .integer(Int64(waiting)),
       "open": .integer(Int64(open)), "accepted": .integer(Int64(accepted)),
-      "refused": .integer(Int64(refused)),
+      "refused": .integer(Int64(refused)), "retries_left": .integer(Int64(retriesLeft)),
     ]
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
+import HTTP2
 import Pipeline
 import ServiceKit
 import Synchronization
@@ -10,6 +11,8 @@ import Telemetry
 final class LoopTelemetry: MetricSource {
   private let outcomes = MetricCells(SenderMetrics.notifications, outcomeLabels)
   private let errorResponses = MetricCells(SenderMetrics.errorResponses, errorLabels)
+  private let streamFailures = MetricCells(SenderMetrics.streamFailures, streamFailureLabels)
+  private let apps = AppCounts()
   private let goAways = MetricCells(SenderMetrics.goAways, goAwayLabels)
   private let delivery = LatencyCells(SenderMetrics.delivery, Lane.allCases.map { ["\($0)"] })
   private let request = LatencyCells(SenderMetrics.request, Environment.allCases.map { ["\($0)"] })
@@ -20,17 +23,24 @@ final class LoopTelemetry: MetricSource {
   /// What the loop records with for every push. To be used only as long as this object lives.
   var recorder: Recorder {
     Recorder(
-      outcomes: outcomes.recorder, delivery: delivery.recorder, request: request.recorder)
+      outcomes: outcomes.recorder, apps: apps.recorder, delivery: delivery.recorder,
+      request: request.recorder)
   }
 
   /// Pointers, and nothing that is counted.
   struct Recorder {
     let outcomes: MetricRecorder
+    let apps: AppCounts.Recorder
     let delivery: LatencyRecorder
     let request: LatencyRecorder
 
     /// A notification has ended.
-    func ended(_ outcome: Outcome, _ lane: Lane, _ environment: Environment) {
+    ///
+    /// - Parameter app: `AppTable.hash` of its bundle id.
+    func ended(
+      _ outcome: Outcome, _ lane: Lane, _ environment: Environment, app: UInt64
+    ) {
+      apps.add(app, outcome)
       let place = outcome.rawValue &* 4 &+ lane.rawValue &* 2 &+ environment.rawValue
       outcomes.add(Int(place))
     }
@@ -48,6 +58,14 @@ final class LoopTelemetry: MetricSource {
   func refused(_ reason: Reason?, _ environment: Environment) {
     let place = reason.map { Int($0.rawValue) } ?? Reason.allCases.count
     errorResponses.recorder.add(place * 2 + Int(environment.rawValue))
+  }
+
+  /// A credential serves these apps: they have series of their own from now on, as long as there is room.
+  func name(apps names: [String]) { apps.name(names) }
+
+  /// A stream ended without an answer.
+  func streamFailed(code: UInt32) {
+    streamFailures.recorder.add(min(Int(code), HTTP2ErrorCode.names.count))
   }
 
   func goAway(_ reason: Reason?, isSilent: Bool) {
@@ -71,7 +89,8 @@ final class LoopTelemetry: MetricSource {
   }
 
   var samples: [MetricSample] {
-    outcomes.samples + errorResponses.samples + goAways.samples + delivery.samples
+    outcomes.samples + apps.samples + errorResponses.samples + goAways.samples
+      + streamFailures.samples + delivery.samples
       + request.samples + latest.samples
   }
 
@@ -91,6 +110,8 @@ final class LoopTelemetry: MetricSource {
   private static let errorLabels = reasons.flatMap { reason in
     Environment.allCases.map { [reason, "\($0)"] }
   }
+
+  private static let streamFailureLabels = (HTTP2ErrorCode.names + ["Other"]).map { [$0] }
 
   private static let goAwayLabels = (reasons + ["None"]).map { [$0] }
 }

@@ -48,18 +48,19 @@ final class OutcomeWriter {
   // MARK: Ends of pushes
 
   func finish(
-    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool, _ origin: Origin,
-    attempts: Int
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool,
+    _ ending: PushStates.Ending
   ) {
-    let end = end(outcome, cause, isAnswered: isAnswered, attempts)
-    record(slot, outcome)
-    publisher.writeReceipt(pushes[slot], end, origin)
+    let end = end(outcome, cause, isAnswered: isAnswered, ending.attempts)
+    record(slot, outcome, app: ending.app)
+    publisher.writeReceipt(pushes[slot], end, ending.origin)
     pushes.empty(slot)
   }
 
-  private func record(_ slot: UInt32, _ outcome: Outcome) {
+  private func record(_ slot: UInt32, _ outcome: Outcome, app: UInt64) {
     let push = pushes[slot]
-    recorder.ended(outcome, push.pointee.envelope.lane, push.pointee.envelope.environment)
+    recorder.ended(
+      outcome, push.pointee.envelope.lane, push.pointee.envelope.environment, app: app)
   }
 
   private func end(
@@ -83,7 +84,7 @@ final class OutcomeWriter {
       reason: answer.reasonText, timestamp: answer.response.timestamp,
       apnsID: text(push.pointee.field(envelope.idText)), sentAt: state.sentAt, at: wall)
     let end = end(.rejected, nil, isAnswered: true, state.life.attempts)
-    self.record(slot, .rejected)
+    self.record(slot, .rejected, app: state.app)
     publisher.writeFeedback(record, state.origin, receipt: push.receipt(end))
     pushes.empty(slot)
   }
@@ -129,7 +130,7 @@ final class OutcomeWriter {
     let push = pushes[slot]
     let end = end(.deadLettered, cause, isAnswered: isAnswered, state.life.attempts)
     let detail = cause.detail(after: end.answer?.response.status, end.answer?.reasonText ?? "")
-    record(slot, .deadLettered)
+    record(slot, .deadLettered, app: state.app)
     var letter = letter(reason, detail, attempts: end.attempts, state.origin, name)
     letter.apnsID = text(push.pointee.field(push.pointee.envelope.idText))
     publisher.writeDeadLetter(

@@ -69,6 +69,7 @@ final class SenderLoop {
       now: MonotonicClock.milliseconds(), wall: WallClock.milliseconds(), seed: seed)
     try poller.add(inbox.wakeup.fd, token: Self.wakeupToken, .readable)
     try poller.add(queues.signals.fd, token: Self.queuesToken, .readable)
+    nameApps(of: access)
     context.counters.add(counters)
     context.counters.add(metrics: telemetry)
     context.status.show(name) { [telemetry] in telemetry.latest.json }
@@ -172,6 +173,7 @@ final class SenderLoop {
       dispatcher.release(until: deadline)
     case .hurryRelease(let deadline): dispatcher.hurryRelease(until: deadline)
     case .providerTokens(let updates, let isComplete):
+      for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.tokensCame(updates, isComplete: isComplete)
     case .access(let access): renew(access)
     case .stop(let deadline):
@@ -180,9 +182,15 @@ final class SenderLoop {
     }
   }
 
+  /// Apps of client certificates are counted by name.
+  private func nameApps(of access: GatewayAccess) {
+    for certificate in access.certificates { telemetry.name(apps: certificate.apps) }
+  }
+
   /// Certificates and roots were read again.
   private func renew(_ access: GatewayAccess) {
     let places = gateways.replaceAccess(access)
+    nameApps(of: access)
     dispatcher.certificatesCame(access.certificates.map(\.entry), places: places)
     perform()
     for pool in dispatcher.pools.indices where !dispatcher.pools[pool].isRetired {
@@ -295,6 +303,7 @@ final class SenderLoop {
       dispatcher.refused(
         slot, answer.response, retryAfter: push.pointee.exchange.retryAfter)
     case .unprocessed, .ambiguous, .pending:
+      telemetry.streamFailed(code: push.pointee.exchange.closeCode)
       dispatcher.unanswered(
         slot, isUnprocessed: push.pointee.exchange.fate == .unprocessed,
         isLost: connection.http.isClosed)
@@ -352,9 +361,8 @@ final class SenderLoop {
     case .send(let slot, let connection):
       if !gateways.send(outcomes[slot], on: connection) { undone.pushes.append(slot) }
     case .receipt(let slot, let outcome, let cause, let isAnswered):
-      let (origin, attempts) = dispatcher.pushes.ending(slot)
       outcomes.finish(
-        slot, outcome, cause, isAnswered: isAnswered, origin, attempts: attempts)
+        slot, outcome, cause, isAnswered: isAnswered, dispatcher.pushes.ending(slot))
     case .feedback(let slot): outcomes.writeFeedback(slot, dispatcher.pushes[slot])
     case .park(let slot, let tier, let reason):
       outcomes.park(slot, tier, reason, dispatcher.pushes[slot])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Dispatch
+import HTTP2
 import Pipeline
 import ServiceKit
 package import Telemetry
@@ -16,6 +17,11 @@ package enum SenderMetrics {
     "martlet_sender_notifications_total", .counter, labels: ["outcome", "lane", "environment"],
     bound: "5 outcomes × 2 lanes × 2 environments",
     "Notifications that have ended, by what became of them.")
+  static let appNotifications = Metric(
+    "martlet_sender_app_notifications_total", .counter, labels: ["app", "outcome"],
+    bound: "\(AppCounts.namedApps + 1) apps × 5 outcomes",
+    "Notifications that have ended, by app: the first \(AppCounts.namedApps) that a credential names, and other for all"
+      + " the others.")
   static let invalidRecords = Metric(
     "martlet_sender_invalid_records_total", .counter,
     "Records that are no notification; each is a dead letter.")
@@ -43,6 +49,9 @@ package enum SenderMetrics {
   static let retriesOverBudget = Metric(
     "martlet_sender_retries_over_budget_total", .counter,
     "Immediate retries that the retry budget refused; they went to a retry topic.")
+  static let retryBudget = Metric(
+    "martlet_sender_retry_budget", .gauge, merge: .lowest,
+    "Immediate retries that the destination with the fewest may still make.")
   static let diverted = Metric(
     "martlet_sender_diverted_total", .counter,
     "Notifications moved to a retry topic unsent: over their share, without a credential, or a throttled device."
@@ -61,6 +70,7 @@ package enum SenderMetrics {
     "martlet_sender_connects_total", .counter, "Connections to APNs that were begun.")
   static let connectionFailures = Metric(
     "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
+    event: "connection lost",
     "Connections that ended otherwise than by our own decision (lost), that were not ready within --connect-timeout"
       + " (connect_timeout), or that did not answer a PING (silent).")
   static let silentStreams = Metric(
@@ -88,7 +98,13 @@ package enum SenderMetrics {
   static let goAways = Metric(
     "martlet_sender_goaways_total", .counter, labels: ["reason"],
     bound: "reasons that Apple documents + 2",
+    event: "GOAWAY received",
     "GOAWAY frames by Apple's reason; None without one, Other for one that is not documented.")
+  static let streamFailures = Metric(
+    "martlet_sender_streams_failed_total", .counter, labels: ["code"],
+    bound: "\(HTTP2ErrorCode.names.count + 1)",
+    "Requests whose stream ended without an answer, by HTTP/2 error code; INTERNAL_ERROR also when the connection was"
+      + " lost, CANCEL also when we gave the request up.")
   static let connections = Metric(
     "martlet_sender_connections", .gauge, labels: ["state"], bound: "6",
     "Connections to APNs by state.")
@@ -108,6 +124,7 @@ package enum SenderMetrics {
       + " be made (connects).")
   static let credentialRefusals = Metric(
     "martlet_sender_credential_refusals_total", .counter,
+    event: "APNs refuses the credential; its notifications wait",
     "Times that APNs refused a credential, or an app with one.")
 
   static let inFlight = Metric(
@@ -139,9 +156,10 @@ package enum SenderMetrics {
     "Partitions from which nothing is taken because too much of them is incomplete.")
   static let partitions = Metric(
     "martlet_sender_partitions_assigned", .gauge,
-    "Partitions that the group has given to this process.")
+    event: "partitions assigned", "Partitions that the group has given to this process.")
   static let dedupRebuilds = Metric(
     "martlet_sender_dedup_rebuilds_total", .counter,
+    event: "apns-id windows rebuilt",
     "Windows of apns-ids that were read again after an assignment.")
   static let dedupRebuildsLate = Metric(
     "martlet_sender_dedup_rebuilds_late_total", .counter,
@@ -152,16 +170,21 @@ package enum SenderMetrics {
 
   static let offsetMapsRefused = Metric(
     "martlet_sender_offset_maps_refused_total", .counter,
+    event: "commit metadata is not a valid offset map; ignored",
     "Commit metadata that was not a valid offset map; the offset alone was used.")
   static let logsRestarted = Metric(
     "martlet_sender_logs_restarted_total", .counter,
+    event: "log truncated or topic recreated; reading from its start",
     "Partitions whose log was truncated, or recreated, below the committed offset.")
   static let badTokenRecords = Metric(
     "martlet_sender_provider_token_records_ignored_total", .counter, labels: ["cause"], bound: "3",
+    event: "invalid provider token record; keeping the last good token",
     "Records of provider tokens that cannot be used: sealed with an unknown key (unreadable), malformed (invalid), dated"
       + " into the future (future).")
   static let withoutToken = Metric(
     "martlet_sender_credentials_without_token", .gauge,
+    event:
+      "no valid provider token; notifications wait in Kafka until they expire. Is martlet-signer running, and do the clocks agree?",
     "Credentials without a provider token that may be sent: their notifications wait.")
   static let tokenIssued = Metric(
     "martlet_sender_provider_token_issued_timestamp_seconds", .gauge, unit: .seconds,
@@ -174,14 +197,18 @@ package enum SenderMetrics {
   static let certificateEnd = Metric(
     "martlet_sender_certificate_not_after_timestamp_seconds", .gauge, unit: .seconds,
     labels: ["certificate"], bound: "\(namedCredentials) certificates",
+    event: "client certificate expires soon; renew it and send SIGHUP",
     "When a client certificate expires, as Unix time, by the start of its fingerprint.")
 
   package static let all: [Metric] =
-    [taken, notifications, invalidRecords, errorResponses, responses, delivery, request]
-    + [retries, retriesOverBudget, diverted, keptInOutage, handedBack, timeouts]
+    [
+      taken, notifications, appNotifications, invalidRecords, errorResponses, responses, delivery,
+      request,
+    ]
+    + [retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts]
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
     + [closedIdle, waitsForRoom, tokenRequests]
-    + [goAways, connections, openStreams, streamLimit, streamCredit, destinations]
+    + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
     + [credentialRefusals, inFlight, waiting, backlog, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted]

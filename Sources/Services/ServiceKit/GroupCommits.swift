@@ -71,10 +71,11 @@ struct GroupCommits {
         "the group coordinator did not answer a commit; retrying",
         ["seconds": "\(CommitState<TopicPartition>.patience / 1_000)"])
     }
-    let due = state.due(now: now)
+    let due = state.due(now: now).map(\.request)
     guard !due.isEmpty else { return }
+    context.group.commitSent(due, now: now)
     do throws(KafkaError) {
-      try client.commitAsync(due.map(\.request))
+      try client.commitAsync(due)
     } catch {
       state.refused()
       context.log.warning("cannot commit; retrying", ["error": "\(error)"])

@@ -54,6 +54,7 @@ package struct GroupSession<Client: GroupClient> {
     membership = Membership(rebalancePatience: plan.rebalancePatience)
     commits = GroupCommits(context, interval: plan.commitInterval, cost: plan.cost)
     context.counters.add(counters)
+    context.group.join(plan.group, topics: plan.topics)
   }
 
   /// Whether records are to be taken.
@@ -120,7 +121,9 @@ package struct GroupSession<Client: GroupClient> {
       if isLost { counters.add(.assignmentsLost) }
       heardAt = now
       steps += membership.revoked(isLost: isLost, now: now)
-    case .offsetsCommitted(let results, let error): commits.answered(results, error)
+    case .offsetsCommitted(let results, let error):
+      context.group.commitAnswered(now: now)
+      commits.answered(results, error)
     case .error(let error): context.log.warning("Kafka reported an error", ["error": "\(error)"])
     case .fatal(let error):
       guard failure == nil else { return }
@@ -161,7 +164,7 @@ package struct GroupSession<Client: GroupClient> {
     // What is begun again at once was not given back, and who leaves has no partitions to speak of.
     guard steps.isEmpty else { return }
     context.log.info("partitions given back", ["milliseconds": "\(now - heardAt)"])
-    notePartitions(0)
+    notePartitions([])
   }
 
   private mutating func unassign() {
@@ -215,7 +218,7 @@ package struct GroupSession<Client: GroupClient> {
     context.log.debug(
       "partitions of this sender",
       ["partitions": assignment.partitions.map { "\($0)" }.joined(separator: " ")])
-    notePartitions(assignment.partitions.count)
+    notePartitions(assignment.partitions)
     context.reportReady()
     return true
   }
@@ -233,9 +236,10 @@ package struct GroupSession<Client: GroupClient> {
     }
   }
 
-  private func notePartitions(_ count: Int) {
+  private func notePartitions(_ partitions: [TopicPartition]) {
+    context.group.assigned(partitions)
     guard plan.needsPartitions else { return }
-    context.status.set("partitions", obstacle: count == 0 ? "has no partitions" : nil)
+    context.status.set("partitions", obstacle: partitions.isEmpty ? "has no partitions" : nil)
   }
 
   // MARK: Progress

@@ -32,6 +32,7 @@ enum PartitionWatch {
       context.signals.subscribe(wakeup)
       guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }
       var sizes = TopicSizes(counts)
+      for (topic, count) in counts { context.group.counted(topic, count) }
       var events: [ReadyEvent] = []
       while !context.signals.isStopping {
         poller.wait(timeoutMilliseconds: intervalMilliseconds, into: &events)
@@ -40,7 +41,11 @@ enum PartitionWatch {
         context.status.set("kafka", obstacle: listing == nil ? ClusterView.unreachable : nil)
         // Without an answer nothing is known.
         guard let listing else { continue }
-        for change in sizes.observe(listing) { tell(change) }
+        for change in sizes.observe(listing) {
+          context.group.counted(change.topic, change.to)
+          tell(change)
+        }
+        context.group.look(admin)
       }
     }
     thread.detach()

@@ -8,7 +8,12 @@ package enum ProgramMetrics {
     "1, with the program and its release as labels.")
   static let ready = Metric(
     "martlet_ready", .gauge, merge: .lowest,
-    "1 while /readyz answers 200: the program does its part.")
+    event: "ready", "1 while /readyz answers 200: the program does its part.")
+  static let notReady = Metric(
+    "martlet_not_ready", .gauge, labels: ["condition"],
+    bound: "\(StatusBoard.conditions.count)",
+    "1 while a condition is not met without which /readyz answers 503: start, partitions, kafka, provider-tokens, stop."
+  )
   static let heartbeat = Metric(
     "martlet_heartbeat_timestamp_seconds", .gauge, unit: .seconds, labels: ["thread"],
     bound: "loops + 2", "When a thread last began a turn, as Unix time.")
@@ -27,7 +32,7 @@ package enum ProgramMetrics {
     "When the process started, as Unix time.")
 
   package static let all = [
-    buildInfo, ready, heartbeat, cpu, resident, virtual, openFiles, maxFiles, startTime,
+    buildInfo, ready, notReady, heartbeat, cpu, resident, virtual, openFiles, maxFiles, startTime,
   ]
 }
 
@@ -35,21 +40,27 @@ package enum ProgramMetrics {
 package enum KafkaMetrics {
   static let recordsRefused = Metric(
     "martlet_kafka_records_refused_total", .counter,
+    event: "Kafka refuses records; retrying, …",
     "Answers by which Kafka did not take a record: no right to write, no such topic, too large.")
   static let recordsLost = Metric(
     "martlet_kafka_records_lost_total", .counter,
+    event: "records were removed by retention before they were read: they are lost",
     "Records that retention removed before they were read: they are lost.")
   static let logsTruncated = Metric(
     "martlet_kafka_logs_truncated_total", .counter,
+    event: "log truncated or topic recreated: it ends before the committed offset",
     "Partitions found to end before the committed offset: truncated, or the topic was recreated.")
   static let commitsUnanswered = Metric(
     "martlet_kafka_commits_unanswered_total", .counter,
+    event: "the group coordinator did not answer a commit; retrying",
     "Offset commits that the group's coordinator did not answer in time; they are sent again.")
   package static let assignmentsLost = Metric(
     "martlet_kafka_assignments_lost_total", .counter,
+    event: "partitions revoked",
     "Times that the group gave partitions away before this process had released them.")
   static let beginningsFailed = Metric(
     "martlet_kafka_assignments_failed_total", .counter,
+    event: "cannot begin the partitions; retrying",
     "Times that assigned partitions could not be begun; retried until they can.")
   static let producerQueue = Metric(
     "martlet_kafka_producer_queue_records", .gauge,
@@ -58,8 +69,28 @@ package enum KafkaMetrics {
     "martlet_kafka_producer_queue_bytes", .gauge, unit: .bytes,
     "Bytes of the records that Kafka has not acknowledged.")
 
+  static let partitionsExpected = Metric(
+    "martlet_kafka_group_partitions_expected", .gauge, labels: ["group"], bound: "1",
+    merge: .highest, "Partitions of all topics that this process's consumer group reads.")
+  static let partitionsAssigned = Metric(
+    "martlet_kafka_group_partitions_assigned", .gauge, labels: ["group"], bound: "1",
+    event: "partitions assigned",
+    "Those of them that the group has given to this process.")
+  static let lag = Metric(
+    "martlet_kafka_group_lag_records", .gauge, labels: ["group", "topic"],
+    bound: "topics of the group",
+    "Records above the committed offsets of this process's partitions, asked of Kafka every 10 s.")
+  static let commit = Metric(
+    "martlet_kafka_commit_seconds", .histogram, unit: .seconds,
+    "Time from an offset commit to the coordinator's answer.")
+  static let commitMetadata = Metric(
+    "martlet_kafka_commit_metadata_bytes", .gauge, unit: .bytes, merge: .highest,
+    "Longest offset map in the last commit; Kafka takes 4,096 bytes, and what does not fit is sent again after a crash."
+  )
+
   package static let all = [
     recordsRefused, recordsLost, logsTruncated, commitsUnanswered, assignmentsLost,
-    beginningsFailed, producerQueue, producerQueueBytes,
+    beginningsFailed, producerQueue, producerQueueBytes, partitionsExpected, partitionsAssigned,
+    lag, commit, commitMetadata,
   ]
 }

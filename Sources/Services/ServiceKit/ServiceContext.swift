@@ -13,6 +13,8 @@ package struct ServiceContext: Sendable {
   package let signals: ServiceSignals
   /// What the counters line adds up.
   package let counters: CounterBoard
+  /// How it stands in its consumer group, for `/metrics`.
+  package let group: GroupFigures
   /// All values, for those who start other processes with them.
   package let values: SettingValues
 
@@ -47,5 +49,7 @@ package struct ServiceContext: Sendable {
     self.values = values
     signals = ServiceSignals()
     counters = CounterBoard()
+    group = GroupFigures()
+    counters.add(metrics: group)
   }
 }

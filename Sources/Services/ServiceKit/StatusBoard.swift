@@ -32,6 +32,9 @@ package final class StatusBoard: Sendable {
     package let reason: String
   }
 
+  /// The conditions that stand on `/metrics` whether or not they are met.
+  package static let conditions = ["start", "partitions", "kafka", "provider-tokens", "stop"]
+
   private struct State {
     var heartbeats: [Heartbeat] = []
     var obstacles: [Obstacle] = [Obstacle(condition: "start", reason: "is starting")]

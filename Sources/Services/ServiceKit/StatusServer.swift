@@ -56,7 +56,11 @@ struct StatusPages: Sendable {
     let now = MonotonicClock.milliseconds()
     let wall = Int(WallClock.milliseconds())
     var samples = process.samples
-    samples.append(MetricSample(ProgramMetrics.ready, obstacles.isEmpty ? 1 : 0))
+    let unmet = Set(obstacles.map(\.condition))
+    samples.append(MetricSample(ProgramMetrics.ready, unmet.isEmpty ? 1 : 0))
+    samples += unmet.union(StatusBoard.conditions).sorted().map {
+      MetricSample(ProgramMetrics.notReady, [$0], unmet.contains($0) ? 1 : 0)
+    }
     for (thread, age) in context.status.ages(now: now) {
       samples.append(
         MetricSample(ProgramMetrics.heartbeat, [thread], .thousandths(wall - Int(age))))

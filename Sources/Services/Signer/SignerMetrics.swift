@@ -8,25 +8,32 @@ package enum SignerMetrics {
 
   static let minted = Metric(
     "martlet_signer_tokens_minted_total", .counter,
+    event: "provider token published",
     "Provider tokens that were signed and that Kafka has acknowledged.")
   static let requests = Metric(
     "martlet_signer_requests_total", .counter, "Requests of senders for a provider token.")
   static let badRequests = Metric(
     "martlet_signer_requests_invalid_total", .counter,
-    "Records of the requests' topic that cannot be read.")
+    event: "invalid token request; ignored", "Records of the requests' topic that cannot be read.")
   static let foundTokens = Metric(
     "martlet_signer_tokens_unexpected_total", .counter, labels: ["cause"], bound: "3",
     "Provider tokens on the topic that are not as they should be: sealed with an unknown key (unreadable), not signed by"
       + " this signer's keys (foreign), dated into the future (future).")
   static let refusals = Metric(
     "martlet_signer_refusals_total", .counter,
+    event:
+      "APNs refuses a provider token; check that key id, team id and key belong together, that the key was not revoked"
+      + " in Apple's developer portal, and this machine's clock",
     "Requests of senders because APNs refused a provider token.")
   static let clockDifference = Metric(
     "martlet_signer_clock_difference_seconds", .gauge, unit: .seconds, merge: .highest,
+    event:
+      "a sender's clock is ahead of this signer's; check both (NTP): provider tokens carry the signer's time",
     "How far a sender's clock was ahead of this process's when that was noticed last; 0 if it never was."
   )
   static let owner = Metric(
-    "martlet_signer_owner", .gauge, merge: .highest, "1 while this signer is the one that mints.")
+    "martlet_signer_owner", .gauge, merge: .highest, event: "this signer mints now",
+    "1 while this signer is the one that mints.")
   static let tokenIssued = Metric(
     "martlet_signer_provider_token_issued_timestamp_seconds", .gauge, unit: .seconds,
     labels: ["credential"], bound: "\(namedCredentials) credentials",

@@ -4,10 +4,15 @@ import Glibc
 /// Programs of the system that tests drive.
 package enum SystemProgram {
   /// Prometheus' tool: the system's, or the one that scripts/setup --test puts below .build.
-  package static func promtool() throws -> String {
+  package static func promtool() throws -> String { try ofPrometheus("promtool") }
+
+  /// Prometheus itself, from the same place.
+  package static func prometheus() throws -> String { try ofPrometheus("prometheus") }
+
+  private static func ofPrometheus(_ name: String) throws -> String {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let own = "\(root)/.build/prometheus/usr/bin/promtool"
-    return access(own, X_OK) == 0 ? own : try path("promtool")
+    let own = "\(root)/.build/prometheus/usr/bin/\(name)"
+    return access(own, X_OK) == 0 ? own : try path(name)
   }
 
   /// Where a program is. Servers stand in sbin, which is not on everybody's PATH.

@@ -32,19 +32,24 @@ enum MetricsPage {
       .filter { !known.contains($0) }
   }
 
-  static var text: String {
-    head + tables.map { section($0.title, $0.metrics) }.joined()
+  static func text(_ uses: MetricUses) -> String {
+    head + tables.map { section($0.title, $0.metrics, uses) }.joined()
   }
 
-  private static func section(_ title: String, _ metrics: [Metric]) -> String {
-    "\n## \(title)\n\n| metric | type | labels | series at most | meaning |\n"
-      + "| --- | --- | --- | --- | --- |\n" + metrics.map(row).joined()
+  private static func section(_ title: String, _ metrics: [Metric], _ uses: MetricUses) -> String {
+    "\n## \(title)\n\n"
+      + "| metric | type | labels | series at most | meaning | panel | alert | log event |\n"
+      + "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+      + metrics.map { row($0, uses) }.joined()
   }
 
-  private static func row(_ metric: Metric) -> String {
+  private static func row(_ metric: Metric, _ uses: MetricUses) -> String {
     let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
+    let alerts = uses.alerts(metric).map { "[\($0)](runbook.md#\($0.lowercased()))" }
+    let event = metric.event.map { "`\($0)`" } ?? ""
     return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.bound ?? "1")"
-      + " | \(metric.help) |\n"
+      + " | \(metric.help) | \(uses.panels(metric).joined(separator: ", "))"
+      + " | \(alerts.joined(separator: ", ")) | \(event) |\n"
   }
 
   private static let head = """
@@ -69,9 +74,16 @@ enum MetricsPage {
     Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender writes gauges down
     once per second, or every ten if no client has read them for a minute. `martlet_sender_backlog_seconds` is the age of
     the oldest notification that a sender has taken and
-    not finished; what it has not taken yet is younger, or in a partition from which it takes nothing
-    (`martlet_sender_partitions_paused`). Labels never hold an app, a device or an id, because their number has no bound;
-    only those of `martlet canary` do, whose targets are its settings.
+    not finished; what it has not taken yet is younger (`martlet_kafka_group_lag_records` counts it), or in a partition
+    from which it takes nothing
+    (`martlet_sender_partitions_paused`).
+
+    **The number of series is bounded**, as the tables say. Labels never hold a device or an id. Apps and credentials
+    have series of their own up to a number; all others share `other`. The apps of `martlet canary` are its settings. Recording costs a few additions per
+    notification; `benchmarks/guard` counts its instructions.
+
+    The last columns of each table name the panel of the dashboard (`deploy/grafana/martlet.json`) that shows the metric,
+    the alert that asks for it, and the event of the log ([logs.md](logs.md)) that says the same with details.
 
     This page is made from the tables in the programs by `MARTLET_WRITE_DOCS=1 swift test --filter MetricsPageTests`;
     `scripts/test` fails when it is out of date.

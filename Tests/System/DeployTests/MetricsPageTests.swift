@@ -11,7 +11,7 @@ import Testing
   private let metrics = MetricsPage.tables.flatMap(\.metrics)
 
   @Test func `the page in docs is what the programs declare`() throws {
-    let text = MetricsPage.text
+    let text = MetricsPage.text(try MetricUses())
     if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(path, "w") {
       fputs(text, file)
       fclose(file)
@@ -44,9 +44,19 @@ import Testing
       #expect(metric.help.hasSuffix("."), "\(metric.name)")
       #expect(!metric.help.contains("|"), "\(metric.name): it stands in a table")
       #expect(metric.labels.isEmpty == (metric.bound == nil), "\(metric.name)")
-      // A canary's app is a setting of its own.
+      #expect(!metric.labels.contains { ["token", "device", "id"].contains($0) })
+      // An app's series are counted, and a canary's app is a setting of its own.
       guard !metric.name.hasPrefix("martlet_canary_") else { continue }
-      #expect(!metric.labels.contains { ["app", "token", "device", "id"].contains($0) })
+      #expect(!metric.labels.contains("app") || metric.bound?.contains("101 apps") == true)
+    }
+  }
+
+  @Test func `the log event of a metric is one that the sources log`() throws {
+    let events = try LogEvents(root: DeployedFiles.root)
+    #expect(metrics.count { $0.event != nil } > 20)
+    for metric in metrics {
+      guard let event = metric.event else { continue }
+      #expect(events.contains(event), "\(metric.name): \(event)")
     }
   }
 }

@@ -21,7 +21,9 @@ final class PipelineRig {
   private let control: String
   private let broker: BuiltProgram
   private var programs: [String: BuiltProgram] = [:]
-  private(set) var gateway = "localhost:1"
+  var gateway = "localhost:1"
+  /// `host:port` of the simulator's admin API.
+  private(set) var gatewayAdmin = ""
   /// The command under which services start, with its flags, such as `prlimit`.
   var under: [String] = []
 
@@ -82,6 +84,8 @@ final class PipelineRig {
     let line = try #require(program.announcement(in: file), "it printed: \(program.output)")
     let address = line.firstMatch(of: #/"listening":"127.0.0.1:([0-9]+)"/#)
     gateway = "localhost:\(try #require(address, "it announced \(line)").1)"
+    let admin = line.firstMatch(of: #/"admin":"([0-9.:]+)"/#)
+    gatewayAdmin = String(try #require(admin, "it announced \(line)").1)
   }
 
   /// Whether a service takes part in its group.
@@ -132,6 +136,18 @@ final class PipelineRig {
   func setBroker(_ body: String) throws {
     let answer = try HTTPClient().put("http://\(control)/brokers", Array(body.utf8))
     try #require(answer.status == 200, "\(answer.text)")
+  }
+
+  /// What `POST /errors` of the broker's control takes: `{"request":"produce","errors":["topic_not_authorized"]}`.
+  func injectErrors(_ body: String) throws {
+    let answer = try HTTPClient().post("http://\(control)/errors", Array(body.utf8))
+    try #require(answer.status == 200, "\(answer.text)")
+  }
+
+  /// Adds rules to the simulator's faults, as in docs/faults.md.
+  func addGatewayFaults(_ rules: String) throws {
+    let answer = try HTTPClient().post("http://\(gatewayAdmin)/faults", Array(rules.utf8))
+    try #require(answer.status < 300, "\(answer.text)")
   }
 
   // MARK: Records

@@ -150,6 +150,9 @@ package struct DestinationHealth: Sendable {
   /// A push went out for the first time.
   @inlinable package mutating func sent() { budget.sent() }
 
+  /// Immediate retries that are left.
+  package var retriesLeft: Int { budget.left }
+
   /// Something was answered.
   package mutating func heard(now: UInt64) { heardAt = now }
 

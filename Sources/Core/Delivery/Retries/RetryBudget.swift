@@ -18,6 +18,9 @@ package struct RetryBudget: Sendable {
   @usableFromInline let share: Int
   private var filledAt: UInt64?
 
+  /// Whole retries that are left, as of the last use.
+  package var left: Int { saved / 100 }
+
   /// - Parameter percent: prompt retries for 100 first sends.
   package init(percent: Int = 20) {
     precondition((0...1_000).contains(percent))

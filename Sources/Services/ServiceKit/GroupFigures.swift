@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Kafka
+import Synchronization
+package import Telemetry
+
+/// How this process stands in its consumer group, for `/metrics`: partitions of the group and of this process, what it
+/// has still to read, and how its commits fare. The consumer's thread and the `PartitionWatch` write, rarely.
+package final class GroupFigures: MetricSource {
+  private struct State {
+    /// nil for a program that is in no group.
+    var group: String?
+    var topics: [String] = []
+    /// Partitions of every topic that the process uses.
+    var partitions: [String: Int] = [:]
+    var assigned: [TopicPartition] = []
+    /// By topic; nil until it was asked for.
+    var lag: [String: Int]?
+    /// Bytes of the longest commit metadata of the last commit.
+    var metadataBytes = 0
+    /// Monotonic milliseconds of the commit that is not answered.
+    var commitSentAt: UInt64?
+  }
+
+  private let state = Mutex(State())
+  private let commits = LatencyCells(KafkaMetrics.commit, [[]])
+
+  package init() {}
+
+  /// The process becomes a member of a group.
+  package func join(_ group: String, topics: [String]) {
+    state.withLock { ($0.group, $0.topics) = (group, topics) }
+  }
+
+  /// These partitions are the process's from now on.
+  package func assigned(_ partitions: [TopicPartition]) {
+    state.withLock { state in
+      state.assigned = partitions
+      state.lag = state.lag?.filter { lag in partitions.contains { $0.topic == lag.key } }
+    }
+  }
+
+  /// A topic has so many partitions.
+  func counted(_ topic: String, _ partitions: Int) {
+    state.withLock { $0.partitions[topic] = partitions }
+  }
+
+  /// Asks how much of what is assigned is still to be read. Without an answer nothing changes.
+  func look(_ admin: KafkaAdmin) {
+    let (group, partitions) = state.withLock { ($0.group, $0.assigned) }
+    guard let group, let lag = try? admin.lag(of: group, partitions, timeoutMilliseconds: 2_000)
+    else { return }
+    var sums: [String: Int] = [:]
+    for (partition, count) in lag { sums[partition.topic, default: 0] += Int(count) }
+    state.withLock { if $0.assigned == partitions { $0.lag = sums } }
+  }
+
+  // MARK: Commits
+
+  /// A commit goes out.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  package func commitSent(_ offsets: [CommitRequest], now: UInt64) {
+    guard !offsets.isEmpty else { return }
+    let longest = offsets.reduce(0) { max($0, $1.metadata?.utf8.count ?? 0) }
+    state.withLock { ($0.metadataBytes, $0.commitSentAt) = (longest, now) }
+  }
+
+  /// The coordinator has answered a commit.
+  package func commitAnswered(now: UInt64) {
+    guard let sentAt = state.withLock({ $0.commitSentAt.take() }), now >= sentAt else { return }
+    commits.recorder.record(Int64(now - sentAt), in: 0)
+  }
+
+  // MARK: Samples
+
+  package var samples: [MetricSample] {
+    let state = state.withLock { $0 }
+    guard let group = state.group else { return [] }
+    let expected = state.topics.reduce(0) { $0 + (state.partitions[$1] ?? 0) }
+    let lag = (state.lag ?? [:]).sorted { $0.key < $1.key }
+    return [
+      MetricSample(KafkaMetrics.partitionsExpected, [group], expected),
+      MetricSample(KafkaMetrics.partitionsAssigned, [group], state.assigned.count),
+      MetricSample(KafkaMetrics.commitMetadata, state.metadataBytes),
+    ] + lag.map { MetricSample(KafkaMetrics.lag, [group, $0.key], $0.value) } + commits.samples
+  }
+}

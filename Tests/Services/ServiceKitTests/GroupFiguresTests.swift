@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import Kafka
+import Telemetry
+import Testing
+
+@testable import ServiceKit
+
+/// What stands on /metrics about a process's place in its group.
+@Suite struct GroupFiguresTests {
+  private let figures = GroupFigures()
+
+  private func value(_ name: String) -> MetricValue? {
+    figures.samples.first { $0.metric.name == name }?.value
+  }
+
+  @Test func `a program without a group shows nothing`() {
+    figures.counted("t", 4)
+    #expect(figures.samples.isEmpty)
+  }
+
+  @Test func `partitions of the group's topics are expected, and its own are assigned`() {
+    figures.join("g", topics: ["t", "u"])
+    for (topic, count) in [("t", 4), ("u", 3), ("other", 9)] { figures.counted(topic, count) }
+    figures.assigned([TopicPartition(topic: "t", partition: 1)])
+    #expect(value("martlet_kafka_group_partitions_expected") == .integer(7))
+    #expect(value("martlet_kafka_group_partitions_assigned") == .integer(1))
+    figures.counted("t", 6)
+    figures.assigned([])
+    #expect(value("martlet_kafka_group_partitions_expected") == .integer(9))
+    #expect(value("martlet_kafka_group_partitions_assigned") == .integer(0))
+  }
+
+  @Test func `a commit is timed once, and its longest map is shown`() throws {
+    figures.join("g", topics: ["t"])
+    let partition = TopicPartition(topic: "t", partition: 0)
+    figures.commitSent([], now: 50)
+    figures.commitAnswered(now: 60)
+    figures.commitSent(
+      [
+        CommitRequest(partition, offset: 1, metadata: "12345"),
+        CommitRequest(partition, offset: 1, metadata: nil),
+      ], now: 100)
+    figures.commitAnswered(now: 130)
+    figures.commitAnswered(now: 900)
+    guard case .histogram(let counts) = value("martlet_kafka_commit_seconds") else {
+      throw MissingSeries()
+    }
+    #expect(counts.count == 1 && counts.sum == 30)
+    #expect(value("martlet_kafka_commit_metadata_bytes") == .integer(5))
+  }
+
+  private struct MissingSeries: Error {}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import Pipeline
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// A fault, the alert that it has to raise, and where its cause is named.
+struct AlertedFault: Sendable, CustomTestStringConvertible {
+  let name: String
+  let alert: String
+  /// Labels of the alert; an instance is given as the name of its program.
+  let labels: [String: String]
+  /// The program whose log names the cause, and the words.
+  let log: (program: String, words: String)?
+  /// Whether requests are produced all the time.
+  var hasTraffic = true
+  /// Part of the short form.
+  var isShort = false
+  /// Starts the programs.
+  var prepare: @Sendable (AlertRig) throws -> Void = { try $0.startAll() }
+  let inject: @Sendable (AlertRig) throws -> Void
+
+  var testDescription: String { name }
+
+  /// The long form is for `scripts/test --full`.
+  static var selected: [AlertedFault] {
+    getenv("MARTLET_TEST_ALL_FAULTS") == nil ? all.filter(\.isShort) : all
+  }
+
+  static let all = gateway + credentials + kafka + data
+
+  private static let gateway = [
+    AlertedFault(
+      name: "gateway silent", alert: "MartletDestinationFailing", labels: ["state": "gateway"],
+      log: ("martlet-sender", "a connection does not answer; closing it")
+    ) { try $0.rig.addGatewayFaults(#"[{"id":"black_hole","what":"everything"}]"#) },
+    AlertedFault(
+      name: "gateway refusing", alert: "MartletDestinationFailing", labels: ["state": "connects"],
+      log: ("martlet-sender", "cannot connect")
+    ) { $0.rig["apns-simulator"].signal(SIGKILL) },
+    AlertedFault(
+      name: "gateway slow", alert: "MartletGatewaySlow", labels: ["environment": "production"],
+      log: nil
+    ) {
+      try $0.rig.addGatewayFaults(
+        #"[{"id":"added_latency","profile":"constant","time":"8s"}]"#)
+    },
+    AlertedFault(
+      name: "DNS wrong", alert: "MartletDestinationFailing", labels: ["state": "connects"],
+      log: ("martlet-sender", "no-such-host.invalid"),
+      prepare: {
+        $0.rig.gateway = "no-such-host.invalid:443"
+        try $0.startServices()
+      }, inject: { _ in }),
+  ]
+
+  private static let credentials = [
+    AlertedFault(
+      name: "certificate near its end", alert: "MartletCertificateExpires", labels: [:],
+      log: ("martlet-sender", "client certificate expires soon"), hasTraffic: false,
+      prepare: {
+        try $0.writeCertificate(days: 300)
+        try $0.startAll(sender: ["--certificates", $0.certificates])
+      },
+      inject: {
+        try $0.writeCertificate(days: 10)
+        $0.rig["martlet-sender"].signal(SIGHUP)
+      }),
+    AlertedFault(
+      name: "signer dead", alert: "MartletProcessDown", labels: ["instance": "martlet-signer"],
+      log: nil, isShort: true
+    ) { $0.rig["martlet-signer"].signal(SIGKILL) },
+    AlertedFault(
+      name: "clock off", alert: "MartletClockDifference", labels: [:],
+      log: ("martlet-signer", "a sender's clock is ahead of this signer's"),
+      prepare: {
+        // It is two hours behind from its start: what it mints is too old for the senders, and they ask.
+        try $0.rig.startSimulator()
+        try $0.setShim("-7200000")
+        try $0.startServices(underShim: "martlet-signer")
+      }, inject: { _ in }),
+  ]
+
+  private static let kafka = [
+    AlertedFault(
+      name: "Kafka down", alert: "MartletKafkaUnreachable",
+      labels: ["instance": "martlet-sender"], log: nil, hasTraffic: false, isShort: true
+    ) { try $0.rig.setBroker(#"{"up":false}"#) },
+    AlertedFault(
+      name: "write right missing", alert: "MartletKafkaRefuses",
+      labels: ["instance": "martlet-ingest"],
+      log: ("martlet-ingest", "Kafka refuses records; retrying"), isShort: true
+    ) {
+      let errors = Array(repeating: #""topic_not_authorized""#, count: 400)
+      try $0.rig.injectErrors(
+        #"{"request":"produce","errors":[\#(errors.joined(separator: ","))]}"#)
+    },
+    AlertedFault(
+      name: "retention overrun", alert: "MartletRecordsLost",
+      labels: ["instance": "martlet-ingest"],
+      log: ("martlet-ingest", "records were removed by retention before they were read"),
+      hasTraffic: false
+    ) { rig in
+      let ingest = rig.rig["martlet-ingest"]
+      ingest.signal(SIGSTOP)
+      defer { ingest.signal(SIGCONT) }
+      let text = String(repeating: "x", count: 500_000)
+      // One key: one partition, which holds ten of them.
+      try rig.rig.produce(rig.rig.names.requests, 0..<40) { _ in ("k", text) }
+    },
+  ]
+
+  private static let data = [
+    AlertedFault(
+      name: "database full", alert: "MartletDatabaseRefuses",
+      labels: ["instance": "martlet-feedback"],
+      log: ("martlet-feedback", "cannot write to the database; retrying"),
+      prepare: {
+        try $0.rig.startSimulator(unregistered: 0..<20_000)
+        try $0.startServices(underShim: "martlet-feedback")
+      }, inject: { try $0.setShim("0 \($0.rig.folder.file("tokens.sqlite"))") }),
+    AlertedFault(
+      name: "sandbox tokens in production", alert: "MartletBadTokenWave",
+      labels: ["instance": "martlet-feedback"],
+      log: ("martlet-feedback", "APNs reports unusually many bad device tokens"), isShort: true
+    ) { try $0.rig.addGatewayFaults(#"[{"id":"any_answer","reason":"BadDeviceToken"}]"#) },
+  ]
+}

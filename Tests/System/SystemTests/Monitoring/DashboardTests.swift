@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import HTTPClient
+import JSON
+import Kafka
+import Pipeline
+import Signing
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// Prometheus reads a pipeline under load, and everything in deploy/ that asks it has an answer.
+@Suite struct DashboardTests {
+  private static let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
+  private let folder = TemporaryFolder()
+
+  /// The queries of every panel, as Grafana would send them.
+  private func panelQueries() throws -> [(title: String, expression: String)] {
+    let text = try File.read("\(Self.root)/deploy/grafana/martlet.json")
+    let panels = try JSONDocument(text).root["panels"]?.array ?? []
+    return panels.flatMap { panel in
+      (panel["targets"]?.array ?? []).compactMap { target in
+        target["expr"]?.string.map {
+          (
+            panel["title"]?.string ?? "",
+            $0.replacing("$job", with: ".*").replacing("$instance", with: ".*")
+              .replacing("$__rate_interval", with: "10s")
+          )
+        }
+      }
+    }
+  }
+
+  /// A sender with a client certificate, beside those of `martlet up`.
+  private func certificateSender(_ addresses: JSONValue) throws -> (BuiltProgram, url: String) {
+    let issued = try CertificateAuthority().issueClient(bundleID: "com.example.certified")
+    try File.write(folder.file("client.pem"), issued.certificatePEM + issued.keyPEM)
+    try File.write(
+      folder.file("certificates.json"), Array(#"[{"certificate_file":"client.pem"}]"#.utf8))
+    let sender = try BuiltProgram.start(
+      "martlet-sender",
+      [
+        "--kafka", try #require(addresses["kafka"]?.string), "--gateway",
+        try #require(addresses["gateway"]?.string), "--gateway-roots",
+        folder.file("up/keys/root.pem"), "--certificates", folder.file("certificates.json"),
+      ], in: folder)
+    let url = eventually(withinMilliseconds: 30_000) {
+      StatusPageURL.find(in: sender.output) != nil
+    }
+    #expect(url, "\(sender.output)")
+    return (sender, try #require(StatusPageURL.find(in: sender.output)))
+  }
+
+  /// A canary beside the pipeline.
+  private func canary(_ addresses: JSONValue) throws -> BuiltProgram {
+    let canary = try BuiltProgram.start(
+      "martlet",
+      [
+        "canary", "--kafka", try #require(addresses["kafka"]?.string), "--canary",
+        "com.example.app,production,\(PipelineRig.token(7)),1s",
+      ], in: folder)
+    try #require(canary.prints("url=http", withinMilliseconds: 30_000), "\(canary.output)")
+    return canary
+  }
+
+  /// Requests for devices, in batches, as long as `isNeeded`.
+  private func send(to kafka: String, while isNeeded: () throws -> Bool) throws {
+    let producer = try KafkaProducer(KafkaConfiguration(bootstrap: kafka, clientID: "test"))
+    defer { producer.close() }
+    let topic = try producer.topic(named: TopicNames().requests)
+    var number = 0
+    while try isNeeded() {
+      for _ in 0..<20 {
+        number += 1
+        let token = PipelineRig.token(number)
+        let value =
+          #"{"app":"com.example.app","token":"\#(token)","payload":{"aps":{"alert":"x"}}}"#
+        Array(token.utf8).withUnsafeBytes { key in
+          Array(value.utf8).withUnsafeBytes {
+            _ = producer.produce(topic, key: key, value: $0, tag: 0)
+          }
+        }
+      }
+      #expect(producer.flush(timeoutMilliseconds: 20_000))
+    }
+  }
+
+  @Test func `every query of the dashboard and of the rules has data, and every rule is evaluated`()
+    throws
+  {
+    let up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")], in: folder)
+    try #require(
+      up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
+    let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
+    let (sender, page) = try certificateSender(addresses)
+    let canary = try canary(addresses)
+    let pages = try #require(addresses["metrics"]?.object).members.compactMap(\.value.string)
+    let rules = try AlertRuleFile(root: Self.root)
+    let prometheus = try PrometheusServer(
+      scraping: pages + [page, try #require(StatusPageURL.find(in: canary.output))],
+      rules: rules.text, in: folder)
+    // The lag of the groups is looked at every ten seconds.
+    var missing = try panelQueries().map { (what: $0.title, expression: $0.expression) }
+    missing += rules.rules.flatMap { rule in
+      Set(Self.metrics(in: rule.expression)).map { (what: rule.name, expression: $0) }
+    }
+    let deadline = MonotonicClock.milliseconds() + 45_000
+    try send(to: try #require(addresses["kafka"]?.string)) {
+      missing = try missing.filter { query in
+        try prometheus.query(query.expression).allSatisfy { PrometheusServer.value($0) == nil }
+      }
+      return !missing.isEmpty && MonotonicClock.milliseconds() < deadline
+    }
+    #expect(missing.isEmpty, "no data: \(missing)")
+    for rule in try prometheus.rules() {
+      #expect(rule["health"]?.string == "ok", "\(rule["name"] ?? .null): \(rule)")
+    }
+    #expect(try prometheus.rules().count == rules.rules.count)
+    #expect(canary.stop() == 0 && sender.stop() == 0)
+    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+  }
+
+  /// The names of metrics in an expression.
+  static func metrics(in expression: String) -> [String] {
+    expression.matches(of: #/\b(?:martlet|process)_[a-z_]+|\bup\b/#).map { String($0.output) }
+  }
+}
+
+/// Where a program's log says that its status pages are.
+enum StatusPageURL {
+  static func find(in log: String) -> String? {
+    log.matches(of: #/status pages .*?url=(http:\/\/[0-9.:]+)/#).last.map { String($0.1) }
+  }
+}
