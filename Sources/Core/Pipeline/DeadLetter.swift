@@ -44,6 +44,8 @@ package struct DeadLetter: Equatable, Sendable {
   package var token: String?
   package var requestID: String?
   package var apnsID: String?
+  /// The trace that the request belongs to (W3C Trace Context).
+  package var traceParent: String?
 
   package init(
     _ reason: DeadLetterReason, _ detail: String, by stage: DeadLetterStage, attempts: Int = 0,
@@ -70,6 +72,7 @@ package struct DeadLetter: Equatable, Sendable {
     token = header(DeadLetterHeader.token)
     requestID = header(DeadLetterHeader.requestID)
     apnsID = header(DeadLetterHeader.apnsID)
+    traceParent = header(TraceParent.header)
   }
 
   /// The headers to write, in their order. A text of more than `DeadLetterHeader.longest` bytes is shortened: it may
@@ -80,7 +83,7 @@ package struct DeadLetter: Equatable, Sendable {
       (DeadLetterHeader.stage, stage), (DeadLetterHeader.attempts, attempts.map { "\($0)" }),
       (DeadLetterHeader.origin, origin?.description), (DeadLetterHeader.at, at.map { "\($0)" }),
       (DeadLetterHeader.token, token), (DeadLetterHeader.requestID, requestID),
-      (DeadLetterHeader.apnsID, apnsID),
+      (DeadLetterHeader.apnsID, apnsID), (TraceParent.header, traceParent),
     ]
     return all.compactMap { name, value in
       value.map { (name, Self.shortened($0, to: DeadLetterHeader.longest)) }

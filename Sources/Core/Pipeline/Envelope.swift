@@ -10,8 +10,9 @@ package import APNS
 package struct Envelope: Sendable {
   /// The most bytes a line may have, its newline not counted.
   package static let maximumLine = 2_048
-  /// The most bytes that fields 0…11 may have together: a retry adds a history of up to 120 bytes.
-  package static let maximumConstantPart = maximumLine - 128
+  /// The most bytes that fields 0…11 may have together: a retry adds a history, and what follows it, of
+  /// up to 190 bytes.
+  package static let maximumConstantPart = maximumLine - 192
   /// The most bytes a body may have, for the push type with the highest limit.
   package static let maximumBody = 5_120
   /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
@@ -53,6 +54,8 @@ package struct Envelope: Sendable {
   package internal(set) var lastReason = ByteRange(start: 0, count: 0)
   /// The dead letter that this record replays, as `ReplayMark` writes it; empty if it replays none.
   package internal(set) var replay = ByteRange(start: 0, count: 0)
+  /// The `TraceParent` of the request; empty if it had none.
+  package internal(set) var traceParent = ByteRange(start: 0, count: 0)
   /// Fields 0…11, which stay the same when the record moves to a retry topic.
   package internal(set) var constantPart = ByteRange(start: 0, count: 0)
   /// The first byte of the body; it reaches to the record's end.
@@ -177,15 +180,30 @@ package struct Envelope: Sendable {
     }
   }
 
-  /// The seventeenth field, which only replayed dead letters have.
+  /// The seventeenth field, which only replayed dead letters, and records with an eighteenth, have.
   private mutating func readReplay(
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
   ) throws(EnvelopeError) {
     cursor.step()
-    replay = try cursor.lastField(.replay, in: record)
-    if replay.isEmpty { return }
-    let mark = record.extracting(replay.indices)
-    guard ReplayMark.isMark(mark) else { throw cursor.invalid(.replay, replay) }
-    takenID = ReplayMark.mix(id, mark)
+    replay = try cursor.optionallyLastField(.replay, in: record)
+    if !replay.isEmpty {
+      let mark = record.extracting(replay.indices)
+      guard ReplayMark.isMark(mark) else { throw cursor.invalid(.replay, replay) }
+      takenID = ReplayMark.mix(id, mark)
+    }
+    guard cursor.lineGoesOn(in: record) else { return cursor.step() }
+    try readTraceParent(record, &cursor)
+  }
+
+  /// The eighteenth field, which only records of requests with a trace have.
+  private mutating func readTraceParent(
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+  ) throws(EnvelopeError) {
+    cursor.step()
+    traceParent = try cursor.lastField(.traceParent, in: record)
+    if traceParent.isEmpty { return }
+    guard TraceParent.isValid(record.extracting(traceParent.indices)) else {
+      throw cursor.invalid(.traceParent, traceParent)
+    }
   }
 }

@@ -19,6 +19,7 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
   case lastReason
   case target
   case replay
+  case traceParent
 
   package var description: String {
     switch self {
@@ -39,6 +40,7 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
     case .lastReason: "last reason"
     case .target: "target"
     case .replay: "replay"
+    case .traceParent: "traceparent"
     }
   }
 }

@@ -91,6 +91,19 @@ package struct KafkaRecord {
     return Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))
   }
 
+  /// The bytes of the last header of this name, valid as long as the record; nil without one. Does not copy: a record
+  /// without headers costs one call.
+  package func headerBytes(named name: StaticString) -> UnsafeRawBufferPointer? {
+    guard let headers = rawHeaders else { return nil }
+    var bytes: UnsafeRawPointer?
+    var count = 0
+    // A static string ends with NUL.
+    let text = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+    let code = rd_kafka_header_get_last(headers, text, &bytes, &count)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
+    return UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count)
+  }
+
   /// All headers in their order. Copies: not for hot paths.
   package var headers: [KafkaHeader] {
     rawHeaders.map { [KafkaHeader]($0) } ?? []

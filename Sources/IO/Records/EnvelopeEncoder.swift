@@ -24,8 +24,13 @@ package struct EnvelopeEncoder: ~Copyable {
 
   /// Writes the value of a request's notifications. The id follows with `setID`.
   ///
-  /// - Parameter created: the Kafka timestamp of the request, in milliseconds.
-  package mutating func begin(_ request: borrowing PushRequest, created: Int64) {
+  /// - Parameters:
+  ///   - created: the Kafka timestamp of the request, in milliseconds.
+  ///   - traceParent: a valid one, or empty.
+  package mutating func begin(
+    _ request: borrowing PushRequest, created: Int64,
+    traceParent: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+  ) {
     buffer.removeAll()
     buffer.append("M1\t")
     buffer.append(request.lane.name)
@@ -55,10 +60,9 @@ package struct EnvelopeEncoder: ~Copyable {
     buffer.append(Self.tab)
     buffer.append(request.escapedID)
     buffer.append("\t\t\t")
-    if request.isBroadcast {
-      buffer.append(Self.tab)
-      buffer.append(PushTarget.channel.name)
-    }
+    Self.appendRest(
+      isChannel: request.isBroadcast, replay: UnsafeRawBufferPointer(start: nil, count: 0),
+      traceParent: traceParent, to: &buffer)
     buffer.append(UInt8(ascii: "\n"))
     buffer.append(request.payload)
   }
@@ -82,15 +86,29 @@ package struct EnvelopeEncoder: ~Copyable {
     buffer.append(tab)
     // A reason that is not known may be any text: it must not break the line or make it too long.
     for byte in reason.prefix(64) { buffer.append(byte < 0x20 ? 0x20 : byte) }
-    let isReplay = !envelope.replay.isEmpty
-    if envelope.target == .channel || isReplay { buffer.append(tab) }
-    if envelope.target == .channel { buffer.append(PushTarget.channel.name) }
-    if isReplay {
-      buffer.append(tab)
-      buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.replay.indices]))
-    }
+    appendRest(
+      isChannel: envelope.target == .channel,
+      replay: UnsafeRawBufferPointer(rebasing: record[envelope.replay.indices]),
+      traceParent: UnsafeRawBufferPointer(rebasing: record[envelope.traceParent.indices]),
+      to: &buffer)
     buffer.append(UInt8(ascii: "\n"))
     buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
+  }
+
+  /// The fields from `target` on, up to the last that is not empty.
+  private static func appendRest(
+    isChannel: Bool, replay: UnsafeRawBufferPointer, traceParent: UnsafeRawBufferPointer,
+    to buffer: inout ByteBuffer
+  ) {
+    guard isChannel || !replay.isEmpty || !traceParent.isEmpty else { return }
+    buffer.append(tab)
+    if isChannel { buffer.append(PushTarget.channel.name) }
+    guard !replay.isEmpty || !traceParent.isEmpty else { return }
+    buffer.append(tab)
+    buffer.append(replay)
+    guard !traceParent.isEmpty else { return }
+    buffer.append(tab)
+    buffer.append(traceParent)
   }
 
   private static let tab = UInt8(ascii: "\t")

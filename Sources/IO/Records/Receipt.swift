@@ -18,6 +18,8 @@ package struct Receipt: Equatable, Sendable {
   package var lane: Lane?
   /// `PARTITION/OFFSET` of the dead letter that was replayed.
   package var replay: String?
+  /// The `traceparent` header of the request.
+  package var traceParent: String?
   package var status: UInt16?
   package var reason: String?
   package var detail: String?
@@ -54,6 +56,7 @@ package struct Receipt: Equatable, Sendable {
       lane = known
     }
     replay = try fields.optionalText("replay")
+    traceParent = try fields.optionalText("traceparent")
     if let number = try fields.optionalInteger("status") {
       guard (100...599).contains(number) else {
         throw fields.fail("status", "is not an HTTP status")

@@ -27,6 +27,8 @@ package struct ReceiptLine {
   package var channel = nothing
   /// `PARTITION/OFFSET` of the dead letter that was replayed.
   package var replay = nothing
+  /// The request's `TraceParent`.
+  package var traceParent = nothing
   /// APNs' reason, or a code of ours.
   package var reason = nothing
   /// Words for people.
@@ -74,6 +76,7 @@ package enum ReceiptEncoder {
       buffer.append(lane.name)
     }
     plain("\",\"replay\":\"", line.replay, &buffer)
+    plain("\",\"traceparent\":\"", line.traceParent, &buffer)
     escaped("\",\"reason\":\"", line.reason, &buffer)
     escaped("\",\"detail\":\"", line.detail, &buffer)
     escaped("\",\"apns_unique_id\":\"", line.uniqueID, &buffer)

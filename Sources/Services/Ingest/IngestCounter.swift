@@ -18,6 +18,8 @@ enum IngestCounter: Int, CounterKey {
   case unusualTokens
   /// Requests whose payload asks for something that has no effect.
   case ineffectivePayloads
+  /// Requests whose `traceparent` header is none, and was dropped.
+  case invalidTraceParents
   /// Requests dropped from memory because their partition was taken away; the next owner has them.
   case handedBack
   /// Turns in which nothing was taken because Kafka or the readers were behind.

@@ -38,12 +38,13 @@ extension IngestLoop {
     }
     guard member.admit(member.source(record), record.offset) == .new else { return }
     counters.add(.requests)
+    traceParent = traceParent(of: record)
     slot = requests.insert(partition: record.partition, epoch: member.epoch, offset: record.offset)
     do throws(RequestError) {
       request = try reader.read(record.value)
       let created = RequestRules.created(
         recordTime: record.timestamp, now: WallClock.milliseconds())
-      encoder.begin(request, created: created)
+      encoder.begin(request, created: created, traceParent: traceParent)
       naming.begin(
         request, topic: requestsTopic, partition: record.partition, offset: record.offset)
       invalidTokens.begin(request)
@@ -53,6 +54,15 @@ extension IngestLoop {
     } catch {
       work = .refuse(error)
     }
+  }
+
+  /// The record's `traceparent` header; empty without one, or if it is none.
+  private func traceParent(of record: KafkaRecord) -> UnsafeRawBufferPointer {
+    let none = UnsafeRawBufferPointer(start: nil, count: 0)
+    guard let bytes = record.headerBytes(named: "traceparent") else { return none }
+    if TraceParent.isValid(bytes.bindMemory(to: UInt8.self).span) { return bytes }
+    counters.add(.invalidTraceParents)
+    return none
   }
 
   /// Goes on with the request at hand; false when it has to wait.
@@ -155,6 +165,7 @@ extension IngestLoop {
     var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
     line.escapedID = id
     line.app = app
+    line.traceParent = traceParent
     line.created = max(batch[position].timestamp, 0)
     add(line, letter)
     return true
@@ -167,6 +178,7 @@ extension IngestLoop {
     line.app = request.app
     line.environment = request.environment
     line.lane = request.lane
+    line.traceParent = traceParent
     line.created = max(batch[position].timestamp, 0)
     return line
   }
@@ -222,6 +234,7 @@ extension IngestLoop {
     let value = UnsafeRawBufferPointer(rebasing: record.value.prefix(cut.value))
     var letter = letter
     letter.note(cut)
+    if !traceParent.isEmpty { letter.traceParent = String(decoding: traceParent, as: UTF8.self) }
     let tag = RecordTag(.ofRequest, slot: slot)
     let result = producer.produce(
       topics.deadLetters, key: key,

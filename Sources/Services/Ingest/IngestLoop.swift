@@ -40,6 +40,8 @@ final class IngestLoop {
   var work = Work.none
   let reader = RequestReader()
   var request = PushRequest()
+  /// The `traceparent` of the request at hand, in its record; empty without one.
+  var traceParent = UnsafeRawBufferPointer(start: nil, count: 0)
   var nextToken = 0
   var slot = 0
   var encoder = EnvelopeEncoder()

@@ -18,6 +18,10 @@ package enum IngestMetrics {
   static let ineffectivePayloads = Metric(
     "martlet_ingest_ineffective_payloads_total", .counter,
     "Requests whose payload asks for something that has no effect.")
+  static let invalidTraceParents = Metric(
+    "martlet_ingest_invalid_traceparents_total", .counter,
+    "Requests whose traceparent header is not one of version 00; it was dropped, and the request went on."
+  )
   static let handedBack = Metric(
     "martlet_ingest_handed_back_total", .counter,
     "Requests dropped from memory because their partition was revoked; the next owner takes them.")
@@ -34,7 +38,8 @@ package enum IngestMetrics {
     "Partitions that the group has given to this process.")
 
   package static let all = [
-    requests, tokens, badRequests, unusualTokens, ineffectivePayloads, handedBack, blocked,
+    requests, tokens, badRequests, unusualTokens, ineffectivePayloads,
+    invalidTraceParents, handedBack, blocked,
     inFlight, invalidTokens, partitions,
   ]
 }
@@ -49,6 +54,7 @@ extension IngestCounter {
     case .badRequests: MetricSeries(IngestMetrics.badRequests)
     case .unusualTokens: MetricSeries(IngestMetrics.unusualTokens)
     case .ineffectivePayloads: MetricSeries(IngestMetrics.ineffectivePayloads)
+    case .invalidTraceParents: MetricSeries(IngestMetrics.invalidTraceParents)
     case .handedBack: MetricSeries(IngestMetrics.handedBack)
     case .heldBack: MetricSeries(IngestMetrics.blocked)
     case .inFlight: MetricSeries(IngestMetrics.inFlight)

@@ -118,9 +118,12 @@ final class DeadLetterReplayer {
     } catch {
       throw ServiceFailure("\(error)")
     }
+    // A notification has it in its envelope, and nothing else has one.
+    let trace = name == names.requests ? letter.letter.traceParent : nil
+    let headers = trace.map { [KafkaHeader(TraceParent.header, $0)] } ?? []
     let index = watched.firstIndex { $0.topic == name } ?? 0xFF
     while !context.signals.isStopping {
-      switch produce(topic, key, value, tag: UInt(index)) {
+      switch produce(topic, key, value, headers, tag: UInt(index)) {
       case .queued:
         result.count(plan)
         return true
@@ -143,14 +146,17 @@ final class DeadLetterReplayer {
   }
 
   private func produce(
-    _ topic: KafkaTopic, _ key: [UInt8]?, _ value: [UInt8], tag: UInt
+    _ topic: KafkaTopic, _ key: [UInt8]?, _ value: [UInt8], _ headers: [KafkaHeader], tag: UInt
   ) -> ProduceResult {
     value.withUnsafeBytes { value in
       guard let key else {
         return producer.produce(
-          topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: value, tag: tag)
+          topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: value, headers: headers,
+          tag: tag)
       }
-      return key.withUnsafeBytes { producer.produce(topic, key: $0, value: value, tag: tag) }
+      return key.withUnsafeBytes {
+        producer.produce(topic, key: $0, value: value, headers: headers, tag: tag)
+      }
     }
   }
 

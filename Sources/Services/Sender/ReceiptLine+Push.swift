@@ -35,6 +35,7 @@ extension UnsafeMutablePointer<Push> {
     line.attempts = UInt16(clamping: end.attempts)
     line.created = envelope.created
     line.replay = pointee.field(envelope.replay)
+    line.traceParent = pointee.field(envelope.traceParent)
     if let cause = end.cause {
       line.reason = UnsafeRawBufferPointer(cause.code)
       line.detail = UnsafeRawBufferPointer(cause.detail)

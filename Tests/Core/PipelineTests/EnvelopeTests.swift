@@ -114,7 +114,7 @@ struct EnvelopeTests {
       #expect(Int(found?.field.rawValue ?? 0) == count)
     }
     #expect(
-      error(Self.record(Self.fields + ["device", "3/17", "x"]))?.problem == .unexpectedField)
+      error(Self.record(Self.fields + ["device", "3/17", "", "x"]))?.problem == .unexpectedField)
   }
 
   /// A record that goes to a channel.
@@ -157,7 +157,24 @@ struct EnvelopeTests {
       let problem = error(Self.record(Self.fields + ["", mark]))
       #expect(problem?.field == .replay, "\(mark)")
     }
-    #expect(error(Self.record(Self.fields + ["", "3/17", ""]))?.problem == .unexpectedField)
+    #expect(try taken("3/17\t" + Self.trace) == first)
+  }
+
+  static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+  @Test("say in an eighteenth field which trace they belong to")
+  func traceParent() throws {
+    for replay in ["", "3/17"] {
+      let record = Self.record(Self.fields + ["", replay, Self.trace])
+      let envelope = try Envelope.parse(record.span)
+      #expect(text(envelope.traceParent, record) == Self.trace)
+      #expect(text(envelope.replay, record) == replay)
+      #expect(String(decoding: record[envelope.bodyStart...], as: UTF8.self) == "{}")
+    }
+    #expect(try Envelope.parse(Self.record(Self.fields + ["", "", ""]).span).traceParent.isEmpty)
+    #expect(error(Self.record(Self.fields + ["", "", "x"]))?.field == .traceParent)
+    #expect(
+      error(Self.record(Self.fields + ["", "", Self.trace, ""]))?.problem == .unexpectedField)
   }
 
   @Test("to a channel are Live Activity pushes with an expiration")

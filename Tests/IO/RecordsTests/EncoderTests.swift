@@ -114,6 +114,40 @@ struct EnvelopeEncoderTests {
 }
 
 extension EnvelopeEncoderTests {
+  private static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+  @Test("carry the trace of their request, also over a retry", arguments: [false, true])
+  func trace(isBroadcast: Bool) throws {
+    let target = isBroadcast ? #""channel":"dHN0LXNyY2gtY2hubA==""# : #""token":"ab""#
+    let body = isBroadcast ? #"{"aps":{"timestamp":1,"event":"end"}}"# : #"{"aps":{"badge":1}}"#
+    let text = #"{"app":"com.example.app",\#(target),"payload":\#(body)}"#
+    let reader = RequestReader()
+    let value = try Array(text.utf8).withUnsafeBytes { raw in
+      let request = try reader.read(raw)
+      var encoder = EnvelopeEncoder()
+      Array(Self.trace.utf8).withUnsafeBytes {
+        encoder.begin(request, created: 1, traceParent: $0)
+      }
+      return Array(encoder.value)
+    }
+    let envelope = try Envelope.parse(value.span)
+    #expect(String(decoding: value[envelope.traceParent.indices], as: UTF8.self) == Self.trace)
+    #expect((envelope.target == .channel) == isBroadcast)
+    #expect(String(decoding: value[envelope.bodyStart...], as: UTF8.self) == body)
+    var buffer = ByteBuffer()
+    value.withUnsafeBytes { record in
+      Array("Shutdown".utf8).withUnsafeBytes { reason in
+        EnvelopeEncoder.encodeRetry(
+          of: record, envelope, attempt: 2, firstSeen: 3, reason: reason, into: &buffer)
+      }
+    }
+    let moved = Array(buffer.bytes)
+    let again = try Envelope.parse(moved.span)
+    #expect(String(decoding: moved[again.traceParent.indices], as: UTF8.self) == Self.trace)
+    #expect(again.target == envelope.target)
+    #expect(Array(moved[again.bodyStart...]) == Array(body.utf8))
+  }
+
   @Test("keep the dead letter that they replay over a retry", arguments: ["", "device", "channel"])
   func retryOfReplay(target: String) throws {
     let fields = [
@@ -188,6 +222,7 @@ struct ReceiptTests {
             line.detail = detail
             line.reason = detail
             line.replay = apnsID
+            line.traceParent = apnsID
             line.uniqueID = apnsID
             line.timestamp = 5
             line.status = 410
@@ -205,6 +240,7 @@ struct ReceiptTests {
       #expect(receipt.reason == receipt.detail)
       #expect(receipt.uniqueID == id)
       #expect(receipt.replay == id)
+      #expect(receipt.traceParent == id)
       #expect(receipt.timestamp == 5)
       #expect(receipt.status == 410)
       #expect(receipt.token == nil)

@@ -13,6 +13,7 @@ import Testing
 private let first = "11111111-2222-4333-8444-555555555555"
 private let second = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 private let token = String(repeating: "ab", count: 32)
+private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 @Suite struct TraceStoryTests {
   private func hop(
@@ -107,7 +108,10 @@ private let token = String(repeating: "ab", count: 32)
     let stranger = receipt("delivered", "99999999-2222-4333-8444-555555555555", "other")
     try write(
       names.receipts, nil,
-      stranger + "\n" + receipt("delivered", first, request, #","status":200,"attempts":2"#) + "\n")
+      stranger + "\n"
+        + receipt(
+          "delivered", first, request, #","status":200,"attempts":2,"traceparent":"\#(trace)""#)
+        + "\n")
     try write(
       names.receipts, nil,
       receipt("rejected", second, request, #","status":410,"reason":"Unregistered","attempts":1"#))
@@ -156,7 +160,10 @@ private let token = String(repeating: "ab", count: 32)
         == "for 5s after 1 attempt: TooManyRequests")
     #expect(
       delivered.hops.first { $0.kind == .outcome }?.detail == "delivered, status 200, 2 attempts")
+    #expect(delivered.traceParent == trace)
+    #expect(TraceText.lines([delivered]).contains("  traceparent \(trace)"))
     let rejected = try #require(byID[second]?.first)
+    #expect(rejected.traceParent == nil)
     #expect(rejected.hops.first { $0.kind == .answered }?.detail == "410 Unregistered")
     #expect(rejected.outcome == "rejected")
   }

@@ -30,6 +30,8 @@ struct TraceHop: Equatable, Sendable {
   var requestID: String?
   /// The outcome, if this is one.
   var outcome: String?
+  /// The `traceparent` of the request.
+  var traceParent: String?
 }
 
 /// The hops of one notification, or those that belong to none, in their order.
@@ -42,6 +44,9 @@ struct TraceStory: Equatable, Sendable {
     let outcomes = hops.compactMap(\.outcome)
     return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
   }
+
+  /// What the hops say of the request's trace.
+  var traceParent: String? { hops.lazy.compactMap(\.traceParent).first }
 
   /// Milliseconds from the hop before; nil for the first.
   func gap(before index: Int) -> Int64? {

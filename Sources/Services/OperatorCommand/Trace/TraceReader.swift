@@ -70,7 +70,10 @@ struct TraceReader {
       ? "\(tokens.count) device\(tokens.count == 1 ? "" : "s")" : "a channel"
     return TraceHop(
       kind: .requested, at: record.timestamp, place: place,
-      detail: "\(type) for \(object["app"]?.string ?? "?") to \(target)", requestID: id)
+      detail: "\(type) for \(object["app"]?.string ?? "?") to \(target)", requestID: id,
+      traceParent: record.headers.last { $0.name == TraceParent.header }.map {
+        String(decoding: $0.value, as: UTF8.self)
+      })
   }
 
   private func notification(
@@ -100,7 +103,8 @@ struct TraceReader {
     }
     return TraceHop(
       kind: tier == nil ? .queued : .parked, at: record.timestamp, place: place, detail: detail,
-      apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id))
+      apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id),
+      traceParent: envelope.traceParent.isEmpty ? nil : text(envelope.traceParent))
   }
 
   /// The content of a JSON string.
@@ -128,7 +132,7 @@ struct TraceReader {
     return TraceHop(
       kind: .outcome, at: receipt.at, place: place, detail: parts.joined(separator: ", "),
       apnsID: receipt.apnsID.map { "\($0)".lowercased() }, requestID: receipt.id,
-      outcome: "\(receipt.outcome)")
+      outcome: "\(receipt.outcome)", traceParent: receipt.traceParent)
   }
 
   private func answer(
@@ -161,7 +165,8 @@ struct TraceReader {
     return TraceHop(
       kind: .deadLettered, at: letter.at, place: place,
       detail: "by \(letter.stage): \(letter.reason), \(letter.detail)",
-      apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID)
+      apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID,
+      traceParent: letter.header(TraceParent.header))
   }
 
   private func device(_ record: ShownRecord, _ place: String) -> TraceHop? {

@@ -9,6 +9,9 @@ enum TraceText {
     for story in stories {
       if !lines.isEmpty { lines.append("") }
       lines.append(title(story))
+      if let trace = story.traceParent {
+        lines.append("  traceparent \(TerminalText.plain(trace))")
+      }
       let width = story.hops.map { $0.kind.rawValue.count }.max() ?? 0
       for index in story.hops.indices {
         let hop = story.hops[index]
@@ -42,6 +45,7 @@ enum TraceText {
       if let gap = story.gap(before: index) { object.append("gap_milliseconds", .integer(gap)) }
       object.append("place", .string(hop.place))
       if let outcome = hop.outcome { object.append("outcome", .string(outcome)) }
+      if let trace = hop.traceParent { object.append("traceparent", .string(trace)) }
       object.append("detail", .string(hop.detail))
       return TerminalText.json(String(decoding: JSONValue.object(object).text, as: UTF8.self))
     }
