@@ -75,6 +75,8 @@ package enum ParkReason: UInt8, Sendable, Equatable {
   case app
   /// Too many pushes of its device wait for their turn.
   case order
+  /// An operator has paused its app.
+  case paused
 
   /// The reason in the record; nil where the answer says it.
   package var text: StaticString? {
@@ -85,6 +87,7 @@ package enum ParkReason: UInt8, Sendable, Equatable {
     case .device: "TooManyRequests"
     case .app: "app refused"
     case .order: "device busy"
+    case .paused: "paused"
     }
   }
 }

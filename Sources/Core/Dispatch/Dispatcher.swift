@@ -34,6 +34,8 @@ package struct Dispatcher: ~Copyable, Sendable {
   var deadlines: RequestDeadlines
   /// Pushes whose app has no credential.
   var unresolved = SlotQueue()
+  /// What an operator has paused.
+  var pauses = Pauses()
   var intake = IntakeCursor()
   var schedule = Schedule()
   /// Outcomes and other records that Kafka has not acknowledged yet.
@@ -97,6 +99,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   mutating func route(_ slot: UInt32) {
     if pushes[slot].isExpired(at: wall) { return expire(slot) }
     if devices.mayThrottle(now: now), parkIfThrottled(slot) { return }
+    if pauses.hasApps, divertIfPaused(slot) { return }
     if devices.isOrdered, !pushes[slot].hasTurn, !takeTurn(slot) { return }
     guard let credential = credentials.credential(for: pushes[slot]) else {
       return waitForCredential(slot)
@@ -151,6 +154,19 @@ package struct Dispatcher: ~Copyable, Sendable {
   mutating func divert(_ slot: UInt32, _ reason: ParkReason) {
     park(slot, Fairness.tier(age: wall - pushes[slot].created), reason)
   }
+
+  /// Moves a push to a retry topic if its app is paused. Nothing of such an app waits here: whoever shares its credential
+  /// is not kept waiting by it.
+  mutating func divertIfPaused(_ slot: UInt32) -> Bool {
+    guard pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment) else {
+      return false
+    }
+    divert(slot, .paused)
+    return true
+  }
+
+  /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
+  package mutating func pausesCame(_ pauses: Pauses) { self.pauses = pauses }
 
   /// Drops a push unsent: its partition's next owner sends the record.
   mutating func handBack(_ slot: UInt32) {

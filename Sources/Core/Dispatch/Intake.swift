@@ -194,7 +194,8 @@ extension Dispatcher {
 
   /// Whether nothing of a partition forbids to take records of it.
   private mutating func mayTake(from index: Int) -> Bool {
-    partitions[index].held == nil && allowance(of: index) > 0
+    if case .lane(let lane) = partitions[index].feed, pauses.contains(lane) { return false }
+    return partitions[index].held == nil && allowance(of: index) > 0
   }
 
   /// How many records may be taken from a partition now, as far as it alone is concerned.
@@ -224,7 +225,7 @@ extension Dispatcher {
   private mutating func begin(_ lane: Lane) {
     intake.step = lane == .bulk ? .bulk : .transactional
     intake.rotation &+= 1
-    intake.room = room(for: SendClass(lane))
+    intake.room = pauses.contains(lane) ? 0 : room(for: SendClass(lane))
     intake.position = intake.rotation % partitions.indices.count
     intake.end = partitions.indices.count
   }

@@ -49,6 +49,8 @@ extension Dispatcher {
     }
     // APNs may have throttled the device while this stood in line.
     if devices.mayThrottle(now: now), parkIfThrottled(slot) { return .ended }
+    // Its app may have been paused since.
+    if pauses.hasApps, divertIfPaused(slot) { return .ended }
     if pools[pool].health.hasRefusedApps {
       switch pools[pool].health.passage(app: pushes[slot].app, now: now) {
       case .now: break

@@ -33,6 +33,7 @@ package struct TopicNames: Equatable, Sendable {
   package var providerTokens: String { prefix + "provider-tokens" }
   package var tokenRequests: String { prefix + "token-requests" }
   package var deadLetters: String { prefix + "dead-letters" }
+  package var controls: String { prefix + "controls" }
 
   /// The name of a consumer group. Two pipelines on one cluster differ by their prefix, and so must their
   /// groups: with another prefix than the default it goes before the group's name.
@@ -86,6 +87,7 @@ package struct TopicNames: Equatable, Sendable {
       table(providerTokens, 1),
       log(tokenRequests, 1, days: 1, .signer),
       log(deadLetters, 4, days: 14, nil),
+      table(controls, 1),
     ]
   }
 }

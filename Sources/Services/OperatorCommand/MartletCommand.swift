@@ -14,7 +14,7 @@ package enum MartletCommand {
       ChannelsCreateCommand.self, ChannelsReadCommand.self, ChannelsListCommand.self,
       ChannelsDeleteCommand.self,
       DoctorCommand.self, StatusCommand.self, ConsoleCommand.self, TraceCommand.self,
-      CanaryCommand.self,
+      CanaryCommand.self, PauseCommand.self, ResumeCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       CompletionCommand.self,
     ]

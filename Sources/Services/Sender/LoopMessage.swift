@@ -39,6 +39,8 @@ enum LoopMessage: Sendable {
   /// Provider tokens appeared, changed or were withdrawn, in this order. `isComplete`: all that were on the topic at the
   /// start are known.
   case providerTokens([ProviderTokenBook.Update], isComplete: Bool)
+  /// What an operator has paused now.
+  case pauses(Pauses)
   /// Client certificates and roots were read again.
   case access(GatewayAccess)
   /// Drain as for `release`, then close the connections with GOAWAY and end.

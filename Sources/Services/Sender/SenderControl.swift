@@ -22,6 +22,7 @@ final class SenderControl {
   private var group: GroupSession<KafkaGroupConsumer>
   private var planner: PartitionPlanner
   private let tokens: ProviderTokenFeed
+  private let pauses: PauseFeed
   private let requests: TokenRequests
   private let inbox: Mailbox<ControlMessage>
   private let loops: [Mailbox<LoopMessage>]
@@ -35,7 +36,7 @@ final class SenderControl {
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, kafka: KafkaConfiguration,
-    topics: TopicNames, tokens: KafkaTable, requests: TokenRequests,
+    topics: TopicNames, tokens: KafkaTable, controls: KafkaTable?, requests: TokenRequests,
     inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>], coverage: CoverageWarning
   ) throws {
     self.coverage = coverage
@@ -46,6 +47,7 @@ final class SenderControl {
     self.inbox = inbox
     self.loops = loops
     self.tokens = ProviderTokenFeed(tokens, settings.seal, context, counters: counters)
+    pauses = PauseFeed(controls, context, counters: counters)
     planner = PartitionPlanner(
       settings, topics, loops,
       WindowRebuild(kafka, window: settings.dedupWindow, log: context.log), context.log, counters)
@@ -100,7 +102,11 @@ final class SenderControl {
   private func turn() throws {
     for message in inbox.drain() { try take(message) }
     tokens.turn(tell) { requests.want($0) }
-    try followGroup()
+    pauses.turn(tell)
+    // Nothing is begun before it is known what is paused.
+    if pauses.isReady(MonotonicClock.milliseconds()) || context.signals.isStopping {
+      try followGroup()
+    }
     statistics.note(group.client.takeStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()
     if context.signals.takeReload() { reload() }

@@ -16,6 +16,9 @@ enum SenderGroupCounter: Int, CounterKey {
   case futureTokens
   /// Credentials that have no provider token that may be sent: their notifications wait.
   case credentialsWithoutToken
+  /// Apps and lanes that an operator has paused.
+  case pausedApps
+  case pausedLanes
   /// Windows of `apns-id`s that were kept over a rebalance, and need not be read again.
   case dedupWindowsKept
   /// Partitions that are this process's.
@@ -23,7 +26,7 @@ enum SenderGroupCounter: Int, CounterKey {
 
   var kind: CounterKind {
     switch self {
-    case .credentialsWithoutToken, .partitionsAssigned: .gauge
+    case .credentialsWithoutToken, .partitionsAssigned, .pausedApps, .pausedLanes: .gauge
     default: .total
     }
   }

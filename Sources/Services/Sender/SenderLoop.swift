@@ -175,6 +175,7 @@ final class SenderLoop {
     case .providerTokens(let updates, let isComplete):
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.tokensCame(updates, isComplete: isComplete)
+    case .pauses(let pauses): dispatcher.pausesCame(pauses)
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()

@@ -54,7 +54,7 @@ package enum SenderMetrics {
     "Immediate retries that the destination with the fewest may still make.")
   static let diverted = Metric(
     "martlet_sender_diverted_total", .counter,
-    "Notifications moved to a retry topic unsent: over their share, without a credential, or a throttled device."
+    "Notifications moved to a retry topic unsent: over their share, without a credential, a throttled device, or a paused app."
   )
   static let keptInOutage = Metric(
     "martlet_sender_kept_in_outage_total", .counter,
@@ -154,6 +154,9 @@ package enum SenderMetrics {
   static let partitionsPaused = Metric(
     "martlet_sender_partitions_paused", .gauge,
     "Partitions from which nothing is taken because too much of them is incomplete.")
+  static let paused = Metric(
+    "martlet_sender_paused", .gauge, labels: ["kind"], bound: "2", merge: .highest,
+    "Apps and lanes that an operator has paused (martlet pause lists them).")
   static let partitions = Metric(
     "martlet_sender_partitions_assigned", .gauge,
     event: "partitions assigned", "Partitions that the group has given to this process.")
@@ -210,7 +213,7 @@ package enum SenderMetrics {
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
     + [credentialRefusals, inFlight, waiting, backlog, incomplete, completedRuns]
-    + [oldestIncomplete, widestSpan, partitionsPaused, partitions, dedupRebuilds]
+    + [oldestIncomplete, widestSpan, partitionsPaused, paused, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted]
     + [badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
     + [certificateEnd]
@@ -267,6 +270,8 @@ extension SenderGroupCounter {
     case .unreadableTokens: MetricSeries(SenderMetrics.badTokenRecords, ["unreadable"])
     case .badTokenRecords: MetricSeries(SenderMetrics.badTokenRecords, ["invalid"])
     case .futureTokens: MetricSeries(SenderMetrics.badTokenRecords, ["future"])
+    case .pausedApps: MetricSeries(SenderMetrics.paused, ["app"])
+    case .pausedLanes: MetricSeries(SenderMetrics.paused, ["lane"])
     case .credentialsWithoutToken: MetricSeries(SenderMetrics.withoutToken)
     case .dedupWindowsKept: MetricSeries(SenderMetrics.dedupWindowsKept)
     case .partitionsAssigned: MetricSeries(SenderMetrics.partitions)

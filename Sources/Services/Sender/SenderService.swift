@@ -33,7 +33,7 @@ package enum SenderService: Service {
       let names = TopicNames(prefix: settings.topicPrefix)
       guard
         let cluster = try ClusterView.wait(
-          settings.kafka, topics: topics(names), of: names, context)
+          settings.kafka, topics: topics(names), optional: [names.controls], of: names, context)
       else { return }
       try start(settings, context, names, cluster).run()
     } catch let failure as ServiceFailure {
@@ -86,9 +86,13 @@ package enum SenderService: Service {
       wakeup: inbox.wakeup)
     let requests = try TokenRequests(
       try KafkaProducer(kafka, wakeup: inbox.wakeup), names, context)
+    let controls = try cluster.partitions[names.controls].map { count in
+      try KafkaTable(
+        kafka, topic: names.controls, partitions: count, wakeup: inbox.wakeup)
+    }
     return try SenderControl(
-      settings, context, kafka: kafka, topics: names, tokens: tokens, requests: requests,
-      inbox: inbox, loops: loops,
+      settings, context, kafka: kafka, topics: names, tokens: tokens, controls: controls,
+      requests: requests, inbox: inbox, loops: loops,
       coverage: CoverageWarning(
         loops: settings.loops, names, cluster.partitions.filter { subscribed.contains($0.key) }))
   }

@@ -19,18 +19,19 @@ package struct ClusterView: Sendable {
   ///
   /// - Parameters:
   ///   - topics: those that the service cannot work without.
+  ///   - optional: further ones whose partitions it wants to know; older clusters may not have them.
   ///   - names: the table that they are in; warns of settings that differ from it.
   /// - Returns: nil when a stop was requested meanwhile.
   /// - Throws: what no waiting heals: a topic that is missing, a broker that refuses us or cannot be trusted.
   package static func wait(
-    _ configuration: KafkaConfiguration, topics: [String], of names: TopicNames,
-    _ context: ServiceContext
+    _ configuration: KafkaConfiguration, topics: [String], optional: [String] = [],
+    of names: TopicNames, _ context: ServiceContext
   ) throws(ServiceFailure) -> ClusterView? {
     let found: ClusterView?
     do throws(KafkaError) {
       var wait = try ClusterWait(configuration, context)
       defer { wait.admin.close() }
-      found = try wait.find(topics)
+      found = try wait.find(topics + optional)
     } catch {
       throw ServiceFailure("cannot start on Kafka at \(configuration.bootstrap): \(error)")
     }

@@ -65,6 +65,58 @@ struct DispatcherTests {
     dispatcher.settings(0, limit: 10)
   }
 
+  @Test("a paused app's pushes are moved aside unsent, also those in line, until it is resumed")
+  func pausedApp() {
+    var dispatcher = connected()
+    let inLine = take(facts(1), 0, &dispatcher)
+    _ = actions(&dispatcher)
+    connect(&dispatcher)
+    var pauses = Pauses()
+    pauses.set(.app("app", .production), isPaused: true)
+    dispatcher.pausesCame(pauses)
+    dispatcher.dispatch()
+    #expect(actions(&dispatcher).last == .park(slot: inLine, .seconds5, .paused))
+    let next = take(facts(2), 1, &dispatcher)
+    expect([.park(slot: next, .seconds5, .paused)], of: &dispatcher)
+    let old = take(facts(3, expiresAt: Self.wall - 1), 2, &dispatcher)
+    expect([.receipt(slot: old, .expired, .expiration, isAnswered: false)], of: &dispatcher)
+    #expect(dispatcher.counts[.held] == 2)
+    dispatcher.pausesCame(Pauses())
+    let resumed = take(facts(4), 3, &dispatcher)
+    dispatcher.dispatch()
+    #expect(
+      actions(&dispatcher).contains { $0 == .send(slot: resumed, connection: 0) })
+  }
+
+  @Test("nothing is taken from a paused lane, and the other one goes on")
+  func pausedLane() {
+    var dispatcher = connected()
+    let bulk = dispatcher.granted(
+      GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: 0)))
+    func taken() -> Set<Int> {
+      var partitions: Set<Int> = []
+      dispatcher.beginIntake(hasBrokerRoom: true)
+      while let take = dispatcher.nextTake(isProducerOpen: true) {
+        partitions.insert(take.partition)
+        dispatcher.took(0)
+      }
+      dispatcher.signalledAll()
+      return partitions
+    }
+    #expect(taken() == [0, bulk])
+    var pauses = Pauses()
+    pauses.set(.lane(.bulk), isPaused: true)
+    dispatcher.pausesCame(pauses)
+    #expect(taken() == [0])
+    pauses.set(.lane(.transactional), isPaused: true)
+    dispatcher.pausesCame(pauses)
+    #expect(taken() == [])
+    let isIdle = !dispatcher.canTake(isProducerOpen: true, hasBrokerRoom: true)
+    #expect(isIdle, "a loop that has nothing to take sleeps")
+    dispatcher.pausesCame(Pauses())
+    #expect(taken() == [0, bulk])
+  }
+
   @Test(
     "a push is sent, accepted, receipted, and its offset is complete when Kafka has the receipt")
   func delivered() {

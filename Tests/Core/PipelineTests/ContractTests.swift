@@ -15,14 +15,17 @@ struct ContractTests {
       ("push.receipts", 6, nil), ("push.feedback", 4, "martlet-feedback"),
       ("push.devices", 4, "martlet-feedback"), ("push.invalid-tokens", 4, nil),
       ("push.provider-tokens", 1, nil), ("push.token-requests", 1, "martlet-signer"),
-      ("push.dead-letters", 4, nil),
+      ("push.dead-letters", 4, nil), ("push.controls", 1, nil),
     ]
     let topics = TopicNames().all
     #expect(topics.map(\.name) == expected.map(\.0))
     #expect(topics.map(\.partitions) == expected.map(\.1))
     #expect(topics.map(\.readerGroup) == expected.map(\.2))
     let compacted = topics.filter { $0.cleanup == .compact }.map(\.name)
-    #expect(compacted == ["push.devices", "push.invalid-tokens", "push.provider-tokens"])
+    #expect(
+      compacted == [
+        "push.devices", "push.invalid-tokens", "push.provider-tokens", "push.controls",
+      ])
   }
 
   @Test("carry a prefix of the user's choice")

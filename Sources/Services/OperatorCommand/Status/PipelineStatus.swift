@@ -55,6 +55,8 @@ struct PipelineStatus: Sendable {
   /// Records that retention removed unread.
   let lost: Double
   let canaries: [Canary]
+  /// Apps and lanes that an operator has paused, by kind.
+  let paused: [Count]
 
   /// Whether every process does its part.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
@@ -100,6 +102,7 @@ struct PipelineStatus: Sendable {
     }
     lost = all.sum("martlet_kafka_records_lost_total")
     canaries = all.canaries(wall: wall)
+    paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }
 }
 

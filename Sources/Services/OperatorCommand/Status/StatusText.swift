@@ -77,6 +77,11 @@ enum StatusText {
         "! \(count(status.credentialsWithoutToken)) credentials have no provider token that may be sent"
       )
     }
+    for kind in status.paused {
+      lines.append(
+        "! paused: \(count(kind.value)) \(TerminalText.plain(kind.name))\(kind.value == 1 ? "" : "s");"
+          + " martlet pause lists them")
+    }
     for canary in status.canaries where !canary.isWell {
       let last = canary.lastSuccess.map { "the last success was \(duration($0)) ago" }
       lines.append(
@@ -112,6 +117,7 @@ enum StatusText {
     root.append("oldest_token_seconds", status.oldestToken.map(rounded) ?? .null)
     root.append("next_certificate_expiry_seconds", status.nextCertificate.map(rounded) ?? .null)
     root.append("records_lost", rounded(status.lost))
+    root.append("paused", object(status.paused))
     root.append("canaries", .array(status.canaries.map(canary)))
     root.append("warnings", .array(warnings(status).map { .string(String($0.dropFirst(2))) }))
     return String(decoding: JSONValue.object(root).text, as: UTF8.self)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import Pipeline
+
+/// What an operator has paused: apps and lanes, as the keys of `push.controls` name them.
+package struct Pauses: Sendable, Equatable {
+  /// Something that can be paused.
+  package enum Subject: Sendable, Equatable, Hashable {
+    case app(String, Environment)
+    case lane(Lane)
+
+    /// `lane:bulk`, or `com.example.app:production`; nil for anything else.
+    package init?(key: String) {
+      guard let colon = key.lastIndex(of: ":") else { return nil }
+      let name = String(key[..<colon])
+      let rest = String(key[key.index(after: colon)...])
+      if name == "lane", let lane = Lane(rest) {
+        self = .lane(lane)
+      } else {
+        guard let environment = Environment(rest), !name.isEmpty else { return nil }
+        self = .app(name, environment)
+      }
+    }
+
+    /// The key of its record.
+    package var key: String {
+      switch self {
+      case .app(let app, let environment): "\(app):\(environment)"
+      case .lane(let lane): "lane:\(lane)"
+      }
+    }
+  }
+
+  private struct App: Hashable, Sendable {
+    let hash: UInt64
+    let environment: Environment
+  }
+
+  private var apps: Set<App> = []
+  private var lanes: Set<Lane> = []
+
+  package init() {}
+
+  package var appCount: Int { apps.count }
+  package var laneCount: Int { lanes.count }
+
+  /// Whether any app is paused: asked before each look.
+  @inline(__always)
+  package var hasApps: Bool { !apps.isEmpty }
+
+  package func contains(_ lane: Lane) -> Bool { lanes.contains(lane) }
+
+  /// - Parameter app: the hash of the bundle id, as `AppTable` makes it.
+  package func contains(app: UInt64, _ environment: Environment) -> Bool {
+    apps.contains(App(hash: app, environment: environment))
+  }
+
+  /// Notes that a subject is paused, or is not any more.
+  package mutating func set(_ subject: Subject, isPaused: Bool) {
+    switch subject {
+    case .app(let name, let environment):
+      let app = App(hash: AppTable.hash(name.utf8.span), environment: environment)
+      if isPaused { apps.insert(app) } else { apps.remove(app) }
+    case .lane(let lane):
+      if isPaused { lanes.insert(lane) } else { lanes.remove(lane) }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+import Telemetry
+
+/// `martlet pause`: stops the pushes of an app or a lane until they are resumed, or lists what is paused.
+package enum PauseCommand: Service {
+  package struct Settings: Sendable {
+    let target: PauseTarget
+    let reason: String?
+  }
+
+  package static let name = "pause"
+  package static let summary =
+    "Pauses the pushes of an app, or of a lane: they wait in Kafka until martlet resume, and expire as always."
+    + " What is on its way to APNs goes on. Without an app or lane it lists what is paused."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    PauseTarget.settings + [.text("reason", "Why, for whoever lists it.")], kafkaProperties: true,
+    operands: .init("APP", 0...1, "The app's bundle id."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    Settings(target: try PauseTarget(values), reason: values.optionalText("reason"))
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let cluster = try settings.target.cluster(context)
+    defer { cluster.admin.close() }
+    guard let subject = settings.target.subject else {
+      for line in try list(settings.target, cluster, context) { StandardOutput.line(line) }
+      return
+    }
+    var record: JSONObject = JSONObject()
+    record.append("paused", true)
+    record.append("at", .integer(WallClock.milliseconds()))
+    if let user = getenv("USER") { record.append("by", .string(String(cString: user))) }
+    if let reason = settings.reason { record.append("reason", .string(reason)) }
+    try settings.target.write(subject, JSONValue.object(record).text, cluster)
+    StandardOutput.line("paused \(subject.key)")
+  }
+
+  /// What is paused, a line each.
+  private static func list(
+    _ target: PauseTarget, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> [String] {
+    var found: [String: String] = [:]
+    do {
+      let table = try KafkaTable(cluster.configuration, topic: target.names.controls)
+      defer { table.close() }
+      let patience = Patience(milliseconds: 20_000)
+      while !table.isCaughtUp, patience.left > 0, !context.signals.isStopping {
+        table.poll(timeoutMilliseconds: 50) { key, value in
+          found[String(decoding: key, as: UTF8.self)] = value.map(line)
+        }
+      }
+      guard table.isCaughtUp else {
+        let cause = table.lastError.map { ": \($0)" } ?? ""
+        throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
+      }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    let lines = found.sorted { $0.key < $1.key }.map { "\(TerminalText.plain($0.key))\($0.value)" }
+    return lines.isEmpty ? ["nothing is paused"] : lines
+  }
+
+  /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
+  private static func line(_ value: UnsafeRawBufferPointer) -> String {
+    guard let record = try? JSONDocument(value).root else { return "" }
+    var text = ""
+    if let at = record["at"]?.int { text += "  since \(Timestamp.text(milliseconds: at))" }
+    if let user = record["by"]?.string { text += " by \(TerminalText.plain(user))" }
+    if let reason = record["reason"]?.string { text += ": \(TerminalText.plain(reason))" }
+    return text
+  }
+}

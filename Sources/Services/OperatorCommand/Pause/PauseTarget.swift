@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+
+/// What `martlet pause` and `martlet resume` are about, and where: their common settings.
+struct PauseTarget: Sendable {
+  let kafka: KafkaConfiguration
+  let names: TopicNames
+  /// nil: none was named.
+  let subject: Pauses.Subject?
+
+  static let settings: [Setting] = [
+    CommonSettings.kafka, CommonSettings.topicPrefix,
+    .choice(
+      "environment", of: Environment.allCases.map(\.description), default: "production",
+      "The app's environment."),
+    .choice(
+      "lane", of: Lane.allCases.map(\.description), "A lane, in place of an app: of all apps."),
+  ]
+
+  init(_ values: SettingValues) throws(SettingErrors) {
+    kafka = try KafkaConfiguration(values, clientID: "martlet-pause")
+    names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
+    let lane = values.optionalText("lane").flatMap { Lane($0) }
+    guard lane == nil || values.operands.isEmpty else {
+      throw SettingErrors("lane", "names a lane, and APP an app: give one of them")
+    }
+    if let lane {
+      subject = .lane(lane)
+    } else if let app = values.operands.first {
+      guard (try? RequestRules.checkName(app.utf8.span, .app)) != nil,
+        let environment = Environment(values.text("environment"))
+      else { throw SettingErrors(nil, "\(app) is not a bundle id") }
+      subject = .app(app, environment)
+    } else {
+      subject = nil
+    }
+  }
+
+  /// The cluster, if it has the topic.
+  func cluster(_ context: ServiceContext) throws(ServiceFailure) -> KafkaCluster {
+    let cluster = try KafkaCluster(kafka, context)
+    try cluster.demand(
+      names.controls,
+      "martlet topics create creates it, and senders follow it from their next start")
+    return cluster
+  }
+
+  /// Writes the subject's record, or its tombstone, and waits until Kafka has it.
+  func write(
+    _ subject: Pauses.Subject, _ value: [UInt8]?, _ cluster: KafkaCluster
+  ) throws(ServiceFailure) {
+    do {
+      let producer = try KafkaProducer(cluster.configuration)
+      defer { producer.close() }
+      let topic = try producer.topic(known: names.controls)
+      let result = Array(subject.key.utf8).withUnsafeBytes { key in
+        guard let value else {
+          return producer.produce(topic, key: key, value: nil, headers: [], tag: 0)
+        }
+        return value.withUnsafeBytes {
+          producer.produce(topic, key: key, value: $0, headers: [], tag: 0)
+        }
+      }
+      if case .refused(let error) = result { throw error }
+      guard producer.flush(timeoutMilliseconds: 20_000) else {
+        throw ServiceFailure("Kafka has not acknowledged it within 20s")
+      }
+      var deliveries: [Delivery] = []
+      producer.drainDeliveries(into: &deliveries)
+      if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Kafka
+package import ServiceKit
+package import Settings
+
+/// `martlet resume`: lets the pushes of a paused app or lane go.
+package enum ResumeCommand: Service {
+  package struct Settings: Sendable {
+    let target: PauseTarget
+  }
+
+  package static let name = "resume"
+  package static let summary =
+    "Lets the pushes of a paused app or lane go. Those of an app that were moved aside follow when their retry topic's"
+    + " time is over, at most 15 minutes later."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    PauseTarget.settings, kafkaProperties: true,
+    operands: .init("APP", 0...1, "The app's bundle id."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let target = try PauseTarget(values)
+    guard target.subject != nil else {
+      throw SettingErrors(nil, "name an app, or a lane with --lane")
+    }
+    return Settings(target: target)
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    guard let subject = settings.target.subject else { return }
+    let cluster = try settings.target.cluster(context)
+    defer { cluster.admin.close() }
+    try settings.target.write(subject, nil, cluster)
+    StandardOutput.line("resumed \(subject.key)")
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
+import Kafka
+import ServiceKit
+
+/// Follows `push.controls` for the loops: what operators pause and resume. Owned by the control thread.
+final class PauseFeed {
+  /// So long the first records wait for what is paused, in milliseconds; a topic that cannot be read must not stop
+  /// everything.
+  private static let patience: UInt64 = 10_000
+
+  private let table: KafkaTable?
+  private let context: ServiceContext
+  private let counters: Counters<SenderGroupCounter>
+  private let startedAt = MonotonicClock.milliseconds()
+  private var pauses = Pauses()
+  private var told = Pauses()
+  private var rebuilds = 0
+  private var isOverdue = false
+
+  /// - Parameter table: nil where the cluster has no such topic: then nothing is ever paused.
+  init(
+    _ table: KafkaTable?, _ context: ServiceContext, counters: Counters<SenderGroupCounter>
+  ) {
+    self.table = table
+    self.context = context
+    self.counters = counters
+  }
+
+  /// Whether partitions may be begun: what was paused before is known.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  func isReady(_ now: UInt64) -> Bool {
+    guard let table, !table.isCaughtUp, !isOverdue else { return true }
+    guard now >= startedAt + Self.patience else { return false }
+    isOverdue = true
+    context.log.error(
+      "cannot read what is paused; going on without it",
+      ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
+    return true
+  }
+
+  /// Hands on what has come. Waits for nothing.
+  func turn(_ tell: (LoopMessage) -> Void) {
+    guard let table else { return }
+    table.poll(timeoutMilliseconds: 0) { key, value in
+      if table.rebuilds != rebuilds {
+        rebuilds = table.rebuilds
+        pauses = Pauses()
+      }
+      note(String(decoding: key, as: UTF8.self), isPaused: value != nil)
+    }
+    guard table.isCaughtUp, pauses != told else { return }
+    told = pauses
+    counters.set(.pausedApps, pauses.appCount)
+    counters.set(.pausedLanes, pauses.laneCount)
+    tell(.pauses(pauses))
+  }
+
+  private func note(_ key: String, isPaused: Bool) {
+    guard let subject = Pauses.Subject(key: key) else {
+      return context.log.warning("a control record names no app and no lane", ["key": key])
+    }
+    context.log.info(isPaused ? "paused" : "resumed", ["what": key])
+    pauses.set(subject, isPaused: isPaused)
+  }
+}

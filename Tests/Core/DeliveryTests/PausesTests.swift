@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Pipeline
+import Testing
+
+@Suite struct PausesTests {
+  @Test(arguments: [
+    Pauses.Subject.app("com.example.app", .production), .app("lane", .sandbox),
+    .lane(.bulk), .lane(.transactional),
+  ])
+  func `a subject is read back from its key`(subject: Pauses.Subject) {
+    #expect(Pauses.Subject(key: subject.key) == subject)
+  }
+
+  @Test(arguments: ["", ":", "app", "app:", ":production", "app:live", "lane:fast", "bulk"])
+  func `what names no app and no lane is none`(key: String) {
+    #expect(Pauses.Subject(key: key) == nil)
+  }
+
+  @Test func `an app is paused in its environment alone, until it is resumed`() {
+    var pauses = Pauses()
+    let hash = AppTable.hash("a".utf8.span)
+    #expect(!pauses.hasApps)
+    pauses.set(.app("a", .production), isPaused: true)
+    pauses.set(.app("a", .production), isPaused: true)
+    #expect(pauses.hasApps && pauses.appCount == 1)
+    #expect(pauses.contains(app: hash, .production))
+    #expect(!pauses.contains(app: hash, .sandbox))
+    #expect(!pauses.contains(app: AppTable.hash("b".utf8.span), .production))
+    pauses.set(.app("a", .production), isPaused: false)
+    #expect(pauses == Pauses())
+  }
+
+  @Test func `a lane is paused until it is resumed`() {
+    var pauses = Pauses()
+    pauses.set(.lane(.bulk), isPaused: true)
+    #expect(pauses.contains(.bulk) && !pauses.contains(.transactional) && !pauses.hasApps)
+    pauses.set(.lane(.bulk), isPaused: false)
+    #expect(!pauses.contains(.bulk) && pauses.laneCount == 0)
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import JSON
+import Kafka
+import Pipeline
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// `martlet pause` and `martlet resume` on a running pipeline.
+@Suite(.serialized) struct PauseTests {
+  private func martlet(_ rig: PipelineRig, _ arguments: [String]) throws -> String {
+    let run = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), arguments + ["--kafka", rig.kafka], in: rig.folder)
+    #expect(run.status == 0, "\(run.output)")
+    return run.output
+  }
+
+  private func request(_ rig: PipelineRig, _ numbers: Range<Int>, app: String, lane: Lane) throws {
+    try rig.produce(rig.names.requests, numbers) { number in
+      (
+        PipelineRig.token(number),
+        #"{"id":"r\#(number)","app":"\#(app)","token":"\#(PipelineRig.token(number))","#
+          + #""lane":"\#(lane)","payload":{"aps":{"alert":"x"}}}"#
+      )
+    }
+  }
+
+  /// Which of the requests have been delivered once `count` have.
+  private func delivered(_ rig: PipelineRig, count: Int) throws -> Set<Int> {
+    var numbers: Set<Int> = []
+    let isRead = try rig.read(
+      rig.names.receipts,
+      { record in
+        for line in (record.value ?? "").split(separator: "\n") {
+          let receipt = try JSONDocument(String(line)).root
+          guard receipt["outcome"] == "delivered", let id = receipt["id"]?.string else { continue }
+          numbers.insert(Int(id.dropFirst()) ?? -1)
+        }
+      }, until: { numbers.count >= count })
+    #expect(isRead, "only \(numbers.sorted()) were delivered")
+    return numbers
+  }
+
+  private func pipeline() throws -> PipelineRig {
+    let rig = try PipelineRig()
+    try rig.startSimulator()
+    try rig.startServices()
+    for name in PipelineRig.services {
+      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
+    }
+    return rig
+  }
+
+  @Test func `a paused app's pushes wait, also over a restart, while another app's are delivered`()
+    throws
+  {
+    let rig = try pipeline()
+    defer { rig.stop() }
+    #expect(try martlet(rig, ["pause"]) == "nothing is paused\n")
+    _ = try martlet(rig, ["pause", "com.example.chat", "--reason", "wrong text"])
+    let sign = "what=com.example.chat:production"
+    #expect(rig["martlet-sender"].prints(sign, withinMilliseconds: 20_000))
+    #expect(rig.stop("martlet-sender") == 0)
+    try rig.start("martlet-sender")
+    // The same credential serves both.
+    try request(rig, 0..<20, app: "com.example.chat", lane: .transactional)
+    try request(rig, 20..<40, app: "com.example.app", lane: .transactional)
+    #expect(try delivered(rig, count: 20) == Set(20..<40))
+    let listed = try martlet(rig, ["pause"])
+    #expect(listed.hasPrefix("com.example.chat:production  since "), "\(listed)")
+    #expect(listed.contains(": wrong text"))
+    #expect(
+      try martlet(rig, ["resume", "com.example.chat"]) == "resumed com.example.chat:production\n")
+    #expect(try delivered(rig, count: 40) == Set(0..<40))
+    #expect(try martlet(rig, ["pause"]) == "nothing is paused\n")
+  }
+
+  @Test func `a paused lane waits in Kafka while the other one goes on`() throws {
+    let rig = try pipeline()
+    defer { rig.stop() }
+    _ = try martlet(rig, ["pause", "--lane", "bulk"])
+    #expect(rig["martlet-sender"].prints("what=lane:bulk", withinMilliseconds: 20_000))
+    try request(rig, 0..<20, app: "com.example.app", lane: .bulk)
+    try request(rig, 20..<40, app: "com.example.app", lane: .transactional)
+    #expect(try delivered(rig, count: 20) == Set(20..<40))
+    #expect(try rig.committed(rig.names.notificationsBulk, by: .sender) <= 0)
+    _ = try martlet(rig, ["resume", "--lane", "bulk"])
+    #expect(try delivered(rig, count: 40) == Set(0..<40))
+  }
+}
