@@ -238,7 +238,7 @@ let package = Package(
     tests("Core", "Pipeline", ["APNS", "Pipeline", "Random"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
-    tests("Core", "Simulation", ["Pipeline", "Delivery", "Random", "Simulation", "TestSupport"]),
+    tests("Core", "Simulation", ["Delivery", "Random", "Simulation", "TestSupport"]),
     tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),

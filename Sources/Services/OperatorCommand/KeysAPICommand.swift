@@ -7,9 +7,41 @@ import Signing
 
 /// `martlet keys api NAME`: a key for the HTTP API.
 package enum KeysAPICommand: Service {
-  package struct Settings: Sendable {
-    let entry: APIKeyEntry
-    let file: String?
+  package struct Settings: DeclaredSettings, Sendable {
+    var name = ""
+
+    @Declared(.list("apps", default: "*", "Apps that the key may send for; * means all."))
+    fileprivate var apps: [String]
+
+    @Declared(
+      .list(
+        "read",
+        "Apps whose device tokens and outcomes it may read; the same apps if this is absent."))
+    fileprivate var readable: [String]
+
+    @Declared(
+      .integer(
+        "rate", default: 0, in: 0...10_000_000, "Most requests per second; 0 means no limit."))
+    fileprivate var rate: Int
+
+    @Declared(
+      .bytes(
+        "max-body", default: "0B", in: 0...1 << 30,
+        "Largest body that is not NDJSON; 0B leaves it to martlet-api.")) fileprivate var maxBody: Int
+
+    @Declared(
+      .path(
+        "file", use: .output, placeholder: "FILE",
+        "File of API keys to add the entry to, made if it does not exist; without it the entry is printed."
+      )) var file: String?
+
+    var entry: APIKeyEntry {
+      APIKeyEntry(
+        name: name, apps: apps, readable: readable.isEmpty ? nil : readable, rate: rate,
+        maxBody: maxBody)
+    }
+
+    package init() {}
   }
 
   package static let name = "keys api"
@@ -18,34 +50,16 @@ package enum KeysAPICommand: Service {
     + " only its SHA-256."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    [
-      .list("apps", default: "*", "Apps that the key may send for; * means all."),
-      .list(
-        "read",
-        "Apps whose device tokens and outcomes it may read; the same apps if this is absent."),
-      .integer(
-        "rate", default: 0, in: 0...10_000_000, "Most requests per second; 0 means no limit."),
-      .bytes(
-        "max-body", default: "0", in: 0...1 << 30,
-        "Largest body that is not NDJSON; 0 leaves it to martlet-api."),
-      .path(
-        "file", placeholder: "FILE",
-        "File of API keys to add the entry to, made if it does not exist; without it the entry is printed."
-      ),
-    ],
+    declaredBy: Settings.self,
     operands: .init("NAME", 1...1, "Whose key it is, for logs; at most 64 bytes, once in a file."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let name = values.operands[0]
-    guard !name.isEmpty, name.utf8.count <= 64 else {
+    var settings = Settings.reading(values)
+    settings.name = values.operands[0]
+    guard !settings.name.isEmpty, settings.name.utf8.count <= 64 else {
       throw SettingErrors(nil, "the NAME has not 1 to 64 bytes")
     }
-    let read = values.list("read")
-    return Settings(
-      entry: APIKeyEntry(
-        name: name, apps: values.list("apps"), readable: read.isEmpty ? nil : read,
-        rate: values.integer("rate"), maxBody: values.bytes("max-body")),
-      file: values.optionalText("file"))
+    return settings
   }
 
   package static func run(

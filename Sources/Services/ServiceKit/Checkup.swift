@@ -18,11 +18,11 @@ enum Checkup {
       settings = try S.settings(values)
       try KafkaConfiguration.checkTogether(values)
     } catch {
-      show(findings(error, program), isJSON: flags.text(CommonSettings.logFormat) == "json")
+      show(findings(error, program), isJSON: flags.text(CommonSettings.logFormat.name) == "json")
       return ServiceRunner.misconfigured
     }
-    let isJSON = values.text(CommonSettings.logFormat) == LogFormat.json.rawValue
-    let level = LogLevel(text: values.text(CommonSettings.logLevel)) ?? .info
+    let isJSON = values[CommonSettings.logFormat] == LogFormat.json.rawValue
+    let level = LogLevel(text: values[CommonSettings.logLevel]) ?? .info
     // What librdkafka complains about is among the findings.
     KafkaLog.show(from: .error, as: isJSON ? .json : .text)
     let log = Logger(
@@ -57,10 +57,7 @@ enum Checkup {
     let valid = Finding.ok(.settings, "all", "are valid (--check-config shows them)")
     return [valid]
       + DoctorReport.shared.filter { values.table[$0] != nil }.map { name in
-        let value =
-          values.table[name]?.kind == .endpoints
-          ? values.endpoints(name).map(\.description).joined(separator: ",") : values.text(name)
-        return .ok(.settings, name, value)
+        return .ok(.settings, name, values.written(name) ?? "")
       }
   }
 
