@@ -7,13 +7,27 @@ import Telemetry
 
 /// `martlet doctor`: what is wrong with a deployment before it runs, or while it does.
 package enum DoctorCommand: Service {
-  package struct Settings: Sendable {
-    let folder: String
-    let isJSON: Bool
-    /// Flags for every program that has them.
-    let passed: [String]
+  package struct Settings: DeclaredSettings, Sendable {
+    @Declared(
+      .text(
+        "settings", default: "/etc/martlet", placeholder: "FOLDER",
+        "Folder with the programs' settings files; a program without a file is checked with the flags below."
+      )) var folder: String
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
     /// For the signer.
-    let credentials: String?
+    @Declared(
+      .path(
+        "credentials", placeholder: "FILE", "The signer's credentials, if it has no settings file."))
+    var credentials: String?
+
+    @Declared(.boolean("json", "Print one JSON object per finding, for programs.")) var isJSON: Bool
+
+    /// Flags for every program that has them.
+    var passed: [String] = []
+
+    package init() {}
   }
 
   package static let name = "doctor"
@@ -23,26 +37,14 @@ package enum DoctorCommand: Service {
     + " (ingest.properties, sender.properties, signer.properties, feedback.properties). Changes nothing. Exits with"
     + " status 1 if there is an error."
   package static let reportsCounters = false
-  package static let table = SettingTable(
-    [
-      .text(
-        "settings", default: "/etc/martlet", placeholder: "FOLDER",
-        "Folder with the programs' settings files; a program without a file is checked with the flags below."
-      ),
-      CommonSettings.kafka, CommonSettings.topicPrefix,
-      .path(
-        "credentials", placeholder: "FILE", "The signer's credentials, if it has no settings file."),
-      .boolean("json", "Print one JSON object per finding, for programs."),
-    ], kafkaProperties: true)
+  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
     var passed: [String] = []
     for name in [CommonSettings.kafka.name, CommonSettings.topicPrefix.name]
     where values.isGiven(name) {
-      let value =
-        name == CommonSettings.kafka.name
-        ? values.endpoints(name).map(\.description).joined(separator: ",") : values.text(name)
-      passed += ["--\(name)", value]
+      passed += ["--\(name)", values.written(name) ?? ""]
     }
     // What comes from the environment the programs inherit.
     let layers = [
@@ -54,9 +56,8 @@ package enum DoctorCommand: Service {
         passed += ["--kafka.\(layer)\(property.name)", property.value]
       }
     }
-    return Settings(
-      folder: values.text("settings"), isJSON: values.boolean("json"), passed: passed,
-      credentials: values.optionalText("credentials"))
+    settings.passed = passed
+    return settings
   }
 
   package static func run(

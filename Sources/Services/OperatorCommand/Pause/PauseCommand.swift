@@ -21,12 +21,13 @@ package enum PauseCommand: Service {
     "Pauses the pushes of an app, or of a lane: they wait in Kafka until martlet resume, and expire as always."
     + " What is on its way to APNs goes on. Without an app or lane it lists what is paused."
   package static let reportsCounters = false
+  private static let reason = SettingKey<String?>.text("reason", "Why, for whoever lists it.")
   package static let table = SettingTable(
-    PauseTarget.settings + [.text("reason", "Why, for whoever lists it.")], kafkaProperties: true,
+    declaredBy: PauseTarget.Settings.self, more: [reason.setting], kafkaProperties: true,
     operands: .init("APP", 0...1, "The app's bundle id."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(target: try PauseTarget(values), reason: values.optionalText("reason"))
+    Settings(target: try PauseTarget(values), reason: values[reason])
   }
 
   package static func run(
@@ -55,8 +56,8 @@ package enum PauseCommand: Service {
     do {
       let table = try KafkaTable(cluster.configuration, topic: target.names.controls)
       defer { table.close() }
-      let patience = Patience(milliseconds: 20_000)
-      while !table.isCaughtUp, patience.left > 0, !context.signals.isStopping {
+      let limit = TimeLimit(milliseconds: 20_000)
+      while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
         table.poll(timeoutMilliseconds: 50) { key, value in
           found[String(decoding: key, as: UTF8.self)] = value.map(line)
         }

@@ -13,19 +13,27 @@ struct PauseTarget: Sendable {
   /// nil: none was named.
   let subject: Pauses.Subject?
 
-  static let settings: [Setting] = [
-    CommonSettings.kafka, CommonSettings.topicPrefix,
-    .choice(
-      "environment", of: Environment.allCases.map(\.description), default: "production",
-      "The app's environment."),
-    .choice(
-      "lane", of: Lane.allCases.map(\.description), "A lane, in place of an app: of all apps."),
-  ]
+  /// The settings that both commands have.
+  struct Settings: DeclaredSettings, Sendable {
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) var topicPrefix: String
+
+    @Declared(
+      .choice(
+        "environment", of: Environment.allCases.map(\.description), default: "production",
+        "The app's environment.")) var environment: String
+
+    @Declared(
+      .choice(
+        "lane", of: Lane.allCases.map(\.description), "A lane, in place of an app: of all apps."))
+    var lane: String?
+  }
 
   init(_ values: SettingValues) throws(SettingErrors) {
+    let settings = Settings.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-pause")
-    names = TopicNames(prefix: values.text(CommonSettings.topicPrefix.name))
-    let lane = values.optionalText("lane").flatMap { Lane($0) }
+    names = TopicNames(prefix: settings.topicPrefix)
+    let lane = settings.lane.flatMap { Lane($0) }
     guard lane == nil || values.operands.isEmpty else {
       throw SettingErrors("lane", "names a lane, and APP an app: give one of them")
     }
@@ -33,7 +41,7 @@ struct PauseTarget: Sendable {
       subject = .lane(lane)
     } else if let app = values.operands.first {
       guard (try? RequestRules.checkName(app.utf8.span, .app)) != nil,
-        let environment = Environment(values.text("environment"))
+        let environment = Environment(settings.environment)
       else { throw SettingErrors(nil, "\(app) is not a bundle id") }
       subject = .app(app, environment)
     } else {

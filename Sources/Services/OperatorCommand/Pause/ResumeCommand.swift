@@ -16,7 +16,7 @@ package enum ResumeCommand: Service {
     + " time is over, at most 15 minutes later."
   package static let reportsCounters = false
   package static let table = SettingTable(
-    PauseTarget.settings, kafkaProperties: true,
+    declaredBy: PauseTarget.Settings.self, kafkaProperties: true,
     operands: .init("APP", 0...1, "The app's bundle id."))
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -166,7 +166,7 @@ struct TraceReader {
       kind: .deadLettered, at: letter.at, place: place,
       detail: "by \(letter.stage): \(letter.reason), \(letter.detail)",
       apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID,
-      traceParent: letter.header(TraceParent.header))
+      traceParent: letter.letter.traceParent)
   }
 
   private func device(_ record: ShownRecord, _ place: String) -> TraceHop? {
