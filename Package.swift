@@ -153,7 +153,10 @@ let package = Package(
       ["APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records", "Signing"]),
     service(
       "API",
-      ["Access", "APNS", "Pipeline", "EventLoop", "Kafka", "JSON", "Records", "Signing", "HTTPServer"]),
+      [
+        "Access", "APNS", "Pipeline", "EventLoop", "Kafka", "JSON", "Records", "Signing",
+        "HTTPServer",
+      ]),
     service(
       "Signer",
       [
@@ -270,7 +273,8 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "API", "Access", "ServiceKit", "Kafka", "JSON", "Signing", "HTTPClient", "HTTPServer",
+        "API", "Access", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON", "Signing", "HTTPClient",
+        "HTTPServer",
         "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
       ]),
     tests(

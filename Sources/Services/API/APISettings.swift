@@ -12,7 +12,8 @@ package struct APISettings: DeclaredSettings, Sendable {
   @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:8080",
-      "Address and port of the HTTP API. Beyond the loopback, use TLS here or in a proxy before it.")
+      "Address and port of the HTTP API. Beyond the loopback, use TLS here or in a proxy before it."
+    )
   ) package var listen: Endpoint
 
   @Declared(
@@ -44,7 +45,8 @@ package struct APISettings: DeclaredSettings, Sendable {
   @Declared(
     .bytes(
       "max-in-flight-bytes", default: "32MiB", in: 1 << 20...1 << 30,
-      "Most bytes that wait for Kafka's acknowledgements; at this number bodies are not read any further.")
+      "Most bytes that wait for Kafka's acknowledgements; at this number bodies are not read any further."
+    )
   ) package var maxInFlightBytes: Int
 
   @Declared(

@@ -27,7 +27,8 @@ package enum KeysAPICommand: Service {
     @Declared(
       .bytes(
         "max-body", default: "0B", in: 0...1 << 30,
-        "Largest body that is not NDJSON; 0B leaves it to martlet-api.")) fileprivate var maxBody: Int
+        "Largest body that is not NDJSON; 0B leaves it to martlet-api.")) fileprivate var maxBody:
+      Int
 
     @Declared(
       .path(

@@ -12,10 +12,11 @@ private let checked = Mutex<[Int]>([])
 private enum CheckedService: Service {
   static let name = "checked"
   static let summary = "Finds as many errors as it is told."
-  static let table = SettingTable([.integer("errors", default: 0, "A number.")])
+  private static let errors = SettingKey<Int>.integer("errors", default: 0, "A number.")
+  static let table = SettingTable([errors.setting])
   static let reportsCounters = false
   static func settings(_ values: SettingValues) throws(SettingErrors) -> Int {
-    let count = values.integer("errors")
+    let count = values[errors]
     guard count != 13 else { throw values.error("errors", "must not be 13") }
     return count
   }

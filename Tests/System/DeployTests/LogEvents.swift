@@ -54,7 +54,10 @@ struct LogEvents {
   private static func calls(in text: String) -> [(level: String, argument: Substring)] {
     let call =
       #/\b(?:(?:log|logger)\.(?:(debug|info|warning|error)\(|event\(\.(debug|info|warning|error), )|sayOnceAMinute\(|postpone\()/#
-    return text.matches(of: call).map { match in
+    return text.matches(of: call).filter { match in
+      // Not where a function that logs is declared.
+      text[match.range.upperBound...].first { !$0.isWhitespace } != "_"
+    }.map { match in
       (
         String(match.1 ?? match.2 ?? (match.0 == "postpone(" ? "warning" : "error")),
         argument(text[match.range.upperBound...])

@@ -19,7 +19,8 @@ package enum DoctorCommand: Service {
     /// For the signer.
     @Declared(
       .path(
-        "credentials", placeholder: "FILE", "The signer's credentials, if it has no settings file."))
+        "credentials", placeholder: "FILE", "The signer's credentials, if it has no settings file.")
+    )
     var credentials: String?
 
     @Declared(.boolean("json", "Print one JSON object per finding, for programs.")) var isJSON: Bool
