@@ -150,7 +150,7 @@ let package = Package(
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
       "Ingest",
-      ["APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records", "Signing"]),
+      ["APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records"]),
     service(
       "API",
       [
@@ -273,8 +273,8 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "API", "Access", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON", "Signing", "HTTPClient",
-        "HTTPServer",
+        "API", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON", "Signing", "HTTPClient",
+
         "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
       ]),
     tests(

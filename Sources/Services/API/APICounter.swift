@@ -54,7 +54,7 @@ package enum APIMetrics {
     "Notification requests by their verdict: Kafka has them (acknowledged), they were refused, or Kafka did not"
       + " acknowledge them in time (unacknowledged).")
   static let bytes = Metric(
-    "martlet_api_received_bytes_total", .counter, "Bytes of bodies, as they came.")
+    "martlet_api_received_bytes_total", .counter, unit: .bytes, "Bytes of bodies, as they came.")
   static let connections = Metric(
     "martlet_api_connections", .gauge, "Open connections of clients.")
   static let inFlight = Metric(

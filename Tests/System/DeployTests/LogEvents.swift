@@ -54,6 +54,8 @@ struct LogEvents {
   private static func calls(in text: String) -> [(level: String, argument: Substring)] {
     let call =
       #/\b(?:(?:log|logger)\.(?:(debug|info|warning|error)\(|event\(\.(debug|info|warning|error), )|sayOnceAMinute\(|postpone\()/#
+      // Else a.b is one word.
+      .wordBoundaryKind(.simple)
     return text.matches(of: call).filter { match in
       // Not where a function that logs is declared.
       text[match.range.upperBound...].first { !$0.isWhitespace } != "_"

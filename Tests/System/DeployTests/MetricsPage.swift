@@ -79,8 +79,8 @@ enum MetricsPage {
     (`martlet_sender_partitions_paused`).
 
     **The number of series is bounded**, as the tables say. Labels never hold a device or an id. Apps and credentials
-    have series of their own up to a number; all others share `other`. The apps of `martlet canary` are its settings. Recording costs a few additions per
-    notification; `benchmarks/guard` counts its instructions.
+    have series of their own up to a number; all others share `other`. The apps of `martlet canary` are its settings.
+    Recording costs a few additions per notification; `benchmarks/guard` counts its instructions.
 
     The last columns of each table name the panel of the dashboard (`deploy/grafana/martlet.json`) that shows the metric,
     the alert that asks for it, and the event of the log ([logs.md](logs.md)) that says the same with details.
