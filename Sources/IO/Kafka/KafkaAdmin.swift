@@ -124,6 +124,22 @@ package final class KafkaAdmin {
       groupClient(group), group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
+  /// Whether the cluster's authorizer refused the group since the last call of `groupOffsets`: librdkafka then goes on
+  /// looking for the coordinator, and says so only in passing.
+  package func isRefused(_ group: String) -> Bool {
+    guard let handle = groups[group], let queue = rd_kafka_queue_get_consumer(handle) else {
+      return false
+    }
+    defer { rd_kafka_queue_destroy(queue) }
+    var isRefused = false
+    while let event = rd_kafka_queue_poll(queue, 0) {
+      let code = rd_kafka_event_error(event)
+      isRefused = isRefused || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED
+      rd_kafka_event_destroy(event)
+    }
+    return isRefused
+  }
+
   private func groupClient(_ group: String) throws(KafkaError) -> OpaquePointer {
     if let handle = groups[group] { return handle }
     let native = try configuration.makeNative(

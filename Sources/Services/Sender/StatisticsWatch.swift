@@ -50,8 +50,10 @@ extension KafkaStatistics {
     self.init(partitions: [], brokers: [])
     for member in root["brokers"]?.object?.members ?? [] {
       let broker = member.value
-      // Those below zero are librdkafka's own: bootstrap addresses and coordinators.
-      guard let id = broker["nodeid"]?.int, id >= 0 else { continue }
+      // Bootstrap addresses have an id below zero; a group's coordinator stands there a second time, as logical.
+      guard let id = broker["nodeid"]?.int, id >= 0, broker["source"]?.string != "logical" else {
+        continue
+      }
       func number(_ name: String) -> Int { Int(broker[name]?.int ?? 0) }
       brokers.append(
         Broker(

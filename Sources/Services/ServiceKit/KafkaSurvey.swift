@@ -154,7 +154,7 @@ package struct KafkaSurvey {
         timeoutMilliseconds: Self.answerMilliseconds)
       return .allowed
     } catch {
-      return Self.answer(error)
+      return admin.isRefused(names.group(rights.program)) ? .refused : Self.answer(error)
     }
   }
 

@@ -60,7 +60,7 @@ package enum KafkaMetrics {
     "Times that the group gave partitions away before this process had released them.")
   static let beginningsFailed = Metric(
     "martlet_kafka_assignments_failed_total", .counter,
-    event: "cannot begin the partitions; retrying",
+    event: "cannot start the partitions; retrying",
     "Times that assigned partitions could not be begun; retried until they can.")
   static let producerQueue = Metric(
     "martlet_kafka_producer_queue_records", .gauge,

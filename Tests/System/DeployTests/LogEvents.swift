@@ -53,7 +53,7 @@ struct LogEvents {
   /// Level and first argument of each call.
   private static func calls(in text: String) -> [(level: String, argument: Substring)] {
     let call =
-      #/\b(?:(?:log|logger)\.(?:(debug|info|warning|error)\(|event\(\.(debug|info|warning|error), )|sayOnceAMinute\(|postpone\()/#
+      #/\b(?:(?:log|logger)\.(?:(debug|info|warning|error)\(|event\(\.(debug|info|warning|error), )|logOncePerMinute\(|postpone\()/#
       // Else a.b is one word.
       .wordBoundaryKind(.simple)
     return text.matches(of: call).filter { match in

@@ -4,7 +4,8 @@
 enum LogEventsPage {
   private static let programs: [(room: String, title: String)] = [
     ("ServiceKit", "Every program"), ("Kafka", "Every program that uses Kafka"),
-    ("Ingest", "`martlet-ingest`"), ("Signer", "`martlet-signer`"), ("Sender", "`martlet-sender`"),
+    ("API", "`martlet-api`"), ("Ingest", "`martlet-ingest`"), ("Signer", "`martlet-signer`"),
+    ("Sender", "`martlet-sender`"),
     ("Feedback", "`martlet-feedback`"), ("GatewaySimulator", "`apns-simulator`"),
     ("OperatorCommand", "`martlet`"), ("LabCommand", "`martlet-lab`"),
     ("ChaosSuite", "`martlet-chaos`"),
