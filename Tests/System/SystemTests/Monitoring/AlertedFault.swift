@@ -91,10 +91,16 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "write right missing", alert: "MartletKafkaRefuses",
       labels: ["instance": "martlet-ingest"],
-      log: ("martlet-ingest", "Kafka refuses records; retrying"), isShort: true
-    ) {
+      log: ("martlet-ingest", "Kafka refuses records; retrying"), hasTraffic: false,
+      isShort: true
+    ) { rig in
+      // The broker refuses everybody: what ingest writes comes from requests that are there before.
+      let ingest = rig.rig["martlet-ingest"]
+      ingest.signal(SIGSTOP)
+      defer { ingest.signal(SIGCONT) }
+      try rig.sendSome()
       let errors = Array(repeating: #""topic_not_authorized""#, count: 400)
-      try $0.rig.injectErrors(
+      try rig.rig.injectErrors(
         #"{"request":"produce","errors":[\#(errors.joined(separator: ","))]}"#)
     },
     AlertedFault(

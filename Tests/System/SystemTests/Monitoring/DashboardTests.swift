@@ -35,9 +35,10 @@ import Testing
   /// A sender with a client certificate, beside those of `martlet up`.
   private func certificateSender(_ addresses: JSONValue) throws -> (BuiltProgram, url: String) {
     let issued = try CertificateAuthority().issueClient(bundleID: "com.example.certified")
-    try File.write(folder.file("client.pem"), issued.certificatePEM + issued.keyPEM)
-    try File.write(
-      folder.file("certificates.json"), Array(#"[{"certificate_file":"client.pem"}]"#.utf8))
+    try issued.write(
+      certificate: folder.file("client.pem"), key: folder.file("client-key.pem"))
+    let entry = #"{"certificate_file":"client.pem","key_file":"client-key.pem"}"#
+    try File.write(folder.file("certificates.json"), Array("[\(entry)]".utf8))
     let sender = try BuiltProgram.start(
       "martlet-sender",
       [
