@@ -60,7 +60,7 @@ package struct KafkaRights: Sendable {
       )
     case .sender:
       return (
-        Set(lanes + retries + [names.providerTokens]),
+        Set(lanes + retries + [names.providerTokens, names.controls]),
         Set(retries + [names.receipts, names.feedback, names.tokenRequests, names.deadLetters])
       )
     case .feedback:
