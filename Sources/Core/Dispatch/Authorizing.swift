@@ -22,7 +22,7 @@ extension Dispatcher {
     for update in batch.updates { apply(update) }
     guard batch.isLast else { return }
     credentials.knowsAll = batch.isComplete
-    shares.destinationsChanged()
+    fairness.destinationsChanged()
     routeUnresolved()
   }
 
@@ -43,7 +43,7 @@ extension Dispatcher {
   /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
   package mutating func certificatesCame(_ entries: [CertificateBook.Entry], places: [Int?]) {
     credentials.replaceCertificates(entries, now: wall / 1_000)
-    shares.destinationsChanged()
+    fairness.destinationsChanged()
     var gone: [Int32] = []
     for pool in pools.indices where !pools[pool].isRetired {
       pools[pool].health.trustRenewed()
@@ -98,8 +98,8 @@ extension Dispatcher {
 
   private mutating func expireUnresolved() {
     // Not in the order in which they began to wait: some come back from a retry topic.
-    for _ in 0..<unresolved.count {
-      guard let slot = unresolved.popFirst() else { return }
+    for _ in 0..<credentials.waiting.count {
+      guard let slot = credentials.waiting.popFirst() else { return }
       if pushes[slot].isExpired(at: wall) {
         expire(slot)
       } else if now - pushes[slot].waitingSince >= settings.credentialWait,
@@ -107,7 +107,7 @@ extension Dispatcher {
       {
         deadLetter(slot, .noCredential, credentials.cause(of: pushes[slot]))
       } else {
-        unresolved.append(slot)
+        credentials.waiting.append(slot)
       }
     }
   }
@@ -119,7 +119,7 @@ extension Dispatcher {
     if let pool = credentials.pool(of: credential, kind) { return pool }
     let pool = pools.add(Pool(credential, kind, settings))
     credentials.set(pool, of: credential, kind)
-    shares.destinationsChanged()
+    fairness.destinationsChanged()
     actions.append(.openPool(pool))
     if case .token(let index) = credential { authorize(pool, index) }
     return pool
@@ -167,7 +167,7 @@ extension Dispatcher {
   /// Takes a pool out of service: its connections drain, and what waits in it is routed anew.
   private mutating func retire(_ pool: Int32) {
     pools.retire(pool)
-    shares.destinationsChanged()
+    fairness.destinationsChanged()
     actions.append(.retirePool(pool))
     for number in pools[pool].connections {
       perform(pools.connections[number].machine.retire(), on: number)
@@ -193,20 +193,20 @@ extension Dispatcher {
     hold(slot, for: Int32(Fairness.noCredential))
     pushes[slot].life.putAside()
     if pushes[slot].waitingSince == 0 { pushes[slot].waitingSince = now }
-    unresolved.append(slot)
+    credentials.waiting.append(slot)
   }
 
   /// Puts the pushes in line that a credential now serves; the others keep their order and their time.
   private mutating func routeUnresolved() {
-    for _ in 0..<unresolved.count {
-      guard let slot = unresolved.popFirst() else { return }
+    for _ in 0..<credentials.waiting.count {
+      guard let slot = credentials.waiting.popFirst() else { return }
       guard let credential = credentials.credential(for: pushes[slot]) else {
-        unresolved.append(slot)
+        credentials.waiting.append(slot)
         continue
       }
       pushes[slot].life.resume()
       pushes[slot].waitingSince = 0
-      shares.answered(Int32(Fairness.noCredential))
+      fairness.answered(Fairness.noCredential)
       enqueue(slot, pool(of: credential, pushes[slot].kind))
     }
   }

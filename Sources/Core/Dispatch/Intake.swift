@@ -57,8 +57,8 @@ extension Dispatcher {
     intake.step = .done
     intake.hasBrokerRoom = hasBrokerRoom
     guard isFeeding, !partitions.isEmpty else { return }
-    if shares.isKnownStale { shares.counted(pools.served + credentials.unused) }
-    shares.turn(free: freeSlots, canDivert: hasBrokerRoom, now: now)
+    if fairness.isKnownStale { fairness.counted(pools.served + credentials.unused) }
+    fairness.turn(free: freeSlots, canDivert: hasBrokerRoom, now: now)
     if hasBrokerRoom { begin(.transactional) } else { beginRetries() }
   }
 
@@ -113,7 +113,7 @@ extension Dispatcher {
   package mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
     counts[.deadLettered] += 1
     counts[.invalidRecords] += 1
-    unacknowledged += 1
+    partitions.ended()
     return Origin(partition: Int32(partition), epoch: partitions.epoch, offset: offset)
   }
 
@@ -148,8 +148,7 @@ extension Dispatcher {
 
   /// Kafka has what a push, or a record that was none, ended in.
   package mutating func acknowledged(_ origin: Origin) {
-    unacknowledged -= 1
-    partitions.complete(origin)
+    partitions.acknowledged(origin)
   }
 
   /// Whether a turn right now would find records and room for them.
@@ -175,14 +174,14 @@ extension Dispatcher {
   /// Stream credit, beyond what waits already, is what pulls records in. A part of the slots is kept for the
   /// transactional class, as a part of the streams is.
   private mutating func room(for sendClass: SendClass) -> Int {
-    guard isFeeding, !shares.isHeldUp, intake.isProducerOpen,
-      unacknowledged < settings.unacknowledgedAtMost
+    guard isFeeding, !fairness.isHeldUp, intake.isProducerOpen,
+      partitions.unacknowledged < settings.unacknowledgedAtMost
     else { return 0 }
     var free = freeSlots
     if sendClass != .transactional { free = min(free, settings.slotsForOthers - pushes.others) }
     guard free > 0 else { return 0 }
     // What waits for one destination must not keep the others' records in Kafka: `Fairness` bounds it.
-    guard shares.fairness.isAlone else { return free }
+    guard fairness.isAlone else { return free }
     var demand = Self.lookahead
     for pool in pools.indices where !pools[pool].isRemoved {
       demand += pools[pool].demand(
@@ -200,7 +199,7 @@ extension Dispatcher {
   /// How many records may be taken from a partition now, as far as it alone is concerned.
   private mutating func allowance(of index: Int) -> Int {
     let allowance = partitions[index].allowance(
-      reserve: shares.fairness.reserve(of: settings.partitionBounds.openAtMost))
+      reserve: fairness.reserve(of: settings.partitionBounds.openAtMost))
     guard allowance > 0, let destination = partitions[index].pausedBy else { return allowance }
     guard decide(destination, partition: index) != .pause else { return 0 }
     partitions[index].pausedBy = nil
@@ -238,7 +237,7 @@ extension Dispatcher {
   private mutating func nextOfLane() -> Take? {
     let lane: Lane =
       intake.step == .bulk || intake.step == .bulkRest ? .bulk : .transactional
-    while intake.room > 0, !shares.isHeldUp, intake.position < intake.end,
+    while intake.room > 0, !fairness.isHeldUp, intake.position < intake.end,
       let index = partitions.firstReady(in: intake.position..<intake.end)
     {
       intake.position = index

@@ -13,6 +13,12 @@ package struct Partitions: Sendable {
   private(set) var retries: [Int] = []
   /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
   package private(set) var epoch: UInt32 = 0
+  /// Outcomes and other records that Kafka has not acknowledged yet, of earlier assignments, too.
+  package private(set) var unacknowledged = 0
+  /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
+  private var releaseDeadline: UInt64?
+  /// They were asked back for good.
+  package private(set) var isStopping = false
 
   package internal(set) subscript(_ index: Int) -> PartitionState {
     @inline(__always) _read { yield all[index] }
@@ -21,8 +27,6 @@ package struct Partitions: Sendable {
 
   package var indices: Range<Int> { all.indices }
   var isEmpty: Bool { all.isEmpty }
-  /// Whether everything that is still worked on is done.
-  var isDrained: Bool { all.allSatisfy(\.isDrained) }
 
   mutating func add(_ partition: PartitionState) -> Int {
     ready.insert(all.count)
@@ -31,22 +35,62 @@ package struct Partitions: Sendable {
     return all.count - 1
   }
 
+  // MARK: Giving back
+
+  /// Nobody has asked for them back.
+  var isFeeding: Bool { releaseDeadline == nil }
+
+  /// They are asked back.
+  mutating func release(until deadline: UInt64) { releaseDeadline = deadline }
+
+  /// A release under way has less time than it was told.
+  mutating func hurry(until deadline: UInt64) { if !isFeeding { releaseDeadline = deadline } }
+
+  /// None comes any more.
+  mutating func stop() { isStopping = true }
+
+  /// Whether they are to be given back now: nothing of theirs is open any more, or time is up.
+  func isDue(now: UInt64) -> Bool {
+    guard let releaseDeadline else { return false }
+    return all.allSatisfy(\.isDrained) || now >= releaseDeadline
+  }
+
   /// The assignment is over.
   mutating func removeAll() {
     all.removeAll()
     ready.removeAll()
     retries.removeAll()
     epoch &+= 1
+    if !isStopping { releaseDeadline = nil }
   }
+
+  // MARK: Records
 
   /// Whether a record belongs to this assignment.
   func hasNow(_ origin: Origin) -> Bool { origin.epoch == epoch }
 
-  /// A record has ended in an acknowledged outcome. What belongs to an earlier assignment has no ledger to land in:
+  /// A record has ended in an outcome that is on its way to Kafka.
+  mutating func ended() { unacknowledged += 1 }
+
+  /// Kafka has the outcome of a record. What belongs to an earlier assignment has no ledger to land in:
   /// it was reported, and is never committed.
-  mutating func complete(_ origin: Origin) {
+  mutating func acknowledged(_ origin: Origin) {
+    unacknowledged -= 1
     guard hasNow(origin) else { return }
     _ = all[Int(origin.partition)].ledger?.completed(origin.offset)
+  }
+
+  /// A record is held for a destination from now on, or not any more.
+  mutating func hold(_ origin: Origin, for destination: Int32) {
+    if hasNow(origin) { all[Int(origin.partition)].openBy.add(Int(destination)) }
+  }
+  mutating func letGo(_ origin: Origin, of destination: Int32) {
+    if hasNow(origin) { all[Int(origin.partition)].openBy.remove(Int(destination)) }
+  }
+
+  /// A record is given up unsent: its partition's next owner sends it.
+  mutating func handBack(_ origin: Origin, _ id: NotificationID) {
+    if hasNow(origin) { all[Int(origin.partition)].handBack(id) }
   }
 
   // A call for what every record needs: a subscript that is not inlined costs a heap allocation.

@@ -67,7 +67,12 @@ package struct Fairness: Sendable {
   private var turnedAt: UInt64?
   private var nextLook: UInt64 = 0
   private var known = 0
+  /// The same as last counted, and whether destinations came or went since.
+  private var counted = 0
+  package private(set) var isKnownStale = true
   private var canDivert = false
+  /// The destination that stops the intake until it holds less.
+  private var heldUpBy: Int?
   /// Destinations that are stuck.
   package private(set) var stuck = 0
   /// A destination is stuck while another one works or might: what comes for it is moved aside.
@@ -100,6 +105,29 @@ package struct Fairness: Sendable {
     self.canDivert = canDivert
     look()
   }
+
+  /// Pools or credentials came or went: destinations are to be counted anew.
+  package mutating func destinationsChanged() { isKnownStale = true }
+
+  /// Destinations that pushes may be for, counted anew.
+  package mutating func counted(_ known: Int) {
+    counted = known
+    isKnownStale = false
+  }
+
+  /// A turn's intake begins: who is stuck, and whether the one that stopped the intake still does.
+  ///
+  /// - Parameter free: slots that nobody holds.
+  package mutating func turn(free: Int, canDivert: Bool, now: UInt64) {
+    turn(known: counted, canDivert: canDivert, now: now)
+    if let destination = heldUpBy, decide(destination, free: free) != .wait { heldUpBy = nil }
+  }
+
+  /// A destination holds as much as it may: nothing is taken until it holds less.
+  package mutating func holdUp(by destination: Int) { heldUpBy = destination }
+
+  /// Nothing is taken.
+  package var isHeldUp: Bool { heldUpBy != nil }
 
   /// A push is held for a destination from now on.
   package mutating func took(_ destination: Int) {
