@@ -32,7 +32,7 @@ package struct DestinationHealth: Sendable {
   /// When a newer provider token may be asked for.
   private var nextTokenRequest: UInt64 = 0
   /// When anything was last answered.
-  package private(set) var heardAt: UInt64 = 0
+  @usableFromInline package internal(set) var heardAt: UInt64 = 0
 
   package init(
     pool: ConnectionPoolPolicy.Limits = .init(), retries: RetryPolicy = RetryPolicy(),
@@ -154,7 +154,7 @@ package struct DestinationHealth: Sendable {
   package var retriesLeft: Int { budget.left }
 
   /// Something was answered.
-  package mutating func heard(now: UInt64) { heardAt = now }
+  @inlinable package mutating func heard(now: UInt64) { heardAt = now }
 
   /// A push of the app was accepted.
   ///

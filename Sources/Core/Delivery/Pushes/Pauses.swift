@@ -37,18 +37,25 @@ package struct Pauses: Sendable, Equatable {
   }
 
   private var apps: Set<App> = []
-  private var lanes: Set<Lane> = []
+  /// What is asked for each notification is read without a call.
+  @usableFromInline var isAnyApp = false
+  @usableFromInline var isTransactional = false
+  @usableFromInline var isBulk = false
 
   package init() {}
 
   package var appCount: Int { apps.count }
-  package var laneCount: Int { lanes.count }
+  package var laneCount: Int { (isTransactional ? 1 : 0) + (isBulk ? 1 : 0) }
 
   /// Whether any app is paused: asked before each look.
-  @inline(__always)
-  package var hasApps: Bool { !apps.isEmpty }
+  @inlinable package var hasApps: Bool { isAnyApp }
 
-  package func contains(_ lane: Lane) -> Bool { lanes.contains(lane) }
+  @inlinable package func contains(_ lane: Lane) -> Bool {
+    switch lane {
+    case .transactional: isTransactional
+    case .bulk: isBulk
+    }
+  }
 
   /// - Parameter app: the hash of the bundle id, as `AppTable` makes it.
   package func contains(app: UInt64, _ environment: Environment) -> Bool {
@@ -61,8 +68,9 @@ package struct Pauses: Sendable, Equatable {
     case .app(let name, let environment):
       let app = App(hash: AppTable.hash(name.utf8.span), environment: environment)
       if isPaused { apps.insert(app) } else { apps.remove(app) }
-    case .lane(let lane):
-      if isPaused { lanes.insert(lane) } else { lanes.remove(lane) }
+      isAnyApp = !apps.isEmpty
+    case .lane(.transactional): isTransactional = isPaused
+    case .lane(.bulk): isBulk = isPaused
     }
   }
 }
