@@ -105,10 +105,7 @@ private func connectionChanged(
 ) {
   guard let context, let connection else { return }
   let router = Unmanaged<Router>.fromOpaque(context).takeUnretainedValue()
-  switch change {
-  case .CONNECTION_NOTIFY_STARTED: router.connections.opened(connection)
-  default: router.connections.closed(connection)
-  }
+  router.connections.changed(connection, change)
 }
 
 /// The body of a request while it arrives.

@@ -26,12 +26,20 @@ final class OpenConnections {
 
   var count: Int { entries.count }
 
-  func opened(_ connection: OpaquePointer) {
+  /// What libmicrohttpd tells of a connection.
+  func changed(_ connection: OpaquePointer, _ change: MHD_ConnectionNotificationCode) {
+    switch change {
+    case .CONNECTION_NOTIFY_STARTED: opened(connection)
+    default: closed(connection)
+    }
+  }
+
+  private func opened(_ connection: OpaquePointer) {
     if entries.count >= comfortable { makeRoom() }
     entries.append(Entry(connection: connection))
   }
 
-  func closed(_ connection: OpaquePointer) {
+  private func closed(_ connection: OpaquePointer) {
     entries.removeAll { $0.connection == connection }
   }
 

@@ -134,9 +134,6 @@ package final class StreamExchange {
     MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
   }
 
-  /// The query's parts in their order, percent-decoded.
-  package var query: [(name: String, value: String)] { Query.parts(of: connection) }
-
   /// Nothing more of it is read or answered until it goes on.
   package func pause() {
     guard !isPaused else { return }
@@ -230,8 +227,5 @@ private func changedStream(
 ) {
   guard let context, let connection else { return }
   let core = Unmanaged<StreamCore>.fromOpaque(context).takeUnretainedValue()
-  switch change {
-  case .CONNECTION_NOTIFY_STARTED: core.connections.opened(connection)
-  default: core.connections.closed(connection)
-  }
+  core.connections.changed(connection, change)
 }

@@ -110,8 +110,10 @@ final class APILoop: StreamHandler {
   private func turn() {
     takeDeliveries()
     keys.look(now: now, isAsked: context.signals.takeReload())
-    for submission in submissions.all where !submission.hasEnded { proceed(submission) }
-    for submission in submissions.all where now >= submission.deadline { finish(submission) }
+    for submission in submissions.all {
+      if !submission.hasEnded { proceed(submission) }
+      if now >= submission.deadline { finish(submission) }
+    }
     server.turn()
     watch.turn(producer, now: now)
     counters.set(.connections, server.connections)

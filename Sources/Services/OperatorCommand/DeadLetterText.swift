@@ -15,11 +15,7 @@ struct DeadLetterText {
   ]
 
   static var tableHead: String {
-    columns.map { pad($0.0, $0.1) }.joined(separator: " ") + " DETAIL"
-  }
-
-  private static func pad(_ text: String, _ width: Int) -> String {
-    text + String(repeating: " ", count: max(0, width - text.count))
+    columns.map { StatusText.padded($0.0, $0.1) }.joined(separator: " ") + " DETAIL"
   }
 
   /// One line of the table.
@@ -28,7 +24,7 @@ struct DeadLetterText {
       letter.place, Timestamp.text(milliseconds: letter.at), letter.stage, letter.reason,
       letter.app(parser) ?? "-",
     ]
-    let line = zip(cells, Self.columns).map { Self.pad(TerminalText.plain($0), $1.1) }
+    let line = zip(cells, Self.columns).map { StatusText.padded(TerminalText.plain($0), $1.1) }
       .joined(separator: " ")
     return hidden(line + " " + TerminalText.plain(letter.detail))
   }

@@ -100,20 +100,20 @@ package struct APIKeyEntry: Sendable {
 
   /// 256 random bits, with a beginning by which secret scanners can know it.
   package static func freshKey() -> String {
-    let words = (0..<4).map { _ in UInt64.random(in: .min ... .max) }
-    return "martlet_"
-      + words.map { word in
-        let digits = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-      }.joined()
+    "martlet_" + hex((0..<32).map { _ in UInt8.random(in: .min ... .max) })
+  }
+
+  private static func hex(_ bytes: [UInt8]) -> String {
+    var text = ByteBuffer(capacity: 2 * bytes.count)
+    bytes.withUnsafeBytes { text.append(hex: $0) }
+    return String(decoding: text.bytes, as: UTF8.self)
   }
 
   /// The entry of this key.
   package func json(of key: String) -> JSONValue {
     var object = JSONObject()
     object.append("name", .string(name))
-    let digest = SHA256Digest.of(key).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
-    object.append("sha256", .string(digest.joined()))
+    object.append("sha256", .string(Self.hex(SHA256Digest.of(key))))
     object.append("apps", .array(apps.map { .string($0) }))
     if let readable { object.append("read", .array(readable.map { .string($0) })) }
     if rate > 0 { object.append("rate", .integer(Int64(rate))) }

@@ -4,8 +4,10 @@ import Glibc
 import ServiceKit
 
 extension LocalPipeline {
-  /// The processes that work in a group, or stand by in one.
-  private var members: [String] { ["signer", "feedback"] + senderNames + ["ingest"] }
+  /// The processes that work in a group, or stand by in one, and the HTTP API.
+  private var members: [String] {
+    ["signer", "feedback"] + senderNames + ["ingest"] + (plan.hasAPI ? ["api"] : [])
+  }
 
   /// Waits until every process has its partitions, and says every ten seconds which have not.
   ///

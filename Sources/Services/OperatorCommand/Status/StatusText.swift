@@ -176,7 +176,8 @@ enum StatusText {
     return parts.isEmpty ? "-" : parts.joined(separator: ", ")
   }
 
-  private static func padded(_ text: String, _ width: Int) -> String {
+  /// The text with blanks behind it, up to a width in characters.
+  static func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))
   }
 

@@ -17,8 +17,8 @@ enum TraceText {
         let hop = story.hops[index]
         let gap = story.gap(before: index).map(duration) ?? ""
         lines.append(
-          "  \(Timestamp.text(milliseconds: hop.at))  \(padded(gap, 10))  "
-            + "\(padded(hop.kind.rawValue, width))  \(TerminalText.plain(hop.detail))  [\(hop.place)]"
+          "  \(Timestamp.text(milliseconds: hop.at))  \(StatusText.padded(gap, 10))  "
+            + "\(StatusText.padded(hop.kind.rawValue, width))  \(TerminalText.plain(hop.detail))  [\(hop.place)]"
         )
       }
     }
@@ -55,9 +55,5 @@ enum TraceText {
   static func duration(_ milliseconds: Int64) -> String {
     let sign = milliseconds < 0 ? "-" : "+"
     return sign + StatusText.duration(Double(milliseconds.magnitude) / 1_000)
-  }
-
-  private static func padded(_ text: String, _ width: Int) -> String {
-    text + String(repeating: " ", count: max(0, width - text.count))
   }
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import ServiceKit
+import Signing
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+@Suite struct KeysAPITests {
+  @Test func `a key is new each time, and the file has its SHA-256 alone`() throws {
+    let folder = TemporaryFolder()
+    let file = folder.file("keys.json")
+    let keys = (0..<2).map { _ in APIKeyEntry.freshKey() }
+    #expect(keys[0] != keys[1])
+    for (index, key) in keys.enumerated() {
+      #expect(key.wholeMatch(of: #/martlet_[0-9a-f]{64}/#) != nil)
+      let entry = APIKeyEntry(name: "team \(index)", apps: ["com.example.app"])
+      try APIKeyEntry.add(entry.json(of: key), named: entry.name, to: file)
+    }
+    let text = String(decoding: try File.read(file), as: UTF8.self)
+    for key in keys { #expect(!text.contains(key)) }
+    let entries = try #require(try JSONParser().parse(text).array)
+    #expect(entries.map { $0["name"]?.string } == ["team 0", "team 1"])
+    let digest = SHA256Digest.of(keys[1]).map {
+      $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16)
+    }
+    #expect(entries[1]["sha256"]?.string == digest.joined())
+  }
+
+  @Test func `a name that is taken, and a file that is none, are refused and left as they are`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let file = folder.file("keys.json")
+    let entry = APIKeyEntry(name: "team", apps: ["*"])
+    try APIKeyEntry.add(entry.json(of: "a"), named: "team", to: file)
+    let before = try File.read(file)
+    #expect(throws: ServiceFailure.self) {
+      try APIKeyEntry.add(entry.json(of: "b"), named: "team", to: file)
+    }
+    #expect(try File.read(file) == before)
+    try File.write(file, Array("{}".utf8))
+    #expect(throws: ServiceFailure.self) {
+      try APIKeyEntry.add(entry.json(of: "b"), named: "other", to: file)
+    }
+    #expect(try File.read(file) == Array("{}".utf8))
+  }
+}
