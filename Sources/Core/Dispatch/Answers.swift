@@ -201,8 +201,9 @@ extension Dispatcher {
   private func failed(_ slot: UInt32, _ failure: Failure) -> DestinationHealth.FailedPush {
     let push = pushes[slot]
     return .init(
-      push.life, failure.cause, failingSince: push.setback.since,
-      expiresAt: min(push.agesAt, push.expiresAt), retryAfter: failure.retryAfter,
+      push.life, failure.cause, cameFrom: partitions.tier(of: push.origin),
+      failingSince: push.setback.since, expiresAt: min(push.agesAt, push.expiresAt),
+      retryAfter: failure.retryAfter,
       hasMetFault: push.setback.hasMetFault, isLost: failure.isLost)
   }
 

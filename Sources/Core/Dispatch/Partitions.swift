@@ -2,6 +2,7 @@
 
 internal import APNS
 internal import Delivery
+internal import Pipeline
 
 /// The partitions of one loop in one assignment, by index, and which of them may have records.
 package struct Partitions: Sendable {
@@ -41,6 +42,12 @@ package struct Partitions: Sendable {
 
   /// Whether a record belongs to this assignment.
   func hasNow(_ origin: Origin) -> Bool { origin.epoch == epoch }
+
+  /// The retry topic that a record of this assignment came from; nil from a lane.
+  func tier(of origin: Origin) -> RetryTier? {
+    guard case .retries(let tier) = all[Int(origin.partition)].feed else { return nil }
+    return tier
+  }
 
   /// A record has ended in an acknowledged outcome. What belongs to an earlier assignment has no ledger to land in:
   /// it was reported, and is never committed.

@@ -25,8 +25,9 @@ package final class Auditor {
   package let ledger = DemoLedger()
   private var firsts: [NotificationID: FirstReceipt] = [:]
   private var answers: [NotificationID: Set<Answer>] = [:]
-  /// Notifications that stand on a retry topic, and on any topic that senders read.
-  private var retried: Set<NotificationID> = []
+  /// The retry records of a notification in the order in which they were read, each as a person reads it.
+  private var retries: [NotificationID: [String]] = [:]
+  /// Notifications that stand on any topic that senders read.
   private var onLanes: Set<NotificationID> = []
   /// Records that ended as dead letters, by where they came from.
   private var deadOrigins: Set<DeadLetterOrigin> = []
@@ -102,15 +103,16 @@ package final class Auditor {
   /// A record on a topic that senders read.
   ///
   /// - Parameters:
+  ///   - retry: on a retry topic: its name, attempts and reason, for people.
   ///   - end: when it is of no more use, in milliseconds since the epoch.
   ///   - arrival: when it came to its lane, likewise, and for which app.
   package func laneRecord(
-    _ id: NotificationID, isRetry: Bool, end: Int64 = .max, arrival: (at: Int64, app: String)? = nil
+    _ id: NotificationID, retry: String? = nil, end: Int64 = .max, arrival: (at: Int64, app: String)? = nil
   ) {
     onLanes.insert(id)
     if let arrival, arrivals[id] == nil { arrivals[id] = arrival }
     ends[id] = min(end, ends[id] ?? .max)
-    if isRetry { retried.insert(id) }
+    if let retry { retries[id, default: []].append(retry) }
   }
 
   /// A request as the gateway's list has it.
@@ -170,7 +172,7 @@ package final class Auditor {
   package func isClosed(_ id: NotificationID?, at origin: DeadLetterOrigin) -> Bool {
     if deadOrigins.contains(origin) { return true }
     guard let id else { return false }
-    return ledger[id]?.isAccountedFor == true || retried.contains(id)
+    return ledger[id]?.isAccountedFor == true || retries[id] != nil
   }
 
   /// Requests below an offset that the ingest group committed although something of them is neither on a
@@ -243,6 +245,7 @@ package final class Auditor {
     let asked = ledger.expectedIDs.count { $0 == id }
     return "\(id), asked for \(asked) times: first receipt \(first);"
       + " receipts \(account.receipts), deduplicated \(account.deduplicated),"
-      + " suppressed \(account.suppressed); gateway: \(said)"
+      + " suppressed \(account.suppressed); gateway: \(said);"
+      + " retries: \(retries[id]?.joined(separator: ", ") ?? "none")"
   }
 }

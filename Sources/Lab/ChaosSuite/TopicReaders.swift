@@ -105,15 +105,17 @@ final class TopicReaders {
     lanes[place, default: LaneLog()].ids.append(id)
     guard let id, let envelope else { return }
     let isRetry = place.topic != names.notifications && place.topic != names.notificationsBulk
+    var retry: String?
     if isRetry {
       let reason = String(decoding: record.value[envelope.lastReason.indices], as: UTF8.self)
       retryReasons[reason, default: 0] += 1
+      retry = "\(place.topic) after \(envelope.attempt) attempts, \(reason) (\(record.timestamp))"
     } else {
       notifications += 1
     }
     let app = String(decoding: record.value[envelope.app.indices], as: UTF8.self)
     auditor.laneRecord(
-      id, isRetry: isRetry, end: Self.end(of: envelope),
+      id, retry: retry, end: Self.end(of: envelope),
       arrival: isRetry ? nil : (at: envelope.created, app: app))
   }
 

@@ -50,9 +50,9 @@ import Testing
     let fourth = NotificationID(high: 1, low: 5)
     ask(id, other, third, fourth)
     for one in [id, other, third] {
-      auditor.laneRecord(one, isRetry: false, arrival: (at: 400, app: "com.example.a"))
+      auditor.laneRecord(one, arrival: (at: 400, app: "com.example.a"))
     }
-    auditor.laneRecord(fourth, isRetry: false, arrival: (at: 400, app: "com.example.b"))
+    auditor.laneRecord(fourth, arrival: (at: 400, app: "com.example.b"))
     try receipt("delivered", id)
     try receipt("suppressed", third)
     let times = auditor.answerTimes(arrived: 400...500, otherThan: "com.example.b")
@@ -126,9 +126,9 @@ import Testing
     let place = DeadLetterOrigin(topic: "push.notifications", partition: 3, offset: 7)
     #expect(!auditor.isClosed(id, at: place))
     #expect(!auditor.isClosed(nil, at: place))
-    auditor.laneRecord(id, isRetry: false)
+    auditor.laneRecord(id)
     #expect(!auditor.isClosed(id, at: place))
-    auditor.laneRecord(id, isRetry: true)
+    auditor.laneRecord(id, retry: "push.retries.5s")
     #expect(auditor.isClosed(id, at: place))
     auditor.deadLetter(place, id: nil, isOneToken: false, isRequest: false, reason: "x")
     #expect(auditor.isClosed(nil, at: place))
@@ -139,7 +139,7 @@ import Testing
     #expect(auditor.overtakenRequests(partition: 0, below: 5) == 0)
     #expect(auditor.overtakenRequests(partition: 0, below: 6) == 2)
     #expect(auditor.overtakenRequests(partition: 1, below: 6) == 0)
-    auditor.laneRecord(id, isRetry: false)
+    auditor.laneRecord(id)
     try receipt("suppressed", other)
     #expect(auditor.overtakenRequests(partition: 0, below: 6) == 0)
   }
@@ -148,9 +148,9 @@ import Testing
     ask(id)
     try receipt("expired", id, at: 100_000)
     #expect(auditor.untrue == [id], "nobody knows when it ends")
-    auditor.laneRecord(id, isRetry: false, end: 105_001)
+    auditor.laneRecord(id, end: 105_001)
     #expect(auditor.untrue == [id])
-    auditor.laneRecord(id, isRetry: true, end: 105_000)
+    auditor.laneRecord(id, retry: "push.retries.5s", end: 105_000)
     #expect(auditor.untrue == [], "the shortest retry would come too late")
   }
 

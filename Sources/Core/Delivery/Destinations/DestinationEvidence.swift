@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import APNS
+package import Pipeline
 
 /// What `DestinationHealth` is told and what it answers with.
 extension DestinationHealth {
@@ -52,6 +53,8 @@ extension DestinationHealth {
   package struct FailedPush: Sendable {
     package var life: PushLife
     package var cause: RetryPolicy.Cause
+    /// The retry topic that it came from; nil from a lane.
+    package var cameFrom: RetryTier?
     /// When it first failed, in milliseconds since the epoch.
     package var failingSince: Int64
     /// When it is of no more use, in milliseconds since the epoch; `.max` for never.
@@ -64,11 +67,12 @@ extension DestinationHealth {
     package var isLost: Bool
 
     package init(
-      _ life: PushLife, _ cause: RetryPolicy.Cause, failingSince: Int64, expiresAt: Int64,
-      retryAfter: Int64, hasMetFault: Bool, isLost: Bool
+      _ life: PushLife, _ cause: RetryPolicy.Cause, cameFrom: RetryTier?, failingSince: Int64,
+      expiresAt: Int64, retryAfter: Int64, hasMetFault: Bool, isLost: Bool
     ) {
       self.life = life
       self.cause = cause
+      self.cameFrom = cameFrom
       self.failingSince = failingSince
       self.expiresAt = expiresAt
       self.retryAfter = retryAfter

@@ -122,7 +122,7 @@ package struct DestinationHealth: Sendable {
     failure.retryAfter = min(push.retryAfter, Int64(OutageWatch.longestPause))
     failure.isOfDestination = isToBlame(for: push)
     failure.isAlone = watch.works(since: push.failingSince)
-    failure.wasParked = push.life.earlier > 0
+    failure.cameFrom = push.cameFrom
     failure.isFirstFault = push.cause.isFault && !push.hasMetFault
     let decision = retries.decide(failure)
     guard decision == .now(counts: true) else { return Retry(decision: decision) }

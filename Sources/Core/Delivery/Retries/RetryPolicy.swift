@@ -62,11 +62,11 @@ package struct RetryPolicy: Sendable {
     /// The destination has served another push that was sent after this one first failed. Without that it may be the
     /// beginning of an outage, and a server's fault waits for seconds first, too.
     package var isAlone = true
-    /// It has been on a retry topic before. Prompt retries are no steps of the ladder: the first 429 after two lost
-    /// connections is still the first.
-    package var wasParked = true
+    /// The retry topic that it came from; nil from a lane. It climbs one step at a time from there: neither prompt
+    /// retries nor attempts that failed for another cause let it skip one.
+    package var cameFrom: RetryTier?
     /// No server's fault was answered before in this stay. The quarter of an hour is for what was refused on another
-    /// connection, too; after lost connections a first 503 waits for seconds.
+    /// connection, too; after lost connections a first 503 waits no longer than anything else.
     package var isFirstFault = false
 
     package init(_ cause: Cause, attempts: Int, now: Int64) {
@@ -98,13 +98,15 @@ package struct RetryPolicy: Sendable {
 
   private func tier(for failure: Failure, isPrompt: Bool) -> Decision {
     let cause = failure.cause
-    let waitsSeconds = !failure.isAlone || failure.isFirstFault && !failure.wasParked
+    let waitsSeconds =
+      !failure.isAlone || failure.isFirstFault && failure.cameFrom != .minutes15
     // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
     let first = isPrompt || waitsSeconds ? .seconds5 : cause.firstTier
     var tier = max(first, RetryTier.fitting(failure.retryAfter))
     // Each step of the ladder once; then the highest one.
     let later = max(0, failure.attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
-    if failure.wasParked { for _ in 0..<later { tier = tier.next } }
+    let climbed = failure.cameFrom.map { Int($0.rawValue) + 1 } ?? 0
+    for _ in 0..<min(later, climbed) { tier = tier.next }
     // A shorter wait beats none at all when the notification would not live to see the longer one.
     while failure.isExpired(in: tier.delay) {
       guard let shorter = tier.previous else { return .expired }

@@ -62,25 +62,33 @@ import Testing
       ])
   }
 
-  @Test("the first 503 after lost connections waits for seconds, a second one longer")
-  func faultAfterPromptRetries() {
-    let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
-    for (wasParked, isFirst) in [(false, true), (false, false), (true, true), (true, false)] {
+  @Test(
+    "the first 503 of a stay is the next step of the ladder, whatever failed before; a second one waits for long",
+    arguments: [
+      (nil, 3, .seconds5), (.seconds5, 3, .seconds5), (.seconds5, 4, .minute1),
+      (.minute1, 5, .minutes15), (.minutes15, 4, .minutes15), (.minutes15, 7, .minutes15),
+    ] as [(RetryTier?, Int, RetryTier)])
+  func firstFault(cameFrom: RetryTier?, attempts: Int, tier: RetryTier) {
+    let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
+    for isFirst in [true, false] {
       #expect(
         policy.decide(
-          fault, attempts: 3, now: 0, expiresAt: nil, wasParked: wasParked, isFirstFault: isFirst)
-          == .tier(!wasParked && isFirst ? .seconds5 : .minutes15))
+          .answered(.retryLater(.quarterHour)), attempts: attempts, now: 0, expiresAt: nil,
+          cameFrom: cameFrom, isFirstFault: isFirst)
+          == .tier(isFirst ? tier : .minutes15))
     }
   }
 
-  @Test("the first 429 after lost connections is the first step of the ladder, not the third")
-  func throttledAfterPromptRetries() {
-    let throttled = RetryPolicy.Cause.answered(.retryLater(.soon))
-    for (wasParked, tier) in [(false, RetryTier.seconds5), (true, .minutes15)] {
-      #expect(
-        policy.decide(throttled, attempts: 3, now: 0, expiresAt: nil, wasParked: wasParked)
-          == .tier(tier))
-    }
+  @Test(
+    "the first 429 after lost connections is the next step of the ladder, however many attempts they took",
+    arguments: [
+      (nil, .seconds5), (.seconds5, .minute1), (.minute1, .minutes15), (.minutes15, .minutes15),
+    ] as [(RetryTier?, RetryTier)])
+  func firstThrottle(cameFrom: RetryTier?, tier: RetryTier) {
+    #expect(
+      policy.decide(
+        .answered(.retryLater(.soon)), attempts: 5, now: 0, expiresAt: nil, cameFrom: cameFrom)
+        == .tier(tier))
   }
 
   @Test func aWaitThatTheNotificationWouldNotSurviveIsShortened() {
@@ -179,13 +187,14 @@ import Testing
 extension RetryPolicy {
   fileprivate func decide(
     _ cause: Cause, attempts: Int, now: Int64, expiresAt: Int64?, retryAfter: Int64 = 0,
-    promptly: Bool = true, isAlone: Bool = true, wasParked: Bool = true, isFirstFault: Bool = false
+    promptly: Bool = true, isAlone: Bool = true, cameFrom: RetryTier? = .minutes15,
+    isFirstFault: Bool = false
   ) -> Decision {
     var failure = Failure(cause, attempts: attempts, now: now)
     failure.expiresAt = expiresAt ?? .max
     failure.retryAfter = retryAfter
     failure.isAlone = isAlone
-    failure.wasParked = wasParked
+    failure.cameFrom = cameFrom
     failure.isFirstFault = isFirstFault
     return decide(failure, promptly: promptly)
   }
