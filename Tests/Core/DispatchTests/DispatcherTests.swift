@@ -34,10 +34,13 @@ struct DispatcherTests {
       device: number, lane: .transactional, created: Self.wall, expiresAt: expiresAt)
   }
 
-  private func take(_ facts: PushFacts, _ offset: Int64, _ dispatcher: inout Dispatcher) -> UInt32 {
-    let admission = dispatcher.admit(offset, from: 0)
+  private func take(
+    _ facts: PushFacts, _ offset: Int64, _ dispatcher: inout Dispatcher, from partition: Int = 0,
+    written: Int64 = wall
+  ) -> UInt32 {
+    let admission = dispatcher.admit(offset, from: partition)
     #expect(admission == .new)
-    return dispatcher.accept(facts, offset: offset, from: 0, written: Self.wall)
+    return dispatcher.accept(facts, offset: offset, from: partition, written: written)
   }
 
   private func actions(_ dispatcher: inout Dispatcher) -> [Action] {
@@ -171,6 +174,26 @@ struct DispatcherTests {
     let other = take(facts(3), 3, &dispatcher)
     dispatcher.dispatch()
     expect([.send(slot: other, connection: 0)], of: &dispatcher)
+  }
+
+  @Test(
+    "a first 429 or 503 after lost connections is the next step after the retry topic that the push came from",
+    arguments: [
+      (.seconds5, .minute1), (.minute1, .minutes15), (.minutes15, .minutes15),
+    ] as [(RetryTier, RetryTier)], [UInt16(429), 503])
+  func nextStep(tiers: (from: RetryTier, to: RetryTier), status: UInt16) {
+    var dispatcher = connected()
+    let partition = dispatcher.granted(
+      GrantedPartition(feed: .retries(tiers.from), resume: ResumePoint(next: 0)))
+    var push = facts(1)
+    push.attempt = 5
+    let slot = take(push, 0, &dispatcher, from: partition, written: Self.wall - 1_000_000)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    _ = actions(&dispatcher)
+    let reason: Reason = status == 429 ? .tooManyRequests : .serviceUnavailable
+    dispatcher.refused(slot, GatewayResponse(status: status, reason: reason), retryAfter: 0)
+    expect([.park(slot: slot, tiers.to, .failure)], of: &dispatcher)
   }
 
   @Test("what waits for its app is out of the line: a dispatch does not look at it again")
