@@ -122,6 +122,7 @@ let package = Package(
     core("Settings"),
     core("Telemetry"),
     core("Access"),
+    core("HTTP2Engine"),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
@@ -246,6 +247,7 @@ let package = Package(
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Telemetry", ["Telemetry"]),
+    tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the sender wants to know of an answer's header fields.
+package struct AnswerHead {
+  /// 200…999; 0 while there is none.
+  package fileprivate(set) var status: UInt16 = 0
+  /// Seconds of `retry-after`, 0 without it or with a date.
+  package fileprivate(set) var retryAfter: UInt32 = 0
+  /// Values of 36 bytes, valid if they are there.
+  package fileprivate(set) var id: InlineArray<36, UInt8> = .init(repeating: 0)
+  package fileprivate(set) var hasID = false
+  package fileprivate(set) var requestID: InlineArray<36, UInt8> = .init(repeating: 0)
+  package fileprivate(set) var hasRequestID = false
+  package fileprivate(set) var uniqueID: InlineArray<36, UInt8> = .init(repeating: 0)
+  package fileprivate(set) var hasUniqueID = false
+  /// A `date` of 29 bytes.
+  package fileprivate(set) var date: InlineArray<29, UInt8> = .init(repeating: 0)
+  package fileprivate(set) var hasDate = false
+  /// The block breaks a rule of RFC 9113 §8.2 or §8.3.
+  private(set) var isMalformed = false
+  private var hasField = false
+
+  @inline(__always)
+  mutating func begin() {
+    status = 0
+    retryAfter = 0
+    hasID = false
+    hasRequestID = false
+    hasUniqueID = false
+    hasDate = false
+    isMalformed = false
+    hasField = false
+  }
+
+  /// The status that stands in a block as one byte.
+  @inline(__always)
+  mutating func take200() { status = 200 }
+
+  /// Takes a field of an answer, or of its trailers.
+  mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>, isTrailer: Bool) {
+    if name.count > 0, name[0] == UInt8(ascii: ":") {
+      // One :status in front of everything else, and no other pseudo-header field.
+      let isStatus = name.equals(Self.statusName) && value.count == 3 && !hasField && !isTrailer
+      guard isStatus, status == 0, let number = Self.number(value), number >= 100 else {
+        isMalformed = true
+        return
+      }
+      status = UInt16(number)
+      return
+    }
+    hasField = true
+    isMalformed = isMalformed || Self.isForbidden(name, value)
+    guard !isTrailer else { return }
+    // Names are told apart by their length first; most answers have only apns-id.
+    switch name.count {
+    case 7 where value.count == 36 && name.equals(Self.idName):
+      for index in 0..<36 { id[index] = value[index] }
+      hasID = true
+    case 15 where value.count == 36 && name.equals(Self.requestIDName):
+      for index in 0..<36 { requestID[index] = value[index] }
+      hasRequestID = true
+    case 14 where value.count == 36 && name.equals(Self.uniqueIDName):
+      for index in 0..<36 { uniqueID[index] = value[index] }
+      hasUniqueID = true
+    case 11 where name.equals(Self.retryAfterName): retryAfter = Self.number(value) ?? 0
+    case 4 where value.count == 29 && name.equals(Self.dateName):
+      for index in 0..<29 { date[index] = value[index] }
+      hasDate = true
+    default: break
+    }
+  }
+
+  /// Names in capitals, bytes that a name or value must not have, and fields of HTTP/1.1 connections.
+  private static func isForbidden(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+    if name.count == 0 { return true }
+    for index in name.indices {
+      let byte = name[index]
+      if byte <= 0x20 || byte >= 0x7F || byte == 0x3A || (0x41...0x5A).contains(byte) {
+        return true
+      }
+    }
+    for index in value.indices where value[index] == 0 || value[index] == 10 || value[index] == 13 {
+      return true
+    }
+    if value.count > 0 {
+      let (first, last) = (value[0], value[value.count - 1])
+      if first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09 { return true }
+    }
+    for connection in connectionNames where name.equals(connection) { return true }
+    return false
+  }
+
+  /// Decimal digits only, at most nine.
+  private static func number(_ digits: Span<UInt8>) -> UInt32? {
+    guard digits.count > 0, digits.count <= 9 else { return nil }
+    var value: UInt32 = 0
+    for index in digits.indices {
+      let digit = digits[index] &- 0x30
+      guard digit < 10 else { return nil }
+      value = value * 10 + UInt32(digit)
+    }
+    return value
+  }
+
+  private static let statusName = Array(":status".utf8)
+  private static let idName = Array("apns-id".utf8)
+  private static let requestIDName = Array("apns-request-id".utf8)
+  private static let uniqueIDName = Array("apns-unique-id".utf8)
+  private static let retryAfterName = Array("retry-after".utf8)
+  private static let dateName = Array("date".utf8)
+  private static let connectionNames = [
+    "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade",
+  ].map { Array($0.utf8) }
+}
+
+extension FieldText {
+  /// Passes the field on.
+  func give(to head: inout AnswerHead, isTrailer: Bool) {
+    let bytes = self.bytes.span
+    head.take(
+      bytes.extracting(0..<nameCount),
+      bytes.extracting(nameCount..<nameCount + valueCount), isTrailer: isTrailer)
+  }
+}

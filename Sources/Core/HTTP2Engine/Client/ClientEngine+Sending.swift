@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension ClientEngine {
+  /// What is to be written next. Whatever it names must be written before the next call.
+  @inline(__always)
+  package mutating func nextOutput() -> ClientOutput {
+    if !control.isEmpty { return .control }
+    guard failure == nil else { return .nothing }
+    if mayUnblock, let output = nextBody() { return output }
+    return nextRequest()
+  }
+
+  /// Appends the small frames that wait, as many bytes as there is room for.
+  package mutating func writeControl(to out: inout OutputSpan<UInt8>) {
+    let count = min(control.count, out.freeCapacity)
+    out.append(copying: control.span.extracting(0..<count))
+    if count == control.count {
+      control.removeAll(keepingCapacity: true)
+    } else {
+      control.removeFirst(count)
+    }
+  }
+
+  /// Requests go out in the order of their stream ids, and none while the connection's window is shut: it would be
+  /// in doubt for nothing.
+  private mutating func nextRequest() -> ClientOutput {
+    guard sweep == nil, writeCursor < streams.nextID else { return .nothing }
+    while writeCursor < streams.nextID {
+      if let slot = streams.slot(of: writeCursor) {
+        let isShut = sendWindow <= 0 && streams[slot].bodyCount > 0
+        guard !isShut, writtenCount < Int(peer.maxConcurrentStreams) else { return .nothing }
+        return .request(token: streams[slot].token)
+      }
+      writeCursor += 2
+    }
+    return .nothing
+  }
+
+  /// The oldest request whose body can go on.
+  private mutating func nextBody() -> ClientOutput? {
+    guard sendWindow > 0 else { return nil }
+    for id in blocked {
+      guard let slot = streams.slot(of: id) else { continue }
+      let count = bodyRoom(slot)
+      guard count > 0 else { continue }
+      bodySlot = slot
+      return .body(token: streams[slot].token, from: streams[slot].bodySent, count: count)
+    }
+    mayUnblock = false
+    return nil
+  }
+
+  /// How much of a request's body may go out in one frame now.
+  @inline(__always)
+  private func bodyRoom(_ slot: Int) -> Int {
+    let left = streams[slot].bodyCount - streams[slot].bodySent
+    let window = min(sendWindow, streams[slot].sendCredit + peer.initialWindowSize)
+    return max(0, min(left, window, LocalSettings.maxFrameSize))
+  }
+
+  /// Appends the part of a body that `nextOutput` named.
+  package mutating func writeBody(_ part: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
+    writeData(bodySlot, part, to: &out)
+    guard streams[bodySlot].bodySent == streams[bodySlot].bodyCount else { return }
+    streams[bodySlot].isBlocked = false
+    let id = streams[bodySlot].id
+    blocked.removeAll { $0 == id }
+  }
+
+  // MARK: Requests
+
+  /// Begins the request that `nextOutput` named. Its fields follow: `append` in any order, pseudo-header fields first.
+  ///
+  /// - Returns: the stream's id.
+  @inline(__always)
+  package mutating func beginRequest(to out: inout OutputSpan<UInt8>) -> UInt32 {
+    blockStart = out.count
+    FrameHeader(length: 0, type: .headers, flags: 0, stream: writeCursor).append(to: &out)
+    encoder.beginBlock(&out)
+    return writeCursor
+  }
+
+  /// Appends a field whose value changes from request to request.
+  @inline(__always)
+  package mutating func append(
+    _ name: FieldName, _ value: Span<UInt8>, isRaw: Bool, to out: inout OutputSpan<UInt8>
+  ) {
+    names.append(name, value, isRaw: isRaw, with: &encoder, to: &out)
+  }
+
+  /// Appends any field.
+  package mutating func append(
+    name: Span<UInt8>, _ value: Span<UInt8>, _ indexing: FieldIndexing,
+    to out: inout OutputSpan<UInt8>
+  ) {
+    encoder.append(name, value, indexing, to: &out)
+  }
+
+  /// Appends the fields that the request was opened with.
+  @inline(__always)
+  package mutating func appendPrepared(to out: inout OutputSpan<UInt8>) {
+    guard let slot = streams.slot(of: writeCursor), let index = preparedIndex(slot) else { return }
+    prepared[index].append(with: &encoder, to: &out)
+  }
+
+  /// Ends the header block, and appends the body or as much of it as the windows let through.
+  @inline(__always)
+  package mutating func endRequest(body: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
+    guard let slot = streams.slot(of: writeCursor) else { return }
+    writeCursor += 2
+    dropPrepared(of: slot)
+    streams[slot].isWritten = true
+    writtenCount += 1
+    let isEnd = streams[slot].bodyCount == 0
+    let count = out.count - blockStart - FrameHeader.count
+    if count <= LocalSettings.maxFrameSize {
+      let flags = FrameHeader.endHeaders | (isEnd ? FrameHeader.endStream : 0)
+      patch(count, flags: flags, at: blockStart, in: &out)
+    } else {
+      splitBlock(streams[slot].id, isEnd: isEnd, in: &out)
+    }
+    guard !isEnd else { return }
+    let room = bodyRoom(slot)
+    if room > 0 { writeData(slot, body.extracting(0..<room), to: &out) }
+    if streams[slot].bodySent < streams[slot].bodyCount {
+      streams[slot].isBlocked = true
+      blocked.append(streams[slot].id)
+      mayUnblock = true
+    }
+  }
+
+  @inline(__always)
+  private mutating func writeData(
+    _ slot: Int, _ part: Span<UInt8>, to out: inout OutputSpan<UInt8>
+  ) {
+    streams[slot].bodySent += part.count
+    streams[slot].sendCredit -= part.count
+    sendWindow -= part.count
+    let isEnd = streams[slot].bodySent == streams[slot].bodyCount
+    FrameHeader(
+      length: part.count, type: .data, flags: isEnd ? FrameHeader.endStream : 0,
+      stream: streams[slot].id
+    ).append(to: &out)
+    out.append(copying: part)
+  }
+
+  /// Writes the length and the flags of a frame whose payload is there.
+  @inline(__always)
+  private func patch(
+    _ length: Int, flags: UInt8, at start: Int, in out: inout OutputSpan<UInt8>
+  ) {
+    var bytes = out.mutableSpan
+    bytes[start] = UInt8(truncatingIfNeeded: length >> 16)
+    bytes[start + 1] = UInt8(truncatingIfNeeded: length >> 8)
+    bytes[start + 2] = UInt8(truncatingIfNeeded: length)
+    bytes[start + 4] = flags
+  }
+
+  /// A block larger than a frame goes on in CONTINUATION (RFC 9113 §6.10).
+  private func splitBlock(_ stream: UInt32, isEnd: Bool, in out: inout OutputSpan<UInt8>) {
+    let most = LocalSettings.maxFrameSize
+    let block = out.span.extracting(blockStart + FrameHeader.count..<out.count).array
+    out.removeLast(block.count + FrameHeader.count)
+    for start in stride(from: 0, to: block.count, by: most) {
+      let part = block.span.extracting(start..<min(start + most, block.count))
+      let isLast = start + part.count == block.count
+      let flags = isLast ? FrameHeader.endHeaders : 0
+      FrameHeader(
+        length: part.count, type: start == 0 ? .headers : .continuation,
+        flags: start == 0 && isEnd ? flags | FrameHeader.endStream : flags, stream: stream
+      ).append(to: &out)
+      out.append(copying: part)
+    }
+  }
+
+  // MARK: Prepared fields
+
+  /// Keeps no more prepared fields than this, unless requests wait with them.
+  private static let mostPrepared = 64
+
+  /// The number of the fields with this key; nil: they must be prepared.
+  @inline(__always)
+  package func prepared(_ key: UInt64) -> Int? {
+    for index in prepared.indices where prepared[index].key == key { return index }
+    return nil
+  }
+
+  /// Keeps fields that many requests share under the owner's key.
+  package mutating func prepare(
+    _ key: UInt64, _ fields: [(name: [UInt8], value: [UInt8], indexing: FieldIndexing)]
+  ) -> Int {
+    let new = PreparedFields(
+      key: key, fields.map { PreparedFields.Field(name: $0, value: $1, indexing: $2) })
+    if prepared.count >= Self.mostPrepared,
+      let free = prepared.firstIndex(where: { $0.waiting == 0 })
+    {
+      // The oldest keys are the smallest.
+      let oldest = prepared.indices.filter { prepared[$0].waiting == 0 }
+        .min { prepared[$0].key < prepared[$1].key }
+      prepared[oldest ?? free] = new
+      return oldest ?? free
+    }
+    prepared.append(new)
+    return prepared.count - 1
+  }
+
+  /// Bytes that the prepared fields of the next request take at most.
+  @inline(__always)
+  package func preparedBound(_ index: Int) -> Int { prepared[index].bound }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Cuts the peer's bytes into frames, wherever they are split.
+///
+/// A frame that arrives whole is read where it is; only one that is split is kept here meanwhile.
+struct FrameReader {
+  /// Where the next frame's payload is.
+  enum Next {
+    /// More bytes are needed.
+    case none
+    /// In the input.
+    case inPlace(FrameHeader, Range<Int>)
+    /// Behind the header in `held`, which the reader's owner takes.
+    case held(FrameHeader)
+  }
+
+  /// The largest payload that we accept (our SETTINGS_MAX_FRAME_SIZE).
+  let limit: Int
+  /// The beginning of a frame whose end has not arrived.
+  var held: [UInt8] = []
+
+  init(limit: Int) { self.limit = limit }
+
+  /// Finds the next frame in `input` from `position` on, which it moves.
+  @inline(__always)
+  mutating func next(
+    in input: Span<UInt8>, at position: inout Int
+  ) throws(ConnectionError) -> Next {
+    let left = input.count - position
+    guard held.isEmpty, left >= FrameHeader.count else { return try gather(input, &position) }
+    let header = FrameHeader(input, at: position)
+    try check(header)
+    guard left >= FrameHeader.count + header.length else { return try gather(input, &position) }
+    let start = position + FrameHeader.count
+    position = start + header.length
+    return .inPlace(header, start..<position)
+  }
+
+  private mutating func gather(
+    _ input: Span<UInt8>, _ position: inout Int
+  ) throws(ConnectionError) -> Next {
+    take(upTo: FrameHeader.count, of: input, &position)
+    guard held.count >= FrameHeader.count else { return .none }
+    let header = FrameHeader(held.span, at: 0)
+    try check(header)
+    take(upTo: FrameHeader.count + header.length, of: input, &position)
+    return held.count == FrameHeader.count + header.length ? .held(header) : .none
+  }
+
+  private mutating func take(upTo count: Int, of input: Span<UInt8>, _ position: inout Int) {
+    let taken = min(max(0, count - held.count), input.count - position)
+    held.append(copying: input.extracting(position..<position + taken))
+    position += taken
+  }
+
+  /// RFC 9113 §4.2.
+  @inline(__always)
+  private func check(_ header: FrameHeader) throws(ConnectionError) {
+    guard header.length <= limit else {
+      throw ConnectionError(.frameSizeError, "a frame of \(header.length) bytes")
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the peer's SETTINGS say (RFC 9113 §6.5.2).
+package struct PeerSettings: Sendable, Equatable {
+  package internal(set) var headerTableSize = 4_096
+  /// APNs allows one stream before it says more; the RFC's "unlimited" would be wrong here.
+  package internal(set) var maxConcurrentStreams: UInt32 = 1
+  package internal(set) var initialWindowSize = 65_535
+  package internal(set) var maxFrameSize = 16_384
+  /// What a request's fields may count for; nil: the peer has not said. Advisory.
+  package internal(set) var maxHeaderListSize: UInt32?
+
+  /// Windows end here (RFC 9113 §6.9.1).
+  static let largestWindow = 0x7FFF_FFFF
+
+  package init() {}
+
+  /// Takes a SETTINGS frame's entries in their order; unknown ones are ignored.
+  mutating func take(_ payload: Span<UInt8>) throws(ConnectionError) {
+    guard payload.count % 6 == 0 else {
+      throw ConnectionError(.frameSizeError, "SETTINGS of \(payload.count) bytes")
+    }
+    for start in stride(from: 0, to: payload.count, by: 6) {
+      let id = UInt16(payload[start]) << 8 | UInt16(payload[start + 1])
+      try take(id, payload.bigEndian(at: start + 2))
+    }
+  }
+
+  private mutating func take(_ id: UInt16, _ value: UInt32) throws(ConnectionError) {
+    switch id {
+    case 1: headerTableSize = Int(value)
+    case 2:
+      guard value == 0 else {
+        throw ConnectionError(.protocolError, "SETTINGS_ENABLE_PUSH \(value) from a server")
+      }
+    case 3: maxConcurrentStreams = value
+    case 4:
+      guard value <= UInt32(Self.largestWindow) else {
+        throw ConnectionError(.flowControlError, "SETTINGS_INITIAL_WINDOW_SIZE \(value)")
+      }
+      initialWindowSize = Int(value)
+    case 5:
+      guard (16_384...16_777_215).contains(value) else {
+        throw ConnectionError(.protocolError, "SETTINGS_MAX_FRAME_SIZE \(value)")
+      }
+      maxFrameSize = Int(value)
+    case 6: maxHeaderListSize = value
+    default: break
+    }
+  }
+}
+
+/// What we announce; the RFC's defaults where nothing else is wanted.
+package struct LocalSettings: Sendable {
+  /// 0 keeps the peer's answers static once it has acknowledged.
+  package var headerTableSize: UInt32 = 0
+  package var maxConcurrentStreams: UInt32?
+  /// Room for one answer, 65,535 or more.
+  package var initialWindowSize: UInt32 = 65_535
+  /// Room for all answers, 65,535 or more.
+  package var connectionWindow: UInt32 = 65_535
+  /// What an answer's fields may count for.
+  package var maxHeaderListSize: UInt32 = 65_536
+  /// Id of the first stream, odd: near 2³¹−1 to see what becomes of it when ids run out.
+  package var firstStreamID: UInt32 = 1
+
+  package init() {}
+
+  /// The largest payload of a frame that we accept.
+  static let maxFrameSize = 16_384
+  /// The window that a peer may use before it has read our SETTINGS, and of a connection (RFC 9113 §6.9.2).
+  static let defaultWindow = 65_535
+
+  /// The connection preface: the magic bytes, SETTINGS, and a window update if the connection's window is larger
+  /// than the default (RFC 9113 §3.4).
+  var preface: [UInt8] {
+    var entries: [(UInt16, UInt32)] = []
+    if headerTableSize != 4_096 { entries.append((1, headerTableSize)) }
+    entries.append((2, 0))
+    if let maxConcurrentStreams { entries.append((3, maxConcurrentStreams)) }
+    if initialWindowSize != 65_535 { entries.append((4, initialWindowSize)) }
+    entries.append((6, maxHeaderListSize))
+    var bytes = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+    FrameHeader(length: entries.count * 6, type: .settings, flags: 0, stream: 0).append(to: &bytes)
+    for (id, value) in entries {
+      bytes += [UInt8(id >> 8), UInt8(id & 0xFF)]
+      bytes.append(bigEndian: value)
+    }
+    if connectionWindow > Self.defaultWindow {
+      FrameHeader(length: 4, type: .windowUpdate, flags: 0, stream: 0).append(to: &bytes)
+      bytes.append(bigEndian: connectionWindow - UInt32(Self.defaultWindow))
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The fields that one direction of a connection has put on record, newest first (RFC 7541 §2.3.2).
+struct DynamicTable {
+  /// Oldest first.
+  private var fields: [TableField] = []
+  /// What the fields count for together; at most `capacity`.
+  private(set) var size = 0
+  /// What they may count for (RFC 7541 §4.2).
+  private(set) var capacity: Int
+  /// Changes with every change of the table, so that whoever wrote an index down knows when it is void.
+  private(set) var generation = 0
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  var count: Int { fields.count }
+
+  /// The field with an index counted from the newest, 0…`count`−1.
+  subscript(index: Int) -> TableField { fields[fields.count - 1 - index] }
+
+  /// Puts a field in; the oldest ones make room. One that is larger than the table empties it (RFC 7541 §4.4).
+  mutating func insert(_ field: TableField) {
+    generation += 1
+    evict(to: capacity - field.size)
+    guard field.size <= capacity else { return }
+    fields.append(field)
+    size += field.size
+  }
+
+  mutating func changeCapacity(_ capacity: Int) {
+    guard capacity != self.capacity else { return }
+    generation += 1
+    self.capacity = capacity
+    evict(to: capacity)
+  }
+
+  private mutating func evict(to limit: Int) {
+    var evicted = 0
+    while evicted < fields.count, size > limit {
+      size -= fields[evicted].size
+      evicted += 1
+    }
+    fields.removeFirst(evicted)
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the header blocks of one direction of a connection (RFC 7541 §3.2, §6).
+///
+/// Blocks must be read in the order of their arrival and up to their end, also those that nobody wants.
+package struct HeaderDecoder {
+  /// The last field.
+  private(set) var text = FieldText()
+  /// No fields of a block may count for more, nor may one string be longer.
+  let listLimit: Int
+  private var table = DynamicTable(capacity: Self.initialCapacity)
+  private let huffman: Huffman
+  /// The largest capacity that the peer may choose.
+  private var limit = Self.initialCapacity
+  /// The limit was lowered below the capacity, so the next block begins with a change.
+  private var needsSizeUpdate = false
+  /// What the fields of this block count for so far.
+  private var listSize = 0
+  private var isAtStart = true
+
+  /// The capacity before anybody announced another one (RFC 9113 §6.5.2).
+  static let initialCapacity = 4_096
+
+  package init(listLimit: Int) {
+    self.listLimit = listLimit
+    huffman = Huffman()
+  }
+
+  /// What the fields of the compression table count for.
+  var tableSize: Int { table.size }
+
+  /// The peer has acknowledged another SETTINGS_HEADER_TABLE_SIZE. If it was lowered, whatever touches the table before a
+  /// change to it is an error (RFC 9113 §4.3.1); a peer that never uses the table may leave the change out.
+  package mutating func changeLimit(_ limit: Int) {
+    self.limit = limit
+    needsSizeUpdate = needsSizeUpdate || limit < table.capacity
+  }
+
+  package mutating func beginBlock() {
+    listSize = 0
+    isAtStart = true
+  }
+
+  /// The owner has read a block's first field itself, an index of the static table.
+  @inline(__always)
+  mutating func passField() {
+    isAtStart = false
+    listSize = 42
+  }
+
+  /// Reads the next field of a block into `text`; false at the block's end.
+  package mutating func next(
+    in block: Span<UInt8>, at position: inout Int
+  ) throws(HPACKError) -> Bool {
+    while position < block.count {
+      let first = block[position]
+      if first & 0xE0 == 0x20 {
+        try changeCapacity(block, &position)
+        continue
+      }
+      isAtStart = false
+      if first >= 0x80 {
+        try readIndexed(block, &position)
+      } else {
+        try readLiteral(block, &position, isIndexing: first >= 0x40)
+      }
+      listSize += text.nameCount + text.valueCount + 32
+      guard listSize <= listLimit else { throw .listTooLarge }
+      return true
+    }
+    return false
+  }
+
+  /// RFC 7541 §6.3. After the limit was lowered the smaller one must be named first (§4.2).
+  private mutating func changeCapacity(
+    _ block: Span<UInt8>, _ position: inout Int
+  ) throws(HPACKError) {
+    let capacity = try HPACKInteger.read(block, at: &position, prefix: 5)
+    guard isAtStart, capacity <= limit else { throw .invalidSizeUpdate }
+    needsSizeUpdate = false
+    table.changeCapacity(capacity)
+  }
+
+  /// RFC 7541 §6.1.
+  private mutating func readIndexed(
+    _ block: Span<UInt8>, _ position: inout Int
+  ) throws(HPACKError) {
+    let index = try HPACKInteger.read(block, at: &position, prefix: 7)
+    let field = try entry(index)
+    text.set(name: field.name)
+    text.set(value: field.value)
+  }
+
+  /// RFC 7541 §6.2.
+  private mutating func readLiteral(
+    _ block: Span<UInt8>, _ position: inout Int, isIndexing: Bool
+  ) throws(HPACKError) {
+    let index = try HPACKInteger.read(block, at: &position, prefix: isIndexing ? 6 : 4)
+    if index == 0 {
+      let name = try string(block, &position)
+      try text.read(name: block.extracting(name.range), name.isHuffman, huffman)
+    } else {
+      text.set(name: try entry(index).name)
+    }
+    let value = try string(block, &position)
+    try text.read(value: block.extracting(value.range), value.isHuffman, huffman)
+    if isIndexing {
+      if needsSizeUpdate { throw .missingSizeUpdate }
+      table.insert(text.field)
+    }
+  }
+
+  private func entry(_ index: Int) throws(HPACKError) -> TableField {
+    if index >= 1, index <= StaticTable.count { return StaticTable.fields[index - 1] }
+    if needsSizeUpdate { throw .missingSizeUpdate }
+    let place = index - StaticTable.count - 1
+    guard index > 0, place < table.count else { throw .noSuchEntry }
+    return table[place]
+  }
+
+  /// Takes a string off the block (RFC 7541 §5.2).
+  @inline(__always)
+  private func string(
+    _ block: Span<UInt8>, _ position: inout Int
+  ) throws(HPACKError) -> (range: Range<Int>, isHuffman: Bool) {
+    guard position < block.count else { throw .truncated }
+    let isHuffman = block[position] & 0x80 != 0
+    let count = try HPACKInteger.read(block, at: &position, prefix: 7)
+    guard count <= block.count - position else { throw .truncated }
+    guard count <= listLimit else { throw .listTooLarge }
+    position += count
+    return (position - count..<position, isHuffman)
+  }
+}

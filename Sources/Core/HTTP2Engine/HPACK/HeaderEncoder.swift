@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a field is written.
+package enum FieldIndexing: Sendable {
+  /// Enters the compression table, and is an index from then on (RFC 7541 §6.2.1).
+  case incremental
+  /// Its name may be an index; its value is written out, Huffman-coded unless that is longer (§6.2.2).
+  case literal
+  /// The same with the value as it is: for provider tokens, as Apple's documentation asks.
+  case raw
+}
+
+/// Writes the header blocks of one direction of a connection (RFC 7541 §3.1, §6).
+package struct HeaderEncoder {
+  private var table = DynamicTable(capacity: HeaderDecoder.initialCapacity)
+  private let huffman: Huffman
+  /// No more is used of what the peer allows.
+  private let most: Int
+  /// The smallest capacity since the last block, and the last one; nil when none has changed (RFC 7541 §4.2).
+  private var announced: (least: Int, last: Int)?
+
+  package init(most: Int = HeaderDecoder.initialCapacity) {
+    self.most = most
+    huffman = Huffman()
+    if most < HeaderDecoder.initialCapacity { announced = (most, most) }
+  }
+
+  /// Says whether what was written down about the table still holds.
+  var generation: Int { table.generation }
+
+  /// The peer's SETTINGS_HEADER_TABLE_SIZE.
+  package mutating func changeLimit(_ limit: Int) {
+    let capacity = min(limit, most)
+    guard announced != nil || capacity != table.capacity else { return }
+    announced = (min(announced?.least ?? capacity, capacity), capacity)
+  }
+
+  /// Begins a block: changes of the table's size come first.
+  package mutating func beginBlock(_ out: inout OutputSpan<UInt8>) {
+    guard let (least, last) = announced else { return }
+    announced = nil
+    if least < last {
+      table.changeCapacity(least)
+      HPACKInteger.append(least, prefix: 5, flags: 0x20, to: &out)
+    }
+    table.changeCapacity(last)
+    HPACKInteger.append(last, prefix: 5, flags: 0x20, to: &out)
+  }
+
+  /// Appends one field; at most `bound(name, value)` bytes.
+  package mutating func append(
+    _ name: Span<UInt8>, _ value: Span<UInt8>, _ indexing: FieldIndexing,
+    to out: inout OutputSpan<UInt8>
+  ) {
+    let (index, isWhole) = find(name, value)
+    if isWhole { return HPACKInteger.append(index, prefix: 7, flags: 0x80, to: &out) }
+    let fits = name.count + value.count + 32 <= table.capacity
+    if indexing == .incremental, fits {
+      HPACKInteger.append(index, prefix: 6, flags: 0x40, to: &out)
+    } else {
+      HPACKInteger.append(index, prefix: 4, flags: 0, to: &out)
+    }
+    if index == 0 { append(string: name, isRaw: false, to: &out) }
+    append(string: value, isRaw: indexing == .raw, to: &out)
+    if indexing == .incremental, fits { table.insert(TableField(name.array, value.array)) }
+  }
+
+  /// Appends a field whose name has this index and whose value does not enter the table.
+  @inline(__always)
+  func append(
+    value: Span<UInt8>, ofNameAt index: Int, isRaw: Bool, to out: inout OutputSpan<UInt8>
+  ) {
+    HPACKInteger.append(index, prefix: 4, flags: 0, to: &out)
+    append(string: value, isRaw: isRaw, to: &out)
+  }
+
+  /// Bytes that a field takes at most.
+  package static func bound(_ name: Int, _ value: Int) -> Int { name + value + 16 }
+
+  /// The index of a name, 0 without one, and whether the entry has this value, too.
+  func find(_ name: Span<UInt8>, _ value: Span<UInt8>) -> (index: Int, isWhole: Bool) {
+    var found = 0
+    for place in 0..<StaticTable.count {
+      let field = StaticTable.fields[place]
+      guard name.equals(field.name) else { continue }
+      if value.equals(field.value) { return (place + 1, true) }
+      if found == 0 { found = place + 1 }
+    }
+    for place in 0..<table.count {
+      let field = table[place]
+      guard name.equals(field.name) else { continue }
+      if value.equals(field.value) { return (StaticTable.count + place + 1, true) }
+      if found == 0 { found = StaticTable.count + place + 1 }
+    }
+    return (found, false)
+  }
+
+  /// RFC 7541 §5.2.
+  @inline(__always)
+  private func append(
+    string bytes: Span<UInt8>, isRaw: Bool, to out: inout OutputSpan<UInt8>
+  ) {
+    let coded = isRaw || bytes.isEmpty ? .max : huffman.encodedCount(bytes)
+    if coded <= bytes.count {
+      HPACKInteger.append(coded, prefix: 7, flags: 0x80, to: &out)
+      huffman.encode(bytes, to: &out)
+    } else {
+      HPACKInteger.append(bytes.count, prefix: 7, flags: 0, to: &out)
+      out.append(copying: bytes)
+    }
+  }
+}
+
+extension Span<UInt8> {
+  /// A copy.
+  var array: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.append(copying: self)
+    return bytes
+  }
+}

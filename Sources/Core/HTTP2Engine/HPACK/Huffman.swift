@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Strings in the Huffman code (RFC 7541 §5.2, Appendix B).
+struct Huffman {
+  private let codes = HuffmanCode.codes
+  /// By the next eight bits: the byte they begin with and, in the low eight bits, the bits of its code; 0 for a code
+  /// of more than eight bits.
+  private var short = [UInt16](repeating: 0, count: 256)
+  /// Codes of more than eight bits, by length and value.
+  private var long: [(code: UInt32, bits: Int, byte: UInt8)] = []
+
+  init() {
+    for byte in 0..<256 {
+      let bits = Int(codes[byte] & 0xFF)
+      let code = Int(codes[byte] >> 8)
+      guard bits <= 8 else {
+        long.append((UInt32(code), bits, UInt8(byte)))
+        continue
+      }
+      let first = code << (8 - bits)
+      for place in first..<first + 1 << (8 - bits) {
+        short[place] = UInt16(byte) << 8 | UInt16(bits)
+      }
+    }
+    long.sort { ($0.bits, $0.code) < ($1.bits, $1.code) }
+  }
+
+  /// Bytes of the coded form.
+  @inline(__always)
+  func encodedCount(_ bytes: Span<UInt8>) -> Int {
+    let codes = self.codes.span
+    var bits = 0
+    for index in bytes.indices { bits &+= Int(codes[Int(bytes[index])] & 0xFF) }
+    return (bits + 7) >> 3
+  }
+
+  /// Appends the coded form, padded with ones to a whole byte.
+  @inline(__always)
+  func encode(_ bytes: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
+    let codes = self.codes.span
+    var held: UInt64 = 0
+    var count: UInt64 = 0
+    for index in bytes.indices {
+      let entry = codes[Int(bytes[index])]
+      let bits = entry & 0xFF
+      held = held &<< bits | entry &>> 8
+      count &+= bits
+      while count >= 8 {
+        count &-= 8
+        out.append(UInt8(truncatingIfNeeded: held &>> count))
+      }
+    }
+    guard count > 0 else { return }
+    let padding = 8 &- count
+    out.append(UInt8(truncatingIfNeeded: held &<< padding | (1 &<< padding &- 1)))
+  }
+
+  /// Decodes into `text`, which has room for 8/5 of the coded bytes, from `end` on, and moves `end`.
+  func decode(
+    _ bytes: Span<UInt8>, into text: inout MutableSpan<UInt8>, end: inout Int
+  ) throws(HPACKError) {
+    let short = self.short.span
+    var held: UInt64 = 0
+    var count: UInt64 = 0
+    var next = 0
+    var place = end
+    while true {
+      while count <= 56, next < bytes.count {
+        held = held &<< 8 | UInt64(bytes[next])
+        count &+= 8
+        next &+= 1
+      }
+      if count == 0 { break }
+      let window = count >= 8 ? held &>> (count &- 8) : held &<< (8 &- count) | 0xFF &>> count
+      let entry = short[Int(window & 0xFF)]
+      let bits = UInt64(entry & 0xFF)
+      if bits != 0, bits <= count {
+        text[place] = UInt8(entry >> 8)
+        place &+= 1
+        count &-= bits
+        continue
+      }
+      // What is left is padding, fewer than eight ones, or begins with a longer code.
+      let mask: UInt64 = 1 &<< count &- 1
+      if count < 8, held & mask == mask { break }
+      let found = try longCode(held, count)
+      text[place] = found.byte
+      place &+= 1
+      count &-= UInt64(found.bits)
+    }
+    end = place
+  }
+
+  private func longCode(
+    _ held: UInt64, _ count: UInt64
+  ) throws(HPACKError) -> (byte: UInt8, bits: Int) {
+    for entry in long where UInt64(entry.bits) <= count {
+      let value = held &>> (count &- UInt64(entry.bits)) & (1 &<< UInt64(entry.bits) &- 1)
+      if value == UInt64(entry.code) { return (entry.byte, entry.bits) }
+    }
+    throw .invalidHuffman
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import Random
+import Testing
+
+@testable import HTTP2Engine
+
+/// What one side's encoder writes the other side's decoder reads, whatever happens to the table.
+@Suite struct EncoderTests {
+  @Test("tables of any size that change in flight stay the same on both sides", arguments: 0..<40)
+  func changesInFlight(_ seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var encoder = HeaderEncoder()
+    var reading = HPACKTests.Reading()
+    reading.decoder.changeLimit(8_192)
+    let names = (0..<6).map { "name-\($0)" } + [":path", "authorization"]
+    for _ in 0..<200 {
+      if random.next() % 4 == 0 {
+        // Several changes may come before the next block.
+        for _ in 0..<(1 + random.next() % 3) {
+          encoder.changeLimit([0, 33, 64, 100, 256, 4_096, 9_000][Int(random.next() % 7)])
+        }
+      }
+      var fields: [[String]] = []
+      let block = written { out in
+        encoder.beginBlock(&out)
+        for _ in 0..<(random.next() % 6) {
+          let name = names[Int(random.next() % 8)]
+          let value = String(repeating: "v\(random.next() % 9)", count: Int(random.next() % 30))
+          let indexing: [FieldIndexing] = [.incremental, .literal, .raw]
+          fields.append([name, value])
+          encoder.append(
+            Array(name.utf8).span, Array(value.utf8).span, indexing[Int(random.next() % 3)],
+            to: &out)
+        }
+      }
+      #expect(try reading.fields(of: block) == fields)
+      #expect(reading.decoder.tableSize <= 4_096)
+    }
+  }
+
+  @Test("of two changes the smaller one is named first (RFC 7541 §4.2)")
+  func smallerFirst() {
+    var encoder = HeaderEncoder()
+    encoder.changeLimit(0)
+    encoder.changeLimit(4_096)
+    #expect(written { encoder.beginBlock(&$0) } == [0x20, 0x3F, 0xE1, 0x1F])
+    #expect(written { encoder.beginBlock(&$0) } == [])
+    encoder.changeLimit(4_096)
+    #expect(written { encoder.beginBlock(&$0) } == [])
+  }
+
+  @Test("a provider token goes out as it is, and never enters the table")
+  func rawToken() {
+    var encoder = HeaderEncoder()
+    let token = Array("bearer aaaaaaaaaaaaaaaaaaaaaaaa".utf8)
+    let name = Array("authorization".utf8)
+    for _ in 0..<2 {
+      let block = written { encoder.append(name.span, token.span, .raw, to: &$0) }
+      #expect(block == [0x0F, 23 - 15, UInt8(token.count)] + token)
+    }
+  }
+
+  @Test("prepared fields are copied until the table changes, and read the same ever after")
+  func prepared() throws {
+    var encoder = HeaderEncoder()
+    var reading = HPACKTests.Reading()
+    var names = NameIndexes()
+    let texts = [(":method", "POST"), (":scheme", "https"), (":authority", "gateway.test")]
+    var fields = PreparedFields(
+      key: 1,
+      texts.map {
+        PreparedFields.Field(
+          name: Array($0.0.utf8), value: Array($0.1.utf8), indexing: .incremental)
+      })
+    var counts: [Int] = []
+    for round in 0..<12 {
+      if round == 6 { encoder.changeLimit(64) }
+      if round == 9 { encoder.changeLimit(0) }
+      let id = "id-\(round)"
+      let block = written { out in
+        encoder.beginBlock(&out)
+        fields.append(with: &encoder, to: &out)
+        names.append(.apnsID, Array(id.utf8).span, isRaw: true, with: &encoder, to: &out)
+      }
+      counts.append(block.count)
+      #expect(try reading.fields(of: block) == texts.map { [$0.0, $0.1] } + [["apns-id", id]])
+    }
+    // Indexes from the second block on, whole names once the table has no room.
+    #expect(counts[2] == 3 + 2 + 1 + 4)
+    #expect(counts[2...5].allSatisfy { $0 == counts[2] })
+    #expect(counts[0] > counts[1])
+    #expect(counts[11] > counts[5])
+  }
+}

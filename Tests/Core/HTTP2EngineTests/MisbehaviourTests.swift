@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+@testable import HTTP2Engine
+
+@Suite struct MisbehaviourTests {
+  @Test(
+    "what a server does wrong ends the stream or the connection with the error of the RFC, and nothing else",
+    arguments: Misbehaviour.frames + Misbehaviour.messages, [Int.max, 1])
+  func wrong(_ misbehaviour: Misbehaviour, piece: Int) {
+    let wire = Wire()
+    #expect(wire.sent() == 1)
+    #expect(wire.sent() == 3)
+    _ = wire.frames()
+    let events = wire.feed(misbehaviour.bytes, pieces: piece)
+    let closed = events.compactMap { if case .closed(let stream) = $0 { stream } else { nil } }
+    switch misbehaviour.end {
+    case .connection(let code):
+      #expect(wire.failure?.code == code)
+      #expect(closed.isEmpty)
+      #expect(wire.goAwayCode == code.rawValue)
+      #expect(wire.isFinished)
+      #expect(wire.feed(frame(.headers, flags: 5, stream: 3, [0x88])).isEmpty)
+      #expect(wire.engine.abandoned() != nil)
+    case .stream(let code):
+      #expect(wire.failure == nil)
+      #expect(closed.map(\.code) == [code.rawValue])
+      #expect(
+        wire.frames() == [
+          WrittenFrame(type: .resetStream, stream: 1, payload: bigEndian(code.rawValue))
+        ])
+      #expect(wire.feed(frame(.headers, flags: 5, stream: 3, [0x88])).count == 1)
+    case .nothing:
+      #expect(wire.failure == nil)
+      #expect(closed.isEmpty)
+      #expect(!wire.frames().contains { $0.type == .goAway || $0.type == .resetStream })
+      let answer = wire.feed(frame(.headers, flags: 5, stream: 3, [0x88]))
+      #expect(answer == [.head(token: 2, isComplete: true)])
+    }
+  }
+
+  @Test(
+    "a first frame that is neither SETTINGS nor GOAWAY",
+    arguments: [FrameType.ping, .windowUpdate, .headers, .data])
+  func firstFrame(_ type: FrameType) {
+    let wire = Wire(isReady: false)
+    _ = wire.feed(frame(type, bigEndian(1) + bigEndian(1)))
+    #expect(wire.failure?.code == .protocolError)
+  }
+
+  @Test("an acknowledgement is no first frame")
+  func acknowledgementFirst() {
+    let wire = Wire(isReady: false)
+    _ = wire.feed(frame(.settings, flags: 1))
+    #expect(wire.failure?.code == .protocolError)
+  }
+
+  @Test(
+    "floods of frames that move nothing end with ENHANCE_YOUR_CALM, and no sooner than they are floods",
+    arguments: [
+      frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]), frame(.settings), frame(.settings, flags: 1),
+      frame(.priority, stream: 1, [0, 0, 0, 0, 1]), rawFrame(99),
+      frame(.headers, flags: 4, stream: 3, [8, 3, 0x31, 0x30, 0x33]),
+      frame(.data, stream: 1), frame(.resetStream, stream: 5, bigEndian(8)),
+      frame(.goAway, bigEndian(0x7FFF_FFFF) + bigEndian(0)),
+    ])
+  func flood(_ bytes: [UInt8]) {
+    let wire = Wire()
+    _ = (wire.sent(), wire.sent(), wire.sent())
+    _ = wire.feed(frame(.headers, flags: 4, stream: 1, [0x88]))
+    _ = wire.feed(frame(.headers, flags: 5, stream: 5, [0x88]))
+    for _ in 0..<500 { _ = wire.feed(bytes) }
+    #expect(wire.failure == nil)
+    for _ in 0..<(NoiseBudget.burst) { _ = wire.feed(bytes) }
+    #expect(wire.failure?.code == .enhanceYourCalm)
+    #expect(wire.control.count < 100_000)
+  }
+
+  @Test("the same frames spread over time are no flood")
+  func slowNoise() {
+    let wire = Wire()
+    for _ in 0..<20_000 {
+      wire.now += 1_000 / UInt64(NoiseBudget.perSecond)
+      _ = wire.feed(frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]))
+      wire.flush()
+    }
+    #expect(wire.failure == nil)
+  }
+
+  @Test(
+    "a header block in more CONTINUATION frames than any answer needs", arguments: [0, 1, 4_000])
+  func continuations(_ size: Int) {
+    let wire = Wire()
+    let id = wire.sent()
+    _ = wire.feed(frame(.headers, flags: 1, stream: id, [0x88]))
+    for _ in 0..<20 {
+      _ = wire.feed(frame(.continuation, stream: id, [UInt8](repeating: 0, count: size)))
+    }
+    #expect(wire.failure?.code == .enhanceYourCalm)
+  }
+
+  @Test("an answer with more fields than announced")
+  func largeList() {
+    let wire = Wire()
+    let id = wire.sent()
+    let fields = (0..<70).flatMap { _ in field("a", String(repeating: "b", count: 120)) }
+    var block = [UInt8]()
+    for _ in 0..<8 { block += fields }
+    _ = wire.feed(frame(.headers, flags: 1, stream: id, [0x88]))
+    for start in stride(from: 0, to: block.count, by: 16_000) {
+      let part = Array(block[start..<min(start + 16_000, block.count)])
+      _ = wire.feed(
+        frame(.continuation, flags: start + 16_000 >= block.count ? 4 : 0, stream: id, part))
+    }
+    #expect(wire.failure?.code == .enhanceYourCalm)
+  }
+}
