@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Testing
+
 @testable import HTTP2Engine
 
 /// One thing that a server may do wrong, after request 1 has been written and before it is answered.
