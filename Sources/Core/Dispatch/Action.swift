@@ -82,7 +82,7 @@ package enum ParkReason: UInt8, Sendable, Equatable {
   package var text: StaticString? {
     switch self {
     case .failure: nil
-    case .share: "held"
+    case .share: "over share"
     case .credential: "no credential"
     case .device: "TooManyRequests"
     case .app: "app refused"

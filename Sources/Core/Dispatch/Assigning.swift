@@ -37,8 +37,8 @@ extension Dispatcher {
     }
     while let slot = unresolved.popFirst() { handBack(slot) }
     for index in partitions.indices {
-      if let held = partitions[index].held { handBack(held.slot) }
-      partitions[index].held = nil
+      if let early = partitions[index].notDue { handBack(early.slot) }
+      partitions[index].notDue = nil
     }
     takeTurns()
   }
@@ -127,7 +127,7 @@ extension Dispatcher {
     counts[.completedRuns] = gauges.runs
     counts[.oldestOpenMilliseconds] = Int(clamping: gauges.age)
     counts[.widestSpan] = Int(clamping: gauges.span)
-    counts[.partitionsHeld] = gauges.held
+    counts[.partitionsPaused] = gauges.paused
     return reports
   }
 

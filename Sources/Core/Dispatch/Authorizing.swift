@@ -79,18 +79,18 @@ extension Dispatcher {
   /// Ends what has waited for a credential for too long, and what has expired meanwhile, also where a destination is
   /// held: four times a second.
   mutating func expireHeld() {
-    guard now >= schedule.held else { return }
-    schedule.held = now + 250
+    guard now >= schedule.expiry else { return }
+    schedule.expiry = now + 250
     expireUnresolved()
     for slot in takeExpiredHeld() { expire(slot) }
   }
 
-  /// Takes the expired pushes out of the lines of destinations that are held. What is read of the pushes is let go
+  /// Takes the expired pushes out of the lines of destinations that are blocked. What is read of the pushes is let go
   /// before any of them is changed, which would copy them all.
   private mutating func takeExpiredHeld() -> [UInt32] {
     let (wall, pushes) = (self.wall, self.pushes)
     var expired: [UInt32] = []
-    for pool in pools.indices where !pools[pool].queue.isEmpty && pools[pool].isHeld {
+    for pool in pools.indices where !pools[pool].queue.isEmpty && pools[pool].isBlocked {
       expired += pools[pool].queue.removeAll(where: { pushes[$0].isExpired(at: wall) })
     }
     return expired
@@ -126,7 +126,7 @@ extension Dispatcher {
   }
 
   /// Gives the pools of a credential the token that it has now. Without one they open no connection and send nothing:
-  /// what waits there is held as for any destination that makes no progress.
+  /// what waits there is blocked as for any destination that makes no progress.
   private mutating func renew(_ index: Int) {
     for pool in credentials.pools(of: .token(index)) {
       authorize(pool, index)

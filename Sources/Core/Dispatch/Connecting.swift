@@ -230,10 +230,10 @@ extension Dispatcher {
     if pools.connections[number].machine.openStreams == 0 {
       perform(pools.connections[number].machine.retire(), on: number)
     }
-    guard pools.connections[number].machine.isForsaken else { return }
+    guard pools.connections[number].machine.isAbandoned else { return }
     // It will not serve again: it waits a little for the answers that are on their way.
-    let since = pools.connections[number].forsakenAt ?? now
-    pools.connections[number].forsakenAt = since
+    let since = pools.connections[number].abandonedAt ?? now
+    pools.connections[number].abandonedAt = since
     if now - since >= ConnectionStateMachine.grace {
       perform(pools.connections[number].machine.graceOver(), on: number)
     }

@@ -29,7 +29,7 @@ package struct Connection: Sendable {
   /// Its pool was told that it takes no more pushes.
   var hasLeft = false
   /// Monotonic milliseconds when it was found to be of no more use although streams are open.
-  var forsakenAt: UInt64?
+  var abandonedAt: UInt64?
 
   /// It serves or will: it is not about to close.
   var isStaying: Bool { machine.state != .draining && machine.state != .closed }

@@ -22,7 +22,7 @@ package enum SenderCounter: Int, CaseIterable, Sendable {
   /// Prompt retries that the destination's retry budget refused; they went to a retry topic.
   case retriesOverBudget
   /// Moved to a retry topic unsent: over the destination's share, no credential, or a throttled device.
-  case held
+  case diverted
   /// Failed sends that were put back in line, not counted, because the whole destination failed.
   case keptInOutage
   /// Requests that got no answer in time.
@@ -68,7 +68,7 @@ package enum SenderCounter: Int, CaseIterable, Sendable {
   /// Offsets between the oldest open record and the newest one, in the partition where that is most.
   case widestSpan
   /// Partitions from which nothing is taken because too much of them is open.
-  case partitionsHeld
+  case partitionsPaused
 }
 
 /// The counters' values, written by the one owner.

@@ -49,7 +49,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   struct Schedule: Sendable {
     var upkeep: UInt64 = 0
     var round: UInt64 = 0
-    var held: UInt64 = 0
+    var expiry: UInt64 = 0
     var idle: UInt64 = 0
     var report: UInt64 = 0
   }
@@ -145,7 +145,7 @@ package struct Dispatcher: ~Copyable, Sendable {
 
   /// Moves a push to a retry topic.
   mutating func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason) {
-    counts[reason == .failure ? .retried : .held] += 1
+    counts[reason == .failure ? .retried : .diverted] += 1
     actions.append(.park(slot: slot, tier, reason))
     leave(slot)
   }
@@ -203,7 +203,7 @@ package struct Dispatcher: ~Copyable, Sendable {
       : shares.fairness.decide(Int(destination), free: freeSlots)
     switch decision {
     case .take: break
-    case .wait: shares.holdUp(by: destination)
+    case .wait: shares.block(by: destination)
     case .pause: partitions[Int(origin.partition)].pausedBy = destination
     case .divert: return false
     }
@@ -219,7 +219,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   /// Slots that nobody holds.
   var freeSlots: Int { settings.maxInFlight - pushes.count }
 
-  /// The push is held for this destination from now on, for no other.
+  /// The push takes a slot of this destination from now on, of no other.
   mutating func hold(_ slot: UInt32, for destination: Int32) {
     guard pushes[slot].destination != destination else { return }
     release(slot)
@@ -230,7 +230,7 @@ package struct Dispatcher: ~Copyable, Sendable {
     partitions[Int(origin.partition)].openBy.add(Int(destination))
   }
 
-  /// The push is held for no destination any more.
+  /// The push gives its slot back.
   private mutating func release(_ slot: UInt32) {
     let destination = pushes[slot].destination
     guard destination >= 0 else { return }

@@ -139,7 +139,7 @@ extension Dispatcher {
       finish(slot, .deduplicated, .repeatedID)
     } else if due > now {
       pushes[slot].life.putAside()
-      partitions[index].held = (slot, due)
+      partitions[index].notDue = (slot, due)
     } else {
       route(slot)
     }
@@ -175,7 +175,7 @@ extension Dispatcher {
   /// Stream credit, beyond what waits already, is what pulls records in. A part of the slots is kept for the
   /// transactional class, as a part of the streams is.
   private mutating func room(for sendClass: SendClass) -> Int {
-    guard isFeeding, !shares.isHeldUp, intake.isProducerOpen,
+    guard isFeeding, !shares.isBlocked, intake.isProducerOpen,
       unacknowledged < settings.unacknowledgedAtMost
     else { return 0 }
     var free = freeSlots
@@ -195,7 +195,7 @@ extension Dispatcher {
   /// Whether nothing of a partition forbids to take records of it.
   private mutating func mayTake(from index: Int) -> Bool {
     if case .lane(let lane) = partitions[index].feed, pauses.contains(lane) { return false }
-    return partitions[index].held == nil && allowance(of: index) > 0
+    return partitions[index].notDue == nil && allowance(of: index) > 0
   }
 
   /// How many records may be taken from a partition now, as far as it alone is concerned.
@@ -239,11 +239,11 @@ extension Dispatcher {
   private mutating func nextOfLane() -> Take? {
     let lane: Lane =
       intake.step == .bulk || intake.step == .bulkRest ? .bulk : .transactional
-    while intake.room > 0, !shares.isHeldUp, intake.position < intake.end,
+    while intake.room > 0, !shares.isBlocked, intake.position < intake.end,
       let index = partitions.firstReady(in: intake.position..<intake.end)
     {
       intake.position = index
-      if partitions[index].feed == .lane(lane), partitions[index].held == nil {
+      if partitions[index].feed == .lane(lane), partitions[index].notDue == nil {
         // Half of what is left at a time: who crowds the partition is noticed before there is nothing left.
         let wanted = min(intake.room, Self.takeAtOnce, (allowance(of: index) + 1) / 2)
         if wanted > 0 { return Take(partition: index, count: wanted) }

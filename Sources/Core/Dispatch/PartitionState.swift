@@ -68,8 +68,8 @@ package struct PartitionState: Sendable {
   /// Spreads what a retry topic gives back.
   var pacing: RetryPacing?
   /// A retry that was read before it was due, and when it will be (monotonic milliseconds).
-  var held: (slot: UInt32, due: UInt64)?
-  /// Its open records by the destination that they are held for.
+  var notDue: (slot: UInt32, due: UInt64)?
+  /// Its open records by the destination that they are for.
   var openBy = OpenByDestination()
   /// The destination that has so much of it open that nothing is taken until that is less.
   var pausedBy: Int32?
@@ -98,13 +98,13 @@ package struct PartitionState: Sendable {
   }
 
   /// When the retry that was read before it was due will be (monotonic milliseconds); `.max` without one.
-  var heldDue: UInt64 { held?.due ?? .max }
+  var nextDue: UInt64 { notDue?.due ?? .max }
 
   /// Hands out the retry that was read before it was due, once it is.
   mutating func takeDue(_ now: UInt64) -> UInt32? {
-    guard let held, held.due <= now else { return nil }
-    self.held = nil
-    return held.slot
+    guard let notDue, notDue.due <= now else { return nil }
+    self.notDue = nil
+    return notDue.slot
   }
 
   /// How its records share the streams.
@@ -136,7 +136,7 @@ package struct PartitionState: Sendable {
   }
 
   /// Records taken and not completed.
-  package var open: Int { ledger?.holes ?? 0 }
+  package var open: Int { ledger?.incomplete ?? 0 }
 
   /// Whether everything that is still worked on is done.
   var isDrained: Bool { open <= handedBack }
@@ -150,7 +150,7 @@ package struct PartitionState: Sendable {
     // Below the end of a map that was read back, records only fill what lies between its runs: as many runs as
     // the bound allows must not keep the records away that would make them fewer.
     let runs = ledger.isBelowMap ? 0 : self.runs
-    return bounds.allowance(open: ledger.holes + reserve, runs: runs, span: ledger.span)
+    return bounds.allowance(open: ledger.incomplete + reserve, runs: runs, span: ledger.span)
   }
 
   /// Takes the offset of a record in: what is done or under way already must not be worked on.
@@ -255,7 +255,7 @@ package struct PartitionState: Sendable {
   /// How long the oldest open record has held the committable offset, in milliseconds, to within the time
   /// between two looks; 0 when nothing is open.
   mutating func headAge(now: UInt64) -> UInt64 {
-    guard let ledger, ledger.holes > 0 else {
+    guard let ledger, ledger.incomplete > 0 else {
       head = (-1, now)
       return 0
     }

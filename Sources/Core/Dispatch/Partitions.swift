@@ -83,7 +83,7 @@ package struct Partitions: Sendable {
   /// When the next retry that was read before it was due will be, in monotonic milliseconds.
   var nextRetryDue: UInt64? {
     var next = UInt64.max
-    for index in retries { next = min(next, all[index].heldDue) }
+    for index in retries { next = min(next, all[index].nextDue) }
     return next == .max ? nil : next
   }
 }
@@ -94,13 +94,13 @@ struct PartitionGauges {
   var runs = 0
   var age: UInt64 = 0
   var span: Int64 = 0
-  var held = 0
+  var paused = 0
 
   mutating func add(_ partition: inout PartitionState, reserve: Int, now: UInt64) {
     open += partition.open
     runs += partition.runCount
     age = max(age, partition.headAge(now: now))
     span = max(span, partition.span)
-    if partition.windowDeadline == nil, partition.allowance(reserve: reserve) == 0 { held += 1 }
+    if partition.windowDeadline == nil, partition.allowance(reserve: reserve) == 0 { paused += 1 }
   }
 }

@@ -62,7 +62,7 @@ package struct Pool: Sendable {
   package var isAuthorized: Bool { token != nil || authentication == .certificate }
 
   /// Something cannot be sent now: no valid token, the destination is out, or an app has to wait.
-  var isHeld: Bool { !isAuthorized || !health.isUndisturbed || queue.beside > 0 }
+  var isBlocked: Bool { !isAuthorized || !health.isUndisturbed || queue.beside > 0 }
 
   /// Nothing waits to be sent.
   var isIdle: Bool { queue.isEmpty && apart.isEmpty }

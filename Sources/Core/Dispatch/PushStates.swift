@@ -53,7 +53,7 @@ package struct PushState: Sendable {
   package internal(set) var sentAt: Int64 = 0
   /// Monotonic milliseconds when it began to wait for a credential, as far as that is known.
   var waitingSince: UInt64 = 0
-  /// The destination that it is held for, as `Fairness` numbers them; −1 for none yet.
+  /// The destination that its slot counts for, as `Fairness` numbers them; −1 for none yet.
   var destination: Int32 = -1
   /// The connection that it is open on; −1 for none.
   package internal(set) var connection: Int32 = -1

@@ -110,7 +110,7 @@ package final class KafkaProducer {
 
   /// Whether the owner is to take no further work in, although there is room here: readers are behind. What is
   /// produced all the same is taken.
-  package var isHeldBack: Bool {
+  package var isThrottled: Bool {
     guard let gate else { return false }
     return !gate.isOpen(outstandingBytes: outstandingBytes)
   }

@@ -107,7 +107,8 @@ package final class Auditor {
   ///   - end: when it is of no more use, in milliseconds since the epoch.
   ///   - arrival: when it came to its lane, likewise, and for which app.
   package func laneRecord(
-    _ id: NotificationID, retry: String? = nil, end: Int64 = .max, arrival: (at: Int64, app: String)? = nil
+    _ id: NotificationID, retry: String? = nil, end: Int64 = .max,
+    arrival: (at: Int64, app: String)? = nil
   ) {
     onLanes.insert(id)
     if let arrival, arrivals[id] == nil { arrivals[id] = arrival }

@@ -113,7 +113,7 @@ private final class Producing {
     var produced = 0
     while produced < load.count, !context.signals.isStopping {
       takeDeliveries()
-      guard !producer.isHeldBack, !producer.isFull, produced < allowed(since: start) else {
+      guard !producer.isThrottled, !producer.isFull, produced < allowed(since: start) else {
         usleep(500)
         continue
       }

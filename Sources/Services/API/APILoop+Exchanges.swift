@@ -69,7 +69,7 @@ extension APILoop {
     guard let submission = exchange.attachment as? Submission else { return bytes.count }
     // What follows a mistake is read and dropped: the answer can only come behind it.
     if submission.isGivenUp { return bytes.count }
-    guard !submission.isHeldUp else {
+    guard !submission.isBlocked else {
       exchange.pause()
       return 0
     }
@@ -77,7 +77,7 @@ extension APILoop {
     if let inflater = submission.inflater {
       inflater.append(bytes)
     } else {
-      submission.held.append(bytes)
+      submission.buffer.append(bytes)
       submission.bytes += bytes.count
     }
     proceed(submission)
@@ -104,10 +104,10 @@ extension APILoop {
   func proceed(_ submission: Submission) {
     while !submission.hasEnded {
       guard work(submission) else {
-        submission.isHeldUp = true
+        submission.isBlocked = true
         return
       }
-      submission.isHeldUp = false
+      submission.isBlocked = false
       guard unpack(submission) else { break }
     }
     if submission.exchange.isPaused, !submission.isBodyComplete { submission.exchange.goOn() }
@@ -119,13 +119,13 @@ extension APILoop {
     guard let inflater = submission.inflater, inflater.hasMore, !submission.isGivenUp else {
       return false
     }
-    let before = submission.held.count
-    guard inflater.unpack(into: &submission.held) else {
+    let before = submission.buffer.count
+    guard inflater.unpack(into: &submission.buffer) else {
       giveUp(submission, .malformed("the body is not valid gzip"))
       return false
     }
-    submission.bytes += submission.held.count - before
-    return submission.held.count > before
+    submission.bytes += submission.buffer.count - before
+    return submission.buffer.count > before
   }
 
   /// The body is complete and looked at: answers as soon as Kafka has it.

@@ -47,7 +47,7 @@ extension APILoop {
   private func limit(_ submission: Submission) {
     if submission.shape != .lines, submission.bytes > submission.maxBody {
       giveUp(submission, .tooLarge(submission.maxBody))
-    } else if submission.held.count > Self.longestItem {
+    } else if submission.buffer.count > Self.longestItem {
       giveUp(submission, .itemTooLarge(Self.longestItem))
     }
   }
@@ -56,7 +56,7 @@ extension APILoop {
   private func submit(_ submission: Submission, _ range: Range<Int>) {
     submission.items += 1
     keys.take(submission.key, 1, now: now)
-    let bytes = UnsafeRawBufferPointer(rebasing: submission.held.bytes[range])
+    let bytes = UnsafeRawBufferPointer(rebasing: submission.buffer.bytes[range])
     let outcome = items.read(
       bytes, key: submission.key, idempotencyKey: submission.idempotencyKey,
       number: submission.items, isOnly: submission.shape == .single)

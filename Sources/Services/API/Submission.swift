@@ -16,7 +16,7 @@ final class Submission {
   let maxBody: Int
   var splitter: ItemSplitter
   var inflater: Inflater?
-  var held = ByteBuffer(capacity: 4_096)
+  var buffer = ByteBuffer(capacity: 4_096)
   var verdicts = VerdictLog()
   /// Bytes of the body so far, unpacked.
   var bytes = 0
@@ -33,7 +33,7 @@ final class Submission {
   var ending: Problem?
   var isGivenUp = false
   /// It waits for Kafka, or for its key's rate.
-  var isHeldUp = false
+  var isBlocked = false
   var isBodyComplete = false
   /// The body has arrived and every item has its verdict.
   var hasEnded = false
@@ -62,13 +62,13 @@ final class Submission {
     }
   }
 
-  /// Whether nothing will be added to `held`.
+  /// Whether nothing will be added to `buffer`.
   var isWhole: Bool { isBodyComplete && !(inflater?.hasMore ?? false) }
 
   /// The body ends in the middle of its packed form.
   var isCutOff: Bool { isWhole && !(inflater?.isComplete ?? true) }
 
-  /// The next request in the body, as a range of `held`, the same until `passItem`. A single one comes when the body
+  /// The next request in the body, as a range of `buffer`, the same until `passItem`. A single one comes when the body
   /// has ended behind it.
   func next() throws(ItemSplitter.Problem) -> Range<Int>? {
     if let item { return item }
@@ -80,7 +80,7 @@ final class Submission {
 
   private func find() throws(ItemSplitter.Problem) -> Range<Int>? {
     let isEnd = isWhole
-    return try held.withSpan { (bytes) throws(ItemSplitter.Problem) in
+    return try buffer.withSpan { (bytes) throws(ItemSplitter.Problem) in
       if splitter.form == .document, !splitter.isArray, !isEnd, !Self.isArray(bytes) { return nil }
       let item = try splitter.next(in: bytes, isEnd: isEnd)
       if item != nil, shape == .single { _ = try splitter.next(in: bytes, isEnd: isEnd) }
@@ -96,7 +96,7 @@ final class Submission {
   }
 
   func removePassed() {
-    held.removeFirst(splitter.passed)
+    buffer.removeFirst(splitter.passed)
     splitter.removedPassed()
   }
 

@@ -113,7 +113,7 @@ final class FeedbackWorker {
   ///
   /// - Returns: true when there were records.
   private func takeRecords() -> Bool {
-    guard !member.isDraining, !producer.isHeldBack else { return false }
+    guard !member.isDraining, !producer.isThrottled else { return false }
     _ = member.take(into: &records, upTo: settings.batchSize)
     for index in 0..<records.count { note(records[index]) }
     records.release()

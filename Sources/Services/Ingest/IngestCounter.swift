@@ -23,7 +23,7 @@ enum IngestCounter: Int, CounterKey {
   /// Requests dropped from memory because their partition was taken away; the next owner has them.
   case handedBack
   /// Turns in which nothing was taken because Kafka or the readers were behind.
-  case heldBack
+  case blocked
   case inFlight
   case invalidTokens
   case partitionsAssigned

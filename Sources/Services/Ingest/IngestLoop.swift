@@ -168,7 +168,7 @@ final class IngestLoop {
     case .busy: return 0
     case .idle: return receipts.isEmpty ? Self.turnMilliseconds : 1
     case .blocked:
-      counters.add(.heldBack)
+      counters.add(.blocked)
       return Self.turnMilliseconds
     }
   }
@@ -190,7 +190,7 @@ final class IngestLoop {
 
   /// Whether a further notification may be written now.
   var mayProduce: Bool {
-    producer.outstandingBytes < settings.maxInFlightBytes && !producer.isHeldBack
+    producer.outstandingBytes < settings.maxInFlightBytes && !producer.isThrottled
   }
 
   // MARK: Acknowledgements

@@ -56,7 +56,7 @@ extension IngestCounter {
     case .ineffectivePayloads: MetricSeries(IngestMetrics.ineffectivePayloads)
     case .invalidTraceParents: MetricSeries(IngestMetrics.invalidTraceParents)
     case .handedBack: MetricSeries(IngestMetrics.handedBack)
-    case .heldBack: MetricSeries(IngestMetrics.blocked)
+    case .blocked: MetricSeries(IngestMetrics.blocked)
     case .inFlight: MetricSeries(IngestMetrics.inFlight)
     case .invalidTokens: MetricSeries(IngestMetrics.invalidTokens)
     case .partitionsAssigned: MetricSeries(IngestMetrics.partitions)

@@ -168,7 +168,7 @@ final class DeadLetterReplayer {
   /// Waits while readers of the embedded broker are behind.
   private func waitForRoom() {
     drain()
-    while producer.isHeldBack, !context.signals.isStopping {
+    while producer.isThrottled, !context.signals.isStopping {
       drain()
       usleep(producer.outstanding == 0 ? 10_000 : 500)
     }

@@ -107,7 +107,7 @@ final class Importer {
 
   /// Waits while readers of the embedded broker are behind.
   private func waitForRoom() {
-    while producer.isHeldBack, !context.signals.isStopping {
+    while producer.isThrottled, !context.signals.isStopping {
       drain()
       if producer.outstanding == 0 { show("waiting for martlet-ingest to catch up") }
       usleep(producer.outstanding == 0 ? 10_000 : 500)

@@ -52,7 +52,7 @@ final class Publisher {
   }
 
   /// Whether there is room in the topics that an answer may lead to.
-  var hasBrokerRoom: Bool { !producer.isHeldBack }
+  var hasBrokerRoom: Bool { !producer.isThrottled }
 
   func close() { producer.close() }
 

@@ -7,7 +7,7 @@ extension SenderCounter: CounterKey {
   package var kind: CounterKind {
     switch self {
     case .inFlight, .waiting, .openConnections: .gauge
-    case .openRecords, .completedRuns, .partitionsHeld: .gauge
+    case .openRecords, .completedRuns, .partitionsPaused: .gauge
     case .oldestOpenMilliseconds, .widestSpan: .peak
     default: .total
     }

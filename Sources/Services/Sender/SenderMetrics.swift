@@ -232,7 +232,7 @@ extension SenderCounter {
     case .resentUnprocessed: MetricSeries(SenderMetrics.retries, ["unprocessed"])
     case .resentAmbiguous: MetricSeries(SenderMetrics.retries, ["ambiguous"])
     case .retriesOverBudget: MetricSeries(SenderMetrics.retriesOverBudget)
-    case .held: MetricSeries(SenderMetrics.diverted)
+    case .diverted: MetricSeries(SenderMetrics.diverted)
     case .keptInOutage: MetricSeries(SenderMetrics.keptInOutage)
     case .timedOut: MetricSeries(SenderMetrics.timeouts)
     case .connects: MetricSeries(SenderMetrics.connects)
@@ -257,7 +257,7 @@ extension SenderCounter {
     case .oldestOpenMilliseconds:
       MetricSeries(SenderMetrics.oldestIncomplete, isMilliseconds: true)
     case .widestSpan: MetricSeries(SenderMetrics.widestSpan)
-    case .partitionsHeld: MetricSeries(SenderMetrics.partitionsPaused)
+    case .partitionsPaused: MetricSeries(SenderMetrics.partitionsPaused)
     }
   }
 }

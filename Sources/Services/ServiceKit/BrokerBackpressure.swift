@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The embedded broker silently drops the oldest records of a full partition, so a producer must not write more than
 /// the consumer group can still read. A separate thread reads the committed offsets of the groups every 50 ms while
-/// much is unread; the owner asks its producer (`isHeldBack`) before it takes more input. A real cluster keeps its
+/// much is unread; the owner asks its producer (`isThrottled`) before it takes more input. A real cluster keeps its
 /// records: there producers have no gate.
 package final class BrokerBackpressure: ProducerGate {
   /// A topic that is written and the group that reads it.

@@ -83,7 +83,7 @@ struct DispatcherTests {
     expect([.park(slot: next, .seconds5, .paused)], of: &dispatcher)
     let old = take(facts(3, expiresAt: Self.wall - 1), 2, &dispatcher)
     expect([.receipt(slot: old, .expired, .expiration, isAnswered: false)], of: &dispatcher)
-    #expect(dispatcher.counts[.held] == 2)
+    #expect(dispatcher.counts[.diverted] == 2)
     dispatcher.pausesCame(Pauses())
     let resumed = take(facts(4), 3, &dispatcher)
     dispatcher.dispatch()

@@ -28,7 +28,7 @@ extension FuzzTarget {
     }
     // A ledger takes it without more ado.
     let ledger = OffsetLedger(nextOffset: base, completedAbove: runs)
-    return ledger.holes == 0 ? nil : "holes without records"
+    return ledger.incomplete == 0 ? nil : "incomplete offsets without records"
   }
 
   /// Runs that the input's bytes spell: a hole and a length, by turns.

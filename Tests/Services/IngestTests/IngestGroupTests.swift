@@ -110,7 +110,7 @@ struct IngestGroupTests {
     let admin = try KafkaAdmin(fixture.kafka.configuration)
     defer { admin.close() }
     let ingest = try fixture.start()
-    #expect(eventually { ingest.counter("held_back") > 20 })
+    #expect(eventually { ingest.counter("blocked") > 20 })
     let held = try admin.watermarks(lane, timeoutMilliseconds: 5_000)
     #expect(held.low == 0)
     #expect(held.high > 500)

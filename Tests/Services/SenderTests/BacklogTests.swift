@@ -32,7 +32,7 @@ struct BacklogTests {
     let receipts = try rig.receipts(of: 0..<Self.count, withinMilliseconds: 60_000)
     #expect(receipts.count == Self.count)
     #expect(receipts.allSatisfy { $0.outcome == .delivered })
-    #expect(sender.counter("held") == 0)
+    #expect(sender.counter("diverted") == 0)
     #expect(sender.counter("retried") == 0)
     #expect(gateway.count == Self.count)
   }

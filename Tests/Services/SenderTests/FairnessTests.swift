@@ -44,8 +44,8 @@ struct TenantFairnessTests {
   /// Waits until more of the flood was moved aside than one of several loops has.
   private func expectMoved(_ sender: RunningSender) {
     #expect(
-      eventually(withinMilliseconds: 30_000) { sender.counter("held") > Self.flood / 2 },
-      "\(sender.counter("held")) held")
+      eventually(withinMilliseconds: 30_000) { sender.counter("diverted") > Self.flood / 2 },
+      "\(sender.counter("diverted")) diverted")
   }
 
   @Test(

@@ -88,7 +88,7 @@ struct LaneFairnessTests {
     let delayed = log.filter { $0.token == device && $0.status == 200 }
     #expect(delayed.count == 7)
     #expect(delayed.allSatisfy { $0.at >= throttled.answeredAt + 4_500 })
-    #expect(sender.counter("held") == 6, "what was not sent is no attempt")
+    #expect(sender.counter("diverted") == 6, "what was not sent is no attempt")
     let others = log.filter { $0.token != device }
     #expect(others.allSatisfy { $0.at < throttled.answeredAt + 4_000 })
   }
@@ -106,7 +106,7 @@ struct LaneFairnessTests {
       usleep(50_000)
     }
     #expect(sender.counter("taken") <= 500, "what is not taken waits in Kafka")
-    #expect(sender.counter("retried") + sender.counter("held") == 0)
+    #expect(sender.counter("retried") + sender.counter("diverted") == 0)
     gateway.answer { _ in .accepted() }
   }
 }

@@ -116,7 +116,7 @@ struct LedgerDeliveryTests {
     let sender = try rig.startSender()
     // The records come when the loop has counted the runs that it begins with.
     #expect(eventually { sender.counter("completed_runs") == runs })
-    #expect(sender.counter("partitions_held") == 0)
+    #expect(sender.counter("partitions_paused") == 0)
     try rig.sendMany(1..<2 * runs + 1)
     let receipts = try rig.receipts(of: (0..<runs).map { 2 * $0 + 1 })
     #expect(receipts.count == runs)
@@ -183,10 +183,10 @@ struct LedgerDeliveryTests {
     }
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
     let isFull = eventually {
-      sender.counter("taken") == 100 && sender.counter("partitions_held") == 2
+      sender.counter("taken") == 100 && sender.counter("partitions_paused") == 2
         && sender.counter("in_flight") > sender.counter("waiting")
     }
-    #expect(isFull, "taken \(sender.counter("taken")), held \(sender.counter("partitions_held"))")
+    #expect(isFull, "taken \(sender.counter("taken")), held \(sender.counter("partitions_paused"))")
     #expect(sender.counter("open_records") == 100)
     sender.requestStop()
     let begun = MonotonicClock.milliseconds()

@@ -38,17 +38,17 @@ import Testing
     func fill() throws -> (bytes: Int64, end: Int64) {
       let value = String(repeating: "x", count: 65_536)
       var (bytes, end) = (Int64(0), Int64(0))
-      while !producer.isHeldBack, bytes < BacklogGate.embeddedCapacity {
+      while !producer.isThrottled, bytes < BacklogGate.embeddedCapacity {
         end = try fixture.produce(producer, topic, key: nil, value: value).offset + 1
         bytes += Int64(value.utf8.count)
       }
       return (bytes, end)
     }
 
-    func isHeldBack() -> Bool {
+    func isThrottled() -> Bool {
       var deliveries: [Kafka.Delivery] = []
       producer.drainDeliveries(into: &deliveries)
-      return producer.isHeldBack
+      return producer.isThrottled
     }
   }
 
@@ -60,9 +60,9 @@ import Testing
     defer { writer.producer.close() }
     let group = writer.fixture.name("readers")
     try writer.install(group: group)
-    #expect(!writer.isHeldBack())
+    #expect(!writer.isThrottled())
     let (bytes, end) = try writer.fill()
-    #expect(writer.isHeldBack() && bytes > BacklogGate.embeddedCapacity / 2)
+    #expect(writer.isThrottled() && bytes > BacklogGate.embeddedCapacity / 2)
     let reader = try KafkaGroupConsumer(
       writer.kafka, group: group, topics: [writer.name], wakeup: nil)
     defer { reader.close() }
@@ -74,9 +74,9 @@ import Testing
         try reader.assign([PartitionStart(partition, offset: nil)])
         return true
       })
-    #expect(writer.isHeldBack(), "nobody has committed anything")
+    #expect(writer.isThrottled(), "nobody has committed anything")
     #expect(try reader.commit([CommitRequest(partition, offset: end)]).first?.error == nil)
-    #expect(eventually(withinMilliseconds: 10_000) { !writer.isHeldBack() })
+    #expect(eventually(withinMilliseconds: 10_000) { !writer.isThrottled() })
   }
 
   @Test func `a full table stays full`() throws {
@@ -84,7 +84,7 @@ import Testing
     defer { writer.producer.close() }
     try writer.install(group: nil)
     let (bytes, _) = try writer.fill()
-    #expect(writer.isHeldBack() && bytes > BacklogGate.embeddedCapacity / 2)
+    #expect(writer.isThrottled() && bytes > BacklogGate.embeddedCapacity / 2)
   }
 
   @Test func `a real cluster holds nobody back`() throws {
@@ -93,6 +93,6 @@ import Testing
     try writer.install(group: writer.fixture.name("readers"))
     #expect(writer.producer.gate == nil)
     _ = try writer.fill()
-    #expect(!writer.isHeldBack())
+    #expect(!writer.isThrottled())
   }
 }

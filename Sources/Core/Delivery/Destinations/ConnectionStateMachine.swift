@@ -92,7 +92,7 @@ package struct ConnectionStateMachine: Sendable {
   /// The owner itself has no more use for the connection: its end says nothing about the destination.
   @usableFromInline package internal(set) var isRetired = false
   /// It will not serve again: what is open gets a short grace, then it is to be closed (`graceOver`).
-  package private(set) var isForsaken = false
+  package private(set) var isAbandoned = false
 
   /// - Parameter maximumStreams: streams after which the connection is replaced.
   package init(
@@ -175,10 +175,10 @@ package struct ConnectionStateMachine: Sendable {
     case .drain:
       drain()
     case .close:
-      forsake()
+      abandon()
     case .closeIfRepeated:
       failuresInRow += 1
-      if failuresInRow >= Self.repeatedFailures { forsake() }
+      if failuresInRow >= Self.repeatedFailures { abandon() }
     }
     return closeWhenDrained()
   }
@@ -257,9 +257,9 @@ package struct ConnectionStateMachine: Sendable {
     return closeWhenDrained()
   }
 
-  /// The grace of a forsaken connection is over.
+  /// The grace of an abandoned connection is over.
   package mutating func graceOver() -> Action {
-    isForsaken && state == .draining ? close() : .nothing
+    isAbandoned && state == .draining ? close() : .nothing
   }
 
   /// The socket is gone. The owner ends each open stream first or afterwards.
@@ -333,8 +333,8 @@ package struct ConnectionStateMachine: Sendable {
     drain()
   }
 
-  private mutating func forsake() {
-    isForsaken = true
+  private mutating func abandon() {
+    isAbandoned = true
     drain()
   }
 

@@ -55,7 +55,7 @@ extension OffsetLedger {
       advance()
       return .alreadyCompleted
     }
-    holes += 1
+    incomplete += 1
     return .new
   }
 

@@ -37,7 +37,7 @@ package struct OffsetLedger: Sendable {
   /// One past the newest offset received (or known to be skipped).
   @usableFromInline package internal(set) var nextOffset: Int64
   /// Records received and not completed: the figure to bound, not the span.
-  @usableFromInline package internal(set) var holes = 0
+  @usableFromInline package internal(set) var incomplete = 0
   /// The offset last reported to `markCommitted(_:)`.
   @usableFromInline package internal(set) var committed: Int64
   /// Records completed since the ledger began.
@@ -73,7 +73,7 @@ package struct OffsetLedger: Sendable {
     }
   }
 
-  /// Offsets between the committable one and the newest one, holes and completed ones alike.
+  /// Offsets between the committable one and the newest one, incomplete and completed ones alike.
   @inlinable package var span: Int64 { nextOffset - committable }
 
   /// True while the next record lies below the end of the map given at the start.
@@ -94,7 +94,7 @@ package struct OffsetLedger: Sendable {
   @inlinable package mutating func received(_ offset: Int64) -> Admission {
     if _fastPath(offset == nextOffset && canAppend) {
       nextOffset += 1
-      holes += 1
+      incomplete += 1
       return .new
     }
     return receivedSlowly(offset)
@@ -111,7 +111,7 @@ package struct OffsetLedger: Sendable {
     let bit: UInt64 = 1 << UInt64(position & 63)
     guard words[word] & bit == 0, !isSkipped(offset) else { return false }
     words[word] |= bit
-    holes -= 1
+    incomplete -= 1
     completions &+= 1
     if offset == committable { advance() }
     return true

@@ -14,7 +14,7 @@ package import Pipeline
 /// * **Saturated is not stuck.** A Kafka partition is first in, first out: who leaves one destination's record there
 ///   keeps everybody's records behind it waiting. A destination at its bound that answers stops the intake
 ///   until answers make room: the rest waits in Kafka, however long that takes.
-/// * **Stuck** is one that has held pushes for `patience` without an answer about any of them. What comes for it
+/// * **Stuck** is one that has had pushes in slots for `patience` without an answer about any of them. What comes for it
 ///   beyond its bound is moved to a retry topic, unsent and without counting an attempt, until its next answer; unless
 ///   every destination that is known is stuck. Then the gateway is out, nobody would gain, and everything waits in
 ///   Kafka.
@@ -51,7 +51,7 @@ package struct Fairness: Sendable {
   private static let longestTurn: UInt64 = 250
 
   private struct Destination: Sendable {
-    var held = 0
+    var taken = 0
     /// When it answered last, or began to hold something.
     var answeredAt: UInt64 = 0
     var isStuck = false
@@ -79,8 +79,8 @@ package struct Fairness: Sendable {
   package static func bound(free: Int) -> Int { max(least, 2 * max(0, free)) }
 
   /// The slots that a destination holds.
-  package func held(by destination: Int) -> Int {
-    destination < destinations.count ? destinations[destination].held : 0
+  package func taken(by destination: Int) -> Int {
+    destination < destinations.count ? destinations[destination].taken : 0
   }
 
   // MARK: Events
@@ -101,22 +101,22 @@ package struct Fairness: Sendable {
     look()
   }
 
-  /// A push is held for a destination from now on.
+  /// A push of the destination takes a slot.
   package mutating func took(_ destination: Int) {
     while destinations.count <= destination { destinations.append(Destination()) }
-    destinations[destination].held += 1
-    guard destinations[destination].held == 1 else { return }
+    destinations[destination].taken += 1
+    guard destinations[destination].taken == 1 else { return }
     destinations[destination].answeredAt = awake
     guard !destinations[destination].isListed else { return }
     destinations[destination].isListed = true
     inUse.append(destination)
   }
 
-  /// A push is not held for a destination any more.
+  /// A push of the destination gives its slot back.
   package mutating func released(_ destination: Int) {
-    destinations[destination].held -= 1
-    precondition(destinations[destination].held >= 0, "a slot was released that was not held")
-    if destinations[destination].held == 0 { recovered(destination) }
+    destinations[destination].taken -= 1
+    precondition(destinations[destination].taken >= 0, "a slot was given back that was not taken")
+    if destinations[destination].taken == 0 { recovered(destination) }
   }
 
   /// A destination answered about a push; or, for `noCredential`, a credential came.
@@ -138,7 +138,7 @@ package struct Fairness: Sendable {
     var holding = 0
     var others = false
     inUse.removeAll { destination in
-      guard destinations[destination].held > 0 else {
+      guard destinations[destination].taken > 0 else {
         destinations[destination].isListed = false
         return true
       }
@@ -158,7 +158,7 @@ package struct Fairness: Sendable {
   // MARK: Decisions
 
   /// Whether there is nobody else who could be kept waiting.
-  package var isAlone: Bool { known <= 1 && destinations[Self.noCredential].held == 0 }
+  package var isAlone: Bool { known <= 1 && destinations[Self.noCredential].taken == 0 }
 
   /// How many of the records that one partition may have open are kept for reading past stuck destinations now.
   ///
@@ -169,9 +169,9 @@ package struct Fairness: Sendable {
   ///
   /// - Parameter free: slots that nobody holds.
   package func decide(_ destination: Int, free: Int) -> Decision {
-    let held = held(by: destination)
+    let taken = taken(by: destination)
     // The usual case costs one comparison.
-    if held < Self.least || held < Self.bound(free: free) || isAlone { return .take }
+    if taken < Self.least || taken < Self.bound(free: free) || isAlone { return .take }
     return isMovedAside(destination) ? .divert : .wait
   }
 

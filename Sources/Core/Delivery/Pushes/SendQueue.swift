@@ -29,7 +29,7 @@ package struct SendQueue: Sendable {
   /// Pushes that have a stream.
   @inlinable package var open: Int { openTransactional + openOthers }
   /// All pushes of the destination.
-  @inlinable package var held: Int { count + open }
+  @inlinable package var total: Int { count + open }
 
   /// Pushes of the class that wait.
   package func count(of sendClass: SendClass) -> Int {

@@ -16,7 +16,7 @@ package struct ThrottleTable: Sendable {
 
   private var entries: [Entry] = []
   private let sets: Int
-  /// Nothing is held any more after this time.
+  /// Nothing is throttled any more after this time.
   @usableFromInline var lastUntil: UInt64 = 0
 
   /// - Parameter capacity: devices at most; memory is 16 bytes for each, taken at the first hold.
@@ -26,7 +26,7 @@ package struct ThrottleTable: Sendable {
     self.sets = sets
   }
 
-  /// False when certainly no device is held: the usual case, which costs one comparison.
+  /// False when certainly no device is throttled: the usual case, which costs one comparison.
   ///
   /// - Parameter now: monotonic milliseconds, as everywhere here.
   @inlinable package func mayThrottle(now: UInt64) -> Bool { now < lastUntil }
@@ -47,7 +47,7 @@ package struct ThrottleTable: Sendable {
     entries[victim] = Entry(hash: hash, until: until)
   }
 
-  /// How long the device is still held, in milliseconds; 0 if it is not.
+  /// How long the device is still throttled, in milliseconds; 0 if it is not.
   package func remaining(_ hash: UInt64, now: UInt64) -> UInt64 {
     guard !entries.isEmpty else { return 0 }
     let first = place(hash)

@@ -75,7 +75,7 @@ package final class DemoFeeder {
   }
 
   private var isOpen: Bool {
-    producer.outstandingBytes < BrokerBackpressure.outstandingLimit && !producer.isHeldBack
+    producer.outstandingBytes < BrokerBackpressure.outstandingLimit && !producer.isThrottled
   }
 
   private func hear(_ ledger: DemoLedger) {

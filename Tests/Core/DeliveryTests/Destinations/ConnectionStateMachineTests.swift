@@ -102,7 +102,7 @@ import Testing
     open(&closing, 2)
     #expect(closing.answered(status: 403, connection: .close) == .nothing)
     #expect(closing.state == .draining, "what is open may still be answered")
-    #expect(closing.isForsaken)
+    #expect(closing.isAbandoned)
     var answered = closing
     #expect(answered.answered(status: 200, connection: .keep) == .close)
     #expect(answered.graceOver() == .nothing)
@@ -127,7 +127,7 @@ import Testing
     }
     #expect(machine.state == .ready)
     #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .nothing)
-    #expect(machine.isForsaken && machine.state == .draining)
+    #expect(machine.isAbandoned && machine.state == .draining)
   }
 
   @Test func silenceMakesItSuspectAndAnAnswerClearsIt() {

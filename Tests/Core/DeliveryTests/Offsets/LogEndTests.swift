@@ -9,7 +9,7 @@ import Testing
     for offset: Int64 in 5..<8 { ledger.completed(offset) }
     // The marker has offset 8.
     ledger.ended(at: 9)
-    #expect(ledger.committable == 9 && ledger.holes == 0)
+    #expect(ledger.committable == 9 && ledger.incomplete == 0)
     #expect(ledger.received(9) == .new)
     #expect(ledger.committable == 9)
   }
@@ -31,7 +31,7 @@ import Testing
     _ = ledger.received(3)
     ledger.ended(at: 4)
     ledger.ended(at: 2)
-    #expect(ledger.committable == 3 && ledger.nextOffset == 4 && ledger.holes == 1)
+    #expect(ledger.committable == 3 && ledger.nextOffset == 4 && ledger.incomplete == 1)
   }
 
   @Test(arguments: [1, 100, 5_000])

@@ -9,14 +9,14 @@ import Testing
   @Test func commitsOnlyTheContiguousPrefix() {
     var ledger = OffsetLedger(nextOffset: 100)
     for offset in 100..<105 as Range<Int64> { #expect(ledger.received(offset) == .new) }
-    #expect(ledger.holes == 5)
+    #expect(ledger.incomplete == 5)
     ledger.completed(102)
     ledger.completed(101)
     #expect(ledger.committable == 100)
     #expect(!ledger.isDirty)
     ledger.completed(100)
     #expect(ledger.committable == 103)
-    #expect(ledger.holes == 2)
+    #expect(ledger.incomplete == 2)
     #expect(ledger.isDirty)
     ledger.markCommitted(103)
     #expect(!ledger.isDirty)
@@ -26,7 +26,7 @@ import Testing
     var ledger = OffsetLedger(nextOffset: 0)
     #expect(ledger.received(0) == .new)
     #expect(ledger.received(7) == .new)
-    #expect(ledger.holes == 2)
+    #expect(ledger.incomplete == 2)
     ledger.completed(0)
     #expect(ledger.committable == 7)
     ledger.completed(7)
@@ -49,7 +49,7 @@ import Testing
     #expect(ledger.committable == 90_000_000_000)
     #expect(ledger.completed(90_000_000_000) == true)
     #expect(ledger.committable == 90_000_000_001)
-    #expect(ledger.holes == 0)
+    #expect(ledger.incomplete == 0)
   }
 
   @Test func refusesACompletionThatIsNotOpen() {
@@ -60,7 +60,7 @@ import Testing
     #expect(ledger.completed(11) == true)
     #expect(ledger.completed(11) == false, "completed before")
     #expect(ledger.completed(9) == false, "below the watermark")
-    #expect(ledger.holes == 1)
+    #expect(ledger.incomplete == 1)
     #expect(ledger.committable == 10)
   }
 
@@ -72,7 +72,7 @@ import Testing
     #expect(ledger.received(5) == .alreadyReceived)
     #expect(ledger.received(6) == .alreadyCompleted)
     #expect(ledger.received(4) == .alreadyCompleted)
-    #expect(ledger.holes == 1)
+    #expect(ledger.incomplete == 1)
   }
 
   @Test func startsFromTheMapOfAnEarlierAssignment() {
@@ -81,7 +81,7 @@ import Testing
     #expect(ledger.received(21) == .new)
     #expect(ledger.received(22) == .alreadyCompleted)
     #expect(ledger.received(24) == .alreadyCompleted)
-    #expect(ledger.holes == 2)
+    #expect(ledger.incomplete == 2)
     ledger.completed(20)
     ledger.completed(21)
     #expect(ledger.committable == 25)
@@ -95,7 +95,7 @@ import Testing
     var ledger = OffsetLedger(nextOffset: 3)
     for offset in 3..<200_003 as Range<Int64> { _ = ledger.received(offset) }
     for offset in 4..<200_003 as Range<Int64> { ledger.completed(offset) }
-    #expect(ledger.holes == 1)
+    #expect(ledger.incomplete == 1)
     #expect(ledger.committable == 3)
     #expect(ledger.ringBytes == 262_144 / 8)
     ledger.completed(3)
@@ -130,7 +130,7 @@ import Testing
       model.complete(offset)
     }
     #expect(model.agrees(with: ledger), "seed \(seed), at the end")
-    #expect(ledger.holes == 0)
+    #expect(ledger.incomplete == 0)
   }
 
   private func runStep(
@@ -187,7 +187,8 @@ struct LedgerModel {
   }
 
   func agrees(with ledger: OffsetLedger) -> Bool {
-    ledger.committable == committable && ledger.holes == open.count && ledger.nextOffset == next
+    ledger.committable == committable && ledger.incomplete == open.count
+      && ledger.nextOffset == next
       && runs(of: ledger) == expectedRuns
   }
 

@@ -132,7 +132,7 @@ import Testing
         expected[sendClass, default: []].append(slot)
       }
     }
-    #expect(queue.held == 300)
+    #expect(queue.total == 300)
     var seen: [SendClass: [UInt32]] = [:]
     while let slot = queue.next(capacity: 1_000) {
       seen[SendClass.allCases[Int(slot) % 3], default: []].append(slot)
