@@ -121,21 +121,6 @@ package struct PushFacts: Sendable {
     self.expiresAt = expiresAt
     waitedSince = 0
   }
-
-  package init(_ envelope: Envelope, app: UInt64, device: UInt64, waitedSince: UInt64 = 0) {
-    takenID = envelope.takenID
-    self.app = app
-    self.device = device
-    environment = envelope.environment
-    target = envelope.target
-    authentication = envelope.pushType.authentication
-    lane = envelope.lane
-    attempt = envelope.attempt
-    created = envelope.created
-    // `apns-expiration` 0 is one attempt, not the past.
-    expiresAt = envelope.expiration.map { $0 == 0 ? .max : $0 * 1_000 } ?? .max
-    self.waitedSince = waitedSince
-  }
 }
 
 /// The pushes of one loop in slots that are reused. The slot index is the push's name everywhere.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+package import APNS
 
 /// The mark of a record that was made from a dead letter: which letter it was, as `PARTITION/OFFSET` of the
 /// dead letters' topic. The record keeps it over its retries, and its receipts name it.
@@ -14,7 +14,7 @@ package enum ReplayMark {
   }
 
   /// Whether these bytes are a mark: digits, a slash, digits.
-  static func isMark(_ text: Span<UInt8>) -> Bool {
+  package static func isMark(_ text: Span<UInt8>) -> Bool {
     guard text.count <= longest else { return false }
     var digits = 0
     var slashes = 0
@@ -31,7 +31,7 @@ package enum ReplayMark {
   }
 
   /// The id under which a record with this mark counts as taken: another one for each replay.
-  static func mix(_ id: NotificationID, _ mark: Span<UInt8>) -> NotificationID {
+  package static func mix(_ id: NotificationID, _ mark: Span<UInt8>) -> NotificationID {
     // FNV-1a of the mark.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for index in 0..<mark.count { hash = (hash ^ UInt64(mark[index])) &* 0x0000_0100_0000_01B3 }

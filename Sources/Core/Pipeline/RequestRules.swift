@@ -10,6 +10,8 @@ package enum RequestRules {
   package static let maximumID = 128
   /// The most bytes of a bundle id and of a topic (Apple states none; DNS-like names stay below it).
   package static let maximumName = 255
+  /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
+  package static let maximumCollapseID = 64
 
   /// Whether a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
   @inlinable
@@ -65,9 +67,9 @@ package enum RequestRules {
   /// value would lose it).
   package static func checkCollapseID(_ id: Span<UInt8>) throws(RequestError) {
     guard id.count > 0 else { throw RequestError(.collapseID, .emptyText) }
-    guard id.count <= Envelope.maximumCollapseID else {
+    guard id.count <= maximumCollapseID else {
       throw RequestError(
-        .collapseID, .tooLong(bytes: id.count, limit: Envelope.maximumCollapseID))
+        .collapseID, .tooLong(bytes: id.count, limit: maximumCollapseID))
     }
     if let place = forbiddenPlace(inCollapseID: id) {
       throw RequestError(
@@ -77,7 +79,7 @@ package enum RequestRules {
 
   /// Whether these bytes can be a collapse id.
   package static func isCollapseID(_ id: Span<UInt8>) -> Bool {
-    guard id.count > 0, id.count <= Envelope.maximumCollapseID else { return false }
+    guard id.count > 0, id.count <= maximumCollapseID else { return false }
     return forbiddenPlace(inCollapseID: id) == nil
   }
 

@@ -3,6 +3,7 @@ import APNS
 import JSON
 import Kafka
 import Pipeline
+import Records
 import ServiceKit
 
 /// A dead letter, copied out of its batch.

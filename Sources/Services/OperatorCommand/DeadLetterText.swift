@@ -2,6 +2,7 @@
 import APNS
 import JSON
 import Pipeline
+import Records
 import Telemetry
 
 /// Dead letters as a person reads them. Provider tokens are never shown; device tokens are shortened unless

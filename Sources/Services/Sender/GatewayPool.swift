@@ -4,6 +4,7 @@ import Dispatch
 import EventLoop
 import HTTP2
 import Pipeline
+import Records
 import Settings
 import TLS
 

@@ -4,6 +4,7 @@ import Delivery
 import Dispatch
 import Kafka
 import Pipeline
+import Records
 
 /// Why a record is no notification that can be sent, for its dead letter.
 struct UnsendableRecord: Error {
@@ -30,6 +31,7 @@ extension KafkaRecord {
     }
     return envelope
   }
+
   /// What the record's notification is decided by.
   func facts(_ envelope: Envelope) -> PushFacts {
     let app = UnsafeRawBufferPointer(rebasing: value[envelope.app.indices])
@@ -63,5 +65,20 @@ extension KafkaRecord {
       index &+= 1
     }
     return hash ^ (hash >> 31)
+  }
+}
+
+extension PushFacts {
+  fileprivate init(_ envelope: Envelope, app: UInt64, device: UInt64, waitedSince: UInt64) {
+    // `apns-expiration` 0 is one attempt, not the past.
+    let expiresAt = envelope.expiration.map { $0 == 0 ? .max : $0 * 1_000 } ?? .max
+    self.init(
+      takenID: envelope.takenID, app: app, device: device, lane: envelope.lane,
+      created: envelope.created, expiresAt: expiresAt)
+    environment = envelope.environment
+    target = envelope.target
+    authentication = envelope.pushType.authentication
+    attempt = envelope.attempt
+    self.waitedSince = waitedSince
   }
 }

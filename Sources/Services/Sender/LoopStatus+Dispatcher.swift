@@ -3,6 +3,7 @@ import Delivery
 import Dispatch
 import Kafka
 import Pipeline
+import Records
 
 /// When a loop writes down how it stands: once a second while somebody watches, else every ten seconds.
 struct StatusPace {

@@ -2,6 +2,7 @@
 import APNS
 import HTTP2
 import Pipeline
+import Records
 
 /// The bytes of one notification in the sender, from being taken out of Kafka to its outcome; what is decided about it
 /// is the `Dispatcher`'s.

@@ -5,6 +5,7 @@ import EventLoop
 import Glibc
 import Kafka
 import Pipeline
+import Records
 import ServiceKit
 import Synchronization
 

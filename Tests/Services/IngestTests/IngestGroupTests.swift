@@ -5,6 +5,7 @@ import EventLoop
 import Kafka
 import Pipeline
 import Random
+import Records
 import TestSupport
 import Testing
 

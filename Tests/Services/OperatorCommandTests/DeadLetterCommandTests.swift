@@ -2,6 +2,7 @@
 import JSON
 import Kafka
 import Pipeline
+import Records
 import ServiceKit
 import Settings
 import Telemetry

@@ -6,6 +6,7 @@ import EventLoop
 import HTTP2
 import HTTP2Server
 import Pipeline
+import Records
 import Settings
 import TLS
 import Testing

@@ -3,6 +3,7 @@
 import APNS
 import Pipeline
 import Random
+import Records
 import Testing
 
 @Suite("Envelopes")

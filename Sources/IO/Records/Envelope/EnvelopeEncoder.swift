@@ -2,7 +2,7 @@
 
 package import APNS
 package import Bytes
-package import Pipeline
+internal import Pipeline
 
 /// Writes the values of notification records: the envelope line, a newline, the body.
 ///

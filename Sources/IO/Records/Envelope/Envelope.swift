@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import APNS
+package import Pipeline
 
 /// The envelope of a notification record: what its first line says, as values where the sender decides
 /// by them and as ranges of the record where it only passes bytes on.
@@ -15,8 +16,6 @@ package struct Envelope: Sendable {
   package static let maximumConstantPart = maximumLine - 192
   /// The most bytes a body may have, for the push type with the highest limit.
   package static let maximumBody = 5_120
-  /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
-  package static let maximumCollapseID = 64
 
   package internal(set) var lane = Lane.transactional
   package internal(set) var environment = Environment.production
