@@ -60,6 +60,7 @@ extension Dispatcher {
   /// TLS is up.
   package mutating func connected(_ number: Int32) {
     pools.connections[number].lastHeard = now
+    pools.connections[number].isMade = true
     pools[pools.connections[number].pool].health.connected()
   }
 
@@ -100,10 +101,11 @@ extension Dispatcher {
     let pool = pools.connections[number].pool
     if isFailure { noteTrouble(number) }
     noteLeaving(number)
+    let wasSilent = pools.connections[number].wasSilent
     remove(number)
-    guard isFailure else { return }
-    counts[.connectionsLost] += 1
-    noteLoss(pool)
+    if isFailure { counts[.connectionsLost] += 1 }
+    // Silence is a loss, although it is we who close.
+    if isFailure || wasSilent { noteLoss(pool) }
   }
 
   private mutating func remove(_ number: Int32) {
@@ -140,7 +142,7 @@ extension Dispatcher {
     let connection = pools.connections[number]
     pools[connection.pool].health.connectionEnded(
       .init(
-        address: connection.address, hasAccepted: machine.hasAccepted,
+        address: connection.address, wasMade: connection.isMade, hasAccepted: machine.hasAccepted,
         lived: now - connection.startedAt, wasTroubled: connection.wasTroubled),
       now: now, random: random.next())
   }
@@ -241,6 +243,7 @@ extension Dispatcher {
 
   private mutating func closeSilent(_ number: Int32) {
     pools.connections[number].pingedAt = nil
+    pools.connections[number].wasSilent = true
     counts[.silentConnections] += 1
     noteTrouble(number)
     actions.append(.reportSilence(connection: number))

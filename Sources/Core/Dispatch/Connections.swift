@@ -24,6 +24,10 @@ package struct Connection: Sendable {
   /// From when on it is to be replaced, and whether that time has come.
   let replaceAt: UInt64
   var isAged = false
+  /// TLS was up.
+  var isMade = false
+  /// It was given up because it did not even answer a PING.
+  var wasSilent = false
   /// It failed, and its address was put aside for that.
   var wasTroubled = false
   /// Its pool was told that it takes no more pushes.

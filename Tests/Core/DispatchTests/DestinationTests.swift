@@ -98,6 +98,45 @@ struct DestinationTests {
     }
   }
 
+  @Test(
+    "a gateway that falls silent, PINGs unanswered, is in trouble as one that fails, and stays so")
+  func silent() {
+    // Longer than a PING and its answer take.
+    let model = ScriptedDestination(requestTimeout: 30_000)
+    model.run(milliseconds: 10_000)
+    #expect(model.trouble == nil)
+    model.push = { _, _, _ in .silence }
+    model.answersPings = false
+    // A PING after ten seconds, and ten for its answer.
+    model.run(milliseconds: 22_000)
+    for _ in 1...100 {
+      #expect(model.trouble == .gateway, "at \(model.now) ms")
+      model.run(milliseconds: 1_000)
+    }
+    #expect(model.deadLettered == 0)
+    model.push = { _, _, _ in .accepted }
+    model.answersPings = true
+    model.run(milliseconds: Self.minute)
+    #expect(model.trouble == nil)
+  }
+
+  @Test("a gateway to which no connection can be made is in trouble by its connects, and stays so")
+  func unreachable() {
+    let model = ScriptedDestination()
+    model.run(milliseconds: 10_000)
+    model.connect = { _, _ in .refused }
+    model.push = { _, _, _ in .broken }
+    model.run(milliseconds: 5_000)
+    for _ in 1...100 {
+      #expect(model.trouble == .connects, "at \(model.now) ms")
+      model.run(milliseconds: 1_000)
+    }
+    model.connect = { _, _ in .served }
+    model.push = { _, _, _ in .accepted }
+    model.run(milliseconds: 70_000)
+    #expect(model.trouble == nil)
+  }
+
   @Test("error_disconnect: connections that end after errors, without an accepted push among them")
   func errorsOnly() {
     let model = ScriptedDestination()

@@ -11,6 +11,8 @@ final class ScriptedDestination {
   var connect: (_ connection: Int, _ now: UInt64) -> ConnectDeed = { _, _ in .served }
   /// What happens to a push of an app on the nth connection.
   var push: (_ app: Int, _ connection: Int, _ push: Int) -> GatewayDeed = { _, _, _ in .accepted }
+  /// Whether the gateway answers a PING.
+  var answersPings = true
   /// The app of the nth push, from 1.
   var app: (Int) -> Int = { _ in 1 }
   /// Pushes that there are; more come only by raising it.
@@ -60,12 +62,13 @@ final class ScriptedDestination {
 
   init(
     seed: UInt64 = 1, authentication: ConnectionStateMachine.Authentication = .providerToken,
-    pool: ConnectionPoolPolicy.Limits = .init(starvation: 3_600_000)
+    pool: ConnectionPoolPolicy.Limits = .init(starvation: 3_600_000),
+    requestTimeout: UInt64 = 10_000
   ) {
     var settings = DispatchSettings()
     settings.maxInFlight = 256
     settings.reservedPercent = 0
-    settings.requestTimeout = 10_000
+    settings.requestTimeout = requestTimeout
     settings.connectTimeout = 10_000
     settings.pool = pool
     hasCertificate = authentication == .certificate
@@ -77,6 +80,9 @@ final class ScriptedDestination {
   }
 
   private var wall: Int64 { Self.epoch + Int64(now) }
+
+  /// What keeps its pushes back.
+  var trouble: DestinationHealth.Trouble? { dispatcher.pools[0].health.trouble }
 
   /// The most connects within so many milliseconds, not counting the first ones.
   func mostConnects(within span: UInt64, from begin: Int = 0) -> Int {
@@ -244,7 +250,7 @@ final class ScriptedDestination {
       unanswered(slot, number, isUnprocessed: false)
     }
     while let number = pongs.popLast() {
-      guard sockets[number] != nil else { continue }
+      guard answersPings, sockets[number] != nil else { continue }
       dispatcher.ponged(number)
       perform()
     }

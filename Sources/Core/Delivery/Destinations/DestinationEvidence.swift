@@ -34,6 +34,8 @@ extension DestinationHealth {
   /// The end of a connection.
   package struct ConnectionEnd: Sendable {
     package var address: PeerAddress
+    /// Whether TLS was ever up.
+    package var wasMade: Bool
     /// Whether it had accepted a push.
     package var hasAccepted: Bool
     /// How long it was there, in milliseconds.
@@ -41,8 +43,11 @@ extension DestinationHealth {
     /// It failed, and its address was put aside for that.
     package var wasTroubled: Bool
 
-    package init(address: PeerAddress, hasAccepted: Bool, lived: UInt64, wasTroubled: Bool) {
+    package init(
+      address: PeerAddress, wasMade: Bool, hasAccepted: Bool, lived: UInt64, wasTroubled: Bool
+    ) {
       self.address = address
+      self.wasMade = wasMade
       self.hasAccepted = hasAccepted
       self.lived = lived
       self.wasTroubled = wasTroubled
@@ -100,11 +105,11 @@ extension DestinationHealth {
 
   /// What keeps pushes back, for people who look: the widest trouble first.
   package enum Trouble: String, Sendable, CaseIterable {
-    /// The gateway as a whole fails.
+    /// The gateway as a whole fails: it answers nothing, or 5xx.
     case gateway
     /// APNs refuses the credential.
     case credential
-    /// The last connects failed.
+    /// The last connects failed, or no connection can be made at all.
     case connects
     /// APNs refuses some apps with this credential.
     case app

@@ -31,6 +31,8 @@ package struct DestinationHealth: Sendable {
   @usableFromInline var budget: RetryBudget
   /// When a newer provider token may be asked for.
   private var nextTokenRequest: UInt64 = 0
+  /// The last connect ended before TLS was up, or could not be begun.
+  private var isUnreachable = false
   /// When anything was last answered.
   @usableFromInline package internal(set) var heardAt: UInt64 = 0
 
@@ -51,7 +53,7 @@ package struct DestinationHealth: Sendable {
 
   /// nil while nothing is known to fail.
   package var trouble: Trouble? {
-    if !watch.isUndisturbed { return .gateway }
+    if !watch.isUndisturbed { return isUnreachable ? .connects : .gateway }
     if breaker.refusals > 0 { return .credential }
     if connects.isFailing { return .connects }
     return apps.isEmpty ? nil : .app
@@ -246,7 +248,10 @@ package struct DestinationHealth: Sendable {
   // MARK: Connections
 
   /// A connection was made, with TLS.
-  package mutating func connected() { watch.reachable() }
+  package mutating func connected() {
+    isUnreachable = false
+    watch.reachable()
+  }
 
   /// The gateway's name has these addresses, in the order to try them.
   package mutating func lookedUp(_ found: [PeerAddress]) { addresses.resolved(found) }
@@ -284,6 +289,7 @@ package struct DestinationHealth: Sendable {
 
   /// A connection takes no more pushes, and not because its owner had no more use for it. Once for each.
   package mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
+    if !end.wasMade { isUnreachable = true }
     let hasOther = end.wasTroubled && addresses.hasOther(now: now)
     if end.hasAccepted {
       connects.ended(lived: end.lived, hasOtherAddress: hasOther, now: now, random: random)
@@ -297,6 +303,7 @@ package struct DestinationHealth: Sendable {
 
   /// No connection could even be begun: the name has no address, or the system has no socket.
   package mutating func connectFailed(now: UInt64, random: UInt64) {
+    isUnreachable = true
     connects.failed(now: now, random: random)
   }
 
