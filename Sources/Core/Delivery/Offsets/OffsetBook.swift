@@ -79,8 +79,9 @@ package struct OffsetBook: Sendable {
   package mutating func ended(_ source: Source, at end: Int64) -> Range<Int64>? {
     let place = Int(source.partition)
     guard let expected = ledgers[source.topic][place]?.nextOffset else {
-      // All below is done, or no record.
-      if end > 0 { ledgers[source.topic][place] = OffsetLedger(nextOffset: end) }
+      // All below is done, or no record. If the log is empty, its first record is to be the one at 0: what is missing
+      // before another one was removed unread.
+      ledgers[source.topic][place] = OffsetLedger(nextOffset: end)
       return nil
     }
     guard end > expected else { return nil }
@@ -99,9 +100,10 @@ package struct OffsetBook: Sendable {
   /// How far each partition is done, of those of which something came.
   package var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
-      ledgers[source.topic][Int(source.partition)].map {
-        PartitionProgress(source, epoch: epoch, committable: $0.committable)
+      guard let ledger = ledgers[source.topic][Int(source.partition)], ledger.nextOffset > 0 else {
+        return nil
       }
+      return PartitionProgress(source, epoch: epoch, committable: ledger.committable)
     }
   }
 

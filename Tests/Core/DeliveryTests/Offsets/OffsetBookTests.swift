@@ -72,6 +72,16 @@ import Testing
     #expect(book.received(one, 8) == .known(expected: 10))
   }
 
+  @Test
+  func `what is missing of a log that was empty is told, although nothing of it was read before`() {
+    var book = book()
+    #expect(book.ended(one, at: 0) == nil)
+    #expect(book.received(one, 30) == .newAfter(0..<30))
+    #expect(book.ended(two, at: 0) == nil)
+    #expect(book.received(two, 0) == .new)
+    #expect(book.received(two, 1) == .new)
+  }
+
   @Test func `what was taken in an earlier assignment completes nothing`() {
     var book = book()
     let before = book.epoch
