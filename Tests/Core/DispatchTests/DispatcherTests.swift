@@ -91,6 +91,20 @@ struct DispatcherTests {
       actions(&dispatcher).contains { $0 == .send(slot: resumed, connection: 0) })
   }
 
+  @Test(
+    "a paused app's push is looked at every minute at least, however old it is and however often it was moved",
+    arguments: [61_000, 3_599_000])
+  func pausedForLong(age: Int64) {
+    var dispatcher = connected()
+    var pauses = Pauses()
+    pauses.set(.app("app", .production), isPaused: true)
+    dispatcher.pausesCame(pauses)
+    var old = facts(1)
+    old.created = Self.wall - age
+    let slot = take(old, 0, &dispatcher)
+    expect([.park(slot: slot, .minute1, .paused)], of: &dispatcher)
+  }
+
   @Test("nothing is taken from a paused lane, and the other one goes on")
   func pausedLane() {
     var dispatcher = connected()
