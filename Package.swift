@@ -155,8 +155,8 @@ let package = Package(
     service(
       "API",
       [
-        "Access", "APNS", "Pipeline", "EventLoop", "Kafka", "JSON", "Records", "Signing",
-        "HTTPServer",
+        "Access", "APNS", "Pipeline", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
+        "Signing", "HTTPServer",
       ]),
     service(
       "Signer",

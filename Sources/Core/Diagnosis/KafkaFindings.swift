@@ -155,7 +155,8 @@ package struct KafkaFindings {
   // MARK: Rights
 
   private var group: [Finding] {
-    let name = names.group(rights.program)
+    guard let program = rights.program.group else { return [] }
+    let name = names.group(program)
     switch facts.group {
     case .unknown: return []
     case .allowed: return [.ok(.group, name, "may be used")]

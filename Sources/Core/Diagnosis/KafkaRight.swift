@@ -25,15 +25,28 @@ package struct KafkaRight: Sendable, Equatable {
   }
 }
 
+/// A program with rights of its own: the members of each consumer group, and those that are in none.
+package enum KafkaUser: String, Sendable, CaseIterable {
+  case ingest = "martlet-ingest"
+  case sender = "martlet-sender"
+  case feedback = "martlet-feedback"
+  case signer = "martlet-signer"
+  case api = "martlet-api"
+  case canary = "martlet-canary"
+
+  /// The consumer group that it reads in; nil for none.
+  package var group: ReaderGroup? { ReaderGroup(rawValue: rawValue) }
+}
+
 /// The least rights with which each program does its part: one table for `--check`, `martlet doctor` and docs/kafka.md.
 ///
 /// `DescribeConfigs` only lets a program compare a topic's settings with the table; it works without.
 package struct KafkaRights: Sendable {
-  package let program: ReaderGroup
-  /// Topics in the order of the pipeline's table, then the group.
+  package let program: KafkaUser
+  /// Topics in the order of the pipeline's table, then the group if there is one.
   package let all: [KafkaRight]
 
-  package init(of program: ReaderGroup, _ names: TopicNames) {
+  package init(of program: KafkaUser, _ names: TopicNames) {
     self.program = program
     let (read, written) = Self.topics(of: program, names)
     let topics = names.all.map(\.name).compactMap { topic -> KafkaRight? in
@@ -43,12 +56,13 @@ package struct KafkaRights: Sendable {
       guard !operations.isEmpty else { return nil }
       return KafkaRight(.topic(topic), operations + [.describeConfigs])
     }
-    all = topics + [KafkaRight(.group(names.group(program)), [.read])]
+    let group = program.group.map { KafkaRight(.group(names.group($0)), [.read]) }
+    all = topics + (group.map { [$0] } ?? [])
   }
 
   /// What a program reads and what it writes.
   private static func topics(
-    of program: ReaderGroup, _ names: TopicNames
+    of program: KafkaUser, _ names: TopicNames
   ) -> (read: Set<String>, written: Set<String>) {
     let retries = RetryTier.allCases.map { names.retries($0) }
     let lanes = [names.notifications, names.notificationsBulk]
@@ -70,6 +84,8 @@ package struct KafkaRights: Sendable {
       )
     case .signer:
       return ([names.tokenRequests, names.providerTokens], [names.providerTokens])
+    case .api: return ([], [names.requests])
+    case .canary: return ([names.receipts], [names.requests])
     }
   }
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Access
+import Bytes
+package import Diagnosis
 import Pipeline
 package import ServiceKit
 package import Settings
@@ -15,6 +18,44 @@ package enum APIService: Service {
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> APISettings {
     try APISettings(values)
+  }
+
+  package static func check(_ settings: APISettings, _ context: ServiceContext) -> [Finding] {
+    let names = TopicNames(prefix: settings.topicPrefix)
+    return KafkaSurvey.run(settings.kafka, .api, names).findings + [keys(settings.keys)]
+      + identity(settings)
+  }
+
+  private static func keys(_ path: String) -> Finding {
+    let remedy = "martlet keys api makes a key and its entry"
+    do throws(APIKeysFile.Failure) {
+      let count = try APIKeysFile.read(path).keys.count
+      guard count > 0 else {
+        return .warning(.credential, path, "has no key: every request is refused", remedy: remedy)
+      }
+      return .ok(.credential, path, count == 1 ? "has one API key" : "has \(count) API keys")
+    } catch {
+      return .error(.credential, path, "\(error)", remedy: remedy)
+    }
+  }
+
+  /// The certificate and the key of HTTPS: that the files are there and of their kind.
+  private static func identity(_ settings: APISettings) -> [Finding] {
+    guard let certificate = settings.certificate, let key = settings.certificateKey else {
+      return []
+    }
+    return [(certificate, "CERTIFICATE-----"), (key, "PRIVATE KEY-----")].map { path, mark in
+      let remedy = "--tls-certificate and --tls-key name PEM files that this user may read"
+      do throws(SystemError) {
+        let text = String(decoding: try File.read(path), as: UTF8.self)
+        guard text.contains(mark) else {
+          return .error(.certificate, path, "has no line that ends in \(mark)", remedy: remedy)
+        }
+        return .ok(.certificate, path, "can be read")
+      } catch {
+        return .error(.certificate, path, "\(error)", remedy: remedy)
+      }
+    }
   }
 
   package static func run(

@@ -22,7 +22,7 @@ package struct KafkaSurvey {
 
   /// What the cluster says, as findings, and as facts for further rules.
   package static func run(
-    _ configuration: KafkaConfiguration, _ program: ReaderGroup, _ names: TopicNames
+    _ configuration: KafkaConfiguration, _ program: KafkaUser, _ names: TopicNames
   ) -> (findings: [Finding], facts: KafkaFacts) {
     let rights = KafkaRights(of: program, names)
     var facts = KafkaFacts(bootstrap: configuration.bootstrap)
@@ -73,7 +73,9 @@ package struct KafkaSurvey {
     for topic in rights.topics {
       facts.topics[topic] = look(topic, listing, settings[topic])
     }
-    if let topic = existing.first { facts.group = group(topic) }
+    if let group = rights.program.group, let topic = existing.first {
+      facts.group = use(names.group(group), topic)
+    }
   }
 
   /// Whether it is an embedded broker; waits for the first answer.
@@ -147,14 +149,14 @@ package struct KafkaSurvey {
 
   // MARK: The group
 
-  private func group(_ topic: String) -> KafkaFacts.Answer {
+  private func use(_ group: String, _ topic: String) -> KafkaFacts.Answer {
     do throws(KafkaError) {
       _ = try admin.groupOffsets(
-        names.group(rights.program), [TopicPartition(topic: topic, partition: 0)],
+        group, [TopicPartition(topic: topic, partition: 0)],
         timeoutMilliseconds: Self.answerMilliseconds)
       return .allowed
     } catch {
-      return admin.isRefused(names.group(rights.program)) ? .refused : Self.answer(error)
+      return admin.isRefused(group) ? .refused : Self.answer(error)
     }
   }
 

@@ -9,7 +9,7 @@ struct KafkaFindingTests {
 
   /// A cluster on which everything is right.
   private func facts(
-    _ program: ReaderGroup, _ change: (inout KafkaFacts) -> Void = { _ in }
+    _ program: KafkaUser, _ change: (inout KafkaFacts) -> Void = { _ in }
   ) -> KafkaFacts {
     var facts = KafkaFacts(bootstrap: "kafka:9092")
     facts.brokers = 3
@@ -26,24 +26,24 @@ struct KafkaFindingTests {
   }
 
   private func findings(
-    _ program: ReaderGroup, _ change: (inout KafkaFacts) -> Void = { _ in }
+    _ program: KafkaUser, _ change: (inout KafkaFacts) -> Void = { _ in }
   ) -> [Finding] {
     KafkaFindings(facts(program, change), KafkaRights(of: program, names), names).all
   }
 
   private func troubles(
-    _ program: ReaderGroup, _ change: (inout KafkaFacts) -> Void
+    _ program: KafkaUser, _ change: (inout KafkaFacts) -> Void
   ) -> [Finding] {
     findings(program, change).filter { $0.status != .ok }
   }
 
   @Test(
     "a right cluster: the cluster, each topic of the program and its group",
-    arguments: ReaderGroup.allCases)
-  func right(program: ReaderGroup) {
+    arguments: KafkaUser.allCases)
+  func right(program: KafkaUser) {
     let found = findings(program)
     #expect(found.allSatisfy { $0.status == .ok })
-    #expect(found.count == 2 + KafkaRights(of: program, names).topics.count)
+    #expect(found.count == 1 + KafkaRights(of: program, names).all.count)
   }
 
   @Test("no answer and a refusal have different remedies, and nothing else is said")
@@ -156,8 +156,8 @@ struct KafkaFindingTests {
 struct KafkaRightTests {
   private let names = TopicNames()
 
-  @Test("the commands grant exactly the table", arguments: ReaderGroup.allCases)
-  func commands(program: ReaderGroup) {
+  @Test("the commands grant exactly the table", arguments: KafkaUser.allCases)
+  func commands(program: KafkaUser) {
     let rights = KafkaRights(of: program, names)
     var granted: [String: Set<String>] = [:]
     for command in rights.commands(user: "User:x") {
@@ -183,17 +183,19 @@ struct KafkaRightTests {
   @Test(
     "nobody may write what only one program writes, and only signer and sender see provider tokens")
   func least() {
-    func operations(_ program: ReaderGroup, _ topic: String) -> [KafkaRight.Operation] {
+    func operations(_ program: KafkaUser, _ topic: String) -> [KafkaRight.Operation] {
       KafkaRights(of: program, names).all.first { $0.resource == .topic(topic) }?.operations ?? []
     }
-    for program in ReaderGroup.allCases {
+    for program in KafkaUser.allCases {
       #expect(operations(program, "push.provider-tokens").contains(.write) == (program == .signer))
       #expect(
         operations(program, "push.provider-tokens").contains(.read)
           == (program == .signer || program == .sender))
       #expect(operations(program, "push.notifications").contains(.write) == (program == .ingest))
       #expect(operations(program, "push.invalid-tokens").contains(.write) == (program == .feedback))
-      #expect(!operations(program, "push.requests").contains(.write))
+      #expect(
+        operations(program, "push.requests").contains(.write)
+          == (program == .api || program == .canary))
       #expect(!operations(program, "push.devices").contains(.write))
     }
   }
@@ -201,7 +203,7 @@ struct KafkaRightTests {
   @Test("the topics that a group reads by the pipeline's table are among those it may read")
   func groups() {
     for topic in names.all {
-      guard let group = topic.readerGroup, let program = ReaderGroup(rawValue: group) else {
+      guard let group = topic.readerGroup, let program = KafkaUser(rawValue: group) else {
         continue
       }
       #expect(KafkaRights(of: program, names).readTopics.contains(topic.name), "\(topic.name)")

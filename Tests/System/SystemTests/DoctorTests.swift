@@ -73,6 +73,32 @@ struct DoctorTests {
     #expect(!File.exists(folder.file("tokens.sqlite")), "a check makes no file")
   }
 
+  @Test("martlet-api and martlet canary are checked if they have a settings file")
+  func optional() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let folder = TemporaryFolder()
+    try deployment(fixture, folder)
+    let common = "kafka = \(fixture.configuration.bootstrap)\ntopic-prefix = \(fixture.prefix)\n"
+    let api =
+      "keys = \(folder.file("api-keys.json"))\ntls-certificate = \(folder.file("api.pem"))\n"
+      + "tls-key = \(folder.file("api-key.pem"))\n"
+    let canary = "canary = com.example.app,production,\(PipelineRig.token(1)),1m\n"
+    try File.write(folder.file("api.properties"), Array((common + api).utf8))
+    try File.write(folder.file("canary.properties"), Array((common + canary).utf8))
+    try File.write(folder.file("api-keys.json"), Array("[]".utf8))
+    try File.write(folder.file("api.pem"), Array("-----BEGIN CERTIFICATE-----\n".utf8))
+    try File.write(folder.file("api-key.pem"), Array("no key".utf8))
+    let (_, lines, output) = try doctor(["--settings", folder.path], in: folder)
+    func has(_ status: String, _ place: String, _ programs: [String]) -> Bool {
+      lines.contains { $0.status == status && $0.place == place && $0.programs == programs }
+    }
+    #expect(has("warning", folder.file("api-keys.json"), ["api"]), "\(output)")
+    #expect(has("ok", folder.file("api.pem"), ["api"]), "\(output)")
+    #expect(has("error", folder.file("api-key.pem"), ["api"]), "\(output)")
+    #expect(has("ok", fixture.name("requests"), ["ingest", "api", "canary"]), "\(output)")
+    #expect(has("ok", fixture.name("receipts"), ["ingest", "sender", "canary"]), "\(output)")
+  }
+
   @Test("programs with different prefixes, and a file that is wrong")
   func mistakes() throws {
     let fixture = try KafkaFixture(embedded: true)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Diagnosis
 import Kafka
 import Pipeline
 package import ServiceKit
@@ -46,6 +47,10 @@ package enum CanaryCommand: Service {
     }
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-canary")
     return settings
+  }
+
+  package static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
+    KafkaSurvey.run(settings.kafka, .canary, settings.names).findings
   }
 
   package static func run(

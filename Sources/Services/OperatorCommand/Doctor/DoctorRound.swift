@@ -16,6 +16,7 @@ enum DoctorRound {
 
   private struct Running {
     let program: String
+    let name: String
     let pid: Int32
     let output: Int32
   }
@@ -30,7 +31,7 @@ enum DoctorRound {
       case .success(let running?): return (visit.program, notes + finish(running, deadline))
       case .failure(let error):
         let finding = Finding.error(
-          .settings, "martlet-\(visit.program)", "\(error)",
+          .settings, visit.name, "\(error)",
           remedy: "install the programs in one folder")
         return (visit.program, notes + [finding])
       }
@@ -50,9 +51,9 @@ enum DoctorRound {
         !$0.hasPrefix("MARTLET_CONFIG=")
       }
       let pid = try ChildProcess.spawn(
-        ChildProcess.sibling("martlet-\(visit.program)"), arguments, environment: environment,
-        output: ends[1])
-      return .success(Running(program: visit.program, pid: pid, output: ends[0]))
+        ChildProcess.sibling(visit.executable), visit.command + arguments,
+        environment: environment, output: ends[1])
+      return .success(Running(program: visit.program, name: visit.name, pid: pid, output: ends[0]))
     } catch {
       close(ends[0])
       return .failure(error)
@@ -102,7 +103,6 @@ enum DoctorRound {
 
   private static func failure(_ running: Running, _ words: String) -> Finding {
     .error(
-      .settings, "martlet-\(running.program)", words,
-      remedy: "run martlet-\(running.program) --check by itself")
+      .settings, running.name, words, remedy: "run \(running.name) --check by itself")
   }
 }

@@ -7,21 +7,29 @@ import EventLoop
 struct DoctorVisit: Sendable {
   /// `ingest`, `sender`, …
   let program: String
+  /// The executable, and the command of it that comes before the flags.
+  var executable: String { program == "canary" ? "martlet" : "martlet-\(program)" }
+  var command: [String] { program == "canary" ? ["canary"] : [] }
+  /// As it is typed.
+  var name: String { ([executable] + command).joined(separator: " ") }
   /// nil: it is not checked, for the reason of the finding.
   let arguments: [String]?
   /// What is said beside what the program says.
   let note: Finding?
 
   static let programs = ["ingest", "sender", "signer", "feedback"]
+  /// A deployment may do without these: they are checked if they have a settings file.
+  static let optional = ["api", "canary"]
 
   /// Every program, as far as there is something to check it with.
   static func all(_ settings: DoctorCommand.Settings) -> [DoctorVisit] {
     let common = ["--check", "--log-format", "json", "--log-level", "error"] + settings.passed
-    return programs.map { program in
+    return (programs + optional).compactMap { program in
       let file = "\(settings.folder)/\(program).properties"
       if File.exists(file) {
         return DoctorVisit(program: program, arguments: ["--config", file] + common, note: nil)
       }
+      if optional.contains(program) { return nil }
       let own = program == "signer" ? settings.credentials.map { ["--credentials", $0] } : []
       guard !settings.passed.isEmpty, let own else {
         return DoctorVisit(program: program, arguments: nil, note: unchecked(program, file))
