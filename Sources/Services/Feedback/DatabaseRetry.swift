@@ -23,6 +23,7 @@ struct DatabaseRetry {
   mutating func failed(_ error: StoreError) throws(ServiceFailure) {
     guard error.isTemporary else { throw ServiceFailure("\(error)") }
     counters.add(.databaseRetries)
+    if backoff.failures == 0 { counters.add(.databaseFailing) }
     if backoff.failures % 20 == 0 {
       log.warning("cannot write to the database; retrying", ["error": "\(error)"])
     }
@@ -31,7 +32,9 @@ struct DatabaseRetry {
   }
 
   mutating func succeeded() {
-    if backoff.failures > 0 { log.info("the database accepts records again") }
+    guard backoff.failures > 0 else { return }
+    log.info("the database accepts records again")
+    counters.add(.databaseFailing, -1)
     backoff.succeeded()
   }
 }

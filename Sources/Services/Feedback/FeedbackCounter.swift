@@ -25,9 +25,13 @@ enum FeedbackCounter: Int, CounterKey {
   case published
   /// Transactions that the database refused and that are tried again.
   case databaseRetries
+  /// Transactions that the database refuses at present.
+  case databaseFailing
   /// How often the database was made anew from the topics.
   case restores
   case partitionsAssigned
 
-  var kind: CounterKind { self == .partitionsAssigned ? .gauge : .total }
+  var kind: CounterKind {
+    self == .partitionsAssigned || self == .databaseFailing ? .gauge : .total
+  }
 }

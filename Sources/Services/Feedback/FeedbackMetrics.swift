@@ -30,6 +30,11 @@ package enum FeedbackMetrics {
     "martlet_feedback_database_retries_total", .counter,
     event: "cannot write to the database; retrying",
     "Transactions that the database refused and that are tried again.")
+  static let databaseFailing = Metric(
+    "martlet_feedback_database_failing", .gauge,
+    event: "cannot write to the database; retrying",
+    "1 or more while the database refuses a transaction that is tried again; nothing is read meanwhile."
+  )
   static let restores = Metric(
     "martlet_feedback_restores_total", .counter,
     event: "rebuilding the database from the topics; judging starts when it is complete",
@@ -40,7 +45,7 @@ package enum FeedbackMetrics {
 
   package static let all = [
     answers, verdicts, registrations, waves, revived, deadLetters, published, databaseRetries,
-    restores, partitions,
+    databaseFailing, restores, partitions,
   ]
 }
 
@@ -58,6 +63,7 @@ extension FeedbackCounter {
     case .deadLettered: MetricSeries(FeedbackMetrics.deadLetters)
     case .published: MetricSeries(FeedbackMetrics.published)
     case .databaseRetries: MetricSeries(FeedbackMetrics.databaseRetries)
+    case .databaseFailing: MetricSeries(FeedbackMetrics.databaseFailing)
     case .restores: MetricSeries(FeedbackMetrics.restores)
     case .partitionsAssigned: MetricSeries(FeedbackMetrics.partitions)
     }

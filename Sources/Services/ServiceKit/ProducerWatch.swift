@@ -7,15 +7,26 @@ import Telemetry
 enum ProducerCounter: Int, CounterKey {
   /// Answers by which Kafka does not take a record: no right to write, no such topic, too large.
   case refusedByKafka
+  /// Producers with records that Kafka does not take at present.
+  case producersRefused
+  /// Producers replaced after a fatal error.
+  case producersReplaced
   /// Records handed to the producer that Kafka has not acknowledged, and their bytes.
   case producerQueue
   case producerQueueBytes
 
-  var kind: CounterKind { self == .refusedByKafka ? .total : .gauge }
+  var kind: CounterKind {
+    switch self {
+    case .refusedByKafka, .producersReplaced: .total
+    case .producersRefused, .producerQueue, .producerQueueBytes: .gauge
+    }
+  }
 
   var series: MetricSeries? {
     switch self {
     case .refusedByKafka: MetricSeries(KafkaMetrics.recordsRefused)
+    case .producersRefused: MetricSeries(KafkaMetrics.producersRefused)
+    case .producersReplaced: MetricSeries(KafkaMetrics.producersReplaced)
     case .producerQueue: MetricSeries(KafkaMetrics.producerQueue)
     case .producerQueueBytes: MetricSeries(KafkaMetrics.producerQueueBytes)
     }
@@ -51,7 +62,9 @@ package struct ProducerWatch {
     }
     counters.set(.producerQueue, producer.outstanding)
     counters.set(.producerQueueBytes, producer.outstandingBytes)
+    counters.set(.producersReplaced, producer.restarts)
     let trouble = producer.trouble
+    counters.set(.producersRefused, trouble == nil ? 0 : 1)
     switch reminder.step(isFailing: trouble != nil, now: now) {
     case .nothing: break
     case .report:

@@ -42,6 +42,14 @@ package enum KafkaMetrics {
     "martlet_kafka_records_refused_total", .counter,
     event: "Kafka refuses records; retrying, …",
     "Answers by which Kafka did not take a record: no right to write, no such topic, too large.")
+  static let producersRefused = Metric(
+    "martlet_kafka_producers_refused", .gauge,
+    event: "Kafka refuses records; retrying, …",
+    "Producers of this process with records that Kafka does not take at present.")
+  static let producersReplaced = Metric(
+    "martlet_kafka_producers_replaced_total", .counter,
+    "Producers replaced after an error that ended theirs, such as a gap in an idempotent producer's sequence; what was"
+      + " unanswered is produced again.")
   static let recordsLost = Metric(
     "martlet_kafka_records_lost_total", .counter,
     event: "records were removed by retention before they were read: they are lost",
@@ -89,7 +97,8 @@ package enum KafkaMetrics {
   )
 
   package static let all = [
-    recordsRefused, recordsLost, logsTruncated, commitsUnanswered, assignmentsLost,
+    recordsRefused, producersRefused, producersReplaced, recordsLost, logsTruncated,
+    commitsUnanswered, assignmentsLost,
     beginningsFailed, producerQueue, producerQueueBytes, partitionsExpected, partitionsAssigned,
     lag, commit, commitMetadata,
   ]

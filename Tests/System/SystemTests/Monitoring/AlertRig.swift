@@ -36,6 +36,21 @@ final class AlertRig {
     }
   }
 
+  /// A canary through all of it, every two seconds, which is also as long as each has for its receipt.
+  func startCanary() throws {
+    let device = String(repeating: "ca", count: 32)
+    try rig.start(
+      "martlet",
+      ["--canary", "com.example.app,production,\(device),2s"],
+      as: Self.canary, subcommand: ["canary"])
+    try #require(
+      eventually(withinMilliseconds: 30_000) {
+        StatusPageURL.find(in: rig[Self.canary].output) != nil
+      }, "\(rig[Self.canary].output)")
+  }
+
+  static let canary = "canary"
+
   /// `http://host:port` of a service's status pages.
   func page(_ name: String) -> String { StatusPageURL.find(in: rig[name].output) ?? "" }
 

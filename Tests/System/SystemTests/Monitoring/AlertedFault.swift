@@ -16,6 +16,8 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
   let log: (program: String, words: String)?
   /// Whether requests are produced all the time.
   var hasTraffic = true
+  /// Whether pushes do not arrive because of it.
+  var reddensCanary = true
   /// Part of the short form.
   var isShort = false
   /// Starts the programs.
@@ -24,9 +26,12 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
-  /// The long form is for `scripts/test --full`.
+  /// The short form; all of them with `MARTLET_TEST_ALL_FAULTS=1`, as in `scripts/test --full`; and one by its name, as
+  /// in `MARTLET_TEST_ALL_FAULTS="DNS wrong"`.
   static var selected: [AlertedFault] {
-    getenv("MARTLET_TEST_ALL_FAULTS") == nil ? all.filter(\.isShort) : all
+    guard let value = getenv("MARTLET_TEST_ALL_FAULTS") else { return all.filter(\.isShort) }
+    let name = String(cString: value)
+    return name == "1" ? all : all.filter { $0.name == name }
   }
 
   static let all = gateway + credentials + kafka + data
@@ -60,6 +65,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "certificate near its end", alert: "MartletCertificateExpires", labels: [:],
       log: ("martlet-sender", "client certificate expires soon"), hasTraffic: false,
+      reddensCanary: false,
       prepare: {
         try $0.writeCertificate(days: 300)
         try $0.startAll(sender: ["--certificates", $0.certificates])
@@ -70,7 +76,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
       }),
     AlertedFault(
       name: "signer dead", alert: "MartletProcessDown", labels: ["instance": "martlet-signer"],
-      log: nil, isShort: true
+      log: nil, reddensCanary: false, isShort: true
     ) { $0.rig["martlet-signer"].signal(SIGKILL) },
     AlertedFault(
       name: "clock off", alert: "MartletClockDifference", labels: [:],
@@ -85,12 +91,13 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
 
   private static let kafka = [
     AlertedFault(
-      name: "Kafka down", alert: "MartletKafkaUnreachable",
-      labels: ["instance": "martlet-sender"], log: nil, hasTraffic: false, isShort: true
+      name: "Kafka down", alert: "MartletStoreDown",
+      labels: ["instance": "martlet-sender", "cause": "kafka_unreachable"], log: nil,
+      hasTraffic: false, isShort: true
     ) { try $0.rig.setBroker(#"{"up":false}"#) },
     AlertedFault(
-      name: "write right missing", alert: "MartletKafkaRefuses",
-      labels: ["instance": "martlet-ingest"],
+      name: "write right missing", alert: "MartletStoreDown",
+      labels: ["instance": "martlet-ingest", "cause": "kafka_refuses"],
       log: ("martlet-ingest", "Kafka refuses records; retrying"), hasTraffic: false,
       isShort: true
     ) { rig in
@@ -107,12 +114,14 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
       name: "retention overrun", alert: "MartletRecordsLost",
       labels: ["instance": "martlet-ingest"],
       log: ("martlet-ingest", "records were removed by retention before they were read"),
-      hasTraffic: false
+      hasTraffic: false, reddensCanary: false
     ) { rig in
       let ingest = rig.rig["martlet-ingest"]
       ingest.signal(SIGSTOP)
       defer { ingest.signal(SIGCONT) }
-      let text = String(repeating: "x", count: 500_000)
+      // Producers compress: what repeats would fit.
+      let text = String(
+        decoding: (0..<500_000).map { _ in UInt8.random(in: 48...122) }, as: UTF8.self)
       // One key: one partition, which holds ten of them.
       try rig.rig.produce(rig.rig.names.requests, 0..<40) { _ in ("k", text) }
     },
@@ -120,9 +129,9 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
 
   private static let data = [
     AlertedFault(
-      name: "database full", alert: "MartletDatabaseRefuses",
-      labels: ["instance": "martlet-feedback"],
-      log: ("martlet-feedback", "cannot write to the database; retrying"),
+      name: "database full", alert: "MartletStoreDown",
+      labels: ["instance": "martlet-feedback", "cause": "database_refuses"],
+      log: ("martlet-feedback", "cannot write to the database; retrying"), reddensCanary: false,
       prepare: {
         try $0.rig.startSimulator(unregistered: 0..<20_000)
         try $0.startServices(underShim: "martlet-feedback")

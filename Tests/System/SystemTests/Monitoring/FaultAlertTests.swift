@@ -19,6 +19,8 @@ import Testing
   /// Seconds: a scrape and an evaluation of deploy/prometheus/prometheus.yaml.
   private static let intervals = 30
 
+  private static let programs = PipelineRig.services + [AlertRig.canary]
+
   @Test(arguments: AlertedFault.selected)
   func `a fault raises its alert within two minutes, and its cause is named`(
     fault: AlertedFault
@@ -27,8 +29,9 @@ import Testing
     let rule = try #require(rules.rules.first { $0.name == fault.alert })
     let alerts = try AlertRig()
     try fault.prepare(alerts)
+    try alerts.startCanary()
     let prometheus = try PrometheusServer(
-      scraping: PipelineRig.services.map(alerts.page), rules: rules.shortened(by: 30),
+      scraping: Self.programs.map(alerts.page), rules: rules.shortened(by: 30),
       in: alerts.rig.folder)
     let labels = fault.labels.mapValues { value in
       let page = value.hasPrefix("martlet-") ? alerts.page(value) : ""
@@ -49,7 +52,9 @@ import Testing
     }
     let seconds = Int(MonotonicClock.milliseconds() - begin) / 1_000
     let seen = try explain(prometheus)
-    try #require(isSeen, "\(fault.name): no \(fault.alert) after \(seconds) s: \(seen)")
+    let logged = fault.log.map { alerts.rig[$0.program].output.suffix(2_000) } ?? ""
+    try #require(
+      isSeen, "\(fault.name): no \(fault.alert) after \(seconds) s: \(seen)\n\(logged)")
     let fires = try eventually(withinMilliseconds: 30_000, pauseMilliseconds: 300) {
       if fault.hasTraffic { try alerts.sendSome() }
       return try state() == "firing"
@@ -60,20 +65,64 @@ import Testing
         alerts.rig[log.program].prints(log.words, withinMilliseconds: 10_000),
         "\(fault.name): \(alerts.rig[log.program].output.suffix(2_000))")
     }
+    try expectCanary(prometheus, alerts, fault)
     let all = seconds + rule.delay + Self.intervals
     print("\(fault.name) | \(rule.severity) | \(fault.alert) \(fault.labels) | \(all) s at most")
+  }
+
+  /// Whoever is paged looks the alert up in the runbook: its table has to lead from there to the fault.
+  @Test
+  func
+    `the runbook's table names each fault's alert, its labels, and the place that names the cause`()
+    throws
+  {
+    let page = String(decoding: try File.read("\(Self.root)/docs/runbook.md"), as: UTF8.self)
+    let table = try #require(page.firstRange(of: "## Faults and their alerts"))
+    let rows = page[table.upperBound...].split(separator: "\n").filter { $0.hasPrefix("| ") }
+      .dropFirst(2).map { $0.split(separator: "|").map { $0.drop { $0 == " " } } }
+    let rules = try AlertRuleFile(root: Self.root).rules
+    #expect(AlertedFault.all.count == 12 && rows.count == 12)
+    for fault in AlertedFault.all {
+      let row = try #require(rows.first { $0[0].hasPrefix(fault.name + " ") }, "\(fault.name)")
+      let severity = rules.first { $0.name == fault.alert }?.severity ?? "no rule"
+      #expect(row[1].hasPrefix(severity), "\(fault.name) is a \(severity)")
+      #expect(row[2].hasPrefix(fault.alert), "\(fault.name)")
+      for (label, value) in fault.labels {
+        let isThere = row[2].contains(
+          label == "state" || label == "cause" ? "\(label)=\"\(value)\"" : label)
+        #expect(isThere, "\(fault.name): \(label)")
+      }
+      #expect(row[3].hasPrefix(fault.reddensCanary ? "red" : "green"), "\(fault.name)")
+      let program = fault.log?.program.dropFirst("martlet-".count) ?? ""
+      #expect(row[4].contains(program), "\(fault.name): the log of \(program)")
+    }
   }
 
   /// Until every service was read and pushes go out, where the fault lets them.
   private func awaitScrapes(
     _ prometheus: PrometheusServer, _ alerts: AlertRig, _ fault: AlertedFault
   ) throws {
-    let count = PipelineRig.services.count
+    let count = Self.programs.count
     let isRead = try eventually(withinMilliseconds: 30_000, pauseMilliseconds: 300) {
       if fault.hasTraffic { try alerts.sendSome() }
       return try prometheus.query("sum(up)").first.flatMap(PrometheusServer.value) == Double(count)
     }
     try #require(isRead)
+  }
+
+  /// Red if the fault keeps pushes from their devices, else green.
+  private func expectCanary(
+    _ prometheus: PrometheusServer, _ alerts: AlertRig, _ fault: AlertedFault
+  ) throws {
+    let expected: Double = fault.reddensCanary ? 0 : 1
+    let isSo = try eventually(withinMilliseconds: 60_000, pauseMilliseconds: 300) {
+      if fault.hasTraffic { try alerts.sendSome() }
+      return try prometheus.query("martlet_canary_success").first.flatMap(PrometheusServer.value)
+        == expected
+    }
+    let log = alerts.rig[AlertRig.canary].output.suffix(1_000)
+    #expect(
+      isSo, "\(fault.name): the canary is not \(fault.reddensCanary ? "red" : "green"): \(log)")
   }
 
   /// What fires or is pending.
