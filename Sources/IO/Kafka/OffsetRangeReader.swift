@@ -29,6 +29,8 @@ package final class OffsetRangeReader {
   /// One past the last offset wanted, of the partitions that are not at their end.
   private var ends: [Place: Int64] = [:]
   private var finished: [Place] = []
+  /// Where the logs ended when a stretch of them was last begun.
+  private var logEnds: [Place: Int64] = [:]
   /// The topics of librdkafka's pointers in records, by index in `topics`.
   private var identities: [(pointer: OpaquePointer, topic: Int)] = []
   /// When the next broker's fetcher is woken, in monotonic milliseconds, and whose turn it is.
@@ -60,6 +62,7 @@ package final class OffsetRangeReader {
       return place
     }
     let marks = try watermarks(place, timeoutMilliseconds)
+    logEnds[place] = marks.high
     let wanted = offsets.clamped(to: marks.low..<max(marks.low, marks.high))
     guard !wanted.isEmpty else {
       finished.append(place)
@@ -104,6 +107,9 @@ package final class OffsetRangeReader {
 
   /// Whether every stretch has been read to its end.
   package var isDone: Bool { ends.isEmpty && finished.isEmpty }
+
+  /// One past the last offset of a partition's log when its last stretch was begun; 0 for one that is not there.
+  package func logEnd(_ place: Place) -> Int64 { logEnds[place] ?? 0 }
 
   /// The partitions that are being read.
   package var reading: Int { ends.count }

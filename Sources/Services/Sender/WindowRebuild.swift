@@ -126,6 +126,7 @@ final class WindowRebuild: Sendable {
       while let next = plan.next() {
         let place = try stretches.read(next.partition, next.offsets, timeoutMilliseconds: 2_000)
         places[place] = next.partition
+        tails[next.partition]?.begins(inLogEndingAt: stretches.logEnd(place))
       }
       stretches.poll(into: &batch, timeoutMilliseconds: 50)
       for index in 0..<batch.count {
@@ -147,15 +148,25 @@ final class WindowRebuild: Sendable {
 private struct Tail {
   let want: WindowRebuild.Want
   private var window: DedupWindow
+  private let capacity: Int
+  /// The log is not the one that the place to go on is in: its records have not been sent.
+  private var isOfAnotherLog = false
 
   init(_ want: WindowRebuild.Want, _ capacity: Int) {
     self.want = want
+    self.capacity = capacity
     window = want.start.window ?? DedupWindow(capacity: capacity)
+  }
+
+  mutating func begins(inLogEndingAt end: Int64) {
+    guard !want.start.isOfLog(endingAt: end) else { return }
+    isOfAnotherLog = true
+    window = DedupWindow(capacity: capacity)
   }
 
   /// What could not be sent has taken no id.
   mutating func take(_ record: KafkaRecord) {
-    guard let envelope = try? record.envelope() else { return }
+    guard !isOfAnotherLog, let envelope = try? record.envelope() else { return }
     _ = window.insert(envelope.takenID)
   }
 

@@ -46,6 +46,7 @@ import Testing
     let second = readAll(stretches)
     #expect(second.offsets == [zero: Array(0..<10)])
     #expect(second.ends == [zero, one])
+    #expect(stretches.logEnd(zero) >= 20 && 1..<1_000_000 ~= stretches.logEnd(one))
   }
 
   /// A topic that was made again with fewer partitions than it had: there is nothing to wait for.
@@ -58,6 +59,7 @@ import Testing
       timeoutMilliseconds: 5_000)
     #expect(!stretches.isDone)
     #expect(stretches.takeFinished() == [place])
+    #expect(stretches.logEnd(place) == 0)
     #expect(stretches.isDone)
   }
 

@@ -215,16 +215,23 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == count + 1)
   }
 
-  @Test("a group whose offset lies beyond the end of the log reads the log from its start")
-  func logMadeAgain() throws {
+  @Test(
+    "a group whose offset lies beyond the end of the log reads the log from its start, and sends all of it",
+    arguments: [0, 20])
+  func logMadeAgain(there: Int) throws {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
+    func send(_ numbers: Range<Int>) throws {
+      for number in numbers {
+        try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
+      }
+    }
+    try send(0..<there)
     try rig.commit(offset: 5_000, metadata: nil)
     let sender = try rig.startSender()
-    for number in 0..<20 {
-      try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try send(there..<20)
     #expect(try rig.receipts(20).count == 20)
+    #expect(sender.counter("delivered") == 20)
     #expect(eventually { sender.counter("logs_cut") == 1 && sender.counter("logs_restarted") == 1 })
     #expect(sender.stop() == nil)
     #expect(try rig.committed() == 20)

@@ -9,6 +9,13 @@ package struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
     package var window: DedupWindow?
     /// The offsets whose records' ids are missing.
     package var missing: Range<Int64>
+
+    /// Whether a log with this end can be the one that the place to go on is in. If not it was truncated, or its topic
+    /// recreated: it is read from its first record, and an id of it in the window would end a notification that nobody
+    /// has sent as a repeat.
+    ///
+    /// - Parameter end: one past the log's last offset.
+    package func isOfLog(endingAt end: Int64) -> Bool { missing.upperBound <= end }
   }
 
   private struct Entry {

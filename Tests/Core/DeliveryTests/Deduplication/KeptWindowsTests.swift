@@ -49,6 +49,17 @@ struct KeptWindowsTests {
     #expect(starts.map(\.missing) == [51..<151, 0..<49, 0..<50, 0..<20])
   }
 
+  @Test(
+    "a log that ends before the place to go on is another one: its ids are of nothing that was sent"
+  )
+  func anotherLog() {
+    var kept = KeptWindows<Int>()
+    let start = kept.take(1, next: 20, capacity: 100)
+    #expect(start.missing == 0..<20)
+    #expect(start.isOfLog(endingAt: 20) && start.isOfLog(endingAt: 500))
+    #expect(!start.isOfLog(endingAt: 19) && !start.isOfLog(endingAt: 0))
+  }
+
   /// The owner changes at random; what counts as taken is always what a rebuild of the whole tail would say.
   @Test(
     "over any changes of owner the ids are those of the log's tail",
