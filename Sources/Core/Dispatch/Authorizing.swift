@@ -184,13 +184,14 @@ extension Dispatcher {
 
   // MARK: Pushes that wait for a credential
 
-  /// Holds a push whose app no known credential serves until one does, and asks for a token.
+  /// A push's app is served by no known credential: asks for a token.
+  mutating func requestAppToken(_ slot: UInt32) {
+    guard credentials.shouldRequestToken(of: pushes[slot], now: now) else { return }
+    actions.append(.requestAppToken(slot: slot))
+  }
+
+  /// Holds a push until there is a credential for its app.
   mutating func waitForCredential(_ slot: UInt32) {
-    if credentials.shouldRequestToken(of: pushes[slot], now: now) {
-      actions.append(.requestAppToken(slot: slot))
-    }
-    guard admits(slot, to: Int32(Fairness.noCredential)) else { return divert(slot, .credential) }
-    hold(slot, for: Int32(Fairness.noCredential))
     pushes[slot].life.putAside()
     if pushes[slot].waitingSince == 0 { pushes[slot].waitingSince = now }
     unresolved.append(slot)

@@ -29,7 +29,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   package internal(set) var credentials: Credentials
   /// What all pools may have together.
   var budget: ConnectionBudget
-  var shares = Shares()
+  var shares: Shares
   var devices: Devices
   var deadlines: RequestDeadlines
   /// Pushes whose app has no credential.
@@ -68,6 +68,7 @@ package struct Dispatcher: ~Copyable, Sendable {
     self.wall = wall
     credentials = Credentials(certificates: CertificateBook(certificates, now: wall / 1_000))
     budget = ConnectionBudget(limits: settings.budget)
+    shares = Shares(slots: settings.maxInFlight)
     devices = Devices(settings)
     deadlines = RequestDeadlines(
       capacity: PushStates.slots(for: settings.maxInFlight), timeout: settings.requestTimeout)
@@ -100,13 +101,31 @@ package struct Dispatcher: ~Copyable, Sendable {
     if pushes[slot].isExpired(at: wall) { return expire(slot) }
     if devices.mayThrottle(now: now), parkIfThrottled(slot) { return }
     if pauses.hasApps, divertIfPaused(slot) { return }
-    if devices.isOrdered, !pushes[slot].hasTurn, !takeTurn(slot) { return }
     guard let credential = credentials.credential(for: pushes[slot]) else {
+      requestAppToken(slot)
+      guard hold(slot, forAllowed: Int32(Fairness.noCredential), .credential) else { return }
       return waitForCredential(slot)
     }
     let pool = pool(of: credential, pushes[slot].kind)
-    guard admits(slot, to: Pool.destination(pool)) else { return divert(slot, .share) }
+    guard hold(slot, forAllowed: Pool.destination(pool), .share) else { return }
     enqueue(slot, pool)
+  }
+
+  /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
+  /// turn counts for it, too: or an app that hangs would have all slots with what waits behind its open pushes.
+  ///
+  /// - Returns: false when it has been moved aside, or waits for its turn.
+  private mutating func hold(
+    _ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason
+  ) -> Bool {
+    if pushes[slot].destination != destination {
+      guard admits(slot, to: destination) else {
+        divert(slot, reason)
+        return false
+      }
+      hold(slot, for: destination)
+    }
+    return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot)
   }
 
   /// Puts a push in line at its pool.
@@ -239,6 +258,20 @@ package struct Dispatcher: ~Copyable, Sendable {
     let origin = pushes[slot].origin
     guard partitions.hasNow(origin) else { return }
     partitions[Int(origin.partition)].openBy.remove(Int(destination))
+  }
+
+  /// Moves aside what a stuck destination holds over its share.
+  mutating func shed() {
+    guard let (destination, surplus) = shares.fairness.crowded else { return }
+    for _ in 0..<surplus {
+      if destination == Fairness.noCredential {
+        guard let slot = unresolved.popFirst() else { return }
+        divert(slot, .credential)
+      } else {
+        guard let slot = pools[Int32(destination) - 1].queue.popLeast() else { return }
+        divert(slot, .share)
+      }
+    }
   }
 
   // MARK: Devices

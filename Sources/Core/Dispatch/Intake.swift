@@ -59,6 +59,7 @@ extension Dispatcher {
     guard isFeeding, !partitions.isEmpty else { return }
     if shares.isKnownStale { shares.counted(pools.served + credentials.unused) }
     shares.turn(free: freeSlots, canDivert: hasBrokerRoom, now: now)
+    shed()
     if hasBrokerRoom { begin(.transactional) } else { beginRetries() }
   }
 

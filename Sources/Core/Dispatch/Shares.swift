@@ -4,12 +4,15 @@ internal import Delivery
 
 /// What each destination may hold of the loop's slots, and which one stops the intake.
 struct Shares: Sendable {
-  private(set) var fairness = Fairness()
+  private(set) var fairness: Fairness
   /// The destination that stops the intake until it holds less.
   private var blockedBy: Int32?
   /// Destinations that pushes may be for.
   private var known = 0
   private(set) var isKnownStale = true
+
+  /// - Parameter slots: of the loop.
+  init(slots: Int) { fairness = Fairness(slots: slots) }
 
   /// One destination holds as much as it may: nothing is taken.
   var isBlocked: Bool { blockedBy != nil }

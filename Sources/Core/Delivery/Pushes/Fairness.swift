@@ -18,6 +18,9 @@ package import Pipeline
 ///   beyond its bound is moved to a retry topic, unsent and without counting an attempt, until its next answer; unless
 ///   every destination that is known is stuck. Then the gateway is out, nobody would gain, and everything waits in
 ///   Kafka.
+/// * **Two thirds** are the most that a stuck one keeps. Each time that nobody can say whether another destination works,
+///   or retry topics have no room, one over its bound takes a few records more; these are moved aside as soon as records
+///   are (`crowded`), or it would have all slots in the end.
 /// * **Partitions** have a bound of their own. While no destination is stuck their last eighth stays free. A stuck one
 ///   opens it for reading past what is its: nothing of a stuck destination enters it, and each of the others may have
 ///   as much open as is left.
@@ -41,14 +44,14 @@ package struct Fairness: Sendable {
   package static let patience: UInt64 = 2_000
   /// Another destination works if it answered within this time: one that fell silent together with the others does not.
   package static let recent: UInt64 = 1_000
-  /// Slots that every destination may hold.
+  /// Slots that every destination may hold, unless that is more than a third of all.
   package static let least = 64
   /// The destination of pushes that no credential serves. The others have numbers above it.
   package static let noCredential = 0
   /// Between two looks for destinations that have become stuck.
   private static let lookInterval: UInt64 = 20
   /// What one turn counts at most. A process that was stopped for a minute has not waited for answers that long.
-  private static let longestTurn: UInt64 = 250
+  package static let longestTurn: UInt64 = 250
 
   private struct Destination: Sendable {
     var taken = 0
@@ -59,6 +62,9 @@ package struct Fairness: Sendable {
     var isListed = false
   }
 
+  /// Slots that every destination may hold, and those that a stuck one keeps.
+  private let least: Int
+  private let most: Int
   private var destinations = [Destination()]
   /// Those that hold something, and some that did until a moment ago.
   private var inUse: [Int] = []
@@ -72,11 +78,25 @@ package struct Fairness: Sendable {
   package private(set) var stuck = 0
   /// A destination is stuck while another one works or might: what comes for it is moved aside.
   package private(set) var isDiverting = false
+  /// A stuck destination that holds more than it keeps.
+  private var crowding: Int?
 
-  package init() {}
+  /// - Parameter slots: of the loop, at least 1.
+  package init(slots: Int) {
+    least = max(1, min(Self.least, slots / 3))
+    most = max(least, 2 * slots / 3)
+  }
 
   /// The slots that one destination may hold when so many are free.
-  package static func bound(free: Int) -> Int { max(least, 2 * max(0, free)) }
+  package func bound(free: Int) -> Int { max(least, 2 * max(0, free)) }
+
+  /// A stuck destination that holds more than two thirds of the slots while records are moved aside, and how many it is
+  /// to give up.
+  package var crowded: (destination: Int, surplus: Int)? {
+    guard isDiverting, let crowding, destinations[crowding].isStuck else { return nil }
+    let surplus = destinations[crowding].taken - most
+    return surplus > 0 ? (crowding, surplus) : nil
+  }
 
   /// The slots that a destination holds.
   package func taken(by destination: Int) -> Int {
@@ -153,6 +173,9 @@ package struct Fairness: Sendable {
       return false
     }
     isDiverting = canDivert && stuck > 0 && (others || known > holding)
+    crowding =
+      isDiverting
+      ? inUse.first { destinations[$0].isStuck && destinations[$0].taken > most } : nil
   }
 
   // MARK: Decisions
@@ -171,7 +194,7 @@ package struct Fairness: Sendable {
   package func decide(_ destination: Int, free: Int) -> Decision {
     let taken = taken(by: destination)
     // The usual case costs one comparison.
-    if taken < Self.least || taken < Self.bound(free: free) || isAlone { return .take }
+    if taken < least || taken < bound(free: free) || isAlone { return .take }
     return isMovedAside(destination) ? .divert : .wait
   }
 

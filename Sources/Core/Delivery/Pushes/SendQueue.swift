@@ -117,6 +117,14 @@ package struct SendQueue: Sendable {
     return transactional.popFirst() ?? retries.popFirst() ?? bulk.popFirst()
   }
 
+  /// Takes out a push that waits, of those that matter least.
+  package mutating func popLeast() -> UInt32? {
+    if let slot = bulk.popFirst() ?? retries.popFirst() ?? transactional.popFirst() { return slot }
+    guard beside > 0 else { return nil }
+    beside -= 1
+    return besideBulk.popFirst() ?? besideRetries.popFirst() ?? besideTransactional.popFirst()
+  }
+
   /// Takes the pushes out that wait and are gone for some reason; the others keep their order. Costs a look at each.
   package mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
     let isBeside = beside > 0

@@ -8,7 +8,7 @@ import Testing
 @Suite struct FairnessTests {
   /// A loop's fairness, told of time in steps of a millisecond as a busy loop is.
   private struct Told {
-    var fairness = Fairness()
+    var fairness = Fairness(slots: 4_000)
     var now: UInt64 = 5_000
     var known = 2
     var canDivert = true
@@ -122,6 +122,30 @@ import Testing
     #expect(told.decide(1) == .wait)
   }
 
+  /// Each time that it cannot be said who works, the stuck one takes a few records more.
+  @Test func whatAStuckDestinationHoldsOverTwoThirdsIsGivenUp() {
+    var told = Told(holding: [1: 2_700, 2: 10])
+    told.pass(2_100, answering: [2])
+    #expect(told.fairness.isDiverting)
+    #expect(told.fairness.crowded?.destination == 1)
+    #expect(told.fairness.crowded?.surplus == 2_700 - 2_666)
+    told.canDivert = false
+    told.pass(100, answering: [2])
+    #expect(told.fairness.crowded == nil, "retry topics have no room")
+    told.canDivert = true
+    told.pass(100, answering: [1, 2])
+    #expect(told.fairness.crowded == nil, "it answers")
+  }
+
+  @Test func ofFewSlotsNoDestinationMayHoldAll() {
+    var told = Told(holding: [1: 20])
+    told.fairness = Fairness(slots: 60)
+    told.turn()
+    for _ in 0..<40 { told.fairness.took(1) }
+    #expect(told.decide(1, free: 20) == .wait)
+    #expect(told.decide(2, free: 20) == .take)
+  }
+
   /// Pushes without a credential are a destination like the others, and nobody is kept waiting by them while no
   /// credential is known at all.
   @Test func pushesWithoutACredential() {
@@ -146,7 +170,7 @@ import Testing
     var crowd = Crowd(greedy, seed: seed)
     for _ in 0..<Crowd.slots { crowd.growByOne() }
     #expect(crowd.free * (2 * greedy + 1) >= Crowd.slots - 3 * greedy, "\(crowd.free) free")
-    #expect(crowd.held.allSatisfy { $0 >= Fairness.bound(free: crowd.free) })
+    #expect(crowd.held.allSatisfy { $0 >= Fairness(slots: Crowd.slots).bound(free: crowd.free) })
   }
 
   /// One that came first holds two thirds, and its pushes end one by one: the slots that come free are everybody's,
@@ -169,6 +193,7 @@ import Testing
     static let slots = 4_000
     var held: [Int]
     var free = Crowd.slots
+    private let bounds = Fairness(slots: slots)
     private var random: SeededGenerator
 
     init(_ count: Int, seed: UInt64) {
@@ -184,7 +209,7 @@ import Testing
     /// - Returns: whether it took one.
     @discardableResult
     mutating func grow(_ one: Int) -> Bool {
-      guard free > 0, held[one] < Fairness.bound(free: free) else { return false }
+      guard free > 0, held[one] < bounds.bound(free: free) else { return false }
       held[one] += 1
       free -= 1
       return true
