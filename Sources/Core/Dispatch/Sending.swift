@@ -85,7 +85,7 @@ extension Dispatcher {
     if pools.connections[number].machine.openStreams == 0 {
       pools.connections[number].busySince = now
     }
-    pools.connections[number].machine.opened()
+    pools.connections[number].machine.opened(now: wall)
     if pushes[slot].life.attempts == 0 { pools[pool].health.sent() }
     pushes[slot].life.send()
     pushes[slot].connection = number

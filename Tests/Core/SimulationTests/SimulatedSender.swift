@@ -102,7 +102,7 @@ final class SimulatedSender {
     }
     guard let token = connections[index].machine.token else { return "a push without a token" }
     canSend = true
-    connections[index].machine.opened()
+    connections[index].machine.opened(now: wall)
     _ = connections[index].machine.accepted()
     connections[index].machine.settings(limit: 1_000)
     return seen(token, index, now: now, wall: wall)

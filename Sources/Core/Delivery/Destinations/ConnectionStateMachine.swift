@@ -80,8 +80,10 @@ package struct ConnectionStateMachine: Sendable {
   @usableFromInline package internal(set) var streamsOpened: UInt64 = 0
   /// The token that the connection carries, if any push has gone out.
   @usableFromInline package internal(set) var token: ProviderTokenStamp?
-  /// When the token was put on, in milliseconds since the epoch.
+  /// When a push first went out with the token, in milliseconds since the epoch: APNs counts from there.
   private var tokenSince: Int64 = 0
+  /// Whether one did.
+  @usableFromInline private(set) var isTokenUsed = false
   private var failuresInRow = 0
   private var silencesInRow = 0
   private var refusalsInRow = 0
@@ -142,7 +144,10 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// A stream was opened.
-  @inlinable package mutating func opened() {
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  @inlinable package mutating func opened(now: Int64) {
+    if !isTokenUsed { firstUsed(now: now) }
     openStreams += 1
     streamsOpened += 1
     if streamsOpened >= streamLimit { retireNow() }
@@ -282,23 +287,32 @@ package struct ConnectionStateMachine: Sendable {
     return changeToken(newest: newest, now: now)
   }
 
+  @usableFromInline mutating func firstUsed(now: Int64) {
+    isTokenUsed = true
+    tokenSince = now
+  }
+
   @usableFromInline mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice
   {
     guard let token else {
       // Nothing to lose: a connection that has not sent anything yet waits for a usable token.
       guard newest.isUsable(now: now) else { return .none }
-      self.token = newest
-      tokenSince = now
-      return .newest
+      return take(newest)
     }
-    if newest > token, newest.isUsable(now: now), now - tokenSince >= Self.tokenGuard {
-      self.token = newest
-      tokenSince = now
-      return .newest
+    if newest > token, newest.isUsable(now: now),
+      !isTokenUsed || now - tokenSince >= Self.tokenGuard
+    {
+      return take(newest)
     }
     if token.isUsable(now: now) { return .current }
     if newest > token && newest.isUsable(now: now) { retireNow() }
     return .none
+  }
+
+  private mutating func take(_ newest: ProviderTokenStamp) -> TokenChoice {
+    token = newest
+    isTokenUsed = false
+    return .newest
   }
 
   // MARK: - Transitions

@@ -13,13 +13,13 @@ import Testing
     var machine = Machine(authentication: .providerToken)
     machine.connected()
     machine.settings(limit: limit)
-    machine.opened()
+    machine.opened(now: 0)
     #expect(machine.accepted() == .nothing)
     return machine
   }
 
   private func open(_ machine: inout ConnectionStateMachine, _ count: Int) {
-    for _ in 0..<count { machine.opened() }
+    for _ in 0..<count { machine.opened(now: 0) }
   }
 
   @Test func opensNothingBeforeItIsConnected() {
@@ -35,12 +35,12 @@ import Testing
     machine.connected()
     machine.settings(limit: 1_000)
     #expect(machine.credit == 1)
-    machine.opened()
+    machine.opened(now: 0)
     #expect(machine.credit == 0)
     #expect(machine.answered(status: 400, connection: .keep) == .nothing)
     #expect(machine.state == .priming, "a rejection does not lift the limit")
     #expect(machine.credit == 1)
-    machine.opened()
+    machine.opened(now: 0)
     #expect(machine.accepted() == .nothing)
     #expect(machine.state == .ready)
     #expect(machine.credit == 1_000)
@@ -150,7 +150,7 @@ import Testing
   @Test func aSuspectPrimingConnectionGoesBackToPriming() {
     var machine = Machine(authentication: .providerToken)
     machine.connected()
-    machine.opened()
+    machine.opened(now: 0)
     #expect(machine.silent() == .ping)
     #expect(machine.ponged() == .nothing)
     #expect(machine.state == .priming)
@@ -232,7 +232,7 @@ import Testing
     _ = machine.ponged()
     #expect(machine.state == .ready)
     #expect(!machine.owesSignOfLife)
-    machine.opened()
+    machine.opened(now: 0)
     #expect(machine.owesSignOfLife)
   }
 
@@ -242,6 +242,7 @@ import Testing
     let first = ProviderTokenStamp(issuedAt: 0, generation: 1)
     let second = ProviderTokenStamp(issuedAt: 45 * 60, generation: 2)
     #expect(machine.chooseToken(newest: first, now: 30 * minute) == .newest)
+    machine.opened(now: 30 * minute)
     #expect(machine.chooseToken(newest: first, now: 31 * minute) == .current)
     #expect(machine.chooseToken(newest: second, now: 45 * minute) == .current)
     #expect(machine.token == first)
@@ -253,12 +254,26 @@ import Testing
     #expect(machine.token == second)
   }
 
+  /// It is chosen before it is known whether a push goes out: APNs counts from the first one that carries it.
+  @Test func theTimeOfATokenBeginsWithItsFirstPush() {
+    var machine = ready()
+    let minute: Int64 = 60_000
+    let tokens = (0...2).map { ProviderTokenStamp(issuedAt: $0 * 20 * 60, generation: 1) }
+    #expect(machine.chooseToken(newest: tokens[0], now: 0) == .newest)
+    #expect(machine.chooseToken(newest: tokens[1], now: 20 * minute) == .newest, "not used yet")
+    machine.opened(now: 30 * minute)
+    machine.opened(now: 35 * minute)
+    #expect(machine.chooseToken(newest: tokens[2], now: 42 * minute) == .current)
+    #expect(machine.chooseToken(newest: tokens[2], now: 51 * minute) == .newest)
+  }
+
   @Test func ratherThanTwoTokensWithin20MinutesTheConnectionIsGivenUp() {
     var machine = ready()
     let minute: Int64 = 60_000
     let first = ProviderTokenStamp(issuedAt: 0, generation: 1)
     let second = ProviderTokenStamp(issuedAt: 45 * 60, generation: 2)
     #expect(machine.chooseToken(newest: first, now: 44 * minute) == .newest)
+    machine.opened(now: 44 * minute)
     #expect(machine.chooseToken(newest: second, now: 54 * minute) == .current)
     #expect(machine.chooseToken(newest: second, now: 55 * minute) == .none)
     #expect(machine.state == .draining)
@@ -336,7 +351,7 @@ private struct ConnectionRun {
     case 16..<100:
       if machine.credit > 0 {
         open += 1
-        machine.opened()
+        machine.opened(now: 0)
       }
     default: return end(&random)
     }
