@@ -2,42 +2,69 @@
 import Glibc
 import Simulation
 
-/// Runs the simulation of the sender's decisions: `scripts/simulate` builds and starts it.
+/// Runs the simulation of the decisions that ship: `scripts/simulate` builds and starts it.
 @main
 struct Main {
-  static func main() {
-    var (steps, seeds, first) = (100_000, 10, UInt64.random(in: 1...1_000_000_000))
-    var arguments = CommandLine.arguments.dropFirst()
-    while let option = arguments.popFirst() {
-      guard let text = arguments.popFirst(), let number = UInt64(text), number > 0 else {
-        return end("\(option) needs a number above 0")
-      }
-      switch option {
-      case "--steps": steps = Int(number)
-      case "--seeds": seeds = Int(number)
-      case "--seed": (first, seeds) = (number, 1)
-      default: return end("unknown option \(option); there are --steps, --seeds and --seed")
-      }
-    }
-    run(steps: steps, seeds: first..<first + UInt64(seeds))
+  /// What the command line asks for.
+  private struct Plan {
+    var steps = 100_000
+    var seeds: UInt64 = 10
+    var first = UInt64.random(in: 1...1_000_000_000)
+    /// Events shown of a run that fails.
+    var last = 40
+    /// Runs that fail before it stops.
+    var failures = Int.max
   }
 
-  private static func run(steps: Int, seeds: Range<UInt64>) {
+  static func main() {
+    var plan = Plan()
+    var arguments = CommandLine.arguments.dropFirst()
+    while let option = arguments.popFirst() {
+      guard let text = arguments.popFirst(), let number = UInt64(text) else {
+        return end("\(option) needs a number")
+      }
+      switch option {
+      case "--steps": plan.steps = Int(number)
+      case "--seeds": plan.seeds = number
+      case "--seed": (plan.first, plan.seeds) = (number, 1)
+      case "--last": plan.last = Int(number)
+      case "--failures": plan.failures = Int(number)
+      default:
+        return end(
+          "unknown option \(option); there are --steps, --seeds, --seed, --last, --failures and --mutations"
+        )
+      }
+    }
+    run(plan)
+  }
+
+  private static func run(_ plan: Plan) {
     let clock = ContinuousClock()
     let start = clock.now
-    var (done, failed) = (0, 0)
-    for seed in seeds {
+    var (done, records, failed) = (0, 0, 0)
+    for seed in plan.first..<plan.first + plan.seeds where failed < plan.failures {
       var simulation = Simulation(seed: seed)
-      let problem = simulation.run(steps: steps)
+      let problem = simulation.run(steps: plan.steps)
       done += simulation.steps
+      records += simulation.records
       let text = problem ?? "ok"
       print(
-        "seed \(seed): \(simulation.notifications) notifications, \(simulation.delivered) delivered; \(text)"
+        "seed \(seed), \(simulation.steps) steps: \(simulation.notifications) notifications, \(simulation.delivered) delivered; \(text)"
       )
-      if problem != nil { failed += 1 }
+      guard problem != nil else { continue }
+      failed += 1
+      for event in plan.last == 0
+        ? [] : Simulation.trace(seed: seed, steps: plan.steps, last: plan.last)
+      {
+        print("  \(event)")
+      }
+      print("  again: scripts/simulate --seed \(seed) --steps \(plan.steps)")
     }
-    let seconds = Double((clock.now - start).components.seconds) + 0.001
-    print("\(done) steps, \(Int(Double(done) / seconds)) per second; \(failed) seeds failed")
+    let elapsed = (clock.now - start).components
+    let seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+    print(
+      "\(done) steps, \(Int(Double(done) / seconds)) per second; \(records) records; \(failed) seeds failed"
+    )
     if failed > 0 { exit(1) }
   }
 

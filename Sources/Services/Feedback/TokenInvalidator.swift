@@ -78,7 +78,7 @@ struct TokenInvalidator {
 
   /// Judges a batch by the database, which has to be complete, in the caller's transaction.
   func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
-    var tally = Tally()
+    var tally = Tally(clockSkew: clockSkew)
     for job in jobs {
       switch job.content {
       case .feedback(let record): try judge(record, &tally)
@@ -96,21 +96,13 @@ struct TokenInvalidator {
   private func judge(_ record: FeedbackRecord, _ tally: inout Tally) throws(StoreError) {
     tally.add(.feedback)
     let device = record.device
-    let known = tally.states[device]
+    let known = tally.marks.state(device)
     let state = if let known { known } else { try store.device(device.identity) }
-    let verdict = TokenInvalidation.verdict(
-      status: record.status, reason: Reason(record.reason), timestamp: record.timestamp,
-      sentAt: record.sentAt, registeredAt: state.registeredAt, skew: clockSkew)
-    switch verdict {
-    case .invalidate(let since):
-      tally.add(.invalidated)
-      tally.mark(
-        device, state,
-        DeviceState.Mark(
-          since: since,
-          aliveFrom: TokenInvalidation.earliestRevival(
-            timestamp: record.timestamp, sentAt: record.sentAt, skew: clockSkew),
-          reason: record.reason, recordedAt: record.at))
+    let answer = TokenAnswer(
+      status: record.status, reason: record.reason, timestamp: record.timestamp,
+      sentAt: record.sentAt, at: record.at)
+    switch tally.marks.judge(answer, device, state) {
+    case .invalidate: tally.add(.invalidated)
     case .keep:
       tally.add(.kept)
     case .suspect:
@@ -220,29 +212,19 @@ struct BadTokenAlarm {
 /// What a batch comes to.
 private struct Tally {
   private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
-  /// Devices that this batch declares dead, as they will be.
-  private(set) var states: [DeviceKey: DeviceState] = [:]
-  /// The same, in the order in which they first came up.
-  private var marked: [DeviceKey] = []
+  /// Devices that this batch declares dead.
+  var marks: DeviceMarks<DeviceKey>
   /// The newest answer that casts a suspicion, of each app.
   var suspects: [AppOrigin: Int64] = [:]
 
-  mutating func add(_ counter: FeedbackCounter) { counts[counter.rawValue] += 1 }
+  init(clockSkew: Int64) { marks = DeviceMarks(clockSkew: clockSkew) }
 
-  mutating func mark(_ device: DeviceKey, _ state: DeviceState, _ mark: DeviceState.Mark) {
-    guard state.needs(mark) else { return }
-    if states[device] == nil { marked.append(device) }
-    var dead = state
-    dead.apply(mark)
-    states[device] = dead
-  }
+  mutating func add(_ counter: FeedbackCounter) { counts[counter.rawValue] += 1 }
 
   var outcome: TokenInvalidator.Outcome {
     TokenInvalidator.Outcome(
-      publications: marked.map { device in
-        .init(
-          device: device,
-          record: states[device]?.mark.map { InvalidTokenRecord(device, $0) })
+      publications: marks.marks.map { device, mark in
+        .init(device: device, record: InvalidTokenRecord(device, mark))
       },
       counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })
   }

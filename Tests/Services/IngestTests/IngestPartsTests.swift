@@ -70,27 +70,6 @@ struct IngestPartsTests {
     #expect(!knowsLast)
   }
 
-  @Test("complete a request after its last record, and never one that was given up")
-  func requestTable() {
-    var table = RequestTable(capacity: 2)
-    let first = table.insert(partition: 3, epoch: 1, offset: 77)
-    let second = table.insert(partition: 3, epoch: 1, offset: 78)
-    let isFull = table.isFull
-    #expect(isFull)
-    table.expect(first)
-    table.expect(first)
-    #expect(table.settle(first) == nil)
-    #expect(table.settle(first) == nil)
-    #expect(table.settle(first)?.offset == 77)
-    table.expect(second)
-    table.abandon(second)
-    #expect(table.settle(second)?.epoch == RequestTable.noEpoch)
-    let count = table.count
-    #expect(count == 0)
-    let third = table.insert(partition: 0, epoch: 2, offset: 1)
-    #expect(table.settle(third)?.epoch == 2)
-  }
-
   @Test("carry kind and slot through the producer's tag")
   func tags() {
     for kind in [RecordTag.Kind.ofRequest, .receipts] {

@@ -15,10 +15,24 @@ struct GatewayMood {
   var mute: Set<Int> = []
   /// Apps that every credential is refused for.
   var refusedApps: Set<UInt64> = []
+  /// Now and then an answer takes a minute.
+  var hasSlowAnswers = true
+  /// Apps whose pushes get no answer.
+  var hangingApps: Set<UInt64> = []
   /// Every connection ends with GOAWAY before it accepts a push.
   var turnsAway = false
   /// One answer in so many is a random reason; 0 for none.
   var faults = 0
+}
+
+/// What the gateway's connections know of the world.
+struct GatewayView: ~Copyable {
+  var mood: GatewayMood
+  /// Devices that are throttled.
+  var throttled: Set<UInt64>
+  /// Devices without the app, by since when (milliseconds since the epoch).
+  var unregistered: [DeviceOfApp: Int64]
+  var now: UInt64
 }
 
 /// What arrives at the sender on one connection.
@@ -58,6 +72,7 @@ struct ConnectionModel {
   private var limit: Int
   private let isMute: Bool
   private let needsPriming: Bool
+  private let hasSlowAnswers: Bool
   private var hasAccepted = false
   private var isGoingAway = false
   private var token: ProviderTokenStamp?
@@ -71,6 +86,7 @@ struct ConnectionModel {
   ) {
     fullLimit = chance.oneIn(4) ? chance.within(1...4) : chance.within(5...60)
     needsPriming = !isCertificate
+    hasSlowAnswers = mood.hasSlowAnswers
     limit = isCertificate ? fullLimit : 1
     isMute = mood.mute.contains(address)
     let delay = UInt64(chance.within(5...300))
@@ -106,12 +122,13 @@ struct ConnectionModel {
   /// - Parameter token: the provider token that it carries, if any.
   /// - Returns: the rule of APNs that it breaks, or nil.
   mutating func request(
-    _ request: GatewayRequest, _ token: ProviderTokenStamp?, now: UInt64,
+    _ request: GatewayRequest, _ token: ProviderTokenStamp?, hangs: Set<UInt64>, now: UInt64,
     _ chance: inout SeededGenerator
   ) -> String? {
     if let token {
-      if let before = self.token, before != token {
-        if token < before { return "a connection's token went back" }
+      // The same token under another generation is the same to APNs.
+      if let before = self.token, before.issuedAt != token.issuedAt {
+        if token.issuedAt < before.issuedAt { return "a connection's token went back" }
         if now - tokenSince < 20 * 60_000 { return "two tokens within 20 minutes" }
         tokenSince = now
       }
@@ -119,7 +136,7 @@ struct ConnectionModel {
       self.token = token
       if Int64(now / 1_000) - token.issuedAt >= 3_600 { return "a token of more than an hour" }
     }
-    if isMute { return nil }
+    if isMute || hangs.contains(request.app) { return nil }
     if isGoingAway {
       send(.reset(slot: request.slot, isUnprocessed: true), now: now, &chance)
       return nil
@@ -129,7 +146,7 @@ struct ConnectionModel {
       send(.reset(slot: request.slot, isUnprocessed: true), now: now, &chance)
       return nil
     }
-    let wait = chance.oneIn(300) ? 60_000 : chance.within(5...150)
+    let wait = hasSlowAnswers && chance.oneIn(300) ? 60_000 : chance.within(5...150)
     streams.append(Stream(request: request, answersAt: now + UInt64(wait)))
     return nil
   }
@@ -142,9 +159,8 @@ struct ConnectionModel {
   mutating func cancel(_ slot: UInt32) { streams.removeAll { $0.request.slot == slot } }
 
   /// Answers what is due, and misbehaves as its mood is.
-  mutating func turn(
-    _ mood: GatewayMood, throttled: Set<UInt64>, now: UInt64, _ chance: inout SeededGenerator
-  ) {
+  mutating func turn(_ world: borrowing GatewayView, _ chance: inout SeededGenerator) {
+    let (mood, now) = (world.mood, world.now)
     guard mood.whole != .silent else { return }
     var index = 0
     while index < streams.count {
@@ -152,15 +168,15 @@ struct ConnectionModel {
         index += 1
         continue
       }
-      answer(streams.remove(at: index).request, mood, throttled, now, &chance)
+      answer(streams.remove(at: index).request, world, &chance)
     }
     if mood.faults > 0 { misbehave(now, &chance) }
   }
 
   private mutating func answer(
-    _ request: GatewayRequest, _ mood: GatewayMood, _ throttled: Set<UInt64>, _ now: UInt64,
-    _ chance: inout SeededGenerator
+    _ request: GatewayRequest, _ world: borrowing GatewayView, _ chance: inout SeededGenerator
   ) {
+    let (mood, now) = (world.mood, world.now)
     func refuse(_ reason: Reason, _ retryAfter: UInt32 = 0) -> GatewayMessage {
       .refused(
         slot: request.slot, GatewayResponse(status: reason.rule.status, reason: reason),
@@ -172,7 +188,14 @@ struct ConnectionModel {
     if mood.refusedApps.contains(request.app) {
       return send(refuse(.invalidProviderToken), now: now, &chance)
     }
-    if throttled.contains(request.device) {
+    if let since = world.unregistered[.init(app: request.app, device: request.device)] {
+      return send(
+        .refused(
+          slot: request.slot,
+          GatewayResponse(status: 410, reason: .unregistered, timestamp: since), retryAfter: 0),
+        now: now, &chance)
+    }
+    if world.throttled.contains(request.device) {
       return send(refuse(.tooManyRequests), now: now, &chance)
     }
     if mood.faults > 0, chance.oneIn(mood.faults) {
@@ -180,6 +203,13 @@ struct ConnectionModel {
         // Accepted or not: nobody will know.
         if chance.oneIn(2) { accepted.append(request.notification) }
         return send(.reset(slot: request.slot, isUnprocessed: false), now: now, &chance)
+      }
+      // One in nine is a reason that nobody knows yet.
+      if chance.oneIn(9) {
+        let status = chance.pick([400, 403, 404, 418, 429, 500, 503, 599] as [UInt16])
+        return send(
+          .refused(slot: request.slot, GatewayResponse(status: status), retryAfter: 0), now: now,
+          &chance)
       }
       return send(refuse(chance.pick(Reason.allCases)), now: now, &chance)
     }

@@ -3,98 +3,275 @@ import Delivery
 import Dispatch
 import Pipeline
 
-/// The topics, and what the consumer group has committed: the truth that no crash changes.
-struct KafkaModel {
-  struct Partition {
-    let feed: Feed
-    var records: [LogRecord] = []
-    /// Where the log begins to count: below it everything is committed.
-    var committed: Int64?
-    var completedAbove: [Range<Int64>] = []
-    /// Every record below it was found settled.
-    var verified: Int64 = 0
-    /// How far any process has read.
-    var readTo: Int64 = 0
+/// One partition of a lane or of a retry topic, and what the senders' group has committed in it.
+struct PartitionModel {
+  let feed: Feed
+  /// The records from `base` on; older ones were verified and are of no more use to anybody.
+  private(set) var records: [LogRecord] = []
+  private(set) var base: Int64 = 0
+  /// What retention has left begins here.
+  private(set) var low: Int64 = 0
+  /// Which log it is: the topic may be made again.
+  private(set) var log = 0
+  var committed: Int64?
+  /// Which log the committed offset is of: a member that has not noticed yet commits what it did in the old one.
+  var committedLog = 0
+  var metadata: [UInt8] = []
+  var completedAbove: [Range<Int64>] = []
+  /// Every record below it was found settled.
+  var verified: Int64 = 0
+  /// How far any process has read.
+  var readTo: Int64 = 0
+  /// Offsets that a sender has reported as removed before they were read.
+  var reported: [Range<Int64>] = []
+  /// Records that retention removed before anybody had read them.
+  private(set) var removed: [(offset: Int64, notification: Int)] = []
+
+  init(_ feed: Feed) { self.feed = feed }
+
+  var end: Int64 { base + Int64(records.count) }
+
+  subscript(_ offset: Int64) -> LogRecord {
+    get { records[Int(offset - base)] }
+    set { records[Int(offset - base)] = newValue }
   }
 
-  private(set) var partitions: [Partition] = []
+  mutating func append(_ record: LogRecord) { records.append(record) }
+
+  /// Whether a record counts as done: its outcome is stored, or retention removed it.
+  func isDone(_ offset: Int64) -> Bool {
+    offset < low || offset < base || self[offset].isSettled
+  }
+
+  /// Retention removes everything below an offset.
+  ///
+  /// - Returns: the notifications of records whose outcome was not stored.
+  mutating func cut(below offset: Int64) -> [Int] {
+    var gone: [Int] = []
+    for place in max(low, base)..<offset where !self[place].isSettled {
+      gone.append(self[place].notification)
+      if place >= readTo { removed.append((place, self[place].notification)) }
+    }
+    low = max(low, offset)
+    return gone
+  }
+
+  /// The topic is made again, without a record.
+  mutating func remake() -> [Int] {
+    let gone = (max(low, base)..<end).map { self[$0] }.filter { !$0.isSettled }.map(\.notification)
+    (records, base, low, verified, readTo) = ([], 0, 0, 0, 0)
+    (removed, reported) = ([], [])
+    // Brokers delete a group's offsets with the topic.
+    (committed, metadata, completedAbove) = (nil, [], [])
+    log += 1
+    return gone
+  }
+
+  /// Lets go of records that nobody reads any more.
+  mutating func trim(keeping window: Int64) {
+    let place = min(verified, committed ?? 0) - window
+    guard place - base > 2_000 else { return }
+    records.removeFirst(Int(place - base))
+    base = place
+  }
+
+  /// A removed record that nobody has reported.
+  var unreported: Int64? {
+    removed.first { removed in !reported.contains { $0.contains(removed.offset) } }?.offset
+  }
+}
+
+/// The topics that senders read: the truth that no crash changes.
+struct KafkaModel {
+  static let window: Int64 = 500
+
+  private(set) var partitions: [PartitionModel] = []
   var notifications: [Notification] = []
   private(set) var problem: String?
-  /// Records that were written, and those whose outcome is stored.
+  /// Records without a stored outcome that Kafka still has.
+  private(set) var pending = 0
   private(set) var written = 0
-  private(set) var settled = 0
+  /// The generation of the senders' group; commits of an older one are refused.
+  var generation = 0
+  /// The last events, kept while a failing run is repeated.
+  private(set) var trace: [String] = []
+  /// Milliseconds since the run began, for the trace.
+  var time: UInt64 = 0
+  /// How many of the last events are kept.
+  var tracedEvents = 0
 
   init() {
     let lanes: [Feed] =
-      Array(repeating: .lane(.transactional), count: 3) + [
-        .lane(.bulk), .lane(.bulk),
-      ]
+      Array(repeating: .lane(.transactional), count: 3) + [.lane(.bulk), .lane(.bulk)]
     let tiers = RetryTier.allCases.flatMap { [Feed.retries($0), .retries($0)] }
-    partitions = (lanes + tiers).map { Partition(feed: $0) }
+    partitions = (lanes + tiers).map { PartitionModel($0) }
   }
 
-  /// An application's notification is stored in a lane.
-  mutating func write(_ facts: PushFacts, to partition: Int, isRepeat: Bool, at wall: Int64) {
-    partitions[partition].records.append(
-      LogRecord(notification: notifications.count, facts: facts, written: wall))
-    notifications.append(Notification(id: facts.takenID, isRepeat: isRepeat))
-    written += 1
+  subscript(_ partition: Int) -> PartitionModel {
+    get { partitions[partition] }
+    set { partitions[partition] = newValue }
+  }
+
+  mutating func fail(_ text: String) {
+    note("FAILED: \(text)")
+    problem = problem ?? text
+  }
+
+  mutating func note(_ text: @autoclosure () -> String) {
+    guard tracedEvents > 0, problem == nil else { return }
+    if trace.count >= 2 * tracedEvents { trace.removeFirst(tracedEvents) }
+    trace.append("\(time) \(text())")
+  }
+
+  // MARK: Records
+
+  /// Adds a partition to a topic.
+  mutating func grow(_ feed: Feed) { partitions.append(PartitionModel(feed)) }
+
+  /// The partition of a topic that a device's records go to.
+  func place(_ feed: Feed, _ device: UInt64) -> Int {
+    let places = partitions.indices.filter { partitions[$0].feed == feed }
+    return places[Int(device % UInt64(places.count))]
+  }
+
+  /// A notification is stored in its lane.
+  mutating func write(_ facts: PushFacts, of notification: Int, at wall: Int64) {
+    let place = place(.lane(facts.lane), facts.device)
+    let log = (place, partitions[place].log)
+    if let first = notifications[notification].firstLog, first != log {
+      // Windows are those of a partition's log: a repeat in another one is not seen.
+      notifications[notification].excusable += 1
+    } else {
+      notifications[notification].firstLog = log
+    }
+    append(facts, of: notification, to: place, at: wall)
   }
 
   /// A sender's record is stored on a retry topic.
   mutating func retry(_ facts: PushFacts, of notification: Int, _ tier: RetryTier, at wall: Int64) {
-    let places = partitions.indices.filter { partitions[$0].feed == .retries(tier) }
-    let place = places[Int(facts.device % UInt64(places.count))]
-    partitions[place].records.append(
-      LogRecord(notification: notification, facts: facts, written: wall))
+    append(facts, of: notification, to: place(.retries(tier), facts.device), at: wall)
+  }
+
+  private mutating func append(
+    _ facts: PushFacts, of notification: Int, to place: Int, at wall: Int64
+  ) {
+    let offset = partitions[place].end
+    note("\(place)/\(offset): record of notification \(notification)")
+    partitions[place].append(LogRecord(notification: notification, facts: facts, written: wall))
     written += 1
+    pending += 1
   }
 
-  /// What a record ended in is stored.
-  mutating func settle(_ partition: Int, _ offset: Int64) {
-    guard !partitions[partition].records[Int(offset)].isSettled else { return }
-    partitions[partition].records[Int(offset)].isSettled = true
-    settled += 1
+  /// What a record of a log ended in is stored.
+  mutating func settle(_ partition: Int, _ offset: Int64, log: Int) {
+    guard log == partitions[partition].log, offset >= partitions[partition].base,
+      !partitions[partition][offset].isSettled
+    else { return }
+    partitions[partition][offset].isSettled = true
+    if offset >= partitions[partition].low { pending -= 1 }
   }
 
-  /// The next record of a partition for a reader at an offset.
-  mutating func read(_ partition: Int, at offset: Int64) -> LogRecord? {
-    guard offset < partitions[partition].records.count else { return nil }
-    let record = partitions[partition].records[Int(offset)]
-    if offset < partitions[partition].readTo {
-      // Read before: by a process that crashed, or lost the partition.
-      notifications[record.notification].excusable += 1
-    } else {
+  /// The next record of a partition for a reader that is at an offset, and where it is.
+  mutating func read(_ partition: Int, at position: Int64) -> (offset: Int64, LogRecord)? {
+    let offset = max(position, partitions[partition].low)
+    guard offset < partitions[partition].end else { return nil }
+    let record = partitions[partition][offset]
+    note("\(partition)/\(offset): notification \(record.notification) is read")
+    if offset >= partitions[partition].readTo {
       partitions[partition].readTo = offset + 1
+    } else if !partitions[partition].completedAbove.contains(where: { $0.contains(offset) }) {
+      // Read before: by a process that crashed, or lost the partition. What the group calls completed is not
+      // to be sent again.
+      notifications[record.notification].excusable += 1
     }
-    return record
+    return (offset, record)
   }
 
-  /// The group commits: nothing may be committed before its outcome is stored.
-  mutating func commit(_ partition: Int, _ done: PartitionDone) {
-    partitions[partition].committed = done.committable
-    partitions[partition].completedAbove = done.completedAbove
-    while partitions[partition].verified < done.committable {
-      let offset = partitions[partition].verified
-      guard partitions[partition].records[Int(offset)].isSettled else {
-        return fail("offset \(offset) of partition \(partition) was committed before its outcome")
+  /// Where a member begins to read.
+  ///
+  /// - Parameter isKnownLog: the resume point is of the log that there is now.
+  mutating func place(
+    _ partition: Int, resumingAt resume: ResumePoint, isKnownLog: Bool
+  ) -> LoopModel.Place {
+    let state = partitions[partition]
+    let next = resume.next ?? state.low
+    var log = isKnownLog ? state.log : state.committedLog
+    // Out of range: reading begins at the log's start.
+    guard next <= state.end else {
+      return LoopModel.Place(partition: partition, next: state.low, log: log)
+    }
+    if log != state.log {
+      // The new log is as long as what was committed of the old one: nobody can tell (docs/operations.md).
+      log = state.log
+      note("\(partition): an offset of the log before goes unnoticed")
+      remove(partitions[partition].cut(below: next))
+      partitions[partition].reported.append(0..<next)
+    }
+    return LoopModel.Place(partition: partition, next: next, log: log)
+  }
+
+  // MARK: What goes wrong with logs
+
+  mutating func cut(_ partition: Int, below offset: Int64) {
+    note("\(partition): retention removes everything below \(offset)")
+    remove(partitions[partition].cut(below: offset))
+  }
+
+  mutating func remake(_ partition: Int) {
+    note("\(partition): made again")
+    remove(partitions[partition].remake())
+  }
+
+  private mutating func remove(_ gone: [Int]) {
+    pending -= gone.count
+    for notification in gone { notifications[notification].isRemoved = true }
+  }
+
+  // MARK: Commits
+
+  /// The group's coordinator takes a commit: nothing may be committed before its outcome is stored.
+  ///
+  /// - Returns: false when the group has gone on without the member.
+  mutating func commit(_ plan: PlannedCommit<Int>, generation: Int, log: Int) -> Bool {
+    guard generation == self.generation else { return false }
+    let place = plan.partition
+    note("\(place): committed \(plan.offset), completed above \(plan.completedAbove)")
+    partitions[place].committed = plan.offset
+    partitions[place].committedLog = log
+    partitions[place].metadata = Array(
+      (OffsetMap.encode(base: plan.offset, plan.completedAbove) ?? "").utf8)
+    partitions[place].completedAbove = []
+    if log == partitions[place].log { verify(plan) }
+    return true
+  }
+
+  private mutating func verify(_ plan: PlannedCommit<Int>) {
+    let place = plan.partition
+    while partitions[place].verified < plan.offset {
+      let offset = partitions[place].verified
+      guard offset < partitions[place].end else {
+        return fail("offset \(offset) of partition \(place) was committed and is no record")
       }
-      partitions[partition].verified += 1
-    }
-    for range in done.completedAbove {
-      for offset in range where !partitions[partition].records[Int(offset)].isSettled {
-        return fail("offset \(offset) of partition \(partition) is called completed and is not")
+      guard partitions[place].isDone(offset) else {
+        return fail("offset \(offset) of partition \(place) was committed before its outcome")
       }
+      partitions[place].verified += 1
     }
+    let metadata = partitions[place].metadata
+    if !metadata.isEmpty {
+      guard let map = try? OffsetMap.decode(metadata, base: plan.offset) else {
+        return fail("the offset map of partition \(place) cannot be read")
+      }
+      for offset in map.joined() where !partitions[place].isDone(offset) {
+        return fail("offset \(offset) of partition \(place) is called completed and is not")
+      }
+      partitions[place].completedAbove = map
+    }
+    partitions[place].trim(keeping: Self.window + 100)
   }
+}
 
-  mutating func fail(_ text: String) { problem = problem ?? text }
-
-  /// The notifications whose outcome is stored nowhere, at the end.
-  var lost: Int? {
-    notifications.firstIndex { $0.outcomes.isEmpty }
-  }
-
-  /// Whether every record has what it ended in.
-  var isSettled: Bool { written == settled }
+extension Feed {
+  static let all =
+    [Feed.lane(.transactional), .lane(.bulk)] + RetryTier.allCases.map { .retries($0) }
 }

@@ -14,16 +14,28 @@ struct LogRecord {
   var isSettled = false
 }
 
-/// What is known of one notification from all sides.
+/// What is known of one notification, that is of one `apns-id`, from all sides.
 struct Notification {
   let id: NotificationID
-  /// An earlier one has the same `apns-id`: the request was sent twice.
-  let isRepeat: Bool
-  /// Its receipts and dead letters that Kafka has stored.
-  var outcomes: [Outcome] = []
+  /// The lane's partition that its first record went to, and which log of it.
+  var firstLog: (partition: Int, log: Int)?
+  /// Its receipts and dead letters that Kafka has stored, a bit for each `Outcome`.
+  private var outcomes: UInt16 = 0
   /// How often APNs accepted it.
   var accepted = 0
   /// How often it could become one more time without anybody's fault: a send whose answer was lost, a record that was
   /// read again.
   var excusable = 0
+  /// Kafka lost a record of it: retention or a topic that was made again.
+  var isRemoved = false
+
+  init(id: NotificationID) { self.id = id }
+
+  mutating func add(_ outcome: Outcome) { outcomes |= 1 << UInt16(outcome.rawValue) }
+  func has(_ outcome: Outcome) -> Bool { outcomes & 1 << UInt16(outcome.rawValue) != 0 }
+  /// Whether it ended in anything but being called a repeat.
+  var hasOutcome: Bool {
+    outcomes & ~(1 << UInt16(Outcome.deduplicated.rawValue)) != 0
+  }
+  var hasAny: Bool { outcomes != 0 }
 }

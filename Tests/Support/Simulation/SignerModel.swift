@@ -3,57 +3,186 @@ import Delivery
 import Dispatch
 import Random
 
-/// The signer as senders see it: a record for each credential on the provider tokens' topic, a newer one every 45
-/// minutes, and now and then a credential that is withdrawn, comes back, or serves other apps.
-struct SignerModel {
-  private struct Key {
-    var stamp: ProviderTokenStamp
-    var apps: [String]
-    var isWithdrawn = false
+/// The topics of provider tokens and of requests for them.
+struct TokenTopicModel {
+  struct Record {
+    var key: Int
+    /// nil: a tombstone.
+    var stamp: ProviderTokenStamp?
   }
 
-  private var keys: [Key] = []
-  /// All that was ever written to the topic.
+  let apps: [[String]]
+  private(set) var records: [Record] = []
+  /// The same, as senders take them.
   private(set) var updates: [ProviderTokenBook.Update] = []
+  /// Which credential a sender asked for, and when.
+  private(set) var requests: [(key: Int, at: Int64)] = []
+  /// Credentials that the file does not list at the moment.
+  var withdrawn: Set<Int> = []
+  /// Until when two signers may be at work, or one with a wrong clock.
+  var troubleUntil: UInt64 = 1_060_000
+  private var mintedAt: [Int: UInt64] = [:]
 
-  /// - Parameter apps: of each credential.
-  init(apps: [[String]], wall: Int64) {
-    for apps in apps {
-      keys.append(Key(stamp: .init(issuedAt: wall / 1_000 - 5, generation: 1), apps: apps))
-      write(keys.count - 1)
-    }
+  init(apps: [[String]]) { self.apps = apps }
+
+  /// Whether a sender that has read so many records knows a credential.
+  func isKnown(_ key: Int, below end: Int) -> Bool {
+    records[..<end].last { $0.key == key }?.stamp != nil
   }
 
-  /// The stamps that APNs takes now.
-  func stamp(_ key: Int) -> ProviderTokenStamp { keys[key].stamp }
+  mutating func request(_ credential: String, at time: Int64) {
+    guard let key = Int(credential.dropFirst(3)) else { return }
+    requests.append((key, time))
+  }
 
-  private mutating func write(_ index: Int) {
-    let key = keys[index]
+  /// A record is stored.
+  ///
+  /// - Parameter minted: when its token was minted, if it is a new one.
+  mutating func append(
+    _ record: Record, minted: UInt64?, now: UInt64, _ kafka: inout KafkaModel
+  ) {
+    records.append(record)
+    guard let stamp = record.stamp else {
+      kafka.note("key \(record.key) is withdrawn")
+      return updates.append(.removed(credential: "key\(record.key)"))
+    }
+    kafka.note("key \(record.key): token of \(stamp.issuedAt), generation \(stamp.generation)")
     updates.append(
       .token(
         .init(
-          credential: "key\(index)", teamID: "team", keyID: "k\(index)", scope: .any,
-          apps: key.apps, stamp: key.stamp,
-          token: Array("token \(index) \(key.stamp.issuedAt) \(key.stamp.generation)".utf8))))
+          credential: "key\(record.key)", teamID: "team", keyID: "k\(record.key)", scope: .any,
+          apps: apps[record.key], stamp: stamp, token: Array("token \(stamp.issuedAt)".utf8))))
+    if let minted { judge(record.key, stamp, minted, now: now, &kafka) }
   }
 
-  mutating func turn(wall: Int64, isCalm: Bool, _ chance: inout SeededGenerator) {
-    for index in keys.indices {
-      let isDue = wall / 1_000 - keys[index].stamp.issuedAt >= 45 * 60
-      if isDue || (isCalm && keys[index].isWithdrawn) { renew(index, wall) }
-      guard !isCalm, !keys[index].isWithdrawn, chance.oneIn(40_000) else { continue }
-      keys[index].isWithdrawn = true
-      updates.append(.removed(credential: "key\(index)"))
+  private mutating func judge(
+    _ key: Int, _ stamp: ProviderTokenStamp, _ minted: UInt64, now: UInt64,
+    _ kafka: inout KafkaModel
+  ) {
+    // One that is dated in the future is set aside by senders.
+    if stamp.isFromFuture(now: Int64(minted) + World.epoch) { return }
+    if let last = mintedAt[key], now > troubleUntil, minted - last < 20 * 60_000 {
+      kafka.fail("two provider tokens were minted within \((minted - last) / 1_000) s")
     }
-    if !isCalm, chance.oneIn(5_000) {
-      for index in keys.indices where keys[index].isWithdrawn { renew(index, wall) }
+    mintedAt[key] = minted
+  }
+}
+
+/// One process of the signer: the shipped group membership and `MintSchedule`, which says what is minted, published
+/// again or left alone.
+final class SignerModel: GroupProcess {
+  private struct Pending {
+    var record: TokenTopicModel.Record
+    var minted: UInt64?
+    var appendsAt: UInt64
+  }
+
+  var member = MemberModel(.signer)
+  private var schedules: [MintSchedule]
+  private var read = 0
+  private var pending: [Pending] = []
+  private var isOwner = false
+  /// Milliseconds by which its clock is ahead of true time, and by how much more for a while.
+  private let skew: Int64
+  private(set) var jump: (by: Int64, until: UInt64) = (0, 0)
+
+  init(keys: Int, skew: Int) {
+    schedules = Array(repeating: MintSchedule(), count: keys)
+    self.skew = Int64(skew)
+  }
+
+  func setClock(by step: Int64, until time: UInt64) { jump = (step, time) }
+
+  private func seconds(_ world: World) -> Int64 {
+    (world.wall + skew + (world.now < jump.until ? jump.by : 0)) / 1_000
+  }
+
+  func turn(_ world: inout World) {
+    store(&world)
+    while let task = member.next(&world) {
+      switch task {
+      case .begun(let partitions): begin(isOwner: !partitions.isEmpty)
+      case .released: isOwner = false
+      case .drain, .abandon:
+        // What the broker has not acknowledged is withdrawn.
+        pending = []
+        isOwner = false
+        member.drained(world)
+      }
+    }
+    guard isOwner, member.isAssigned else { return }
+    readTopic(world)
+    takeRequests(&world)
+    if world.isCalm || !world.chance.oneIn(4) { work(&world) }
+  }
+
+  private func begin(isOwner: Bool) {
+    self.isOwner = isOwner
+    schedules = Array(repeating: MintSchedule(), count: schedules.count)
+    read = 0
+  }
+
+  func crash(_ world: inout World) {
+    for pending in pending where world.chance.oneIn(2) {
+      world.tokens.append(pending.record, minted: pending.minted, now: world.now, &world.kafka)
     }
   }
 
-  private mutating func renew(_ index: Int, _ wall: Int64) {
-    keys[index].isWithdrawn = false
-    keys[index].stamp = .init(
-      issuedAt: wall / 1_000 - 5, generation: keys[index].stamp.generation + 1)
-    write(index)
+  private func store(_ world: inout World) {
+    while let first = pending.first, first.appendsAt <= world.now {
+      pending.removeFirst()
+      let offset = Int64(world.tokens.records.count)
+      world.tokens.append(first.record, minted: first.minted, now: world.now, &world.kafka)
+      if let stamp = first.record.stamp {
+        schedules[first.record.key].published(stamp, at: offset)
+      }
+    }
+  }
+
+  private func readTopic(_ world: World) {
+    while read < world.tokens.records.count {
+      let record = world.tokens.records[read]
+      let found = record.stamp.map { MintSchedule.Found.own($0, isComplete: true) } ?? .removed
+      schedules[record.key].read(found, at: Int64(read))
+      read += 1
+    }
+  }
+
+  private func takeRequests(_ world: inout World) {
+    let count = Int64(world.tokens.requests.count)
+    while let (partition, offset) = member.take(&world, end: { _ in count }) {
+      let request = world.tokens.requests[Int(offset)]
+      let now = seconds(world)
+      // What was asked before the current token was minted is answered by it.
+      if request.at / 1_000 >= schedules[request.key].issuedAt(now: now) ?? .min {
+        schedules[request.key].requested(.refused, now: now)
+      }
+      member.completed(partition, epoch: member.epoch, offset)
+    }
+  }
+
+  private func work(_ world: inout World) {
+    for key in schedules.indices where !pending.contains(where: { $0.record.key == key }) {
+      if world.tokens.withdrawn.contains(key) {
+        let standing = world.tokens.records.last { $0.key == key }?.stamp
+        if standing != nil { produce(.init(key: key, stamp: nil), minted: nil, &world) }
+        continue
+      }
+      switch schedules[key].step(now: seconds(world)) {
+      case .mint(let order):
+        let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
+        produce(.init(key: key, stamp: stamp), minted: world.now, &world)
+      case .publish(let stamp): produce(.init(key: key, stamp: stamp), minted: nil, &world)
+      case nil: break
+      }
+    }
+  }
+
+  private func produce(
+    _ record: TokenTopicModel.Record, minted: UInt64?, _ world: inout World
+  ) {
+    let latency = world.chance.oneIn(30) ? world.chance.within(1...5_000) : 20
+    pending.append(
+      Pending(record: record, minted: minted, appendsAt: world.now + UInt64(latency)))
   }
 }

@@ -5,33 +5,44 @@ import Dispatch
 import Pipeline
 import Random
 
-/// The sender's shipped decisions in virtual time: two processes of one consumer group, the topics that they read and
-/// write, and a gateway that keeps APNs' rules and misbehaves within them. Everything follows from the seed.
+/// The shipped decisions of ingest, sender, signer and feedback in virtual time: two processes of each in their
+/// consumer groups, the topics between them, and a gateway that keeps APNs' rules and misbehaves within them.
+/// Everything follows from the seed.
 ///
-/// After every step holds what `docs/chaos.md` and APNs ask: nothing is committed before its outcome is stored, a push
-/// has one end, streams stay within their limit, token changes are 20 minutes apart, nothing is sent after its
-/// expiration, connects back off, memory is bounded; in the end every notification has its outcome, and none was
-/// accepted more often than lost answers and records that were read again excuse.
+/// What holds after every step, and in the end, is said in `docs/chaos.md`.
 package struct Simulation {
   private static let credentials = [["app.a", "app.b"], ["app.c"], ["*"]]
-  private static let apps = ["app.a", "app.b", "app.c", "app.other", "app.certificate"]
+  /// The credential that serves any app, and that of an app if it is still there.
+  static let lastCredential = 2
+  static func credential(of app: UInt64) -> Int {
+    credentials.firstIndex { $0.contains { AppTable.hash($0.utf8.span) == app } } ?? lastCredential
+  }
+  static let apps = ["app.a", "app.b", "app.c", "app.other", "app.certificate"]
+    .map { AppTable.hash($0.utf8.span) }
 
-  private var world: World
-  private var loops: [LoopModel]
+  var world: World
+  var senders: [LoopModel] = []
+  var ingest = [IngestModel(), IngestModel()]
+  var signers: [SignerModel] = []
+  var feedback = [FeedbackModel(), FeedbackModel()]
+  /// Processes that do nothing until then.
+  var stalls: [ObjectIdentifier: UInt64] = [:]
   private let settings: DispatchSettings
-  private var epoch = 0
-  /// A rebalance is under way.
-  private var isHandingOver = false
   private var nextSeed: UInt64
+  /// When the senders' group begins its next rebalance, and when it leaves behind who has not answered.
+  private var rebalanceAt: UInt64? = 0
+  private var leavesBehindAt: UInt64?
+  package let seed: UInt64
   /// Steps done.
   package private(set) var steps = 0
 
   package init(seed: UInt64) {
-    world = World(seed: seed, apps: Self.credentials.map(\.self))
+    self.seed = seed
+    world = World(seed: seed, apps: Self.credentials)
     var settings = DispatchSettings()
     settings.maxInFlight = world.chance.pick([60, 200, 600])
     settings.isOrdered = world.chance.oneIn(3)
-    settings.dedupWindow = 500
+    settings.dedupWindow = Int(KafkaModel.window)
     settings.partitionBounds = PartitionBounds(openAtMost: world.chance.pick([40, 200]))
     settings.connectionAge = 3_600_000
     settings.pool = .init(minimum: 1, maximum: world.chance.pick([2, 4]))
@@ -40,21 +51,28 @@ package struct Simulation {
     settings.maxAge = (1_800_000, 7_200_000)
     self.settings = settings
     nextSeed = seed
-    loops = []
-    for _ in 0..<2 { loops.append(newLoop()) }
-    deal()
+    if world.chance.oneIn(4) {
+      world.sick = Self.anySickApp(&world.chance)
+      world.mood.hasSlowAnswers = false
+    }
+    for _ in 0..<2 {
+      senders.append(newSender())
+      signers.append(newSigner())
+    }
   }
 
   /// What broke, or nil.
   package var problem: String? {
     world.kafka.problem.map {
-      "step \(steps): \($0) (" + loops.map(\.summary).joined(separator: "; ") + ")"
+      "step \(steps): \($0) (" + senders.map(\.summary).joined(separator: "; ") + ")"
     }
   }
 
   package var notifications: Int { world.kafka.notifications.count }
-  package var delivered: Int {
-    world.kafka.notifications.count { $0.outcomes.contains(.delivered) }
+  package var delivered: Int { world.kafka.notifications.count { $0.has(.delivered) } }
+  /// Records of requests, lanes and retry topics.
+  package var records: Int {
+    world.kafka.written + world.requests.partitions.reduce(0) { $0 + $1.count }
   }
 
   // MARK: Steps
@@ -62,102 +80,71 @@ package struct Simulation {
   /// One turn of each process, at a later time.
   package mutating func step() {
     steps += 1
-    world.now += UInt64(
-      world.chance.oneIn(200) ? world.chance.below(20_000) : world.chance.below(30))
+    world.now += elapsed()
+    world.kafka.time = world.now - World.start
     if !world.isCalm { trouble() }
-    world.signer.turn(wall: world.wall, isCalm: world.isCalm, &world.chance)
-    for loop in loops { loop.turn(&world) }
-    finishRebalance()
+    let isUnavailable = world.mood.whole == .unavailable
+    world.unavailableSince = isUnavailable ? world.unavailableSince ?? world.now : nil
+    for process in signers where isAwake(process) { process.turn(&world) }
+    for process in ingest where isAwake(process) { process.turn(&world) }
+    for loop in senders { loop.turn(&world) }
+    for process in feedback where isAwake(process) { process.turn(&world) }
+    replaceStopped()
+    balanceSenders()
+    world[.ingest].turn(ingest, now: world.now)
+    world[.signer].turn(signers, now: world.now)
+    world[.feedback].turn(feedback, now: world.now)
+    if steps % 200 == 0 { judgeOthers() }
+  }
+
+  /// Milliseconds until the next turn.
+  private mutating func elapsed() -> UInt64 {
+    if world.isCalm, world.chance.oneIn(8) { return UInt64(world.chance.below(4_000)) }
+    let longest = world.sick == nil ? 20_000 : 500
+    return UInt64(world.chance.oneIn(200) ? world.chance.below(longest) : world.chance.below(30))
+  }
+
+  private func isAwake(_ process: AnyObject) -> Bool {
+    (stalls[ObjectIdentifier(process)] ?? 0) <= world.now
   }
 
   /// Runs so many steps, then until everything has its outcome.
   ///
   /// - Returns: what broke, or nil.
   package mutating func run(steps count: Int) -> String? {
-    while steps < count, problem == nil { step() }
+    while steps < count, world.kafka.problem == nil { step() }
     if let problem { return problem }
     calm()
     var patience = 60_000
-    while patience > 0, problem == nil, !world.kafka.isSettled {
+    while patience > 0, world.kafka.problem == nil, !isSettled {
       step()
       patience -= 1
     }
     return problem ?? verdict
   }
 
+  /// The same run again, which keeps its last events.
+  ///
+  /// - Returns: what happened before the first failure, oldest first.
+  package static func trace(seed: UInt64, steps count: Int, last: Int) -> [String] {
+    var simulation = Simulation(seed: seed)
+    simulation.world.kafka.tracedEvents = last
+    _ = simulation.run(steps: count)
+    return simulation.world.kafka.trace.suffix(last)
+  }
+
   /// Everything works from now on.
   private mutating func calm() {
+    world.kafka.note("calm from now on")
     world.isCalm = true
     world.mood = GatewayMood()
-    world.throttled = []
-  }
-
-  private var verdict: String? {
-    if !world.kafka.isSettled {
-      return "it never comes to its end: " + loops.map(\.summary).joined(separator: "; ")
-    }
-    if let lost = world.kafka.lost { return "notification \(lost) is lost" }
-    for (number, one) in world.kafka.notifications.enumerated() {
-      if one.outcomes.contains(.delivered), one.accepted == 0 {
-        return "notification \(number) is called delivered and was never accepted"
-      }
-      if one.accepted > 1 + one.excusable {
-        return
-          "notification \(number) was accepted \(one.accepted) times, and \(one.excusable) are excused"
-      }
-    }
-    return nil
-  }
-
-  // MARK: What happens outside
-
-  private mutating func trouble() {
-    write()
-    switch world.chance.below(6_000) {
-    case 0: crash()
-    case 1..<4: beginRebalance()
-    case 4: world.mood.whole = .unavailable
-    case 5: world.mood.whole = .silent
-    case 6..<14: world.mood.whole = .well
-    case 14: world.mood.refusing.insert(world.chance.below(3))
-    case 15: world.mood.mute.insert(world.chance.below(3))
-    case 16..<20: (world.mood.refusing, world.mood.mute) = ([], [])
-    case 20: world.mood.refusedApps.insert(AppTable.hash(world.chance.pick(Self.apps).utf8.span))
-    case 21..<24: world.mood.refusedApps = []
-    case 24: world.mood.turnsAway = true
-    case 25..<29: world.mood.turnsAway = false
-    case 29..<32: world.mood.faults = world.chance.pick([0, 8, 40, 200])
-    case 32..<40: world.throttled.insert(UInt64(world.chance.below(40)))
-    case 40..<50: world.throttled = []
-    default: break
-    }
-  }
-
-  /// Applications write notifications; some twice.
-  private mutating func write() {
-    guard world.chance.oneIn(3), world.kafka.written - world.kafka.settled < 20_000 else { return }
-    for _ in 0..<world.chance.below(6) {
-      let device = UInt64(world.chance.below(40))
-      let isBulk = world.chance.oneIn(3)
-      let last = world.kafka.notifications.last
-      let isRepeat = last != nil && world.chance.oneIn(50)
-      let id =
-        isRepeat
-        ? last!.id : NotificationID(high: world.chance.next(), low: world.chance.next())
-      let facts = PushFacts(
-        takenID: id, app: AppTable.hash(world.chance.pick(Self.apps).utf8.span), device: device,
-        lane: isBulk ? .bulk : .transactional, created: world.wall,
-        expiresAt: world.chance.oneIn(10)
-          ? world.wall + Int64(world.chance.below(100_000)) : .max)
-      world.kafka.write(
-        facts, to: isBulk ? 3 + Int(device % 2) : Int(device % 3), isRepeat: isRepeat,
-        at: world.wall)
-    }
+    (world.throttled, world.unregistered, world.tokens.withdrawn) = ([], [:], [])
+    for signer in signers { signer.setClock(by: 0, until: 0) }
   }
 
   // MARK: Processes
 
-  private mutating func newLoop() -> LoopModel {
+  mutating func newSender() -> LoopModel {
     nextSeed &+= 1
     return LoopModel(
       settings,
@@ -167,39 +154,70 @@ package struct Simulation {
       ], now: world.now, wall: world.wall, seed: nextSeed)
   }
 
-  /// A process ends without a word; another one begins.
-  private mutating func crash() {
-    let index = world.chance.below(loops.count)
-    loops[index].crash(&world)
-    loops[index] = newLoop()
-    if isHandingOver {
-      // The group waits for every member, also for the new one, which has nothing to give back.
-      loops[index].release(until: world.now, &world)
-    } else {
-      // The group notices: the others give back what they have.
-      beginRebalance()
+  mutating func newSigner() -> SignerModel {
+    SignerModel(keys: Self.credentials.count, skew: world.chance.within(-5_000...5_000))
+  }
+
+  /// Processes that were told to stop and have left begin anew.
+  private mutating func replaceStopped() {
+    for index in senders.indices where senders[index].hasEnded {
+      senders[index].crash(&world)
+      senders[index] = newSender()
+      wantRebalance(in: 100)
+    }
+    for index in ingest.indices where ingest[index].member.hasLeft { ingest[index] = IngestModel() }
+    for index in feedback.indices where feedback[index].member.hasLeft {
+      feedback[index] = FeedbackModel()
+    }
+    for index in signers.indices where signers[index].member.hasLeft {
+      signers[index] = newSigner()
     }
   }
 
-  private mutating func beginRebalance() {
-    guard !isHandingOver else { return }
-    isHandingOver = true
-    let deadline = world.now + UInt64(world.chance.pick([0, 1_500, 3_000]))
-    for loop in loops { loop.release(until: deadline, &world) }
+  // MARK: The senders' group
+
+  mutating func wantRebalance(in milliseconds: Int) {
+    rebalanceAt = min(rebalanceAt ?? .max, world.now + UInt64(milliseconds))
   }
 
-  private mutating func finishRebalance() {
-    guard isHandingOver, loops.allSatisfy({ $0.given != nil }) else { return }
-    isHandingOver = false
+  private mutating func balanceSenders() {
+    guard let deadline = leavesBehindAt else {
+      guard let rebalanceAt, world.now >= rebalanceAt else { return }
+      self.rebalanceAt = nil
+      leavesBehindAt = world.now + 6_000
+      world.kafka.note("the senders' group is balanced anew")
+      let time = world.now + UInt64(world.chance.pick([0, 1_500, 3_000]))
+      for loop in senders
+      where !loop.isFenced && !loop.hasReleased && loop.stalledUntil <= world.now {
+        loop.isResuming = false
+        if loop.dispatcher.isFeeding { loop.release(until: time, &world) }
+      }
+      return
+    }
+    for loop in senders where loop.isFenced && loop.hasReleased {
+      (loop.isFenced, loop.hasHeardLoss) = (false, false)
+    }
+    guard world.now >= deadline || senders.allSatisfy({ $0.isFenced || $0.hasReleased }) else {
+      return
+    }
+    leavesBehindAt = nil
     deal()
   }
 
-  /// Each process gets half of the partitions, each time others.
+  /// Each process gets its part of the partitions, each time others.
   private mutating func deal() {
-    epoch += 1
-    let all = Array(world.kafka.partitions.indices)
-    for (index, loop) in loops.enumerated() {
-      loop.grant(all.filter { ($0 + epoch) % loops.count == index }, world)
+    world.kafka.generation += 1
+    let generation = world.kafka.generation
+    for loop in senders where !loop.hasReleased && !loop.isFenced {
+      world.kafka.note("a sender is left behind by its group")
+      loop.isFenced = true
+    }
+    if senders.contains(where: \.isFenced) { wantRebalance(in: 5_000) }
+    let there = senders.filter { !$0.isFenced && !$0.hasEnded && $0.hasReleased }
+    let all = world.kafka.partitions.indices
+    for (index, loop) in there.enumerated() {
+      let mine = all.filter { ($0 + generation) % there.count == index }
+      loop.grant(mine, generation: generation, &world)
     }
   }
 }

@@ -3,27 +3,79 @@ import Delivery
 import Dispatch
 import Random
 
-/// All that is outside of the sender's processes, and the time.
+/// A device of an app: what tokens are registered and invalid for.
+struct DeviceOfApp: Hashable, Comparable {
+  var app: UInt64
+  var device: UInt64
+
+  static func < (left: Self, right: Self) -> Bool {
+    (left.app, left.device) < (right.app, right.device)
+  }
+}
+
+/// An app in trouble: its answers, or how much is to be sent for it.
+struct SickApp {
+  enum Trouble: CaseIterable {
+    /// The gateway never answers.
+    case hangs
+    /// Every push is refused for its app.
+    case refused
+    /// Thousands of requests come at once.
+    case floods
+  }
+
+  let app: UInt64
+  let trouble: Trouble
+}
+
+/// All that is outside of the processes, and the time.
 struct World {
   /// Monotonic milliseconds, and milliseconds since the epoch.
-  var now: UInt64 = 1_000_000
+  var now = start
+  static let start: UInt64 = 1_000_000
   var wall: Int64 { Int64(now) + Self.epoch }
   static let epoch: Int64 = 1_760_000_000_000
 
   var chance: SeededGenerator
   var kafka = KafkaModel()
-  var signer: SignerModel
+  var groups = [
+    GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
+    GroupModel(.feedback, partitions: 4),
+  ]
+  var requests = RequestsModel()
+  var tokens: TokenTopicModel
+  var devices = DeviceTopicsModel()
   var mood = GatewayMood()
   /// Devices that APNs throttles now.
   var throttled: Set<UInt64> = []
+  /// Devices without the app, by since when (milliseconds since the epoch).
+  var unregistered: [DeviceOfApp: Int64] = [:]
   /// The gateway's addresses.
   let addresses: [PeerAddress]
   /// Everything works from now on.
   var isCalm = false
+  /// One app is in trouble, now and then, and nothing else is: nobody else may notice.
+  var sick: SickApp?
+  /// Since when every answer of the gateway is 503.
+  var unavailableSince: UInt64?
 
   init(seed: UInt64, apps: [[String]]) {
     chance = SeededGenerator(seed: seed)
-    signer = SignerModel(apps: apps, wall: Int64(1_000_000) + Self.epoch)
+    tokens = TokenTopicModel(apps: apps)
     addresses = (1...3).map { PeerAddress(bytes: [10, 0, 0, $0], port: 443)! }
+  }
+
+  subscript(_ kind: GroupModel.Kind) -> GroupModel {
+    get { groups[kind.rawValue] }
+    set { groups[kind.rawValue] = newValue }
+  }
+
+  /// What a group has committed of a partition: all below must be done.
+  mutating func verify(_ kind: GroupModel.Kind, _ partition: Int, _ offset: Int64) {
+    switch kind {
+    case .ingest: requests.verify(partition, offset, &kafka)
+    case .signer: break
+    case .feedback: devices.verify(partition, offset, &kafka)
+    }
   }
 }

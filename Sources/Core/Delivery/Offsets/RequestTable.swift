@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The requests whose records are not all acknowledged yet, in slots of a table of fixed size. The slot is
+/// what a record carries through the producer, so an acknowledgement needs no look-up.
+package struct RequestTable: ~Copyable, Sendable {
+  package struct Entry: Sendable {
+    package var offset: Int64
+    package var partition: Int32
+    /// The assignment under which the request was taken; `noEpoch` if it was given up.
+    package var epoch: UInt32
+    /// Records to be acknowledged, and one more while further ones may come. In a free slot: the next
+    /// free one.
+    package var pending: Int32
+
+    @inlinable init(offset: Int64, partition: Int32, epoch: UInt32, pending: Int32) {
+      self.offset = offset
+      self.partition = partition
+      self.epoch = epoch
+      self.pending = pending
+    }
+  }
+
+  /// No assignment has this number.
+  package static let noEpoch = UInt32.max
+
+  @usableFromInline var entries: [Entry]
+  @usableFromInline let capacity: Int
+  @usableFromInline var free: Int32 = -1
+  /// Requests in the table.
+  @usableFromInline package internal(set) var count = 0
+
+  /// - Parameter capacity: requests that it can hold, 1 ..< 2³¹; memory is taken as they come.
+  package init(capacity: Int) {
+    precondition(capacity > 0 && capacity < Int32.max, "a table of a sensible size")
+    self.capacity = capacity
+    entries = []
+  }
+
+  @inlinable package var isFull: Bool { count == capacity }
+
+  /// Takes a request in and holds it until `settle` is called once for this call and once for each
+  /// `expect`. The table must not be full.
+  @inlinable package mutating func insert(partition: Int32, epoch: UInt32, offset: Int64) -> Int {
+    precondition(count < capacity, "no room for a further request")
+    let entry = Entry(offset: offset, partition: partition, epoch: epoch, pending: 1)
+    count += 1
+    guard free >= 0 else {
+      entries.append(entry)
+      return entries.count - 1
+    }
+    let slot = Int(free)
+    free = entries[slot].pending
+    entries[slot] = entry
+    return slot
+  }
+
+  /// One more record of this request has to be acknowledged.
+  @inlinable package mutating func expect(_ slot: Int) { entries[slot].pending += 1 }
+
+  /// The request is given up before its last record was made: it never completes its offset.
+  package mutating func abandon(_ slot: Int) {
+    entries[slot].epoch = Self.noEpoch
+    _ = settle(slot)
+  }
+
+  /// One record is acknowledged; returns the request when it was the last one.
+  @inlinable package mutating func settle(_ slot: Int) -> Entry? {
+    entries[slot].pending -= 1
+    guard entries[slot].pending == 0 else { return nil }
+    let entry = entries[slot]
+    entries[slot].pending = free
+    free = Int32(slot)
+    count -= 1
+    return entry
+  }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Random
+
+/// The topics about devices: answers of APNs, registrations, and the marks that follow.
+struct DeviceTopicsModel {
+  struct Answer {
+    var key: DeviceOfApp
+    var answer: TokenAnswer
+  }
+  struct MarkRecord {
+    var key: DeviceOfApp
+    var mark: DeviceState.Mark?
+  }
+
+  /// Partitions 0 and 1 of the group are of answers, 2 and 3 of registrations, by device.
+  private(set) var answers: [[Answer]] = [[], []]
+  private(set) var registrations: [[(key: DeviceOfApp, at: Int64)]] = [[], []]
+  private(set) var marks: [MarkRecord] = []
+  private var verified = [0, 0]
+  /// What follows from all answers and registrations together.
+  private var aliveFrom: [DeviceOfApp: Int64] = [:]
+  private var registeredAt: [DeviceOfApp: Int64] = [:]
+  private var marked: [DeviceOfApp: DeviceState.Mark] = [:]
+  private var everMarked: Set<DeviceOfApp> = []
+
+  func end(_ partition: Int) -> Int64 {
+    Int64(partition < 2 ? answers[partition].count : registrations[partition - 2].count)
+  }
+
+  mutating func append(_ key: DeviceOfApp, _ answer: TokenAnswer) {
+    answers[Int(key.device % 2)].append(Answer(key: key, answer: answer))
+    guard answer.status == 410 else { return }
+    let alive = TokenInvalidation.earliestRevival(
+      timestamp: answer.timestamp, sentAt: answer.sentAt)
+    aliveFrom[key] = max(aliveFrom[key] ?? .min, alive)
+  }
+
+  mutating func register(_ key: DeviceOfApp, at time: Int64) {
+    registrations[Int(key.device % 2)].append((key, time))
+    registeredAt[key] = max(registeredAt[key] ?? .min, time)
+  }
+
+  mutating func publish(_ record: MarkRecord) {
+    marks.append(record)
+    marked[record.key] = record.mark
+    if record.mark != nil { everMarked.insert(record.key) }
+  }
+
+  /// Whether a registration that proves a mark wrong was there before a time.
+  func isRefuted(_ record: MarkRecord, before time: Int64) -> Bool {
+    guard let mark = record.mark, let registered = registeredAt[record.key] else { return false }
+    return registered < time && registered >= mark.aliveFrom
+  }
+
+  func wasMarked(_ key: DeviceOfApp) -> Bool { everMarked.contains(key) }
+
+  /// An answer may be committed when its mark stands on the topic, or a registration refutes it.
+  mutating func verify(_ partition: Int, _ offset: Int64, _ kafka: inout KafkaModel) {
+    guard offset <= end(partition) else {
+      return kafka.fail("feedback committed offset \(offset), which is no record")
+    }
+    guard partition < 2 else { return }
+    while verified[partition] < Int(offset) {
+      let record = answers[partition][verified[partition]]
+      verified[partition] += 1
+      guard record.answer.status == 410 else { continue }
+      let alive = TokenInvalidation.earliestRevival(
+        timestamp: record.answer.timestamp, sentAt: record.answer.sentAt)
+      let isMarked = (marked[record.key]?.aliveFrom ?? .min) >= alive
+      if !isMarked, (registeredAt[record.key] ?? .min) < alive {
+        return kafka.fail(
+          "an answer about device \(record.key.device) was committed without its mark")
+      }
+    }
+  }
+
+  /// The first device that the topic says something wrong about.
+  var wrong: String? {
+    for key in aliveFrom.keys.sorted() {
+      let isDead = aliveFrom[key]! > registeredAt[key] ?? .min
+      if isDead != (marked[key] != nil) {
+        return "device \(key.device) is \(isDead ? "dead" : "alive") and is not called so"
+      }
+    }
+    let strangers = Set(marked.keys).subtracting(aliveFrom.keys)
+    return strangers.isEmpty ? nil : "a device is called dead that APNs said nothing of"
+  }
+}
+
+/// One process of feedback: the shipped group membership and offsets, rules of token hygiene and completeness of tables,
+/// in the steps of `FeedbackWorker`: take, read the tables to their ends, judge, publish, complete.
+final class FeedbackModel: GroupProcess {
+  private enum Phase {
+    case idle, verifying
+    case publishing(at: UInt64)
+  }
+
+  var member = MemberModel(.feedback)
+  private var phase = Phase.idle
+  private var jobs: [(partition: Int, offset: Int64)] = []
+  private var outgoing: [DeviceTopicsModel.MarkRecord] = []
+  private var states: [DeviceOfApp: DeviceState] = [:]
+  /// Registrations of both partitions, and marks.
+  private var read: [Int64] = [0, 0, 0]
+  private var completeness = TableCompleteness([0, 1, 2])
+  private var answersAt: UInt64?
+  private var owned: Set<Int> = []
+  private var refuted: Set<DeviceOfApp> = []
+  /// When the first job of the batch was taken.
+  private var takenAt: Int64 = 0
+
+  func turn(_ world: inout World) {
+    followGroup(&world)
+    follow(world)
+    askEnds(&world)
+    if case .idle = phase { takeJobs(&world) }
+    if case .verifying = phase, completeness.isComplete({ self.read[$0] }) { judge(&world) }
+    if case .publishing(let time) = phase, world.now >= time { publish(&world) }
+  }
+
+  var isIdle: Bool {
+    if case .idle = phase { return refuted.isEmpty }
+    return false
+  }
+
+  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
+  func crash(_ world: inout World) {
+    guard case .publishing = phase else { return }
+    for record in outgoing.prefix(world.chance.below(outgoing.count + 1)) {
+      world.devices.publish(record)
+    }
+  }
+
+  // MARK: The group
+
+  private func followGroup(_ world: inout World) {
+    while true {
+      while let task = member.next(&world) {
+        switch task {
+        case .begun(let partitions):
+          owned = Set(partitions)
+          refuted = Set(states.keys.filter { states[$0]!.isMarkObsolete && isMine($0) })
+        case .released: (owned, refuted) = ([], [])
+        case .drain: break
+        case .abandon:
+          // What Kafka has not acknowledged is withdrawn from the producer.
+          drop()
+          member.drained(world)
+        }
+      }
+      guard member.isDraining, jobs.isEmpty, outgoing.isEmpty else { return }
+      drop()
+      member.drained(world)
+    }
+  }
+
+  private func drop() { (jobs, outgoing, phase) = ([], [], .idle) }
+
+  private func isMine(_ key: DeviceOfApp) -> Bool { owned.contains(Int(key.device % 2)) }
+
+  // MARK: Tables
+
+  private func follow(_ world: World) {
+    for table in 0..<2 {
+      let log = world.devices.registrations[table]
+      for place in Int(read[table])..<min(log.count, Int(read[table]) + 50) {
+        states[log[place].key, default: DeviceState()].apply(
+          DeviceState.Presence.registered(at: log[place].at))
+        note(log[place].key)
+        read[table] += 1
+      }
+    }
+    for place in Int(read[2])..<min(world.devices.marks.count, Int(read[2]) + 50) {
+      let record = world.devices.marks[place]
+      states[record.key, default: DeviceState()].apply(record.mark)
+      note(record.key)
+      read[2] += 1
+    }
+  }
+
+  private func note(_ key: DeviceOfApp) {
+    if states[key]!.isMarkObsolete, isMine(key) { refuted.insert(key) } else { refuted.remove(key) }
+  }
+
+  private func askEnds(_ world: inout World) {
+    if completeness.question({ self.read[$0] }) != nil {
+      answersAt = world.now + UInt64(world.chance.within(1...60))
+    }
+    guard let answersAt, world.now >= answersAt else { return }
+    self.answersAt = nil
+    if completeness.answered([
+      0: Int64(world.devices.registrations[0].count),
+      1: Int64(world.devices.registrations[1].count),
+      2: Int64(world.devices.marks.count),
+    ]) != nil {
+      world.kafka.fail("a table is called another one")
+    }
+  }
+
+  // MARK: Batches
+
+  private func takeJobs(_ world: inout World) {
+    guard !member.isDraining else { return }
+    takenAt = world.wall
+    while jobs.count < 20, let job = member.take(&world, end: world.devices.end) {
+      jobs.append(job)
+    }
+    guard !jobs.isEmpty || !refuted.isEmpty else { return }
+    completeness.want()
+    phase = .verifying
+  }
+
+  private func judge(_ world: inout World) {
+    var marks = DeviceMarks<DeviceOfApp>(clockSkew: 0)
+    for job in jobs where job.partition < 2 {
+      let record = world.devices.answers[job.partition][Int(job.offset)]
+      let known = marks.state(record.key) ?? states[record.key] ?? DeviceState()
+      _ = marks.judge(record.answer, record.key, known)
+    }
+    outgoing = marks.marks.map { .init(key: $0.device, mark: $0.mark) }
+    for record in outgoing where world.devices.isRefuted(record, before: takenAt) {
+      world.kafka.fail("device \(record.key.device) is called dead, and was registered later")
+    }
+    let said = Set(outgoing.map(\.key))
+    for key in refuted.sorted() where isMine(key) && !said.contains(key) {
+      outgoing.append(.init(key: key, mark: nil))
+    }
+    refuted = []
+    phase = .publishing(at: world.now + UInt64(world.chance.within(2...100)))
+  }
+
+  private func publish(_ world: inout World) {
+    for record in outgoing { world.devices.publish(record) }
+    for job in jobs { member.completed(job.partition, epoch: member.epoch, job.offset) }
+    drop()
+  }
+}

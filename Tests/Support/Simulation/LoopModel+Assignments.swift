@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Dispatch
+import Pipeline
+import Random
+
+/// Partitions are begun, given back, lost, and made again.
+extension LoopModel {
+  /// The loop's partitions from now on.
+  func grant(_ partitions: [Int], generation: Int, _ world: inout World) {
+    self.generation = generation
+    hasReleased = false
+    offsets.epoch += 1
+    offsets.rebuilds = []
+    divide(partitions, &world)
+    for partition in partitions { begin(partition, &world) }
+    offsets.remade = []
+    offsets.windows.removeAll()
+  }
+
+  /// Two loops would have as much of each topic.
+  private func divide(_ partitions: [Int], _ world: inout World) {
+    let topics = Feed.all.map { feed in partitions.filter { world.kafka[$0].feed == feed } }
+    let loops = assignment.assign(topics)
+    for topic in topics + [partitions] {
+      let second = topic.reduce(0) { $0 + (loops[$1] ?? 0) }
+      if abs(2 * second - topic.count) > 1 {
+        world.kafka.fail("a loop has \(second) of \(topic.count) partitions")
+      }
+    }
+  }
+
+  private func begin(_ partition: Int, _ world: inout World) {
+    let state = world.kafka[partition]
+    let committed = offsets.remade.contains(partition) ? nil : state.committed
+    var map: [Range<Int64>] = []
+    if let committed, !state.metadata.isEmpty {
+      map = (try? OffsetMap.decode(state.metadata, base: committed)) ?? []
+    }
+    let (resume, isNews) = offsets.memory.resume(partition, committed: committed, map: map)
+    let start = windowStart(partition, state.feed, resume)
+    let mustRead = start?.missing.isEmpty == false
+    let number = dispatcher.granted(
+      GrantedPartition(
+        feed: state.feed, resume: resume, window: start?.window,
+        windowDeadline: mustRead ? world.now + 5_000 : nil))
+    if number != places.count { preconditionFailure("partitions are numbered in their order") }
+    offsets.commits.begin(
+      partition, epoch: offsets.epoch, committed: committed, resume, isNews: isNews)
+    if let next = resume.next { offsets.gaps.begin(partition, at: next) }
+    if let start, mustRead {
+      let wait = world.chance.oneIn(30) ? 7_000 : world.chance.within(10...500)
+      offsets.rebuilds.append(
+        .init(number: number, start: start, readyAt: world.now + UInt64(wait)))
+    }
+    places.append(world.kafka.place(partition, resumingAt: resume, isKnownLog: committed == nil))
+  }
+
+  private func windowStart(
+    _ partition: Int, _ feed: Feed, _ resume: ResumePoint
+  ) -> KeptWindows<Int>.Start? {
+    guard case .lane = feed, let next = resume.next, next > 0 else { return nil }
+    return offsets.windows.take(partition, next: next, capacity: settings.dedupWindow)
+  }
+
+  /// The group wants the partitions back.
+  func release(until deadline: UInt64, _ world: inout World) {
+    dispatcher.release(until: deadline)
+    perform(&world)
+  }
+
+  /// It hears that the group has given its partitions to others.
+  func lose(_ world: inout World) {
+    hasHeardLoss = true
+    isResuming = false
+    if dispatcher.isFeeding {
+      release(until: world.now, &world)
+    } else {
+      dispatcher.hurryRelease(until: world.now)
+    }
+  }
+
+  /// The topic was made again under the reader.
+  func remade(_ partition: Int) {
+    for index in places.indices where places[index].partition == partition {
+      places[index].next = 0
+    }
+  }
+
+  func finishRelease(_ handed: [Dispatcher.HandedOver], _ world: inout World) {
+    for one in handed {
+      note(places[one.partition].partition, one.done)
+      guard let window = one.window else { continue }
+      offsets.windows.keep(
+        places[one.partition].partition, window, next: one.done.committable)
+    }
+    if !isFenced { commitLast(handed, &world) }
+    offsets.release()
+    let mine = places.map(\.partition)
+    (places, lastSent) = ([], [:])
+    if isResuming, !isFenced {
+      isResuming = false
+      return grant(mine, generation: generation, &world)
+    }
+    isResuming = false
+    offsets.remade = []
+    hasReleased = true
+    hasEnded = isStopping
+  }
+
+  /// A refusal costs duplicates, not records.
+  func commitLast(_ handed: [Dispatcher.HandedOver], _ world: inout World) {
+    let plans = offsets.commits.everything(now: world.now)
+    guard !world.chance.oneIn(5), apply(plans, &world) else { return offsets.commits.refused() }
+    offsets.commits.answered(plans.map { ($0.partition, $0.offset) })
+    for one in handed {
+      let place = places[one.partition]
+      let state = world.kafka[place.partition]
+      guard place.log == state.log, !offsets.remade.contains(place.partition) else { continue }
+      if (state.committed ?? 0) < one.done.committable {
+        world.kafka.fail("what was done was not committed when partitions were given back")
+      }
+    }
+  }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Dispatch
+import Pipeline
+import Random
+
+/// What a sender's control thread knows of offsets and windows: the shipped values.
+struct SenderOffsets {
+  /// A commit on its way to the coordinator and back.
+  struct OnTheWay {
+    var plans: [PlannedCommit<Int>]
+    var arrivesAt: UInt64
+    var answersAt: UInt64
+    var isTaken: Bool?
+  }
+
+  /// A window that is read again.
+  struct Rebuild {
+    var number: Int
+    var start: KeptWindows<Int>.Start
+    var readyAt: UInt64
+  }
+
+  var epoch: UInt32 = 0
+  var commits = CommitState<Int>()
+  var memory = CompletionMemory<Int>()
+  var windows = KeptWindows<Int>()
+  var gaps = RetentionGaps<Int>()
+  var doubted: Set<Int> = []
+  var remade: Set<Int> = []
+  var onTheWay: OnTheWay?
+  var nextCommit: UInt64 = 0
+  var rebuilds: [Rebuild] = []
+
+  /// The partitions are given back.
+  mutating func release() {
+    commits.handOver(to: &memory)
+    gaps.dropQuestions()
+    (doubted, onTheWay, rebuilds) = ([], nil, [])
+  }
+
+  /// What is known of the partition's log is of another one.
+  mutating func forgetLog(of partition: Int) {
+    memory.forget(partition)
+    windows.forget(partition)
+  }
+}
+
+extension LoopModel {
+  // MARK: Producing
+
+  func put(_ what: Outgoing.What, _ slot: UInt32, _ world: inout World) {
+    guard let push = held.removeValue(forKey: slot) else {
+      return world.kafka.fail("a push ended twice")
+    }
+    lastPut = what
+    // Receipts follow their side records. What Kafka refuses is produced again, later.
+    let refused = world.chance.oneIn(500) ? 3_000 : 0
+    let stored = world.now + UInt64(world.chance.within(1...60) + refused)
+    let late = world.chance.oneIn(100) ? 5_000 : 40
+    outgoing.append(
+      Outgoing(
+        what: what, notification: push.notification, origin: dispatcher.pushes[slot].origin,
+        place: push.place, log: push.log, storedAt: stored,
+        acknowledgedAt: stored + UInt64(world.chance.within(1...late)), isRefused: refused > 0))
+  }
+
+  func acknowledge(_ world: inout World) {
+    for index in outgoing.indices where !outgoing[index].isStored {
+      guard outgoing[index].storedAt <= world.now else { continue }
+      outgoing[index].isStored = true
+      store(outgoing[index], &world)
+    }
+    var index = 0
+    while index < outgoing.count {
+      guard outgoing[index].isStored, outgoing[index].acknowledgedAt <= world.now else {
+        index += 1
+        continue
+      }
+      let record = outgoing[index]
+      outgoing.swapAt(index, outgoing.count - 1)
+      outgoing.removeLast()
+      dispatcher.acknowledged(record.origin)
+    }
+  }
+
+  private func store(_ record: Outgoing, _ world: inout World) {
+    world.kafka.note(
+      "notification \(record.notification), \(record.place)/\(record.origin.offset): \(record.what)"
+    )
+    switch record.what {
+    case .receipt(let outcome): world.kafka.notifications[record.notification].add(outcome)
+    case .feedback(let key, let answer):
+      world.devices.append(key, answer)
+      world.kafka.notifications[record.notification].add(.rejected)
+    case .retry(let tier, let facts):
+      world.kafka.retry(facts, of: record.notification, tier, at: world.wall)
+    }
+    world.kafka.settle(record.place, record.origin.offset, log: record.log)
+  }
+
+  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
+  func crash(_ world: inout World) {
+    for record in outgoing where !record.isStored && world.chance.oneIn(2) { store(record, &world) }
+    for number in connections.keys { collectAccepted(number, &world) }
+  }
+
+  // MARK: The control thread's turn
+
+  func control(_ world: inout World) {
+    rebuildWindows(&world)
+    takeReports(&world)
+    moveCommit(&world)
+    lookAtLogs(&world)
+    guard let handed = dispatcher.handOver() else { return }
+    finishRelease(handed, &world)
+  }
+
+  private func rebuildWindows(_ world: inout World) {
+    for rebuild in offsets.rebuilds where rebuild.readyAt <= world.now {
+      guard rebuild.number < places.count else { continue }
+      let state = world.kafka[places[rebuild.number].partition]
+      var window = rebuild.start.window ?? DedupWindow(capacity: settings.dedupWindow)
+      if rebuild.start.isOfLog(endingAt: state.end) {
+        let first = max(rebuild.start.missing.lowerBound, state.low, state.base)
+        for offset in first..<max(first, rebuild.start.missing.upperBound) {
+          _ = window.insert(state[offset].facts.takenID)
+        }
+      } else {
+        window = DedupWindow(capacity: settings.dedupWindow)
+      }
+      dispatcher.windowCame(window, of: rebuild.number, isWhole: true)
+    }
+    offsets.rebuilds.removeAll { $0.readyAt <= world.now }
+  }
+
+  private func takeReports(_ world: inout World) {
+    for report in dispatcher.report() ?? [] {
+      let partition = places[report.partition].partition
+      if let done = report.done { note(partition, done) }
+      if let jump = report.jump { offsets.gaps.jumped(partition, jump) }
+      if report.isWithoutWindow { excuseRepeats(partition, &world) }
+      switch report.fault {
+      case .restarted:
+        offsets.commits.restart(partition, epoch: offsets.epoch)
+        offsets.forgetLog(of: partition)
+        places[report.partition].log = world.kafka[partition].log
+      case .mustResume: resume([partition], &world)
+      case .wentBack(let offset):
+        offsets.doubted.insert(partition)
+        offsets.gaps.begin(partition, at: offset)
+      case nil: break
+      }
+    }
+  }
+
+  func note(_ partition: Int, _ done: PartitionDone) {
+    offsets.commits.note([
+      PartitionProgress(
+        partition, epoch: offsets.epoch, committable: done.committable,
+        completedAbove: done.completedAbove)
+    ])
+  }
+
+  /// A partition began without the ids of the records before: repeats of them are sent again.
+  private func excuseRepeats(_ partition: Int, _ world: inout World) {
+    let state = world.kafka[partition]
+    for offset in max(state.base, state.low)..<max(state.base, state.low, state.end) {
+      world.kafka.notifications[state[offset].notification].excusable += 1
+    }
+  }
+
+  private func lookAtLogs(_ world: inout World) {
+    guard offsets.gaps.isCurious, world.chance.oneIn(3) else { return }
+    var ends: [Int: RetentionGaps<Int>.Ends] = [:]
+    for partition in offsets.gaps.ask() {
+      ends[partition] = (world.kafka[partition].low, world.kafka[partition].end)
+    }
+    var strange: Set<Int> = []
+    for finding in offsets.gaps.judge(ends) {
+      switch finding {
+      case .lost(let partition, let range):
+        world.kafka[partition].reported.append(range)
+        strange.insert(partition)
+      case .endsBefore(let partition, _, _): strange.insert(partition)
+      }
+    }
+    for partition in strange { offsets.forgetLog(of: partition) }
+    let again = strange.intersection(offsets.doubted)
+    if !again.isEmpty { resume(again.sorted(), &world) }
+  }
+
+  /// Everything is given back and begun again without the group noticing.
+  private func resume(_ partitions: [Int], _ world: inout World) {
+    guard !isStopping, isResuming || dispatcher.isFeeding else { return }
+    for partition in partitions {
+      offsets.forgetLog(of: partition)
+      offsets.commits.forget(partition)
+      offsets.remade.insert(partition)
+    }
+    guard !isResuming else { return }
+    isResuming = true
+    release(until: world.now + 1_500, &world)
+  }
+
+  // MARK: Commits
+
+  private var isCurrent: Bool { !isFenced }
+
+  private func moveCommit(_ world: inout World) {
+    if var commit = offsets.onTheWay {
+      if commit.isTaken == nil, world.now >= commit.arrivesAt {
+        commit.isTaken = !world.chance.oneIn(20) && apply(commit.plans, &world)
+      }
+      offsets.onTheWay = commit
+      if let isTaken = commit.isTaken, world.now >= commit.answersAt {
+        offsets.commits.answered(isTaken ? commit.plans.map { ($0.partition, $0.offset) } : [])
+        offsets.onTheWay = nil
+      }
+    }
+    guard world.now >= offsets.nextCommit, dispatcher.isFeeding else { return }
+    offsets.nextCommit = world.now + 200
+    let plans = offsets.commits.due(now: world.now)
+    guard !plans.isEmpty else { return }
+    let arrival = world.now + UInt64(world.chance.within(1...50))
+    let late = world.chance.oneIn(50) ? 15_000 : 50
+    offsets.onTheWay = .init(
+      plans: plans, arrivesAt: arrival,
+      answersAt: arrival + UInt64(world.chance.within(1...late)))
+  }
+
+  func apply(_ plans: [PlannedCommit<Int>], _ world: inout World) -> Bool {
+    guard !isFenced, generation == world.kafka.generation else { return false }
+    for plan in plans.sorted(by: { $0.partition < $1.partition }) {
+      guard let place = places.first(where: { $0.partition == plan.partition }) else { continue }
+      _ = world.kafka.commit(plan, generation: generation, log: place.log)
+    }
+    return true
+  }
+
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Dispatch
+import Pipeline
+
+/// What must hold whenever a push is sent or ends, or a connection is opened or closed.
+extension LoopModel {
+  /// What must hold whenever a push goes out.
+  func judgeSend(_ slot: UInt32, _ push: Held, _ number: Int32, _ world: inout World) {
+    if push.facts.expiresAt <= world.wall { world.kafka.fail("a push was sent that has expired") }
+    if world.wall - push.facts.created > settings.maxAge(push.facts.lane) {
+      world.kafka.fail("a push was sent that is too old")
+    }
+    let connected = connections[number]!
+    if connected.open.count >= connected.limit { world.kafka.fail("a stream above the limit") }
+    if closing.contains(number) {
+      world.kafka.fail("a push was sent on a connection to be closed")
+    }
+    if let token = connected.token, world.wall / 1_000 - token.issuedAt >= 55 * 60 {
+      world.kafka.fail("a token of 55 minutes was used")
+    }
+    // One more than the limit: a send that is spared afterwards counts until then.
+    if dispatcher.pushes[slot].life.countedAttempts > settings.maxAttempts {
+      world.kafka.fail("a push is sent once more after its last attempt")
+    }
+    noteSend(number, &world)
+    guard isOrdered else { return }
+    for (_, other) in connections {
+      for open in other.open where held[open]?.facts.device == push.facts.device {
+        world.kafka.fail("two pushes of one device are open")
+      }
+    }
+  }
+
+  /// A gateway that answers everybody with 503 sees few pushes.
+  func noteSend(_ number: Int32, _ world: inout World) {
+    let pool = dispatcher.pools.connections[number].pool
+    guard let since = world.unavailableSince, world.now >= since + 30_000 else {
+      sends[pool] = nil
+      return
+    }
+    sends[pool, default: []].append(world.now)
+    sends[pool]!.removeAll { world.now - $0 >= 10_000 }
+    if sends[pool]!.count > 60 {
+      world.kafka.fail("\(sends[pool]!.count) pushes in 10 s to a gateway that is unavailable")
+    }
+  }
+
+  /// First sends to a device leave in the order of their records.
+  func judgeOrder(_ slot: UInt32, _ push: Held, _ world: inout World) {
+    let origin = dispatcher.pushes[slot].origin
+    guard !push.wasSent, push.facts.attempt == 0, origin.epoch == dispatcher.partitions.epoch,
+      push.log == places[Int(origin.partition)].log
+    else { return }
+    let last = lastSent[push.place]?[push.facts.device] ?? -1
+    if origin.offset < last { world.kafka.fail("a device's pushes were sent out of order") }
+    lastSent[push.place, default: [:]][push.facts.device] = origin.offset
+  }
+
+  func noteAccepted(_ slot: UInt32, by pool: Int32, _ now: UInt64) {
+    connects[pool] = []
+    // While credentials change, what was sent with the one before says nothing about the next one.
+    guard let push = held[slot], !dispatcher.pools[pool].isRetired, now >= tokensCameAt + 60_000
+    else { return }
+    acceptedAt[push.facts.app] = now
+  }
+
+  /// A destination that turns all connections away sees few of them.
+  func noteConnect(_ pool: Int32, _ world: inout World) {
+    connects[pool, default: []].append(world.now)
+    connects[pool]!.removeAll { world.now - $0 >= 30_000 }
+    if connects[pool]!.count > 5 + settings.pool.maximum {
+      world.kafka.fail("\(connects[pool]!.count) connects in 30 s without an accepted push")
+    }
+  }
+
+  /// What was refused says nothing about the other open pushes: they get time for their answers.
+  func judgeClose(_ number: Int32, _ world: inout World) {
+    guard let connected = connections[number], let refusedAt = connected.refusedAt,
+      !connected.open.isEmpty, !connected.isSilent,
+      world.now - refusedAt < ConnectionStateMachine.grace
+    else { return }
+    world.kafka.fail("a refusal closes a connection with \(connected.open.count) open pushes")
+  }
+
+  /// A credential that is known may serve again; only an app that no credential serves has no future.
+  func judgeNoCredential(_ slot: UInt32, _ world: inout World) {
+    guard let app = held[slot]?.facts.app else { return }
+    let keys = [Simulation.credential(of: app), Simulation.lastCredential]
+    for key in keys where world.tokens.isKnown(key, below: tokensRead) {
+      world.kafka.fail("a push becomes a dead letter although its credential is known")
+    }
+  }
+}

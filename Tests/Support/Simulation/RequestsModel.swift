@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Pipeline
+
+/// A request of an application: one notification for each of its devices.
+struct Request {
+  /// Its notifications stand in a row.
+  var first: Int
+  var devices: [UInt64]
+  var app: UInt64
+  var lane: Lane
+  var created: Int64
+  var expiresAt: Int64
+  /// Ingest cannot read it: it becomes a dead letter.
+  var isBad: Bool
+}
+
+/// The topic of requests.
+struct RequestsModel {
+  private(set) var partitions: [[Request]] = [[], [], []]
+  private var verified = [0, 0, 0]
+
+  func end(_ partition: Int) -> Int64 { Int64(partitions[partition].count) }
+
+  mutating func append(_ request: Request, to partition: Int) {
+    partitions[partition].append(request)
+  }
+
+  mutating func grow() {
+    partitions.append([])
+    verified.append(0)
+  }
+
+  /// A request may be committed when all its notifications are stored, or what became of them instead.
+  mutating func verify(_ partition: Int, _ offset: Int64, _ kafka: inout KafkaModel) {
+    guard offset <= end(partition) else {
+      return kafka.fail("ingest committed offset \(offset) of requests, which is no record")
+    }
+    while verified[partition] < Int(offset) {
+      let request = partitions[partition][verified[partition]]
+      for notification in request.first..<request.first + request.devices.count {
+        let one = kafka.notifications[notification]
+        guard one.firstLog != nil || one.hasAny else {
+          return kafka.fail(
+            "request \(verified[partition]) of partition \(partition) was committed without notification \(notification)"
+          )
+        }
+      }
+      verified[partition] += 1
+    }
+  }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Dispatch
+import Pipeline
+import Random
+
+/// What happens outside of the processes, and to them.
+extension Simulation {
+  mutating func trouble() {
+    write()
+    if let sick = world.sick { return trouble(of: sick) }
+    switch world.chance.below(6_000) {
+    case 0..<40: troubleAtGateway()
+    case 40..<50: world.throttled = []
+    case 50..<58: world.throttled.insert(anyDevice().device)
+    case 58..<62: unregister()
+    case 62..<66: register()
+    case 66..<70: wantRebalance(in: 0)
+    case 70..<74: hurtSender()
+    case 74..<82: hurt(world.chance.below(3))
+    case 82: hurtLogs()
+    case 83: rebalance()
+    case 84: withdraw()
+    case 85 where world.chance.oneIn(4): sleep()
+    default: break
+    }
+  }
+
+  private mutating func troubleAtGateway() {
+    switch world.chance.below(40) {
+    case 0: world.mood.whole = .unavailable
+    case 1: world.mood.whole = .silent
+    case 2..<12: world.mood.whole = .well
+    case 12: world.mood.refusing.insert(world.chance.below(3))
+    case 13: world.mood.mute.insert(world.chance.below(3))
+    case 14..<18: (world.mood.refusing, world.mood.mute) = ([], [])
+    case 18: world.mood.refusedApps.insert(world.chance.pick(Self.apps))
+    case 19..<22: world.mood.refusedApps = []
+    case 22: world.mood.turnsAway = true
+    case 23..<27: world.mood.turnsAway = false
+    case 27..<30: world.mood.faults = world.chance.pick([0, 8, 40, 200])
+    default: break
+    }
+  }
+
+  // MARK: One app alone
+
+  /// The apps of credentials that serve no other app: what hangs stops its connections.
+  static func anySickApp(_ chance: inout SeededGenerator) -> SickApp {
+    let trouble = chance.pick(SickApp.Trouble.allCases)
+    return SickApp(
+      app: chance.pick(trouble == .hangs ? [apps[2], apps[3]] : apps), trouble: trouble)
+  }
+
+  private mutating func trouble(of sick: SickApp) {
+    let what = world.chance.below(12_000)
+    switch (sick.trouble, what) {
+    case (.hangs, 0): world.mood.hangingApps = [sick.app]
+    case (.refused, 0): world.mood.refusedApps = [sick.app]
+    case (.floods, 0): for _ in 0..<300 { write(for: sick.app, count: 10) }
+    case (_, 1): (world.mood.hangingApps, world.mood.refusedApps) = ([], [])
+    default: break
+    }
+  }
+
+  // MARK: Applications
+
+  /// Applications write requests; some twice.
+  private mutating func write() {
+    guard world.chance.oneIn(6), world.kafka.pending < 20_000 else { return }
+    let partition = world.chance.below(world.requests.partitions.count)
+    if world.chance.oneIn(40), let last = world.requests.partitions[partition].last {
+      return world.requests.append(last, to: partition)
+    }
+    write(for: world.chance.pick(Self.apps), count: world.chance.within(1...8))
+  }
+
+  private mutating func write(for app: UInt64, count: Int) {
+    let partition = world.chance.below(world.requests.partitions.count)
+    let isBad = world.chance.oneIn(200)
+    let devices = (0..<(isBad ? 1 : count)).map { _ in anyDevice(of: app).device }
+    let expires = world.sick == nil && world.chance.oneIn(10)
+    let request = Request(
+      first: world.kafka.notifications.count, devices: devices, app: app,
+      lane: world.chance.oneIn(3) ? .bulk : .transactional, created: world.wall,
+      expiresAt: expires ? world.wall + Int64(world.chance.below(100_000)) : .max, isBad: isBad)
+    for _ in devices {
+      world.kafka.notifications.append(
+        Notification(id: NotificationID(high: world.chance.next(), low: world.chance.next())))
+    }
+    world.requests.append(request, to: partition)
+  }
+
+  private mutating func anyDevice() -> DeviceOfApp {
+    anyDevice(of: world.chance.pick(Self.apps))
+  }
+
+  /// Each app has forty tokens of its own.
+  private mutating func anyDevice(of app: UInt64) -> DeviceOfApp {
+    let first = 40 * (Self.apps.firstIndex(of: app) ?? 0)
+    return DeviceOfApp(app: app, device: UInt64(first + world.chance.below(40)))
+  }
+
+  private mutating func unregister() {
+    let key = anyDevice()
+    world.kafka.note("device \(key.device) loses its app")
+    world.unregistered[key] = world.wall
+  }
+
+  private mutating func register() {
+    let key = world.chance.oneIn(4) ? anyDevice() : world.unregistered.keys.min() ?? anyDevice()
+    world.kafka.note("device \(key.device) is registered")
+    world.unregistered[key] = nil
+    world.devices.register(key, at: world.wall)
+  }
+
+  // MARK: Processes
+
+  private mutating func hurtSender() {
+    let index = world.chance.below(senders.count)
+    switch world.chance.below(4) {
+    case 0, 1:
+      world.kafka.note("sender \(index) is killed")
+      senders[index].crash(&world)
+      senders[index] = newSender()
+      // The group notices when the session is over.
+      wantRebalance(in: world.chance.within(10...3_000))
+    case 2:
+      world.kafka.note("sender \(index) is stopped")
+      if senders[index].dispatcher.isFeeding, !senders[index].hasReleased {
+        senders[index].stop(until: world.now + 5_000, &world)
+      }
+    default:
+      world.kafka.note("sender \(index) stands still")
+      senders[index].stalledUntil = world.now + UInt64(world.chance.within(100...20_000))
+      wantRebalance(in: 3_000)
+    }
+  }
+
+  /// A process of ingest, signer or feedback is killed, stopped, or stands still.
+  private mutating func hurt(_ place: Int) {
+    let kind = GroupModel.Kind(rawValue: place)!
+    let index = world.chance.below(2)
+    let patience = UInt64(world.chance.within(3_000...6_000))
+    if kind == .signer { world.tokens.troubleUntil = world.now + 90_000 }
+    switch world.chance.below(4) {
+    case 0, 1:
+      world.kafka.note("\(kind) \(index) is killed")
+      kill(kind, index)
+      world[kind].wantRebalance(at: world.now + patience)
+    case 2:
+      world.kafka.note("\(kind) \(index) is stopped")
+      process(kind, index).member.stop(patience: patience)
+    default:
+      world.kafka.note("\(kind) \(index) stands still")
+      stalls[ObjectIdentifier(process(kind, index))] = world.now + 4 * patience
+      world[kind].wantRebalance(at: world.now + patience)
+    }
+  }
+
+  private func process(_ kind: GroupModel.Kind, _ index: Int) -> any GroupProcess {
+    switch kind {
+    case .ingest: ingest[index]
+    case .signer: signers[index]
+    case .feedback: feedback[index]
+    }
+  }
+
+  private mutating func kill(_ kind: GroupModel.Kind, _ index: Int) {
+    switch kind {
+    case .ingest:
+      ingest[index].crash(&world)
+      ingest[index] = IngestModel()
+    case .signer:
+      signers[index].crash(&world)
+      signers[index] = newSigner()
+    case .feedback:
+      feedback[index].crash(&world)
+      feedback[index] = FeedbackModel()
+    }
+  }
+
+  /// Everything stands still for an hour, as on a machine that is suspended, and the signers some minutes longer: no
+  /// provider token may be used any more until they are back.
+  private mutating func sleep() {
+    world.kafka.note("everything sleeps for an hour")
+    world.now += 3_600_000
+    world.tokens.troubleUntil = world.now + 600_000
+    let longer = world.now + UInt64(world.chance.within(60_000...300_000))
+    for signer in signers { stalls[ObjectIdentifier(signer)] = longer }
+  }
+
+  private mutating func rebalance() {
+    let kind = GroupModel.Kind(rawValue: world.chance.below(3))!
+    world[kind].wantRebalance(at: world.now)
+  }
+
+  /// A credential is taken out of the signer's file, or comes back; a signer's clock is wrong for a while.
+  private mutating func withdraw() {
+    switch world.chance.below(4) {
+    case 0: world.tokens.withdrawn.insert(world.chance.below(3))
+    case 1, 2: world.tokens.withdrawn = []
+    default:
+      let length = UInt64(world.chance.within(1_000...60_000))
+      world.tokens.troubleUntil = world.now + length + 60_000
+      world.chance.pick(signers).setClock(by: 86_400_000, until: world.now + length)
+    }
+  }
+
+  // MARK: Logs
+
+  private mutating func hurtLogs() {
+    let partition = world.chance.below(world.kafka.partitions.count)
+    switch world.chance.below(4) {
+    case 0: grow()
+    case 1: remake(partition)
+    default:
+      let state = world.kafka[partition]
+      let low = max(state.low, state.base)
+      guard state.end > low else { return }
+      // Mostly what is done already; now and then what nobody has read.
+      let most = world.chance.oneIn(3) ? state.end : max(low, min(state.committed ?? 0, state.end))
+      world.kafka.cut(partition, below: low + Int64(world.chance.below(Int(most - low) + 1)))
+    }
+  }
+
+  private mutating func grow() {
+    guard world.kafka.partitions.count < 24 else { return }
+    if world.chance.oneIn(4) {
+      world.kafka.note("requests get another partition")
+      world.requests.grow()
+      world[.ingest].grow()
+      return world[.ingest].wantRebalance(at: world.now + 5_000)
+    }
+    let feed = world.chance.pick(world.kafka.partitions.map(\.feed))
+    world.kafka.note("\(feed) gets another partition")
+    world.kafka.grow(feed)
+    wantRebalance(in: 5_000)
+  }
+
+  /// A topic is deleted and made again, while somebody reads it.
+  private mutating func remake(_ partition: Int) {
+    let owner = senders.first {
+      !$0.hasReleased && !$0.isFenced && $0.dispatcher.isFeeding && $0.stalledUntil <= world.now
+        && $0.places.contains { $0.partition == partition }
+    }
+    guard let owner, world.kafka[partition].end > 0 else { return }
+    world.kafka.remake(partition)
+    owner.remade(partition)
+  }
+}
