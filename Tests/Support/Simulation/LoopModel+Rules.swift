@@ -58,12 +58,23 @@ extension LoopModel {
     lastSent[push.place, default: [:]][push.facts.device] = origin.offset
   }
 
+  /// Whether an app's pushes go to this pool as long as all credentials are there; some may still wait in another one.
+  private func serves(_ pool: Int32, _ app: UInt64) -> Bool {
+    guard case .token(let index) = dispatcher.pools[pool].credential else {
+      return app == Simulation.apps.last
+    }
+    let key = "key\(Simulation.credential(of: app))"
+    return dispatcher.credentials.tokens.entries[index].credential == key
+      && app != Simulation.apps.last
+  }
+
   func noteAccepted(_ slot: UInt32, by pool: Int32, _ now: UInt64) {
     connects[pool] = []
     // While credentials change, what was sent with the one before says nothing about the next one.
-    guard let push = held[slot], !dispatcher.pools[pool].isRetired, now >= tokensCameAt + 60_000
-    else { return }
-    acceptedAt[push.facts.app] = now
+    guard let app = held[slot]?.facts.app, now >= tokensCameAt + 60_000, serves(pool, app) else {
+      return
+    }
+    acceptedAt[app] = now
   }
 
   /// A destination that turns all connections away sees few of them.

@@ -15,6 +15,8 @@ final class LoopModel {
     var notification: Int
     var place: Int
     var log: Int
+    /// When it was taken, or became due.
+    var since: UInt64
     var wasSent = false
   }
 
@@ -207,9 +209,16 @@ final class LoopModel {
       record.facts, offset: offset, from: number, written: record.written)
     if held[slot] != nil { world.kafka.fail("a slot was given twice") }
     held[slot] = Held(
-      facts: record.facts, notification: record.notification, place: place.partition, log: log)
+      facts: record.facts, notification: record.notification, place: place.partition, log: log,
+      since: world.now)
     perform(&world)
     return true
+  }
+
+  /// Whether a push is the head of a retry topic whose time has not come.
+  func isNotDue(_ slot: UInt32) -> Bool {
+    guard dispatcher.pushes[slot].life.state == .aside, let push = held[slot] else { return false }
+    return push.wasSent == false && dispatcher.pushes[slot].life.sendClass == .retry
   }
 
   // MARK: What must hold after every step

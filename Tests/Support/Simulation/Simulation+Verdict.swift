@@ -4,18 +4,45 @@ import Pipeline
 
 /// What must hold beyond one process: nobody else's trouble is noticed, and in the end all is well.
 extension Simulation {
-  /// How long a notification may wait at most because of another app, in milliseconds.
-  private static let patience: Int64 = 60_000
+  /// How long a notification may wait at most because of another app, in milliseconds. A Kafka partition is first in,
+  /// first out, and a destination that answers is never passed over: behind a flood of 3,000 notifications the others wait
+  /// as long as those take on few streams.
+  private static func patience(_ trouble: SickApp.Trouble) -> Int64 {
+    trouble == .floods ? 300_000 : 60_000
+  }
+
+  /// How long a sender may hold a push when nothing goes wrong any more: several times what any wait for a connection, an
+  /// answer, an app's breaker or a credential lasts then.
+  private static let calmPatience: UInt64 = 300_000
+
+  mutating func judgeWaits() {
+    if let calmSince = world.calmSince { judgeCalm(since: calmSince) } else { judgeOthers() }
+  }
+
+  /// Nobody waits for ever: without this, a push that is forgotten would end when it is too old.
+  private mutating func judgeCalm(since: UInt64) {
+    for sender in senders {
+      for slot in sender.held.keys where sender.isNotDue(slot) {
+        sender.held[slot]!.since = world.now
+      }
+      for push in sender.held.values
+      where world.now > max(since, push.since) + Self.calmPatience {
+        return world.kafka.fail(
+          "notification \(push.notification) waits for \((world.now - push.since) / 1_000) s, and nothing is wrong"
+        )
+      }
+    }
+  }
 
   /// While one app is in trouble the others' notifications go out.
-  mutating func judgeOthers() {
+  private mutating func judgeOthers() {
     guard let sick = world.sick, !world.isCalm, world.now > 1_120_000 else { return }
     for (number, state) in world.kafka.partitions.enumerated() {
       let first = max(state.base, min(state.committed ?? 0, state.end))
       for offset in first..<state.end where !state[offset].isSettled {
         let facts = state[offset].facts
         let age = world.wall - facts.created
-        guard facts.app != sick.app, age > Self.patience else { continue }
+        guard facts.app != sick.app, age > Self.patience(sick.trouble) else { continue }
         return world.kafka.fail(
           "offset \(offset) of partition \(number) waits for \(age / 1_000) s because another app \(sick.trouble)"
         )

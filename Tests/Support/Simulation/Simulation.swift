@@ -46,7 +46,7 @@ package struct Simulation {
     settings.partitionBounds = PartitionBounds(openAtMost: world.chance.pick([40, 200]))
     settings.connectionAge = 3_600_000
     settings.pool = .init(minimum: 1, maximum: world.chance.pick([2, 4]))
-    settings.requestTimeout = 20_000
+    settings.requestTimeout = world.chance.pick([3_000, 20_000])
     settings.connectTimeout = 5_000
     settings.maxAge = (1_800_000, 7_200_000)
     self.settings = settings
@@ -94,7 +94,7 @@ package struct Simulation {
     world[.ingest].turn(ingest, now: world.now)
     world[.signer].turn(signers, now: world.now)
     world[.feedback].turn(feedback, now: world.now)
-    if steps % 200 == 0 { judgeOthers() }
+    if steps % 200 == 0 { judgeWaits() }
   }
 
   /// Milliseconds until the next turn.
@@ -136,7 +136,7 @@ package struct Simulation {
   /// Everything works from now on.
   private mutating func calm() {
     world.kafka.note("calm from now on")
-    world.isCalm = true
+    world.calmSince = world.now
     world.mood = GatewayMood()
     (world.throttled, world.unregistered, world.tokens.withdrawn) = ([], [:], [])
     for signer in signers { signer.setClock(by: 0, until: 0) }

@@ -52,8 +52,9 @@ struct World {
   var unregistered: [DeviceOfApp: Int64] = [:]
   /// The gateway's addresses.
   let addresses: [PeerAddress]
-  /// Everything works from now on.
-  var isCalm = false
+  /// Since when everything works; nil until then.
+  var calmSince: UInt64?
+  var isCalm: Bool { calmSince != nil }
   /// One app is in trouble, now and then, and nothing else is: nobody else may notice.
   var sick: SickApp?
   /// Since when every answer of the gateway is 503.
