@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
+import Kafka
+import TestSupport
+import Testing
+
+@Suite("How far a group is behind")
+struct LagTests {
+  @Test("the answers of a coordinator that moves end no process, and the lag comes in the end")
+  func coordinatorMoves() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    try fixture.createTopic("things", partitions: 2)
+    let partitions = (0..<2 as Range<Int32>).map {
+      TopicPartition(topic: fixture.name("things"), partition: $0)
+    }
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    let broker = try #require(fixture.broker)
+    for _ in 0..<3 {
+      broker.inject([.notCoordinator, .coordinatorNotAvailable], into: .offsetFetch)
+      let lag = try admin.lag(
+        of: fixture.name("group"), partitions, timeoutMilliseconds: 10_000)
+      #expect(lag == [partitions[0]: 0, partitions[1]: 0])
+    }
+  }
+}
