@@ -128,7 +128,7 @@ let package = Package(
     io("Bytes", ["CLinux"]),
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
-    io("HTTP2", ["Bytes", "EventLoop", "TLS", "CNghttp2"]),
+    io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
     io("Kafka", ["EventLoop", "Telemetry", "CRdKafka"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
@@ -168,7 +168,7 @@ let package = Package(
       "Sender",
       [
         "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "EventLoop", "Kafka", "JSON",
-        "Records", "TLS", "HTTP2",
+        "Records", "TLS", "HTTP2", "HTTP2Engine",
       ]),
     service(
       "Feedback",
@@ -220,7 +220,7 @@ let package = Package(
       ]),
     labProgram("martlet-lab", ["LabCommand"]),
     labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
-    labProgram("http2-benchmark", ["EventLoop", "TLS", "HTTP2", "CLinux"]),
+    labProgram("http2-benchmark", ["EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CLinux"]),
     labProgram(
       "benchmark-load",
       [
@@ -347,7 +347,10 @@ let package = Package(
       ]),
     tests(
       "System", "ForeignClient",
-      ["Bytes", "EventLoop", "JSON", "Signing", "SystemTestSupport", "TestSupport"],
+      [
+        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Signing", "SystemTestSupport",
+        "TestSupport",
+      ],
       exclude: ["Python"]),
     tests(
       "System", "Deploy",

@@ -27,20 +27,26 @@ def http2(options):
         simulator = rig.simulator("--profile", "fast")
         root = rig.folder / "keys" / "root.pem"
 
-        def measure():
+        def client(implementation):
             output = call([
-                BUILD / "http2-benchmark", "localhost", rig.port, root, options.count, 1_000, 1],
-                timeout=600)
+                BUILD / "http2-benchmark", "localhost", rig.port, root, options.count, 1_000, 1, 262,
+                implementation], timeout=600)
             figures = json.loads(output.strip().splitlines()[-1])
-            yardstick = rig.h2load(options.count)
             return (
-                figures["cpu_us_per_request"], yardstick, figures["requests_per_second"],
+                figures["cpu_us_per_request"], figures["requests_per_second"],
                 figures["resident_mib"])
 
-        cpu, yardstick, rate, resident = rounds(options, measure)
+        def measure():
+            return (*client("engine"), rig.h2load(options.count), *client("nghttp2"))
+
+        cpu, rate, resident, yardstick, other_cpu, other_rate, other_resident = rounds(
+            options, measure)
         simulator.check()
         return [
             row("http2", median(cpu), ratio(cpu, yardstick), median(rate), median(resident)),
+            row(
+                "http2 on nghttp2", median(other_cpu), ratio(other_cpu, yardstick),
+                median(other_rate), median(other_resident)),
             row("h2load", median(yardstick), 1, 0, 0),
         ]
 

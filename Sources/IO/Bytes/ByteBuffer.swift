@@ -95,6 +95,17 @@ package struct ByteBuffer: ~Copyable {
     return UnsafeMutableRawBufferPointer(start: storage + start + offset, count: count)
   }
 
+  /// Lets `body` append up to `capacity` bytes at the end, as the Core rooms do.
+  @inlinable
+  package mutating func fill(upTo capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
+    reserve(capacity)
+    let room = UnsafeMutableBufferPointer(
+      start: (storage + end).assumingMemoryBound(to: UInt8.self), count: capacity)
+    var output = OutputSpan(buffer: room, initializedCount: 0)
+    body(&output)
+    end += output.finalize(for: room)
+  }
+
   /// Lets `write` fill up to `capacity` bytes at the end; it returns how many it wrote.
   @inlinable
   @discardableResult

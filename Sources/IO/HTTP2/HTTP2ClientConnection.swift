@@ -20,17 +20,18 @@ package final class HTTP2ClientConnection {
   /// The connection has ended; `.closed` is among the notices.
   package private(set) var isClosed = false
 
-  /// A connection that is not yet connecting. Its events carry `token`. The server's certificate
+  /// A connection that is not yet connecting, spoken by `implementation`. Its events carry `token`. The server's certificate
   /// must be valid for `serverName`. Connections of one loop should share `scratch`.
   package init(
     poller: Poller, token: UInt64, tls: TLSContext, serverName: String,
+    implementation: HTTP2Implementation = .engine,
     settings: SessionSettings = SessionSettings(), scratch: ConnectionScratch = ConnectionScratch()
   ) throws(TLSError) {
     self.poller = poller
     self.token = token
     self.tls = try TLSConnection(client: tls, serverName: serverName)
     self.scratch = scratch
-    session = HTTP2ClientSession(settings: settings)
+    session = HTTP2ClientSession(implementation, settings: settings)
   }
 
   deinit { channel?.close() }
@@ -190,7 +191,7 @@ package final class HTTP2ClientConnection {
 
   private func finishIfDone() {
     guard session.isFinished else { return }
-    // nghttp2 ends a session by itself when the peer breaks the protocol.
+    // A session ends by itself when the peer breaks the protocol.
     let isInOrder = session.isGoingAway && session.openStreams == 0
     end(isInOrder ? nil : .http2(session.complaint ?? "the peer broke the protocol"))
   }

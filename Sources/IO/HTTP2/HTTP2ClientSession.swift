@@ -1,132 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Bytes
-import CNghttp2
-import EventLoop
+
+/// Who speaks HTTP/2.
+package enum HTTP2Implementation: String, Sendable, CaseIterable {
+  /// Our own (`HTTP2Engine`).
+  case engine
+  case nghttp2
+}
 
 /// The client side of one HTTP/2 connection without any I/O: bytes of the peer in, bytes for the
 /// peer out. Owned by one thread.
-package final class HTTP2ClientSession {
-  private let session: OpaquePointer
-  private let state: UnsafeMutablePointer<ClientState>
-  /// Looks at the first frame; nil afterwards.
-  private var early: EarlyGoAway? = EarlyGoAway()
-  /// The server refused the connection with its first frame.
-  private var isRefused = false
+package enum HTTP2ClientSession {
+  case engine(EngineClientSession)
+  case nghttp2(NGHTTP2ClientSession)
 
   /// A session whose preface and SETTINGS wait to be taken.
   ///
   /// - Parameter firstStreamID: odd; above 1 to see what happens near the last one.
-  package init(settings: SessionSettings = SessionSettings(), firstStreamID: Int32 = 1) {
-    state = .allocate(capacity: 1)
-    state.initialize(to: ClientState())
-    var options: OpaquePointer?
-    nghttp2_option_new(&options)
-    nghttp2_option_set_peer_max_concurrent_streams(options, 1)
-    nghttp2_option_set_no_closed_streams(options, 1)
-    var created: OpaquePointer?
-    nghttp2_session_client_new2(&created, ClientCallbacks.table, state, options)
-    nghttp2_option_del(options)
-    guard let created else { preconditionFailure("no memory for an HTTP/2 session") }
-    session = created
-    settings.submit(to: session, isClient: true)
-    if firstStreamID > 1 { nghttp2_session_set_next_stream_id(session, firstStreamID) }
-  }
-
-  deinit {
-    nghttp2_session_del(session)
-    state.deinitialize(count: 1)
-    state.deallocate()
+  package init(
+    _ implementation: HTTP2Implementation, settings: SessionSettings = SessionSettings(),
+    firstStreamID: Int32 = 1
+  ) {
+    self =
+      switch implementation {
+      case .engine: .engine(EngineClientSession(settings: settings, firstStreamID: firstStreamID))
+      case .nghttp2:
+        .nghttp2(NGHTTP2ClientSession(settings: settings, firstStreamID: firstStreamID))
+      }
   }
 
   /// Requests that have been submitted and are not completed.
-  package var openStreams: Int { state.pointee.openCount }
+  package var openStreams: Int {
+    switch self {
+    case .engine(let session): session.openStreams
+    case .nghttp2(let session): session.openStreams
+    }
+  }
   /// How many streams the peer allows at once; 1 until it has said.
-  package var remoteMaxConcurrentStreams: UInt32 { state.pointee.remoteMaxConcurrentStreams }
+  package var remoteMaxConcurrentStreams: UInt32 {
+    switch self {
+    case .engine(let session): session.remoteMaxConcurrentStreams
+    case .nghttp2(let session): session.remoteMaxConcurrentStreams
+    }
+  }
   /// GOAWAY was received or sent: no new streams.
-  package var isGoingAway: Bool { state.pointee.isGoingAway }
+  package var isGoingAway: Bool {
+    switch self {
+    case .engine(let session): session.isGoingAway
+    case .nghttp2(let session): session.isGoingAway
+    }
+  }
   /// The id that the next request gets, 1, 3, 5…; above 2³¹−1 there are no more.
-  package var nextStreamID: UInt32 { nghttp2_session_get_next_stream_id(session) }
+  package var nextStreamID: UInt32 {
+    switch self {
+    case .engine(let session): session.nextStreamID
+    case .nghttp2(let session): session.nextStreamID
+    }
+  }
   /// Both sides are done: nothing to send and nothing to wait for.
   package var isFinished: Bool {
-    isRefused
-      || (nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0)
+    switch self {
+    case .engine(let session): session.isFinished
+    case .nghttp2(let session): session.isFinished
+    }
   }
   /// Bytes that the connection's flow control lets us send now; 0 or less: blocked by the window.
-  package var connectionWindow: Int32 { nghttp2_session_get_remote_window_size(session) }
+  package var connectionWindow: Int32 {
+    switch self {
+    case .engine(let session): session.connectionWindow
+    case .nghttp2(let session): session.connectionWindow
+    }
+  }
+  /// The peer broke the protocol, or says that we did, and nothing goes on.
+  package var hasFailed: Bool {
+    switch self {
+    case .engine(let session): session.complaint != nil
+    case .nghttp2(let session): session.isFinished
+    }
+  }
+  /// What was wrong, for the report of a connection that has ended.
+  var complaint: String? {
+    switch self {
+    case .engine(let session): session.complaint
+    case .nghttp2(let session): session.complaint
+    }
+  }
 
   /// Queues a request. False when no stream can be opened now: the peer's limit is reached, it is
   /// going away, or stream ids are used up. The first request always fits.
   package func submit(
     _ headers: borrowing HeaderList, _ exchange: UnsafeMutablePointer<Exchange>
   ) -> Bool {
-    guard state.pointee.openCount < state.pointee.remoteMaxConcurrentStreams,
-      !state.pointee.isGoingAway
-    else { return false }
-    exchange.pointee.prepare()
-    let stream: Int32
-    if exchange.pointee.bodyCount > 0 {
-      var body = nghttp2_data_provider(
-        source: nghttp2_data_source(ptr: exchange), read_callback: ClientCallbacks.readBody)
-      stream = nghttp2_submit_request(
-        session, nil, headers.fields, headers.count, &body, exchange)
-    } else {
-      stream = nghttp2_submit_request(session, nil, headers.fields, headers.count, nil, exchange)
+    switch self {
+    case .engine(let session): session.submit(headers, exchange)
+    case .nghttp2(let session): session.submit(headers, exchange)
     }
-    guard stream > 0 else { return false }
-    exchange.pointee.streamID = stream
-    state.pointee.insert(exchange)
-    return true
   }
 
-  /// Gives a request up (RST_STREAM); it completes with the next output, as ambiguous unless a
-  /// status had arrived.
+  /// Gives a request up (RST_STREAM). It completes with the next output: as unprocessed if nothing of it was written,
+  /// else as ambiguous unless a status had arrived.
   package func reset(_ exchange: UnsafeMutablePointer<Exchange>, code: UInt32) {
-    guard exchange.pointee.fate == .pending, exchange.pointee.streamID > 0 else { return }
-    nghttp2_submit_rst_stream(session, noFlags, exchange.pointee.streamID, code)
+    switch self {
+    case .engine(let session): session.reset(exchange, code: code)
+    case .nghttp2(let session): session.reset(exchange, code: code)
+    }
   }
 
   /// Asks the peer for a sign of life; the answer is a `.pong` notice.
   package func ping() {
-    let now = MonotonicClock.nanoseconds()
-    withUnsafeBytes(of: now) { bytes in
-      _ = nghttp2_submit_ping(
-        session, noFlags, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self))
+    switch self {
+    case .engine(let session): session.ping()
+    case .nghttp2(let session): session.ping()
     }
   }
 
   /// Tells the peer that no new requests follow; open ones go on.
   package func goAway() {
-    guard !state.pointee.isGoingAway else { return }
-    state.pointee.isGoingAway = true
-    nghttp2_submit_goaway(session, noFlags, 0, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+    switch self {
+    case .engine(let session): session.goAway()
+    case .nghttp2(let session): session.goAway()
+    }
   }
 
   /// Takes bytes from the peer. Throws when the connection cannot go on.
   package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
-    guard early == nil else { return try receiveFirst(bytes) }
-    let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-    let result = nghttp2_session_mem_recv(session, start, bytes.count)
-    guard result >= 0 else { throw failure(Int32(result)) }
-  }
-
-  private func receiveFirst(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
-    guard !isRefused, let finding = early?.take(bytes) else { return }
-    switch finding {
-    case .undecided: return
-    case .none(let held):
-      early = nil
-      let result = nghttp2_session_mem_recv(session, held, held.count)
-      guard result >= 0 else { throw failure(Int32(result)) }
-    case .goAway(let last, let code, let debug):
-      isRefused = true
-      state.pointee.isGoingAway = true
-      state.pointee.notices.append(.goAway(lastStreamID: last, code: code, debug: debug))
-      while let exchange = state.pointee.open {
-        let isUnprocessed = exchange.pointee.streamID > last
-        exchange.pointee.closeCode =
-          isUnprocessed ? HTTP2ErrorCode.refusedStream : HTTP2ErrorCode.internalError
-        state.pointee.complete(exchange, as: isUnprocessed ? .unprocessed : .ambiguous)
-      }
+    switch self {
+    case .engine(let session): session.receive(bytes)
+    case .nghttp2(let session): try session.receive(bytes)
     }
   }
 
@@ -135,54 +135,41 @@ package final class HTTP2ClientSession {
   package func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool {
-    while buffer.count < limit {
-      var chunk: UnsafePointer<UInt8>?
-      let count = nghttp2_session_mem_send(session, &chunk)
-      guard count > 0 else {
-        if count < 0 { throw failure(Int32(count)) }
-        return false
-      }
-      buffer.append(UnsafeRawBufferPointer(start: chunk, count: count))
+    switch self {
+    case .engine(let session): session.produceOutput(into: &buffer, upTo: limit)
+    case .nghttp2(let session): try session.produceOutput(into: &buffer, upTo: limit)
     }
-    return true
   }
 
   /// The connection is gone: every open exchange completes, by what is known about it.
   package func abandon() {
-    state.pointee.isGoingAway = true
-    while let exchange = state.pointee.open {
-      let isWritten = nghttp2_session_find_stream(session, exchange.pointee.streamID) != nil
-      exchange.pointee.closeCode = HTTP2ErrorCode.internalError
-      state.pointee.complete(
-        exchange,
-        as: exchange.pointee.status != 0 ? .answered : isWritten ? .ambiguous : .unprocessed)
+    switch self {
+    case .engine(let session): session.abandon()
+    case .nghttp2(let session): session.abandon()
     }
   }
 
   /// Replaces `list` by the exchanges that completed since the last call. Both lists keep their
   /// room, so a steady flow does not allocate.
   package func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
-    list.removeAll(keepingCapacity: true)
-    guard !state.pointee.completed.isEmpty else { return }
-    swap(&list, &state.pointee.completed)
+    switch self {
+    case .engine(let session): session.takeCompleted(into: &list)
+    case .nghttp2(let session): session.takeCompleted(into: &list)
+    }
   }
 
   /// What happened to the connection since the last call.
   package func takeNotices() -> [ConnectionNotice] {
-    guard !state.pointee.notices.isEmpty else { return [] }
-    let taken = state.pointee.notices
-    state.pointee.notices = []
-    return taken
+    switch self {
+    case .engine(let session): session.takeNotices()
+    case .nghttp2(let session): session.takeNotices()
+    }
   }
 
-  func post(_ notice: ConnectionNotice) { state.pointee.notices.append(notice) }
-
-  /// What nghttp2 said last, for the report of a connection it has ended.
-  var complaint: String? { state.pointee.complaint }
-
-  private var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
-
-  private func failure(_ code: Int32) -> ConnectionFailure {
-    .session(code, complaint: state.pointee.complaint)
+  func post(_ notice: ConnectionNotice) {
+    switch self {
+    case .engine(let session): session.post(notice)
+    case .nghttp2(let session): session.post(notice)
+    }
   }
 }

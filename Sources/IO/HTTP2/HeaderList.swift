@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import CNghttp2
+package import HTTP2Engine
 
 /// Whether a header field may enter the compression table (RFC 7541 §6.2).
 package enum HeaderIndexing: Sendable {
@@ -7,6 +8,8 @@ package enum HeaderIndexing: Sendable {
   case allowed
   /// For values that do not come again: they would push the others out of the table.
   case never
+  /// The same for provider tokens, which also go out without Huffman coding where that can be chosen.
+  case raw
 }
 
 /// The header fields of one request or answer, in order, pseudo-headers first. A scratch list that
@@ -17,17 +20,71 @@ package struct HeaderList: ~Copyable {
 
   package let fields: UnsafeMutablePointer<nghttp2_nv>
   package private(set) var count = 0
+  /// Beside each field how it is written.
+  let marks: UnsafeMutablePointer<Mark>
+  /// The fields from the second one on that other requests share, and the owner's number for just these; 0: none.
+  private(set) var sharedKey: UInt64 = 0
+  private(set) var sharedCount = 0
+
+  /// How a field is written.
+  struct Mark {
+    var indexing = HeaderIndexing.allowed
+    /// A name that the engine knows by itself.
+    var name: FieldName?
+  }
 
   package init() {
     fields = .allocate(capacity: Self.capacity)
+    marks = .allocate(capacity: Self.capacity)
   }
 
-  deinit { fields.deallocate() }
+  deinit {
+    fields.deallocate()
+    marks.deallocate()
+  }
+
+  /// Says that the fields from the second one to the last one so far are those with this key, which is never used for
+  /// others on the same connection.
+  package mutating func share(as key: UInt64) {
+    sharedKey = key
+    sharedCount = count - 1
+  }
+
+  /// Puts another value into the first field.
+  package mutating func replaceFirst(_ value: UnsafeRawBufferPointer) {
+    guard count > 0, let start = value.baseAddress else { return }
+    fields[0].value = UnsafeMutablePointer(
+      mutating: start.assumingMemoryBound(to: UInt8.self))
+    fields[0].valuelen = value.count
+  }
+
+  /// Appends a field whose value changes from push to push.
+  package mutating func append(
+    _ name: FieldName, _ value: UnsafeRawBufferPointer, _ indexing: HeaderIndexing
+  ) {
+    let text = Self.text(name)
+    append(
+      name: text.utf8Start, text.utf8CodeUnitCount, value.baseAddress, value.count, indexing)
+    marks[count - 1].name = name
+  }
+
+  private static func text(_ name: FieldName) -> StaticString {
+    switch name {
+    case .path: ":path"
+    case .apnsExpiration: "apns-expiration"
+    case .apnsID: "apns-id"
+    case .apnsRequestID: "apns-request-id"
+    case .apnsCollapseID: "apns-collapse-id"
+    }
+  }
 
   /// Keeps the first `kept` fields (a prefix that all requests share) and forgets the others.
   package mutating func removeAll(keeping kept: Int = 0) {
     precondition(kept <= count, "a header list cannot keep more than it has")
     count = kept
+    guard kept <= sharedCount else { return }
+    sharedKey = 0
+    sharedCount = 0
   }
 
   /// Appends a field. `name` is in lower case; `value` must stay where it is until the exchange is
@@ -68,11 +125,35 @@ package struct HeaderList: ~Copyable {
       name: UnsafeMutablePointer(mutating: name),
       value: UnsafeMutablePointer(mutating: start.assumingMemoryBound(to: UInt8.self)),
       namelen: nameCount, valuelen: valueCount,
-      flags: indexing == .never ? Self.uncopiedUnindexed : Self.uncopied)
+      flags: indexing == .allowed ? Self.uncopied : Self.uncopiedUnindexed)
+    marks[count] = Mark(indexing: indexing)
     count += 1
   }
 
   private static let uncopied = UInt8(
     NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue)
   private static let uncopiedUnindexed = uncopied | UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
+
+  /// Copies of the shared fields.
+  var sharedFields: [(name: [UInt8], value: [UInt8], indexing: FieldIndexing)] {
+    (1..<1 + sharedCount).map { index in
+      let field = fields[index]
+      return (
+        Array(UnsafeBufferPointer(start: field.name, count: field.namelen)),
+        Array(UnsafeBufferPointer(start: field.value, count: field.valuelen)),
+        marks[index].indexing.written
+      )
+    }
+  }
+}
+
+extension HeaderIndexing {
+  /// In the engine's terms.
+  var written: FieldIndexing {
+    switch self {
+    case .allowed: .incremental
+    case .never: .literal
+    case .raw: .raw
+    }
+  }
 }

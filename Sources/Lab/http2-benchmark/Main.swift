@@ -3,12 +3,13 @@ import CLinux
 import EventLoop
 import Glibc
 import HTTP2
+import HTTP2Engine
 import TLS
 
 /// Measures the client's HTTP/2 leg alone: notifications from memory, over TLS, to a given server,
 /// so many in flight. Compare with `h2load` against the same server.
 ///
-///     http2-benchmark HOST PORT ROOTS.pem [requests] [streams] [connections] [body bytes]
+///     http2-benchmark HOST PORT ROOTS.pem [requests] [streams] [connections] [body bytes] [engine|nghttp2]
 @main
 struct Main {
   static func main() {
@@ -17,13 +18,17 @@ struct Main {
       arguments.count > index ? Int(arguments[index]) ?? standard : standard
     }
     guard arguments.count >= 4, let port = UInt16(arguments[2]) else {
-      fail("usage: http2-benchmark HOST PORT ROOTS.pem [requests] [streams] [connections] [body]")
+      fail(
+        "usage: http2-benchmark HOST PORT ROOTS.pem [requests] [streams] [connections] [body] [engine|nghttp2]"
+      )
     }
     do {
       let load = try Load(
         address: SocketAddress(numeric: arguments[1], port: port) ?? .loopback(port: port),
         serverName: arguments[1], roots: arguments[3], requests: number(4, 1_000_000),
-        streams: number(5, 1_000), connections: number(6, 1), bodyCount: number(7, 262))
+        streams: number(5, 1_000), connections: number(6, 1), bodyCount: number(7, 262),
+        implementation: HTTP2Implementation(rawValue: arguments.count > 8 ? arguments[8] : "engine")
+          ?? .engine)
       load.run()
     } catch {
       fail("\(error)")
@@ -52,7 +57,9 @@ final class Load {
   let body: UnsafeMutablePointer<UInt8>
   let token: UnsafeRawBufferPointer
   let authority: UnsafeRawBufferPointer
+  let expiration = copy("1795000000")
   var headers = HeaderList()
+  var sharedCount = 0
   let requests: Int
   let streams: Int
   var submitted = 0
@@ -63,7 +70,8 @@ final class Load {
 
   init(
     address: SocketAddress, serverName: String, roots: String, requests: Int, streams: Int,
-    connections count: Int, bodyCount: Int
+    connections count: Int, bodyCount: Int,
+    implementation: HTTP2Implementation
   ) throws {
     self.requests = requests
     self.streams = streams
@@ -84,7 +92,8 @@ final class Load {
     authority = copy(serverName)
     for index in 0..<count {
       let connection = try HTTP2ClientConnection(
-        poller: poller, token: UInt64(index), tls: tls, serverName: serverName, scratch: scratch)
+        poller: poller, token: UInt64(index), tls: tls, serverName: serverName,
+        implementation: implementation, scratch: scratch)
       connection.connect(to: address)
       connections.append(connection)
       free.append(Array(index * streams..<(index + 1) * streams))
@@ -95,6 +104,16 @@ final class Load {
       slots[index].exchange.bodyCount = UInt32(bodyCount)
     }
     started = Array(repeating: false, count: count)
+    headers.append(.path, paths[0], .never)
+    headers.append(":method", "POST")
+    headers.append(":scheme", "https")
+    headers.append(":authority", authority)
+    headers.append("authorization", token, .raw)
+    headers.append("apns-topic", "com.example.app")
+    headers.append("apns-push-type", "alert")
+    headers.append("apns-priority", "10")
+    headers.share(as: 1)
+    sharedCount = headers.count
   }
 
   func run() {
@@ -163,17 +182,10 @@ final class Load {
       (raw + (MemoryLayout<Slot>.offset(of: \Slot.response) ?? 0))
       .assumingMemoryBound(to: UInt8.self)
     exchange.pointee.responseCapacity = 256
-    headers.removeAll()
-    headers.append(":method", "POST")
-    headers.append(":scheme", "https")
-    headers.append(":authority", authority)
-    headers.append(":path", paths[submitted & 4_095])
-    headers.append("authorization", token)
-    headers.append("apns-topic", "com.example.app")
-    headers.append("apns-push-type", "alert")
-    headers.append("apns-priority", "10")
-    headers.append("apns-expiration", "1795000000")
-    headers.append("apns-id", identifier, submitted == 0 ? .allowed : .never)
+    headers.removeAll(keeping: sharedCount)
+    headers.replaceFirst(paths[submitted & 4_095])
+    headers.append(.apnsExpiration, expiration, .allowed)
+    headers.append(.apnsID, identifier, submitted == 0 ? .allowed : .never)
     guard connection.submit(headers, exchange) else { return false }
     submitted += 1
     return true

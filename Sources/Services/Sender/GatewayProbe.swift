@@ -78,7 +78,8 @@ struct GatewayProbe {
   private func ask(_ address: SocketAddress) throws -> (GatewayFacts.Outcome, Int64?) {
     let poller = try Poller(capacity: 4)
     let connection = try HTTP2ClientConnection(
-      poller: poller, token: 1, tls: tls, serverName: settings.gatewayName ?? gateway.host)
+      poller: poller, token: 1, tls: tls, serverName: settings.gatewayName ?? gateway.host,
+      implementation: settings.http2)
     defer { connection.close() }
     connection.connect(
       to: address,

@@ -66,7 +66,8 @@ final class Gateways {
     }
     pools[Int(number)] = GatewayPool(
       number: number, credential: name, kind: pool.kind, gateway: settings.gateway(pool.kind),
-      tls: tls(of: pool.credential), proxy: settings.proxy)
+      tls: tls(of: pool.credential), proxy: settings.proxy, http2: settings.http2,
+      indexesAuthorization: settings.indexesAuthorization)
   }
 
   func removePool(_ number: Int32) { pools[Int(number)] = nil }
@@ -124,7 +125,8 @@ final class Gateways {
     do {
       let http = try HTTP2ClientConnection(
         poller: poller, token: UInt64(number) + 1, tls: pool.tls,
-        serverName: settings.gatewayName ?? pool.gateway.host, scratch: scratch)
+        serverName: settings.gatewayName ?? pool.gateway.host, implementation: settings.http2,
+        scratch: scratch)
       let connection = GatewayConnection(http, number: number, pool: pool, address: address)
       while connections.count <= Int(number) { connections.append(nil) }
       connections[Int(number)] = connection
@@ -143,9 +145,9 @@ final class Gateways {
   /// Submits a push's request. False when the connection has no stream for it.
   func send(_ push: UnsafeMutablePointer<Push>, on number: Int32) -> Bool {
     guard let connection = connections[Int(number)] else { return false }
-    connection.pool.fillHeaders(for: push, on: connection)
+    connection.pool.headers.fill(for: push, on: connection)
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
-    guard connection.http.submit(connection.pool.headers, exchange) else { return false }
+    guard connection.http.submit(connection.pool.headers.list, exchange) else { return false }
     connection.hasSent = true
     markDirty(connection)
     return true

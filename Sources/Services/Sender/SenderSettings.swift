@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Dispatch
 import Glibc
+package import HTTP2
 package import Kafka
 package import ServiceKit
 package import Settings
@@ -100,6 +101,21 @@ package struct SenderSettings: DeclaredSettings, Sendable {
       "Longest age of a connection; each is replaced at a random age between half of this and this."
     )
   ) package var connectionAgeMilliseconds: Int64
+
+  @Declared(
+    .choice(
+      "http2", of: HTTP2Implementation.allCases.map(\.rawValue),
+      default: HTTP2Implementation.nghttp2.rawValue,
+      "Who speaks HTTP/2 with the gateways: nghttp2, or Martlet's own engine, which is experimental and costs less."
+    )
+  ) private var http2Name: String
+
+  @Declared(
+    .choice(
+      "hpack-authorization", of: ["literal", "index"], default: "literal",
+      "How the engine writes provider tokens: literal as they are with each push, or once into the gateway's"
+        + " compression table, which saves some 190 bytes a push.")
+  ) private var hpackAuthorization: String
 
   @Declared(
     .integer(
@@ -219,6 +235,13 @@ package struct SenderSettings: DeclaredSettings, Sendable {
   package var proxy: SenderProxy?
   /// What no setting changes, for tests to change.
   package var fixed = DispatchSettings()
+
+  package var http2: HTTP2Implementation {
+    get { HTTP2Implementation(rawValue: http2Name) ?? .nghttp2 }
+    set { http2Name = newValue.rawValue }
+  }
+  /// Provider tokens enter the compression table.
+  var indexesAuthorization: Bool { hpackAuthorization == "index" }
 
   package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 

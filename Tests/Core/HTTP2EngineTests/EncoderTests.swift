@@ -92,3 +92,27 @@ import Testing
     #expect(counts[11] > counts[5])
   }
 }
+
+/// More values than the table has room for.
+@Suite struct FullTableTests {
+  @Test("values that do not fit are written out, and do not push each other out with every request")
+  func full() throws {
+    var encoder = HeaderEncoder(blocksBetweenEvictions: 100)
+    var reading = HPACKTests.Reading()
+    var generations: Set<Int> = []
+    let topics = (0..<200).map { "com.example.app-\($0)" }
+    for round in 0..<5 {
+      for topic in topics {
+        let block = written { out in
+          encoder.beginBlock(&out)
+          encoder.append(
+            Array("apns-topic".utf8).span, Array(topic.utf8).span, .incremental, to: &out)
+        }
+        #expect(try reading.fields(of: block) == [["apns-topic", topic]])
+        if round > 0 { generations.insert(encoder.generation) }
+      }
+    }
+    // One new value in a hundred blocks, so that what is no longer used gives way in the end.
+    #expect(generations.count == 8 + 1)
+  }
+}

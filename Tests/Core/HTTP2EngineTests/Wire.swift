@@ -58,12 +58,12 @@ final class Wire {
         case .nothing: return
         case .control: engine.writeControl(to: &out)
         case .request(let token):
-          _ = engine.beginRequest(to: &out)
+          engine.beginRequest(to: &out)
           engine.append(.path, Array("/3/device/00".utf8).span, isRaw: true, to: &out)
           engine.append(
             name: Array(":method".utf8).span, Array("POST".utf8).span, .incremental, to: &out)
           let body = bodies[token, default: []]
-          engine.endRequest(body: body.span, to: &out)
+          _ = engine.endRequest(body: body.span, to: &out)
         case .body(let token, let start, let count):
           let part = Array(bodies[token, default: []][start..<start + count])
           engine.writeBody(part.span, to: &out)

@@ -19,7 +19,8 @@ struct FuzzTarget {
       request(), envelope(), payload(), json(), receipt(), providerToken(), sealedToken(), device(),
       feedback(), offsetMap(), deadLetter(), inspection(), statusPage(),
       // What the gateway, a proxy and a resolver's file say.
-      answer(), clientSession(), proxyAnswer(), hosts(), gatewayReport(),
+      answer(), clientSession(), engineSession(), bothSessions(), engineRequests(), proxyAnswer(),
+      hosts(), gatewayReport(),
       // What clients say to the simulator, and operators to the control ports.
       serverSession(), gatewayRequest(), admin(), faultScript(), brokerControl(),
       // Settings, and the files that they name.

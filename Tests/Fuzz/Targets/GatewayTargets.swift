@@ -32,46 +32,6 @@ extension FuzzTarget {
     }
   }
 
-  /// What a peer that calls itself APNs may send: every request ends exactly once, whatever it is.
-  static func clientSession() -> FuzzTarget {
-    FuzzTarget(
-      "client-session",
-      checking: { bytes throws(Violation) in
-        let client = HTTP2ClientSession()
-        let exchanges = Exchanges(2)
-        var sent = 0
-        var output = ByteBuffer()
-        var isAlive = true
-        var done: [UnsafeMutablePointer<Exchange>] = []
-        var completed = 0
-        func collect() {
-          client.takeCompleted(into: &done)
-          completed += done.count
-          for exchange in done where exchange.pointee.fate == .pending { completed += 100 }
-        }
-        // The input's first byte says in which pieces it comes.
-        let piece = max(1, Int(bytes.first ?? 0))
-        var rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
-        repeat {
-          if sent < exchanges.count, client.submit(exchanges.headers, exchanges[sent]) { sent += 1 }
-          do throws(ConnectionFailure) {
-            output.removeAll()
-            while try client.produceOutput(into: &output, upTo: 16_384) { output.removeAll() }
-            try client.receive(UnsafeRawBufferPointer(rebasing: rest.prefix(piece)))
-          } catch {
-            isAlive = false
-          }
-          rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece))
-          collect()
-          _ = client.takeNotices()
-        } while isAlive && !rest.isEmpty
-        client.abandon()
-        collect()
-        try Violation.unless(completed == sent, "\(sent) requests ended \(completed) times")
-        try Violation.unless(client.openStreams == 0, "streams stay open")
-      })
-  }
-
   /// What a client may send to the simulator.
   static func serverSession() -> FuzzTarget {
     FuzzTarget(
@@ -115,36 +75,4 @@ extension FuzzTarget {
         ? nil : "topics without names"
     }
   }
-}
-
-/// Requests in memory that stays in place.
-private final class Exchanges {
-  private let memory: UnsafeMutablePointer<Exchange>
-  private let answers: UnsafeMutablePointer<UInt8>
-  let count: Int
-  private(set) var headers = HeaderList()
-
-  private static let room = 64
-
-  init(_ count: Int) {
-    self.count = count
-    memory = .allocate(capacity: count)
-    answers = .allocate(capacity: count * Self.room)
-    for index in 0..<count {
-      (memory + index).initialize(to: Exchange(owner: UInt32(index)))
-      memory[index].response = answers + index * Self.room
-      memory[index].responseCapacity = UInt16(Self.room)
-    }
-    headers.append(":method", "POST")
-    headers.append(":scheme", "https")
-    headers.append(":authority", "localhost")
-    headers.append(":path", "/3/device/00")
-  }
-
-  deinit {
-    answers.deallocate()
-    memory.deallocate()
-  }
-
-  subscript(index: Int) -> UnsafeMutablePointer<Exchange> { memory + index }
 }

@@ -5,8 +5,10 @@ import Testing
 
 /// What becomes of requests when streams and connections break: what may be sent again.
 @Suite struct FateTests {
-  @Test func aRefusedStreamWasNotProcessed() throws {
-    let (pair, exchange) = try pairWithOneRequest()
+  @Test(arguments: HTTP2Implementation.allCases) func aRefusedStreamWasNotProcessed(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchange) = try pairWithOneRequest(http2)
     pair.server.reset(exchange.pointee.streamID, code: HTTP2ErrorCode.refusedStream)
     try pair.settle()
     #expect(pair.completed == [exchange])
@@ -14,12 +16,14 @@ import Testing
     #expect(exchange.pointee.closeCode == HTTP2ErrorCode.refusedStream)
   }
 
-  @Test(arguments: [
-    HTTP2ErrorCode.internalError, HTTP2ErrorCode.cancel, HTTP2ErrorCode.enhanceYourCalm,
-    HTTP2ErrorCode.noError,
-  ])
-  func aStreamResetWithAnotherCodeIsAmbiguous(code: UInt32) throws {
-    let (pair, exchange) = try pairWithOneRequest()
+  @Test(
+    arguments: HTTP2Implementation.allCases,
+    [
+      HTTP2ErrorCode.internalError, HTTP2ErrorCode.cancel, HTTP2ErrorCode.enhanceYourCalm,
+      HTTP2ErrorCode.noError,
+    ])
+  func aStreamResetWithAnotherCodeIsAmbiguous(_ http2: HTTP2Implementation, code: UInt32) throws {
+    let (pair, exchange) = try pairWithOneRequest(http2)
     pair.server.reset(exchange.pointee.streamID, code: code)
     try pair.settle()
     #expect(pair.completed == [exchange])
@@ -27,8 +31,10 @@ import Testing
     #expect(exchange.pointee.closeCode == code)
   }
 
-  @Test func aStatusIsFinalEvenIfItsBodyIsLost() throws {
-    let (pair, exchange) = try pairWithOneRequest()
+  @Test(arguments: HTTP2Implementation.allCases) func aStatusIsFinalEvenIfItsBodyIsLost(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchange) = try pairWithOneRequest(http2)
     // HEADERS with ":status: 200" (static table entry 8), then the connection dies.
     let headers = frame(type: 1, flags: 4, stream: 1, [0x88])
     try headers.withUnsafeBytes { try pair.client.receive($0) }
@@ -40,8 +46,11 @@ import Testing
     #expect(!exchange.pointee.ended)
   }
 
-  @Test func streamsAboveTheLastOfAGoAwayAreUnprocessedAndTheOthersGoOn() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func streamsAboveTheLastOfAGoAwayAreUnprocessedAndTheOthersGoOn(_ http2: HTTP2Implementation)
+    throws
+  {
+    let pair = SessionPair(http2)
     try pair.settle()
     let exchanges = try (0..<4).map { _ in try #require(pair.submit()) }
     try pair.settle()
@@ -64,8 +73,9 @@ import Testing
 
   /// The first GOAWAY of a graceful end names no last stream yet (RFC 9113 §6.8), so nothing but the fact that
   /// they were never written shows that the queued ones were not processed.
-  @Test func requestsStillQueuedWhenGoAwayArrivesWereNotProcessed() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func requestsStillQueuedWhenGoAwayArrivesWereNotProcessed(_ http2: HTTP2Implementation) throws {
+    let pair = SessionPair(http2)
     try pair.settle()
     let written = try #require(pair.submit())
     try pair.settle()
@@ -81,9 +91,9 @@ import Testing
     #expect(written.pointee.fate == .answered)
   }
 
-  @Test(arguments: [1, 4, 9, 20, 1_000])
-  func aGoAwayBeforeSettingsIsHeard(piece: Int) throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases, [1, 4, 9, 20, 1_000])
+  func aGoAwayBeforeSettingsIsHeard(_ http2: HTTP2Implementation, piece: Int) throws {
+    let pair = SessionPair(http2)
     let exchange = try #require(pair.submit())
     try pair.loseClientOutput()
     let text = Array("{\"reason\":\"BadCertificateEnvironment\"}".utf8)
@@ -102,8 +112,10 @@ import Testing
     #expect(exchange.pointee.fate == .unprocessed)
   }
 
-  @Test func goAwayMayComeTwiceAndSayAnything() throws {
-    let (pair, exchange) = try pairWithOneRequest()
+  @Test(arguments: HTTP2Implementation.allCases) func goAwayMayComeTwiceAndSayAnything(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchange) = try pairWithOneRequest(http2)
     _ = pair.client.takeNotices()
     let garbage = [UInt8](repeating: 0xFF, count: 1_000)
     for last in [UInt32(0x7FFF_FFFF), 1] {
@@ -121,8 +133,10 @@ import Testing
     #expect(pair.completed == [exchange])
   }
 
-  @Test func aDyingConnectionCompletesEachExchangeOnce() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func aDyingConnectionCompletesEachExchangeOnce(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     try pair.settle()
     let exchanges = try (0..<10).map { _ in try #require(pair.submit()) }
     try pair.settle()
@@ -143,8 +157,9 @@ import Testing
     #expect(pair.submit() == nil)
   }
 
-  @Test func aRequestGivenUpBeforeItWasWrittenCompletesOnce() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func aRequestGivenUpBeforeItWasWrittenCompletesOnce(_ http2: HTTP2Implementation) throws {
+    let pair = SessionPair(http2)
     try pair.settle()
     let exchange = try #require(pair.submit())
     pair.client.reset(exchange, code: HTTP2ErrorCode.cancel)
@@ -157,8 +172,10 @@ import Testing
     #expect(pair.received.isEmpty)
   }
 
-  @Test func anAnswerToAResetStreamReachesNobodyAndTheRequestGoesBack() throws {
-    let (pair, exchange) = try pairWithOneRequest()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func anAnswerToAResetStreamReachesNobodyAndTheRequestGoesBack(_ http2: HTTP2Implementation) throws
+  {
+    let (pair, exchange) = try pairWithOneRequest(http2)
     pair.client.reset(exchange, code: HTTP2ErrorCode.cancel)
     try pair.settle()
     #expect(exchange.pointee.fate == .ambiguous)
@@ -170,8 +187,10 @@ import Testing
     #expect(connection == nil)
   }
 
-  @Test func aServerThatBreaksTheProtocolEndsTheSession() throws {
-    let (pair, exchange) = try pairWithOneRequest()
+  @Test(arguments: HTTP2Implementation.allCases) func aServerThatBreaksTheProtocolEndsTheSession(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchange) = try pairWithOneRequest(http2)
     // DATA on a stream that nobody opened.
     let data = frame(type: 0, flags: 1, stream: 77, [1, 2, 3])
     try data.withUnsafeBytes { try pair.client.receive($0) }
@@ -183,8 +202,22 @@ import Testing
     #expect(exchange.pointee.fate == .ambiguous)
   }
 
-  private func pairWithOneRequest() throws -> (SessionPair, UnsafeMutablePointer<Exchange>) {
-    let pair = SessionPair()
+  /// Its end is a failure also when nothing was open, so that the owner reports it and waits before the next one.
+  @Test(arguments: HTTP2Implementation.allCases)
+  func aConnectionThatFailsDoesNotGoAwayInGoodOrder(_ http2: HTTP2Implementation) throws {
+    let pair = SessionPair(http2)
+    try pair.settle()
+    let data = frame(type: 0, flags: 1, stream: 77, [1, 2, 3])
+    try data.withUnsafeBytes { try pair.client.receive($0) }
+    try pair.loseClientOutput()
+    #expect(pair.client.isFinished)
+    #expect(!pair.client.isGoingAway)
+  }
+
+  private func pairWithOneRequest(_ http2: HTTP2Implementation) throws -> (
+    SessionPair, UnsafeMutablePointer<Exchange>
+  ) {
+    let pair = SessionPair(http2)
     try pair.settle()
     let exchange = try #require(pair.submit())
     try pair.settle()

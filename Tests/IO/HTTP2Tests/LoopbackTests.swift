@@ -9,8 +9,10 @@ import Testing
 
 /// Client and server connections over real sockets and TLS, on one poller.
 @Suite struct LoopbackTests {
-  @Test func requestsAreAnsweredOverTLS() throws {
-    let rig = try Rig()
+  @Test(arguments: HTTP2Implementation.allCases) func requestsAreAnsweredOverTLS(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let rig = try Rig(http2)
     try rig.connect()
     let exchanges = (0..<2_000).map { rig.exchange(body: 300 + $0) }
     var submitted = 0
@@ -29,8 +31,10 @@ import Testing
     #expect(rig.client.takeNotices().last == .closed(nil))
   }
 
-  @Test func bothSidesEndInGoodOrderAfterAGoAway() throws {
-    let rig = try Rig()
+  @Test(arguments: HTTP2Implementation.allCases) func bothSidesEndInGoodOrderAfterAGoAway(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let rig = try Rig(http2)
     try rig.connect()
     let exchange = rig.exchange(body: 10)
     let isTaken = rig.submit(exchange)
@@ -50,8 +54,10 @@ import Testing
     #expect(exchange.pointee.fate == .answered)
   }
 
-  @Test func aResetConnectionCompletesItsExchangesOnce() throws {
-    let rig = try Rig()
+  @Test(arguments: HTTP2Implementation.allCases) func aResetConnectionCompletesItsExchangesOnce(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let rig = try Rig(http2)
     try rig.connect()
     let exchanges = (0..<5).map { rig.exchange(body: $0) }
     for exchange in exchanges {
@@ -73,11 +79,13 @@ import Testing
     #expect(!rig.submit(rig.exchange(body: 1)))
   }
 
-  @Test func aRefusedTCPConnectionIsReported() throws {
-    let rig = try Rig()
+  @Test(arguments: HTTP2Implementation.allCases) func aRefusedTCPConnectionIsReported(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let rig = try Rig(http2)
     let client = try rig.newClient()
     // The listener of another rig that is gone.
-    client.connect(to: try Rig().address)
+    client.connect(to: try Rig(http2).address)
     try rig.turn(until: { client.isClosed }, serving: client)
     guard case .closed(.connect(let error)) = client.takeNotices().last else {
       Issue.record("expected a refused connection")
@@ -86,8 +94,9 @@ import Testing
     #expect(error.description.hasPrefix("cannot connect"))
   }
 
-  @Test func aServerWithTheWrongNameIsReportedWithTheReason() throws {
-    let rig = try Rig()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func aServerWithTheWrongNameIsReportedWithTheReason(_ http2: HTTP2Implementation) throws {
+    let rig = try Rig(http2)
     let client = try rig.newClient(name: "gateway.example")
     client.connect(to: rig.address)
     try rig.turn(until: { client.isClosed }, serving: client)
@@ -99,8 +108,9 @@ import Testing
     #expect(error.message.contains("gateway.example"))
   }
 
-  @Test func aServerThatHangsUpDuringTheHandshakeIsReported() throws {
-    let rig = try Rig()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func aServerThatHangsUpDuringTheHandshakeIsReported(_ http2: HTTP2Implementation) throws {
+    let rig = try Rig(http2)
     let listener = try Socket.listening(on: .loopback(port: 0))
     let bound = listener.localAddress
     let client = try rig.newClient()
@@ -117,8 +127,10 @@ import Testing
     }
   }
 
-  @Test func aSlowReaderBlocksTheWriterUntilItReadsAgain() throws {
-    let rig = try Rig()
+  @Test(arguments: HTTP2Implementation.allCases) func aSlowReaderBlocksTheWriterUntilItReadsAgain(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let rig = try Rig(http2)
     try rig.connect()
     // More than the sockets' buffers hold, within the stream limit.
     let exchanges = (0..<500).map { _ in rig.exchange(body: 16_000) }

@@ -4,8 +4,10 @@ import HTTP2Server
 import Testing
 
 @Suite struct RequestTests {
-  @Test func aRequestArrivesWithItsFieldsInOrderAndItsBody() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func aRequestArrivesWithItsFieldsInOrderAndItsBody(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     let exchange = pair.exchange(body: "{\"aps\":{}}")
     let isTaken = pair.submit(
       exchange, path: "/3/device/abcd", more: [("apns-id", "one"), ("apns-id", "two")])
@@ -26,8 +28,10 @@ import Testing
     #expect(request.connectionToken == 1)
   }
 
-  @Test func anAnswerFillsTheExchange() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func anAnswerFillsTheExchange(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     let exchange = try #require(pair.submit())
     try pair.settle()
     pair.answer(
@@ -51,8 +55,10 @@ import Testing
     #expect(pair.client.openStreams == 0)
   }
 
-  @Test func anIdIsKeptOnlyIfItIsAnotherThanTheOneSent() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func anIdIsKeptOnlyIfItIsAnotherThanTheOneSent(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     let sent = Array("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e".utf8)
     let other = "11111111-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     try sent.withUnsafeBufferPointer { sent in
@@ -71,8 +77,10 @@ import Testing
     }
   }
 
-  @Test func aRequestWithoutABodyEndsWithItsHeaders() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func aRequestWithoutABodyEndsWithItsHeaders(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     _ = try #require(pair.submit(body: ""))
     try pair.settle()
     #expect(pair.received.first?.pointee.bodyTotal == 0)
@@ -82,8 +90,10 @@ import Testing
     #expect(pair.completed.first?.pointee.responseTotal == 0)
   }
 
-  @Test func anAnswerLargerThanItsRoomIsCountedAndCut() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func anAnswerLargerThanItsRoomIsCountedAndCut(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     let exchange = pair.exchange(body: "{}", capacity: 10)
     let isTaken = pair.submit(exchange)
     #expect(isTaken)
@@ -95,10 +105,12 @@ import Testing
     #expect(exchange.pointee.fate == .answered)
   }
 
-  @Test func aBodyLargerThanEveryWindowArrivesWhole() throws {
+  @Test(arguments: HTTP2Implementation.allCases) func aBodyLargerThanEveryWindowArrivesWhole(
+    _ http2: HTTP2Implementation
+  ) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 1_000
-    let pair = SessionPair(settings)
+    let pair = SessionPair(http2, settings)
     try pair.settle()
     let body = String(repeating: "0123456789abcdef", count: 12_500)
     _ = try #require(pair.submit(body: body))
@@ -109,10 +121,11 @@ import Testing
     #expect(request.body.string == String(body.prefix(ServerRequest.bodyCapacity)))
   }
 
-  @Test func withTheWindowExhaustedARequestWaitsAndCanBeGivenUp() throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func withTheWindowExhaustedARequestWaitsAndCanBeGivenUp(_ http2: HTTP2Implementation) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 0
-    let pair = SessionPair(settings)
+    let pair = SessionPair(http2, settings)
     try pair.settle()
     let exchange = try #require(pair.submit(body: "0123456789"))
     try pair.settle()
@@ -124,8 +137,10 @@ import Testing
     #expect(exchange.pointee.fate == .ambiguous)
   }
 
-  @Test func tenThousandRequestsShareOneConnection() throws {
-    let pair = SessionPair(.gateway(maxConcurrentStreams: 1_000))
+  @Test(arguments: HTTP2Implementation.allCases) func tenThousandRequestsShareOneConnection(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 1_000))
     try pair.settle()
     var submitted = 0
     var answered = 0
@@ -144,8 +159,10 @@ import Testing
     #expect(pair.server.openStreams == 0)
   }
 
-  @Test func aPingComesBackAsAPong() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func aPingComesBackAsAPong(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     try pair.settle()
     _ = pair.client.takeNotices()
     pair.client.ping()

@@ -25,6 +25,7 @@ final class Rig {
   let client: HTTP2ClientConnection
   var server: HTTP2ServerConnection?
   var isServerReading = true
+  private let http2: HTTP2Implementation
   private let listener: Socket
   private let clientTLS: TLSContext
   private let serverTLS: TLSContext
@@ -39,7 +40,8 @@ final class Rig {
   private static let listenerToken: UInt64 = 3
   private static let otherToken: UInt64 = 4
 
-  init() throws {
+  init(_ http2: HTTP2Implementation) throws {
+    self.http2 = http2
     let certificates = try Self.certificates.get()
     body.initialize(repeating: UInt8(ascii: "b"), count: 16_000)
     poller = try Poller()
@@ -51,7 +53,8 @@ final class Rig {
     clientTLS = try .client(roots: .pem(certificates.roots))
     serverTLS = try .server(identity: certificates.server)
     client = try HTTP2ClientConnection(
-      poller: poller, token: Self.clientToken, tls: clientTLS, serverName: "localhost")
+      poller: poller, token: Self.clientToken, tls: clientTLS, serverName: "localhost",
+      implementation: http2)
   }
 
   deinit {
@@ -62,7 +65,8 @@ final class Rig {
   /// Another client, for one that must fail.
   func newClient(name: String = "localhost") throws -> HTTP2ClientConnection {
     try HTTP2ClientConnection(
-      poller: poller, token: Self.otherToken, tls: clientTLS, serverName: name)
+      poller: poller, token: Self.otherToken, tls: clientTLS, serverName: name,
+      implementation: http2)
   }
 
   /// Connects and waits for the server's SETTINGS.

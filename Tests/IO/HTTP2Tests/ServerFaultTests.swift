@@ -5,10 +5,10 @@ import Testing
 
 /// What the server side can do wrong on purpose, and what our client makes of it.
 @Suite struct ServerFaultTests {
-  private func pairWithRequests(_ count: Int) throws -> (
+  private func pairWithRequests(_ http2: HTTP2Implementation, _ count: Int) throws -> (
     SessionPair, [UnsafeMutablePointer<Exchange>]
   ) {
-    let pair = SessionPair()
+    let pair = SessionPair(http2)
     try pair.settle()
     let exchanges = try (0..<count).map { _ in try #require(pair.submit()) }
     try pair.settle()
@@ -16,12 +16,16 @@ import Testing
     return (pair, exchanges)
   }
 
-  @Test(arguments: [
-    AnswerShape.manyDataFrames, .continuation, .padding, .trailers, .informational,
-    [.manyDataFrames, .continuation, .padding, .trailers, .informational],
-  ])
-  func anAnswerInAnUnusualFormIsTheSameAnswer(shape: AnswerShape) throws {
-    let (pair, exchanges) = try pairWithRequests(3)
+  @Test(
+    arguments: HTTP2Implementation.allCases,
+    [
+      AnswerShape.manyDataFrames, .continuation, .padding, .trailers, .informational,
+      [.manyDataFrames, .continuation, .padding, .trailers, .informational],
+    ])
+  func anAnswerInAnUnusualFormIsTheSameAnswer(_ http2: HTTP2Implementation, shape: AnswerShape)
+    throws
+  {
+    let (pair, exchanges) = try pairWithRequests(http2, 3)
     for (status, body) in [("410", "{\"reason\":\"Unregistered\"}"), ("200", ""), ("400", "x")] {
       pair.server.shape(pair.received[0], shape)
       switch status {
@@ -45,8 +49,10 @@ import Testing
     #expect(next.pointee.status == 200)
   }
 
-  @Test func theShapesAreOnTheWire() throws {
-    let (pair, _) = try pairWithRequests(1)
+  @Test(arguments: HTTP2Implementation.allCases) func theShapesAreOnTheWire(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, _) = try pairWithRequests(http2, 1)
     pair.server.shape(
       pair.received[0], [.manyDataFrames, .continuation, .padding, .trailers, .informational])
     pair.answer("400", body: "{}", more: [("apns-id", "one")])
@@ -59,8 +65,10 @@ import Testing
     #expect(frames.map { $0.flags & 8 } == [8, 0, 8, 0, 8, 8, 8, 0])
   }
 
-  @Test func aRawGoAwaySaysWhatItIsTold() throws {
-    let (pair, exchanges) = try pairWithRequests(4)
+  @Test(arguments: HTTP2Implementation.allCases) func aRawGoAwaySaysWhatItIsTold(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchanges) = try pairWithRequests(http2, 4)
     pair.server.sendRawGoAway(lastStreamID: 0x7FFF_FFFF, code: 0, debug: [0xFF, 0xFE])
     pair.server.sendRawGoAway(lastStreamID: 3, code: 11, debug: [])
     try pair.settle()
@@ -76,8 +84,10 @@ import Testing
     #expect(exchanges[0].pointee.fate == .answered)
   }
 
-  @Test func whatWasQueuedBeforeARawFrameGoesOutBeforeIt() throws {
-    let (pair, exchanges) = try pairWithRequests(1)
+  @Test(arguments: HTTP2Implementation.allCases) func whatWasQueuedBeforeARawFrameGoesOutBeforeIt(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchanges) = try pairWithRequests(http2, 1)
     pair.answer("200")
     pair.server.sendRawGoAway(lastStreamID: 0, code: 0, debug: [])
     pair.server.mute(.everything)
@@ -87,8 +97,10 @@ import Testing
     #expect(exchanges.count == 1)
   }
 
-  @Test func pingsAreNotAnswered() throws {
-    let (pair, exchanges) = try pairWithRequests(1)
+  @Test(arguments: HTTP2Implementation.allCases) func pingsAreNotAnswered(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchanges) = try pairWithRequests(http2, 1)
     pair.server.mute(.pingAnswers)
     pair.client.ping()
     pair.answer("200")
@@ -97,8 +109,10 @@ import Testing
     #expect(exchanges[0].pointee.status == 200)
   }
 
-  @Test func aMuteServerSaysNothingAtAll() throws {
-    let (pair, exchanges) = try pairWithRequests(1)
+  @Test(arguments: HTTP2Implementation.allCases) func aMuteServerSaysNothingAtAll(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchanges) = try pairWithRequests(http2, 1)
     pair.server.mute(.everything)
     pair.answer("200")
     pair.client.ping()
@@ -107,8 +121,10 @@ import Testing
     #expect(exchanges[0].pointee.fate == .pending)
   }
 
-  @Test func aStatusWithoutItsBodyIsAnAnswer() throws {
-    let (pair, exchanges) = try pairWithRequests(1)
+  @Test(arguments: HTTP2Implementation.allCases) func aStatusWithoutItsBodyIsAnAnswer(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchanges) = try pairWithRequests(http2, 1)
     var headers = HeaderList()
     headers.append(":status", "503")
     pair.server.respondPartly(
@@ -120,8 +136,10 @@ import Testing
     #expect(exchanges[0].pointee.closeCode == HTTP2ErrorCode.internalError)
   }
 
-  @Test func aResetAfterTheAnswerChangesNothing() throws {
-    let (pair, exchanges) = try pairWithRequests(1)
+  @Test(arguments: HTTP2Implementation.allCases) func aResetAfterTheAnswerChangesNothing(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let (pair, exchanges) = try pairWithRequests(http2, 1)
     pair.answer("200")
     pair.server.sendRawReset(1, code: HTTP2ErrorCode.noError)
     let next = try #require(pair.submit())
@@ -133,10 +151,11 @@ import Testing
     #expect(pair.completed.count == 2)
   }
 
-  @Test func heldWindowUpdatesStopALargeBodyUntilTheyAreReleased() throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func heldWindowUpdatesStopALargeBodyUntilTheyAreReleased(_ http2: HTTP2Implementation) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 100
-    let pair = SessionPair(settings)
+    let pair = SessionPair(http2, settings)
     try pair.settle()
     pair.server.holdWindowUpdates(true)
     let exchange = try #require(pair.submit(body: String(repeating: "b", count: 1_000)))
@@ -148,10 +167,12 @@ import Testing
     #expect(pair.received.first?.pointee.bodyTotal == 1_000)
   }
 
-  @Test func aWindowThatBecomesNegativeIsWaitedFor() throws {
+  @Test(arguments: HTTP2Implementation.allCases) func aWindowThatBecomesNegativeIsWaitedFor(
+    _ http2: HTTP2Implementation
+  ) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 1_000
-    let pair = SessionPair(settings)
+    let pair = SessionPair(http2, settings)
     try pair.settle()
     pair.server.holdWindowUpdates(true)
     let exchange = try #require(pair.submit(body: String(repeating: "b", count: 3_000)))
@@ -169,10 +190,12 @@ import Testing
     #expect(pair.received.first?.pointee.bodyTotal == 3_000)
   }
 
-  @Test func anAnswerBeforeTheRequestsEndStopsItsBody() throws {
+  @Test(arguments: HTTP2Implementation.allCases) func anAnswerBeforeTheRequestsEndStopsItsBody(
+    _ http2: HTTP2Implementation
+  ) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 100
-    let pair = SessionPair(settings)
+    let pair = SessionPair(http2, settings)
     pair.server.earlyAnswerLimit = 100
     try pair.settle()
     pair.server.holdWindowUpdates(true)
@@ -211,8 +234,11 @@ import Testing
     return frame[13..<17].reduce(0) { $0 << 8 | UInt32($1) }
   }
 
-  @Test func streamsThatAreResetMoreOftenThanAnsweredEndWithEnhanceYourCalm() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func streamsThatAreResetMoreOftenThanAnsweredEndWithEnhanceYourCalm(_ http2: HTTP2Implementation)
+    throws
+  {
+    let pair = SessionPair(http2)
     try pair.settle()
     func reset(_ count: Int) throws {
       for _ in 0..<count / 50 {
@@ -237,8 +263,10 @@ import Testing
     #expect(try farewellCode(pair) == HTTP2ErrorCode.enhanceYourCalm)
   }
 
-  @Test func pingsFasterThanTheirAnswersAreReadEndWithEnhanceYourCalm() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases)
+  func pingsFasterThanTheirAnswersAreReadEndWithEnhanceYourCalm(_ http2: HTTP2Implementation) throws
+  {
+    let pair = SessionPair(http2)
     try pair.settle()
     for _ in 0..<900 { pair.client.ping() }
     try pair.settle()
@@ -248,8 +276,10 @@ import Testing
     #expect(try farewellCode(pair) == HTTP2ErrorCode.enhanceYourCalm)
   }
 
-  @Test func theEncoderFollowsATableSizeThatChanges() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func theEncoderFollowsATableSizeThatChanges(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     try pair.settle()
     for size: UInt32 in [0, 4_096, 100, 0, 65_536] {
       pair.server.update(SettingsChange(headerTableSize: size))
@@ -270,10 +300,12 @@ import Testing
     #expect(pair.completed.count == 100)
   }
 
-  @Test func streamIDsEnd() throws {
+  @Test(arguments: HTTP2Implementation.allCases) func streamIDsEnd(_ http2: HTTP2Implementation)
+    throws
+  {
     var settings = SessionSettings()
     settings.firstStreamID = Int32.max - 2
-    let pair = SessionPair(.gateway(maxConcurrentStreams: 10), client: settings)
+    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 10), client: settings)
     try pair.settle()
     let exchanges = try (0..<2).map { _ in try #require(pair.submit()) }
     #expect(pair.submit() == nil)

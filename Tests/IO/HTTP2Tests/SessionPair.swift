@@ -3,7 +3,7 @@ import Bytes
 import HTTP2
 import HTTP2Server
 
-/// A client and a server session back to back, without sockets or TLS.
+/// A client session, of either implementation, and a server session back to back, without sockets or TLS.
 final class SessionPair {
   let client: HTTP2ClientSession
   let server: HTTP2ServerSession
@@ -16,10 +16,11 @@ final class SessionPair {
   private var texts: [UnsafeMutableRawBufferPointer] = []
 
   init(
-    _ settings: SessionSettings = .gateway(maxConcurrentStreams: 100),
+    _ http2: HTTP2Implementation, _ settings: SessionSettings = .gateway(maxConcurrentStreams: 100),
     client: SessionSettings = SessionSettings(), firstStreamID: Int32 = 1
   ) {
-    self.client = HTTP2ClientSession(settings: client, firstStreamID: firstStreamID)
+    self.client = HTTP2ClientSession(
+      http2, settings: client, firstStreamID: firstStreamID)
     server = HTTP2ServerSession(settings: settings, pool: pool, token: 1)
   }
 

@@ -4,8 +4,10 @@ import HTTP2Server
 import Testing
 
 @Suite struct StreamLimitTests {
-  @Test func beforeTheServersSettingsThereIsOneStream() throws {
-    let pair = SessionPair()
+  @Test(arguments: HTTP2Implementation.allCases) func beforeTheServersSettingsThereIsOneStream(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
     #expect(pair.client.remoteMaxConcurrentStreams == 1)
     #expect(pair.submit() != nil)
     #expect(pair.submit() == nil)
@@ -14,8 +16,10 @@ import Testing
     #expect(pair.submit() != nil)
   }
 
-  @Test func theLimitMovesWithTheServersSettings() throws {
-    let pair = SessionPair(.gateway(maxConcurrentStreams: 1))
+  @Test(arguments: HTTP2Implementation.allCases) func theLimitMovesWithTheServersSettings(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 1))
     try pair.settle()
     #expect(pair.submit() != nil)
     #expect(pair.submit() == nil)
@@ -41,8 +45,9 @@ import Testing
     #expect(pair.submit() != nil)
   }
 
-  @Test func streamsThatCrossALoweredLimitComeBackUnprocessed() throws {
-    let pair = SessionPair(.gateway(maxConcurrentStreams: 3))
+  @Test(arguments: HTTP2Implementation.allCases)
+  func streamsThatCrossALoweredLimitComeBackUnprocessed(_ http2: HTTP2Implementation) throws {
+    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 3))
     try pair.settle()
     let exchanges = try (0..<3).map { _ in try #require(pair.submit()) }
     pair.server.updateSettings(maxConcurrentStreams: 1)
@@ -53,14 +58,19 @@ import Testing
     #expect(exchanges[0].pointee.fate == .answered)
   }
 
-  @Test func aLimitOfZeroStopsEverything() throws {
-    let pair = SessionPair(.gateway(maxConcurrentStreams: 0))
+  @Test(arguments: HTTP2Implementation.allCases) func aLimitOfZeroStopsEverything(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 0))
     try pair.settle()
     #expect(pair.submit() == nil)
   }
 
-  @Test func requestsQueuedWhenTheLimitDropsGoOutLaterOrAreUnprocessed() throws {
-    let pair = SessionPair(.gateway(maxConcurrentStreams: 5))
+  @Test(arguments: HTTP2Implementation.allCases)
+  func requestsQueuedWhenTheLimitDropsGoOutLaterOrAreUnprocessed(_ http2: HTTP2Implementation)
+    throws
+  {
+    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 5))
     try pair.settle()
     pair.server.updateSettings(maxConcurrentStreams: 1)
     // Submitted under the old limit, not yet written when the new one arrives.
@@ -75,8 +85,10 @@ import Testing
   }
 
   /// Stream ids are used once and end at 2³¹ − 1 (RFC 9113 §5.1.1).
-  @Test func whenTheStreamIdsAreUsedUpASubmitIsRefusedAndTheOthersEnd() throws {
-    let pair = SessionPair(firstStreamID: Int32.max - 2)
+  @Test(arguments: HTTP2Implementation.allCases)
+  func whenTheStreamIdsAreUsedUpASubmitIsRefusedAndTheOthersEnd(_ http2: HTTP2Implementation) throws
+  {
+    let pair = SessionPair(http2, firstStreamID: Int32.max - 2)
     try pair.settle()
     let last = [try #require(pair.submit()), try #require(pair.submit())]
     #expect(last.map(\.pointee.streamID) == [Int32.max - 2, Int32.max])

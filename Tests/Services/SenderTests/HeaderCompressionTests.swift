@@ -28,25 +28,7 @@ private enum Representation: Equatable {
   @Test(
     "on the wire: values of one request enter the compression table with the first request only")
   func perRequestValues() throws {
-    let pool = GatewayPool(
-      number: 0, credential: "test", kind: .production,
-      gateway: Endpoint(host: "gateway.test", port: 443), tls: try .client())
-    pool.authorization = Authorization(token: Array("a.b.c".utf8))
-    let connection = GatewayConnection(
-      try HTTP2ClientConnection(
-        poller: try Poller(), token: 1, tls: pool.tls, serverName: "gateway.test"),
-      number: 0, pool: pool, address: .loopback(port: 1))
-    connection.changeToken()
-    let session = HTTP2ClientSession()
-    var buffer = ByteBuffer()
-    _ = try session.produceOutput(into: &buffer, upTo: .max)
-    let server = HTTP2ServerSession(
-      settings: .gateway(maxConcurrentStreams: 10), pool: ServerRequestPool(), token: 1)
-    try server.receive(buffer.bytes)
-    buffer.removeAll()
-    _ = try server.produceOutput(into: &buffer, upTo: .max)
-    try session.receive(buffer.bytes)
-    let blocks = try (1...3).map { try block(of: $0, pool, connection, session) }
+    let blocks = try blocks(.nghttp2)
     // :method :scheme :authority :path authorization topic push-type priority expiration id collapse-id
     #expect(
       blocks[0] == [
@@ -60,6 +42,52 @@ private enum Representation: Equatable {
           .never, .never, .never,
         ])
     }
+  }
+
+  @Test("the same by our own engine, and the provider token by choice", arguments: [false, true])
+  func byEngine(indexesAuthorization: Bool) throws {
+    let blocks = try blocks(.engine, indexesAuthorization: indexesAuthorization)
+    // :path :method :scheme :authority authorization topic push-type priority expiration id collapse-id
+    #expect(
+      blocks[0] == [
+        .withoutIndexing, .indexed, .indexed, .indexing,
+        indexesAuthorization ? .indexing : .withoutIndexing, .indexing, .indexing, .indexing,
+        .indexing, .indexing, .indexing,
+      ])
+    for later in blocks[1...] {
+      #expect(
+        later == [
+          .withoutIndexing, .indexed, .indexed, .indexed,
+          indexesAuthorization ? .indexed : .withoutIndexing, .indexed, .indexed, .indexed,
+          .withoutIndexing, .withoutIndexing, .withoutIndexing,
+        ])
+    }
+  }
+
+  /// How the fields of three requests are written.
+  private func blocks(
+    _ http2: HTTP2Implementation, indexesAuthorization: Bool = false
+  ) throws -> [[Representation]] {
+    let pool = GatewayPool(
+      number: 0, credential: "test", kind: .production,
+      gateway: Endpoint(host: "gateway.test", port: 443), tls: try .client(), http2: http2,
+      indexesAuthorization: indexesAuthorization)
+    pool.authorization = Authorization(token: Array("a.b.c".utf8))
+    let connection = GatewayConnection(
+      try HTTP2ClientConnection(
+        poller: try Poller(), token: 1, tls: pool.tls, serverName: "gateway.test"),
+      number: 0, pool: pool, address: .loopback(port: 1))
+    connection.changeToken()
+    let session = HTTP2ClientSession(http2)
+    var buffer = ByteBuffer()
+    _ = try session.produceOutput(into: &buffer, upTo: .max)
+    let server = HTTP2ServerSession(
+      settings: .gateway(maxConcurrentStreams: 10), pool: ServerRequestPool(), token: 1)
+    try server.receive(buffer.bytes)
+    buffer.removeAll()
+    _ = try server.produceOutput(into: &buffer, upTo: .max)
+    try session.receive(buffer.bytes)
+    return try (1...3).map { try block(of: $0, pool, connection, session) }
   }
 
   /// Sends one push's header fields and reads how they were written.
@@ -83,9 +111,9 @@ private enum Representation: Equatable {
         push.pointee.fill(memory, 2_048, key, value, envelope)
       }
     }
-    pool.fillHeaders(for: push, on: connection)
+    pool.headers.fill(for: push, on: connection)
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
-    let isTaken = session.submit(pool.headers, exchange)
+    let isTaken = session.submit(pool.headers.list, exchange)
     try #require(isTaken)
     connection.hasSent = true
     var buffer = ByteBuffer()

@@ -128,6 +128,12 @@ final class SenderRig {
     ).seal
   }
 
+  /// scripts/test runs these tests over both implementations of HTTP/2.
+  private static let http2: [String] =
+    getenv("MARTLET_TEST_HTTP2").map {
+      ["--http2", String(cString: $0)]
+    } ?? []
+
   /// - Parameters:
   ///   - gateway: the simulator's unless told.
   ///   - sandbox: the same one unless told.
@@ -146,7 +152,7 @@ final class SenderRig {
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
         "--kafka.consumer.session.timeout.ms=4000",
-      ] + flags)
+      ] + Self.http2 + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)
     let sender = try RunningSender(context, settings)

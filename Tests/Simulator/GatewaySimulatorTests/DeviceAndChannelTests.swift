@@ -218,7 +218,8 @@ import Testing
     throws
   {
     let gateway = try RunningGateway()
-    let client = try GatewayClient(gateway)
+    // nghttp2 forbids everybody to put a provider token into a table.
+    let client = try GatewayClient(gateway, http2: .nghttp2)
     _ = try client.send { $0 }
     let shown = try #require(try gateway.jsonLines("/requests").first)
     let fields = shown["headers"]?.array ?? []

@@ -127,7 +127,7 @@ final class GatewayClient {
     _ gateway: RunningGateway, at address: SocketAddress? = nil,
     showing issued: IssuedCertificate? = nil, roots: [UInt8]? = nil,
     identity: TLSIdentity? = nil, settings: SessionSettings = SessionSettings(),
-    expectsSettings: Bool = true
+    expectsSettings: Bool = true, http2: HTTP2Implementation = .engine
   ) throws {
     poller = try Poller()
     push = PushText(token: try gateway.key.token(issuedAt: WallClock.seconds()))
@@ -135,7 +135,8 @@ final class GatewayClient {
     let tls = try TLSContext.client(
       roots: .pem(roots ?? gateway.root), identity: identity ?? shown)
     connection = try HTTP2ClientConnection(
-      poller: poller, token: 1, tls: tls, serverName: "localhost", settings: settings)
+      poller: poller, token: 1, tls: tls, serverName: "localhost", implementation: http2,
+      settings: settings)
     connection.connect(to: address ?? gateway.simulator.address)
     if expectsSettings { try wait { !self.limits.isEmpty } }
   }

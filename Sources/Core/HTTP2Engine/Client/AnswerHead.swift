@@ -16,6 +16,8 @@ package struct AnswerHead {
   /// A `date` of 29 bytes.
   package fileprivate(set) var date: InlineArray<29, UInt8> = .init(repeating: 0)
   package fileprivate(set) var hasDate = false
+  /// There is something beside a status and `apns-id`.
+  package var hasMore: Bool { hasRequestID || hasUniqueID || hasDate || retryAfter != 0 }
   /// The block breaks a rule of RFC 9113 §8.2 or §8.3.
   private(set) var isMalformed = false
   private var hasField = false

@@ -10,6 +10,9 @@ extension ClientEngine {
     return nextRequest()
   }
 
+  /// Bytes of the small frames that wait.
+  package var controlCount: Int { control.count }
+
   /// Appends the small frames that wait, as many bytes as there is room for.
   package mutating func writeControl(to out: inout OutputSpan<UInt8>) {
     let count = min(control.count, out.freeCapacity)
@@ -21,19 +24,25 @@ extension ClientEngine {
     }
   }
 
-  /// Requests go out in the order of their stream ids, and none while the connection's window is shut: it would be
-  /// in doubt for nothing.
+  /// Requests go out in the order of their stream ids, and none while the connection's window is shut for it: it would
+  /// be in doubt for nothing.
   private mutating func nextRequest() -> ClientOutput {
     guard sweep == nil, writeCursor < streams.nextID else { return .nothing }
     while writeCursor < streams.nextID {
       if let slot = streams.slot(of: writeCursor) {
-        let isShut = sendWindow <= 0 && streams[slot].bodyCount > 0
-        guard !isShut, writtenCount < Int(peer.maxConcurrentStreams) else { return .nothing }
+        guard !isShut(slot), writtenCount < Int(peer.maxConcurrentStreams) else { return .nothing }
         return .request(token: streams[slot].token)
       }
       writeCursor += 2
     }
     return .nothing
+  }
+
+  /// The connection's window has no room for the body, or its first frame, and the answers to others will make some.
+  @inline(__always)
+  private func isShut(_ slot: Int) -> Bool {
+    let count = min(streams[slot].bodyCount, LocalSettings.maxFrameSize)
+    return sendWindow < count && (writtenCount > 0 || sendWindow <= 0)
   }
 
   /// The oldest request whose body can go on.
@@ -70,14 +79,11 @@ extension ClientEngine {
   // MARK: Requests
 
   /// Begins the request that `nextOutput` named. Its fields follow: `append` in any order, pseudo-header fields first.
-  ///
-  /// - Returns: the stream's id.
   @inline(__always)
-  package mutating func beginRequest(to out: inout OutputSpan<UInt8>) -> UInt32 {
+  package mutating func beginRequest(to out: inout OutputSpan<UInt8>) {
     blockStart = out.count
     FrameHeader(length: 0, type: .headers, flags: 0, stream: writeCursor).append(to: &out)
     encoder.beginBlock(&out)
-    return writeCursor
   }
 
   /// Appends a field whose value changes from request to request.
@@ -104,9 +110,11 @@ extension ClientEngine {
   }
 
   /// Ends the header block, and appends the body or as much of it as the windows let through.
+  ///
+  /// - Returns: how much of it that was.
   @inline(__always)
-  package mutating func endRequest(body: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
-    guard let slot = streams.slot(of: writeCursor) else { return }
+  package mutating func endRequest(body: Span<UInt8>, to out: inout OutputSpan<UInt8>) -> Int {
+    guard let slot = streams.slot(of: writeCursor) else { return 0 }
     writeCursor += 2
     dropPrepared(of: slot)
     streams[slot].isWritten = true
@@ -119,7 +127,7 @@ extension ClientEngine {
     } else {
       splitBlock(streams[slot].id, isEnd: isEnd, in: &out)
     }
-    guard !isEnd else { return }
+    guard !isEnd else { return 0 }
     let room = bodyRoom(slot)
     if room > 0 { writeData(slot, body.extracting(0..<room), to: &out) }
     if streams[slot].bodySent < streams[slot].bodyCount {
@@ -127,6 +135,13 @@ extension ClientEngine {
       blocked.append(streams[slot].id)
       mayUnblock = true
     }
+    return room
+  }
+
+  /// Bytes of frames and changes of the table's size around the fields and the body of a request, `count` together.
+  @inline(__always)
+  package static func requestOverhead(_ count: Int) -> Int {
+    64 + FrameHeader.count * (count / LocalSettings.maxFrameSize)
   }
 
   @inline(__always)
@@ -172,39 +187,4 @@ extension ClientEngine {
       out.append(copying: part)
     }
   }
-
-  // MARK: Prepared fields
-
-  /// Keeps no more prepared fields than this, unless requests wait with them.
-  private static let mostPrepared = 64
-
-  /// The number of the fields with this key; nil: they must be prepared.
-  @inline(__always)
-  package func prepared(_ key: UInt64) -> Int? {
-    for index in prepared.indices where prepared[index].key == key { return index }
-    return nil
-  }
-
-  /// Keeps fields that many requests share under the owner's key.
-  package mutating func prepare(
-    _ key: UInt64, _ fields: [(name: [UInt8], value: [UInt8], indexing: FieldIndexing)]
-  ) -> Int {
-    let new = PreparedFields(
-      key: key, fields.map { PreparedFields.Field(name: $0, value: $1, indexing: $2) })
-    if prepared.count >= Self.mostPrepared,
-      let free = prepared.firstIndex(where: { $0.waiting == 0 })
-    {
-      // The oldest keys are the smallest.
-      let oldest = prepared.indices.filter { prepared[$0].waiting == 0 }
-        .min { prepared[$0].key < prepared[$1].key }
-      prepared[oldest ?? free] = new
-      return oldest ?? free
-    }
-    prepared.append(new)
-    return prepared.count - 1
-  }
-
-  /// Bytes that the prepared fields of the next request take at most.
-  @inline(__always)
-  package func preparedBound(_ index: Int) -> Int { prepared[index].bound }
 }

@@ -67,7 +67,7 @@ package struct LocalSettings: Sendable {
   package init() {}
 
   /// The largest payload of a frame that we accept.
-  static let maxFrameSize = 16_384
+  package static let maxFrameSize = 16_384
   /// The window that a peer may use before it has read our SETTINGS, and of a connection (RFC 9113 §6.9.2).
   static let defaultWindow = 65_535
 

@@ -23,7 +23,7 @@ package struct HeaderDecoder {
 
   package init(listLimit: Int) {
     self.listLimit = listLimit
-    huffman = Huffman()
+    huffman = .shared
   }
 
   /// What the fields of the compression table count for.

@@ -16,12 +16,20 @@ package struct HeaderEncoder {
   private let huffman: Huffman
   /// No more is used of what the peer allows.
   private let most: Int
+  /// A field that would push others out of the table is written without entering it, unless so many blocks have passed
+  /// since the last one: otherwise more values than there is room for would push each other out with every request.
+  private let blocksBetweenEvictions: Int
+  private var blocksSinceEviction: Int
   /// The smallest capacity since the last block, and the last one; nil when none has changed (RFC 7541 §4.2).
   private var announced: (least: Int, last: Int)?
 
-  package init(most: Int = HeaderDecoder.initialCapacity) {
+  package init(
+    most: Int = HeaderDecoder.initialCapacity, blocksBetweenEvictions: Int = 1_000
+  ) {
     self.most = most
-    huffman = Huffman()
+    self.blocksBetweenEvictions = blocksBetweenEvictions
+    blocksSinceEviction = blocksBetweenEvictions
+    huffman = .shared
     if most < HeaderDecoder.initialCapacity { announced = (most, most) }
   }
 
@@ -37,6 +45,7 @@ package struct HeaderEncoder {
 
   /// Begins a block: changes of the table's size come first.
   package mutating func beginBlock(_ out: inout OutputSpan<UInt8>) {
+    blocksSinceEviction &+= 1
     guard let (least, last) = announced else { return }
     announced = nil
     if least < last {
@@ -54,15 +63,23 @@ package struct HeaderEncoder {
   ) {
     let (index, isWhole) = find(name, value)
     if isWhole { return HPACKInteger.append(index, prefix: 7, flags: 0x80, to: &out) }
-    let fits = name.count + value.count + 32 <= table.capacity
-    if indexing == .incremental, fits {
+    let isIndexing = indexing == .incremental && mayInsert(name.count + value.count + 32)
+    if isIndexing {
       HPACKInteger.append(index, prefix: 6, flags: 0x40, to: &out)
     } else {
       HPACKInteger.append(index, prefix: 4, flags: 0, to: &out)
     }
     if index == 0 { append(string: name, isRaw: false, to: &out) }
     append(string: value, isRaw: indexing == .raw, to: &out)
-    if indexing == .incremental, fits { table.insert(TableField(name.array, value.array)) }
+    if isIndexing { table.insert(TableField(name.array, value.array)) }
+  }
+
+  private mutating func mayInsert(_ size: Int) -> Bool {
+    guard size <= table.capacity else { return false }
+    guard table.size + size > table.capacity else { return true }
+    guard blocksSinceEviction >= blocksBetweenEvictions else { return false }
+    blocksSinceEviction = 0
+    return true
   }
 
   /// Appends a field whose name has this index and whose value does not enter the table.

@@ -9,6 +9,9 @@ struct Huffman {
   /// Codes of more than eight bits, by length and value.
   private var long: [(code: UInt32, bits: Int, byte: UInt8)] = []
 
+  /// The tables are the same for all connections.
+  static let shared = Huffman()
+
   init() {
     for byte in 0..<256 {
       let bits = Int(codes[byte] & 0xFF)

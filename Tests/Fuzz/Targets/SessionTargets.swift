@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import HTTP2
+import HTTP2Server
+
+extension FuzzTarget {
+  /// What a peer that calls itself APNs may send, to nghttp2: every request ends exactly once, whatever it is.
+  static func clientSession() -> FuzzTarget {
+    FuzzTarget(
+      "client-session",
+      checking: { bytes throws(Violation) in _ = try Conversation.heard(.nghttp2, bytes) })
+  }
+
+  /// The same to our own engine.
+  static func engineSession() -> FuzzTarget {
+    FuzzTarget(
+      "engine-session",
+      checking: { bytes throws(Violation) in _ = try Conversation.heard(.engine, bytes) })
+  }
+
+  /// The same to both: they hear the same, as far as both accept what the peer says. Where our engine ends the connection
+  /// nghttp2 may go on, since it does not count every frame that moves nothing, and the other way round, since it is
+  /// stricter in its order of checks; until then they agree.
+  static func bothSessions() -> FuzzTarget {
+    FuzzTarget(
+      "both-sessions",
+      checking: { bytes throws(Violation) in
+        let engine = try Conversation.heard(.engine, bytes)
+        let nghttp2 = try Conversation.heard(.nghttp2, bytes)
+        guard engine.isWhole, nghttp2.isWhole else { return }
+        try Violation.unless(
+          engine.ends == nghttp2.ends, "the engine: \(engine.ends); nghttp2: \(nghttp2.ends)")
+      })
+  }
+
+  /// What our engine writes for any requests, read by nghttp2: the same fields and bodies, and no complaint.
+  static func engineRequests() -> FuzzTarget {
+    FuzzTarget(
+      "engine-requests",
+      checking: { bytes throws(Violation) in try RequestStream(bytes).check() })
+  }
+}
+
+/// A server's bytes, said to a client with two requests.
+private enum Conversation {
+  struct Heard {
+    /// The connection did not fail.
+    var isWhole = true
+    /// Status, fate and body of each request.
+    var ends: [String] = []
+  }
+
+  /// The input's first byte says in which pieces it comes.
+  static func heard(
+    _ http2: HTTP2Implementation, _ bytes: UnsafeRawBufferPointer
+  ) throws(Violation) -> Heard {
+    // A table of the usual size, so that both read every block.
+    var settings = SessionSettings()
+    settings.headerTableSize = 4_096
+    let client = HTTP2ClientSession(http2, settings: settings)
+    let exchanges = Exchanges(2)
+    var heard = Heard()
+    var sent = 0
+    var output = ByteBuffer()
+    var done: [UnsafeMutablePointer<Exchange>] = []
+    var completed = 0
+    func collect() {
+      client.takeCompleted(into: &done)
+      completed += done.count
+      for exchange in done where exchange.pointee.fate == .pending { completed += 100 }
+    }
+    let piece = max(1, Int(bytes.first ?? 0))
+    var rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
+    repeat {
+      if sent < exchanges.count, client.submit(exchanges.headers, exchanges[sent]) { sent += 1 }
+      do throws(ConnectionFailure) {
+        output.removeAll()
+        while try client.produceOutput(into: &output, upTo: 16_384) { output.removeAll() }
+        try client.receive(UnsafeRawBufferPointer(rebasing: rest.prefix(piece)))
+      } catch {
+        heard.isWhole = false
+      }
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece))
+      collect()
+      _ = client.takeNotices()
+    } while heard.isWhole && !rest.isEmpty
+    heard.isWhole = heard.isWhole && !client.hasFailed
+    client.abandon()
+    collect()
+    try Violation.unless(completed == sent, "\(sent) requests ended \(completed) times")
+    try Violation.unless(client.openStreams == 0, "streams stay open")
+    heard.ends = (0..<sent).map { exchanges[$0].end }
+    return heard
+  }
+}
+
+/// Requests made of an input, and what a server on nghttp2 reads of them.
+private struct RequestStream {
+  private let fields: [[(name: [UInt8], value: [UInt8], indexing: HeaderIndexing)]]
+  private let bodies: [[UInt8]]
+  private let tableSizes: [UInt32]
+
+  /// Names that a request may have more than once.
+  private static let names = ["apns-topic", "apns-push-type", "x-a", "authorization", "apns-id"]
+  private static let sizes: [UInt32] = [0, 64, 100, 4_096, 65_536]
+
+  init(_ bytes: UnsafeRawBufferPointer) {
+    var rest = Array(bytes)[...]
+    func byte() -> Int { Int(rest.popFirst() ?? 0) }
+    var fields: [[(name: [UInt8], value: [UInt8], indexing: HeaderIndexing)]] = []
+    var bodies: [[UInt8]] = []
+    var tableSizes: [UInt32] = []
+    while !rest.isEmpty, fields.count < 40 {
+      tableSizes.append(Self.sizes[byte() % Self.sizes.count])
+      var own: [(name: [UInt8], value: [UInt8], indexing: HeaderIndexing)] = []
+      for _ in 0..<byte() % 8 {
+        let name = Array(Self.names[byte() % Self.names.count].utf8)
+        let length = byte() % 40
+        // Printable, with digits and letters of every length of code.
+        let value = (0..<length).map { _ in UInt8(33 + byte() % 94) }
+        let indexing: [HeaderIndexing] = [.allowed, .never, .raw]
+        own.append((name, value, indexing[byte() % 3]))
+      }
+      fields.append(own)
+      bodies.append([UInt8](repeating: UInt8(byte()), count: byte() * 4))
+    }
+    (self.fields, self.bodies, self.tableSizes) = (fields, bodies, tableSizes)
+  }
+
+  func check() throws(Violation) {
+    let pool = ServerRequestPool()
+    let server = HTTP2ServerSession(
+      settings: .gateway(maxConcurrentStreams: 100), pool: pool, token: 1)
+    let client = HTTP2ClientSession(.engine)
+    do throws(ConnectionFailure) {
+      try Self.carry(client, server)
+      for index in fields.indices {
+        server.update(SettingsChange(headerTableSize: tableSizes[index]))
+        if index % 3 == 0 { try Self.carry(client, server) }
+        try send(index, client, server, pool)
+      }
+    } catch {
+      throw Violation("\(error)")
+    }
+  }
+
+  private func send(
+    _ index: Int, _ client: HTTP2ClientSession, _ server: HTTP2ServerSession,
+    _ pool: ServerRequestPool
+  ) throws(ConnectionFailure) {
+    let exchanges = Exchanges(1)
+    var headers = HeaderList()
+    var texts: [UnsafeMutableRawBufferPointer] = []
+    defer { for text in texts { text.deallocate() } }
+    func keep(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+      let memory = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: max(1, bytes.count), alignment: 1)
+      memory.copyBytes(from: bytes)
+      texts.append(memory)
+      return UnsafeRawBufferPointer(rebasing: memory[..<bytes.count])
+    }
+    headers.append(":path", "/3/device/00")
+    headers.append(":method", "POST")
+    headers.append(":scheme", "https")
+    headers.append(":authority", "localhost")
+    for field in fields[index] {
+      headers.append(name: keep(field.name), keep(field.value), field.indexing)
+    }
+    let body = keep(bodies[index])
+    exchanges[0].pointee.body = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    exchanges[0].pointee.bodyCount = UInt32(body.count)
+    guard client.submit(headers, exchanges[0]) else {
+      throw .http2("a request was refused")
+    }
+    try Self.carry(client, server)
+    var ready: [UnsafeMutablePointer<ServerRequest>] = []
+    pool.takeReady(into: &ready)
+    guard let request = ready.first, ready.count == 1 else { throw .http2("no request arrived") }
+    let sent = fields[index]
+    let read = (4..<max(4, request.pointee.fieldCount)).map {
+      (Array(request.pointee.name($0)), Array(request.pointee.value($0)))
+    }
+    guard read.count == sent.count,
+      zip(read, sent).allSatisfy({ $0.0 == $1.name && $0.1 == $1.value }),
+      request.pointee.bodyTotal == body.count
+    else { throw .http2("request \(index) arrived as another one") }
+    var answer = HeaderList()
+    answer.append(":status", "200")
+    server.respond(request, answer, body: UnsafeRawBufferPointer(start: nil, count: 0))
+    try Self.carry(client, server)
+    var done: [UnsafeMutablePointer<Exchange>] = []
+    client.takeCompleted(into: &done)
+    guard done.first?.pointee.status == 200 else { throw .http2("the answer did not arrive") }
+  }
+
+  /// Carries bytes both ways until neither side has more.
+  private static func carry(
+    _ client: HTTP2ClientSession, _ server: HTTP2ServerSession
+  ) throws(ConnectionFailure) {
+    var buffer = ByteBuffer()
+    repeat {
+      buffer.removeAll()
+      _ = try client.produceOutput(into: &buffer, upTo: .max)
+      if !buffer.isEmpty { try server.receive(buffer.bytes) }
+      buffer.removeAll()
+      _ = try server.produceOutput(into: &buffer, upTo: .max)
+      if !buffer.isEmpty { try client.receive(buffer.bytes) }
+    } while !buffer.isEmpty
+  }
+}
+
+/// Requests in memory that stays in place.
+private final class Exchanges {
+  private let memory: UnsafeMutablePointer<Exchange>
+  private let answers: UnsafeMutablePointer<UInt8>
+  let count: Int
+  private(set) var headers = HeaderList()
+
+  private static let room = 64
+
+  init(_ count: Int) {
+    self.count = count
+    memory = .allocate(capacity: count)
+    answers = .allocate(capacity: count * Self.room)
+    for index in 0..<count {
+      (memory + index).initialize(to: Exchange(owner: UInt32(index)))
+      memory[index].response = answers + index * Self.room
+      memory[index].responseCapacity = UInt16(Self.room)
+    }
+    headers.append(":method", "POST")
+    headers.append(":scheme", "https")
+    headers.append(":authority", "localhost")
+    headers.append(":path", "/3/device/00")
+  }
+
+  deinit {
+    answers.deallocate()
+    memory.deallocate()
+  }
+
+  subscript(index: Int) -> UnsafeMutablePointer<Exchange> { memory + index }
+}
+
+extension UnsafeMutablePointer<Exchange> {
+  /// How a request ended, for comparison: nghttp2 also tells the first fields of a block whose end does not come.
+  fileprivate var end: String {
+    guard pointee.ended else {
+      return pointee.fate == .unprocessed ? "unprocessed" : "without an answer's end"
+    }
+    let body = String(decoding: pointee.responseBytes, as: UTF8.self)
+    return "\(pointee.status) \(pointee.fate) \(body)"
+  }
+}
