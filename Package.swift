@@ -146,7 +146,7 @@ let package = Package(
       name: "ServiceKit",
       dependencies: [
         "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery", "Records", "Signing",
-        "Pipeline", "JSON", "HTTPServer", "Diagnosis",
+        "APNS", "Pipeline", "JSON", "HTTPServer", "Diagnosis",
       ],
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(

@@ -4,7 +4,7 @@
 /// priorities that are allowed and how large the body may be.
 ///
 /// Source: Apple, "Sending notification requests to APNs".
-package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible {
   case alert
   case background
   case location
@@ -18,8 +18,16 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case controls
   /// Remote media sessions, since iOS 27.
   case nowplaying
+  /// A type of the setting `--push-type`, by its place there: `PushTypes` has its name and its suffix.
+  case custom(UInt8)
 
-  /// The value of the `apns-push-type` header, also the spelling in requests.
+  /// The types that are built in.
+  package static let allCases: [PushType] = [
+    .alert, .background, .location, .voip, .complication, .fileprovider, .mdm, .liveactivity,
+    .pushtotalk, .widgets, .controls, .nowplaying,
+  ]
+
+  /// The value of the `apns-push-type` header, also the spelling in requests; for a custom type see `PushTypes`.
   @inlinable
   package var name: StaticString {
     switch self {
@@ -35,17 +43,23 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .widgets: "widgets"
     case .controls: "controls"
     case .nowplaying: "nowplaying"
+    case .custom: "custom"
     }
   }
 
   package var description: String { name.description }
 
+  /// As messages name it: the type's name is not always at hand.
+  package var phrase: String {
+    if case .custom = self { "a type of --push-type" } else { "type \(self)" }
+  }
+
   /// What follows the bundle id in `apns-topic`. An MDM topic is not made of a bundle id: it is the
-  /// UID of the push certificate, which then stands as the app.
+  /// UID of the push certificate, which then stands as the app. That of a custom type is in `PushTypes`.
   @inlinable
   package var topicSuffix: StaticString {
     switch self {
-    case .alert, .background, .mdm: ""
+    case .alert, .background, .mdm, .custom: ""
     case .location: ".location-query"
     case .voip: ".voip"
     case .complication: ".complication"
@@ -82,7 +96,8 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     switch self {
     case .location, .widgets, .controls, .nowplaying: .providerToken
     case .mdm: .certificate
-    case .alert, .background, .voip, .complication, .fileprovider, .liveactivity, .pushtotalk:
+    case .alert, .background, .voip, .complication, .fileprovider, .liveactivity, .pushtotalk,
+      .custom:
       .either
     }
   }
@@ -158,6 +173,7 @@ package enum PushType: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .widgets: "widgets"
     case .controls: "controls"
     case .nowplaying: "nowplaying"
+    case .custom: "custom"
     }
   }
 }

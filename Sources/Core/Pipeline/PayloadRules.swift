@@ -23,9 +23,9 @@ package enum PayloadProblem: Equatable, Sendable {
 
   package var words: String {
     switch self {
-    case .missing(let type): "is required for type \(type)"
-    case .mustBe(let what, let type): "must be \(what) for type \(type)"
-    case .notAllowed(let type): "is not allowed for type \(type)"
+    case .missing(let type): "is required for \(type.phrase)"
+    case .mustBe(let what, let type): "must be \(what) for \(type.phrase)"
+    case .notAllowed(let type): "is not allowed for \(type.phrase)"
     case .showsNothing: "has none of alert, badge and sound, so type alert has nothing to show"
     case .onlyOnStart: "is only allowed with event start"
     case .onlyOneOfBoth: "cannot be combined with input-push-token"
@@ -59,7 +59,7 @@ package enum PayloadRules {
     case .nowplaying: try checkMediaSession(facts)
     case .mdm: try checkDeviceManagement(facts)
     // The body is the app's own; an `aps` in it may be empty but is an object.
-    case .location, .voip, .complication, .fileprovider, .pushtotalk:
+    case .location, .voip, .complication, .fileprovider, .pushtotalk, .custom:
       if facts[.aps].isGiven { try require(facts, .aps, .object, "an object", type) }
     }
   }

@@ -33,6 +33,10 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case negative
     /// A number that is too large for a time in epoch seconds: most likely it counts milliseconds.
     case notSeconds(Int64)
+    /// A number that is no count of seconds from the request on, up to the limit.
+    case notDuration(Int64, limit: Int64)
+    /// Both `expiration` and `expires_in`.
+    case bothExpirations
     case topicDoesNotMatch(expected: String)
     case notUUID
     /// `apns_id` with more than one token: they would all be the same notification.
@@ -102,11 +106,14 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case .tooManyTokens(let limit): "has more than \(limit) entries"
     case .noTokens: "has no entries"
     case .priorityNotAllowed(let value, let type, let allowed):
-      "\(value) is not allowed for type \(type); use "
+      "\(value) is not allowed for \(type.phrase); use "
         + allowed.map { "\($0)" }.joined(separator: " or ")
     case .negative: "is negative; it is a time in epoch seconds, or 0"
     case .notSeconds(let value):
       "\(value) is too large for epoch seconds; milliseconds? seconds are expected"
+    case .notDuration(let value, let limit):
+      "\(value) is not a number of seconds from 0 to \(limit); it counts from the request on"
+    case .bothExpirations: "cannot be combined with expiration"
     case .topicDoesNotMatch(let expected): "does not match app and type, expected \(expected)"
     case .notUUID: "is not a UUID in canonical form, as 0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     case .onlyWithOneToken: "is only allowed with exactly one token"

@@ -18,6 +18,7 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
   case lane
   case apnsID
   case channel
+  case expiresIn
 
   /// The key in the request's JSON.
   package var name: String {
@@ -36,6 +37,7 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
     case .lane: "lane"
     case .apnsID: "apns_id"
     case .channel: "channel"
+    case .expiresIn: "expires_in"
     }
   }
 

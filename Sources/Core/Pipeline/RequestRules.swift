@@ -37,11 +37,10 @@ package enum RequestRules {
   /// Checks a topic against app and type: the bundle id and the type's suffix. An MDM topic is the UID of
   /// a certificate and only has to be a name.
   package static func checkTopic(
-    _ topic: Span<UInt8>, app: Span<UInt8>, type: PushType
+    _ topic: Span<UInt8>, app: Span<UInt8>, type: PushType, types: PushTypes = .builtIn
   ) throws(RequestError) {
     try checkName(topic, .topic)
-    if type == .mdm { return }
-    let suffix = type.topicSuffix.description
+    guard type != .mdm, let suffix = types.suffix(of: type) else { return }
     let bytes = suffix.utf8.span
     var matches = topic.count == app.count + bytes.count
     if matches {
@@ -118,6 +117,23 @@ package enum RequestRules {
     guard seconds < timeLimit else {
       throw RequestError(.expiration, .notSeconds(seconds))
     }
+  }
+
+  /// The longest `expires_in`, in seconds: a year. APNs stores a notification for 30 days at most; more than a year is
+  /// most likely a time in epoch seconds, or milliseconds.
+  package static let maximumExpiresIn: Int64 = 31_536_000
+
+  /// Checks how many seconds after the request a notification expires: 0 for "one attempt, do not store".
+  package static func checkExpiresIn(_ seconds: Int64) throws(RequestError) {
+    guard (0...maximumExpiresIn).contains(seconds) else {
+      throw RequestError(.expiresIn, .notDuration(seconds, limit: maximumExpiresIn))
+    }
+  }
+
+  /// The expiration, in epoch seconds, of a request made at `created` (milliseconds since the epoch) that expires
+  /// `seconds` later. A part of a second counts as a whole one; 0 stays 0.
+  package static func expiration(in seconds: Int64, created: Int64) -> Int64 {
+    seconds == 0 ? 0 : created / 1_000 + (created % 1_000 == 0 ? 0 : 1) + seconds
   }
 
   /// When a request was made, in milliseconds since the epoch: when its record was, unless that has no time or

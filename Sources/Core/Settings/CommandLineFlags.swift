@@ -61,8 +61,17 @@ package struct CommandLineFlags: Sendable {
     guard let value = inline ?? following else {
       return (false, SettingError(setting: name, source: .flag, problem: "needs a value"))
     }
-    if name == "config" { configPath = value } else { given.append((name, value)) }
+    if name == "config" { configPath = value } else { give(name, value, table) }
     return (inline == nil, nil)
+  }
+
+  /// A list that is given again goes on: `--list a --list b` is `--list a,b`.
+  private mutating func give(_ name: String, _ value: String, _ table: SettingTable) {
+    if table[name]?.kind == .list, let place = given.lastIndex(where: { $0.name == name }) {
+      given[place].value += ",\(value)"
+    } else {
+      given.append((name, value))
+    }
   }
 
   private mutating func takeBuiltIn(_ name: String) -> Bool {

@@ -24,7 +24,10 @@ int32_t field_named(std::string_view key) {
              : key == "channel" ? MARTLET_FIELD_CHANNEL
                                 : -1;
     case 8: return key == "priority" ? MARTLET_FIELD_PRIORITY : -1;
-    case 10: return key == "expiration" ? MARTLET_FIELD_EXPIRATION : -1;
+    case 10:
+      return key == "expiration"   ? MARTLET_FIELD_EXPIRATION
+             : key == "expires_in" ? MARTLET_FIELD_EXPIRES_IN
+                                   : -1;
     case 11:
       return key == "environment" ? MARTLET_FIELD_ENVIRONMENT
              : key == "collapse_id" ? MARTLET_FIELD_COLLAPSE_ID
@@ -68,6 +71,7 @@ struct RequestReader {
       case MARTLET_FIELD_TOKENS: return read_tokens(value);
       case MARTLET_FIELD_PRIORITY: return read_integer(field, value, request.priority);
       case MARTLET_FIELD_EXPIRATION: return read_integer(field, value, request.expiration);
+      case MARTLET_FIELD_EXPIRES_IN: return read_integer(field, value, request.expires_in);
       default: return read_text(field, value);
     }
   }

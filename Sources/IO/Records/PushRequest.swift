@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import APNS
+internal import Bytes
 internal import CSimdjson
 package import Pipeline
 
@@ -14,11 +15,18 @@ package struct PushRequest {
   package internal(set) var app = nothing
   package internal(set) var environment = Environment.production
   package internal(set) var type = PushType.alert
+  /// The type as `apns-push-type` spells it.
+  package internal(set) var typeName = UnsafeRawBufferPointer(PushType.alert.name)
+  /// What follows the bundle id in the topic of this type.
+  package internal(set) var topicSuffix = nothing
   /// The topic, if the request gave one; otherwise it is app and the type's suffix.
   package internal(set) var topic = nothing
   package internal(set) var lane = Lane.transactional
   package internal(set) var priority: UInt8 = 10
+  /// Epoch seconds, if the request gave them; see `expiration(created:)`.
   package internal(set) var expiration: Int64?
+  /// Seconds after the request, if it gave those instead.
+  package internal(set) var expiresIn: Int64?
   /// Empty if there is none.
   package internal(set) var collapseID = nothing
   /// The request id, unescaped; empty if there is none.
@@ -39,6 +47,12 @@ package struct PushRequest {
 
   /// Whether it goes to a channel.
   package var isBroadcast: Bool { !channel.isEmpty }
+
+  /// `apns-expiration` in epoch seconds of a request that was made at `created` (milliseconds since the epoch).
+  package func expiration(created: Int64) -> Int64? {
+    guard let expiresIn else { return expiration }
+    return RequestRules.expiration(in: expiresIn, created: created)
+  }
 
   /// An empty one, to be replaced.
   package init() {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+package import APNS
+internal import Bytes
 internal import CSimdjson
 package import Pipeline
 
@@ -12,14 +13,25 @@ package final class RequestReader {
 
   private let handle: OpaquePointer
   private let raw: UnsafeMutablePointer<martlet_request>
+  private let types: PushTypes
+  /// The suffixes of custom types, by their place, for as long as the reader lives.
+  private let suffixes: [UnsafeRawBufferPointer]
 
-  package init() {
+  package init(types: PushTypes = .builtIn) {
+    self.types = types
+    suffixes = types.custom.map { type in
+      let copy = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: type.suffix.utf8.count, alignment: 1)
+      copy.copyBytes(from: type.suffix.utf8)
+      return UnsafeRawBufferPointer(copy)
+    }
     handle = martlet_json_create()
     raw = .allocate(capacity: 1)
     raw.initialize(to: martlet_request())
   }
 
   deinit {
+    for suffix in suffixes { suffix.deallocate() }
     raw.deallocate()
     martlet_json_destroy(handle)
   }
@@ -78,14 +90,24 @@ package final class RequestReader {
     try RequestRules.checkName(app.span, .app)
     request.app = UnsafeRawBufferPointer(app)
     request.environment = try choice(.environment, .production) { Environment($0) }
-    request.type = try choice(.type, isBroadcast ? .liveactivity : .alert) { PushType($0) }
+    request.type = try choice(.type, isBroadcast ? .liveactivity : .alert) { types.find($0) }
+    if case .custom(let index) = request.type {
+      request.typeName = UnsafeRawBufferPointer(text(.type))
+      request.topicSuffix =
+        suffixes.indices.contains(Int(index))
+        ? suffixes[Int(index)] : UnsafeRawBufferPointer(start: nil, count: 0)
+    } else {
+      request.typeName = UnsafeRawBufferPointer(request.type.name)
+      request.topicSuffix = UnsafeRawBufferPointer(request.type.topicSuffix)
+    }
     if isBroadcast {
       try RequestRules.checkChannel(
         text(.channel).span, type: request.type, hasCollapseID: has(.collapseID))
     }
     request.lane = try choice(.lane, .transactional) { Lane($0) }
     if has(.topic) {
-      try RequestRules.checkTopic(text(.topic).span, app: app.span, type: request.type)
+      try RequestRules.checkTopic(
+        text(.topic).span, app: app.span, type: request.type, types: types)
       request.topic = UnsafeRawBufferPointer(text(.topic))
     }
     try checkNumbers(&request)
@@ -110,7 +132,8 @@ package final class RequestReader {
     let name = text(field)
     guard let value = find(name.span) else {
       let shown = UnsafeBufferPointer(rebasing: name.prefix(Self.shownBytes))
-      throw RequestError(field, .unknownValue(String(decoding: shown, as: UTF8.self), field.values))
+      let values = field == .type ? types.names : field.values
+      throw RequestError(field, .unknownValue(String(decoding: shown, as: UTF8.self), values))
     }
     return value
   }
@@ -122,7 +145,11 @@ package final class RequestReader {
         raw.pointee.priority, type: request.type, isBroadcast: request.isBroadcast)
       request.priority = UInt8(truncatingIfNeeded: raw.pointee.priority)
     }
-    if has(.expiration) {
+    if has(.expiresIn) {
+      guard !has(.expiration) else { throw RequestError(.expiresIn, .bothExpirations) }
+      try RequestRules.checkExpiresIn(raw.pointee.expires_in)
+      request.expiresIn = raw.pointee.expires_in
+    } else if has(.expiration) {
       try RequestRules.checkExpiration(raw.pointee.expiration)
       request.expiration = raw.pointee.expiration
     } else if request.isBroadcast {

@@ -20,7 +20,7 @@ final class APILoop: StreamHandler {
   let counters = Counters<APICounter>()
   let producer: KafkaProducer
   let topic: KafkaTopic
-  let items = ItemReader()
+  let items: ItemReader
   var keys: KeyRing
   var submissions = Submissions()
   private let heartbeat: Heartbeat
@@ -38,6 +38,7 @@ final class APILoop: StreamHandler {
   ) throws(ServiceFailure) {
     self.settings = settings
     self.context = context
+    items = ItemReader(settings.pushTypes)
     heartbeat = context.status.heartbeat("loop")
     watch = ProducerWatch(context, consequence: "HTTP requests are not answered")
     keys = try KeyRing(settings.keys, context)

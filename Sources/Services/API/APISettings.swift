@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import APNS
 package import Kafka
 import ServiceKit
 package import Settings
@@ -8,6 +9,9 @@ package struct APISettings: DeclaredSettings, Sendable {
   package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-api")
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
   @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
+
+  @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
+  package var pushTypes = PushTypes.builtIn
 
   @Declared(
     .endpoint(
@@ -67,5 +71,6 @@ package struct APISettings: DeclaredSettings, Sendable {
         "is required: TLS needs certificate and key")
     }
     kafka = try KafkaConfiguration(values, clientID: "martlet-api")
+    pushTypes = try PushTypes(values)
   }
 }

@@ -16,7 +16,7 @@ final class ItemReader {
     let id: String?
   }
 
-  private let reader = RequestReader()
+  private let reader: RequestReader
   private var naming = NotificationNaming()
   private var rewritten = ByteBuffer(capacity: 8_192)
   private let tokenText = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
@@ -31,6 +31,9 @@ final class ItemReader {
   /// The `apns-id` of each token; nil for a token that is not one, with what is wrong in `tokenProblems`.
   private(set) var apnsIDs: [NotificationID?] = []
   private(set) var tokenProblems: [(index: Int, text: String)] = []
+
+  /// - Parameter types: the push types that requests may have.
+  init(_ types: PushTypes) { reader = RequestReader(types: types) }
 
   deinit { tokenText.deallocate() }
 

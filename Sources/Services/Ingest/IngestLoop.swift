@@ -38,7 +38,7 @@ final class IngestLoop {
   var batch = KafkaBatch(capacity: IngestLoop.batchCapacity)
   var position = 0
   var work = Work.none
-  let reader = RequestReader()
+  let reader: RequestReader
   var request = PushRequest()
   /// The `traceparent` of the request at hand, in its record; empty without one.
   var traceParent = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -94,6 +94,7 @@ final class IngestLoop {
     self.settings = settings
     self.context = context
     self.names = names
+    reader = RequestReader(types: settings.pushTypes)
     heartbeat = context.status.heartbeat("loop")
     requestsTopic = Array(names.requests.utf8)
     requests = RequestTable(capacity: settings.maxInFlight)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import APNS
 package import Kafka
 import ServiceKit
 package import Settings
@@ -9,6 +10,9 @@ package struct IngestSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
   @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
   @Declared(CommonSettings.instanceID) package var instanceID: String?
+
+  @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
+  package var pushTypes = PushTypes.builtIn
 
   @Declared(
     .integer(
@@ -44,5 +48,6 @@ package struct IngestSettings: DeclaredSettings, Sendable {
   package init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-ingest")
+    pushTypes = try PushTypes(values)
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import JSON
 import Kafka
 import Pipeline
@@ -22,6 +23,9 @@ package enum ImportCommand: Service {
     @Declared(.boolean("progress", default: true, "Show progress on standard error."))
     var showsProgress: Bool
 
+    @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
+    var pushTypes = PushTypes.builtIn
+
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
     package init() {}
@@ -43,6 +47,7 @@ package enum ImportCommand: Service {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-import")
     settings.file = values.operands[0]
+    settings.pushTypes = try PushTypes(values)
     return settings
   }
 
@@ -55,7 +60,7 @@ package enum ImportCommand: Service {
       settings.names.requests,
       "nothing was imported: check --topic-prefix, or make it with martlet topics create")
     let work = try Importer(
-      source, cluster, settings.names,
+      source, cluster, settings.names, settings.pushTypes,
       progress: settings.showsProgress ? ProgressLine("import", unit: "lines") : nil, context)
     defer { cluster.admin.close() }
     let result = try work.run()

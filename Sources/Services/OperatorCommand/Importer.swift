@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import EventLoop
 import Glibc
 import Kafka
@@ -16,7 +17,7 @@ final class Importer {
   private let source: LineSource
   private let producer: KafkaProducer
   private let topic: KafkaTopic
-  private let reader = RequestReader()
+  private let reader: RequestReader
   private let context: ServiceContext
   private var progress: ProgressLine?
   private var result = ImportResult()
@@ -25,10 +26,11 @@ final class Importer {
   private var deliveries: [Delivery] = []
 
   init(
-    _ source: LineSource, _ cluster: KafkaCluster, _ names: TopicNames, progress: ProgressLine?,
-    _ context: ServiceContext
+    _ source: LineSource, _ cluster: KafkaCluster, _ names: TopicNames, _ types: PushTypes,
+    progress: ProgressLine?, _ context: ServiceContext
   ) throws(ServiceFailure) {
     self.source = source
+    reader = RequestReader(types: types)
     self.progress = progress
     self.context = context
     do {

@@ -28,7 +28,7 @@ enum ReplayPlan: Equatable {
 struct ReplayPlanner {
   let names: TopicNames
   let parser: JSONParser
-  private let reader = RequestReader()
+  private let reader = RequestReader(types: .any)
 
   init(_ names: TopicNames, _ parser: JSONParser) {
     self.names = names
@@ -105,7 +105,7 @@ struct ReplayPlanner {
     member("app", String(decoding: request.app, as: UTF8.self))
     member("token", token)
     member("environment", request.environment.description)
-    member("type", request.type.description)
+    member("type", String(decoding: request.typeName, as: UTF8.self))
     member("lane", request.lane.description)
     if !request.collapseID.isEmpty {
       member("collapse_id", String(decoding: request.collapseID, as: UTF8.self))
@@ -117,6 +117,10 @@ struct ReplayPlanner {
     if let expiration = request.expiration {
       buffer.append(",\"expiration\":" as StaticString)
       buffer.append(decimal: expiration)
+    }
+    if let seconds = request.expiresIn {
+      buffer.append(",\"expires_in\":" as StaticString)
+      buffer.append(decimal: seconds)
     }
     buffer.append(",\"payload\":" as StaticString)
     buffer.append(request.payload)

@@ -13,10 +13,10 @@ struct UnsendableRecord: Error {
 
 extension KafkaRecord {
   /// The notification that the record holds, whose device or channel its key names.
-  func envelope() throws(UnsendableRecord) -> Envelope {
+  func envelope(_ types: PushTypes) throws(UnsendableRecord) -> Envelope {
     let envelope: Envelope
     do throws(EnvelopeError) {
-      envelope = try Envelope.parse(value.bindMemory(to: UInt8.self).span)
+      envelope = try Envelope.parse(value.bindMemory(to: UInt8.self).span, types: types)
     } catch {
       throw UnsendableRecord(detail: "\(error)")
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import APNS
 package import Dispatch
 import Glibc
 package import HTTP2
@@ -12,6 +13,8 @@ package struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
   @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
   @Declared(CommonSettings.instanceID) package var instanceID: String?
+  @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
+  package var pushTypes = PushTypes.builtIn
 
   @Declared(
     .endpoint(
@@ -250,6 +253,7 @@ package struct SenderSettings: DeclaredSettings, Sendable {
   package init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-sender")
+    pushTypes = try PushTypes(values)
     if loops == 0 { loops = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
     try checkRoots(values)
     seal = try TokenSeal(values)

@@ -164,9 +164,9 @@ private struct Tail {
     window = DedupWindow(capacity: capacity)
   }
 
-  /// What could not be sent has taken no id.
+  /// What could not be sent has taken no id. Of which type it is does not matter here.
   mutating func take(_ record: KafkaRecord) {
-    guard !isOfAnotherLog, let envelope = try? record.envelope() else { return }
+    guard !isOfAnotherLog, let envelope = try? record.envelope(.any) else { return }
     _ = window.insert(envelope.takenID)
   }
 

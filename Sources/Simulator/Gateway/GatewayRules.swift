@@ -58,6 +58,7 @@ package struct GatewayRules: Sendable, Equatable {
   package var shortestDeviceToken = 64
   package var storeKeepsOlder = 0
   package var channelLimit = 10_000
+  package var pushTypes = PushTypes.builtIn
 
   package init() {}
 }

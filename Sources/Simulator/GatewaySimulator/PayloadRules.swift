@@ -10,7 +10,7 @@ import JSON
 enum PayloadRules {
   static func fits(_ body: JSONValue, _ type: PushType) -> Bool {
     if type == .mdm { return body["mdm"]?.string != nil && body.object?.members.count == 1 }
-    guard let aps = body["aps"] else { return freeBodies.contains(type) }
+    guard let aps = body["aps"] else { return hasFreeBody(type) }
     guard let fields = aps.object, fields.duplicateKey == nil else { return false }
     let isSeen = aps["alert"] != nil || aps["badge"] != nil || aps["sound"] != nil
     switch type {
@@ -24,9 +24,12 @@ enum PayloadRules {
   }
 
   /// Types whose body the app defines.
-  private static let freeBodies: Set<PushType> = [
-    .location, .voip, .complication, .fileprovider, .pushtotalk,
-  ]
+  private static func hasFreeBody(_ type: PushType) -> Bool {
+    switch type {
+    case .location, .voip, .complication, .fileprovider, .pushtotalk, .custom: true
+    default: false
+    }
+  }
 
   private static func isActivity(_ aps: JSONValue) -> Bool {
     guard aps["timestamp"]?.number != nil, let event = aps["event"]?.string else { return false }

@@ -167,10 +167,15 @@ package struct PushValidator {
 
   private func pushType(_ push: PushFields, hasCertificate: Bool) -> Refusal? {
     guard let name = push.pushType else { return nil }
-    guard let type = name.pushType else { return Refusal(.invalidPushType) }
+    guard let type = name.pushType(in: rules.pushTypes) else { return Refusal(.invalidPushType) }
     if Self.isForTokensOnly(type), hasCertificate { return Refusal(.invalidPushType) }
     guard let topic = push.topic else { return nil }
-    return topic.hasSuffix(type.topicSuffix) ? nil : Refusal(.badTopic)
+    return hasSuffix(topic, type) ? nil : Refusal(.badTopic)
+  }
+
+  private func hasSuffix(_ topic: UnsafeRawBufferPointer, _ type: PushType) -> Bool {
+    guard case .custom = type else { return topic.hasSuffix(type.topicSuffix) }
+    return topic.hasSuffix(rules.pushTypes.suffix(of: type) ?? "")
   }
 
   /// Location queries need a provider token (Apple, "Creating a Location Push Service Extension").
@@ -180,7 +185,7 @@ package struct PushValidator {
   static let assumedPriority: Int64 = 10
 
   private func priority(_ push: PushFields) -> Refusal? {
-    let type = push.pushType?.pushType ?? .alert
+    let type = push.pushType?.pushType(in: rules.pushTypes) ?? .alert
     guard let text = push.priority else {
       return type.allows(priority: Self.assumedPriority) ? nil : Refusal(.badPriority)
     }
@@ -197,7 +202,7 @@ package struct PushValidator {
 
   private func payload(_ push: PushFields) -> Refusal? {
     guard push.bodyCount > 0 else { return Refusal(.payloadEmpty) }
-    let limit = (push.pushType?.pushType ?? .alert).payloadLimit
+    let limit = (push.pushType?.pushType(in: rules.pushTypes) ?? .alert).payloadLimit
     return push.bodyCount > limit ? Refusal(.payloadTooLarge) : nil
   }
 
@@ -209,7 +214,7 @@ package struct PushValidator {
     guard !judgement.isBrokenJSON, let body = try? parser.parse(push.body) else {
       return Refusal(.payloadEmpty)
     }
-    let type = push.pushType?.pushType ?? .alert
+    let type = push.pushType?.pushType(in: rules.pushTypes) ?? .alert
     return PayloadRules.fits(body, type) ? nil : Refusal(.invalidPushType)
   }
 

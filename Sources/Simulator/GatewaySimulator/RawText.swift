@@ -25,6 +25,10 @@ extension UnsafeRawBufferPointer {
     return memcmp(start + (count - size), text.utf8Start, size) == 0
   }
 
+  func hasSuffix(_ text: String) -> Bool {
+    text.isEmpty || count > text.utf8.count && suffix(text.utf8.count).elementsEqual(text.utf8)
+  }
+
   /// A decimal integer of 1…19 digits and nothing else.
   var decimal: Int64? {
     guard count > 0, count <= 19 else { return nil }
@@ -46,7 +50,7 @@ extension UnsafeRawBufferPointer {
       ).span)
   }
 
-  var pushType: PushType? { withSpan { PushType($0) } }
+  func pushType(in types: PushTypes) -> PushType? { withSpan { types.find($0) } }
 
   /// A notification id; callers check the length.
   var id: NotificationID? { withSpan { NotificationID($0) } }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+package import APNS
 package import Bytes
 import Gateway
 import HTTP2
@@ -18,8 +18,7 @@ package final class RequestLog: Sendable {
     var hasCollapseID: Bool
     var priority: UInt8
     var topic: UInt16
-    /// Raw value; `none` for an absent one.
-    var type: UInt8
+    var type: PushType?
     /// Where the header fields and the body are; -1 when they were not kept.
     var detail: Int32
   }
@@ -31,16 +30,17 @@ package final class RequestLog: Sendable {
     var details: [RequestDetail] = []
   }
 
-  private static let none = UInt8.max
   private static let unknownTopic = UInt16.max
   private let store = Mutex(Store())
   private let limit: Int
   private let detailLimit: Int
+  private let types: PushTypes
 
   /// - Parameters:
   ///   - limit: So many requests are remembered.
   ///   - detailLimit: Of so many the header fields and the body, too.
-  package init(limit: Int, detailLimit: Int = 0) {
+  package init(limit: Int, detailLimit: Int = 0, types: PushTypes = .builtIn) {
+    self.types = types
     self.limit = limit
     self.detailLimit = detailLimit
   }
@@ -71,7 +71,7 @@ package final class RequestLog: Sendable {
           collapseCount: UInt8(collapse?.count ?? 0), hasCollapseID: collapse != nil,
           priority: UInt8(clamping: push.priority?.decimal ?? 0),
           topic: Self.place(of: push.topic, in: &store.topics),
-          type: push.pushType?.pushType?.rawValue ?? Self.none, detail: detail))
+          type: push.pushType?.pushType(in: types), detail: detail))
       if let token { store.text.append(contentsOf: token) }
       if let collapse { store.text.append(contentsOf: collapse) }
       return true
@@ -109,12 +109,12 @@ package final class RequestLog: Sendable {
     let base = entries.first?.textStart ?? 0
     for entry in entries {
       let part = text[entry.textStart - base..<entry.textEnd - base]
-      Self.write(entry, text: part, topics, details[entry.detail], into: &buffer)
+      write(entry, text: part, topics, details[entry.detail], into: &buffer)
     }
     return entries.count
   }
 
-  private static func write(
+  private func write(
     _ entry: Entry, text: ArraySlice<UInt8>, _ topics: [[UInt8]], _ detail: RequestDetail?,
     into buffer: inout ByteBuffer
   ) {
@@ -126,14 +126,14 @@ package final class RequestLog: Sendable {
     buffer.append(record.kind == .push ? "\",\"token\":\"" as StaticString : "\",\"channel\":\"")
     text.prefix(Int(entry.tokenCount)).withUnsafeBytes { buffer.append(jsonEscaped: $0) }
     buffer.append("\"")
-    if entry.topic != unknownTopic {
+    if entry.topic != Self.unknownTopic {
       buffer.append(",\"topic\":\"")
       topics[Int(entry.topic)].withUnsafeBytes { buffer.append(jsonEscaped: $0) }
       buffer.append("\"")
     }
-    if let type = PushType(rawValue: entry.type) {
+    if let type = entry.type {
       buffer.append(",\"type\":\"")
-      buffer.append(type.name)
+      buffer.append(types.name(of: type))
       buffer.append("\"")
     }
     if entry.hasCollapseID {
@@ -141,8 +141,8 @@ package final class RequestLog: Sendable {
       text.suffix(Int(entry.collapseCount)).withUnsafeBytes { buffer.append(jsonEscaped: $0) }
       buffer.append("\"")
     }
-    writeOutcome(record, into: &buffer)
-    if let detail { write(detail, into: &buffer) }
+    Self.writeOutcome(record, into: &buffer)
+    if let detail { Self.write(detail, into: &buffer) }
     buffer.append("}\n")
   }
 
@@ -193,12 +193,13 @@ package final class RequestLog: Sendable {
     return store.entries.compactMap { entry in
       guard entry.record.fate == .delivered else { return nil }
       let text = store.text[entry.textStart..<entry.textEnd]
-      let type = PushType(rawValue: entry.type)
+      let type = entry.type
+      let suffix = type.map { types.suffixLength(of: $0) } ?? 0
       let topic = entry.topic == Self.unknownTopic ? [] : store.topics[Int(entry.topic)]
       let detail = entry.detail < 0 ? nil : store.details[Int(entry.detail)]
       return Delivery(
         id: entry.record.id, token: text.prefix(Int(entry.tokenCount)).map(Self.lowered),
-        app: Array(topic.dropLast(type?.topicSuffix.utf8CodeUnitCount ?? 0)),
+        app: Array(topic.dropLast(suffix)),
         collapseID: entry.hasCollapseID ? Array(text.suffix(Int(entry.collapseCount))) : nil,
         type: type, priority: entry.priority == 0 ? type?.defaultPriority ?? 10 : entry.priority,
         receivedAt: entry.record.time, deliveredAt: entry.record.time, body: detail?.body)

@@ -52,7 +52,8 @@ extension SimulatorLoop {
         byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "F") ? byte | 0x20 : byte
       },
       topic: Array(push.topic ?? UnsafeRawBufferPointer(start: nil, count: 0)),
-      pushType: push.pushType?.pushType, streamID: request.pointee.streamID,
+      pushType: push.pushType?.pushType(in: known.rules.pushTypes),
+      streamID: request.pointee.streamID,
       headerListSize: request.pointee.headerListSize)
   }
 

@@ -166,7 +166,9 @@ extension SimulatorLoop {
     let fate: PushFate
     if let device, device.state == .offline || device.state == .powerRestricted {
       fate = shared.world.accept(
-        AcceptedPush(push, id: id, device, receivedAt: wallNow), roll: random.next() >> 32)
+        AcceptedPush(
+          push, id: id, device, types: known.rules.pushTypes, receivedAt: wallNow),
+        roll: random.next() >> 32)
     } else {
       fate = .delivered
     }
@@ -232,10 +234,12 @@ extension AnswerPlan.Verdict {
 
 extension AcceptedPush {
   /// Copies what storing a push needs; the topic loses its push type's suffix.
-  init(_ push: PushFields, id: SpelledID, _ device: DeclaredToken, receivedAt: Int64) {
-    let type = push.pushType?.pushType
+  init(
+    _ push: PushFields, id: SpelledID, _ device: DeclaredToken, types: PushTypes, receivedAt: Int64
+  ) {
+    let type = push.pushType?.pushType(in: types)
     let topic = push.topic.map { Array($0) } ?? device.topic ?? []
-    let suffix = type?.topicSuffix.utf8CodeUnitCount ?? 0
+    let suffix = type.map { types.suffixLength(of: $0) } ?? 0
     self.init(
       id: id, token: device.token, app: Array(topic.dropLast(suffix)),
       collapseID: push.collapseID.map { Array($0) }, type: type,

@@ -72,7 +72,7 @@ package final class Simulator {
         world: world, faults: faults,
         log: RequestLog(
           limit: settings.recordLimit / settings.loops,
-          detailLimit: settings.detailLimit / settings.loops))
+          detailLimit: settings.detailLimit / settings.loops, types: settings.rules.pushTypes))
     }
     adminHost = settings.admin.numericHost
     admin = try AdminAPI(world, faults, shares).serve(host: adminHost, port: settings.admin.port)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
 package import Gateway
+import ServiceKit
 package import Settings
 
 /// The simulator's settings after validation.
@@ -131,6 +132,8 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
       "behaviours", "Print every behaviour, its source and its values, and exit.")) private
     var printsBehaviours: Bool
 
+  @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
+
   package var environment = Environment.production
   /// Constant answers, nothing checked or recorded.
   package var isFast = false
@@ -183,6 +186,7 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
 
   private static func rules(_ values: SettingValues) throws(SettingErrors) -> GatewayRules {
     var rules = GatewayRules()
+    rules.pushTypes = try PushTypes(values)
     for behaviour in Behaviour.table where behaviour.isSwitch && values.isGiven(behaviour.name) {
       guard let text = values.written(behaviour.name) else { continue }
       do throws(BehaviourError) {

@@ -119,6 +119,15 @@ struct RequestRulesTests {
     #expect(expiration(0) == nil)
     #expect(expiration(-1) == .negative)
     #expect(expiration(1_795_224_000_000) == .notSeconds(1_795_224_000_000))
+    func expiresIn(_ seconds: Int64) -> RequestError.Problem? {
+      problem { () throws(RequestError) in try RequestRules.checkExpiresIn(seconds) }
+    }
+    #expect(expiresIn(0) == nil && expiresIn(31_536_000) == nil)
+    #expect(expiresIn(-1) == .notDuration(-1, limit: 31_536_000))
+    #expect(expiresIn(1_795_224_000) == .notDuration(1_795_224_000, limit: 31_536_000))
+    #expect(RequestRules.expiration(in: 60, created: 1_795_224_000_000) == 1_795_224_060)
+    #expect(RequestRules.expiration(in: 60, created: 1_795_224_000_001) == 1_795_224_061)
+    #expect(RequestRules.expiration(in: 0, created: 1_795_224_000_001) == 0)
     func payload(_ bytes: Int, _ type: PushType) -> RequestError.Problem? {
       problem { () throws(RequestError) in try RequestRules.checkPayload(bytes, type: type) }
     }

@@ -50,6 +50,11 @@ let sampleTable = SettingTable(
     #expect(!values.isGiven("loops"))
   }
 
+  @Test func `a list that is given again goes on`() throws {
+    #expect(try read(["--apps", "a,b", "--apps=c"]).written("apps") == "a,b,c")
+    #expect(try read(["--loops", "4", "--loops", "5"]).written("loops") == "5")
+  }
+
   @Test func `a flag wins over the environment, that over the file, that over the default`() throws
   {
     let file = "loops = 2\n"

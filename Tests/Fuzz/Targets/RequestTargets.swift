@@ -88,7 +88,9 @@ extension FuzzTarget {
     if envelope.environment != request.environment { return "another environment" }
     if envelope.pushType != request.type { return "another push type" }
     if envelope.priority != request.priority { return "another priority" }
-    if envelope.expiration != request.expiration { return "another expiration" }
+    if envelope.expiration != request.expiration(created: envelope.created) {
+      return "another expiration"
+    }
     if (envelope.target == .channel) != request.isBroadcast { return "another target" }
     if !value[envelope.app.indices].elementsEqual(request.app) { return "another app" }
     if !value[envelope.collapseID.indices].elementsEqual(request.collapseID) {

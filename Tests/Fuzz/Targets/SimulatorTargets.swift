@@ -81,14 +81,14 @@ private final class RequestDesk {
     if push.path(after: "/1/apps/") != nil { return managed(push, &validator, &access) }
     let judgement = validator.judge(push, &access, now: Self.now)
     guard judgement.refusal == nil, !judgement.isSilent else { return nil }
-    let limit = (push.pushType?.pushType ?? .alert).payloadLimit
+    let limit = (push.pushType?.pushType(in: .builtIn) ?? .alert).payloadLimit
     guard push.method.spells("POST"), push.deviceToken?.isDeviceToken == true,
       push.topic.map({ PushValidator.isTopic($0) }) == true, (1...limit).contains(push.bodyCount),
       push.collapseID?.count ?? 0 <= 64, !push.hasDuplicate, judgement.isAuthenticated
     else { return "accepted, and APNs would refuse it" }
     let kept = AcceptedPush(
       push, id: SpelledID(NotificationID(high: 1, low: 2)),
-      DeclaredToken(token: "00", state: .offline), receivedAt: Self.now)
+      DeclaredToken(token: "00", state: .offline), types: .builtIn, receivedAt: Self.now)
     let longest = Self.now + NotificationStore.longest
     return NotificationStore.end(of: kept) ?? 0 <= longest ? nil : "kept for longer than APNs does"
   }

@@ -35,7 +35,7 @@ struct EnvelopeEncoderTests {
     case .widgets, .controls: #"{"aps":{"content-changed":true}}"#
     case .mdm: #"{"mdm":"magic"}"#
     case .nowplaying: #"{"aps":{"timestamp":1,"event":"end","attributes":{"id":"s"}}}"#
-    case .location, .voip, .complication, .fileprovider, .pushtotalk: "{}"
+    case .location, .voip, .complication, .fileprovider, .pushtotalk, .custom: "{}"
     }
   }
 

@@ -83,6 +83,62 @@ struct RequestReaderTests {
     try read(Self.request(#","expiration":0"#)) { #expect($0.expiration == 0) }
   }
 
+  @Test("expire at a time, or some seconds after their own time, and not both")
+  func expiresIn() throws {
+    try read(Self.request(#","expires_in":90"#)) { request in
+      #expect(request.expiration == nil && request.expiresIn == 90)
+      #expect(request.expiration(created: 1_795_224_000_000) == 1_795_224_090)
+    }
+    try read(Self.request(#","expires_in":0"#)) { request in
+      #expect(request.expiration(created: 1_795_224_000_000) == 0)
+    }
+    try read(Self.request(#","expiration":1900000000"#)) { request in
+      #expect(request.expiration(created: 1_795_224_000_000) == 1_900_000_000)
+    }
+    for both in [
+      #","expires_in":90,"expiration":1900000000"#, #","expiration":0,"expires_in":0"#,
+    ] {
+      #expect(
+        error(Self.request(both))?.description == "expires_in: cannot be combined with expiration")
+    }
+    #expect(error(Self.request(#","expires_in":"90""#))?.field == .expiresIn)
+    #expect(error(Self.request(#","expires_in":-1"#))?.field == .expiresIn)
+    #expect(error(Self.request(#","expires_in":1795224000"#))?.field == .expiresIn)
+  }
+
+  @Test("of a type of the setting have its name and suffix; without it they are refused")
+  func customType() throws {
+    let text = Self.request(#","type":"weather""#)
+    let unknown = try #require(error(text))
+    #expect(unknown.field == .type)
+    #expect(unknown.description.contains("is not one of alert"))
+    let types = try PushTypes(["tides=", "weather=.push-type.weather"])
+    let reader = RequestReader(types: types)
+    try read(text, reader) { request in
+      #expect(request.type == .custom(1) && request.priority == 10)
+      #expect(Self.string(request.typeName) == "weather")
+      #expect(Self.string(request.topicSuffix) == ".push-type.weather")
+    }
+    try read(Self.request(#","type":"tides","priority":1"#), reader) { request in
+      #expect(request.type == .custom(0) && request.topicSuffix.isEmpty)
+    }
+    #expect(
+      error(Self.request(#","type":"snow""#), reader)?.description.contains("tides, weather")
+        == true)
+    let topic = #","type":"weather","topic":"com.example.app"#
+    try read(Self.request(topic + #".push-type.weather""#), reader) { _ in }
+    #expect(
+      error(Self.request(topic + #".weather""#), reader)?.problem
+        == .topicDoesNotMatch(expected: "com.example.app.push-type.weather"))
+    #expect(
+      error(Self.request(#","type":"weather","priority":3"#), reader)?.description
+        == "priority: 3 is not allowed for a type of --push-type; use 10 or 5 or 1")
+    #expect(
+      error(
+        #"{"app":"a.b","token":"ab","type":"weather","payload":{"aps":1}}"#, reader)?.description
+        .contains("must be an object") == true)
+  }
+
   @Test("keep the payload's own white space and escapes, and nothing around it")
   func payloadBytes() throws {
     let payload = #"{ "a" : [ 1 , "\u00e9\n" ] , "b":{ } }"#

@@ -39,6 +39,24 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
+  @Test("counts expires_in from the request's record, and refuses it beside expiration")
+  func expiresIn() throws {
+    let fixture = try IngestFixture()
+    try fixture.produce(fixture.names.requests, IngestFixture.request(#","expires_in":3600"#))
+    try fixture.produce(
+      fixture.names.requests,
+      IngestFixture.request(#","expires_in":3600,"expiration":1900000000"#))
+    let ingest = try fixture.start()
+    let record = try #require(try fixture.read(fixture.names.notifications, count: 1).first)
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    #expect(ingest.stop() == nil)
+    let written = try fixture.readAll(fixture.names.requests).map(\.timestamp)
+    let envelope = try Envelope.parse(Array((record.value ?? "").utf8).span)
+    #expect(written.map { ($0 + 999) / 1_000 + 3_600 }.contains(envelope.expiration ?? 0))
+    #expect(
+      header(letter, DeadLetterHeader.detail)?.hasPrefix("expires_in: cannot be combined") == true)
+  }
+
   @Test(
     "sends bad requests to the dead letters with the field named, and a receipt where there is an id"
   )

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Bytes
 import EventLoop
 import Glibc
@@ -31,7 +32,8 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     try File.write(folder.file("in"), Array(content.utf8))
     let cluster = try KafkaCluster(fixture.configuration, context)
     return try Importer(
-      LineSource(folder.file("in")), cluster, TopicNames(prefix: fixture.prefix), progress: nil,
+      LineSource(folder.file("in")), cluster, TopicNames(prefix: fixture.prefix), .builtIn,
+      progress: nil,
       context
     ).run()
   }

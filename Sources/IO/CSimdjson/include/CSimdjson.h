@@ -60,6 +60,7 @@ enum {
   MARTLET_FIELD_LANE,
   MARTLET_FIELD_APNS_ID,
   MARTLET_FIELD_CHANNEL,
+  MARTLET_FIELD_EXPIRES_IN,
   MARTLET_FIELD_COUNT,
 };
 
@@ -139,6 +140,7 @@ typedef struct {
   martlet_payload facts;  // of the payload
   int64_t priority;
   int64_t expiration;
+  int64_t expires_in;
 } martlet_request;
 
 martlet_json *martlet_json_create(void);

@@ -64,11 +64,13 @@ package struct Envelope: Sendable {
   package init() {}
 
   /// Reads and checks the envelope of a record, without copying or allocating.
-  package static func parse(_ record: Span<UInt8>) throws(EnvelopeError) -> Envelope {
+  package static func parse(
+    _ record: Span<UInt8>, types: PushTypes = .builtIn
+  ) throws(EnvelopeError) -> Envelope {
     var cursor = EnvelopeCursor()
     var envelope = Envelope()
     try cursor.version(in: record)
-    try envelope.readRouting(record, &cursor)
+    try envelope.readRouting(record, &cursor, types)
     try envelope.readHeaders(record, &cursor)
     try envelope.readHistory(record, &cursor)
     envelope.bodyStart = cursor.position
@@ -82,7 +84,7 @@ package struct Envelope: Sendable {
   }
 
   private mutating func readRouting(
-    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor, _ types: PushTypes
   ) throws(EnvelopeError) {
     let lane = try cursor.field(.lane, in: record)
     guard let known = Lane(record.extracting(lane.indices)) else {
@@ -97,7 +99,7 @@ package struct Envelope: Sendable {
     app = try cursor.name(.app, in: record)
     topic = try cursor.name(.topic, in: record)
     pushTypeText = try cursor.field(.pushType, in: record)
-    guard let known = PushType(record.extracting(pushTypeText.indices)) else {
+    guard let known = types.find(record.extracting(pushTypeText.indices)) else {
       throw cursor.invalid(.pushType, pushTypeText)
     }
     pushType = known

@@ -41,16 +41,16 @@ package struct EnvelopeEncoder: ~Copyable {
     buffer.append(Self.tab)
     if request.topic.isEmpty {
       buffer.append(request.app)
-      buffer.append(request.type.topicSuffix)
+      buffer.append(request.topicSuffix)
     } else {
       buffer.append(request.topic)
     }
     buffer.append(Self.tab)
-    buffer.append(request.type.name)
+    buffer.append(request.typeName)
     buffer.append(Self.tab)
     buffer.append(decimal: Int64(request.priority))
     buffer.append(Self.tab)
-    if let expiration = request.expiration { buffer.append(decimal: expiration) }
+    if let expiration = request.expiration(created: created) { buffer.append(decimal: expiration) }
     buffer.append(Self.tab)
     idStart = buffer.count
     buffer.append("00000000-0000-0000-0000-000000000000\t")

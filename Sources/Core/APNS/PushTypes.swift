@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The push types that a process knows: those of Apple's that are built in, and those of its setting `--push-type`.
+/// APNs may have a new type before a release of Martlet has it.
+package struct PushTypes: Sendable, Equatable {
+  /// A type of the setting: its name (`apns-push-type`), and what follows the bundle id in its topic.
+  package struct Custom: Sendable, Equatable {
+    package let name: String
+    package let suffix: String
+  }
+
+  /// Why a text is not `NAME=SUFFIX`: the end of a sentence.
+  package struct Problem: Error, Equatable {
+    package let text: String
+  }
+
+  /// At most so many.
+  package static let maximumCustom = 64
+  /// The most bytes of a name and of a suffix.
+  package static let maximumText = 64
+
+  /// What is built in.
+  package static let builtIn = PushTypes()
+  /// For programs that only look at records and know no setting: every text that can be a name is a type.
+  package static let any = PushTypes(acceptsAny: true)
+  /// A type that `any` accepts.
+  private static let unlisted = UInt8.max
+
+  package private(set) var custom: [Custom] = []
+  private let acceptsAny: Bool
+
+  private init(acceptsAny: Bool = false) { self.acceptsAny = acceptsAny }
+
+  /// - Parameter texts: each `NAME=SUFFIX`; the suffix may be empty.
+  package init(_ texts: [String]) throws(Problem) {
+    acceptsAny = false
+    for text in texts { try add(text) }
+  }
+
+  private mutating func add(_ text: String) throws(Problem) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else {
+      throw Problem(text: "must be NAME=SUFFIX, such as weather=.push-type.weather")
+    }
+    let (name, suffix) = (String(parts[0]), String(parts[1]))
+    guard Self.isName(name.utf8.span) else {
+      throw Problem(text: "the name must be 1 to \(Self.maximumText) of a-z, 0-9 and hyphen")
+    }
+    guard PushType(name) == nil else { throw Problem(text: "\(name) is built in") }
+    guard !custom.contains(where: { $0.name == name }) else {
+      throw Problem(text: "\(name) is given twice")
+    }
+    guard Self.isSuffix(suffix) else {
+      throw Problem(
+        text: "the suffix must be empty, or a dot and then letters, digits, dots and hyphens, at"
+          + " most \(Self.maximumText) bytes")
+    }
+    guard custom.count < Self.maximumCustom else {
+      throw Problem(text: "has more than \(Self.maximumCustom) types")
+    }
+    custom.append(Custom(name: name, suffix: suffix))
+  }
+
+  private static func isName(_ name: Span<UInt8>) -> Bool {
+    guard (1...maximumText).contains(name.count) else { return false }
+    for index in 0..<name.count {
+      let byte = name[index]
+      guard byte &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D else { return false }
+    }
+    return true
+  }
+
+  private static func isSuffix(_ suffix: String) -> Bool {
+    if suffix.isEmpty { return true }
+    return suffix.utf8.count <= maximumText && suffix.first == "."
+      && suffix.utf8.allSatisfy { byte in
+        (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D || byte == 0x2E
+      }
+  }
+
+  /// The type with this name, or `nil`.
+  package func find(_ name: Span<UInt8>) -> PushType? {
+    if let type = PushType(name) { return type }
+    for index in custom.indices where name.spells(custom[index].name) {
+      return .custom(UInt8(truncatingIfNeeded: index))
+    }
+    return acceptsAny && Self.isName(name) ? .custom(Self.unlisted) : nil
+  }
+
+  /// The names of all types, those of the setting last.
+  package var names: [String] { PushType.allCases.map(\.description) + custom.map(\.name) }
+
+  /// The value of `apns-push-type`.
+  package func name(of type: PushType) -> String {
+    guard case .custom(let index) = type, Int(index) < custom.count else { return "\(type)" }
+    return custom[Int(index)].name
+  }
+
+  /// What follows the bundle id in the topic; `nil` if nobody knows it.
+  package func suffix(of type: PushType) -> String? {
+    guard case .custom(let index) = type else { return type.topicSuffix.description }
+    return Int(index) < custom.count ? custom[Int(index)].suffix : nil
+  }
+
+  /// Bytes of that suffix; 0 if nobody knows it.
+  package func suffixLength(of type: PushType) -> Int {
+    guard case .custom = type else { return type.topicSuffix.utf8CodeUnitCount }
+    return suffix(of: type)?.utf8.count ?? 0
+  }
+}
