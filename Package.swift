@@ -105,6 +105,7 @@ let package = Package(
     system("CNghttp2", "libnghttp2", "libnghttp2-dev"),
     system("COpenSSL", "openssl", "libssl-dev"),
     system("CSQLite", "sqlite3", "libsqlite3-dev"),
+    system("CPostgres", "libpq", "libpq-dev"),
     system("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
     system("CZlib", "zlib", "zlib1g-dev"),
     system("CCurl", "libcurl", "libcurl4-openssl-dev"),
@@ -138,7 +139,7 @@ let package = Package(
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
-    io("Store", ["APNS", "Delivery", "CSQLite"]),
+    io("Store", ["APNS", "Delivery", "CSQLite", "CPostgres"]),
     io("Signing", ["Bytes", "COpenSSL"]),
 
     // Services: one room a process.
@@ -221,6 +222,7 @@ let package = Package(
     labProgram("martlet-lab", ["LabCommand"]),
     labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
     labProgram("http2-benchmark", ["EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CLinux"]),
+    labProgram("store-benchmark", ["APNS", "Delivery", "EventLoop", "Random", "Store"]),
     labProgram(
       "benchmark-load",
       [

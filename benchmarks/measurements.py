@@ -5,6 +5,9 @@ import contextlib
 import datetime
 import itertools
 import json
+import os
+import pathlib
+import shutil
 import socket
 import time
 
@@ -535,7 +538,66 @@ def cpu_of(processes):
     return sum(process.cpu() for process in processes)
 
 
+def store(options):
+    """Batched conditional upserts into the token database, on one core: program and server share it."""
+    rows = []
+    with Rig(options) as rig, PostgresServer(rig.folder) as server:
+        places = {"SQLite": lambda n: rig.folder / f"tokens-{n}.db", "PostgreSQL": server.database}
+        for name, place in places.items():
+            numbers = itertools.count()
+
+            def measure():
+                output = call([
+                    "taskset", "-c", "0", BUILD / "store-benchmark", place(next(numbers)),
+                    options.count], timeout=600)
+                figures = json.loads(output.strip().splitlines()[-1])
+                return figures["cpu_us_per_upsert"], figures["upserts_per_second"]
+
+            cpu, rate = rounds(options, measure)
+            rows.append(row(f"store, {name}", median(cpu), 0, median(rate), 0))
+    return rows
+
+
+class PostgresServer:
+    """A PostgreSQL server of Debian's on the first core, with its usual settings, in the benchmark's folder."""
+
+    def __init__(self, folder):
+        self.folder = folder / "postgresql"
+        self.count = itertools.count()
+        found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name))
+        if not found:
+            raise Failure("there is no PostgreSQL server: apt-get install postgresql")
+        self.bin = found[-1]
+
+    def run(self, program, *arguments):
+        command = ["env", "-C", self.folder, "taskset", "-c", "0", self.bin / program, *arguments]
+        if os.geteuid() == 0:
+            # It refuses to run as root.
+            command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
+        call(command)
+
+    def __enter__(self):
+        self.folder.mkdir()
+        if os.geteuid() == 0:
+            self.folder.parent.chmod(0o755)
+            shutil.chown(self.folder, "postgres")
+        self.run("initdb", "-D", self.folder / "data", "-U", "martlet", "-A", "trust")
+        self.run(
+            "pg_ctl", "-D", self.folder / "data", "-w", "-l", self.folder / "log",
+            "-o", f"-k {self.folder} -h ''", "start")
+        return self
+
+    def database(self, _):
+        name = f"store{next(self.count)}"
+        self.run("createdb", "-h", self.folder, "-U", "martlet", name)
+        return f"postgresql://martlet@/{name}?host={self.folder}"
+
+    def __exit__(self, *_):
+        self.run("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
+
+
 ALL = {
+    "store": store,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "latency": latency, "idle": idle,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,

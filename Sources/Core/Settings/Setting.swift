@@ -42,6 +42,8 @@ package struct Setting: Sendable {
     case output
     /// A folder, made if it is not there: this user may write it, or make it.
     case folder
+    /// A file that is written, or the URL of a database on a server.
+    case database
   }
 
   /// Kebab-case, as it is written after `--`.
@@ -178,6 +180,7 @@ extension Setting.Kind {
     case .endpoints: "HOST:PORT[,…]"
     case .kafkaName: "NAME"
     case .path(.folder): "FOLDER"
+    case .path(.database): "FILE|URL"
     case .path: "FILE"
     }
   }

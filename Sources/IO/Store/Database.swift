@@ -1,118 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-import CSQLite
 
-/// Owns one SQLite connection and its statements. One thread at a time.
-final class Database {
-  let raw: OpaquePointer
-  let path: String
+/// A connection to a database of either kind. One thread at a time.
+///
+/// Statements are written once, in the SQL that both understand; parameters are `?1`, `?2`, ….
+enum Database {
+  case sqlite(SQLiteDatabase)
+  case postgres(PostgresDatabase)
 
+  /// A SQLite file.
+  ///
   /// - Parameter isReadOnly: opens an existing database without ever writing to it.
   init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
-    var handle: OpaquePointer?
-    // One thread uses the connection, so SQLite's own mutexes are left out.
-    let flags =
-      SQLITE_OPEN_NOMUTEX
-      | (isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
-    let code = sqlite3_open_v2(path, &handle, flags, nil)
-    guard code == SQLITE_OK, let handle else {
-      let error = StoreError(handle, "cannot open the database \(path)")
-      sqlite3_close_v2(handle)
-      throw error
-    }
-    raw = handle
-    self.path = path
-    sqlite3_extended_result_codes(raw, 1)
-    sqlite3_busy_timeout(raw, busyTimeout)
+    self = .sqlite(
+      try SQLiteDatabase(path: path, isReadOnly: isReadOnly, busyTimeout: busyTimeout))
   }
 
-  deinit { sqlite3_close_v2(raw) }
+  /// A SQLite file or, if the text is a `postgresql://` URL, a database on a server.
+  ///
+  /// - Parameter busyTimeout: milliseconds to wait for another writer.
+  init(_ location: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
+    guard PostgresLocation.isURL(location) else {
+      self = try Database(path: location, isReadOnly: isReadOnly, busyTimeout: busyTimeout)
+      return
+    }
+    self = .postgres(
+      try PostgresDatabase(
+        PostgresLocation(location), isReadOnly: isReadOnly, lockMilliseconds: busyTimeout))
+  }
 
   /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(StoreError) {
-    guard sqlite3_exec(raw, sql, nil, nil, nil) == SQLITE_OK else {
-      throw StoreError(raw, "the database refused \(sql.prefix(60))")
+    switch self {
+    case .sqlite(let database): try database.execute(sql)
+    case .postgres(let database): try database.execute(sql)
     }
   }
 
   func prepare(_ sql: String) throws(StoreError) -> Statement {
-    var statement: OpaquePointer?
-    guard
-      sqlite3_prepare_v3(raw, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        == SQLITE_OK, let statement
-    else { throw StoreError(raw, "the database refused to prepare \(sql.prefix(60))") }
-    return Statement(owning: statement, of: self)
+    switch self {
+    case .sqlite(let database): .sqlite(try database.prepare(sql))
+    case .postgres(let database): .postgres(try database.prepare(sql))
+    }
+  }
+
+  /// Runs `body` in one transaction that nobody else writes in: all of it happens or nothing.
+  func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    switch self {
+    case .sqlite(let database): try database.transaction(body)
+    case .postgres(let database): try database.transaction(body)
+    }
   }
 
   /// The first column of the first row.
   func integer(_ sql: String) throws(StoreError) -> Int64? {
     let statement = try prepare(sql)
+    defer { statement.reset() }
     return try statement.next() ? statement.integer(0) : nil
   }
 
   /// The first column of the first row, as text.
   func text(_ sql: String) throws(StoreError) -> String? {
     let statement = try prepare(sql)
+    defer { statement.reset() }
     return try statement.next() ? statement.text(0) : nil
-  }
-
-  /// Rows that the last statement changed.
-  var changes: Int { Int(sqlite3_changes(raw)) }
-
-  /// Runs `body` in one transaction that nobody else writes in: all of it happens or nothing.
-  func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
-    try execute("BEGIN IMMEDIATE")
-    do throws(StoreError) {
-      let result = try body()
-      try execute("COMMIT")
-      return result
-    } catch {
-      // After some errors (disk full) SQLite has rolled back by itself.
-      if sqlite3_get_autocommit(raw) == 0 { try? execute("ROLLBACK") }
-      throw error
-    }
   }
 }
 
-/// A prepared statement. Reused: bind, step, and it is ready again.
-final class Statement {
-  private let raw: OpaquePointer
-  private let database: Database
-
-  init(owning raw: OpaquePointer, of database: Database) {
-    self.raw = raw
-    self.database = database
-  }
-
-  deinit { sqlite3_finalize(raw) }
+/// A prepared statement of either kind. Reused: bind, step, and it is ready again.
+enum Statement {
+  case sqlite(SQLiteStatement)
+  case postgres(PostgresStatement)
 
   func bind(_ index: Int32, _ text: String) {
-    var text = text
-    _ = text.withUTF8 { bytes in
-      bytes.withMemoryRebound(to: CChar.self) {
-        martlet_sqlite_bind_text(raw, index, $0.baseAddress, Int32($0.count))
-      }
+    switch self {
+    case .sqlite(let statement): statement.bind(index, text)
+    case .postgres(let statement): statement.bind(index, text)
     }
   }
 
   func bind(_ index: Int32, _ number: Int64?) {
-    if let number {
-      sqlite3_bind_int64(raw, index, number)
-    } else {
-      sqlite3_bind_null(raw, index)
+    switch self {
+    case .sqlite(let statement): statement.bind(index, number)
+    case .postgres(let statement): statement.bind(index, number.map { "\($0)" })
     }
   }
 
   /// Steps to the next row; false at the end, and the statement is ready for new values.
   func next() throws(StoreError) -> Bool {
-    switch sqlite3_step(raw) {
-    case SQLITE_ROW: return true
-    case SQLITE_DONE:
-      sqlite3_reset(raw)
-      return false
-    default:
-      let error = StoreError(database.raw, "the database did not answer")
-      sqlite3_reset(raw)
-      throw error
+    switch self {
+    case .sqlite(let statement): try statement.next()
+    case .postgres(let statement): try statement.next()
     }
   }
 
@@ -122,15 +99,25 @@ final class Statement {
   }
 
   /// Leaves the rows that are left.
-  func reset() { sqlite3_reset(raw) }
-
-  func integer(_ column: Int32) -> Int64? {
-    sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : sqlite3_column_int64(raw, column)
+  func reset() {
+    switch self {
+    case .sqlite(let statement): statement.reset()
+    case .postgres(let statement): statement.reset()
+    }
   }
 
+  func integer(_ column: Int32) -> Int64? {
+    switch self {
+    case .sqlite(let statement): statement.integer(column)
+    case .postgres(let statement): statement.integer(column)
+    }
+  }
+
+  /// Empty where there is none.
   func text(_ column: Int32) -> String {
-    guard let bytes = sqlite3_column_text(raw, column) else { return "" }
-    let count = Int(sqlite3_column_bytes(raw, column))
-    return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+    switch self {
+    case .sqlite(let statement): statement.text(column)
+    case .postgres(let statement): statement.text(column) ?? ""
+    }
   }
 }

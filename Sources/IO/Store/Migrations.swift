@@ -115,7 +115,7 @@ enum Migrations {
   static let applicationID = 0x4D41_5254
 
   /// Refuses a database that another program made, before anything of it is changed.
-  static func refuseForeign(_ database: Database) throws(StoreError) {
+  static func refuseForeign(_ database: Database, _ path: String) throws(StoreError) {
     guard try database.integer("PRAGMA application_id") != Int64(applicationID),
       try database.integer("SELECT count(*) FROM sqlite_schema") != 0
     else { return }
@@ -129,7 +129,7 @@ enum Migrations {
       return
     }
     throw StoreError(
-      code: SQLITE_ERROR, attempt: "cannot use the database \(database.path)",
+      code: SQLITE_ERROR, attempt: "cannot use the database \(path)",
       message: "it is a SQLite database of another program; name another file")
   }
 
@@ -137,13 +137,23 @@ enum Migrations {
   ///
   /// All of it is one transaction. Two processes that start together: the second waits here and finds the work done,
   /// and at no time does it see a file with some tables and not yet our id.
-  static func apply(to database: Database, now: Int64) throws(StoreError) {
+  ///
+  /// - Parameter location: as messages name it.
+  static func apply(to database: Database, _ location: String, now: Int64) throws(StoreError) {
     try database.transaction { () throws(StoreError) in
+      let steps: [(name: String, sql: String)]
+      var form = ""
+      switch database {
+      case .sqlite: (steps, form) = (Self.steps, "STRICT")
+      case .postgres:
+        steps = PostgresMigrations.steps
+        try PostgresMigrations.prepare(database, location)
+      }
       try database.execute(
         """
         CREATE TABLE IF NOT EXISTS migrations (
-          version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
-        """)
+          version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL) \(form)
+        """.replacing("BIGINT", with: form.isEmpty ? "BIGINT" : "INTEGER"))
       let version = try database.integer("SELECT max(version) FROM migrations") ?? 0
       guard version <= Int64(steps.count) else {
         throw StoreError(
@@ -154,7 +164,7 @@ enum Migrations {
       }
       for (index, step) in steps.enumerated() where Int64(index) >= version {
         try database.execute(step.sql)
-        let insert = try database.prepare("INSERT INTO migrations VALUES (?, ?, ?)")
+        let insert = try database.prepare("INSERT INTO migrations VALUES (?1, ?2, ?3)")
         insert.bind(1, Int64(index + 1))
         insert.bind(2, step.name)
         insert.bind(3, now)

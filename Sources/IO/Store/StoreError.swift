@@ -1,20 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
+import CPostgres
 import CSQLite
 
 /// Why the database did not do what it was asked: what happened, the cause, and whether waiting helps.
 package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// SQLite's extended result code.
+  /// SQLite's extended result code; 0 with PostgreSQL.
   package let code: Int32
+  /// PostgreSQL's SQLSTATE, empty where the connection failed; nil with SQLite.
+  package let sqlState: String?
   package let attempt: String
   package let message: String
 
   init(code: Int32, attempt: String, message: String) {
     self.code = code
+    sqlState = nil
     self.attempt = attempt
     self.message = message
   }
 
+  init(sqlState: String, attempt: String, message: String) {
+    code = 0
+    self.sqlState = sqlState
+    self.attempt = attempt
+    self.message = message
+  }
+
+  /// What a PostgreSQL connection says, of the result if there is one.
+  init(connection: OpaquePointer, result: OpaquePointer? = nil, _ attempt: String) {
+    let state = result.flatMap { PQresultErrorField($0, Int32(UInt8(ascii: "C"))) }
+    let words = result.flatMap { PQresultErrorField($0, Int32(UInt8(ascii: "M"))) }
+    let text = String(cString: words ?? PQerrorMessage(connection))
+    self.init(
+      sqlState: state.map { String(cString: $0) } ?? "", attempt: attempt,
+      message: text.split(whereSeparator: \.isNewline).joined(separator: "; "))
+  }
+
   init(_ database: OpaquePointer?, _ attempt: String) {
+    sqlState = nil
     code = database.map { sqlite3_extended_errcode($0) } ?? SQLITE_NOMEM
     let file =
       database.flatMap { sqlite3_db_filename($0, "main") }.map { String(cString: $0) } ?? ""
@@ -25,18 +47,31 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   /// True when the same may succeed later: locked by another process, disk full, or an input/output error of
   /// the disk. False for what only a person can mend (not a database, a newer schema, a bug).
   package var isTemporary: Bool {
+    if let sqlState { return Self.isTemporary(sqlState) }
     switch code & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CANTOPEN,
       SQLITE_READONLY, SQLITE_PROTOCOL, SQLITE_INTERRUPT:
-      true
-    default: false
+      return true
+    default: return false
     }
   }
 
+  /// A connection that failed, a server that starts or stops or has become a standby, one without room, a conflict
+  /// with another transaction, a statement that took too long.
+  private static func isTemporary(_ sqlState: String) -> Bool {
+    let classes = ["08", "40", "53", "57", "58"]
+    return sqlState.isEmpty || sqlState == "25006" || sqlState == "25P03" || sqlState == "55P03"
+      || classes.contains(String(sqlState.prefix(2)))
+  }
+
   /// Another process has what is wanted.
-  var isBusy: Bool { code & 0xFF == SQLITE_BUSY }
+  var isBusy: Bool { sqlState == nil && code & 0xFF == SQLITE_BUSY }
 
   package var description: String {
+    if let sqlState {
+      return sqlState.isEmpty
+        ? "\(attempt): \(message)" : "\(attempt): \(message) (SQLSTATE \(sqlState))"
+    }
     let text = "\(attempt): \(message) (SQLite \(code))"
     return advice.map { "\(text); \($0)" } ?? text
   }

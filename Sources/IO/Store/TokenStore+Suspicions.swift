@@ -110,7 +110,12 @@ struct SuspicionStatements {
       WHERE token = ?1 AND app = ?2 AND environment = ?3
       """)
     upsert = try database.prepare(
-      "REPLACE INTO suspicions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+      """
+      INSERT INTO suspicions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+      ON CONFLICT (token, app, environment) DO UPDATE SET first_at = excluded.first_at,
+        last_at = excluded.last_at, last_sent_at = excluded.last_sent_at, count = excluded.count,
+        reason = excluded.reason
+      """)
     repeated = try database.prepare(
       """
       SELECT token, app, environment, first_at, last_at, last_sent_at, count, reason FROM suspicions
@@ -120,7 +125,7 @@ struct SuspicionStatements {
     count = try database.prepare(
       """
       SELECT count(*) FROM (SELECT 1 FROM suspicions
-        WHERE app = ?1 AND environment = ?2 AND last_at > ?3 LIMIT ?4)
+        WHERE app = ?1 AND environment = ?2 AND last_at > ?3 LIMIT ?4) AS found
       """)
     summary = try database.prepare(
       """
@@ -135,7 +140,11 @@ struct SuspicionStatements {
       SELECT from_time, until_time FROM waves WHERE app = ?1 AND environment = ?2
       ORDER BY from_time
       """)
-    upsertWave = try database.prepare("REPLACE INTO waves VALUES (?1, ?2, ?3, ?4)")
+    upsertWave = try database.prepare(
+      """
+      INSERT INTO waves VALUES (?1, ?2, ?3, ?4)
+      ON CONFLICT (app, environment, from_time) DO UPDATE SET until_time = excluded.until_time
+      """)
   }
 }
 

@@ -2,12 +2,13 @@
 import APNS
 import CSQLite
 package import Delivery
+import Glibc
 
-/// The database of device tokens, as its writer sees it: SQLite with a write-ahead log.
+/// The database of device tokens, as its writer sees it: SQLite with a write-ahead log, or PostgreSQL.
 ///
 /// It is a view of `push.devices` and `push.invalid-tokens` together with how far it reflects them: rows and
 /// positions change in one transaction, so neither is ever ahead of the other. A transaction is on the disk when it
-/// returns (`synchronous=FULL`). Owned by one thread; several processes may share the file, one writes at a time.
+/// returns. Owned by one thread; several processes may share the database, one writes at a time.
 package final class TokenStore {
   let database: Database
   private let select: Statement
@@ -18,6 +19,8 @@ package final class TokenStore {
   private let upsertPosition: Statement
   private let upsertCompleteness: Statement
   let suspicions: SuspicionStatements
+  /// With PostgreSQL: what is done for many devices at once.
+  let many: ManyDevices?
 
   /// Opens the database, makes it if it is not there, and brings its schema up to date. Refuses a file that another
   /// program or a newer version has made.
@@ -25,27 +28,48 @@ package final class TokenStore {
   /// - Parameters:
   ///   - now: milliseconds since the epoch, for the table of migrations.
   ///   - busyTimeout: milliseconds to wait for another writer.
-  package init(path: String, now: Int64, busyTimeout: Int32 = 1_000) throws(StoreError) {
-    let database = try Database(path: path, isReadOnly: false, busyTimeout: busyTimeout)
-    try Migrations.refuseForeign(database)
-    let mode = try Self.setUp(database, within: busyTimeout)
-    guard mode == "wal" else {
-      throw StoreError(
-        code: SQLITE_ERROR, attempt: "cannot use the database \(path)",
-        message: "its file system does not allow a write-ahead log (mode \(mode)); use a local disk"
-      )
+  ///   - location: the file's path, or a `postgresql://` URL.
+  package init(
+    _ location: String, now: Int64, busyTimeout: Int32 = 1_000
+  ) throws(StoreError) {
+    let database = try Database(location, isReadOnly: false, busyTimeout: busyTimeout)
+    switch database {
+    case .sqlite(let file):
+      try Migrations.refuseForeign(database, location)
+      let mode = try Self.setUp(database, within: busyTimeout)
+      guard mode == "wal" else {
+        throw StoreError(
+          code: SQLITE_ERROR, attempt: "cannot use the database \(file.path)",
+          message:
+            "its file system does not allow a write-ahead log (mode \(mode)); use a local disk"
+        )
+      }
+      try Migrations.apply(to: database, location, now: now)
+      many = nil
+    case .postgres(let server):
+      try Migrations.apply(to: database, "\(server.location)", now: now)
+      many = try ManyDevices(server)
     }
-    try Migrations.apply(to: database, now: now)
     select = try database.prepare(SQL.select)
     upsert = try database.prepare(SQL.upsert)
     delete = try database.prepare(SQL.delete)
     refuted = try database.prepare(SQL.refuted)
     selectPositions = try database.prepare(
       "SELECT topic, partition, last_offset, timestamp, key_hash FROM changelog")
-    upsertPosition = try database.prepare("REPLACE INTO changelog VALUES (?1, ?2, ?3, ?4, ?5)")
-    upsertCompleteness = try database.prepare("REPLACE INTO completeness VALUES (1, ?1)")
+    upsertPosition = try database.prepare(SQL.upsertPosition)
+    upsertCompleteness = try database.prepare(SQL.upsertCompleteness)
     suspicions = try SuspicionStatements(database)
     self.database = database
+  }
+
+  /// Refuses a location that nothing can be at: a URL that libpq does not read, or one with a password.
+  package static func checkLocation(_ location: String) throws(StoreError) {
+    if PostgresLocation.isURL(location) { _ = try PostgresLocation(location) }
+  }
+
+  /// Whether opening may help later though it failed: a server may come back, and a file that is there be unlocked.
+  package static func mayAppear(_ location: String) -> Bool {
+    PostgresLocation.isURL(location) || access(location, F_OK) == 0
   }
 
   /// Switches to a write-ahead log, which the file remembers.
@@ -82,19 +106,7 @@ package final class TokenStore {
     select.bind(identity)
     guard try select.next() else { return DeviceState() }
     defer { select.reset() }
-    var state = DeviceState()
-    if let time = select.integer(0) {
-      state.apply(.registered(at: time))
-    } else if let time = select.integer(1) {
-      state.apply(.removed(at: time))
-    }
-    if let since = select.integer(2) {
-      state.apply(
-        DeviceState.Mark(
-          since: since, aliveFrom: select.integer(5) ?? since + 1, reason: select.text(3),
-          recordedAt: select.integer(4) ?? since))
-    }
-    return state
+    return select.deviceState(from: 0)
   }
 
   /// Replaces what is known of a device.
@@ -105,11 +117,7 @@ package final class TokenStore {
     }
     upsert.bind(identity)
     upsert.bind(4, state.registeredAt)
-    if case .removed(let time) = state.presence {
-      upsert.bind(5, time)
-    } else {
-      upsert.bind(5, Int64?.none)
-    }
+    upsert.bind(5, state.removedAt)
     upsert.bind(6, state.mark?.since)
     upsert.bind(7, optional: state.mark?.reason)
     upsert.bind(8, state.mark?.recordedAt)
@@ -174,7 +182,10 @@ package final class TokenStore {
   /// are on no topic.
   package func startOver(at time: Int64) throws(StoreError) {
     try transaction { () throws(StoreError) in
-      try database.execute("DELETE FROM devices; DELETE FROM changelog")
+      switch database {
+      case .sqlite: try database.execute("DELETE FROM devices; DELETE FROM changelog")
+      case .postgres: try database.execute("TRUNCATE devices, changelog")
+      }
       try setComplete(at: time)
     }
   }
@@ -185,26 +196,71 @@ package final class TokenStore {
   }
 }
 
-/// The statements. ?1 token, ?2 app, ?3 environment.
-private enum SQL {
-  static let select = """
-    SELECT registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from
-    FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
-    """
+extension TokenStore {
+  /// The statements. ?1 token, ?2 app, ?3 environment.
+  enum SQL {
+    static let select = """
+      SELECT registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from
+      FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
+      """
 
-  static let upsert = "REPLACE INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+    static let upsert =
+      "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \(replacesDevice)"
 
-  static let delete =
-    "DELETE FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3"
+    /// How an inserted device takes the place of the row that there is.
+    static let replacesDevice = """
+      ON CONFLICT (token, app, environment) DO UPDATE SET registered_at = excluded.registered_at,
+        removed_at = excluded.removed_at, invalid_since = excluded.invalid_since,
+        invalid_reason = excluded.invalid_reason, recorded_at = excluded.recorded_at,
+        alive_from = excluded.alive_from
+      """
 
-  static let refuted = """
-    SELECT token, app, environment FROM devices
-    WHERE registered_at >= alive_from AND (token, app, environment) > (?1, ?2, ?3)
-    ORDER BY token, app, environment LIMIT ?4
-    """
+    static let upsertPosition = """
+      INSERT INTO changelog VALUES (?1, ?2, ?3, ?4, ?5)
+      ON CONFLICT (topic, partition) DO UPDATE SET last_offset = excluded.last_offset,
+        timestamp = excluded.timestamp, key_hash = excluded.key_hash
+      """
+
+    static let upsertCompleteness = """
+      INSERT INTO completeness VALUES (1, ?1)
+      ON CONFLICT (id) DO UPDATE SET complete_at = excluded.complete_at
+      """
+
+    static let delete =
+      "DELETE FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3"
+
+    static let refuted = """
+      SELECT token, app, environment FROM devices
+      WHERE registered_at >= alive_from AND (token, app, environment) > (?1, ?2, ?3)
+      ORDER BY token, app, environment LIMIT ?4
+      """
+  }
+}
+
+extension DeviceState {
+  var removedAt: Int64? {
+    if case .removed(let time) = presence { time } else { nil }
+  }
 }
 
 extension Statement {
+  /// What is known of a device: six columns in the order of the table, from this one on.
+  func deviceState(from column: Int32) -> DeviceState {
+    var state = DeviceState()
+    if let time = integer(column) {
+      state.apply(.registered(at: time))
+    } else if let time = integer(column + 1) {
+      state.apply(.removed(at: time))
+    }
+    if let since = integer(column + 2) {
+      state.apply(
+        DeviceState.Mark(
+          since: since, aliveFrom: integer(column + 5) ?? since + 1, reason: text(column + 3),
+          recordedAt: integer(column + 4) ?? since))
+    }
+    return state
+  }
+
   /// Binds a device to ?1, ?2, ?3.
   func bind(_ identity: DeviceIdentity) {
     bind(1, identity.token)

@@ -12,9 +12,9 @@ package struct InvalidDevice: Hashable, Sendable {
 package final class TokenStoreReader {
   private let database: Database
 
-  /// Opens a database that exists.
-  package init(path: String) throws(StoreError) {
-    database = try Database(path: path, isReadOnly: true, busyTimeout: 5_000)
+  /// Opens a database that exists: a file's path, or a `postgresql://` URL.
+  package init(_ location: String) throws(StoreError) {
+    database = try Database(location, isReadOnly: true, busyTimeout: 5_000)
   }
 
   /// Devices of which anything is known.

@@ -84,7 +84,7 @@ struct TableAudit {
     }
     var differences: [String] = []
     var stored = 0
-    for entry in try TokenStoreReader(path: path).invalidDevices() {
+    for entry in try TokenStoreReader(path).invalidDevices() {
       stored += 1
       let device = entry.device
       let key = DeviceKey(
@@ -108,7 +108,7 @@ struct TableAudit {
   ) throws -> (missing: Int, unexpected: Int) {
     var stored: Set<DemoGateway.Device> = []
     for path in paths {
-      for entry in try TokenStoreReader(path: path).invalidDevices() {
+      for entry in try TokenStoreReader(path).invalidDevices() {
         stored.insert(DemoGateway.Device(token: entry.device.token, app: entry.device.app))
       }
     }

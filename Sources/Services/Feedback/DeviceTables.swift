@@ -3,6 +3,7 @@ import Delivery
 import EventLoop
 import Kafka
 import Pipeline
+import Records
 import ServiceKit
 import Store
 
@@ -235,6 +236,7 @@ final class DeviceTables {
       let stored = try store.positions()[topic] ?? [:]
       for (partition, position) in table.positions.enumerated()
       where (stored[Int32(partition)]?.next ?? 0) < position.next { return nil }
+      var rows = try store.rows(of: devices(of: table, after: stored))
       for entry in 0..<table.batch.count {
         let record = table.batch[entry]
         let partition = Int(record.partition)
@@ -253,8 +255,9 @@ final class DeviceTables {
         // Another process that shares the file may be ahead.
         guard record.offset >= stored[record.partition]?.next ?? 0, other == nil else { continue }
         applied.count += 1
-        if try invalidator.follow(topic, record) { applied.refutes = true }
+        if invalidator.follow(topic, record, &rows) { applied.refutes = true }
       }
+      if other == nil { try store.write(rows) }
       for (partition, anchor) in applied.last
       where other == nil && anchor.offset >= stored[partition]?.next ?? 0 {
         try store.setPosition(topic, partition, ChangelogPosition(anchor: anchor))
@@ -272,6 +275,19 @@ final class DeviceTables {
     }
     table.checks = checks
     return applied
+  }
+
+  /// The devices that what was read is about, as far as the database does not have it yet.
+  private func devices(
+    of table: Table, after stored: [Int32: ChangelogPosition]
+  ) -> Set<DeviceIdentity> {
+    var devices: Set<DeviceIdentity> = []
+    for entry in 0..<table.batch.count {
+      let record = table.batch[entry]
+      guard record.offset >= stored[record.partition]?.next ?? 0 else { continue }
+      if let device = DeviceKey(key: record.key) { devices.insert(device.identity) }
+    }
+    return devices
   }
 
   /// What one transaction applied.

@@ -56,10 +56,10 @@ package enum FeedbackService: Service {
     var isReported = false
     while !context.signals.isStopping {
       do throws(StoreError) {
-        return try TokenStore(path: settings.database, now: WallClock.milliseconds())
+        return try TokenStore(settings.database, now: WallClock.milliseconds())
       } catch {
         // A wrong path does not heal by itself; a lock or a full disk may.
-        guard error.isTemporary, access(settings.database, F_OK) == 0 else {
+        guard error.isTemporary, TokenStore.mayAppear(settings.database) else {
           throw ServiceFailure("\(error)")
         }
         if !isReported {

@@ -2,6 +2,7 @@
 package import Kafka
 import ServiceKit
 package import Settings
+import Store
 
 /// The feedback service's settings after validation.
 package struct FeedbackSettings: DeclaredSettings, Sendable {
@@ -12,9 +13,10 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .path(
-      "database", use: .output, placeholder: "FILE",
-      "The SQLite database of device tokens, on a local disk: a copy of the topics, built from them if it does"
-        + " not exist.")
+      "database", use: .database,
+      "The database of device tokens, a copy of the topics that is built from them if it does not exist: a SQLite"
+        + " file on a local disk, or a postgresql:// URL (without a password; name a passfile) that several copies"
+        + " share.")
   ) package var database: String
 
   /// In milliseconds.
@@ -52,5 +54,10 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
   package init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-feedback")
+    do throws(StoreError) {
+      try TokenStore.checkLocation(database)
+    } catch {
+      throw values.error("database", error.description)
+    }
   }
 }

@@ -43,20 +43,20 @@ struct TokenInvalidator {
 
   // MARK: What the topics say
 
-  /// Applies a record of `devices` or `invalid-tokens`, in the caller's transaction. One that says nothing usable
-  /// changes nothing: on `devices` its partition's owner makes a dead letter of it.
+  /// Applies a record of `devices` or `invalid-tokens` to the row of its device. One that says nothing usable changes
+  /// nothing: on `devices` its partition's owner makes a dead letter of it.
   ///
   /// - Returns: whether the topic now has a mark that a registration refutes.
-  func follow(_ topic: String, _ record: KafkaRecord) throws(StoreError) -> Bool {
-    try follow(topic, key: record.key, value: record.value, timestamp: record.timestamp)
+  func follow(_ topic: String, _ record: KafkaRecord, _ rows: inout DeviceRows) -> Bool {
+    follow(topic, key: record.key, value: record.value, timestamp: record.timestamp, &rows)
   }
 
   func follow(
-    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64
-  ) throws(StoreError) -> Bool {
+    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64,
+    _ rows: inout DeviceRows
+  ) -> Bool {
     guard let device = DeviceKey(key: key) else { return false }
-    var state = try store.device(device.identity)
-    let before = state
+    var state = rows[device.identity]
     if topic == names.devices {
       switch reader.content(topic, key: key, value: value, timestamp: timestamp) {
       case .device(let record): state.apply(record.presence)
@@ -70,7 +70,7 @@ struct TokenInvalidator {
       else { return false }
       state.apply(record.mark)
     }
-    if state != before { try store.put(device.identity, state) }
+    rows[device.identity] = state
     return state.isMarkObsolete
   }
 
@@ -79,9 +79,10 @@ struct TokenInvalidator {
   /// Judges a batch by the database, which has to be complete, in the caller's transaction.
   func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
     var tally = Tally(clockSkew: clockSkew)
+    let rows = try store.rows(of: Set(jobs.compactMap(\.judged)))
     for job in jobs {
       switch job.content {
-      case .feedback(let record): try judge(record, &tally)
+      case .feedback(let record): try judge(record, rows, &tally)
       case .device, .nothing: tally.add(.devices)
       case .deadLetter: tally.add(.deadLettered)
       }
@@ -93,11 +94,12 @@ struct TokenInvalidator {
     return outcome
   }
 
-  private func judge(_ record: FeedbackRecord, _ tally: inout Tally) throws(StoreError) {
+  private func judge(
+    _ record: FeedbackRecord, _ rows: DeviceRows, _ tally: inout Tally
+  ) throws(StoreError) {
     tally.add(.feedback)
     let device = record.device
-    let known = tally.marks.state(device)
-    let state = if let known { known } else { try store.device(device.identity) }
+    let state = tally.marks.state(device) ?? rows[device.identity]
     let answer = TokenAnswer(
       status: record.status, reason: record.reason, timestamp: record.timestamp,
       sentAt: record.sentAt, at: record.at)
@@ -249,6 +251,13 @@ extension DeviceRecord {
     case .registered(let time): .registered(at: time)
     case .removed(let time): .removed(at: time)
     }
+  }
+}
+
+extension Job {
+  /// The device that it answers for.
+  fileprivate var judged: DeviceIdentity? {
+    if case .feedback(let record) = content { record.device.identity } else { nil }
   }
 }
 

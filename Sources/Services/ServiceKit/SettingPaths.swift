@@ -16,6 +16,7 @@ enum SettingPaths {
         switch use {
         case .input: try File.checkReadable(path)
         case .output: try File.checkWritable(path)
+        case .database: if !path.contains("://") { try File.checkWritable(path) }
         case .folder: try File.checkFolder(path)
         }
       } catch {

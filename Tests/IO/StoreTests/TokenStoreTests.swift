@@ -12,8 +12,8 @@ import Testing
   private let device = DeviceIdentity(
     token: "00ff", app: "com.example.app", environment: .production)
 
-  private func open() throws -> TokenStore {
-    try TokenStore(path: folder.file("tokens.db"), now: 1, busyTimeout: 50)
+  private func open(_ location: String? = nil) throws -> TokenStore {
+    try TokenStore(location ?? folder.file("tokens.db"), now: 1, busyTimeout: 50)
   }
 
   private func put(
@@ -30,8 +30,10 @@ import Testing
         }))
   }
 
-  @Test func `a row is what was put, and nothing known is no row`() throws {
-    let store = try open()
+  @Test(arguments: DatabaseKind.allCases)
+  func `a row is what was put, and nothing known is no row`(kind: DatabaseKind) throws {
+    let location = try kind.location(in: folder)
+    let store = try open(location)
     let mark = DeviceState.Mark(since: 5, aliveFrom: 9, reason: "Unregistered", recordedAt: 7)
     let states = [
       DeviceState(presence: .registered(at: 3)), DeviceState(presence: .removed(at: 4)),
@@ -44,12 +46,16 @@ import Testing
     }
     try store.put(device, DeviceState())
     #expect(try store.device(device).isEmpty)
-    #expect(try TokenStoreReader(path: folder.file("tokens.db")).deviceCount() == 0)
+    #expect(try TokenStoreReader(location).deviceCount() == 0)
   }
 
-  @Test func `a mark that a registration refutes is no dead token, and is found`() throws {
-    let store = try open()
-    let reader = try TokenStoreReader(path: folder.file("tokens.db"))
+  @Test(arguments: DatabaseKind.allCases)
+  func `a mark that a registration refutes is no dead token, and is found`(kind: DatabaseKind)
+    throws
+  {
+    let location = try kind.location(in: folder)
+    let store = try open(location)
+    let reader = try TokenStoreReader(location)
     try put(store, registered: 5, deadSince: 5)
     #expect(try reader.invalidCount() == 1)
     #expect(try store.refutedMarks(after: nil, limit: 10).isEmpty)
@@ -59,8 +65,14 @@ import Testing
     #expect(try store.refutedMarks(after: device, limit: 10).isEmpty)
   }
 
-  @Test func `rows and positions change together or not at all, and begin anew together`() throws {
-    let store = try open()
+  @Test(arguments: DatabaseKind.allCases)
+  func `rows and positions change together or not at all, and begin anew together`(
+    kind: DatabaseKind
+  )
+    throws
+  {
+    let location = try kind.location(in: folder)
+    let store = try open(location)
     let position = ChangelogPosition(anchor: .init(offset: 7, timestamp: 5, keyHash: -3))
     #expect(throws: StoreError.self) {
       try store.transaction { () throws(StoreError) in
@@ -93,7 +105,7 @@ import Testing
         try other.execute(sql)
       }
       let before = try File.read(path)
-      let error = #expect(throws: StoreError.self) { try TokenStore(path: path, now: 1) }
+      let error = #expect(throws: StoreError.self) { try TokenStore(path, now: 1) }
       #expect(error?.description.contains("of another program; name another file") == true)
       #expect(error?.isTemporary == false)
       #expect(try File.read(path) == before)
@@ -113,35 +125,43 @@ import Testing
 
   private static func failureOfOpening(_ path: String) -> String? {
     do throws(StoreError) {
-      _ = try TokenStore(path: path, now: 1)
+      _ = try TokenStore(path, now: 1)
       return nil
     } catch {
       return "\(error)"
     }
   }
 
-  @Test func `apps and environments are apart`() throws {
-    let store = try open()
+  @Test(arguments: DatabaseKind.allCases)
+  func `apps and environments are apart`(kind: DatabaseKind) throws {
+    let location = try kind.location(in: folder)
+    let store = try open(location)
     try put(store, deadSince: 5)
     let other = DeviceIdentity(token: "00ff", app: "com.example.app", environment: .sandbox)
     #expect(try store.device(other).isEmpty)
   }
 
-  @Test func `what was written is there after opening again, and the schema is not applied twice`()
+  @Test(arguments: DatabaseKind.allCases)
+  func `what was written is there after opening again, and the schema is not applied twice`(
+    kind: DatabaseKind
+  )
     throws
   {
-    var store: TokenStore? = try open()
+    let location = try kind.location(in: folder)
+    var store: TokenStore? = try open(location)
     if let store { try put(store, registered: 10) }
     store = nil
-    store = try open()
+    store = try open(location)
     #expect(try store?.device(device).registeredAt == 10)
   }
 
-  @Test func `a database of a newer program is refused`() throws {
-    _ = try open()
-    let raw = try Database(path: folder.file("tokens.db"), isReadOnly: false, busyTimeout: 50)
+  @Test(arguments: DatabaseKind.allCases)
+  func `a database of a newer program is refused`(kind: DatabaseKind) throws {
+    let location = try kind.location(in: folder)
+    _ = try open(location)
+    let raw = try Database(location, isReadOnly: false, busyTimeout: 50)
     try raw.execute("INSERT INTO migrations VALUES (99, 'later', 1)")
-    let error = #expect(throws: StoreError.self) { try open() }
+    let error = #expect(throws: StoreError.self) { try open(location) }
     #expect(error?.isTemporary == false)
     #expect(error?.description.contains("newer program") == true)
   }
@@ -152,15 +172,17 @@ import Testing
     #expect(error?.isTemporary == false)
   }
 
-  @Test func `another writer's lock is temporary`() throws {
-    let store = try open()
-    let other = try Database(path: folder.file("tokens.db"), isReadOnly: false, busyTimeout: 50)
-    try other.execute("BEGIN IMMEDIATE")
-    let error = #expect(throws: StoreError.self) {
-      try store.transaction { () throws(StoreError) in try put(store, registered: 1) }
+  @Test(arguments: DatabaseKind.allCases)
+  func `another writer's lock is temporary`(kind: DatabaseKind) throws {
+    let location = try kind.location(in: folder)
+    let store = try open(location)
+    let other = try Database(location, isReadOnly: false, busyTimeout: 50)
+    try other.transaction { () throws(StoreError) in
+      let error = #expect(throws: StoreError.self) {
+        try store.transaction { () throws(StoreError) in try put(store, registered: 1) }
+      }
+      #expect(error?.isTemporary == true)
     }
-    #expect(error?.isTemporary == true)
-    try other.execute("ROLLBACK")
     try store.transaction { () throws(StoreError) in try put(store, registered: 1) }
     #expect(try store.device(device).registeredAt == 1)
   }
@@ -181,12 +203,14 @@ import Testing
     }
     #expect(error?.isTemporary == true)
     #expect(try store.device(device).registeredAt == 1)
-    #expect(try TokenStoreReader(path: path).deviceCount() == 1)
+    #expect(try TokenStoreReader(path).deviceCount() == 1)
   }
 
-  @Test func `a reader sees counts and dead tokens beside the writer`() throws {
-    let store = try open()
-    let reader = try TokenStoreReader(path: folder.file("tokens.db"))
+  @Test(arguments: DatabaseKind.allCases)
+  func `a reader sees counts and dead tokens beside the writer`(kind: DatabaseKind) throws {
+    let location = try kind.location(in: folder)
+    let store = try open(location)
+    let reader = try TokenStoreReader(location)
     #expect(try reader.deviceCount() == 0)
     try put(store, registered: 1)
     let dead = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
@@ -199,11 +223,15 @@ import Testing
     #expect(try reader.invalidDevices(limit: 0).isEmpty)
   }
 
-  @Test func `dead tokens are read in pages, each once and in order, while others are written`()
+  @Test(arguments: DatabaseKind.allCases)
+  func `dead tokens are read in pages, each once and in order, while others are written`(
+    kind: DatabaseKind
+  )
     throws
   {
-    let store = try open()
-    let reader = try TokenStoreReader(path: folder.file("tokens.db"))
+    let location = try kind.location(in: folder)
+    let store = try open(location)
+    let reader = try TokenStoreReader(location)
     func identity(_ number: Int) -> DeviceIdentity {
       let digits = String(number, radix: 16)
       return DeviceIdentity(
@@ -252,7 +280,7 @@ import Testing
         "INSERT INTO devices (token, app, environment, invalid_since, invalid_reason)"
           + " VALUES ('00ff', 'com.example.app', 'production', 100, 'Unregistered')")
     }
-    let store = try TokenStore(path: path, now: 2)
+    let store = try TokenStore(path, now: 2)
     let mark = DeviceState.Mark(
       since: 100, aliveFrom: 101, reason: "Unregistered", recordedAt: 100)
     #expect(try store.device(device) == DeviceState(mark: mark))
@@ -266,14 +294,14 @@ import Testing
     #expect(error?.description.contains(path) == true)
     #expect(error?.description.contains("name another file") == true)
     let missing = #expect(throws: StoreError.self) {
-      try TokenStore(path: folder.file("no/tokens.db"), now: 1)
+      try TokenStore(folder.file("no/tokens.db"), now: 1)
     }
     #expect(missing?.description.contains("see that the folder exists") == true)
   }
 
   @Test func `a reader never makes a database`() {
     let error = #expect(throws: StoreError.self) {
-      try TokenStoreReader(path: folder.file("none.db"))
+      try TokenStoreReader(folder.file("none.db"))
     }
     #expect(error?.description.contains("none.db") == true)
   }

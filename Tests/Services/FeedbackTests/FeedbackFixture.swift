@@ -18,11 +18,19 @@ final class FeedbackFixture {
   let folder = TemporaryFolder()
   let names: TopicNames
   let producer: KafkaProducer
+  /// Where it is.
+  let database: String
 
   /// - Parameters:
+  ///   - database: a SQLite file, or a database on a PostgreSQL server.
   ///   - partitions: of each topic that `counts` does not name.
   ///   - embedded: insists on an embedded broker.
-  init(partitions: Int = 4, counts: [String: Int] = [:], embedded: Bool = false) throws {
+  init(
+    _ database: DatabaseKind = .sqlite, partitions: Int = 4, counts: [String: Int] = [:],
+    embedded: Bool = false
+  ) throws {
+    self.database =
+      database == .sqlite ? folder.file("tokens.db") : try database.location(in: folder)
     kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     for topic in ["feedback", "devices", "invalid-tokens"] {
@@ -34,8 +42,6 @@ final class FeedbackFixture {
   }
 
   deinit { producer.close() }
-
-  var database: String { folder.file("tokens.db") }
 
   static func device(_ number: Int, _ environment: Environment = .production) -> DeviceKey {
     let digits = String(number, radix: 16)
@@ -95,7 +101,7 @@ final class FeedbackFixture {
   func invalid(atLeast count: Int) -> [InvalidDevice] {
     var devices: [InvalidDevice] = []
     _ = eventually(withinMilliseconds: 20_000) {
-      devices = (try? TokenStoreReader(path: database).invalidDevices()) ?? []
+      devices = (try? TokenStoreReader(database).invalidDevices()) ?? []
       return devices.count >= count
     }
     return devices

@@ -25,7 +25,7 @@ import Testing
   }
 
   private func invalid(_ path: String) -> Set<String> {
-    Set(((try? TokenStoreReader(path: path).invalidDevices()) ?? []).map(\.device.token))
+    Set(((try? TokenStoreReader(path).invalidDevices()) ?? []).map(\.device.token))
   }
 
   @Test(

@@ -16,13 +16,20 @@ import Testing
 /// compacted, and what an owner had in its producer arrives after the next owner's records.
 @Suite("Feedback: every host ends in the same rows") struct FeedbackModelTests {
   @Test(arguments: 0..<16 as Range<UInt64>)
-  func `whatever happens on the way`(seed: UInt64) throws {
-    let model = try FeedbackModel(seed: seed)
+  func `whatever happens on the way`(seed: UInt64) throws { try run(seed, .sqlite) }
+
+  @Test(arguments: 100..<104 as Range<UInt64>)
+  func `whatever happens on the way, with PostgreSQL`(seed: UInt64) throws {
+    try run(seed, .postgres)
+  }
+
+  private func run(_ seed: UInt64, _ kind: DatabaseKind) throws {
+    let model = try FeedbackModel(seed: seed, kind)
     for _ in 0..<120 { try model.step() }
     try model.settle()
     let rows = try model.hosts.map { try $0.rows() }
     #expect(rows.allSatisfy { $0 == rows[0] }, "seed \(seed)")
-    let restored = try ModelHost(model.folder.file("restored-\(seed).db"), model.names)
+    let restored = try ModelHost(kind.location(in: model.folder), model.names)
     try restored.follow(model)
     #expect(try restored.rows() == rows[0], "seed \(seed): a lost disk")
     #expect(model.wrongMarks.isEmpty, "seed \(seed)")
@@ -65,7 +72,7 @@ private final class ModelHost {
   init(_ path: String, _ names: TopicNames) throws {
     self.path = path
     self.names = names
-    store = try TokenStore(path: path, now: 1)
+    store = try TokenStore(path, now: 1)
     invalidator = TokenInvalidator(store, names, clockSkew: 0, badTokenLimit: 100)
   }
 
@@ -80,24 +87,23 @@ private final class ModelHost {
       let records = model.log(topic).records.filter { $0.offset >= next }.prefix(limit)
       guard let last = records.last else { continue }
       try store.transaction { () throws(StoreError) in
-        for record in records { try apply(topic, record) }
+        let devices = records.compactMap { DeviceKey(key: $0.key)?.identity }
+        var rows = try store.rows(of: Set(devices))
+        for record in records { apply(topic, record, &rows) }
+        try store.write(rows)
         let anchor = ChangelogPosition.Anchor(offset: last.offset, timestamp: -1, keyHash: 0)
         try store.setPosition(topic, 0, ChangelogPosition(anchor: anchor))
       }
     }
   }
 
-  private func apply(_ topic: String, _ record: LogRecord) throws(StoreError) {
-    var failure: StoreError?
+  private func apply(_ topic: String, _ record: LogRecord, _ rows: inout DeviceRows) {
     record.key.withUnsafeBytes { key in
       (record.value ?? [0]).withUnsafeBytes { value in
         let value = record.value == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value
-        do throws(StoreError) {
-          _ = try invalidator.follow(topic, key: key, value: value, timestamp: -1)
-        } catch { failure = error }
+        _ = invalidator.follow(topic, key: key, value: value, timestamp: -1, &rows)
       }
     }
-    if let failure { throw failure }
   }
 
   /// What it would publish: of these answers, and of marks that registrations refute.
@@ -110,7 +116,8 @@ private final class ModelHost {
   }
 
   func rows() throws -> [String] {
-    let statement = try store.database.prepare("SELECT * FROM devices")
+    let statement = try store.database.prepare(
+      "SELECT * FROM devices ORDER BY token, app, environment")
     var rows: [String] = []
     while try statement.next() {
       rows.append((0..<9).map { "\(statement.text(Int32($0)))" }.joined(separator: " "))
@@ -132,9 +139,10 @@ private final class FeedbackModel {
   /// What former owners still have in their producers.
   private var late: [TokenInvalidator.Publication] = []
   private(set) var wrongMarks: [String] = []
-  private var disks = 0
+  private let kind: DatabaseKind
 
-  init(seed: UInt64) throws {
+  init(seed: UInt64, _ kind: DatabaseKind) throws {
+    self.kind = kind
     random = SeededGenerator(seed: seed)
     for topic in [names.devices, names.invalidTokens] { logs[topic] = ModelLog() }
     for _ in 0..<3 { hosts.append(try newHost()) }
@@ -143,8 +151,7 @@ private final class FeedbackModel {
   func log(_ topic: String) -> ModelLog { logs[topic]! }
 
   private func newHost() throws -> ModelHost {
-    disks += 1
-    return try ModelHost(folder.file("host-\(disks).db"), names)
+    try ModelHost(kind.location(in: folder), names)
   }
 
   private func below(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }

@@ -26,7 +26,7 @@ import Testing
     // At least the first batch; another one is not judged before Kafka has what follows from it.
     #expect(eventually(withinMilliseconds: 20_000) { service.count("invalidated") > 0 })
     usleep(700_000)
-    #expect(try TokenStoreReader(path: fixture.database).invalidCount() == 0)
+    #expect(try TokenStoreReader(fixture.database).invalidCount() == 0)
     #expect(service.count("published") == 0)
     #expect(try fixture.committed(fixture.names.feedback) <= 0)
     broker.clearFaults(of: .produce)

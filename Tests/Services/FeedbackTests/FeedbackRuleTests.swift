@@ -30,7 +30,7 @@ import Testing
   private func invalidator(_ name: String, skew: Int64 = 0, limit: Int = 100) throws
     -> TokenInvalidator
   {
-    let store = try TokenStore(path: folder.file(name), now: 1)
+    let store = try TokenStore(folder.file(name), now: 1)
     return TokenInvalidator(store, names, clockSkew: skew, badTokenLimit: limit)
   }
 
@@ -39,7 +39,7 @@ import Testing
     let record = DeviceRecord(device: device, event: .registered(at: time))
     try record.key.withUnsafeBytes { key in
       try record.value.withUnsafeBytes { value in
-        _ = try invalidator.follow(names.devices, key: key, value: value, timestamp: -1)
+        try invalidator.apply(names.devices, key, value)
       }
     }
   }
@@ -55,7 +55,7 @@ import Testing
         try (publication.record?.value ?? []).withUnsafeBytes { value in
           let value =
             publication.record == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value
-          _ = try invalidator.follow(names.invalidTokens, key: key, value: value, timestamp: -1)
+          try invalidator.apply(names.invalidTokens, key, value)
         }
       }
     }
@@ -234,5 +234,16 @@ import Testing
     #expect(details.filter { $0.contains("timestamp: is not a time") }.count == 4)
     #expect(details.filter { $0.contains("registered_at: is not a time") }.count == 4)
     #expect(service.failure.drain().isEmpty)
+  }
+}
+
+extension TokenInvalidator {
+  /// Applies one record.
+  func apply(
+    _ topic: String, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+  ) throws(StoreError) {
+    var rows = try store.rows(of: Set(DeviceKey(key: key).map { [$0.identity] } ?? []))
+    _ = follow(topic, key: key, value: value, timestamp: -1, &rows)
+    try store.write(rows)
   }
 }

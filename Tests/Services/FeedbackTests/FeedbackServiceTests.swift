@@ -16,8 +16,11 @@ import Testing
 @Suite(.serialized) struct FeedbackServiceTests {
   private typealias Fixture = FeedbackFixture
 
-  @Test func `dead tokens are recorded and published, and their offsets committed`() throws {
-    let fixture = try Fixture()
+  @Test(arguments: DatabaseKind.allCases)
+  func `dead tokens are recorded and published, and their offsets committed`(kind: DatabaseKind)
+    throws
+  {
+    let fixture = try Fixture(kind)
     let devices = (1...300).map { Fixture.device($0) }
     try fixture.send(devices.map { Fixture.feedback($0) })
     let service = try fixture.start()
@@ -48,8 +51,11 @@ import Testing
     #expect(service.count("lost_to_retention") == 0)
   }
 
-  @Test func `a token that was registered later is kept, and one registered again lives`() throws {
-    let fixture = try Fixture()
+  @Test(arguments: DatabaseKind.allCases)
+  func `a token that was registered later is kept, and one registered again lives`(
+    kind: DatabaseKind
+  ) throws {
+    let fixture = try Fixture(kind)
     let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))
     let service = try fixture.start()
     defer { service.stop() }
@@ -116,14 +122,15 @@ import Testing
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 3 })
   }
 
-  @Test func `a locked database stops consumption and nothing is skipped`() throws {
-    let fixture = try Fixture()
+  @Test(arguments: DatabaseKind.allCases)
+  func `a locked database stops consumption and nothing is skipped`(kind: DatabaseKind) throws {
+    let fixture = try Fixture(kind)
     let service = try fixture.start()
     defer { service.stop() }
     try fixture.send([Fixture.feedback(Fixture.device(1))])
     #expect(fixture.invalid(atLeast: 1).count == 1)
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 1 })
-    let lock = try TokenStore(path: fixture.database, now: 1)
+    let lock = try TokenStore(fixture.database, now: 1)
     try lock.transaction { () throws(StoreError) in
       let isSent = (try? fixture.send((2...50).map { Fixture.feedback(Fixture.device($0)) })) != nil
       #expect(isSent)
@@ -136,8 +143,11 @@ import Testing
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 50 })
   }
 
-  @Test func `another process that takes over finds the database and loses nothing`() throws {
-    let fixture = try Fixture()
+  @Test(arguments: DatabaseKind.allCases)
+  func `another process that takes over finds the database and loses nothing`(kind: DatabaseKind)
+    throws
+  {
+    let fixture = try Fixture(kind)
     let first = try fixture.start()
     let devices = (1...400).map { Fixture.device($0) }
     try fixture.send(devices.prefix(200).map { Fixture.feedback($0) })
@@ -152,10 +162,13 @@ import Testing
     #expect(Set(try fixture.published(keys: 400).keys) == Set(devices.map(\.description)))
   }
 
-  @Test func `two processes that share a file share the partitions and never judge by half of it`()
+  @Test(arguments: DatabaseKind.allCases)
+  func `two processes that share a database share the partitions and never judge by half of it`(
+    kind: DatabaseKind
+  )
     throws
   {
-    let fixture = try Fixture(partitions: 3)
+    let fixture = try Fixture(kind, partitions: 3)
     let services = [try fixture.start(), try fixture.start()]
     defer { for service in services { service.stop() } }
     let devices = (1...60).map { Fixture.device($0) }
@@ -170,6 +183,6 @@ import Testing
     let failures = services.flatMap { $0.failure.drain() }
     #expect(failures.isEmpty)
     #expect(services.reduce(0) { $0 + $1.count("invalidated") } == 0)
-    #expect(try TokenStoreReader(path: fixture.database).invalidCount() == 0)
+    #expect(try TokenStoreReader(fixture.database).invalidCount() == 0)
   }
 }

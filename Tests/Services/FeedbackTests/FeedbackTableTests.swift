@@ -23,7 +23,7 @@ import Testing
     _ fixture: Fixture, completeAt: Int64, topic: String? = nil,
     anchor: ChangelogPosition.Anchor? = nil
   ) throws {
-    let store = try TokenStore(path: fixture.database, now: 1)
+    let store = try TokenStore(fixture.database, now: 1)
     try store.put(
       ghost.identity,
       DeviceState(mark: .init(since: 1, aliveFrom: 2, reason: "Unregistered", recordedAt: 1)))
@@ -80,7 +80,7 @@ import Testing
       let service = try fixture.start()
       #expect(
         eventually(withinMilliseconds: 20_000) {
-          let devices = (try? TokenStoreReader(path: fixture.database).invalidDevices()) ?? []
+          let devices = (try? TokenStoreReader(fixture.database).invalidDevices()) ?? []
           return service.count("restores") > 0 && devices.count == 2
             && !devices.contains { $0.device == ghost.identity }
         }, "\(name)")

@@ -7,7 +7,7 @@ enum DemoDatabase {
   /// The devices that are invalid now.
   static func invalidTokens(_ path: String) throws -> Set<DemoGateway.Device> {
     guard File.exists(path) else { return [] }
-    let reader = try TokenStoreReader(path: path)
+    let reader = try TokenStoreReader(path)
     return Set(
       try reader.invalidDevices().map {
         DemoGateway.Device(token: $0.device.token, app: $0.device.app)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The schema on PostgreSQL, step by step. A step that was released is never changed.
+enum PostgresMigrations {
+  static let steps: [(name: String, sql: String)] = [
+    (
+      "what the topics say",
+      """
+      -- Texts are compared by their bytes, as SQLite does. Times are milliseconds since the UNIX epoch.
+      CREATE TABLE devices (
+        token text COLLATE "C" NOT NULL,
+        app text COLLATE "C" NOT NULL,
+        environment text COLLATE "C" NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        registered_at bigint,
+        removed_at bigint,
+        invalid_since bigint,
+        invalid_reason text,
+        recorded_at bigint,
+        alive_from bigint,
+        PRIMARY KEY (token, app, environment)
+      );
+      CREATE INDEX devices_refuted ON devices (token, app, environment)
+        WHERE registered_at >= alive_from;
+      CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
+        WHERE invalid_since IS NOT NULL;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at FROM devices
+        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
+      CREATE TABLE changelog (
+        topic text NOT NULL,
+        partition bigint NOT NULL,
+        last_offset bigint NOT NULL,
+        timestamp bigint NOT NULL,
+        key_hash bigint NOT NULL,
+        PRIMARY KEY (topic, partition)
+      );
+      CREATE TABLE completeness (id bigint PRIMARY KEY CHECK (id = 1), complete_at bigint NOT NULL);
+      CREATE TABLE suspicions (
+        token text COLLATE "C" NOT NULL,
+        app text COLLATE "C" NOT NULL,
+        environment text COLLATE "C" NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        first_at bigint NOT NULL,
+        last_at bigint NOT NULL,
+        last_sent_at bigint NOT NULL,
+        count bigint NOT NULL,
+        reason text NOT NULL,
+        PRIMARY KEY (token, app, environment)
+      );
+      CREATE INDEX suspicions_recent ON suspicions (app, environment, last_at);
+      CREATE INDEX suspicions_repeated ON suspicions (token, app, environment)
+        WHERE last_at > first_at;
+      CREATE TABLE waves (
+        app text NOT NULL,
+        environment text NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        from_time bigint NOT NULL,
+        until_time bigint NOT NULL,
+        PRIMARY KEY (app, environment, from_time)
+      );
+      """
+    )
+  ]
+
+  /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.
+  static func prepare(_ database: Database, _ location: String) throws(StoreError) {
+    let schema = PostgresDatabase.schema
+    let exists = try database.integer(
+      "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '\(schema)'")
+    if exists == nil { try database.execute("CREATE SCHEMA \(schema)") }
+    let tables = try database.integer(
+      """
+      SELECT count(*) FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
+      WHERE nspname = '\(schema)' AND relkind = 'r'
+      """)
+    guard tables != 0 else { return }
+    let ours = try database.integer(
+      "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('\(schema).migrations')")
+    guard ours == nil else { return }
+    throw StoreError(
+      sqlState: "42P07", attempt: "cannot use the database \(location)",
+      message: "its schema \(schema) is of another program; name another database")
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+import CSQLite
+
+/// Owns one SQLite connection and its statements. One thread at a time.
+final class SQLiteDatabase {
+  let raw: OpaquePointer
+  let path: String
+
+  /// - Parameter isReadOnly: opens an existing database without ever writing to it.
+  init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
+    var handle: OpaquePointer?
+    // One thread uses the connection, so SQLite's own mutexes are left out.
+    let flags =
+      SQLITE_OPEN_NOMUTEX
+      | (isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+    let code = sqlite3_open_v2(path, &handle, flags, nil)
+    guard code == SQLITE_OK, let handle else {
+      let error = StoreError(handle, "cannot open the database \(path)")
+      sqlite3_close_v2(handle)
+      throw error
+    }
+    raw = handle
+    self.path = path
+    sqlite3_extended_result_codes(raw, 1)
+    sqlite3_busy_timeout(raw, busyTimeout)
+  }
+
+  deinit { sqlite3_close_v2(raw) }
+
+  /// Runs statements that return nothing of interest.
+  func execute(_ sql: String) throws(StoreError) {
+    guard sqlite3_exec(raw, sql, nil, nil, nil) == SQLITE_OK else {
+      throw StoreError(raw, "the database refused \(sql.prefix(60))")
+    }
+  }
+
+  func prepare(_ sql: String) throws(StoreError) -> SQLiteStatement {
+    var statement: OpaquePointer?
+    guard
+      sqlite3_prepare_v3(raw, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        == SQLITE_OK, let statement
+    else { throw StoreError(raw, "the database refused to prepare \(sql.prefix(60))") }
+    return SQLiteStatement(owning: statement, of: self)
+  }
+
+  /// Runs `body` in one transaction that nobody else writes in: all of it happens or nothing.
+  func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    try execute("BEGIN IMMEDIATE")
+    do throws(StoreError) {
+      let result = try body()
+      try execute("COMMIT")
+      return result
+    } catch {
+      // After some errors (disk full) SQLite has rolled back by itself.
+      if sqlite3_get_autocommit(raw) == 0 { try? execute("ROLLBACK") }
+      throw error
+    }
+  }
+}
+
+/// A prepared statement. Reused: bind, step, and it is ready again.
+final class SQLiteStatement {
+  private let raw: OpaquePointer
+  private let database: SQLiteDatabase
+
+  init(owning raw: OpaquePointer, of database: SQLiteDatabase) {
+    self.raw = raw
+    self.database = database
+  }
+
+  deinit { sqlite3_finalize(raw) }
+
+  func bind(_ index: Int32, _ text: String) {
+    var text = text
+    _ = text.withUTF8 { bytes in
+      bytes.withMemoryRebound(to: CChar.self) {
+        martlet_sqlite_bind_text(raw, index, $0.baseAddress, Int32($0.count))
+      }
+    }
+  }
+
+  func bind(_ index: Int32, _ number: Int64?) {
+    if let number {
+      sqlite3_bind_int64(raw, index, number)
+    } else {
+      sqlite3_bind_null(raw, index)
+    }
+  }
+
+  /// Steps to the next row; false at the end, and the statement is ready for new values.
+  func next() throws(StoreError) -> Bool {
+    switch sqlite3_step(raw) {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE:
+      sqlite3_reset(raw)
+      return false
+    default:
+      let error = StoreError(database.raw, "the database did not answer")
+      sqlite3_reset(raw)
+      throw error
+    }
+  }
+
+  /// Leaves the rows that are left.
+  func reset() { sqlite3_reset(raw) }
+
+  func integer(_ column: Int32) -> Int64? {
+    sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : sqlite3_column_int64(raw, column)
+  }
+
+  func text(_ column: Int32) -> String {
+    guard let bytes = sqlite3_column_text(raw, column) else { return "" }
+    let count = Int(sqlite3_column_bytes(raw, column))
+    return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+  }
+}

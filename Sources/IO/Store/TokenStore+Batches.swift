@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+package import Delivery
+
+/// What is known of some devices, taken from the database at once, changed in memory, and written back at once.
+package struct DeviceRows {
+  private var states: [DeviceIdentity: DeviceState]
+  /// Those that are not as the database has them, each once.
+  fileprivate private(set) var changed: Set<DeviceIdentity> = []
+
+  fileprivate init(_ states: [DeviceIdentity: DeviceState]) { self.states = states }
+
+  /// What is known of a device that was asked for.
+  package subscript(device: DeviceIdentity) -> DeviceState {
+    get { states[device] ?? DeviceState() }
+    set {
+      guard newValue != self[device] else { return }
+      states[device] = newValue
+      changed.insert(device)
+    }
+  }
+}
+
+extension TokenStore {
+  /// What is known of these devices.
+  package func rows(of devices: Set<DeviceIdentity>) throws(StoreError) -> DeviceRows {
+    guard let many else {
+      var states: [DeviceIdentity: DeviceState] = [:]
+      states.reserveCapacity(devices.count)
+      for identity in devices {
+        let state = try device(identity)
+        if !state.isEmpty { states[identity] = state }
+      }
+      return DeviceRows(states)
+    }
+    return DeviceRows(devices.isEmpty ? [:] : try many.states(of: devices))
+  }
+
+  /// Writes what was changed.
+  package func write(_ rows: DeviceRows) throws(StoreError) {
+    guard let many else {
+      for identity in rows.changed { try put(identity, rows[identity]) }
+      return
+    }
+    let gone = rows.changed.filter { rows[$0].isEmpty }
+    if !gone.isEmpty { try many.delete(gone) }
+    if gone.count < rows.changed.count { try many.put(rows, rows.changed.subtracting(gone)) }
+  }
+}
+
+/// The statements of PostgreSQL about many devices: one exchange with the server instead of one for each device.
+struct ManyDevices {
+  private let select: PostgresStatement
+  private let upsert: PostgresStatement
+  private let delete: PostgresStatement
+
+  init(_ database: PostgresDatabase) throws(StoreError) {
+    select = try database.prepare(
+      """
+      SELECT token, app, environment, registered_at, removed_at, invalid_since, invalid_reason,
+        recorded_at, alive_from
+      FROM unnest(?1::text[], ?2::text[], ?3::text[]) AS wanted (token, app, environment)
+      JOIN devices USING (token, app, environment)
+      """)
+    upsert = try database.prepare(
+      """
+      INSERT INTO devices SELECT * FROM unnest(?1::text[], ?2::text[], ?3::text[], ?4::bigint[],
+        ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[])
+      \(TokenStore.SQL.replacesDevice)
+      """)
+    delete = try database.prepare(
+      """
+      DELETE FROM devices AS d
+      USING unnest(?1::text[], ?2::text[], ?3::text[]) AS gone (token, app, environment)
+      WHERE d.token = gone.token AND d.app = gone.app AND d.environment = gone.environment
+      """)
+  }
+
+  func states(of devices: Set<DeviceIdentity>) throws(StoreError) -> [DeviceIdentity: DeviceState] {
+    bind(select, devices)
+    var states: [DeviceIdentity: DeviceState] = [:]
+    states.reserveCapacity(devices.count)
+    let rows = Statement.postgres(select)
+    while try rows.next() {
+      if let identity = rows.identity { states[identity] = rows.deviceState(from: 3) }
+    }
+    return states
+  }
+
+  func delete(_ devices: Set<DeviceIdentity>) throws(StoreError) {
+    bind(delete, devices)
+    try Statement.postgres(delete).run()
+  }
+
+  func put(_ rows: DeviceRows, _ devices: Set<DeviceIdentity>) throws(StoreError) {
+    // In the order of the key: pages of the index are then written one after the other.
+    let sorted = devices.sorted { $0.token < $1.token }
+    bind(upsert, sorted)
+    var times = [PostgresArray](repeating: PostgresArray(), count: 5)
+    var reasons = PostgresArray()
+    for device in sorted {
+      let state = rows[device]
+      times[0].append(state.registeredAt)
+      times[1].append(state.removedAt)
+      times[2].append(state.mark?.since)
+      reasons.append(state.mark?.reason)
+      times[3].append(state.mark?.recordedAt)
+      times[4].append(state.mark?.aliveFrom)
+    }
+    for (index, column) in zip([4, 5, 6, 8, 9] as [Int32], times) {
+      upsert.bind(index, column.literal)
+    }
+    upsert.bind(7, reasons.literal)
+    try Statement.postgres(upsert).run()
+  }
+
+  private func bind(_ statement: PostgresStatement, _ devices: some Sequence<DeviceIdentity>) {
+    var columns = [PostgresArray](repeating: PostgresArray(), count: 3)
+    for device in devices {
+      columns[0].append(device.token)
+      columns[1].append(device.app)
+      columns[2].append(device.environment.description)
+    }
+    for index in 0..<3 { statement.bind(Int32(index + 1), columns[index].literal) }
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// What only a server has: connections that break, failures of its own, other programs in the same database.
+@Suite(.serialized) struct PostgresTests {
+  private func device(_ number: Int) -> DeviceIdentity {
+    DeviceIdentity(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
+  }
+
+  private func position(_ offset: Int64) -> ChangelogPosition {
+    ChangelogPosition(anchor: .init(offset: offset, timestamp: 1, keyHash: 2))
+  }
+
+  /// Applies devices as of a log up to an offset.
+  private func apply(_ store: TokenStore, _ numbers: Range<Int>) throws(StoreError) {
+    try store.transaction { () throws(StoreError) in
+      var rows = try store.rows(of: Set(numbers.map(device)))
+      for number in numbers { rows[device(number)] = DeviceState(presence: .registered(at: 5)) }
+      try store.write(rows)
+      try store.setPosition("push.devices", 0, position(Int64(numbers.upperBound) - 1))
+    }
+  }
+
+  @Test
+  func
+    `a server that dies within a batch loses nothing that was committed, and the batch is done again`()
+    throws
+  {
+    let server = try PostgresServer()
+    let location = try server.newDatabase("failover")
+    let store = try TokenStore(location, now: 1)
+    try apply(store, 0..<500)
+    let error = #expect(throws: StoreError.self) {
+      try store.transaction { () throws(StoreError) in
+        var rows = try store.rows(of: Set((500..<900).map(device)))
+        for number in 500..<900 { rows[device(number)] = DeviceState(presence: .registered(at: 6)) }
+        try store.write(rows)
+        #expect((try? server.kill()) != nil)
+        try store.setPosition("push.devices", 0, position(899))
+      }
+    }
+    #expect(error?.isTemporary == true, "\(error.map { "\($0)" } ?? "")")
+    let away = #expect(throws: StoreError.self) { try apply(store, 500..<900) }
+    #expect(away?.isTemporary == true, "\(away.map { "\($0)" } ?? "")")
+    try server.start()
+    // The same connection object goes on, and its statements are prepared anew.
+    #expect(try store.positions()["push.devices"]?[0] == position(499))
+    try apply(store, 500..<900)
+    #expect(try TokenStoreReader(location).deviceCount() == 900)
+    #expect(try store.device(device(700)).registeredAt == 5)
+    #expect(try store.positions()["push.devices"]?[0] == position(899))
+  }
+
+  @Test func `a URL with a password, and one that is none, are refused for good`() throws {
+    for url in [
+      "postgresql://u:secret@h/d", "postgresql://h/d?password=secret", "postgresql://h/d?nothing=1",
+    ] {
+      let error = #expect(throws: StoreError.self) { try TokenStore(url, now: 1) }
+      #expect(error?.isTemporary == false)
+      #expect(error?.description.contains("secret") == false)
+    }
+  }
+
+  @Test func `a server that cannot be reached is temporary, and the message names it`() throws {
+    let error = #expect(throws: StoreError.self) {
+      try TokenStore("postgresql://127.0.0.1:1/tokens", now: 1)
+    }
+    #expect(error?.isTemporary == true)
+    #expect(error?.description.contains("PostgreSQL 127.0.0.1/tokens") == true)
+  }
+
+  @Test func `a schema of another program is refused and stays as it was`() throws {
+    let location = try PostgresServer.database("foreign_schema")
+    let other = try Database(location, isReadOnly: false, busyTimeout: 1_000)
+    try other.execute("CREATE SCHEMA martlet; CREATE TABLE martlet.people (name text)")
+    let error = #expect(throws: StoreError.self) { try TokenStore(location, now: 1) }
+    #expect(error?.isTemporary == false)
+    #expect(error?.description.contains("of another program; name another database") == true)
+    #expect(
+      try other.integer(
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'martlet'") == 1)
+    // Tables of others elsewhere in the database are none of our business.
+    let shared = try PostgresServer.database("shared")
+    try Database(shared, isReadOnly: false, busyTimeout: 1_000).execute(
+      "CREATE TABLE public.devices (name text); CREATE TABLE public.migrations (name text)")
+    try apply(TokenStore(shared, now: 1), 0..<3)
+    #expect(try TokenStoreReader(shared).deviceCount() == 3)
+  }
+
+  @Test func `a reader changes nothing`() throws {
+    let location = try PostgresServer.database("read_only")
+    try apply(TokenStore(location, now: 1), 0..<3)
+    let reader = try Database(location, isReadOnly: true, busyTimeout: 1_000)
+    let error = #expect(throws: StoreError.self) { try reader.execute("DELETE FROM devices") }
+    #expect(error?.sqlState == "25006")
+  }
+
+  @Test func `texts of any kind come back as they were, but for NUL, which PostgreSQL has not`()
+    throws
+  {
+    let store = try TokenStore(try PostgresServer.database("texts"), now: 1)
+    let apps = ["a\"b", "a\\b", "{a,b}", "NULL", "", "é\u{1F600}", "a'b", "a\nb", "a\u{0}b"]
+    let devices = apps.map { DeviceIdentity(token: "ab", app: $0, environment: .production) }
+    var rows = try store.rows(of: Set(devices))
+    for device in devices { rows[device] = DeviceState(presence: .removed(at: 7)) }
+    try store.write(rows)
+    let back = try store.rows(of: Set(devices))
+    for device in devices where !device.app.utf8.contains(0) {
+      #expect(back[device] == DeviceState(presence: .removed(at: 7)), "\(device.app)")
+      #expect(try store.device(device) == DeviceState(presence: .removed(at: 7)), "\(device.app)")
+    }
+    let clean = DeviceIdentity(token: "ab", app: "a\u{FFFD}b", environment: .production)
+    #expect(try store.device(clean) == DeviceState(presence: .removed(at: 7)))
+  }
+}

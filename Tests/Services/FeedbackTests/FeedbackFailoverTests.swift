@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+import Store
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// A PostgreSQL server that dies while the service works.
+@Suite(.serialized) struct FeedbackFailoverTests {
+  private typealias Fixture = FeedbackFixture
+
+  @Test func `a server that dies and comes back loses no registration and no dead token`() throws {
+    let server = try PostgresServer()
+    let fixture = try Fixture()
+    let location = try server.newDatabase("failover")
+    let services = [
+      try fixture.start(database: location), try fixture.start(database: location),
+    ]
+    defer { for service in services { service.stop() } }
+    func count(_ counter: String) -> Int { services.reduce(0) { $0 + $1.count(counter) } }
+    let devices = (1...3_000).map { Fixture.device($0) }
+    for round in 0..<3 {
+      let part = devices[round * 1_000..<(round + 1) * 1_000]
+      try fixture.send(part.map { DeviceRecord(device: $0, event: .registered(at: 500)) })
+      try fixture.send(part.map { Fixture.feedback($0) })
+      // Within whatever the services are doing now.
+      let retries = count("database_retries")
+      try server.kill()
+      #expect(eventually(withinMilliseconds: 20_000) { count("database_retries") > retries })
+      try server.start()
+    }
+    #expect(
+      try eventually(withinMilliseconds: 60_000) {
+        try fixture.committed(fixture.names.feedback) == 3_000
+          && fixture.committed(fixture.names.devices) == 3_000
+      })
+    let reader = try TokenStoreReader(location)
+    #expect(try eventually(withinMilliseconds: 20_000) { try reader.invalidCount() == 3_000 })
+    #expect(try reader.deviceCount() == 3_000)
+    #expect(Set(try fixture.published(keys: 3_000).keys) == Set(devices.map(\.description)))
+    #expect(services.flatMap { $0.failure.drain() }.isEmpty)
+  }
+
+  @Test func `a service waits for a server that is not there yet`() throws {
+    let server = try PostgresServer()
+    let location = try server.newDatabase("late")
+    try server.kill()
+    let fixture = try Fixture()
+    let service = try fixture.start(database: location)
+    defer { service.stop() }
+    try fixture.send([Fixture.feedback(Fixture.device(1))])
+    try server.start()
+    let reader = try TokenStoreReader(location)
+    #expect(
+      eventually(withinMilliseconds: 30_000) { ((try? reader.invalidCount()) ?? 0) == 1 })
+    #expect(service.failure.drain().isEmpty)
+  }
+}

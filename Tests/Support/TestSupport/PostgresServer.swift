@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// A real PostgreSQL server of Debian's, with an empty cluster in a temporary folder and a socket there. It ends when
+/// the value goes, or when the process of the tests does, however that ends.
+package final class PostgresServer: @unchecked Sendable {
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+  }
+
+  /// One for all tests that only need a database of their own.
+  private static let shared = Result { try PostgresServer() }
+
+  /// A new, empty database on the server that tests share.
+  package static func database(_ name: String) throws -> String {
+    try shared.get().newDatabase(name)
+  }
+
+  private let folder = TemporaryFolder()
+  private let commands: UnsafeMutablePointer<FILE>
+  private let answers: UnsafeMutablePointer<FILE>
+  private let process: pid_t
+
+  package init() throws {
+    var input: [Int32] = [0, 0]
+    var output: [Int32] = [0, 0]
+    guard pipe(&input) == 0, pipe(&output) == 0 else {
+      throw Failure(description: "no pipe (errno \(errno))")
+    }
+    // Other programs that tests start must not keep the server's commands open.
+    for descriptor in input + output { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, input[0], 0)
+    posix_spawn_file_actions_adddup2(&actions, output[1], 1)
+    var arguments: [UnsafeMutablePointer<CChar>?] =
+      ["bash", "-c", Self.script, "postgres", folder.path].map { strdup($0 as String) }
+    arguments.append(nil)
+    defer { for argument in arguments { free(argument) } }
+    var child: pid_t = 0
+    let code = posix_spawn(&child, "/bin/bash", &actions, nil, &arguments, environ)
+    close(input[0])
+    close(output[1])
+    guard code == 0, let commands = fdopen(input[1], "w"), let answers = fdopen(output[0], "r")
+    else { throw Failure(description: "cannot start bash (\(code))") }
+    (self.commands, self.answers, process) = (commands, answers, child)
+    try expect("started")
+  }
+
+  deinit {
+    // The script stops the server and removes its files when there are no more commands.
+    fclose(commands)
+    fclose(answers)
+    var status: Int32 = 0
+    waitpid(process, &status, 0)
+  }
+
+  /// A new, empty database: its URL.
+  package func newDatabase(_ name: String) throws -> String {
+    try command("create \(name)")
+    return "postgresql://martlet@/\(name)?host=\(folder.path)"
+  }
+
+  /// Ends the server at once, as a crash does: open transactions are gone, and so are the connections.
+  package func kill() throws { try command("kill") }
+
+  package func start() throws { try command("start") }
+
+  private func command(_ text: String) throws {
+    fputs(text + "\n", commands)
+    fflush(commands)
+    let verbs = ["create": "created", "kill": "killed", "start": "started"]
+    try expect(verbs[String(text.prefix { $0 != " " })] ?? "")
+  }
+
+  /// Reads the script's answer; there is always one, because it ends with the server's own time limits.
+  private func expect(_ word: String) throws {
+    var line = [CChar](repeating: 0, count: 1_000)
+    guard fgets(&line, Int32(line.count), answers) != nil else {
+      throw Failure(description: "the PostgreSQL server's script ended; is postgresql installed?")
+    }
+    let text = line.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+    guard text == word + "\n" else { throw Failure(description: "PostgreSQL: \(text)") }
+  }
+
+  /// PostgreSQL refuses to run as root, so root becomes the user of Debian's package.
+  private static let script = """
+    set -u
+    folder=$1 as=()
+    bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+    [ -x "$bin/initdb" ] || { echo "there is no /usr/lib/postgresql/*/bin/initdb: install postgresql"; exit 1; }
+    if [ "$(id -u)" = 0 ]; then
+      chown postgres "$folder"
+      as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+    fi
+    cd "$folder"
+    run() { "${as[@]}" "$@" </dev/null >>"$folder/log" 2>&1; }
+    begin() {
+      run "$bin/pg_ctl" -D "$folder/data" -w -t 60 -l "$folder/server.log" -o "-k $folder -h ''" start
+    }
+    end() { run "$bin/pg_ctl" -D "$folder/data" -m immediate -w -t 60 stop; }
+    say() { if [ $1 = 0 ]; then echo "$2"; else echo "$2 failed: $(tail -n 3 "$folder/log" | tr '\\n' ' ')"; fi; }
+    run touch "$folder/log"
+    run "$bin/initdb" -D "$folder/data" -U martlet -A trust -E UTF8 --locale C.UTF-8 --no-sync
+    run sh -c "printf 'fsync = off\\nmax_connections = 60\\n' >> '$folder/data/postgresql.conf'"
+    begin; say $? started
+    while read -r command name; do
+      case $command in
+        create) run "$bin/createdb" -h "$folder" -U martlet "$name"; say $? created ;;
+        kill) end; say $? killed ;;
+        start) begin; say $? started ;;
+      esac
+    done
+    end
+    cd / && rm -rf "$folder"
+    """
+}
