@@ -156,8 +156,8 @@ let package = Package(
     service(
       "API",
       [
-        "Access", "APNS", "Pipeline", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "Signing", "HTTPServer",
+        "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
+        "Records", "Signing", "Store", "HTTPServer",
       ]),
     service(
       "Signer",
@@ -277,8 +277,8 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "API", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON", "Signing", "HTTPClient",
-
+        "API", "APNS", "Delivery", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON", "Records",
+        "Signing", "Store", "HTTPClient",
         "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
       ]),
     tests(

@@ -23,10 +23,14 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
 package final class HTTPClient {
   private let easy: UnsafeMutableRawPointer
   private let timeoutMilliseconds: Int
+  private let roots: String?
 
-  /// - Parameter timeoutMilliseconds: Bound of a whole request; a streamed one may take longer as
-  ///   long as bytes arrive within each such time.
-  package init(timeoutMilliseconds: Int = 10_000) {
+  /// - Parameters:
+  ///   - timeoutMilliseconds: Bound of a whole request; a streamed one may take longer as long as
+  ///     bytes arrive within each such time.
+  ///   - roots: PEM file of certificate authorities to trust instead of the system's.
+  package init(timeoutMilliseconds: Int = 10_000, roots: String? = nil) {
+    self.roots = roots
     precondition(curlIsReady, "libcurl does not start")
     guard let easy = curl_easy_init() else { preconditionFailure("libcurl is out of memory") }
     self.easy = easy
@@ -52,6 +56,17 @@ package final class HTTPClient {
   ) throws(HTTPClientError) -> HTTPAnswer {
     try request(
       "POST", url, body, contentType, headers, isStreamed: false, CollectedBody(limit: 64 << 20))
+  }
+
+  /// - Parameters:
+  ///   - body: nil for none.
+  ///   - headers: further fields, each as `Name: value`.
+  package func send(
+    _ method: String, _ url: String, _ body: [UInt8]?, contentType: String = "application/json",
+    headers: [String] = []
+  ) throws(HTTPClientError) -> HTTPAnswer {
+    try request(
+      method, url, body, contentType, headers, isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
   package func delete(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
@@ -80,6 +95,7 @@ package final class HTTPClient {
     martlet_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, method)
     martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
     martlet_curl_set_text(easy, CURLOPT_PROXY, "")
+    if let roots { martlet_curl_set_text(easy, CURLOPT_CAINFO, roots) }
     martlet_curl_set_headers(easy, headers)
     setTimeout(isStreamed)
     let context = Unmanaged.passUnretained(sink).toOpaque()

@@ -134,6 +134,11 @@ package final class StreamExchange {
     MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
   }
 
+  /// The value of an argument of the query, percent-decoded; nil without it. Valid until `gone`.
+  package func argument(_ name: String) -> String? {
+    MHD_lookup_connection_value(connection, .GET_ARGUMENT_KIND, name).map { String(cString: $0) }
+  }
+
   /// Nothing more of it is read or answered until it goes on.
   package func pause() {
     guard !isPaused else { return }

@@ -109,6 +109,13 @@ enum Migrations {
       ) STRICT, WITHOUT ROWID;
       """
     ),
+    (
+      "dead tokens by time",
+      """
+      CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
+        WHERE invalid_since IS NOT NULL;
+      """
+    ),
   ]
 
   /// What SQLite files of ours have in their header: "MART".

@@ -118,6 +118,12 @@ final class PostgresDatabase {
     try check(result, "the database refused to prepare \(sql.prefix(60))")
   }
 
+  /// Lets the server forget a statement; a connection that broke has none.
+  func forget(_ name: String) {
+    guard isConnected else { return }
+    PQclear(PQexec(raw, "DEALLOCATE \(name)"))
+  }
+
   /// Runs a prepared statement; the caller clears the result.
   func run(
     name: String, _ parameters: UnsafePointer<UnsafePointer<CChar>?>, _ count: Int
@@ -171,7 +177,10 @@ final class PostgresStatement {
     self.database = database
   }
 
-  deinit { PQclear(result) }
+  deinit {
+    PQclear(result)
+    if generation == database.generation { database.forget(name) }
+  }
 
   func prepare() throws(StoreError) {
     try database.prepare(name: name, sql)

@@ -14,6 +14,9 @@ enum APICounter: Int, CounterKey {
   case acknowledged
   case refused
   case unacknowledged
+  /// Questions to the database.
+  case queriesAnswered
+  case queriesFailed
   case bytes
   case connections
   case inFlight
@@ -35,6 +38,8 @@ enum APICounter: Int, CounterKey {
     case .acknowledged: MetricSeries(APIMetrics.requests, ["acknowledged"])
     case .refused: MetricSeries(APIMetrics.requests, ["refused"])
     case .unacknowledged: MetricSeries(APIMetrics.requests, ["unacknowledged"])
+    case .queriesAnswered: MetricSeries(APIMetrics.queries, ["answered"])
+    case .queriesFailed: MetricSeries(APIMetrics.queries, ["failed"])
     case .bytes: MetricSeries(APIMetrics.bytes)
     case .connections: MetricSeries(APIMetrics.connections)
     case .inFlight: MetricSeries(APIMetrics.inFlight)
@@ -53,6 +58,9 @@ package enum APIMetrics {
     "martlet_api_notification_requests_total", .counter, labels: ["verdict"], bound: "3",
     "Notification requests by their verdict: Kafka has them (acknowledged), they were refused, or Kafka did not"
       + " acknowledge them in time (unacknowledged).")
+  static let queries = Metric(
+    "martlet_api_queries_total", .counter, labels: ["result"], bound: "2",
+    "Questions to the database of device tokens, by whether it answered.")
   static let bytes = Metric(
     "martlet_api_received_bytes_total", .counter, unit: .bytes, "Bytes of bodies, as they came.")
   static let connections = Metric(
@@ -62,5 +70,5 @@ package enum APIMetrics {
     "Notification requests handed to Kafka and not acknowledged.")
   static let keys = Metric("martlet_api_keys", .gauge, "API keys that are valid now.")
 
-  package static let all = [http, requests, bytes, connections, inFlight, keys]
+  package static let all = [http, requests, queries, bytes, connections, inFlight, keys]
 }

@@ -17,14 +17,17 @@ extension APILoop {
   }
 
   private func admit(_ exchange: StreamExchange) -> Result<Void, Admission.Failure> {
-    guard exchange.path == Admission.notifications else {
+    guard let resource = APIResource(path: exchange.path) else {
       return .failure(.init(.unknownPath))
     }
-    guard exchange.method == "POST" else {
-      return .failure(.init(.method(exchange.method, allowed: "POST")))
+    guard resource.methods.contains(exchange.method) else {
+      return .failure(.init(.method(exchange.method, allowed: resource.methods)))
     }
     return key(exchange).flatMap { key in
-      Admission.body(
+      guard resource == .notifications else {
+        return Result { () throws(Admission.Failure) in try beginDevice(exchange, resource, key) }
+      }
+      return Admission.body(
         type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
         idempotencyKey: exchange.header("Idempotency-Key")
       ).flatMap { body in begin(exchange, key, body) }
@@ -66,6 +69,7 @@ extension APILoop {
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    if let device = exchange.attachment as? DeviceExchange { received(bytes, device) }
     guard let submission = exchange.attachment as? Submission else { return bytes.count }
     // What follows a mistake is read and dropped: the answer can only come behind it.
     if submission.isGivenUp { return bytes.count }
@@ -85,12 +89,14 @@ extension APILoop {
   }
 
   func ended(_ exchange: StreamExchange) {
+    if let device = exchange.attachment as? DeviceExchange { return ended(device) }
     guard let submission = exchange.attachment as? Submission else { return }
     submission.isBodyComplete = true
     proceed(submission)
   }
 
   func gone(_ exchange: StreamExchange) {
+    if let device = exchange.attachment as? DeviceExchange { return gone(device) }
     guard let submission = exchange.attachment as? Submission else { return }
     exchange.attachment = nil
     if !submission.isAnswered { counters.add(.httpAborted) }

@@ -3,6 +3,7 @@ import Access
 import Bytes
 import EventLoop
 import HTTPServer
+import JSON
 import Kafka
 import Pipeline
 import ServiceKit
@@ -20,6 +21,11 @@ final class APILoop: StreamHandler {
   let counters = Counters<APICounter>()
   let producer: KafkaProducer
   let topic: KafkaTopic
+  let devicesTopic: KafkaTopic
+  /// Asks the database; nil without one.
+  let queries: QueryWorker?
+  var devices = DeviceExchanges()
+  let deviceParser = JSONParser()
   let items: ItemReader
   var keys: KeyRing
   var submissions = Submissions()
@@ -49,6 +55,9 @@ final class APILoop: StreamHandler {
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
       topic = try producer.topic(known: names.requests)
+      devicesTopic = try producer.topic(known: names.devices)
+      let wakeup = wakeup
+      queries = try settings.database.map { try QueryWorker($0, context.log, wakeup: wakeup) }
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
     }
@@ -98,7 +107,10 @@ final class APILoop: StreamHandler {
         server.stopListening()
         stopsAt = now + UInt64(settings.ackTimeoutMilliseconds)
       }
-      if submissions.isEmpty || context.signals.isHurrying || now >= stopsAt ?? 0 { break }
+      if submissions.isEmpty && devices.isEmpty || context.signals.isHurrying || now >= stopsAt ?? 0
+      {
+        break
+      }
     }
     // What was answered last still has to leave.
     server.turn()
@@ -115,6 +127,7 @@ final class APILoop: StreamHandler {
       if !submission.hasEnded { proceed(submission) }
       if now >= submission.deadline { finish(submission) }
     }
+    turnDevices()
     server.turn()
     watch.turn(producer, now: now)
     counters.set(.connections, server.connections)
@@ -126,6 +139,10 @@ final class APILoop: StreamHandler {
     deliveries.removeAll(keepingCapacity: true)
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
+      if let number = DeviceExchanges.number(ofTag: delivery.tag) {
+        deviceDelivered(number, isAcknowledged: delivery.errorCode == 0)
+        continue
+      }
       let place = VerdictPlace(tag: delivery.tag)
       guard let submission = submissions[place.slot] else { continue }
       submission.outstanding -= 1

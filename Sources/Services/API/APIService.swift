@@ -13,7 +13,7 @@ package enum APIService: Service {
   package static let name = "martlet-api"
   package static let summary =
     "Takes notification requests over HTTP (POST /v1/notifications) and answers when Kafka has them, with a verdict on"
-    + " each. Start more copies behind a load balancer to take more."
+    + " each; registers devices, and tells which tokens are dead. Start more copies behind a load balancer to take more."
   package static let table = APISettings.table
 
   package static func settings(_ values: SettingValues) throws(SettingErrors) -> APISettings {
@@ -64,7 +64,7 @@ package enum APIService: Service {
     let names = TopicNames(prefix: settings.topicPrefix)
     guard
       let cluster = try ClusterView.wait(
-        settings.kafka, topics: [names.requests], of: names, context)
+        settings.kafka, topics: [names.requests, names.devices], of: names, context)
     else { return }
     try APILoop(settings, context, names, cluster).run()
   }

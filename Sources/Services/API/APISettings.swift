@@ -3,6 +3,7 @@ package import APNS
 package import Kafka
 import ServiceKit
 package import Settings
+import Store
 
 /// The settings of `martlet-api` after validation.
 package struct APISettings: DeclaredSettings, Sendable {
@@ -26,6 +27,13 @@ package struct APISettings: DeclaredSettings, Sendable {
       "File of the API keys, a JSON array; martlet keys api makes keys. Read again when it changes, and on"
         + " SIGHUP.")
   ) package var keys: String
+
+  @Declared(
+    .path(
+      "database", use: .database,
+      "The database of device tokens that martlet-feedback keeps, for questions about them: a SQLite file, or a"
+        + " postgresql:// URL. It is only read. Without it they are answered with 503.")
+  ) package var database: String?
 
   @Declared(.path("tls-certificate", placeholder: "FILE", "Certificate chain for HTTPS (PEM)."))
   package var certificate: String?
@@ -72,5 +80,10 @@ package struct APISettings: DeclaredSettings, Sendable {
     }
     kafka = try KafkaConfiguration(values, clientID: "martlet-api")
     pushTypes = try PushTypes(values)
+    do throws(StoreError) {
+      if let database { try TokenStore.checkLocation(database) }
+    } catch {
+      throw values.error("database", error.description)
+    }
   }
 }

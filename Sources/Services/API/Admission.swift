@@ -4,7 +4,6 @@ import HTTPServer
 
 /// What the header of a request says, before any of its body: who asks, and in which form.
 enum Admission {
-  static let notifications = "/v1/notifications"
   /// The longest `Idempotency-Key`: with an item's number behind it, it is a request id.
   static let longestIdempotencyKey = 100
 
@@ -50,6 +49,13 @@ enum Admission {
         Failure(.malformed("Idempotency-Key has not 1 to \(longestIdempotencyKey) bytes")))
     }
     return .success(Body(form: form, isPacked: isPacked, idempotencyKey: idempotencyKey))
+  }
+
+  /// Demands a body of JSON as it is, without an encoding.
+  static func plainJSON(type: String?, encoding: String?) throws(Failure) {
+    let body = try body(type: type, encoding: encoding, idempotencyKey: nil).get()
+    guard body.form == .document else { throw Failure(.mediaType(type ?? "")) }
+    guard !body.isPacked else { throw Failure(.encoding(encoding ?? "")) }
   }
 
   struct Failure: Error, Equatable {

@@ -13,11 +13,13 @@ struct Problem: Sendable, Equatable {
   var retryAfter: Int?
   /// Further header fields.
   var challenge: String?
+  var allowed: [String] = []
 
   var response: HTTPResponse {
     var headers: [(name: String, value: String)] = []
     if let retryAfter { headers.append(("Retry-After", "\(retryAfter)")) }
     if let challenge { headers.append(("WWW-Authenticate", challenge)) }
+    if !allowed.isEmpty { headers.append(("Allow", allowed.joined(separator: ", "))) }
     return HTTPResponse(
       status: status, contentType: Self.contentType, body: .bytes(json.text), headers: headers)
   }
@@ -38,12 +40,14 @@ struct Problem: Sendable, Equatable {
   // MARK: Those that there are
 
   static let unknownPath = Problem(
-    status: 404, title: "Not found", detail: "there is no such resource; POST /v1/notifications")
+    status: 404, title: "Not found",
+    detail: "there is no such resource; docs/api.md lists those that there are")
 
-  static func method(_ method: String, allowed: String) -> Problem {
+  static func method(_ method: String, allowed: [String]) -> Problem {
     Problem(
       status: 405, title: "Method not allowed",
-      detail: "\(method) is not possible here; use \(allowed)")
+      detail: "\(method) is not possible here; use \(allowed.joined(separator: " or "))",
+      allowed: allowed)
   }
 
   static func unauthorized(_ detail: String) -> Problem {
@@ -54,6 +58,12 @@ struct Problem: Sendable, Equatable {
   static func forbidden(app: String) -> Problem {
     Problem(
       status: 403, title: "Forbidden", detail: "this key may not send for \(app)", field: "app")
+  }
+
+  static func unreadable(app: String) -> Problem {
+    Problem(
+      status: 403, title: "Forbidden", detail: "this key may not read what is known of \(app)",
+      field: "app")
   }
 
   static func tooLarge(_ limit: Int) -> Problem {

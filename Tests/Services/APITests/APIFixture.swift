@@ -25,7 +25,7 @@ final class APIFixture {
   private let started = Started()
 
   init(_ flags: [String] = [], keys: String? = nil) throws {
-    kafka = try KafkaFixture(topics: [("requests", 4)])
+    kafka = try KafkaFixture(topics: [("requests", 4), ("devices", 1)])
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
     let table = CommonSettings.table(of: APIService.self)
@@ -45,7 +45,7 @@ final class APIFixture {
       do {
         guard
           let cluster = try ClusterView.wait(
-            ready.kafka, topics: [names.requests], of: names, context)
+            ready.kafka, topics: [names.requests, names.devices], of: names, context)
         else { return }
         let loop = try APILoop(ready, context, names, cluster)
         started.set(loop.port)
@@ -56,7 +56,7 @@ final class APIFixture {
     }
     thread.detach()
     port = try started.wait()
-    url = "http://127.0.0.1:\(port)/v1/notifications"
+    url = "\(flags.contains("--tls-key") ? "https" : "http")://127.0.0.1:\(port)/v1/notifications"
   }
 
   deinit {
@@ -90,6 +90,18 @@ final class APIFixture {
     let authorization = key.map { ["Authorization: Bearer \($0)"] } ?? []
     let answer = try HTTPClient(timeoutMilliseconds: 30_000).post(
       url, body, contentType: type, headers: authorization + headers)
+    return (answer.status, answer.text)
+  }
+
+  /// - Parameter path: below `/v1/`, with its query.
+  func send(
+    _ method: String, _ path: String, _ body: String? = nil, key: String? = "all",
+    type: String = "application/json"
+  ) throws -> (status: Int, text: String) {
+    let authorization = key.map { ["Authorization: Bearer \($0)"] } ?? []
+    let answer = try HTTPClient(timeoutMilliseconds: 30_000).send(
+      method, "http://127.0.0.1:\(port)/v1/\(path)", body.map { Array($0.utf8) },
+      contentType: type, headers: authorization)
     return (answer.status, answer.text)
   }
 

@@ -81,6 +81,19 @@ import Testing
     let answer = try HTTPClient(timeoutMilliseconds: 20_000).post(
       url + "/v1/notifications", Array(request.utf8), headers: ["Authorization: Bearer \(key)"])
     #expect(answer.status == 202, "\(answer.text)")
+    // A registration goes through Kafka and the database, and is told.
+    let device = "\(url)/v1/devices/\(String(repeating: "0e", count: 32))"
+    let client = HTTPClient(timeoutMilliseconds: 20_000)
+    let registered = try client.send(
+      "PUT", device, Array(#"{"app":"com.example.app"}"#.utf8),
+      headers: ["Authorization: Bearer \(key)"])
+    #expect(registered.status == 202, "\(registered.text)")
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        let known = try client.send(
+          "GET", device + "?app=com.example.app", nil, headers: ["Authorization: Bearer \(key)"])
+        return known.status == 200 && known.text.contains(#""state":"registered""#)
+      })
   }
 
   /// The page as a browser shows it, with its script run.

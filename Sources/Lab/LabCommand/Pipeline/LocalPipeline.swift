@@ -215,7 +215,10 @@ package final class LocalPipeline {
     // Fixed, so that it keeps its address when it is started again.
     let port = FreePorts.isFree(8_080) ? 8_080 : try FreePorts.find(1)[0]
     try startProgram(
-      "api", "martlet-api", common + ["--listen", "127.0.0.1:\(port)", "--keys", entries], stage: 5)
+      "api", "martlet-api",
+      common + [
+        "--listen", "127.0.0.1:\(port)", "--keys", entries, "--database", database,
+      ], stage: 5)
     api = ("http://127.0.0.1:\(port)", String(decoding: try File.read(text), as: UTF8.self))
   }
 

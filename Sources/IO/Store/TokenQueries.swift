@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import Delivery
+
+/// A dead token as `TokenQueries` lists it.
+package struct ListedToken: Equatable, Sendable {
+  package let device: DeviceIdentity
+  /// Dead since, by APNs' clock, in milliseconds since the epoch.
+  package let since: Int64
+  package let reason: String
+  /// When APNs said so.
+  package let recordedAt: Int64
+}
+
+/// Which dead tokens of an app, by the time at which APNs called them dead.
+package struct DeadTokenPage: Equatable, Sendable {
+  /// Where a page ended: the next one begins behind it, whatever was written meanwhile.
+  package struct Place: Equatable, Sendable {
+    package let recordedAt: Int64
+    package let token: String
+    package let environment: String
+
+    package init(recordedAt: Int64, token: String, environment: String) {
+      self.recordedAt = recordedAt
+      self.token = token
+      self.environment = environment
+    }
+  }
+
+  package let app: String
+  /// nil: of both environments.
+  package let environment: Environment?
+  package let after: Place
+  package let limit: Int
+
+  package init(app: String, environment: Environment?, after: Place, limit: Int) {
+    self.app = app
+    self.environment = environment
+    self.after = after
+    self.limit = limit
+  }
+}
+
+/// Questions to the database beside its writers, for the HTTP API. Owned by one thread.
+package final class TokenQueries {
+  private let device: Statement
+  private let dead: Statement
+
+  /// Opens a database that exists: a file's path, or a `postgresql://` URL.
+  package init(_ location: String) throws(StoreError) {
+    let database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
+    device = try database.prepare(TokenStore.SQL.select)
+    dead = try database.prepare(
+      """
+      SELECT token, app, environment, invalid_since, invalid_reason, recorded_at FROM devices
+      WHERE invalid_since IS NOT NULL AND (registered_at IS NULL OR registered_at < alive_from)
+        AND app = ?1 AND (recorded_at, token, environment) > (?2, ?3, ?4)
+        AND (environment = ?5 OR ?5 = '')
+      ORDER BY recorded_at, token, environment LIMIT ?6
+      """)
+  }
+
+  /// What is known of a device.
+  package func state(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
+    device.bind(identity)
+    guard try device.next() else { return DeviceState() }
+    defer { device.reset() }
+    return device.deviceState(from: 0)
+  }
+
+  /// Dead tokens in the order of their time, then of token and environment.
+  package func deadTokens(_ page: DeadTokenPage) throws(StoreError) -> [ListedToken] {
+    dead.bind(1, page.app)
+    dead.bind(2, page.after.recordedAt)
+    dead.bind(3, page.after.token)
+    dead.bind(4, page.after.environment)
+    dead.bind(5, page.environment?.description ?? "")
+    dead.bind(6, Int64(page.limit))
+    var tokens: [ListedToken] = []
+    while try dead.next() {
+      guard let identity = dead.identity else { continue }
+      tokens.append(
+        ListedToken(
+          device: identity, since: dead.integer(3) ?? 0, reason: dead.text(4),
+          recordedAt: dead.integer(5) ?? 0))
+    }
+    return tokens
+  }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+import Access
+import Bytes
+import EventLoop
+import HTTPServer
+import JSON
+import Kafka
+import Records
+import ServiceKit
+import Store
+
+/// Registrations, removals, and questions about device tokens.
+extension APILoop {
+  /// The most bytes of a registration.
+  private static let longestBody = 4_096
+
+  func beginDevice(
+    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
+  ) throws(Admission.Failure) {
+    let wait = keys.wait(key, now: now)
+    if wait > 0 { throw .init(.tooMany(seconds: Int(wait / 1_000) + 1)) }
+    if context.signals.isStopping { throw .init(.unavailable("this process is stopping")) }
+    let kind = try deviceKind(exchange, resource, key)
+    switch kind {
+    case .ask:
+      guard let queries else {
+        throw .init(.unavailable("this process has no database; start it with --database"))
+      }
+      if queries.isFull { throw .init(.unavailable("too many questions wait for the database")) }
+    case .register, .remove:
+      if producer.trouble != nil || producer.isFull {
+        throw .init(.unavailable("Kafka does not take requests now"))
+      }
+    }
+    keys.take(key, 1, now: now)
+    exchange.attachment = DeviceExchange(exchange, kind, key)
+  }
+
+  private func deviceKind(
+    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
+  ) throws(Admission.Failure) -> DeviceExchange.Kind {
+    switch (resource, exchange.method) {
+    case (.device(let token), "PUT"):
+      try Admission.plainJSON(
+        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
+      return .register(token: try DeviceArguments.token(token))
+    case (.device(let token), let method):
+      let device = try DeviceArguments.device(
+        token, app: exchange.argument("app"), environment: exchange.argument("environment"))
+      if method == "DELETE" {
+        guard key.maySend(for: device.app) else { throw .init(.forbidden(app: device.app)) }
+        return .remove(device)
+      }
+      try demandRead(device.app, key)
+      return .ask(
+        .device(
+          DeviceIdentity(
+            token: device.token, app: device.app, environment: device.environment)))
+    case (.invalidTokens, _), (.notifications, _):
+      let page = try DeviceArguments.page { exchange.argument($0) }
+      try demandRead(page.app, key)
+      return .ask(.deadTokens(page))
+    }
+  }
+
+  private func demandRead(_ app: String, _ key: APIKey) throws(Admission.Failure) {
+    guard key.mayRead(app) else { throw .init(.unreadable(app: app)) }
+  }
+
+  /// A part of a registration's body. What is too long is refused at its end.
+  func received(_ bytes: UnsafeRawBufferPointer, _ device: DeviceExchange) {
+    counters.add(.bytes, bytes.count)
+    let room = Self.longestBody + 1 - device.body.count
+    device.body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room))))
+  }
+
+  func ended(_ device: DeviceExchange) {
+    do throws(Admission.Failure) {
+      device.deadline = now + UInt64(settings.ackTimeoutMilliseconds)
+      switch device.kind {
+      case .ask(let question):
+        devices.insert(device)
+        queries?.ask(device.number, question)
+      case .register(let token):
+        guard device.body.count <= Self.longestBody else {
+          throw .init(.tooLarge(Self.longestBody))
+        }
+        let record = try DeviceArguments.registration(
+          token, device.body.bytes, now: WallClock.milliseconds(), deviceParser)
+        guard device.key.maySend(for: record.device.app) else {
+          throw .init(.forbidden(app: record.device.app))
+        }
+        try produce(record, device)
+      case .remove(let key):
+        try produce(
+          DeviceRecord(device: key, event: .removed(at: WallClock.milliseconds())), device)
+      }
+    } catch {
+      answer(device, error.problem.response)
+    }
+  }
+
+  private func produce(
+    _ record: DeviceRecord, _ device: DeviceExchange
+  ) throws(Admission.Failure) {
+    devices.insert(device)
+    let result = record.key.withUnsafeBytes { key in
+      record.value.withUnsafeBytes { value in
+        producer.produce(
+          devicesTopic, key: key, value: value, tag: DeviceExchanges.tag(device.number))
+      }
+    }
+    if case .queued = result { return }
+    _ = devices.take(device.number)
+    throw .init(.unavailable("Kafka does not take registrations now"))
+  }
+
+  /// Kafka's answer to a change.
+  func deviceDelivered(_ number: UInt64, isAcknowledged: Bool) {
+    guard let device = devices.take(number) else { return }
+    guard isAcknowledged else {
+      return answer(device, Problem.unavailable("Kafka did not acknowledge it").response)
+    }
+    answer(
+      device,
+      HTTPResponse(
+        status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8))))
+  }
+
+  /// The database's answers, and those whose time is up.
+  func turnDevices() {
+    for reply in queries?.takeAnswers() ?? [] {
+      counters.add(reply.response == nil ? .queriesFailed : .queriesAnswered)
+      guard let device = devices.take(reply.number) else { continue }
+      answer(device, reply.response ?? Problem.unavailable("the database does not answer").response)
+    }
+    for device in devices.takeLate(now: now) {
+      answer(device, Problem.unavailable("there was no answer in time").response)
+    }
+  }
+
+  private func answer(_ device: DeviceExchange, _ response: HTTPResponse) {
+    // nil: the client has gone.
+    guard device.exchange.attachment === device else { return }
+    counters.add(
+      response.status < 300
+        ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
+    device.exchange.attachment = nil
+    device.exchange.answer(response)
+  }
+
+  func gone(_ device: DeviceExchange) {
+    device.exchange.attachment = nil
+    counters.add(.httpAborted)
+    _ = devices.take(device.number)
+  }
+}

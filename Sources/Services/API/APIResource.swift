@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a path names, and what may be done with it.
+enum APIResource: Equatable {
+  case notifications
+  /// The token as it stands in the path.
+  case device(token: String)
+  case invalidTokens
+
+  private static let devices = "/v1/devices/"
+
+  init?(path: String) {
+    switch path {
+    case "/v1/notifications": self = .notifications
+    case "/v1/invalid-tokens": self = .invalidTokens
+    default:
+      guard path.hasPrefix(Self.devices) else { return nil }
+      let token = path.dropFirst(Self.devices.count)
+      guard !token.isEmpty, !token.contains("/") else { return nil }
+      self = .device(token: String(token))
+    }
+  }
+
+  var methods: [String] {
+    switch self {
+    case .notifications: ["POST"]
+    case .device: ["GET", "PUT", "DELETE"]
+    case .invalidTokens: ["GET"]
+    }
+  }
+}

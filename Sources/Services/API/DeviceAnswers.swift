@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import HTTPServer
+import JSON
+import Store
+
+/// What the database knows, as JSON.
+enum DeviceAnswers {
+  static func device(_ identity: DeviceIdentity, _ state: DeviceState) -> HTTPResponse {
+    guard !state.isEmpty else {
+      return Problem(
+        status: 404, title: "Not found",
+        detail: "nothing is known of this token for \(identity.app), \(identity.environment)"
+      ).response
+    }
+    var object = JSONObject()
+    object.append("token", .string(identity.token))
+    object.append("app", .string(identity.app))
+    object.append("environment", .string(identity.environment.description))
+    object.append("state", .string(word(state)))
+    switch state.presence {
+    case .registered(let time): object.append("registered_at", .integer(time))
+    case .removed(let time): object.append("removed_at", .integer(time))
+    case nil: break
+    }
+    if state.isDead, let mark = state.mark {
+      object.append("invalid_since", .integer(mark.since))
+      object.append("reason", .string(mark.reason))
+      object.append("recorded_at", .integer(mark.recordedAt))
+    }
+    return ok(object)
+  }
+
+  private static func word(_ state: DeviceState) -> String {
+    if state.isDead { return "invalid" }
+    return state.registeredAt == nil ? "removed" : "registered"
+  }
+
+  static func tokens(_ tokens: [ListedToken], _ page: DeadTokenPage) -> HTTPResponse {
+    var object = JSONObject()
+    object.append(
+      "invalid_tokens",
+      .array(
+        tokens.map { token in
+          var entry = JSONObject()
+          entry.append("token", .string(token.device.token))
+          entry.append("environment", .string(token.device.environment.description))
+          entry.append("invalid_since", .integer(token.since))
+          entry.append("reason", .string(token.reason))
+          entry.append("recorded_at", .integer(token.recordedAt))
+          return .object(entry)
+        }))
+    object.append("has_more", .bool(tokens.count == page.limit))
+    if let last = tokens.last {
+      object.append("cursor", .string(DeviceArguments.cursor(last)))
+    } else if !page.after.token.isEmpty {
+      let place = page.after
+      object.append(
+        "cursor", .string("\(place.recordedAt).\(place.environment).\(place.token)"))
+    }
+    return ok(object)
+  }
+
+  private static func ok(_ object: JSONObject) -> HTTPResponse {
+    HTTPResponse(
+      status: 200, contentType: "application/json", body: .bytes(JSONValue.object(object).text))
+  }
+}

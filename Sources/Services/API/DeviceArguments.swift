@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Delivery
+import JSON
+import Pipeline
+import Records
+import Store
+
+/// Reads what requests about devices name: in the path, in the query, in a body.
+enum DeviceArguments {
+  typealias Failure = Admission.Failure
+
+  private static func refuse(_ detail: String, _ field: String) -> Failure {
+    Failure(.malformed("\(field): \(detail)", field: field))
+  }
+
+  /// A device token in lower case.
+  static func token(_ text: String) throws(Failure) -> String {
+    let token = text.lowercased()
+    do throws(DeviceToken.Problem) {
+      try DeviceToken.validate(token.utf8.span)
+    } catch {
+      throw refuse("\(error)", "token")
+    }
+    return token
+  }
+
+  static func app(_ text: String?) throws(Failure) -> String {
+    guard let text else { throw refuse("is required", "app") }
+    do throws(RequestError) {
+      try RequestRules.checkName(text.utf8.span, .app)
+    } catch {
+      throw Failure(.malformed("\(error)", field: "app"))
+    }
+    return text
+  }
+
+  /// nil if there is none.
+  static func environment(_ text: String?) throws(Failure) -> Environment? {
+    guard let text else { return nil }
+    guard let environment = Environment(text) else {
+      throw refuse("must be production or sandbox", "environment")
+    }
+    return environment
+  }
+
+  /// The device that a path and a query name.
+  static func device(
+    _ token: String, app: String?, environment: String?
+  ) throws(Failure) -> DeviceKey {
+    DeviceKey(
+      token: try Self.token(token), app: try Self.app(app),
+      environment: try Self.environment(environment) ?? .production)
+  }
+
+  /// A registration: the body of a PUT.
+  ///
+  /// - Parameter now: milliseconds since the epoch, for a registration without a time.
+  static func registration(
+    _ token: String, _ body: UnsafeRawBufferPointer, now: Int64, _ parser: JSONParser
+  ) throws(Failure) -> DeviceRecord {
+    guard let object = (try? parser.parse(Array(body)))?.object, object.duplicateKey == nil else {
+      throw Failure(.malformed("the body is not a JSON object"))
+    }
+    let known = ["app", "environment", "registered_at"]
+    if let unknown = object.members.first(where: { !known.contains($0.key) }) {
+      throw refuse("is not a member of a registration", unknown.key)
+    }
+    func text(_ name: String) throws(Failure) -> String? {
+      guard let value = object[name], !value.isNull else { return nil }
+      guard let text = value.string else { throw refuse("is not a string", name) }
+      return text
+    }
+    let device = try device(token, app: text("app"), environment: text("environment"))
+    guard let given = object["registered_at"], !given.isNull else {
+      return DeviceRecord(device: device, event: .registered(at: now))
+    }
+    guard let time = given.int, (earliest...now + dayMilliseconds).contains(time) else {
+      throw refuse(
+        "is not a time in milliseconds since 1970, up to a day from now", "registered_at")
+    }
+    return DeviceRecord(device: device, event: .registered(at: time))
+  }
+
+  /// A smaller number of milliseconds is a time since 2001 in seconds.
+  private static let earliest: Int64 = 100_000_000_000
+  private static let dayMilliseconds: Int64 = 86_400_000
+
+  /// A page of dead tokens.
+  ///
+  /// - Parameter query: the value of a query's argument.
+  static func page(_ query: (String) -> String?) throws(Failure) -> DeadTokenPage {
+    let app = try app(query("app"))
+    let environment = try environment(query("environment"))
+    var limit = 1_000
+    if let text = query("limit") {
+      guard let number = Int(text), (1...10_000).contains(number) else {
+        throw refuse("must be a number from 1 to 10000", "limit")
+      }
+      limit = number
+    }
+    return DeadTokenPage(
+      app: app, environment: environment,
+      after: try place(since: query("since"), cursor: query("cursor")), limit: limit)
+  }
+
+  private static func place(
+    since: String?, cursor: String?
+  ) throws(Failure) -> DeadTokenPage.Place {
+    if let cursor {
+      guard since == nil else { throw refuse("cannot be combined with since", "cursor") }
+      let parts = cursor.split(separator: ".", omittingEmptySubsequences: false)
+      guard parts.count == 3, let time = Int64(parts[0]),
+        parts[2].utf8.allSatisfy({ HexDigit.value($0) < 16 }), Environment(String(parts[1])) != nil
+      else { throw refuse("is not one of an earlier answer", "cursor") }
+      return .init(recordedAt: time, token: String(parts[2]), environment: String(parts[1]))
+    }
+    guard let since else { return .init(recordedAt: 0, token: "", environment: "") }
+    guard let time = Int64(since), time >= 0 else {
+      throw refuse("is not a time in milliseconds since 1970", "since")
+    }
+    // No token is empty: what was recorded at this very time comes behind it.
+    return .init(recordedAt: time, token: "", environment: "")
+  }
+
+  static func cursor(_ token: ListedToken) -> String {
+    "\(token.recordedAt).\(token.device.environment).\(token.device.token)"
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import Access
+import Bytes
+import HTTPServer
+import Records
+import Store
+
+/// A request about devices on its way: a change that Kafka is to acknowledge, or a question to the database.
+final class DeviceExchange {
+  enum Kind {
+    /// A registration, whose body says the rest.
+    case register(token: String)
+    case remove(DeviceKey)
+    case ask(QueryWorker.Question)
+  }
+
+  let exchange: StreamExchange
+  let kind: Kind
+  let key: APIKey
+  var body = ByteBuffer(capacity: 512)
+  var number: UInt64 = 0
+  /// When it is given up (monotonic milliseconds).
+  var deadline = UInt64.max
+
+  init(_ exchange: StreamExchange, _ kind: Kind, _ key: APIKey) {
+    self.exchange = exchange
+    self.kind = kind
+    self.key = key
+  }
+}
+
+/// The requests about devices that wait for Kafka or for the database, by number.
+struct DeviceExchanges {
+  /// Marks the tags of their records among those of notifications.
+  private static let mark: UInt = 1 << 63
+
+  private var open: [UInt64: DeviceExchange] = [:]
+  private var last: UInt64 = 0
+
+  var isEmpty: Bool { open.isEmpty }
+
+  mutating func insert(_ exchange: DeviceExchange) {
+    last += 1
+    exchange.number = last
+    open[last] = exchange
+  }
+
+  mutating func take(_ number: UInt64) -> DeviceExchange? { open.removeValue(forKey: number) }
+
+  static func tag(_ number: UInt64) -> UInt { mark | UInt(number) }
+
+  static func number(ofTag tag: UInt) -> UInt64? {
+    tag & mark == 0 ? nil : UInt64(tag & ~mark)
+  }
+
+  /// Takes those whose time is up.
+  mutating func takeLate(now: UInt64) -> [DeviceExchange] {
+    let late = open.values.filter { now >= $0.deadline }
+    for exchange in late { open[exchange.number] = nil }
+    return late
+  }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import HTTPClient
+import JSON
+import Signing
+import TestSupport
+import Testing
+
+@testable import API
+
+@Suite(.onOwnThread) struct TLSTests {
+  private let folder = TemporaryFolder()
+  private let request = Array(
+    #"{"app":"a.b","token":"\#(String(repeating: "ab", count: 32))","payload":{"aps":{"badge":1}}}"#
+      .utf8)
+  private let authorization = ["Authorization: Bearer all"]
+
+  /// The flags for a certificate of a new authority, whose root is in the file `root`.
+  private func flags(key other: String? = nil) throws -> [String] {
+    let authority = try CertificateAuthority()
+    try File.write(folder.file("root"), authority.certificatePEM)
+    try authority.issueServer().write(
+      certificate: folder.file("certificate"), key: folder.file("key"))
+    return [
+      "--tls-certificate", folder.file("certificate"), "--tls-key", folder.file(other ?? "key"),
+    ]
+  }
+
+  @Test func `with a certificate of its own it answers clients that trust it, and no others`()
+    throws
+  {
+    let fixture = try APIFixture(flags())
+    let client = HTTPClient(timeoutMilliseconds: 30_000, roots: folder.file("root"))
+    #expect(try client.post(fixture.url, request, headers: authorization).status == 202)
+    #expect(try client.post(fixture.url, request).status == 401)
+    let lines = Array(repeating: request + [10], count: 5_000).flatMap { $0 }
+    let many = try client.post(
+      fixture.url, lines, contentType: "application/x-ndjson", headers: authorization)
+    #expect(many.status == 202 && many.text.split(separator: "\n").count == 5_000)
+    #expect(throws: HTTPClientError.self) {
+      try HTTPClient().post(fixture.url, request, headers: authorization)
+    }
+    let plain = fixture.url.replacing("https:", with: "http:")
+    #expect((try? client.post(plain, request, headers: authorization).status) != 202)
+  }
+
+  @Test func `a key that is not the certificate's ends the start with a message`() throws {
+    let flags = try flags(key: "other")
+    try CertificateAuthority().issueServer().write(
+      certificate: folder.file("unused"), key: folder.file("other"))
+    #expect(throws: (any Error).self) { try APIFixture(flags) }
+  }
+}
