@@ -3,6 +3,8 @@
 import argparse
 import contextlib
 import datetime
+import hashlib
+import http.client
 import itertools
 import json
 import os
@@ -558,6 +560,64 @@ def store(options):
     return rows
 
 
+def api(options):
+    """The HTTP API: NDJSON through one copy, and single requests one after the other, on the embedded broker."""
+    with Rig(options) as rig:
+        rig.broker()
+        rig.simulator("--profile", "fast")
+        rig.signer()
+        rig.ingest()
+        rig.sender()
+        (rig.folder / "api-keys.json").write_text(json.dumps([{
+            "name": "benchmark", "sha256": hashlib.sha256(b"benchmark").hexdigest(), "apps": ["*"]}]))
+        port = free_port()
+        process = rig.start(
+            "martlet-api", "--kafka", rig.kafka, "--keys", rig.folder / "api-keys.json",
+            "--listen", f"127.0.0.1:{port}")
+        wait_for_port(port, process)
+        line = json.dumps({
+            "app": "com.example.app", "token": TOKEN, "payload": json.loads((rig.folder / "body.json").read_text())})
+        headers = {"Authorization": "Bearer benchmark", "Content-Type": "application/x-ndjson"}
+        lines = ((line + "\n") * options.count).encode()
+
+        def post(body, kind):
+            connection.request("POST", "/v1/notifications", body, {**headers, "Content-Type": kind})
+            answer = connection.getresponse()
+            text = answer.read()
+            if answer.status != 202:
+                raise Failure(f"the API answered {answer.status}: {text[:300]}")
+            return text
+
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+        times = []
+        for _ in range(1_000):
+            start = time.perf_counter()
+            post(line, "application/json")
+            times.append((time.perf_counter() - start) * 1_000)
+
+        def measure():
+            before, start = process.cpu(), time.monotonic()
+            verdicts = post(lines, "application/x-ndjson")
+            seconds = time.monotonic() - start
+            if verdicts.count(b'"status":202') != options.count:
+                raise Failure("not every request was acknowledged")
+            return (process.cpu() - before) / options.count, options.count / seconds, process.resident_mib()
+
+        cpu, rate, resident = rounds(options, measure)
+        log(f"one core takes {1e6 / median(cpu):,.0f} requests per second; the goal is 50,000")
+        log(f"single requests when idle, in ms: {quantiles(sorted(times))}; the goal for p99 is 20")
+        return [row("api, NDJSON", median(cpu), 0, median(rate), max(resident))]
+
+
+def wait_for_port(port, process):
+    for _ in range(600):
+        process.check()
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise Failure(f"{process.name} does not listen:\n{process.tail()}")
+
+
 class PostgresServer:
     """A PostgreSQL server of Debian's on the first core, with its usual settings, in the benchmark's folder."""
 
@@ -597,7 +657,7 @@ class PostgresServer:
 
 
 ALL = {
-    "store": store,
+    "api": api, "store": store,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "latency": latency, "idle": idle,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,

@@ -84,7 +84,7 @@ package struct KafkaRights: Sendable {
       )
     case .signer:
       return ([names.tokenRequests, names.providerTokens], [names.providerTokens])
-    case .api: return ([], [names.requests])
+    case .api: return ([], [names.requests, names.devices])
     case .canary: return ([names.receipts], [names.requests])
     }
   }

@@ -196,7 +196,7 @@ struct KafkaRightTests {
       #expect(
         operations(program, "push.requests").contains(.write)
           == (program == .api || program == .canary))
-      #expect(!operations(program, "push.devices").contains(.write))
+      #expect(operations(program, "push.devices").contains(.write) == (program == .api))
     }
   }
 

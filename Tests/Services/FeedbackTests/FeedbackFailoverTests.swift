@@ -23,25 +23,30 @@ import Testing
     defer { for service in services { service.stop() } }
     func count(_ counter: String) -> Int { services.reduce(0) { $0 + $1.count(counter) } }
     let devices = (1...3_000).map { Fixture.device($0) }
+    let reader = try TokenStoreReader(location)
+    // Both take part before the first crash.
+    try fixture.send([Fixture.feedback(Fixture.device(4_000))])
+    #expect(eventually(withinMilliseconds: 60_000) { (try? reader.invalidCount()) == 1 })
     for round in 0..<3 {
       let part = devices[round * 1_000..<(round + 1) * 1_000]
       try fixture.send(part.map { DeviceRecord(device: $0, event: .registered(at: 500)) })
-      try fixture.send(part.map { Fixture.feedback($0) })
-      // Within whatever the services are doing now.
+      // Within whatever the services are doing now, and with more to do while there is no server.
       let retries = count("database_retries")
       try server.kill()
-      #expect(eventually(withinMilliseconds: 20_000) { count("database_retries") > retries })
+      try fixture.send(part.map { Fixture.feedback($0) })
+      #expect(eventually(withinMilliseconds: 60_000) { count("database_retries") > retries })
       try server.start()
     }
     #expect(
       try eventually(withinMilliseconds: 60_000) {
-        try fixture.committed(fixture.names.feedback) == 3_000
+        try fixture.committed(fixture.names.feedback) == 3_001
           && fixture.committed(fixture.names.devices) == 3_000
       })
-    let reader = try TokenStoreReader(location)
-    #expect(try eventually(withinMilliseconds: 20_000) { try reader.invalidCount() == 3_000 })
-    #expect(try reader.deviceCount() == 3_000)
-    #expect(Set(try fixture.published(keys: 3_000).keys) == Set(devices.map(\.description)))
+    let after = try TokenStoreReader(location)
+    #expect(try eventually(withinMilliseconds: 20_000) { try after.invalidCount() == 3_001 })
+    #expect(try after.deviceCount() == 3_001)
+    #expect(
+      Set(try fixture.published(keys: 3_001).keys).isSuperset(of: devices.map(\.description)))
     #expect(services.flatMap { $0.failure.drain() }.isEmpty)
   }
 

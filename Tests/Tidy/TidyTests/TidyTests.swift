@@ -120,7 +120,9 @@ import Testing
 
   @Test func `services write through the harness, not with print`() {
     // They print figures and are read by scripts.
-    let measuring = ["http2-benchmark", "store-benchmark", "martlet-simulate"].map { "Sources/Lab/\($0)/" }
+    let measuring = ["http2-benchmark", "store-benchmark", "martlet-simulate"].map {
+      "Sources/Lab/\($0)/"
+    }
     for path in repository.swiftPaths
     where path.hasPrefix("Sources/") && !measuring.contains(where: path.hasPrefix) {
       for line in repository.lines(path) {
