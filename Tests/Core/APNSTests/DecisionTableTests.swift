@@ -5,16 +5,16 @@ import Testing
 
 @Suite("The decision table")
 struct DecisionTableTests {
-  @Test("has one row for each reason, in the order of the cases")
-  func rowsMatchCases() {
+  @Test
+  func `has one row for each reason, in the order of the cases`() {
     #expect(ReasonRule.table.count == Reason.allCases.count)
     for reason in Reason.allCases {
       #expect(reason.rule.reason == reason)
     }
   }
 
-  @Test("finds every reason by its name and no other text")
-  func lookup() {
+  @Test
+  func `finds every reason by its name and no other text`() {
     for reason in Reason.allCases {
       #expect(Reason(reason.name) == reason)
       #expect(Reason(reason.name + "x") == nil)
@@ -54,8 +54,8 @@ struct DecisionTableTests {
     ("MissingChannelQueueSize", 400, "B", .fix),
   ]
 
-  @Test("has every documented reason and no other, with its status, place and class")
-  func complete() {
+  @Test
+  func `has every documented reason and no other, with its status, place and class`() {
     #expect(Self.documented.map(\.0).sorted() == Reason.allCases.map(\.name).sorted())
     for (name, status, places, kind) in Self.documented {
       guard let rule = Reason(name)?.rule else {
@@ -72,8 +72,8 @@ struct DecisionTableTests {
     }
   }
 
-  @Test("treats both spellings of a reason alike")
-  func synonyms() {
+  @Test
+  func `treats both spellings of a reason alike`() {
     for (one, other) in [
       (Reason.badEnvironmentKeyIdInToken, Reason.badEnvironmentKeyInToken),
       (.serviceUnavailable, .serviceUnavailableSpaced),
@@ -87,37 +87,35 @@ struct DecisionTableTests {
     }
   }
 
-  @Test(
-    "decides about broadcasts",
-    arguments: [
-      (Reason.channelNotRegistered, Verdict.rejected(aboutToken: false), AlertLevel.notify),
-      (.badChannelId, .rejected(aboutToken: false), .notify),
-      (.missingChannelId, .rejected(aboutToken: false), .notify),
-      (.badRequestParams, .rejected(aboutToken: false), .notify),
-      (.badRequestPayload, .rejected(aboutToken: false), .notify),
-      (.missingPushType, .rejected(aboutToken: false), .notify),
-      (.missingChannelQueueSize, .rejected(aboutToken: false), .notify),
-      (.badExpirationDate, .rejected(aboutToken: false), .notify),
-      (.payloadTooLarge, .rejected(aboutToken: false), .notify),
-      (.featureNotEnabled, .credentialRefused(retryOnce: false), .page),
-      (.cannotCreateChannelConfig, .credentialRefused(retryOnce: false), .page),
-      (.topicMismatch, .credentialRefused(retryOnce: false), .page),
-      (.topicDisallowed, .credentialRefused(retryOnce: false), .page),
-      (.expiredProviderToken, .refreshToken, .onRepeat),
-      (.invalidProviderToken, .credentialRefused(retryOnce: true), .page),
-      (.tooManyRequests, .retryLater(.soon), .onSpike),
-      (.internalServerError, .retryLater(.quarterHour), .onSpike),
-      (.serviceUnavailableSpaced, .retryLater(.quarterHour), .onSpike),
-      (.shutdown, .retryElsewhere, .none),
-    ])
-  func broadcasts(reason: Reason, verdict: Verdict, alert: AlertLevel) {
+  @Test(arguments: [
+    (Reason.channelNotRegistered, Verdict.rejected(aboutToken: false), AlertLevel.notify),
+    (.badChannelId, .rejected(aboutToken: false), .notify),
+    (.missingChannelId, .rejected(aboutToken: false), .notify),
+    (.badRequestParams, .rejected(aboutToken: false), .notify),
+    (.badRequestPayload, .rejected(aboutToken: false), .notify),
+    (.missingPushType, .rejected(aboutToken: false), .notify),
+    (.missingChannelQueueSize, .rejected(aboutToken: false), .notify),
+    (.badExpirationDate, .rejected(aboutToken: false), .notify),
+    (.payloadTooLarge, .rejected(aboutToken: false), .notify),
+    (.featureNotEnabled, .credentialRefused(retryOnce: false), .page),
+    (.cannotCreateChannelConfig, .credentialRefused(retryOnce: false), .page),
+    (.topicMismatch, .credentialRefused(retryOnce: false), .page),
+    (.topicDisallowed, .credentialRefused(retryOnce: false), .page),
+    (.expiredProviderToken, .refreshToken, .onRepeat),
+    (.invalidProviderToken, .credentialRefused(retryOnce: true), .page),
+    (.tooManyRequests, .retryLater(.soon), .onSpike),
+    (.internalServerError, .retryLater(.quarterHour), .onSpike),
+    (.serviceUnavailableSpaced, .retryLater(.quarterHour), .onSpike),
+    (.shutdown, .retryElsewhere, .none),
+  ])
+  func `decides about broadcasts`(reason: Reason, verdict: Verdict, alert: AlertLevel) {
     let answer = GatewayResponse(status: reason.rule.status, reason: reason)
     #expect(answer.verdict(for: .channel) == verdict)
     #expect(answer.alert == alert)
   }
 
-  @Test("says nothing about a device token when a broadcast was answered, whatever the answer")
-  func broadcastsLeaveTokensAlone() {
+  @Test
+  func `says nothing about a device token when a broadcast was answered, whatever the answer`() {
     for status in UInt16(100)...599 {
       for reason in [nil] + Reason.allCases.map(Optional.some) {
         let answer = GatewayResponse(status: status, reason: reason)
@@ -130,30 +128,28 @@ struct DecisionTableTests {
     }
   }
 
-  @Test(
-    "decides about notification, connection and credential",
-    arguments: [
-      (
-        Reason.badDeviceToken, Verdict.rejected(aboutToken: true), ConnectionAction.keep,
-        CredentialAction.none
-      ),
-      (.deviceTokenNotForTopic, .rejected(aboutToken: true), .keep, .none),
-      (.unregistered, .rejected(aboutToken: true), .keep, .none),
-      (.expiredToken, .rejected(aboutToken: true), .keep, .none),
-      (.payloadTooLarge, .rejected(aboutToken: false), .keep, .none),
-      (.idleTimeout, .retryElsewhere, .close, .none),
-      (.shutdown, .retryElsewhere, .close, .none),
-      (.expiredProviderToken, .refreshToken, .close, .refresh),
-      (.unrelatedKeyIdInToken, .retryElsewhere, .drain, .none),
-      (.invalidProviderToken, .credentialRefused(retryOnce: true), .drain, .stop),
-      (.forbidden, .credentialRefused(retryOnce: false), .drain, .stop),
-      (.topicDisallowed, .credentialRefused(retryOnce: false), .keep, .none),
-      (.tooManyProviderTokenUpdates, .retryElsewhere, .drain, .freeze),
-      (.tooManyRequests, .retryLater(.soon), .keep, .none),
-      (.internalServerError, .retryLater(.quarterHour), .closeIfRepeated, .refreshIfOld),
-      (.serviceUnavailable, .retryLater(.quarterHour), .keep, .none),
-    ])
-  func decisions(
+  @Test(arguments: [
+    (
+      Reason.badDeviceToken, Verdict.rejected(aboutToken: true), ConnectionAction.keep,
+      CredentialAction.none
+    ),
+    (.deviceTokenNotForTopic, .rejected(aboutToken: true), .keep, .none),
+    (.unregistered, .rejected(aboutToken: true), .keep, .none),
+    (.expiredToken, .rejected(aboutToken: true), .keep, .none),
+    (.payloadTooLarge, .rejected(aboutToken: false), .keep, .none),
+    (.idleTimeout, .retryElsewhere, .close, .none),
+    (.shutdown, .retryElsewhere, .close, .none),
+    (.expiredProviderToken, .refreshToken, .close, .refresh),
+    (.unrelatedKeyIdInToken, .retryElsewhere, .drain, .none),
+    (.invalidProviderToken, .credentialRefused(retryOnce: true), .drain, .stop),
+    (.forbidden, .credentialRefused(retryOnce: false), .drain, .stop),
+    (.topicDisallowed, .credentialRefused(retryOnce: false), .keep, .none),
+    (.tooManyProviderTokenUpdates, .retryElsewhere, .drain, .freeze),
+    (.tooManyRequests, .retryLater(.soon), .keep, .none),
+    (.internalServerError, .retryLater(.quarterHour), .closeIfRepeated, .refreshIfOld),
+    (.serviceUnavailable, .retryLater(.quarterHour), .keep, .none),
+  ])
+  func `decides about notification, connection and credential`(
     reason: Reason, verdict: Verdict, connection: ConnectionAction, credential: CredentialAction
   ) {
     let answer = GatewayResponse(status: reason.rule.status, reason: reason)
@@ -162,8 +158,8 @@ struct DecisionTableTests {
     #expect(answer.credential == credential)
   }
 
-  @Test("judges an answer without a known reason by its status")
-  func unknownReasons() {
+  @Test
+  func `judges an answer without a known reason by its status`() {
     func verdict(_ status: UInt16) -> Verdict { GatewayResponse(status: status).verdict }
     #expect(verdict(200) == .delivered)
     #expect(verdict(400) == .rejected(aboutToken: false))
@@ -178,16 +174,16 @@ struct DecisionTableTests {
     #expect(GatewayResponse(status: 500).connection == .closeIfRepeated)
   }
 
-  @Test("takes an accepted push as accepted whatever its body says")
-  func acceptedWins() {
+  @Test
+  func `takes an accepted push as accepted whatever its body says`() {
     let answer = GatewayResponse(status: 200, reason: .badTopic)
     #expect(answer.verdict == .delivered)
     #expect(answer.connection == .keep)
     #expect(answer.alert == .none)
   }
 
-  @Test("never declares a token dead for a mistake of configuration")
-  func configurationMistakes() {
+  @Test
+  func `never declares a token dead for a mistake of configuration`() {
     for rule in ReasonRule.table where rule.kind == .fix || rule.kind == .credential {
       #expect(rule.verdict != .rejected(aboutToken: true), "\(rule.name)")
     }

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Notification ids")
 struct NotificationIDTests {
-  @Test("are read in either case and printed in lower case")
-  func roundTrip() {
+  @Test
+  func `are read in either case and printed in lower case`() {
     let text = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     let id = NotificationID(text)
     #expect(id == NotificationID(high: 0x0F6E_1C1E_5A0B_4C55, low: 0x9D0E_6F6B_3A1C_2D3E))
@@ -15,8 +15,8 @@ struct NotificationIDTests {
     #expect(NotificationID(text.uppercased()) == id)
   }
 
-  @Test("print and read back whatever their bits are")
-  func randomRoundTrip() {
+  @Test
+  func `print and read back whatever their bits are`() {
     var random = SeededGenerator(seed: 11)
     for _ in 0..<2_000 {
       let id = NotificationID(high: random.next(), low: random.next())
@@ -24,8 +24,8 @@ struct NotificationIDTests {
     }
   }
 
-  @Test("are refused when any single character is wrong")
-  func malformed() {
+  @Test
+  func `are refused when any single character is wrong`() {
     let good = Array("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e".utf8)
     for position in good.indices {
       for byte in [UInt8(ascii: "g"), UInt8(ascii: " "), 0, 0xFF, UInt8(ascii: "_")] {
@@ -39,8 +39,8 @@ struct NotificationIDTests {
     #expect(NotificationID("0f6e1c1e5a0b4c559d0e6f6b3a1c2d3e0000") == nil)
   }
 
-  @Test("of version 5 agree with the example of RFC 9562")
-  func version5() {
+  @Test
+  func `of version 5 agree with the example of RFC 9562`() {
     // RFC 9562 appendix A.4: SHA-1 of the DNS namespace and "www.example.com".
     let digest: [UInt8] = [
       0x2E, 0xD6, 0x65, 0x7D, 0xE9, 0x27, 0x46, 0x8B, 0x55, 0xE1, 0x26, 0x65, 0xA8, 0xAE, 0xA6,
@@ -50,8 +50,8 @@ struct NotificationIDTests {
     #expect(id.description == "2ed6657d-e927-568b-95e1-2665a8aea6a2")
   }
 
-  @Test("are derived under a fixed namespace")
-  func namespace() {
+  @Test
+  func `are derived under a fixed namespace`() {
     #expect(NotificationID.namespace.description == "6d617274-6c65-5470-b573-680000000001")
   }
 }
@@ -65,15 +65,15 @@ struct DeviceTokenTests {
     } catch { return error }
   }
 
-  @Test("are hexadecimal digits of any even number up to 512, in either case")
-  func accepted() {
+  @Test
+  func `are hexadecimal digits of any even number up to 512, in either case`() {
     for digits in [2, 64, 160, 200, 512] {
       #expect(problem(String(repeating: "aF", count: digits / 2)) == nil)
     }
   }
 
-  @Test("are refused with what is wrong and where")
-  func refused() {
+  @Test
+  func `are refused with what is wrong and where`() {
     #expect(problem("") == .empty)
     #expect(problem("abc") == .oddLength(3))
     #expect(problem(String(repeating: "0", count: 514)) == .tooLong(514))
@@ -82,8 +82,8 @@ struct DeviceTokenTests {
     #expect(problem("é") == .notHexadecimal(at: 0))
   }
 
-  @Test("appear in logs with eight digits only")
-  func shortened() {
+  @Test
+  func `appear in logs with eight digits only`() {
     #expect(DeviceToken.shortened("0123456789abcdef") == "01234567…")
     #expect(DeviceToken.shortened("0123") == "0123")
   }
@@ -91,8 +91,8 @@ struct DeviceTokenTests {
 
 @Suite("Push types")
 struct PushTypeTests {
-  @Test("are found by their names only")
-  func names() {
+  @Test
+  func `are found by their names only`() {
     for type in PushType.allCases {
       #expect(PushType(type.description) == type)
       #expect(PushType(type.description + "s") == nil)
@@ -101,23 +101,21 @@ struct PushTypeTests {
     #expect(PushType("") == nil)
   }
 
-  @Test(
-    "decide suffix, body limit, priorities and authentication",
-    arguments: [
-      (PushType.alert, "", 4_096, [10, 5, 1], PushType.Authentication.either),
-      (.background, "", 4_096, [5], .either),
-      (.location, ".location-query", 4_096, [10, 5], .providerToken),
-      (.voip, ".voip", 5_120, [10], .either),
-      (.complication, ".complication", 4_096, [10, 5, 1], .either),
-      (.fileprovider, ".pushkit.fileprovider", 4_096, [10, 5, 1], .either),
-      (.mdm, "", 4_096, [10, 5, 1], .certificate),
-      (.liveactivity, ".push-type.liveactivity", 4_096, [10, 5], .either),
-      (.pushtotalk, ".voip-ptt", 4_096, [10, 5, 1], .either),
-      (.widgets, ".push-type.widgets", 4_096, [10, 5, 1], .providerToken),
-      (.controls, ".push-type.controls", 4_096, [10, 5, 1], .providerToken),
-      (.nowplaying, ".push-type.nowplaying", 4_096, [10, 5], .providerToken),
-    ])
-  func rules(
+  @Test(arguments: [
+    (PushType.alert, "", 4_096, [10, 5, 1], PushType.Authentication.either),
+    (.background, "", 4_096, [5], .either),
+    (.location, ".location-query", 4_096, [10, 5], .providerToken),
+    (.voip, ".voip", 5_120, [10], .either),
+    (.complication, ".complication", 4_096, [10, 5, 1], .either),
+    (.fileprovider, ".pushkit.fileprovider", 4_096, [10, 5, 1], .either),
+    (.mdm, "", 4_096, [10, 5, 1], .certificate),
+    (.liveactivity, ".push-type.liveactivity", 4_096, [10, 5], .either),
+    (.pushtotalk, ".voip-ptt", 4_096, [10, 5, 1], .either),
+    (.widgets, ".push-type.widgets", 4_096, [10, 5, 1], .providerToken),
+    (.controls, ".push-type.controls", 4_096, [10, 5, 1], .providerToken),
+    (.nowplaying, ".push-type.nowplaying", 4_096, [10, 5], .providerToken),
+  ])
+  func `decide suffix, body limit, priorities and authentication`(
     type: PushType, suffix: String, limit: Int, priorities: [Int64],
     authentication: PushType.Authentication
   ) {
@@ -131,8 +129,8 @@ struct PushTypeTests {
     #expect(type.defaultPriority == (type == .background ? 5 : 10))
   }
 
-  @Test("are taken by APNs with more priorities than make sense")
-  func acceptedPriorities() {
+  @Test
+  func `are taken by APNs with more priorities than make sense`() {
     #expect(PushType.voip.allows(priority: 5))
     #expect(PushType.location.allows(priority: 1))
     #expect(!PushType.background.allows(priority: 10))
@@ -140,8 +138,8 @@ struct PushTypeTests {
     #expect(!PushType.alert.allows(priority: 7))
   }
 
-  @Test("stand beside two environments, found by name")
-  func environments() {
+  @Test
+  func `stand beside two environments, found by name`() {
     for environment in Environment.allCases {
       #expect(Environment(environment.description) == environment)
     }
@@ -151,15 +149,15 @@ struct PushTypeTests {
 
 @Suite("Provider token claims")
 struct ProviderTokenClaimsTests {
-  @Test("expire one hour after they were issued")
-  func expiry() {
+  @Test
+  func `expire one hour after they were issued`() {
     let claims = ProviderTokenClaims(teamID: "TEAM000001", keyID: "KEY0000001", issuedAt: 1_000)
     #expect(!claims.isExpired(at: 4_600))
     #expect(claims.isExpired(at: 4_601))
   }
 
-  @Test("carry ids of ten capital letters and digits")
-  func identifiers() {
+  @Test
+  func `carry ids of ten capital letters and digits`() {
     #expect(ProviderTokenClaims.isIdentifier("ABCDE12345"))
     for text in ["", "ABCDE1234", "ABCDE123456", "abcde12345", "ABCDE1234é"] {
       #expect(!ProviderTokenClaims.isIdentifier(text))

@@ -15,20 +15,20 @@ struct CertificateFindingTests {
     return facts
   }
 
-  @Test(
-    "an end within 30 days is a warning, a past one an error",
-    arguments: [
-      (Int64(-1), Finding.Status.error), (0, .error), (1, .warning), (30 * 86_400 - 1, .warning),
-      (30 * 86_400, .ok),
-    ])
-  func expiry(left: Int64, status: Finding.Status) {
+  @Test(arguments: [
+    (Int64(-1), Finding.Status.error), (0, .error), (1, .warning), (30 * 86_400 - 1, .warning),
+    (30 * 86_400, .ok),
+  ])
+  func `an end within 30 days is a warning, a past one an error`(
+    left: Int64, status: Finding.Status
+  ) {
     let found = CertificateFindings.all(certificate(), now: 100 * day - left)
     #expect(found.map(\.status) == [status])
     #expect(found[0].remedy.isEmpty == (status == .ok))
   }
 
-  @Test("what it says of itself")
-  func ok() {
+  @Test
+  func `what it says of itself`() {
     func message(_ change: (inout CertificateFacts) -> Void) -> String {
       CertificateFindings.all(certificate(change), now: 0)[0].message
     }
@@ -37,8 +37,8 @@ struct CertificateFindingTests {
     #expect(message { $0.hasSandboxMark = false }.contains("in production,"))
   }
 
-  @Test("one without an environment, and one whose list serves apps that it does not name")
-  func strangers() {
+  @Test
+  func `one without an environment, and one whose list serves apps that it does not name`() {
     let unmarked = certificate {
       $0.hasSandboxMark = false
       $0.hasProductionMark = false

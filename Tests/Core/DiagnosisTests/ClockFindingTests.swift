@@ -4,13 +4,13 @@ import Testing
 
 @Suite("The clock")
 struct ClockFindingTests {
-  @Test(
-    "more than 60 s beside the gateway's date is an error, in both directions",
-    arguments: [
-      (Int64(0), true), (60, true), (-60, true), (61, false), (-61, false), (3_600, false),
-      (.min, false),
-    ])
-  func compared(ahead: Int64, isRight: Bool) {
+  @Test(arguments: [
+    (Int64(0), true), (60, true), (-60, true), (61, false), (-61, false), (3_600, false),
+    (.min, false),
+  ])
+  func `more than 60 s beside the gateway's date is an error, in both directions`(
+    ahead: Int64, isRight: Bool
+  ) {
     let found = ClockFindings.compared(to: "api.push.apple.com:443", secondsAhead: ahead)
     #expect(found.map(\.status) == [isRight ? .ok : .error])
     if !isRight {
@@ -22,20 +22,20 @@ struct ClockFindingTests {
     }
   }
 
-  @Test("a gateway that sends no date says nothing about the clock")
-  func noDate() {
+  @Test
+  func `a gateway that sends no date says nothing about the clock`() {
     #expect(ClockFindings.compared(to: "gateway", secondsAhead: nil).isEmpty)
   }
 
-  @Test("a clock that nothing keeps right is a warning; not knowing is none")
-  func local() {
+  @Test
+  func `a clock that nothing keeps right is a warning; not knowing is none`() {
     #expect(ClockFindings.local(isSynchronized: true).status == .ok)
     #expect(ClockFindings.local(isSynchronized: false).status == .warning)
     #expect(ClockFindings.local(isSynchronized: nil).status == .ok)
   }
 
-  @Test("the date of a header in the form of RFC 9110")
-  func dates() {
+  @Test
+  func `the date of a header in the form of RFC 9110`() {
     #expect(HTTPDate.seconds("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777)
     #expect(HTTPDate.seconds("Thu, 01 Jan 1970 00:00:00 GMT") == 0)
     #expect(HTTPDate.seconds("Tue, 29 Feb 2000 23:59:59 GMT") == 951_868_799)
@@ -52,8 +52,8 @@ struct ClockFindingTests {
     ] { #expect(HTTPDate.seconds(text) == nil, "\(text)") }
   }
 
-  @Test("every day of 800 years has the number that follows the day before")
-  func calendar() {
+  @Test
+  func `every day of 800 years has the number that follows the day before`() {
     let names = [
       "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]

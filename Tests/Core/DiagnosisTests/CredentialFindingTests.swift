@@ -12,9 +12,10 @@ struct CredentialFindingTests {
       apps: apps)
   }
 
-  @Test(
-    "a swapped key and team id is seen by the name of the file, and the remedy is to exchange them")
-  func swapped() {
+  @Test
+  func
+    `a swapped key and team id is seen by the name of the file, and the remedy is to exchange them`()
+  {
     let found = CredentialFindings.all([
       credential("KEY0000001", "TEAM000001", "/keys/AuthKey_KEY0000001.p8")
     ])
@@ -26,8 +27,8 @@ struct CredentialFindingTests {
     #expect(found[0].place == "/keys/AuthKey_KEY0000001.p8")
   }
 
-  @Test("swapped in one of two entries of a team is seen without Apple's file names")
-  func swappedBesideARightOne() {
+  @Test
+  func `swapped in one of two entries of a team is seen without Apple's file names`() {
     let found = CredentialFindings.all([
       credential("TEAM000001", "KEY0000001", "a.p8"),
       credential("KEY0000002", "TEAM000001", "b.p8"),
@@ -39,8 +40,8 @@ struct CredentialFindingTests {
     #expect(found[1].message == found[0].message)
   }
 
-  @Test("a file that says another key, and one id for both")
-  func others() {
+  @Test
+  func `a file that says another key, and one id for both`() {
     let other = CredentialFindings.all([
       credential("TEAM000001", "KEY0000001", "AuthKey_KEY0000002.p8")
     ])[0]
@@ -50,8 +51,8 @@ struct CredentialFindingTests {
     #expect(same.status == .error && same.message == "team_id and key_id are both KEY0000001")
   }
 
-  @Test("right ones are described; a file's name counts only in the form that Apple gives it")
-  func right() {
+  @Test
+  func `right ones are described; a file's name counts only in the form that Apple gives it`() {
     #expect(
       CredentialFindings.all([credential("TEAM000001", "KEY0000001")]) == [
         .ok(

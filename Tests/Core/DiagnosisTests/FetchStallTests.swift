@@ -26,8 +26,8 @@ struct FetchStallTests {
     return (0..<count).filter { !watch.observe(reading($0), now: 1_000 + $0 * 1_000).isEmpty }
   }
 
-  @Test("standing still behind the log's end for 30 s, and again after as long")
-  func stall() {
+  @Test
+  func `standing still behind the log's end for 30 s, and again after as long`() {
     #expect(seconds(100) { _ in reading() } == [30, 60, 90])
     var watch = FetchStallWatch(patience: 30_000)
     _ = watch.observe(reading(), now: 0)
@@ -36,8 +36,8 @@ struct FetchStallTests {
     #expect(found.first?.broker?.timeouts == 2)
   }
 
-  @Test("never while it moves, at its end, or while records wait here")
-  func quiet() {
+  @Test
+  func `never while it moves, at its end, or while records wait here`() {
     #expect(seconds(100) { reading(next: Int64($0)) }.isEmpty)
     #expect(seconds(100) { _ in reading(lag: 0) }.isEmpty)
     #expect(seconds(100) { _ in reading(lag: -1) }.isEmpty)
@@ -45,8 +45,8 @@ struct FetchStallTests {
     #expect(seconds(100) { $0 % 20 == 0 ? reading(waiting: 1) : reading() }.isEmpty)
   }
 
-  @Test("a leader that cannot be reached: the log's end is not known then")
-  func leader() {
+  @Test
+  func `a leader that cannot be reached: the log's end is not known then`() {
     #expect(seconds(40) { _ in reading(lag: 0, state: "CONNECT") } == [30])
     #expect(seconds(40) { _ in reading(lag: -1, leader: -1) } == [30])
     var watch = FetchStallWatch(patience: 0)

@@ -14,8 +14,8 @@ struct GatewayFindingTests {
       certificate: certificate, outcome: outcome)
   }
 
-  @Test("any reason of APNs tells that it is APNs; nothing else does")
-  func reasons() {
+  @Test
+  func `any reason of APNs tells that it is APNs; nothing else does`() {
     let bad: Set<Reason> = [.badCertificate, .badCertificateEnvironment, .forbidden]
     let sick: Set<Reason> = [
       .internalServerError, .serviceUnavailable, .serviceUnavailableSpaced, .shutdown,
@@ -36,8 +36,8 @@ struct GatewayFindingTests {
     }
   }
 
-  @Test("each way not to get an answer is an error with its own remedy")
-  func failures() {
+  @Test
+  func `each way not to get an answer is an error with its own remedy`() {
     let outcomes: [GatewayFacts.Outcome] = [
       .unresolved("a"), .noConnection("b"), .untrusted("c"), .broken("d"), .silent,
     ]
@@ -47,8 +47,8 @@ struct GatewayFindingTests {
     #expect(found.map(\.message) == ["a", "b", "c", "d", "no answer in time"])
   }
 
-  @Test("behind a proxy it is the proxy that cannot be reached or refuses")
-  func proxy() {
+  @Test
+  func `behind a proxy it is the proxy that cannot be reached or refuses`() {
     for outcome in [GatewayFacts.Outcome.noConnection("x"), .proxy("refuses")] {
       let found = GatewayFindings.all(facts(outcome, proxy: "10.0.0.1:3128"))[0]
       #expect(found.subject == .proxy && found.place == "10.0.0.1:3128" && found.status == .error)
@@ -59,32 +59,30 @@ struct GatewayFindingTests {
       answer[0].status == .ok && answer[0].message.contains("through the proxy 10.0.0.1:3128"))
   }
 
-  @Test("a certificate that was shown is named, and may be the cause")
-  func certificate() {
+  @Test
+  func `a certificate that was shown is named, and may be the cause`() {
     let found = GatewayFindings.all(facts(.broken("alert"), certificate: "push.pem"))[0]
     #expect(found.place == "api.push.apple.com:443 with push.pem")
     #expect(found.remedy.contains("revoked"))
   }
 
-  @Test(
-    "Apple's hosts in the wrong place",
-    arguments: [
-      ("api.push.apple.com", Environment.sandbox, true), ("api.push.apple.com", .production, false),
-      ("API.Sandbox.push.apple.com", .production, true),
-      ("api.sandbox.push.apple.com", .sandbox, false),
-      ("api.development.push.apple.com", .production, true),
-      ("api-broadcast.push.apple.com", .sandbox, true),
-      ("api-broadcast.sandbox.push.apple.com", .production, true), ("localhost", .sandbox, false),
-      ("localhost", .production, false),
-    ])
-  func exchanged(host: String, environment: Environment, isWrong: Bool) {
+  @Test(arguments: [
+    ("api.push.apple.com", Environment.sandbox, true), ("api.push.apple.com", .production, false),
+    ("API.Sandbox.push.apple.com", .production, true),
+    ("api.sandbox.push.apple.com", .sandbox, false),
+    ("api.development.push.apple.com", .production, true),
+    ("api-broadcast.push.apple.com", .sandbox, true),
+    ("api-broadcast.sandbox.push.apple.com", .production, true), ("localhost", .sandbox, false),
+    ("localhost", .production, false),
+  ])
+  func `Apple's hosts in the wrong place`(host: String, environment: Environment, isWrong: Bool) {
     let found = GatewayFindings.all(
       facts(.answered(status: 403, reason: "MissingProviderToken"), host: host, environment))
     #expect(found.map(\.status) == (isWrong ? [.error, .ok] : [.ok]))
   }
 
-  @Test("the root of today is needed, the former one is not")
-  func roots() {
+  @Test
+  func `the root of today is needed, the former one is not`() {
     func status(_ current: Bool, _ former: Bool) -> Finding.Status {
       RootFindings.all(store: "the system", hasCurrent: current, hasFormer: former).status
     }

@@ -37,17 +37,15 @@ struct KafkaFindingTests {
     findings(program, change).filter { $0.status != .ok }
   }
 
-  @Test(
-    "a right cluster: the cluster, each topic of the program and its group",
-    arguments: KafkaUser.allCases)
-  func right(program: KafkaUser) {
+  @Test(arguments: KafkaUser.allCases)
+  func `a right cluster: the cluster, each topic of the program and its group`(program: KafkaUser) {
     let found = findings(program)
     #expect(found.allSatisfy { $0.status == .ok })
     #expect(found.count == 1 + KafkaRights(of: program, names).all.count)
   }
 
-  @Test("no answer and a refusal have different remedies, and nothing else is said")
-  func unreachable() {
+  @Test
+  func `no answer and a refusal have different remedies, and nothing else is said`() {
     let silent = findings(.sender) { $0.failure = "no broker answers" }
     #expect(silent.map(\.status) == [.error])
     #expect(silent[0].remedy.contains("firewall"))
@@ -58,8 +56,8 @@ struct KafkaFindingTests {
     #expect(refused[0].remedy.contains("kafka.sasl."))
   }
 
-  @Test("fewer than three brokers and an embedded broker are warnings")
-  func cluster() {
+  @Test
+  func `fewer than three brokers and an embedded broker are warnings`() {
     #expect(troubles(.signer) { $0.brokers = 2 }.map(\.message) == ["the cluster has 2 brokers"])
     #expect(troubles(.signer) { $0.brokers = 1 }.map(\.message) == ["the cluster has 1 broker"])
     let embedded = troubles(.signer) {
@@ -70,8 +68,8 @@ struct KafkaFindingTests {
     #expect(embedded.count == 1 && embedded[0].message.contains("embedded broker"))
   }
 
-  @Test("a missing topic: created, or let be seen")
-  func missing() {
+  @Test
+  func `a missing topic: created, or let be seen`() {
     let found = troubles(.ingest) { $0.topics["push.requests"]?.state = nil }
     #expect(found.map(\.place) == ["push.requests"])
     #expect(found[0].status == .error)
@@ -81,8 +79,8 @@ struct KafkaFindingTests {
         + " --operation Read --operation DescribeConfigs --topic push.requests")
   }
 
-  @Test("an authorizer that refuses is named with the ACL to grant, to the user that asked")
-  func refusals() {
+  @Test
+  func `an authorizer that refuses is named with the ACL to grant, to the user that asked`() {
     let found = troubles(.sender) {
       $0.user = "push"
       $0.topics["push.receipts"]?.describe = .refused
@@ -101,8 +99,8 @@ struct KafkaFindingTests {
       ])
   }
 
-  @Test("other answers are errors with their words")
-  func failures() {
+  @Test
+  func `other answers are errors with their words`() {
     let found = troubles(.sender) {
       $0.topics["push.feedback"]?.describe = .failed("leader not available")
       $0.topics["push.notifications"]?.read = .failed("not leader")
@@ -115,8 +113,8 @@ struct KafkaFindingTests {
     #expect(found.allSatisfy { $0.status == .error && !$0.remedy.isEmpty })
   }
 
-  @Test("a wrong cleanup policy is an error, a short retention a warning, a larger count none")
-  func settings() {
+  @Test
+  func `a wrong cleanup policy is an error, a short retention a warning, a larger count none`() {
     let found = troubles(.feedback) {
       $0.topics["push.devices"]?.state?.settings?["cleanup.policy"] = "delete"
       $0.topics["push.feedback"]?.state?.settings?["retention.ms"] = "1000"
@@ -129,8 +127,8 @@ struct KafkaFindingTests {
     #expect(two.map(\.status) == [.error])
   }
 
-  @Test("one copy on a cluster of several brokers; settings that may not be read")
-  func copies() {
+  @Test
+  func `one copy on a cluster of several brokers; settings that may not be read`() {
     let found = troubles(.signer) { facts in
       for name in facts.topics.keys {
         facts.topics[name]?.state?.copies = 1
@@ -143,8 +141,8 @@ struct KafkaFindingTests {
     #expect(blind.contains { $0.message.contains("DescribeConfigs") })
   }
 
-  @Test("another prefix changes topics and group")
-  func prefix() {
+  @Test
+  func `another prefix changes topics and group`() {
     let names = TopicNames(prefix: "a.")
     let rights = KafkaRights(of: .signer, names)
     #expect(rights.topics == ["a.provider-tokens", "a.token-requests"])
@@ -156,8 +154,8 @@ struct KafkaFindingTests {
 struct KafkaRightTests {
   private let names = TopicNames()
 
-  @Test("the commands grant exactly the table", arguments: KafkaUser.allCases)
-  func commands(program: KafkaUser) {
+  @Test(arguments: KafkaUser.allCases)
+  func `the commands grant exactly the table`(program: KafkaUser) {
     let rights = KafkaRights(of: program, names)
     var granted: [String: Set<String>] = [:]
     for command in rights.commands(user: "User:x") {
@@ -180,9 +178,10 @@ struct KafkaRightTests {
     #expect(granted == wanted)
   }
 
-  @Test(
-    "nobody may write what only one program writes, and only signer and sender see provider tokens")
-  func least() {
+  @Test
+  func
+    `nobody may write what only one program writes, and only signer and sender see provider tokens`()
+  {
     func operations(_ program: KafkaUser, _ topic: String) -> [KafkaRight.Operation] {
       KafkaRights(of: program, names).all.first { $0.resource == .topic(topic) }?.operations ?? []
     }
@@ -200,8 +199,8 @@ struct KafkaRightTests {
     }
   }
 
-  @Test("the topics that a group reads by the pipeline's table are among those it may read")
-  func groups() {
+  @Test
+  func `the topics that a group reads by the pipeline's table are among those it may read`() {
     for topic in names.all {
       guard let group = topic.readerGroup, let program = KafkaUser(rawValue: group) else {
         continue
@@ -213,8 +212,8 @@ struct KafkaRightTests {
 
 @Suite("Partitions for every loop")
 struct LoopCoverageTests {
-  @Test("members differ by one partition at most, so few partitions tell of many senders")
-  func estimate() {
+  @Test
+  func `members differ by one partition at most, so few partitions tell of many senders`() {
     // Every member of every group size: never more senders than there are.
     for partitions in 0...60 {
       for members in 1...12 {
@@ -231,8 +230,8 @@ struct LoopCoverageTests {
     #expect(LoopCoverage(loops: 2, assigned: 18, of: 36).senders == 2)
   }
 
-  @Test("as many partitions as loops suffice; fewer are a warning that says how many are needed")
-  func finding() {
+  @Test
+  func `as many partitions as loops suffice; fewer are a warning that says how many are needed`() {
     let coverage = LoopCoverage(loops: 8, senders: 2)
     #expect(coverage.finding(topic: "push.notifications", partitions: 16).status == .ok)
     let found = coverage.finding(topic: "push.notifications", partitions: 12)

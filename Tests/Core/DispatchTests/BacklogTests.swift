@@ -16,7 +16,7 @@ import Testing
 
   /// After a kill or a stop a process finds everything in Kafka and has no connection yet: the start counts, too.
   @Test(arguments: [(1, 100), (2, 1), (2, 20_000), (100, 1), (100, 5_000)])
-  func aBacklogGoesOutAtTheGatewaysRate(credentials: Int, longestRun: Int) {
+  func `a backlog goes out at the gateway's rate`(credentials: Int, longestRun: Int) {
     let count = 60_000
     let model = ScriptedBacklog(
       count: count, credentials: credentials, longestRun: longestRun, seed: 1)
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 100])
-  func anOutageOfTheGatewayCostsItsOwnTimeOnly(credentials: Int) {
+  func `an outage of the gateway costs its own time only`(credentials: Int) {
     let count = 60_000
     let model = ScriptedBacklog(count: count, credentials: credentials, longestRun: 100, seed: 2)
     for _ in 0..<500 { model.turn() }
@@ -41,7 +41,7 @@ import Testing
   /// One of several credentials gets no answers: the others' backlog goes out as if it were not there, and its own
   /// once it is well, by way of the retry tier.
   @Test(arguments: [2, 10])
-  func aStuckCredentialIsMovedAside(credentials: Int) {
+  func `a stuck credential is moved aside`(credentials: Int) {
     let count = 60_000
     let model = ScriptedBacklog(count: count, credentials: credentials, longestRun: 100, seed: 3)
     model.hang(0)

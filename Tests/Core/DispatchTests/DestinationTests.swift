@@ -18,9 +18,12 @@ struct DestinationTests {
   }
 
   @Test(
-    "a reason as the only answer for ten minutes: at most five connects in 30 s, and all is well afterwards",
     arguments: Reason.allCases, [ConnectionStateMachine.Authentication.providerToken, .certificate])
-  func onlyAnswer(reason: Reason, authentication: ConnectionStateMachine.Authentication) {
+  func
+    `a reason as the only answer for ten minutes: at most five connects in 30 s, and all is well afterwards`(
+      reason: Reason, authentication: ConnectionStateMachine.Authentication
+    )
+  {
     let model = ScriptedDestination(seed: UInt64(reason.rawValue), authentication: authentication)
     model.app = { $0 % 3 + 1 }
     model.push = { _, _, _ in .reason(reason) }
@@ -42,10 +45,10 @@ struct DestinationTests {
     #expect(model.delivered.values.reduce(0, +) > 300, "\(reason): it does not come back")
   }
 
-  @Test(
-    "after a time of service a reason becomes the only answer: no storm of connects",
-    arguments: Reason.allCases)
-  func suddenly(reason: Reason) {
+  @Test(arguments: Reason.allCases)
+  func `after a time of service a reason becomes the only answer: no storm of connects`(
+    reason: Reason
+  ) {
     let model = ScriptedDestination()
     model.app = { $0 % 3 + 1 }
     model.run(milliseconds: 6_000)
@@ -81,8 +84,10 @@ struct DestinationTests {
     ("stream_ids_exhausted", .served, .goAway(nil)),
   ]
 
-  @Test("every kind of end, for all connections: at most five connects in 30 s", arguments: ends)
-  func everyEnd(title: String, connect: ConnectDeed, push: GatewayDeed) {
+  @Test(arguments: ends)
+  func `every kind of end, for all connections: at most five connects in 30 s`(
+    title: String, connect: ConnectDeed, push: GatewayDeed
+  ) {
     for seed in 1...2 as ClosedRange<UInt64> {
       let model = ScriptedDestination(seed: seed)
       model.connect = { _, _ in connect }
@@ -98,9 +103,10 @@ struct DestinationTests {
     }
   }
 
-  @Test(
-    "a gateway that falls silent, PINGs unanswered, is in trouble as one that fails, and stays so")
-  func silent() {
+  @Test
+  func
+    `a gateway that falls silent, PINGs unanswered, is in trouble as one that fails, and stays so`()
+  {
     // Longer than a PING and its answer take.
     let model = ScriptedDestination(requestTimeout: 30_000)
     model.run(milliseconds: 10_000)
@@ -120,8 +126,9 @@ struct DestinationTests {
     #expect(model.trouble == nil)
   }
 
-  @Test("a gateway to which no connection can be made is in trouble by its connects, and stays so")
-  func unreachable() {
+  @Test
+  func `a gateway to which no connection can be made is in trouble by its connects, and stays so`()
+  {
     let model = ScriptedDestination()
     model.run(milliseconds: 10_000)
     model.connect = { _, _ in .refused }
@@ -137,8 +144,9 @@ struct DestinationTests {
     #expect(model.trouble == nil)
   }
 
-  @Test("error_disconnect: connections that end after errors, without an accepted push among them")
-  func errorsOnly() {
+  @Test
+  func `error_disconnect: connections that end after errors, without an accepted push among them`()
+  {
     let model = ScriptedDestination()
     var errors: [Int: Int] = [:]
     model.push = { _, connection, _ in
@@ -149,10 +157,10 @@ struct DestinationTests {
     #expect(model.mostConnects(within: 30_000) <= 5)
   }
 
-  @Test(
-    "one connection serves, and every further one is refused: the serving one is no reason to go on trying"
-  )
-  func onlyTheFirst() {
+  @Test
+  func
+    `one connection serves, and every further one is refused: the serving one is no reason to go on trying`()
+  {
     let model = ScriptedDestination()
     model.connect = { connection, _ in connection == 1 ? .served : .refused }
     model.run(milliseconds: 2 * Self.minute)
@@ -161,10 +169,13 @@ struct DestinationTests {
   }
 
   @Test(
-    "an app that its key may not serve: the others go on, nothing is sent twice, and it is asked once a minute at most",
     arguments: [Reason.invalidProviderToken, .forbidden, .badEnvironmentKeyIdInToken],
     [2, 10])
-  func refusedApp(reason: Reason, apps: Int) {
+  func
+    `an app that its key may not serve: the others go on, nothing is sent twice, and it is asked once a minute at most`(
+      reason: Reason, apps: Int
+    )
+  {
     let good = ScriptedDestination()
     good.app = { $0 % apps + 1 }
     good.run(milliseconds: 3 * Self.minute)
@@ -187,8 +198,8 @@ struct DestinationTests {
     #expect(model.delivered[1, default: 0] > 0)
   }
 
-  @Test("the refused app comes first: the credential is not judged by it")
-  func refusedFirst() {
+  @Test
+  func `the refused app comes first: the credential is not judged by it`() {
     let model = ScriptedDestination()
     model.app = { $0 == 1 ? 2 : 1 }
     model.push = { app, _, _ in app == 2 ? .reason(.invalidProviderToken) : .accepted }
@@ -196,8 +207,8 @@ struct DestinationTests {
     #expect(model.delivered[1, default: 0] > 250)
   }
 
-  @Test("one push in a hundred is refused, whatever its app: nothing stands still")
-  func scattered() {
+  @Test
+  func `one push in a hundred is refused, whatever its app: nothing stands still`() {
     let good = ScriptedDestination()
     good.run(milliseconds: Self.minute)
     let model = ScriptedDestination()
@@ -207,8 +218,8 @@ struct DestinationTests {
     #expect(model.mostConnects(within: 30_000) <= 5)
   }
 
-  @Test("a revoked key of a thousand apps is not asked for each of them")
-  func revoked() {
+  @Test
+  func `a revoked key of a thousand apps is not asked for each of them`() {
     let model = ScriptedDestination()
     model.app = { $0 % 1_000 + 1 }
     model.run(milliseconds: 10_000)
@@ -219,8 +230,8 @@ struct DestinationTests {
     #expect(model.sends.values.reduce(0, +) - underWay <= 40)
   }
 
-  @Test("TooManyProviderTokenUpdates: one push at a time finds out, and no attempt is counted")
-  func frozen() {
+  @Test
+  func `TooManyProviderTokenUpdates: one push at a time finds out, and no attempt is counted`() {
     let model = ScriptedDestination()
     model.run(milliseconds: 10_000)
     model.push = { _, _, _ in .reason(.tooManyProviderTokenUpdates) }
@@ -235,8 +246,8 @@ struct DestinationTests {
     #expect(model.delivered[1, default: 0] > before + 300)
   }
 
-  @Test("a connect that takes three seconds is one connect", arguments: [1, 4])
-  func slowConnect(maximum: Int) {
+  @Test(arguments: [1, 4])
+  func `a connect that takes three seconds is one connect`(maximum: Int) {
     let model = ScriptedDestination(pool: .init(minimum: 1, maximum: maximum))
     // As many as are answered within a second once it is there.
     model.supply = 4
@@ -246,8 +257,8 @@ struct DestinationTests {
     #expect(model.delivered[1] == 4)
   }
 
-  @Test("two destinations share nothing: what one refuses does not touch the other")
-  func twoCredentials() {
+  @Test
+  func `two destinations share nothing: what one refuses does not touch the other`() {
     let one = ScriptedDestination(seed: 1)
     let other = ScriptedDestination(seed: 1)
     one.push = { _, _, _ in .reason(.shutdown) }

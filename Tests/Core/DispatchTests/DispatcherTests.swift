@@ -68,8 +68,8 @@ struct DispatcherTests {
     dispatcher.settings(0, limit: 10)
   }
 
-  @Test("a paused app's pushes are moved aside unsent, also those in line, until it is resumed")
-  func pausedApp() {
+  @Test
+  func `a paused app's pushes are moved aside unsent, also those in line, until it is resumed`() {
     var dispatcher = connected()
     let inLine = take(facts(1), 0, &dispatcher)
     _ = actions(&dispatcher)
@@ -91,10 +91,12 @@ struct DispatcherTests {
       actions(&dispatcher).contains { $0 == .send(slot: resumed, connection: 0) })
   }
 
-  @Test(
-    "a paused app's push is looked at every minute at least, however old it is and however often it was moved",
-    arguments: [61_000, 3_599_000])
-  func pausedForLong(age: Int64) {
+  @Test(arguments: [61_000, 3_599_000])
+  func
+    `a paused app's push is looked at every minute at least, however old it is and however often it was moved`(
+      age: Int64
+    )
+  {
     var dispatcher = connected()
     var pauses = Pauses()
     pauses.set(.app("app", .production), isPaused: true)
@@ -105,8 +107,8 @@ struct DispatcherTests {
     expect([.park(slot: slot, .minute1, .paused)], of: &dispatcher)
   }
 
-  @Test("nothing is taken from a paused lane, and the other one goes on")
-  func pausedLane() {
+  @Test
+  func `nothing is taken from a paused lane, and the other one goes on`() {
     var dispatcher = connected()
     let bulk = dispatcher.granted(
       GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: 0)))
@@ -134,9 +136,10 @@ struct DispatcherTests {
     #expect(taken() == [0, bulk])
   }
 
-  @Test(
-    "a push is sent, accepted, receipted, and its offset is complete when Kafka has the receipt")
-  func delivered() {
+  @Test
+  func
+    `a push is sent, accepted, receipted, and its offset is complete when Kafka has the receipt`()
+  {
     var dispatcher = connected()
     let slot = take(facts(1), 0, &dispatcher)
     expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
@@ -155,8 +158,8 @@ struct DispatcherTests {
     #expect(held == 0 && unacknowledged == 0)
   }
 
-  @Test("what has expired is not sent")
-  func expired() {
+  @Test
+  func `what has expired is not sent`() {
     var dispatcher = connected()
     let slot = take(facts(1, expiresAt: Self.wall + 500), 0, &dispatcher)
     connect(&dispatcher)
@@ -169,8 +172,8 @@ struct DispatcherTests {
       ], of: &dispatcher)
   }
 
-  @Test("a throttled device waits on a retry topic, and others do not")
-  func throttled() {
+  @Test
+  func `a throttled device waits on a retry topic, and others do not`() {
     var dispatcher = connected()
     let slot = take(facts(1), 0, &dispatcher)
     connect(&dispatcher)
@@ -191,11 +194,14 @@ struct DispatcherTests {
   }
 
   @Test(
-    "a first 429 or 503 after lost connections is the next step after the retry topic that the push came from",
     arguments: [
       (.seconds5, .minute1), (.minute1, .minutes15), (.minutes15, .minutes15),
     ] as [(RetryTier, RetryTier)], [UInt16(429), 503])
-  func nextStep(tiers: (from: RetryTier, to: RetryTier), status: UInt16) {
+  func
+    `a first 429 or 503 after lost connections is the next step after the retry topic that the push came from`(
+      tiers: (from: RetryTier, to: RetryTier), status: UInt16
+    )
+  {
     var dispatcher = connected()
     let partition = dispatcher.granted(
       GrantedPartition(feed: .retries(tiers.from), resume: ResumePoint(next: 0)))
@@ -210,8 +216,8 @@ struct DispatcherTests {
     expect([.park(slot: slot, tiers.to, .failure)], of: &dispatcher)
   }
 
-  @Test("what waits for its app is out of the line: a dispatch does not look at it again")
-  func refusedApp() {
+  @Test
+  func `what waits for its app is out of the line: a dispatch does not look at it again`() {
     var dispatcher = connected()
     var other = facts(0)
     other.app = AppTable.hash("other".utf8.span)
@@ -259,8 +265,8 @@ struct DispatcherTests {
     #expect(found == (inLine, beside), sourceLocation: location)
   }
 
-  @Test("partitions are given back when nothing is open any more")
-  func release() {
+  @Test
+  func `partitions are given back when nothing is open any more`() {
     var dispatcher = connected()
     let slot = take(facts(1), 0, &dispatcher)
     connect(&dispatcher)
@@ -278,8 +284,9 @@ struct DispatcherTests {
     #expect(given?.map(\.done.committable) == [1])
   }
 
-  @Test("a certificate that stays keeps its one pool when another goes and leaves its pushes to it")
-  func certificateGoes() {
+  @Test
+  func `a certificate that stays keeps its one pool when another goes and leaves its pushes to it`()
+  {
     func entry(_ apps: [String], days: Int64) -> CertificateBook.Entry {
       .init(apps: apps, scope: .any, expiresAt: Self.wall / 1_000 + days * 86_400)
     }

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Slots of pushes")
 struct PushStatesTests {
-  @Test("slots are reused, and stay below what was reckoned with")
-  func slotsAreReused() {
+  @Test
+  func `slots are reused, and stay below what was reckoned with`() {
     var pushes = PushStates()
     var taken: [UInt32] = []
     for _ in 0..<1_000 { taken.append(pushes.take(.transactional, earlier: 0)) }
@@ -23,8 +23,8 @@ struct PushStatesTests {
 
 @Suite("Addresses of gateways as bits")
 struct PeerAddressTests {
-  @Test("the bytes of both families come back", arguments: [4, 16])
-  func bytes(_ count: Int) throws {
+  @Test(arguments: [4, 16])
+  func `the bytes of both families come back`(_ count: Int) throws {
     let bytes = (0..<UInt8(count)).map { $0 &* 37 &+ 1 }
     let address = try #require(PeerAddress(bytes: bytes, port: 443))
     #expect(address.bytes == bytes)
@@ -32,7 +32,7 @@ struct PeerAddressTests {
     #expect(address != PeerAddress(bytes: bytes, port: 2_197))
   }
 
-  @Test("other lengths are refused") func others() {
+  @Test func `other lengths are refused`() {
     #expect(PeerAddress(bytes: [1, 2, 3], port: 443) == nil)
   }
 }

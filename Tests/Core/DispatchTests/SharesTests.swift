@@ -36,10 +36,10 @@ struct SharesTests {
     return dispatcher.accept(facts, offset: offset, from: 0, written: Self.wall)
   }
 
-  @Test(
-    "what waits for its device's turn counts for its destination, so an app that hangs has its share only"
-  )
-  func waitingInOrder() {
+  @Test
+  func
+    `what waits for its device's turn counts for its destination, so an app that hangs has its share only`()
+  {
     var settings = DispatchSettings()
     settings.isOrdered = true
     var dispatcher = loop(settings)
@@ -49,8 +49,8 @@ struct SharesTests {
     #expect(dispatcher.shares.fairness.taken(by: 1) == 0 && dispatcher.pushes.count == 0)
   }
 
-  @Test("a destination that is stuck gives up what it holds over its share")
-  func crowding() {
+  @Test
+  func `a destination that is stuck gives up what it holds over its share`() {
     var settings = DispatchSettings()
     settings.maxInFlight = 30
     var dispatcher = loop(settings)

@@ -49,15 +49,15 @@ import Testing
     return heard
   }
 
-  @Test("bytes split anywhere say the same")
-  func splits() {
+  @Test
+  func `bytes split anywhere say the same`() {
     let whole = converse(.max)
     #expect(whole.count == 14)
     for piece in 1...64 { #expect(converse(piece) == whole) }
   }
 
-  @Test("bytes split in two at every place say the same")
-  func splitInTwo() {
+  @Test
+  func `bytes split in two at every place say the same`() {
     let whole = converse(.max)
     for place in 1..<conversation.count {
       let wire = Wire()
@@ -68,8 +68,8 @@ import Testing
     }
   }
 
-  @Test("a connection begins with the preface and SETTINGS, and acknowledges the server's")
-  func preface() {
+  @Test
+  func `a connection begins with the preface and SETTINGS, and acknowledges the server's`() {
     let wire = Wire(isReady: false)
     #expect(wire.peer.maxConcurrentStreams == 1)
     _ = wire.open()
@@ -84,8 +84,8 @@ import Testing
     #expect(wire.frames() == [WrittenFrame(type: .settings, flags: 1)])
   }
 
-  @Test("a PING is answered with its bytes")
-  func ping() {
+  @Test
+  func `a PING is answered with its bytes`() {
     let wire = Wire()
     _ = wire.feed(frame(.ping, [8, 7, 6, 5, 4, 3, 2, 1]))
     #expect(
@@ -97,8 +97,8 @@ import Testing
     #expect(events == [.pong(0x0102_0304_0506_0708)])
   }
 
-  @Test("streams take slots by their ids, and an older one that is still open keeps its own")
-  func slots() {
+  @Test
+  func `streams take slots by their ids, and an older one that is still open keeps its own`() {
     let wire = Wire(limit: 4)
     let old = wire.sent()
     var seen: Set<UInt32> = [old]
@@ -116,8 +116,8 @@ import Testing
       ])
   }
 
-  @Test("the table grows with the streams that are open")
-  func growth() {
+  @Test
+  func `the table grows with the streams that are open`() {
     let wire = Wire(limit: 3_000)
     let ids = (0..<3_000).map { _ in wire.open() ?? 0 }
     #expect(wire.open() == nil)
@@ -130,8 +130,8 @@ import Testing
     #expect(wire.openStreams == 0)
   }
 
-  @Test("when the ids are used up there are no more requests")
-  func lastIDs() {
+  @Test
+  func `when the ids are used up there are no more requests`() {
     var settings = LocalSettings()
     settings.firstStreamID = 0x7FFF_FFFD
     let wire = Wire(settings)
@@ -143,8 +143,9 @@ import Testing
     #expect(wire.open() == nil)
   }
 
-  @Test("answers are decoded with the server's table until it has acknowledged that there is none")
-  func serverTable() {
+  @Test
+  func `answers are decoded with the server's table until it has acknowledged that there is none`()
+  {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(.settings, [0, 3] + bigEndian(10)))
     let ids = (0..<3).map { _ in wire.sent() }

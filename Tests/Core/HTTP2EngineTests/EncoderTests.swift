@@ -6,8 +6,9 @@ import Testing
 
 /// What one side's encoder writes the other side's decoder reads, whatever happens to the table.
 @Suite struct EncoderTests {
-  @Test("tables of any size that change in flight stay the same on both sides", arguments: 0..<40)
-  func changesInFlight(_ seed: UInt64) throws {
+  @Test(arguments: 0..<40)
+  func `tables of any size that change in flight stay the same on both sides`(_ seed: UInt64) throws
+  {
     var random = SeededGenerator(seed: seed)
     var encoder = HeaderEncoder()
     var reading = HPACKTests.Reading()
@@ -38,8 +39,8 @@ import Testing
     }
   }
 
-  @Test("of two changes the smaller one is named first (RFC 7541 §4.2)")
-  func smallerFirst() {
+  @Test
+  func `of two changes the smaller one is named first (RFC 7541 §4.2)`() {
     var encoder = HeaderEncoder()
     encoder.changeLimit(0)
     encoder.changeLimit(4_096)
@@ -49,8 +50,8 @@ import Testing
     #expect(written { encoder.beginBlock(&$0) } == [])
   }
 
-  @Test("a provider token goes out as it is, and never enters the table")
-  func rawToken() {
+  @Test
+  func `a provider token goes out as it is, and never enters the table`() {
     var encoder = HeaderEncoder()
     let token = Array("bearer aaaaaaaaaaaaaaaaaaaaaaaa".utf8)
     let name = Array("authorization".utf8)
@@ -60,8 +61,8 @@ import Testing
     }
   }
 
-  @Test("prepared fields are copied until the table changes, and read the same ever after")
-  func prepared() throws {
+  @Test
+  func `prepared fields are copied until the table changes, and read the same ever after`() throws {
     var encoder = HeaderEncoder()
     var reading = HPACKTests.Reading()
     var names = NameIndexes()
@@ -95,8 +96,10 @@ import Testing
 
 /// More values than the table has room for.
 @Suite struct FullTableTests {
-  @Test("values that do not fit are written out, and do not push each other out with every request")
-  func full() throws {
+  @Test
+  func `values that do not fit are written out, and do not push each other out with every request`()
+    throws
+  {
     var encoder = HeaderEncoder(blocksBetweenEvictions: 100)
     var reading = HPACKTests.Reading()
     var generations: Set<Int> = []

@@ -20,8 +20,8 @@ import Testing
     }
   }
 
-  @Test("a body goes out in the order of windows, frames and updates")
-  func bodyInWindows() {
+  @Test
+  func `a body goes out in the order of windows, frames and updates`() {
     let wire = Wire()
     _ = wire.feed(setting(4, 1_000))
     let id = wire.open(body: [UInt8](repeating: 7, count: 40_000)) ?? 0
@@ -41,10 +41,10 @@ import Testing
     #expect(wire.blocked.isEmpty)
   }
 
-  @Test(
-    "a request waits unwritten while the connection's window is shut, and one that waits is not in doubt"
-  )
-  func connectionWindow() {
+  @Test
+  func
+    `a request waits unwritten while the connection's window is shut, and one that waits is not in doubt`()
+  {
     let wire = Wire()
     _ = wire.feed(setting(4, 1 << 20))
     _ = wire.open(body: [UInt8](repeating: 1, count: 65_535))
@@ -70,8 +70,8 @@ import Testing
     #expect(dataCounts(wire) == [1])
   }
 
-  @Test("an answer's body is given new room on the stream and the connection")
-  func receiving() {
+  @Test
+  func `an answer's body is given new room on the stream and the connection`() {
     let wire = Wire()
     let id = wire.sent()
     _ = wire.frames()
@@ -89,8 +89,8 @@ import Testing
     #expect(wire.failure == nil)
   }
 
-  @Test("an answer that comes before its request is complete ends the request")
-  func earlyAnswer() {
+  @Test
+  func `an answer that comes before its request is complete ends the request`() {
     let wire = Wire()
     _ = wire.feed(setting(4, 10))
     let id = wire.sent(body: [UInt8](repeating: 1, count: 100))
@@ -107,8 +107,8 @@ import Testing
     #expect(wire.blocked.isEmpty)
   }
 
-  @Test("a lowered limit holds what was not written back, and GOAWAY gives it back")
-  func loweredLimit() {
+  @Test
+  func `a lowered limit holds what was not written back, and GOAWAY gives it back`() {
     let wire = Wire(limit: 5)
     for _ in 0..<3 { wire.open() }
     _ = wire.feed(setting(3, 1))
@@ -123,10 +123,10 @@ import Testing
     #expect(wire.isFinished)
   }
 
-  @Test(
-    "GOAWAY: streams above the last one were not processed, the others go on, and it may come again"
-  )
-  func goAway() {
+  @Test
+  func
+    `GOAWAY: streams above the last one were not processed, the others go on, and it may come again`()
+  {
     let wire = Wire()
     for _ in 0..<4 { _ = wire.sent() }
     let first = wire.feed(frame(.goAway, bigEndian(5) + bigEndian(2) + Array("why".utf8)))
@@ -140,8 +140,8 @@ import Testing
     #expect(wire.isFinished)
   }
 
-  @Test("GOAWAY instead of SETTINGS says why the connection is refused")
-  func earlyGoAway() {
+  @Test
+  func `GOAWAY instead of SETTINGS says why the connection is refused`() {
     let wire = Wire(isReady: false)
     _ = wire.sent()
     let events = wire.feed(
@@ -151,10 +151,10 @@ import Testing
     #expect(wire.isFinished)
   }
 
-  @Test(
-    "resets: refused is not processed, anything else is in doubt, and a request given up is told to the server"
-  )
-  func resets() {
+  @Test
+  func
+    `resets: refused is not processed, anything else is in doubt, and a request given up is told to the server`()
+  {
     let wire = Wire()
     let ids = (0..<4).map { _ in wire.sent() }
     _ = wire.frames()
@@ -175,8 +175,8 @@ import Testing
     #expect(wire.openStreams == 0)
   }
 
-  @Test("when the connection is gone each open request ends once, by whether it was written")
-  func abandoned() {
+  @Test
+  func `when the connection is gone each open request ends once, by whether it was written`() {
     let wire = Wire()
     for _ in 0..<3 { _ = wire.sent() }
     wire.open()
@@ -190,8 +190,8 @@ import Testing
     #expect(wire.open() == nil)
   }
 
-  @Test("our own GOAWAY lets open requests finish")
-  func ownGoAway() {
+  @Test
+  func `our own GOAWAY lets open requests finish`() {
     let wire = Wire()
     _ = wire.sent()
     wire.engine.goAway()
@@ -203,10 +203,8 @@ import Testing
     #expect(wire.isFinished)
   }
 
-  @Test(
-    "a header block larger than a frame goes on in CONTINUATION",
-    arguments: [16_300, 16_384, 40_000])
-  func largeBlock(_ size: Int) throws {
+  @Test(arguments: [16_300, 16_384, 40_000])
+  func `a header block larger than a frame goes on in CONTINUATION`(_ size: Int) throws {
     let wire = Wire()
     wire.open()
     let value = [UInt8](repeating: 0x2B, count: size)

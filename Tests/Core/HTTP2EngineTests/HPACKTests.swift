@@ -23,10 +23,8 @@ import Testing
     }
   }
 
-  @Test(
-    "the examples of RFC 7541 Appendix C are read",
-    arguments: HPACKExample.single + HPACKExample.sequences)
-  func examplesRead(_ example: HPACKExample) throws {
+  @Test(arguments: HPACKExample.single + HPACKExample.sequences)
+  func `the examples of RFC 7541 Appendix C are read`(_ example: HPACKExample) throws {
     var reading = Reading()
     if example.capacity != 4_096 {
       let change = written {
@@ -41,10 +39,10 @@ import Testing
     }
   }
 
-  @Test(
-    "the examples with Huffman coding are written as the RFC shows them",
-    arguments: HPACKExample.sequences)
-  func examplesWritten(_ example: HPACKExample) throws {
+  @Test(arguments: HPACKExample.sequences)
+  func `the examples with Huffman coding are written as the RFC shows them`(_ example: HPACKExample)
+    throws
+  {
     guard example.isHuffman else { return }
     var encoder = HeaderEncoder(most: example.capacity, blocksBetweenEvictions: 0)
     _ = written { encoder.beginBlock(&$0) }
@@ -58,8 +56,8 @@ import Testing
     }
   }
 
-  @Test("integers: RFC 7541 C.1, and every value there and back with every prefix")
-  func integers() throws {
+  @Test
+  func `integers: RFC 7541 C.1, and every value there and back with every prefix`() throws {
     #expect(written { HPACKInteger.append(10, prefix: 5, flags: 0, to: &$0) } == [0x0A])
     #expect(
       written { HPACKInteger.append(1_337, prefix: 5, flags: 0, to: &$0) } == [0x1F, 0x9A, 0x0A])
@@ -81,18 +79,16 @@ import Testing
     }
   }
 
-  @Test(
-    "an integer that is too large, or too long, is refused",
-    arguments: ["1fffffffffff0f", "1f8080808000", "1fffffffff7f"])
-  func largeIntegers(_ hex: String) {
+  @Test(arguments: ["1fffffffffff0f", "1f8080808000", "1fffffffff7f"])
+  func `an integer that is too large, or too long, is refused`(_ hex: String) {
     var position = 0
     #expect(throws: HPACKError.integerTooLarge) {
       _ = try HPACKInteger.read(bytes(hex).span, at: &position, prefix: 5)
     }
   }
 
-  @Test("Huffman: every text of two bytes and seeded longer ones, there and back")
-  func huffmanRoundTrip() throws {
+  @Test
+  func `Huffman: every text of two bytes and seeded longer ones, there and back`() throws {
     let huffman = Huffman()
     var random = SeededGenerator(seed: 7)
     var texts: [[UInt8]] = [[]]
@@ -112,8 +108,8 @@ import Testing
     #expect(wrong == 0)
   }
 
-  @Test("Huffman: any input is refused or is the only form of its text, up to two bytes in full")
-  func huffmanExhaustive() {
+  @Test
+  func `Huffman: any input is refused or is the only form of its text, up to two bytes in full`() {
     let huffman = Huffman()
     var wrong = 0
     var inputs: [[UInt8]] = (0...255).map { [UInt8($0)] }
@@ -125,10 +121,8 @@ import Testing
     #expect(wrong == 0)
   }
 
-  @Test(
-    "Huffman: wrong padding and the end symbol are refused",
-    arguments: ["1fff", "ff", "18", "fffffffc", "ffffffff", "fffffffffc"])
-  func huffmanRefusals(_ hex: String) {
+  @Test(arguments: ["1fff", "ff", "18", "fffffffc", "ffffffff", "fffffffffc"])
+  func `Huffman: wrong padding and the end symbol are refused`(_ hex: String) {
     #expect(throws: HPACKError.invalidHuffman) { try decoded(bytes(hex), Huffman()) }
   }
 
@@ -140,21 +134,19 @@ import Testing
     return Array(text[..<end])
   }
 
-  @Test(
-    "a block that cannot be read says why",
-    arguments: [
-      ("80", HPACKError.noSuchEntry), ("be", .noSuchEntry), ("ff00", .noSuchEntry),
-      ("ff80808080", .integerTooLarge), ("40", .truncated), ("400161", .truncated),
-      ("40ff", .truncated), ("4083ffffff0161", .invalidHuffman), ("3fe21f", .invalidSizeUpdate),
-      ("8220", .invalidSizeUpdate), ("7e0161", .noSuchEntry),
-    ])
-  func wrongBlocks(_ hex: String, _ error: HPACKError) {
+  @Test(arguments: [
+    ("80", HPACKError.noSuchEntry), ("be", .noSuchEntry), ("ff00", .noSuchEntry),
+    ("ff80808080", .integerTooLarge), ("40", .truncated), ("400161", .truncated),
+    ("40ff", .truncated), ("4083ffffff0161", .invalidHuffman), ("3fe21f", .invalidSizeUpdate),
+    ("8220", .invalidSizeUpdate), ("7e0161", .noSuchEntry),
+  ])
+  func `a block that cannot be read says why`(_ hex: String, _ error: HPACKError) {
     var reading = Reading()
     #expect(throws: error) { try reading.fields(of: bytes(hex)) }
   }
 
-  @Test("every block of up to two bytes, and seeded ones, are read or refused")
-  func anyBlock() {
+  @Test
+  func `every block of up to two bytes, and seeded ones, are read or refused`() {
     var random = SeededGenerator(seed: 11)
     var reading = Reading()
     for word in 0...65_535 { _ = try? reading.fields(of: [UInt8(word >> 8), UInt8(word & 255)]) }
@@ -166,8 +158,8 @@ import Testing
     }
   }
 
-  @Test("a lowered limit must be named before the table is touched (RFC 9113 §4.3.1)")
-  func loweredLimit() throws {
+  @Test
+  func `a lowered limit must be named before the table is touched (RFC 9113 §4.3.1)`() throws {
     var reading = Reading()
     _ = try reading.fields(of: bytes("400a637573746f6d2d6b65790d637573746f6d2d686561646572"))
     reading.decoder.changeLimit(0)
@@ -184,8 +176,8 @@ import Testing
     #expect(throws: HPACKError.noSuchEntry) { try reading.fields(of: bytes("be")) }
   }
 
-  @Test("fields that are too large together are refused")
-  func listLimit() throws {
+  @Test
+  func `fields that are too large together are refused`() throws {
     var decoder = HeaderDecoder(listLimit: 100)
     var position = 0
     decoder.beginBlock()

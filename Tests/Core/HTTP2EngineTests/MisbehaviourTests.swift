@@ -4,10 +4,12 @@ import Testing
 @testable import HTTP2Engine
 
 @Suite struct MisbehaviourTests {
-  @Test(
-    "what a server does wrong ends the stream or the connection with the error of the RFC, and nothing else",
-    arguments: Misbehaviour.frames + Misbehaviour.messages, [Int.max, 1])
-  func wrong(_ misbehaviour: Misbehaviour, piece: Int) {
+  @Test(arguments: Misbehaviour.frames + Misbehaviour.messages, [Int.max, 1])
+  func
+    `what a server does wrong ends the stream or the connection with the error of the RFC, and nothing else`(
+      _ misbehaviour: Misbehaviour, piece: Int
+    )
+  {
     let wire = Wire()
     #expect(wire.sent() == 1)
     #expect(wire.sent() == 3)
@@ -39,32 +41,32 @@ import Testing
     }
   }
 
-  @Test(
-    "a first frame that is neither SETTINGS nor GOAWAY",
-    arguments: [FrameType.ping, .windowUpdate, .headers, .data])
-  func firstFrame(_ type: FrameType) {
+  @Test(arguments: [FrameType.ping, .windowUpdate, .headers, .data])
+  func `a first frame that is neither SETTINGS nor GOAWAY`(_ type: FrameType) {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(type, bigEndian(1) + bigEndian(1)))
     #expect(wire.failure?.code == .protocolError)
   }
 
-  @Test("an acknowledgement is no first frame")
-  func acknowledgementFirst() {
+  @Test
+  func `an acknowledgement is no first frame`() {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(.settings, flags: 1))
     #expect(wire.failure?.code == .protocolError)
   }
 
-  @Test(
-    "floods of frames that move nothing end with ENHANCE_YOUR_CALM, and no sooner than they are floods",
-    arguments: [
-      frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]), frame(.settings), frame(.settings, flags: 1),
-      frame(.priority, stream: 1, [0, 0, 0, 0, 1]), rawFrame(99),
-      frame(.headers, flags: 4, stream: 3, [8, 3, 0x31, 0x30, 0x33]),
-      frame(.data, stream: 1), frame(.resetStream, stream: 5, bigEndian(8)),
-      frame(.goAway, bigEndian(0x7FFF_FFFF) + bigEndian(0)),
-    ])
-  func flood(_ bytes: [UInt8]) {
+  @Test(arguments: [
+    frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]), frame(.settings), frame(.settings, flags: 1),
+    frame(.priority, stream: 1, [0, 0, 0, 0, 1]), rawFrame(99),
+    frame(.headers, flags: 4, stream: 3, [8, 3, 0x31, 0x30, 0x33]),
+    frame(.data, stream: 1), frame(.resetStream, stream: 5, bigEndian(8)),
+    frame(.goAway, bigEndian(0x7FFF_FFFF) + bigEndian(0)),
+  ])
+  func
+    `floods of frames that move nothing end with ENHANCE_YOUR_CALM, and no sooner than they are floods`(
+      _ bytes: [UInt8]
+    )
+  {
     let wire = Wire()
     _ = (wire.sent(), wire.sent(), wire.sent())
     _ = wire.feed(frame(.headers, flags: 4, stream: 1, [0x88]))
@@ -76,8 +78,8 @@ import Testing
     #expect(wire.control.count < 100_000)
   }
 
-  @Test("the same frames spread over time are no flood")
-  func slowNoise() {
+  @Test
+  func `the same frames spread over time are no flood`() {
     let wire = Wire()
     for _ in 0..<20_000 {
       wire.now += 1_000 / UInt64(NoiseBudget.perSecond)
@@ -87,9 +89,8 @@ import Testing
     #expect(wire.failure == nil)
   }
 
-  @Test(
-    "a header block in more CONTINUATION frames than any answer needs", arguments: [0, 1, 4_000])
-  func continuations(_ size: Int) {
+  @Test(arguments: [0, 1, 4_000])
+  func `a header block in more CONTINUATION frames than any answer needs`(_ size: Int) {
     let wire = Wire()
     let id = wire.sent()
     _ = wire.feed(frame(.headers, flags: 1, stream: id, [0x88]))
@@ -99,8 +100,8 @@ import Testing
     #expect(wire.failure?.code == .enhanceYourCalm)
   }
 
-  @Test("an answer with more fields than announced")
-  func largeList() {
+  @Test
+  func `an answer with more fields than announced`() {
     let wire = Wire()
     let id = wire.sent()
     let fields = (0..<70).flatMap { _ in field("a", String(repeating: "b", count: 120)) }

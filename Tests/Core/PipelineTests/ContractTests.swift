@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Topics, lanes and outcomes")
 struct ContractTests {
-  @Test("have the documented names, partitions and readers")
-  func topics() {
+  @Test
+  func `have the documented names, partitions and readers`() {
     let expected: [(String, Int32, String?)] = [
       ("push.requests", 12, "martlet-ingest"), ("push.notifications", 12, "martlet-sender"),
       ("push.notifications.bulk", 12, "martlet-sender"), ("push.retries.5s", 4, "martlet-sender"),
@@ -28,8 +28,8 @@ struct ContractTests {
       ])
   }
 
-  @Test("carry a prefix of the user's choice")
-  func prefix() {
+  @Test
+  func `carry a prefix of the user's choice`() {
     let names = TopicNames(prefix: "test-1.")
     #expect(names.all.allSatisfy { $0.name.hasPrefix("test-1.") })
     #expect(names.notifications(.bulk) == "test-1.notifications.bulk")
@@ -37,8 +37,8 @@ struct ContractTests {
       RetryTier.allCases.map(names.retries) == [names.retries5s, names.retries1m, names.retries15m])
   }
 
-  @Test("read back what they print")
-  func names() {
+  @Test
+  func `read back what they print`() {
     for lane in Lane.allCases { #expect(Lane(lane.description) == lane) }
     for outcome in Outcome.allCases { #expect(Outcome(outcome.description.utf8.span) == outcome) }
     #expect(Lane("") == nil)
@@ -56,8 +56,8 @@ struct RequestRulesTests {
     } catch { return error.problem }
   }
 
-  @Test("accept names made of letters, digits, dots, hyphens and underscores")
-  func names() {
+  @Test
+  func `accept names made of letters, digits, dots, hyphens and underscores`() {
     func check(_ name: String) -> RequestError.Problem? {
       problem { () throws(RequestError) in try RequestRules.checkName(name.utf8.span, .app) }
     }
@@ -72,8 +72,8 @@ struct RequestRulesTests {
     #expect(check(String(repeating: "a", count: 256)) == .tooLong(bytes: 256, limit: 255))
   }
 
-  @Test("hold a topic to the bundle id and the suffix of its type")
-  func topics() {
+  @Test
+  func `hold a topic to the bundle id and the suffix of its type`() {
     func check(_ topic: String, _ type: PushType) -> RequestError.Problem? {
       problem { () throws(RequestError) in
         try RequestRules.checkTopic(topic.utf8.span, app: "com.example.app".utf8.span, type: type)
@@ -90,8 +90,8 @@ struct RequestRulesTests {
     #expect(check("com.apple.mgmt.External.1f", .mdm) == nil)
   }
 
-  @Test("bound ids, collapse ids, priorities, expirations and payloads")
-  func bounds() {
+  @Test
+  func `bound ids, collapse ids, priorities, expirations and payloads`() {
     func id(_ count: Int) -> RequestError.Problem? {
       let text = String(repeating: "i", count: count)
       return problem { () throws(RequestError) in try RequestRules.checkID(text.utf8.span) }
@@ -136,8 +136,8 @@ struct RequestRulesTests {
     #expect(payload(5_120, .voip) == nil)
   }
 
-  @Test("are told in words that name the field")
-  func words() {
+  @Test
+  func `are told in words that name the field`() {
     let error = RequestError(.priority, .priorityNotAllowed(7, .alert, [10, 5, 1]), offset: 12)
     #expect(
       error.description == "priority: 7 is not allowed for type alert; use 10 or 5 or 1 (byte 12)")

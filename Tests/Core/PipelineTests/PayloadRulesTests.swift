@@ -42,8 +42,8 @@ struct PayloadRulesTests {
   private static let nothing: Set<PayloadValue> = [.absent, .null]
   private static let times: Set<PayloadValue> = [.zero, .one, .count, .fraction, .decimal]
 
-  @Test("keep every value of every key apart from the others")
-  func packing() {
+  @Test
+  func `keep every value of every key apart from the others`() {
     for key in PayloadKey.allCases {
       for value in PayloadValue.allCases {
         var facts = PayloadFacts()
@@ -58,8 +58,8 @@ struct PayloadRulesTests {
 
   // MARK: alert
 
-  @Test("let an alert pass with a text, a badge or a sound, and not with none (V3)")
-  func alertShowsSomething() {
+  @Test
+  func `let an alert pass with a text, a badge or a sound, and not with none (V3)`() {
     #expect(problem(facts([(.alert, .text)]), .alert) == nil)
     #expect(problem(facts([(.alert, .object)]), .alert) == nil)
     #expect(problem(facts([(.badge, .zero)]), .alert) == nil)
@@ -74,28 +74,28 @@ struct PayloadRulesTests {
     #expect(problem(text, .alert) == "payload.aps: must be an object for type alert")
   }
 
-  @Test("let the pushes of a Wallet pass be empty")
-  func passes() {
+  @Test
+  func `let the pushes of a Wallet pass be empty`() {
     #expect(problem(PayloadFacts(), .alert, isPass: true) == nil)
     #expect(problem(facts([]), .alert, isPass: true) == nil)
     #expect(problem(facts([(.badge, .text)]), .alert, isPass: true) != nil)
   }
 
-  @Test("hold alert and badge to their types")
-  func alertTypes() {
+  @Test
+  func `hold alert and badge to their types`() {
     expectOnly(
       Self.texts.union(Self.nothing).union([.object]), at: .alert, .alert, in: [(.badge, .one)])
     expectOnly(
       Self.nothing.union([.zero, .one, .count]), at: .badge, .alert, in: [(.alert, .text)])
   }
 
-  @Test("let an alert wake the app as well (V4)")
-  func alertWithContentAvailable() {
+  @Test
+  func `let an alert wake the app as well (V4)`() {
     #expect(problem(facts([(.alert, .text), (.contentAvailable, .one)]), .alert) == nil)
   }
 
-  @Test("take a sound by name, or as the object of a critical alert (V7)")
-  func sounds() {
+  @Test
+  func `take a sound by name, or as the object of a critical alert (V7)`() {
     let alert = (PayloadKey.alert, PayloadValue.text)
     expectOnly(Self.texts.union(Self.nothing), at: .sound, .alert, in: [alert], except: .object)
     let sound = [alert, (PayloadKey.sound, PayloadValue.object)]
@@ -116,8 +116,8 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test("count what has no effect instead of refusing it (V5, V6)")
-  func ineffective() {
+  @Test
+  func `count what has no effect instead of refusing it (V5, V6)`() {
     var mutable = facts([(.sound, .text), (.mutableContent, .one)])
     #expect(problem(mutable, .alert) == nil)
     #expect(PayloadRules.isIneffective(mutable, type: .alert))
@@ -150,8 +150,8 @@ struct PayloadRulesTests {
 
   // MARK: background
 
-  @Test("want content-available 1 of a background push and nothing to show (V2)")
-  func background() {
+  @Test
+  func `want content-available 1 of a background push and nothing to show (V2)`() {
     expectOnly([.one], at: .contentAvailable, .background, in: [])
     for key in [PayloadKey.alert, .badge, .sound] {
       for value in PayloadValue.allCases {
@@ -173,8 +173,8 @@ struct PayloadRulesTests {
     (.attributesType, .text), (.attributes, .object),
   ]
 
-  @Test("want timestamp, event and content-state of a Live Activity (V8)")
-  func liveActivity() {
+  @Test
+  func `want timestamp, event and content-state of a Live Activity (V8)`() {
     #expect(problem(facts(Self.update), .liveactivity) == nil)
     expectOnly(Self.times, at: .timestamp, .liveactivity, in: Self.update)
     expectOnly([.update, .end], at: .event, .liveactivity, in: Self.update, refused: .start)
@@ -202,8 +202,8 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test("want alert, attributes-type and attributes of a start (V8)")
-  func liveActivityStart() {
+  @Test
+  func `want alert, attributes-type and attributes of a start (V8)`() {
     let type = PushType.liveactivity
     #expect(problem(facts(Self.start), type) == nil)
     expectOnly(Self.texts.union([.object]), at: .alert, type, in: Self.start)
@@ -219,8 +219,8 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test("start no Live Activity by broadcast (V8)")
-  func broadcast() {
+  @Test
+  func `start no Live Activity by broadcast (V8)`() {
     let type = PushType.liveactivity
     #expect(problem(facts(Self.update), type, isBroadcast: true) == nil)
     #expect(problem(facts(Self.update + [(.event, .end)]), type, isBroadcast: true) == nil)
@@ -230,15 +230,14 @@ struct PayloadRulesTests {
 
   // MARK: The other types
 
-  @Test(
-    "want content-changed of widgets and controls (V9)", arguments: [PushType.widgets, .controls])
-  func contentChanged(type: PushType) {
+  @Test(arguments: [PushType.widgets, .controls])
+  func `want content-changed of widgets and controls (V9)`(type: PushType) {
     expectOnly([.yes], at: .contentChanged, type, in: [])
     #expect(problem(PayloadFacts(), type) == "payload.aps: is required for type \(type)")
   }
 
-  @Test("want a time, an event and a named session of a media push")
-  func mediaSession() {
+  @Test
+  func `want a time, an event and a named session of a media push`() {
     let whole: [(PayloadKey, PayloadValue)] = [
       (.timestamp, .count), (.event, .start), (.attributes, .object), (.attributesID, .text),
     ]
@@ -259,8 +258,8 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test("want exactly one text of a device management push (V10)")
-  func deviceManagement() {
+  @Test
+  func `want exactly one text of a device management push (V10)`() {
     var facts = PayloadFacts(members: 1)
     for value in PayloadValue.allCases {
       facts[.mdm] = value
@@ -274,10 +273,8 @@ struct PayloadRulesTests {
         == "payload.mdm: must be the only member of the payload for type mdm")
   }
 
-  @Test(
-    "leave the app's own bodies alone, but an aps is an object",
-    arguments: [PushType.location, .voip, .complication, .fileprovider, .pushtotalk])
-  func ownBodies(type: PushType) {
+  @Test(arguments: [PushType.location, .voip, .complication, .fileprovider, .pushtotalk])
+  func `leave the app's own bodies alone, but an aps is an object`(type: PushType) {
     #expect(problem(PayloadFacts(), type) == nil)
     #expect(problem(facts([]), type) == nil)
     #expect(problem(facts([(.sound, .count), (.badge, .text)]), type) == nil)

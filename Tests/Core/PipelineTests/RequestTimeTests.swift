@@ -6,8 +6,8 @@ import Testing
 struct RequestTimeTests {
   private static let now: Int64 = 1_795_224_000_000
 
-  @Test("a request is as old as its record, and never from the future")
-  func created() {
+  @Test
+  func `a request is as old as its record, and never from the future`() {
     func created(_ time: Int64) -> Int64 {
       RequestRules.created(recordTime: time, now: Self.now)
     }

@@ -5,22 +5,20 @@ import Testing
 /// The decisions that ship, in virtual time: what must hold is said in `docs/chaos.md`.
 @Suite("The decisions of all processes against models of Kafka and APNs")
 struct SimulationTests {
-  @Test(
-    "every notification has its outcome, and no rule is broken on the way",
-    arguments: 1...8 as ClosedRange<UInt64>)
-  func regressions(_ seed: UInt64) {
+  @Test(arguments: 1...8 as ClosedRange<UInt64>)
+  func `every notification has its outcome, and no rule is broken on the way`(_ seed: UInt64) {
     for seed in Runs.seeds(seed...seed) { run(seed, Runs.steps(2_000)) }
   }
 
-  @Test("the same with a seed that nobody has tried")
-  func fresh() {
+  @Test
+  func `the same with a seed that nobody has tried`() {
     let seed = UInt64.random(in: 1_000...1_000_000_000)
     print("simulation with the fresh seed \(seed)")
     run(seed, Runs.steps(5_000))
   }
 
-  @Test("a seed replays exactly")
-  func replay() {
+  @Test
+  func `a seed replays exactly`() {
     let traces = [0, 1].map { _ in Simulation.trace(seed: 9, steps: 500, last: 100) }
     #expect(traces[0] == traces[1])
     #expect(traces[0].count == 100)

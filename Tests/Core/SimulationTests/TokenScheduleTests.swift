@@ -9,8 +9,8 @@ import Testing
 /// restart, lose the topic for a while, get their clocks set. What APNs sees is judged in true time.
 @Suite("Provider tokens over simulated days")
 struct TokenScheduleTests {
-  @Test("no connection sees two tokens within 20 minutes, none is older than 55, none goes back")
-  func days() {
+  @Test
+  func `no connection sees two tokens within 20 minutes, none is older than 55, none goes back`() {
     for seed in Runs.seeds(1...3) {
       var fleet = Fleet(seed: seed, signers: 3, senders: 40)
       var step = 0
@@ -27,8 +27,8 @@ struct TokenScheduleTests {
     }
   }
 
-  @Test("many short histories with a signer that fails over and over")
-  func storms() {
+  @Test
+  func `many short histories with a signer that fails over and over`() {
     for seed in Runs.seeds(100...160) {
       var fleet = Fleet(seed: seed, signers: 4, senders: 4, trouble: 12)
       var step = 0

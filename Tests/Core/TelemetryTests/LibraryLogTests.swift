@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Messages of a library")
 struct LibraryLogTests {
-  @Test("come one level below our own")
-  func levels() {
+  @Test
+  func `come one level below our own`() {
     let expected: [LogLevel] = [
       .warning, .warning, .warning, .warning, .info, .debug, .debug, .debug,
     ]
@@ -19,8 +19,8 @@ struct LibraryLogTests {
     }
   }
 
-  @Test("are cut short by subject, and the next one says how many were left out")
-  func pace() {
+  @Test
+  func `are cut short by subject, and the next one says how many were left out`() {
     var log = LibraryLog()
     func shown(_ subject: String, _ count: Int, from start: UInt64) -> [Int] {
       (0..<count).compactMap { log.admit(severity: 3, subject: subject, now: start + UInt64($0)) }
@@ -32,8 +32,8 @@ struct LibraryLogTests {
     #expect(shown("FAIL", 1, from: 30_000) == [2])
   }
 
-  @Test("keep no more subjects than are told apart")
-  func subjects() {
+  @Test
+  func `keep no more subjects than are told apart`() {
     var log = LibraryLog()
     var shown = 0
     for number in 0..<10_000 where log.admit(severity: 3, subject: "s\(number)", now: 1) != nil {
@@ -42,8 +42,8 @@ struct LibraryLogTests {
     #expect(shown == LibraryLog.subjects + LibraryLog.most)
   }
 
-  @Test("steer no terminal, nor turn a line around, as no line of a log does")
-  func harmful() {
+  @Test
+  func `steer no terminal, nor turn a line around, as no line of a log does`() {
     let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\u{202E}b\u{85}c",
       fields: [("x", .text("\u{2066}y"))])

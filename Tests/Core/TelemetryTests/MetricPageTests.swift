@@ -5,8 +5,9 @@ import Testing
 
 @Suite("A page of metrics, read")
 struct MetricPageTests {
-  @Test("series with their labels, values and times; comments and empty lines are left out")
-  func series() throws {
+  @Test
+  func `series with their labels, values and times; comments and empty lines are left out`() throws
+  {
     let page = try MetricPage(
       """
       # HELP a_total What.
@@ -28,14 +29,14 @@ struct MetricPageTests {
     #expect(page.values("none").isEmpty)
   }
 
-  @Test("what is escaped in a label is read as it was")
-  func escapes() throws {
+  @Test
+  func `what is escaped in a label is read as it was`() throws {
     let page = try MetricPage(#"x{a="1\"2\\3\n4",b=""} 0"#)
     #expect(page.series.first?.labels == ["a": "1\"2\\3\n4", "b": ""])
   }
 
-  @Test("our own pages are read")
-  func own() throws {
+  @Test
+  func `our own pages are read`() throws {
     let metric = Metric(
       "martlet_test_total", .counter, labels: ["about"], "Help \"with\" \\ and\nmore.")
     let text = MetricText.page([
@@ -47,17 +48,15 @@ struct MetricPageTests {
     #expect(page.sum("martlet_test_total", ["about": "c"]) == 1.5)
   }
 
-  @Test(
-    "what is no such page is refused with its line",
-    arguments: [
-      "a", "a one", "1a 1", "a{ 1", "a{b} 1", #"a{b="c} 1"#, #"a{b="c"1"#, "a 1 2 3", "{} 1", "é 1",
-    ])
-  func refused(line: String) {
+  @Test(arguments: [
+    "a", "a one", "1a 1", "a{ 1", "a{b} 1", #"a{b="c} 1"#, #"a{b="c"1"#, "a 1 2 3", "{} 1", "é 1",
+  ])
+  func `what is no such page is refused with its line`(line: String) {
     #expect(throws: MetricPageError(line: 2)) { try MetricPage("ok 1\n" + line) }
   }
 
-  @Test("quantiles are reckoned evenly within a bucket, over all series")
-  func quantiles() {
+  @Test
+  func `quantiles are reckoned evenly within a bucket, over all series`() {
     #expect(MetricQuantile.seconds(0.5, []) == nil)
     #expect(MetricQuantile.seconds(0.5, [(1, 0), (.infinity, 0)]) == nil)
     let one = [(bound: 1.0, count: 10.0), (2.0, 20.0), (.infinity, 20.0)]

@@ -23,9 +23,8 @@ struct CorpusTests {
     return names.sorted()
   }
 
-  @Test(
-    "hold every invariant, each cut off at any byte, too", arguments: FuzzTarget.all().map(\.name))
-  func corpus(_ name: String) throws {
+  @Test(arguments: FuzzTarget.all().map(\.name))
+  func `hold every invariant, each cut off at any byte, too`(_ name: String) throws {
     let target = try #require(FuzzTarget.named(name))
     let folder = "\(Self.place)/Corpus/\(name)"
     let files = Self.files(folder)
@@ -43,8 +42,8 @@ struct CorpusTests {
     }
   }
 
-  @Test("are there for every target, and none for a target that is gone")
-  func folders() {
+  @Test
+  func `are there for every target, and none for a target that is gone`() {
     #expect(Set(Self.files("\(Self.place)/Corpus")) == Set(FuzzTarget.all().map(\.name)))
   }
 }

@@ -3,7 +3,7 @@ import EventLoop
 import Testing
 
 @Suite struct ResolverTests {
-  @Test func localhostResolvesToALoopbackAddressWithThePort() throws {
+  @Test func `localhost resolves to a loopback address with the port`() throws {
     let answer = try resolve("localhost")
     let addresses = try answer.result.get()
     #expect(answer.request == 42)
@@ -11,12 +11,12 @@ import Testing
     #expect(addresses.allSatisfy { $0.port == 2_197 })
   }
 
-  @Test func aNumericAddressNeedsNoNameServer() throws {
+  @Test func `a numeric address needs no name server`() throws {
     #expect(
       try resolve("192.0.2.7").result.get() == [SocketAddress(numeric: "192.0.2.7", port: 2_197)])
   }
 
-  @Test func aNameThatCannotExistIsAFailureThatNamesIt() throws {
+  @Test func `a name that cannot exist is a failure that names it`() throws {
     let answer = try resolve("no-such-host.invalid")
     guard case .failure(let failure) = answer.result else {
       Issue.record(".invalid must not resolve (RFC 6761)")

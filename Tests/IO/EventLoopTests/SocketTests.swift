@@ -5,7 +5,7 @@ import Glibc
 import Testing
 
 @Suite struct SocketTests {
-  @Test func bytesCrossALoopbackConnectionAndTheEndIsSeen() throws {
+  @Test func `bytes cross a loopback connection and the end is seen`() throws {
     let listener = try Socket.listening(on: .loopback(port: 0))
     let bound = listener.localAddress
     let address = try #require(bound)
@@ -41,7 +41,7 @@ import Testing
     #expect(third.transfer == .failed(ECONNRESET))
   }
 
-  @Test func aRefusedConnectionSaysSo() throws {
+  @Test func `a refused connection says so`() throws {
     // A port that was free a moment ago.
     let port = try freePort()
     let client = try Socket.connecting(to: .loopback(port: port))
@@ -53,7 +53,7 @@ import Testing
     #expect(failure?.code == ECONNREFUSED)
   }
 
-  @Test func severalListenersShareAPortOnlyWhenAsked() throws {
+  @Test func `several listeners share a port only when asked`() throws {
     let first = try Socket.listening(on: .loopback(port: 0), sharesPort: true)
     let bound = first.localAddress
     let address = try #require(bound)
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func addressesReadAndPrintTheirNumericForms() throws {
+  @Test func `addresses read and print their numeric forms`() throws {
     let four = try #require(SocketAddress(numeric: "127.0.0.1", port: 443))
     #expect(four.description == "127.0.0.1:443")
     #expect(four == .loopback(port: 443))

@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 @Suite struct WakeupTests {
-  @Test func aSignalMakesThePollerReturnWithTheTokenUntilItIsCleared() throws {
+  @Test func `a signal makes the poller return with the token until it is cleared`() throws {
     let poller = try Poller()
     let wakeup = Wakeup()
     try poller.add(wakeup.fd, token: 7, .readable)
@@ -20,7 +20,7 @@ import Testing
     #expect(events.isEmpty)
   }
 
-  @Test func signalsOfSourcesSayWhichOnesAndAreTakenOnce() throws {
+  @Test func `signals of sources say which ones and are taken once`() throws {
     let poller = try Poller()
     let signals = SourceSignals()
     try poller.add(signals.fd, token: 7, .readable)
@@ -40,7 +40,7 @@ import Testing
     #expect(taken == (0..<1_000).map { $0 * 3 })
   }
 
-  @Test func signalsThatNobodyTakesNeverBlockASource() {
+  @Test func `signals that nobody takes never block a source`() {
     let signals = SourceSignals()
     for _ in 0..<100_000 { signals.signal(5) }
     var count = 0
@@ -52,7 +52,7 @@ import Testing
     #expect(count > 1_000 && count < 100_000)
   }
 
-  @Test func aMailboxHandsMessagesOverInOrderFromAnotherThread() throws {
+  @Test func `a mailbox hands messages over in order from another thread`() throws {
     let mailbox = Mailbox<Int>(wakeup: Wakeup())
     let thread = try LoopThread(name: "a name longer than fifteen bytes") {
       for number in 0..<1_000 { mailbox.post(number) }
@@ -71,7 +71,7 @@ import Testing
     #expect(received == Array(0..<1_000))
   }
 
-  @Test func aRemovedDescriptorIsNoLongerReported() throws {
+  @Test func `a removed descriptor is no longer reported`() throws {
     let poller = try Poller()
     let wakeup = Wakeup()
     try poller.add(wakeup.fd, token: 1, .readable)
@@ -82,7 +82,7 @@ import Testing
     #expect(events.isEmpty)
   }
 
-  @Test func theMonotonicClockNeverGoesBack() {
+  @Test func `the monotonic clock never goes back`() {
     var last = MonotonicClock.nanoseconds()
     for _ in 0..<10_000 {
       let now = MonotonicClock.nanoseconds()
@@ -92,7 +92,7 @@ import Testing
     #expect(WallClock.milliseconds() > 1_700_000_000_000)
   }
 
-  @Test func aSignalArrivesThroughItsDescriptorInsteadOfEndingTheThread() throws {
+  @Test func `a signal arrives through its descriptor instead of ending the thread`() throws {
     let source = try SignalSource([SIGUSR2])
     #expect(source.next() == nil)
     // To this thread only: other threads of the test process do not block it.

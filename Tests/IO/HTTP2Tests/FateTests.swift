@@ -5,7 +5,7 @@ import Testing
 
 /// What becomes of requests when streams and connections break: what may be sent again.
 @Suite struct FateTests {
-  @Test(arguments: HTTP2Implementation.allCases) func aRefusedStreamWasNotProcessed(
+  @Test(arguments: HTTP2Implementation.allCases) func `a refused stream was not processed`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
@@ -22,7 +22,9 @@ import Testing
       HTTP2ErrorCode.internalError, HTTP2ErrorCode.cancel, HTTP2ErrorCode.enhanceYourCalm,
       HTTP2ErrorCode.noError,
     ])
-  func aStreamResetWithAnotherCodeIsAmbiguous(_ http2: HTTP2Implementation, code: UInt32) throws {
+  func `a stream reset with another code is ambiguous`(_ http2: HTTP2Implementation, code: UInt32)
+    throws
+  {
     let (pair, exchange) = try pairWithOneRequest(http2)
     pair.server.reset(exchange.pointee.streamID, code: code)
     try pair.settle()
@@ -31,7 +33,7 @@ import Testing
     #expect(exchange.pointee.closeCode == code)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aStatusIsFinalEvenIfItsBodyIsLost(
+  @Test(arguments: HTTP2Implementation.allCases) func `a status is final even if its body is lost`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
@@ -47,7 +49,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func streamsAboveTheLastOfAGoAwayAreUnprocessedAndTheOthersGoOn(_ http2: HTTP2Implementation)
+  func `streams above the last of a GOAWAY are unprocessed and the others go on`(
+    _ http2: HTTP2Implementation
+  )
     throws
   {
     let pair = SessionPair(http2)
@@ -74,7 +78,9 @@ import Testing
   /// The first GOAWAY of a graceful end names no last stream yet (RFC 9113 §6.8), so nothing but the fact that
   /// they were never written shows that the queued ones were not processed.
   @Test(arguments: HTTP2Implementation.allCases)
-  func requestsStillQueuedWhenGoAwayArrivesWereNotProcessed(_ http2: HTTP2Implementation) throws {
+  func `requests still queued when GOAWAY arrives were not processed`(_ http2: HTTP2Implementation)
+    throws
+  {
     let pair = SessionPair(http2)
     try pair.settle()
     let written = try #require(pair.submit())
@@ -92,7 +98,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases, [1, 4, 9, 20, 1_000])
-  func aGoAwayBeforeSettingsIsHeard(_ http2: HTTP2Implementation, piece: Int) throws {
+  func `a GOAWAY before settings is heard`(_ http2: HTTP2Implementation, piece: Int) throws {
     let pair = SessionPair(http2)
     let exchange = try #require(pair.submit())
     try pair.loseClientOutput()
@@ -112,7 +118,7 @@ import Testing
     #expect(exchange.pointee.fate == .unprocessed)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func goAwayMayComeTwiceAndSayAnything(
+  @Test(arguments: HTTP2Implementation.allCases) func `GOAWAY may come twice and say anything`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
@@ -133,7 +139,8 @@ import Testing
     #expect(pair.completed == [exchange])
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aDyingConnectionCompletesEachExchangeOnce(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a dying connection completes each exchange once`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -158,7 +165,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func aRequestGivenUpBeforeItWasWrittenCompletesOnce(_ http2: HTTP2Implementation) throws {
+  func `a request given up before it was written completes once`(_ http2: HTTP2Implementation)
+    throws
+  {
     let pair = SessionPair(http2)
     try pair.settle()
     let exchange = try #require(pair.submit())
@@ -173,8 +182,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func anAnswerToAResetStreamReachesNobodyAndTheRequestGoesBack(_ http2: HTTP2Implementation) throws
-  {
+  func `an answer to a reset stream reaches nobody and the request goes back`(
+    _ http2: HTTP2Implementation
+  ) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
     pair.client.reset(exchange, code: HTTP2ErrorCode.cancel)
     try pair.settle()
@@ -187,7 +197,8 @@ import Testing
     #expect(connection == nil)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aServerThatBreaksTheProtocolEndsTheSession(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a server that breaks the protocol ends the session`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
@@ -204,7 +215,8 @@ import Testing
 
   /// Its end is a failure also when nothing was open, so that the owner reports it and waits before the next one.
   @Test(arguments: HTTP2Implementation.allCases)
-  func aConnectionThatFailsDoesNotGoAwayInGoodOrder(_ http2: HTTP2Implementation) throws {
+  func `a connection that fails does not GOAWAY in good order`(_ http2: HTTP2Implementation) throws
+  {
     let pair = SessionPair(http2)
     try pair.settle()
     let data = frame(type: 0, flags: 1, stream: 77, [1, 2, 3])

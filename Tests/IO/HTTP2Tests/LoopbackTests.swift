@@ -9,7 +9,7 @@ import Testing
 
 /// Client and server connections over real sockets and TLS, on one poller.
 @Suite struct LoopbackTests {
-  @Test(arguments: HTTP2Implementation.allCases) func requestsAreAnsweredOverTLS(
+  @Test(arguments: HTTP2Implementation.allCases) func `requests are answered over TLS`(
     _ http2: HTTP2Implementation
   ) throws {
     let rig = try Rig(http2)
@@ -31,7 +31,7 @@ import Testing
     #expect(rig.client.takeNotices().last == .closed(nil))
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func bothSidesEndInGoodOrderAfterAGoAway(
+  @Test(arguments: HTTP2Implementation.allCases) func `both sides end in good order after a GOAWAY`(
     _ http2: HTTP2Implementation
   ) throws {
     let rig = try Rig(http2)
@@ -54,7 +54,8 @@ import Testing
     #expect(exchange.pointee.fate == .answered)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aResetConnectionCompletesItsExchangesOnce(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a reset connection completes its exchanges once`(
     _ http2: HTTP2Implementation
   ) throws {
     let rig = try Rig(http2)
@@ -79,7 +80,7 @@ import Testing
     #expect(!rig.submit(rig.exchange(body: 1)))
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aRefusedTCPConnectionIsReported(
+  @Test(arguments: HTTP2Implementation.allCases) func `a refused TCP connection is reported`(
     _ http2: HTTP2Implementation
   ) throws {
     let rig = try Rig(http2)
@@ -95,7 +96,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func aServerWithTheWrongNameIsReportedWithTheReason(_ http2: HTTP2Implementation) throws {
+  func `a server with the wrong name is reported with the reason`(_ http2: HTTP2Implementation)
+    throws
+  {
     let rig = try Rig(http2)
     let client = try rig.newClient(name: "gateway.example")
     client.connect(to: rig.address)
@@ -109,7 +112,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func aServerThatHangsUpDuringTheHandshakeIsReported(_ http2: HTTP2Implementation) throws {
+  func `a server that hangs up during the handshake is reported`(_ http2: HTTP2Implementation)
+    throws
+  {
     let rig = try Rig(http2)
     let listener = try Socket.listening(on: .loopback(port: 0))
     let bound = listener.localAddress
@@ -127,7 +132,8 @@ import Testing
     }
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aSlowReaderBlocksTheWriterUntilItReadsAgain(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a slow reader blocks the writer until it reads again`(
     _ http2: HTTP2Implementation
   ) throws {
     let rig = try Rig(http2)

@@ -4,7 +4,8 @@ import HTTP2Server
 import Testing
 
 @Suite struct RequestTests {
-  @Test(arguments: HTTP2Implementation.allCases) func aRequestArrivesWithItsFieldsInOrderAndItsBody(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a request arrives with its fields in order and its body`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -28,7 +29,7 @@ import Testing
     #expect(request.connectionToken == 1)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func anAnswerFillsTheExchange(
+  @Test(arguments: HTTP2Implementation.allCases) func `an answer fills the exchange`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -55,7 +56,8 @@ import Testing
     #expect(pair.client.openStreams == 0)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func anIdIsKeptOnlyIfItIsAnotherThanTheOneSent(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `an id is kept only if it is another than the one sent`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -77,7 +79,8 @@ import Testing
     }
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aRequestWithoutABodyEndsWithItsHeaders(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a request without a body ends with its headers`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -90,7 +93,8 @@ import Testing
     #expect(pair.completed.first?.pointee.responseTotal == 0)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func anAnswerLargerThanItsRoomIsCountedAndCut(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `an answer larger than its room is counted and cut`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -105,7 +109,8 @@ import Testing
     #expect(exchange.pointee.fate == .answered)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aBodyLargerThanEveryWindowArrivesWhole(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a body larger than every window arrives whole`(
     _ http2: HTTP2Implementation
   ) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
@@ -122,7 +127,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func withTheWindowExhaustedARequestWaitsAndCanBeGivenUp(_ http2: HTTP2Implementation) throws {
+  func `with the window exhausted a request waits and can be given up`(_ http2: HTTP2Implementation)
+    throws
+  {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 0
     let pair = SessionPair(http2, settings)
@@ -137,7 +144,7 @@ import Testing
     #expect(exchange.pointee.fate == .ambiguous)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func tenThousandRequestsShareOneConnection(
+  @Test(arguments: HTTP2Implementation.allCases) func `ten thousand requests share one connection`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 1_000))
@@ -159,7 +166,7 @@ import Testing
     #expect(pair.server.openStreams == 0)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aPingComesBackAsAPong(
+  @Test(arguments: HTTP2Implementation.allCases) func `a ping comes back as a pong`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)

@@ -22,7 +22,9 @@ import Testing
       AnswerShape.manyDataFrames, .continuation, .padding, .trailers, .informational,
       [.manyDataFrames, .continuation, .padding, .trailers, .informational],
     ])
-  func anAnswerInAnUnusualFormIsTheSameAnswer(_ http2: HTTP2Implementation, shape: AnswerShape)
+  func `an answer in an unusual form is the same answer`(
+    _ http2: HTTP2Implementation, shape: AnswerShape
+  )
     throws
   {
     let (pair, exchanges) = try pairWithRequests(http2, 3)
@@ -49,7 +51,7 @@ import Testing
     #expect(next.pointee.status == 200)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func theShapesAreOnTheWire(
+  @Test(arguments: HTTP2Implementation.allCases) func `the shapes are on the wire`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, _) = try pairWithRequests(http2, 1)
@@ -65,7 +67,7 @@ import Testing
     #expect(frames.map { $0.flags & 8 } == [8, 0, 8, 0, 8, 8, 8, 0])
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aRawGoAwaySaysWhatItIsTold(
+  @Test(arguments: HTTP2Implementation.allCases) func `a raw GOAWAY says what it is told`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 4)
@@ -84,7 +86,8 @@ import Testing
     #expect(exchanges[0].pointee.fate == .answered)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func whatWasQueuedBeforeARawFrameGoesOutBeforeIt(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `what was queued before a raw frame goes out before it`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
@@ -97,7 +100,7 @@ import Testing
     #expect(exchanges.count == 1)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func pingsAreNotAnswered(
+  @Test(arguments: HTTP2Implementation.allCases) func `pings are not answered`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
@@ -109,7 +112,7 @@ import Testing
     #expect(exchanges[0].pointee.status == 200)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aMuteServerSaysNothingAtAll(
+  @Test(arguments: HTTP2Implementation.allCases) func `a mute server says nothing at all`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
@@ -121,7 +124,7 @@ import Testing
     #expect(exchanges[0].pointee.fate == .pending)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aStatusWithoutItsBodyIsAnAnswer(
+  @Test(arguments: HTTP2Implementation.allCases) func `a status without its body is an answer`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
@@ -136,7 +139,7 @@ import Testing
     #expect(exchanges[0].pointee.closeCode == HTTP2ErrorCode.internalError)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aResetAfterTheAnswerChangesNothing(
+  @Test(arguments: HTTP2Implementation.allCases) func `a reset after the answer changes nothing`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
@@ -152,7 +155,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func heldWindowUpdatesStopALargeBodyUntilTheyAreReleased(_ http2: HTTP2Implementation) throws {
+  func `held window updates stop a large body until they are released`(_ http2: HTTP2Implementation)
+    throws
+  {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 100
     let pair = SessionPair(http2, settings)
@@ -167,7 +172,8 @@ import Testing
     #expect(pair.received.first?.pointee.bodyTotal == 1_000)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aWindowThatBecomesNegativeIsWaitedFor(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a window that becomes negative is waited for`(
     _ http2: HTTP2Implementation
   ) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
@@ -190,7 +196,8 @@ import Testing
     #expect(pair.received.first?.pointee.bodyTotal == 3_000)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func anAnswerBeforeTheRequestsEndStopsItsBody(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `an answer before the request's end stops its body`(
     _ http2: HTTP2Implementation
   ) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
@@ -235,7 +242,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func streamsThatAreResetMoreOftenThanAnsweredEndWithEnhanceYourCalm(_ http2: HTTP2Implementation)
+  func `streams that are reset more often than answered end with ENHANCE_YOUR_CALM`(
+    _ http2: HTTP2Implementation
+  )
     throws
   {
     let pair = SessionPair(http2)
@@ -264,8 +273,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func pingsFasterThanTheirAnswersAreReadEndWithEnhanceYourCalm(_ http2: HTTP2Implementation) throws
-  {
+  func `pings faster than their answers are read end with ENHANCE_YOUR_CALM`(
+    _ http2: HTTP2Implementation
+  ) throws {
     let pair = SessionPair(http2)
     try pair.settle()
     for _ in 0..<900 { pair.client.ping() }
@@ -276,7 +286,8 @@ import Testing
     #expect(try farewellCode(pair) == HTTP2ErrorCode.enhanceYourCalm)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func theEncoderFollowsATableSizeThatChanges(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `the encoder follows a table size that changes`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -300,7 +311,7 @@ import Testing
     #expect(pair.completed.count == 100)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func streamIDsEnd(_ http2: HTTP2Implementation)
+  @Test(arguments: HTTP2Implementation.allCases) func `stream IDs end`(_ http2: HTTP2Implementation)
     throws
   {
     var settings = SessionSettings()

@@ -4,7 +4,8 @@ import HTTP2Server
 import Testing
 
 @Suite struct StreamLimitTests {
-  @Test(arguments: HTTP2Implementation.allCases) func beforeTheServersSettingsThereIsOneStream(
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `before the server's settings there is one stream`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2)
@@ -16,7 +17,7 @@ import Testing
     #expect(pair.submit() != nil)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func theLimitMovesWithTheServersSettings(
+  @Test(arguments: HTTP2Implementation.allCases) func `the limit moves with the server's settings`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 1))
@@ -46,7 +47,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func streamsThatCrossALoweredLimitComeBackUnprocessed(_ http2: HTTP2Implementation) throws {
+  func `streams that cross a lowered limit come back unprocessed`(_ http2: HTTP2Implementation)
+    throws
+  {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 3))
     try pair.settle()
     let exchanges = try (0..<3).map { _ in try #require(pair.submit()) }
@@ -58,7 +61,7 @@ import Testing
     #expect(exchanges[0].pointee.fate == .answered)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func aLimitOfZeroStopsEverything(
+  @Test(arguments: HTTP2Implementation.allCases) func `a limit of zero stops everything`(
     _ http2: HTTP2Implementation
   ) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 0))
@@ -67,7 +70,9 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func requestsQueuedWhenTheLimitDropsGoOutLaterOrAreUnprocessed(_ http2: HTTP2Implementation)
+  func `requests queued when the limit drops go out later or are unprocessed`(
+    _ http2: HTTP2Implementation
+  )
     throws
   {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 5))
@@ -86,8 +91,9 @@ import Testing
 
   /// Stream ids are used once and end at 2³¹ − 1 (RFC 9113 §5.1.1).
   @Test(arguments: HTTP2Implementation.allCases)
-  func whenTheStreamIdsAreUsedUpASubmitIsRefusedAndTheOthersEnd(_ http2: HTTP2Implementation) throws
-  {
+  func `when the stream ids are used up a submit is refused and the others end`(
+    _ http2: HTTP2Implementation
+  ) throws {
     let pair = SessionPair(http2, firstStreamID: Int32.max - 2)
     try pair.settle()
     let last = [try #require(pair.submit()), try #require(pair.submit())]

@@ -4,8 +4,8 @@ import Testing
 @testable import HTTP2
 
 @Suite struct WaitingRequestsTests {
-  @Test("requests that always have one behind them are forgotten once they are written")
-  func bounded() {
+  @Test
+  func `requests that always have one behind them are forgotten once they are written`() {
     var waiting = WaitingRequests()
     var headers = HeaderList()
     headers.append(":path", "/3/device/00")

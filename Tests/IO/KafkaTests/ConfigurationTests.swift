@@ -5,21 +5,21 @@ import Testing
 @testable import Kafka
 
 @Suite struct ConfigurationTests {
-  @Test func anUnknownPropertyIsRefusedByName() {
+  @Test func `an unknown property is refused by name`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     configuration.common = [("linger.msec", "5")]
     let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
     #expect(error?.message.contains("linger.msec") == true)
   }
 
-  @Test func aBadValueIsRefusedWithPropertyAndValue() {
+  @Test func `a bad value is refused with property and value`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     configuration.producer = [("acks", "perhaps")]
     let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
     #expect(error?.message.contains("acks=perhaps") == true)
   }
 
-  @Test func whatThePromisesRestOnCannotBeSet() {
+  @Test func `what the promises rest on cannot be set`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     configuration.common = [("enable.auto.commit", "true")]
     let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
@@ -27,7 +27,7 @@ import Testing
   }
 
   /// A topic that was deleted must not come back with the cluster's number of partitions.
-  @Test func noClientMakesTopicsByAskingForThem() {
+  @Test func `no client makes topics by asking for them`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     for isEmbedded in [false, true] {
       configuration.isEmbeddedBroker = isEmbedded
@@ -46,7 +46,7 @@ import Testing
     #expect(error?.message.contains("allow.auto.create.topics cannot be set") == true)
   }
 
-  @Test func aProducerPropertyDoesNotReachConsumers() throws {
+  @Test func `a producer property does not reach consumers`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     var configuration = fixture.configuration
     configuration.producer = [("no.such.property", "1")]
@@ -55,7 +55,7 @@ import Testing
     #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
   }
 
-  @Test func addedPartitionsAreFollowedByEveryClientWithinTenSeconds() {
+  @Test func `added partitions are followed by every client within ten seconds`() {
     let configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     for role in [KafkaConfiguration.Role.producer, .group, .reader] {
       let interval = configuration.properties(for: role)
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: [1, 12, 10_000])
-  func aReaderInBulkIsNotStoppedByWhatWaits(partitions: Int) throws {
+  func `a reader in bulk is not stopped by what waits`(partitions: Int) throws {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     configuration.preferBulkReading(of: partitions)
     func value(_ name: String) -> Int {
@@ -78,7 +78,7 @@ import Testing
     _ = try configuration.makeNative(.reader)
   }
 
-  @Test func theUsersPropertyWinsOverAPreference() throws {
+  @Test func `the user's property wins over a preference`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     var configuration = fixture.configuration
     configuration.producerPreferences = [("queue.buffering.max.messages", "1")]
@@ -95,7 +95,7 @@ import Testing
     #expect(queued == 2)
   }
 
-  @Test func aSessionOutlastsARestartAndABrokersDeath() {
+  @Test func `a session outlasts a restart and a broker's death`() {
     let configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     let timeout = configuration.properties(for: .group).last { $0.name == "session.timeout.ms" }
     let milliseconds = timeout.flatMap { Int($0.value) } ?? 0
@@ -103,7 +103,7 @@ import Testing
     #expect(milliseconds > 9_000 && milliseconds < 45_000)
   }
 
-  @Test func prefetchIsDividedAmongPartitionsWithinBounds() {
+  @Test func `prefetch is divided among partitions within bounds`() {
     func limits(_ partitions: Int) -> [String] {
       var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
       configuration.dividePrefetch(among: partitions)
@@ -115,14 +115,14 @@ import Testing
     #expect(limits(0) == ["4000", "32768", "1048576"])
   }
 
-  @Test func theEmbeddedBrokerIsRecognised() throws {
+  @Test func `the embedded broker is recognised`() throws {
     let fixture = try KafkaFixture(embedded: true)
     var configuration = fixture.configuration
     try configuration.detectEmbeddedBroker(timeoutMilliseconds: 5_000)
     #expect(configuration.isEmbeddedBroker)
   }
 
-  @Test func noBrokerAtTheAddressIsSaidWithTheAddress() {
+  @Test func `no broker at the address is said with the address`() {
     KafkaLog.silence()
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     let error = #expect(throws: KafkaError.self) {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct GroupConsumerTests {
-  @Test func aMemberReadsEverythingAndTheNextOneGoesOnWhereItCommitted() throws {
+  @Test func `a member reads everything and the next one goes on where it committed`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 4)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 1_000)
@@ -33,7 +33,7 @@ import Testing
     second.close()
   }
 
-  @Test func aMemberIsToldWhereAPartitionEnds() throws {
+  @Test func `a member is told where a partition ends`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 30)
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func aSecondMemberTakesOverPartitionsAndNothingIsLost(shared: Bool) throws {
+  func `a second member takes over partitions and nothing is lost`(shared: Bool) throws {
     let fixture = try KafkaFixture(topics: [("numbers", 4)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 2_000)
@@ -86,7 +86,7 @@ import Testing
   }
 
   /// Nothing but the signal says that there is something to take, again and again after the queue was emptied.
-  @Test func aQueueSignalsItsNumberWhenRecordsCome() throws {
+  @Test func `a queue signals its number when records come`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     let topic = fixture.name("numbers")
     let member = try GroupMember(fixture, group: "readers", topic: topic)
@@ -120,7 +120,7 @@ import Testing
 
   /// librdkafka 2.0.2 gives a partition up for good when its one question for the committed offset meets a
   /// coordinator that has just moved: ingest and feedback stood still until the next rebalance.
-  @Test func aPartitionWithoutAStartBeginsAlthoughTheCoordinatorMoves() throws {
+  @Test func `a partition without a start begins although the coordinator moves`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     guard let broker = fixture.broker else { return }
     let topic = fixture.name("numbers")
@@ -152,7 +152,7 @@ import Testing
     consumer.close()
   }
 
-  @Test func metadataCommittedBesideAnOffsetComesBack() throws {
+  @Test func `metadata committed beside an offset comes back`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 10)
@@ -174,7 +174,7 @@ import Testing
     member.close()
   }
 
-  @Test func anAsynchronousCommitIsAnsweredByAnEvent() throws {
+  @Test func `an asynchronous commit is answered by an event`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 1)
@@ -202,7 +202,7 @@ import Testing
     member.close()
   }
 
-  @Test func aQueueSignalsItsWakeupOnceForWhatArrives() throws {
+  @Test func `a queue signals its wakeup once for what arrives`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     let member = try GroupMember(fixture, group: "readers", topic: topic)
@@ -221,7 +221,7 @@ import Testing
     member.close()
   }
 
-  @Test func assigningWithoutAQueueIsRefused() throws {
+  @Test func `assigning without a queue is refused`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     let consumer = try KafkaGroupConsumer(
@@ -231,7 +231,7 @@ import Testing
     consumer.close()
   }
 
-  @Test func recordsThatWereKeptOutliveTheirBatch() throws {
+  @Test func `records that were kept outlive their batch`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 3)
@@ -252,7 +252,7 @@ import Testing
   }
 
   /// With a limit of 100 records a fetcher that sleeps a second each time it is full needs 29 s.
-  @Test func aFetcherThatIsWokenFillsAnEmptiedQueueWithoutSleepingASecond() throws {
+  @Test func `a fetcher that is woken fills an emptied queue without sleeping a second`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 3_000)

@@ -6,8 +6,10 @@ import Testing
 
 @Suite("How far a group is behind")
 struct LagTests {
-  @Test("the answers of a coordinator that moves end no process, and the lag comes in the end")
-  func coordinatorMoves() throws {
+  @Test
+  func `the answers of a coordinator that moves end no process, and the lag comes in the end`()
+    throws
+  {
     let fixture = try KafkaFixture(embedded: true)
     try fixture.createTopic("things", partitions: 2)
     let partitions = (0..<2 as Range<Int32>).map {

@@ -26,7 +26,7 @@ import Testing
     return (offsets, ends)
   }
 
-  @Test func exactlyTheStretchesAreRead() throws {
+  @Test func `exactly the stretches are read`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 3)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 300)
@@ -50,7 +50,7 @@ import Testing
   }
 
   /// A topic that was made again with fewer partitions than it had: there is nothing to wait for.
-  @Test func aPartitionThatIsNotThereIsAtItsEnd() throws {
+  @Test func `a partition that is not there is at its end`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     let stretches = try OffsetRangeReader(fixture.configuration)
     defer { stretches.close() }
@@ -63,7 +63,7 @@ import Testing
     #expect(stretches.isDone)
   }
 
-  @Test func severalTopicsAreReadByOneClient() throws {
+  @Test func `several topics are read by one client`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1), ("others", 1)])
     let stretches = try OffsetRangeReader(fixture.configuration)
     defer { stretches.close() }
@@ -82,7 +82,7 @@ import Testing
 
   /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for a second, however soon they are emptied: a
   /// reader would get no more each second than what may wait for it.
-  @Test func whatMayWaitDoesNotSlowReadingDown() throws {
+  @Test func `what may wait does not slow reading down`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 100_000)

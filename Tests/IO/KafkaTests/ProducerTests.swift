@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct ProducerTests {
-  @Test func aRecordIsReadBackWithKeyValueHeadersAndTimestamp() throws {
+  @Test func `a record is read back with key value headers and timestamp`() throws {
     let fixture = try KafkaFixture(topics: [("things", 3)])
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
@@ -22,7 +22,7 @@ import Testing
     #expect(records[0].timestamp >= before - 1_000)
   }
 
-  @Test func noKeyNoValueAndEmptyOnesStayWhatTheyAre() throws {
+  @Test func `no key no value and empty ones stay what they are`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
@@ -34,7 +34,7 @@ import Testing
     #expect(records.map(\.value) == ["keyless", nil, ""])
   }
 
-  @Test func everyRecordGetsOneDeliveryWithItsTag() throws {
+  @Test func `every record gets one delivery with its tag`() throws {
     let fixture = try KafkaFixture(topics: [("things", 4)])
     let wakeup = Wakeup()
     let producer = try KafkaProducer(fixture.configuration, wakeup: wakeup)
@@ -47,7 +47,7 @@ import Testing
     #expect(producer.outstandingBytes == 0)
   }
 
-  @Test func transientErrorsAndDroppedConnectionsLoseNothing() throws {
+  @Test func `transient errors and dropped connections lose nothing`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
@@ -60,7 +60,7 @@ import Testing
     #expect(Set(stored.map(\.value)) == Set((0..<2_000).map { String($0) }))
   }
 
-  @Test func aFatalErrorReplacesTheClientAndNothingIsLost() throws {
+  @Test func `a fatal error replaces the client and nothing is lost`() throws {
     let fixture = try KafkaFixture(topics: [("things", 3)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
@@ -76,7 +76,7 @@ import Testing
     #expect(Set(stored.map(\.value)) == Set((0..<3_000).map { String($0) }))
   }
 
-  @Test func recordsHeldThroughAFatalErrorKeepTheirOrderHeadersAndTombstones() throws {
+  @Test func `records held through a fatal error keep their order headers and tombstones`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     var configuration = fixture.configuration
@@ -104,7 +104,7 @@ import Testing
     #expect(stored[3].headers.isEmpty)
   }
 
-  @Test func aSequenceErrorOfTheBrokerLosesNothing() throws {
+  @Test func `a sequence error of the broker loses nothing`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
@@ -116,7 +116,7 @@ import Testing
     #expect(Set(stored.map(\.value)).count == 500)
   }
 
-  @Test func aFullQueueSaysSoAndTakesRecordsAgainAfterDeliveries() throws {
+  @Test func `a full queue says so and takes records again after deliveries`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     var configuration = fixture.configuration
     configuration.producer = [("queue.buffering.max.messages", "100"), ("linger.ms", "50")]
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test func aRecordThatIsTooLargeIsRefusedAndTheRestGoesOn() throws {
+  @Test func `a record that is too large is refused and the rest goes on`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
@@ -152,7 +152,7 @@ import Testing
     try fixture.produce(producer, topic, key: nil, value: "small")
   }
 
-  @Test func aRecordThatTheBrokerRefusesComesBackRefused() throws {
+  @Test func `a record that the broker refuses comes back refused`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
@@ -174,7 +174,7 @@ import Testing
   }
 
   /// Access rights are taken away and given back by people: records wait for it, and the producer is full meanwhile.
-  @Test func aLackOfAuthorisationIsWaitedOut() throws {
+  @Test func `a lack of authorisation is waited out`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
@@ -195,7 +195,7 @@ import Testing
   }
 
   /// A topic that was deleted and is made again: what was on its way, and what comes meanwhile, waits for it.
-  @Test func aTopicThatIsNotThereIsWaitedFor() throws {
+  @Test func `a topic that is not there is waited for`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
     KafkaLog.silence()
     let broker = fixture.broker!
@@ -238,7 +238,7 @@ import Testing
       if: KafkaFixture.realCluster != nil,
       "needs a real cluster (MARTLET_TEST_KAFKA=host:port): the embedded broker makes what is asked for"
     ))
-  func aTopicIsNotMadeByAskingForIt() throws {
+  func `a topic is not made by asking for it`() throws {
     let fixture = try KafkaFixture()
     let producer = try KafkaProducer(fixture.configuration)
     #expect(throws: KafkaError.self) {
@@ -254,7 +254,7 @@ import Testing
   }
 
   /// A topic may take less than a batch holds: then it takes the records one by one, in their order.
-  @Test func theRecordsOfABatchThatIsTooLargeAreProducedOneByOne() throws {
+  @Test func `the records of a batch that is too large are produced one by one`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     var configuration = fixture.configuration
@@ -272,7 +272,7 @@ import Testing
     #expect(stored.map(\.value) == (0..<10).map { String($0) })
   }
 
-  @Test func aRefusedRecordComesBackWithItsContent() throws {
+  @Test func `a refused record comes back with its content`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
@@ -295,7 +295,7 @@ import Testing
     #expect(producer.refusedRecord(7) == nil)
   }
 
-  @Test func anOutageOfTheBrokerIsWaitedOut() throws {
+  @Test func `an outage of the broker is waited out`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct ReaderTests {
-  @Test func aTableIsCaughtUpOnlyAfterEverythingThatWasThere() throws {
+  @Test func `a table is caught up only after everything that was there`() throws {
     let fixture = try KafkaFixture()
     let topic = try fixture.createTopic("table", partitions: 3, compacted: true)
     let producer = try KafkaProducer(fixture.configuration)
@@ -43,7 +43,7 @@ import Testing
     table.close()
   }
 
-  @Test func anEmptyTableIsCaughtUpToo() throws {
+  @Test func `an empty table is caught up too`() throws {
     let fixture = try KafkaFixture()
     let topic = try fixture.createTopic("table", partitions: 2, compacted: true)
     let table = try KafkaTable(fixture.configuration, topic: topic)
@@ -55,7 +55,7 @@ import Testing
     table.close()
   }
 
-  @Test func aTailFromTheEndSeesOnlyWhatComesAfterwards() throws {
+  @Test func `a tail from the end sees only what comes afterwards`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 100)
@@ -77,7 +77,7 @@ import Testing
     tail.close()
   }
 
-  @Test func whatTheBrokerDroppedBeforeItWasReadIsCounted() throws {
+  @Test func `what the broker dropped before it was read is counted`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
     let topic = fixture.name("numbers")
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .offsets([0: 0]))
@@ -123,7 +123,7 @@ import Testing
     late.close()
   }
 
-  @Test func aNewTopicIsWaitedForUntilEachPartitionHasALeader() throws {
+  @Test func `a new topic is waited for until each partition has a leader`() throws {
     let fixture = try KafkaFixture(topics: [("new", 3)], embedded: true)
     let broker = try #require(fixture.broker)
     let topic = fixture.name("new")
@@ -142,7 +142,7 @@ import Testing
     #expect(try admin.watermarks(partitions, timeoutMilliseconds: 5_000).map(\.high) == [0, 0, 0])
   }
 
-  @Test func aTopicThatIsNotThereIsAnErrorOnARealCluster() throws {
+  @Test func `a topic that is not there is an error on a real cluster`() throws {
     guard KafkaFixture.realCluster != nil else { return }
     let fixture = try KafkaFixture()
     #expect(throws: KafkaError.self) {
@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func theListOfTopicsHasTheirPartitionsAndCreatesNone() throws {
+  @Test func `the list of topics has their partitions and creates none`() throws {
     let fixture = try KafkaFixture(topics: [("three", 3), ("five", 5)])
     let admin = try KafkaAdmin(fixture.configuration)
     let counts = try admin.partitionCounts(timeoutMilliseconds: 5_000)
@@ -159,7 +159,7 @@ import Testing
   }
 
   /// A sender ended by itself when the coordinator moved while it was assigned partitions.
-  @Test func committedOffsetsAreAskedForAgainWhenTheCoordinatorHasMoved() throws {
+  @Test func `committed offsets are asked for again when the coordinator has moved`() throws {
     KafkaLog.silence()
     let broker = try EmbeddedBroker([.init("read", partitions: 1)])
     let admin = try KafkaAdmin(
@@ -171,7 +171,7 @@ import Testing
     #expect(offsets == [CommittedOffset(partition, offset: nil)])
   }
 
-  @Test func theWatermarksAreAskedOfANewLeaderToo() throws {
+  @Test func `the watermarks are asked of a new leader too`() throws {
     KafkaLog.silence()
     let broker = try EmbeddedBroker([.init("moved", partitions: 3)], brokers: 2)
     let admin = try KafkaAdmin(
@@ -187,7 +187,7 @@ import Testing
     }
   }
 
-  @Test func theWatermarksOfManyPartitionsComeInTheOrderAskedFor() throws {
+  @Test func `the watermarks of many partitions come in the order asked for`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 3)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 100)

@@ -12,7 +12,8 @@ import Testing
     "needs a real cluster (MARTLET_TEST_KAFKA=host:port): the embedded broker has no static membership"
   ))
 struct StaticMembershipTests {
-  @Test func aMemberWithANameGetsItsPartitionsBackAndTheOthersNoticeNothing() throws {
+  @Test func `a member with a name gets its partitions back and the others notice nothing`() throws
+  {
     let fixture = try KafkaFixture(topics: [("numbers", 4)])
     let topic = fixture.name("numbers")
     let stays = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
@@ -41,7 +42,7 @@ struct StaticMembershipTests {
     stays.close()
   }
 
-  @Test func aSecondProcessWithTheSameNameEndsTheFirst() throws {
+  @Test func `a second process with the same name ends the first`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     let topic = fixture.name("numbers")
     let first = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")

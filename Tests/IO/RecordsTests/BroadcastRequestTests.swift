@@ -35,8 +35,8 @@ struct BroadcastRequestTests {
     } catch { return error.description }
   }
 
-  @Test("take a channel in place of a token, and get what a broadcast needs")
-  func defaults() throws {
+  @Test
+  func `take a channel in place of a token, and get what a broadcast needs`() throws {
     try read(Self.request()) { request in
       #expect(request.isBroadcast)
       #expect(RequestReaderTests.string(request.channel) == Self.channel)
@@ -54,47 +54,43 @@ struct BroadcastRequestTests {
     try read(RequestReaderTests.example) { #expect(!$0.isBroadcast) }
   }
 
-  @Test(
-    "are refused with the field named",
-    arguments: [
-      (#","token":"abcd""#, "channel: cannot be combined with a device token"),
-      (#","tokens":["abcd"]"#, "channel: cannot be combined with a device token"),
-      (#","type":"alert""#, "type: is not for a channel"),
-      (#","type":"background""#, "type: is not for a channel"),
-      (#","collapse_id":"x""#, "collapse_id: is not for a channel"),
-      (#","priority":2"#, "priority: 2 is not allowed"),
-      (#","topic":"com.example.app""#, "topic: does not match app and type"),
-      (#","channel":"YQ==""#, "channel: is given twice"),
-    ])
-  func refused(more: String, words: String) {
+  @Test(arguments: [
+    (#","token":"abcd""#, "channel: cannot be combined with a device token"),
+    (#","tokens":["abcd"]"#, "channel: cannot be combined with a device token"),
+    (#","type":"alert""#, "type: is not for a channel"),
+    (#","type":"background""#, "type: is not for a channel"),
+    (#","collapse_id":"x""#, "collapse_id: is not for a channel"),
+    (#","priority":2"#, "priority: 2 is not allowed"),
+    (#","topic":"com.example.app""#, "topic: does not match app and type"),
+    (#","channel":"YQ==""#, "channel: is given twice"),
+  ])
+  func `are refused with the field named`(more: String, words: String) {
     let found = error(Self.request(more))
     #expect(found?.hasPrefix(words) == true, "\(found ?? "passed")")
   }
 
-  @Test(
-    "want a channel id in base64",
-    arguments: [
-      ("", "channel: is empty"), ("abc", "channel: has 3 characters, which no base64 text has"),
-      ("ab-_", "channel: has no base64 character at character 3"),
-      ("ab d", "channel: has no base64 character at character 3"),
-      ("a===", "channel: has no base64 character at character 2"),
-      ("ab=c", "channel: has no base64 character at character 3"),
-      (String(repeating: "a", count: 516), "channel: has 516 characters, more than 512"),
-    ])
-  func channels(channel: String, words: String) {
+  @Test(arguments: [
+    ("", "channel: is empty"), ("abc", "channel: has 3 characters, which no base64 text has"),
+    ("ab-_", "channel: has no base64 character at character 3"),
+    ("ab d", "channel: has no base64 character at character 3"),
+    ("a===", "channel: has no base64 character at character 2"),
+    ("ab=c", "channel: has no base64 character at character 3"),
+    (String(repeating: "a", count: 516), "channel: has 516 characters, more than 512"),
+  ])
+  func `want a channel id in base64`(channel: String, words: String) {
     #expect(error(Self.request(channel: channel)) == words)
   }
 
-  @Test("take every form of base64 text")
-  func goodChannels() {
+  @Test
+  func `take every form of base64 text`() {
     for channel in ["YQ==", "YWI=", "YWJj", "+/+/", "AZaz09+/", String(repeating: "a", count: 512)]
     {
       #expect(error(Self.request(channel: channel)) == nil, "\(channel)")
     }
   }
 
-  @Test("start no Live Activity, and have bodies of up to 5,120 bytes")
-  func payloads() {
+  @Test
+  func `start no Live Activity, and have bodies of up to 5,120 bytes`() {
     let start =
       #"{"aps":{"timestamp":1,"event":"start","content-state":{},"attributes-type":"A","#
       + #""attributes":{},"alert":"x"}}"#
@@ -122,8 +118,8 @@ struct BroadcastRequestTests {
     }
   }
 
-  @Test("become envelopes that say so, before and after a retry")
-  func envelopes() throws {
+  @Test
+  func `become envelopes that say so, before and after a retry`() throws {
     let value = try encode(Self.request(#","id":"goal-1","lane":"bulk""#))
     let line = "M1\tbulk\tproduction\tcom.example.app\tcom.example.app.push-type.liveactivity\t"
     let rest = "liveactivity\t10\t0\t00000000-0000-0001-0000-000000000002\t\t1795224000123\tgoal-1"
@@ -162,8 +158,8 @@ struct DecoratedTokenTests {
     }
   }
 
-  @Test("lose the brackets and blanks of an old client")
-  func decoration() {
+  @Test
+  func `lose the brackets and blanks of an old client`() {
     #expect(normalize("<00FF aa11 22bb>") == "00ffaa1122bb")
     #expect(normalize(" ab ") == "ab")
     #expect(normalize("<>") == "is empty")

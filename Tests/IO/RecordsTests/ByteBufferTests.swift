@@ -11,8 +11,8 @@ struct ByteBufferTests {
     return String(decoding: buffer.bytes, as: UTF8.self)
   }
 
-  @Test("integers are written as Swift writes them, at every number of digits")
-  func decimals() {
+  @Test
+  func `integers are written as Swift writes them, at every number of digits`() {
     var bound: UInt64 = 1
     for _ in 0..<20 {
       for value in [bound &- 1, bound, bound &+ 1, bound &* 9, bound &* 10 &- 1] {
@@ -42,8 +42,8 @@ struct ByteBufferTests {
     }
   }
 
-  @Test("every byte is escaped as JSON wants it, at every place of a text")
-  func escapes() {
+  @Test
+  func `every byte is escaped as JSON wants it, at every place of a text`() {
     for byte in UInt8.min ... .max {
       for length in 1...20 {
         for place in 0..<length {
@@ -58,8 +58,8 @@ struct ByteBufferTests {
     }
   }
 
-  @Test("random texts are escaped as JSON wants it", arguments: [1, 2, 3] as [UInt64])
-  func randomEscapes(seed: UInt64) {
+  @Test(arguments: [1, 2, 3] as [UInt64])
+  func `random texts are escaped as JSON wants it`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<5_000 {
       let bytes = (0..<Int.random(in: 0..<60, using: &random)).map { _ in

@@ -39,8 +39,8 @@ struct EnvelopeEncoderTests {
     }
   }
 
-  @Test("of the documented request have these bytes")
-  func golden() throws {
+  @Test
+  func `of the documented request have these bytes`() throws {
     let payload =
       #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
       + #""badge":1},"special":"avocado_bacon_burger"}"#
@@ -51,8 +51,8 @@ struct EnvelopeEncoderTests {
     #expect(String(decoding: value, as: UTF8.self) == expected)
   }
 
-  @Test("read back as what was asked for, for every type, lane and environment")
-  func roundTrip() throws {
+  @Test
+  func `read back as what was asked for, for every type, lane and environment`() throws {
     for type in PushType.allCases {
       for lane in Lane.allCases {
         for environment in Environment.allCases {
@@ -77,8 +77,8 @@ struct EnvelopeEncoderTests {
     }
   }
 
-  @Test("stay within the line's limit with every field at its longest")
-  func longest() throws {
+  @Test
+  func `stay within the line's limit with every field at its longest`() throws {
     let app = String(repeating: "a", count: 230)
     let escapedID = String(repeating: #"\u0001"#, count: 128)
     let text =
@@ -91,8 +91,8 @@ struct EnvelopeEncoderTests {
     #expect(envelope.requestID.count == 768)
   }
 
-  @Test("keep envelope and body when they move to a retry topic")
-  func retry() throws {
+  @Test
+  func `keep envelope and body when they move to a retry topic`() throws {
     let value = try encode(RequestReaderTests.example)
     let envelope = try Envelope.parse(value.span)
     var buffer = ByteBuffer()
@@ -116,8 +116,8 @@ struct EnvelopeEncoderTests {
 extension EnvelopeEncoderTests {
   private static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-  @Test("carry the trace of their request, also over a retry", arguments: [false, true])
-  func trace(isBroadcast: Bool) throws {
+  @Test(arguments: [false, true])
+  func `carry the trace of their request, also over a retry`(isBroadcast: Bool) throws {
     let target = isBroadcast ? #""channel":"dHN0LXNyY2gtY2hubA==""# : #""token":"ab""#
     let body = isBroadcast ? #"{"aps":{"timestamp":1,"event":"end"}}"# : #"{"aps":{"badge":1}}"#
     let text = #"{"app":"com.example.app",\#(target),"payload":\#(body)}"#
@@ -148,8 +148,8 @@ extension EnvelopeEncoderTests {
     #expect(Array(moved[again.bodyStart...]) == Array(body.utf8))
   }
 
-  @Test("keep the dead letter that they replay over a retry", arguments: ["", "device", "channel"])
-  func retryOfReplay(target: String) throws {
+  @Test(arguments: ["", "device", "channel"])
+  func `keep the dead letter that they replay over a retry`(target: String) throws {
     let fields = [
       "M1", "bulk", "sandbox", "com.example.app", "com.example.app.push-type.liveactivity",
       "liveactivity", "5", "0", Self.id, "", "1795224000123", "order-8812", "", "", "", target,
@@ -180,8 +180,8 @@ struct ReceiptTests {
     Array(text.utf8).withUnsafeBytes { body($0) }
   }
 
-  @Test("of a delivered notification have these bytes")
-  func golden() {
+  @Test
+  func `of a delivered notification have these bytes`() {
     var buffer = ByteBuffer()
     with("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e") { id in
       with("com.example.app") { app in
@@ -208,8 +208,8 @@ struct ReceiptTests {
     #expect(text == expected)
   }
 
-  @Test("come back with every field, many lines a record")
-  func roundTrip() throws {
+  @Test
+  func `come back with every field, many lines a record`() throws {
     var buffer = ByteBuffer()
     let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     with(id) { apnsID in
@@ -248,8 +248,8 @@ struct ReceiptTests {
     }
   }
 
-  @Test("that are damaged are refused by field")
-  func damaged() {
+  @Test
+  func `that are damaged are refused by field`() {
     func field(_ text: String) -> String? {
       with(text) { line in
         do throws(RecordError) {

@@ -36,8 +36,8 @@ struct EnvelopeTests {
     String(decoding: record[range.indices], as: UTF8.self)
   }
 
-  @Test("give back every field that was written")
-  func allFields() throws {
+  @Test
+  func `give back every field that was written`() throws {
     let record = Self.record(body: #"{"aps":{}}"#)
     let envelope = try Envelope.parse(record.span)
     #expect(envelope.lane == .bulk)
@@ -63,8 +63,8 @@ struct EnvelopeTests {
       text(envelope.constantPart, record) == Self.fields[0..<12].joined(separator: "\t"))
   }
 
-  @Test("leave out what is empty, and tell an absent expiration from 0")
-  func optionalFields() throws {
+  @Test
+  func `leave out what is empty, and tell an absent expiration from 0`() throws {
     var fields = Self.fields
     for field in [7, 9, 11, 12, 13, 14] { fields[field] = "" }
     var envelope = try Envelope.parse(Self.record(fields).span)
@@ -79,25 +79,23 @@ struct EnvelopeTests {
     #expect(envelope.expiration == 0)
   }
 
-  @Test(
-    "name the field that is wrong",
-    arguments: [
-      (EnvelopeField.version, "M2"), (.version, ""), (.lane, "fast"), (.lane, ""),
-      (.environment, "prod"), (.app, ""), (.app, "com example"), (.topic, "a\u{7F}b"),
-      (.pushType, "alarm"), (.priority, "7"), (.priority, ""), (.priority, "1x"),
-      (.expiration, "-1"), (.expiration, "12345678901234567"),
-      // In milliseconds: as a number that overflows, too.
-      (.expiration, "1795224000000"), (.expiration, "9999999999999999"), (.apnsID, "nope"),
-      (.apnsID, String(repeating: "z", count: 36)), (.collapseID, " x"),
-      (.collapseID, String(repeating: "c", count: 65)), (.created, ""), (.created, "now"),
-      (.attempt, "65536"), (.firstSeen, "x"),
-    ])
-  func namedErrors(field: EnvelopeField, value: String) {
+  @Test(arguments: [
+    (EnvelopeField.version, "M2"), (.version, ""), (.lane, "fast"), (.lane, ""),
+    (.environment, "prod"), (.app, ""), (.app, "com example"), (.topic, "a\u{7F}b"),
+    (.pushType, "alarm"), (.priority, "7"), (.priority, ""), (.priority, "1x"),
+    (.expiration, "-1"), (.expiration, "12345678901234567"),
+    // In milliseconds: as a number that overflows, too.
+    (.expiration, "1795224000000"), (.expiration, "9999999999999999"), (.apnsID, "nope"),
+    (.apnsID, String(repeating: "z", count: 36)), (.collapseID, " x"),
+    (.collapseID, String(repeating: "c", count: 65)), (.created, ""), (.created, "now"),
+    (.attempt, "65536"), (.firstSeen, "x"),
+  ])
+  func `name the field that is wrong`(field: EnvelopeField, value: String) {
     #expect(error(Self.record(field, value))?.field == field)
   }
 
-  @Test("refuse control characters in any field")
-  func controlCharacters() {
+  @Test
+  func `refuse control characters in any field`() {
     for field in EnvelopeField.allCases
     where field.rawValue < EnvelopeField.target.rawValue {
       let value = Self.fields[Int(field.rawValue)]
@@ -107,8 +105,8 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("refuse lines with fields too few or too many")
-  func fieldCount() {
+  @Test
+  func `refuse lines with fields too few or too many`() {
     for count in 1..<15 {
       let found = error(Self.record(Array(Self.fields[..<count])))
       #expect(found?.problem == .lineEnded)
@@ -124,8 +122,8 @@ struct EnvelopeTests {
     "liveactivity", "5", "0", id, "", "1795224000123", "order-8812", "3", "1795224000456", "",
   ]
 
-  @Test("say in a sixteenth field that they go to a channel; fifteen are for a device")
-  func target() throws {
+  @Test
+  func `say in a sixteenth field that they go to a channel; fifteen are for a device`() throws {
     #expect(try Envelope.parse(Self.record().span).target == .device)
     for name in ["", "device"] {
       #expect(try Envelope.parse(Self.record(Self.fields + [name]).span).target == .device)
@@ -138,8 +136,10 @@ struct EnvelopeTests {
     #expect(error(Self.record(Self.fields + ["\u{1}"]))?.problem == .controlCharacter)
   }
 
-  @Test("of a replayed dead letter count as taken once for each letter, any other once for its id")
-  func takenID() throws {
+  @Test
+  func `of a replayed dead letter count as taken once for each letter, any other once for its id`()
+    throws
+  {
     func taken(_ mark: String, target: String = "") throws -> NotificationID {
       try Envelope.parse(Self.record(Self.fields + [target, mark]).span).takenID
     }
@@ -163,8 +163,8 @@ struct EnvelopeTests {
 
   static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-  @Test("say in an eighteenth field which trace they belong to")
-  func traceParent() throws {
+  @Test
+  func `say in an eighteenth field which trace they belong to`() throws {
     for replay in ["", "3/17"] {
       let record = Self.record(Self.fields + ["", replay, Self.trace])
       let envelope = try Envelope.parse(record.span)
@@ -178,8 +178,8 @@ struct EnvelopeTests {
       error(Self.record(Self.fields + ["", "", Self.trace, ""]))?.problem == .unexpectedField)
   }
 
-  @Test("to a channel are Live Activity pushes with an expiration")
-  func broadcastRules() {
+  @Test
+  func `to a channel are Live Activity pushes with an expiration`() {
     var fields = Self.broadcast + ["channel"]
     fields[5] = "alert"
     #expect(error(Self.record(fields))?.field == .pushType)
@@ -195,8 +195,8 @@ struct EnvelopeTests {
     #expect(error(Self.record(fields))?.problem == .tooLong)
   }
 
-  @Test("refuse what has no body, no line end, or too much of either")
-  func limits() {
+  @Test
+  func `refuse what has no body, no line end, or too much of either`() {
     #expect(error([])?.problem == .unterminated)
     #expect(error(Self.record(body: ""))?.problem == .emptyBody)
     #expect(error(Array(Self.fields.joined(separator: "\t").utf8))?.problem == .unterminated)
@@ -207,16 +207,16 @@ struct EnvelopeTests {
     #expect(error(Self.record(.requestID, long))?.problem == .tooLong)
   }
 
-  @Test("accept a line of exactly the longest length, and not one byte more")
-  func longestLine() {
+  @Test
+  func `accept a line of exactly the longest length, and not one byte more`() {
     let usual = Self.fields.joined(separator: "\t").utf8.count
     let reason = String(repeating: "r", count: Envelope.maximumLine - usual)
     #expect(error(Self.record(.lastReason, "TooManyRequests" + reason)) == nil)
     #expect(error(Self.record(.lastReason, "TooManyRequests" + reason + "r"))?.problem == .tooLong)
   }
 
-  @Test("survive 50,000 random mutations: parsed, or refused with a field inside the record")
-  func mutations() {
+  @Test
+  func `survive 50,000 random mutations: parsed, or refused with a field inside the record`() {
     var random = SeededGenerator(seed: 42)
     let good = Self.record(body: #"{"aps":{"alert":"x"}}"#)
     var refused = 0

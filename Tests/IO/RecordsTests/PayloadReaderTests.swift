@@ -53,8 +53,8 @@ struct PayloadReaderTests {
     ("{\"a\":[]}", .object),
   ]
 
-  @Test("show what stands at each key, whatever it is")
-  func everyKeyAndValue() {
+  @Test
+  func `show what stands at each key, whatever it is`() {
     for (name, key) in Self.names {
       for (text, value) in Self.values {
         for payload in [
@@ -72,8 +72,8 @@ struct PayloadReaderTests {
     }
   }
 
-  @Test("show the events by name, also where the name is escaped")
-  func events() {
+  @Test
+  func `show the events by name, also where the name is escaped`() {
     let events: [(String, PayloadValue)] = [
       ("start", .start), ("update", .update), ("end", .end), ("Start", .text), ("", .text),
       ("\\u0065nd", .end),
@@ -84,8 +84,8 @@ struct PayloadReaderTests {
     #expect(facts(#"{"aps":{"\u0065vent":"end"}}"#)?[.event] == .end)
   }
 
-  @Test("look into a sound's object and an alert's")
-  func insides() {
+  @Test
+  func `look into a sound's object and an alert's`() {
     let sound = facts(#"{"aps":{"sound":{"critical":1,"name":"a.caf","volume":0.5,"x":[]}}}"#)
     #expect(sound?[.sound] == .object)
     #expect(sound?[.soundCritical] == .one)
@@ -102,8 +102,8 @@ struct PayloadReaderTests {
     }
   }
 
-  @Test("know the interruption levels that there are, and times that count milliseconds")
-  func levelsAndTimes() {
+  @Test
+  func `know the interruption levels that there are, and times that count milliseconds`() {
     for (level, isOdd) in [
       ("\"passive\"", false), ("\"active\"", false), ("\"time-sensitive\"", false),
       ("\"critical\"", false), ("null", false), ("\"Active\"", true), ("\"urgent\"", true),
@@ -132,8 +132,8 @@ struct PayloadReaderTests {
     }
   }
 
-  @Test("count the members of the top level, and find mdm there")
-  func topLevel() {
+  @Test
+  func `count the members of the top level, and find mdm there`() {
     #expect(facts("{}")?.members == 0)
     let facts = facts(#"{"mdm":"magic","a":{"b":1,"c":2}}"#)
     #expect(facts?.members == 2)
@@ -141,8 +141,8 @@ struct PayloadReaderTests {
     #expect(facts?[.aps] == .absent)
   }
 
-  @Test("with a key twice in aps, known or not, are refused with its path (V14)")
-  func duplicates() {
+  @Test
+  func `with a key twice in aps, known or not, are refused with its path (V14)`() {
     for (name, _) in Self.names + [("unknown", .aps), ("x", .aps)] {
       let text = "{\"aps\":{\"\(name)\":null,\"other\":1,\"\(name)\":null}}"
       #expect(problem(text, .voip)?.hasPrefix("payload.aps.\(name): is given twice") == true)
@@ -159,60 +159,58 @@ struct PayloadReaderTests {
     #expect(problem(#"{"x":1,"x":2}"#, .voip) == nil)
   }
 
-  @Test("with thousands of keys in aps are judged as any other")
-  func manyKeys() {
+  @Test
+  func `with thousands of keys in aps are judged as any other`() {
     let keys = (0..<500).map { "\"k\($0)\":0" }.joined(separator: ",")
     #expect(problem("{\"aps\":{\(keys)}}", .voip) == nil)
     #expect(problem("{\"aps\":{\(keys),\"k7\":1}}", .voip)?.hasPrefix("payload.aps.k7: ") == true)
   }
 
-  @Test("may have keys in aps that no rule names")
-  func unknownKeys() {
+  @Test
+  func `may have keys in aps that no rule names`() {
     #expect(problem(#"{"aps":{"alert":"x","summary-arg":"y","future":{"a":1}}}"#, .alert) == nil)
   }
 
-  @Test(
-    "of Apple's own examples pass",
-    arguments: [
-      (
-        #"{"aps":{"alert":{"title":"T","body":"B"},"sound":"default","badge":3,"mutable-content":1},"img":"u"}"#,
-        PushType.alert
-      ),
-      (#"{"aps":{"content-available":1},"v":42}"#, .background),
-      (
-        #"{"aps":{"timestamp":1795000000,"event":"start","content-state":{"p":0},"attributes-type":"RideAttributes","attributes":{"id":"r1"},"alert":{"title":"Ride","body":"Started"},"input-push-token":1}}"#,
-        .liveactivity
-      ),
-      (
-        #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":40},"stale-date":1795000600,"relevance-score":80}}"#,
-        .liveactivity
-      ),
-      (#"{"aps":{"content-changed":true}}"#, .widgets),
-      (#"{"aps":{"content-changed":true}}"#, .controls),
-      (#"{"mdm":"PushMagic"}"#, .mdm),
-      (
-        #"{"aps":{"timestamp":1795000000,"event":"start","attributes":{"id":"s1","title":"T","x":{"id":""}}}}"#,
-        .nowplaying
-      ),
-      (#"{"aps":{"timestamp":1795000000.5,"event":"end","attributes":{"id":"s1"}}}"#, .nowplaying),
-      (#"{"aps":{}}"#, .pushtotalk),
-      (#"{"call":"c1"}"#, .voip),
-      (#"{"container-identifier":"c","domain":"d"}"#, .fileprovider),
-      (#"{"aps":{"alert":"x","sound":{"critical":1,"name":"siren.caf","volume":1.0}}}"#, .alert),
-    ])
-  func examples(text: String, type: PushType) {
+  @Test(arguments: [
+    (
+      #"{"aps":{"alert":{"title":"T","body":"B"},"sound":"default","badge":3,"mutable-content":1},"img":"u"}"#,
+      PushType.alert
+    ),
+    (#"{"aps":{"content-available":1},"v":42}"#, .background),
+    (
+      #"{"aps":{"timestamp":1795000000,"event":"start","content-state":{"p":0},"attributes-type":"RideAttributes","attributes":{"id":"r1"},"alert":{"title":"Ride","body":"Started"},"input-push-token":1}}"#,
+      .liveactivity
+    ),
+    (
+      #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":40},"stale-date":1795000600,"relevance-score":80}}"#,
+      .liveactivity
+    ),
+    (#"{"aps":{"content-changed":true}}"#, .widgets),
+    (#"{"aps":{"content-changed":true}}"#, .controls),
+    (#"{"mdm":"PushMagic"}"#, .mdm),
+    (
+      #"{"aps":{"timestamp":1795000000,"event":"start","attributes":{"id":"s1","title":"T","x":{"id":""}}}}"#,
+      .nowplaying
+    ),
+    (#"{"aps":{"timestamp":1795000000.5,"event":"end","attributes":{"id":"s1"}}}"#, .nowplaying),
+    (#"{"aps":{}}"#, .pushtotalk),
+    (#"{"call":"c1"}"#, .voip),
+    (#"{"container-identifier":"c","domain":"d"}"#, .fileprovider),
+    (#"{"aps":{"alert":"x","sound":{"critical":1,"name":"siren.caf","volume":1.0}}}"#, .alert),
+  ])
+  func `of Apple's own examples pass`(text: String, type: PushType) {
     #expect(problem(text, type) == nil)
   }
 
-  @Test("that are no JSON object are refused")
-  func notObjects() {
+  @Test
+  func `that are no JSON object are refused`() {
     for text in ["", " ", "[]", "7", "\"x\"", "null", "{", "{}x", "{} {}", "{\"a\":tru}"] {
       #expect(problem(text, .voip)?.hasPrefix("payload: ") == true, "\(text)")
     }
   }
 
-  @Test("are bound by the limit of their kind")
-  func sizes() {
+  @Test
+  func `are bound by the limit of their kind`() {
     func text(_ bytes: Int) -> String {
       #"{"aps":{"timestamp":1,"event":"end"},"x":""# + String(repeating: "x", count: bytes - 44)
         + #""}"#
@@ -228,8 +226,8 @@ struct PayloadReaderTests {
     #expect(problem(text(5_121), .voip) != nil)
   }
 
-  @Test("survive 50,000 random mutations: judged, or refused with words")
-  func mutations() {
+  @Test
+  func `survive 50,000 random mutations: judged, or refused with words`() {
     let seed: UInt64 = 11
     var random = SeededGenerator(seed: seed)
     let good =

@@ -19,8 +19,8 @@ struct RecordTests {
     }.get()
   }
 
-  @Test("about devices share one key")
-  func keys() {
+  @Test
+  func `about devices share one key`() {
     let expected = Array("00aaff:com.example.app:sandbox".utf8)
     #expect(DeviceRecord(device: Self.device, event: .removed(at: 1)).key == expected)
     let invalid = InvalidTokenRecord(
@@ -28,8 +28,8 @@ struct RecordTests {
     #expect(invalid.key == expected)
   }
 
-  @Test("of feedback come back as they were, with and without a timestamp")
-  func feedback() throws {
+  @Test
+  func `of feedback come back as they were, with and without a timestamp`() throws {
     var record = FeedbackRecord(
       device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
       timestamp: 7, apnsID: "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e", sentAt: 8, at: 9)
@@ -49,8 +49,8 @@ struct RecordTests {
     #expect(without == record)
   }
 
-  @Test("of registrations and invalid tokens come back as they were")
-  func devices() throws {
+  @Test
+  func `of registrations and invalid tokens come back as they were`() throws {
     for event in [DeviceRecord.Event.registered(at: 5), .removed(at: 6)] {
       let record = DeviceRecord(device: Self.device, event: event)
       let again = try decode(record.value) { bytes, parser throws(RecordError) in
@@ -66,8 +66,8 @@ struct RecordTests {
     #expect(again == record)
   }
 
-  @Test("of provider tokens and requests for them come back as they were")
-  func providerTokens() throws {
+  @Test
+  func `of provider tokens and requests for them come back as they were`() throws {
     let record = ProviderTokenRecord(
       credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
       scope: .any, apps: ["com.example.app", "*"], issuedAt: 1_795_224_000, generation: 3,
@@ -92,8 +92,8 @@ struct RecordTests {
     #expect(String(decoding: keyed.key, as: UTF8.self) == "com.example.app/sandbox")
   }
 
-  @Test("never put a token into a header that could break it")
-  func tokenInjection() {
+  @Test
+  func `never put a token into a header that could break it`() {
     let text =
       #"{"credential":"c","team_id":"t","key_id":"k","environment":"any","apps":["*"],"issued_at":1,"#
       + #""generation":1,"token":"abc\r\nx: y"}"#
@@ -104,12 +104,12 @@ struct RecordTests {
     }
   }
 
-  @Test(
-    "of provider tokens have times and generations that others can reckon with",
-    arguments: [
-      (Int64.max, Int64(1)), (253_402_300_800, 1), (-1, 1), (.min, 1), (1, .max), (1, -1),
-    ])
-  func impossibleTokens(issuedAt: Int64, generation: Int64) {
+  @Test(arguments: [
+    (Int64.max, Int64(1)), (253_402_300_800, 1), (-1, 1), (.min, 1), (1, .max), (1, -1),
+  ])
+  func `of provider tokens have times and generations that others can reckon with`(
+    issuedAt: Int64, generation: Int64
+  ) {
     let record = ProviderTokenRecord(
       credential: "c", teamID: "t", keyID: "k", scope: .any, apps: ["*"], issuedAt: issuedAt,
       generation: generation, token: "a.b.c")
@@ -120,22 +120,20 @@ struct RecordTests {
     }
   }
 
-  @Test(
-    "that are damaged are refused by field",
-    arguments: [
-      (#"{"app":"a","environment":"sandbox","registered_at":1}"#, "token"),
-      (#"{"token":"xyz","app":"a","environment":"sandbox","registered_at":1}"#, "token"),
-      (#"{"token":"ab","environment":"sandbox","registered_at":1}"#, "app"),
-      (#"{"token":"ab","app":"a","environment":"moon","registered_at":1}"#, "environment"),
-      (#"{"token":"ab","app":"a","environment":"sandbox"}"#, "registered_at"),
-      (#"{"token":"ab","app":"a","environment":"sandbox","registered_at":"1"}"#, "registered_at"),
-      (
-        #"{"token":"ab","app":"a","environment":"sandbox","registered_at":1,"removed_at":2}"#,
-        "removed_at"
-      ),
-      (#"{"token":"ab","token":"ab","app":"a","environment":"sandbox","removed_at":2}"#, "token"),
-    ])
-  func damaged(text: String, field: String) {
+  @Test(arguments: [
+    (#"{"app":"a","environment":"sandbox","registered_at":1}"#, "token"),
+    (#"{"token":"xyz","app":"a","environment":"sandbox","registered_at":1}"#, "token"),
+    (#"{"token":"ab","environment":"sandbox","registered_at":1}"#, "app"),
+    (#"{"token":"ab","app":"a","environment":"moon","registered_at":1}"#, "environment"),
+    (#"{"token":"ab","app":"a","environment":"sandbox"}"#, "registered_at"),
+    (#"{"token":"ab","app":"a","environment":"sandbox","registered_at":"1"}"#, "registered_at"),
+    (
+      #"{"token":"ab","app":"a","environment":"sandbox","registered_at":1,"removed_at":2}"#,
+      "removed_at"
+    ),
+    (#"{"token":"ab","token":"ab","app":"a","environment":"sandbox","removed_at":2}"#, "token"),
+  ])
+  func `that are damaged are refused by field`(text: String, field: String) {
     do throws(RecordError) {
       _ = try decode(Array(text.utf8)) { bytes, parser throws(RecordError) in
         try DeviceRecord(bytes, parser: parser)
@@ -146,8 +144,8 @@ struct RecordTests {
     }
   }
 
-  @Test("survive random mutations: read, or refused")
-  func mutations() {
+  @Test
+  func `survive random mutations: read, or refused`() {
     var random = SeededGenerator(seed: 9)
     let good = FeedbackRecord(
       device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
@@ -182,8 +180,8 @@ struct GatewayAnswerTests {
     }
   }
 
-  @Test("give reason and timestamp, whatever else they hold")
-  func bodies() {
+  @Test
+  func `give reason and timestamp, whatever else they hold`() {
     let gone = answer(410, #"{"reason":"Unregistered","timestamp":1794999000123,"more":[1]}"#)
     #expect(gone.response.reason == .unregistered)
     #expect(gone.response.timestamp == 1_794_999_000_123)
@@ -193,8 +191,8 @@ struct GatewayAnswerTests {
     #expect(new.response.verdict == .rejected(aboutToken: false))
   }
 
-  @Test("without a readable body are judged by their status")
-  func unreadable() {
+  @Test
+  func `without a readable body are judged by their status`() {
     for body in ["", "<html>", #"{"reason":"Unregi"#, "[]", #"{"reason":7}"#] {
       let found = answer(410, body)
       #expect(found.reasonText.isEmpty)

@@ -42,8 +42,8 @@ struct RequestReaderTests {
     } catch { return error }
   }
 
-  @Test("of the documented form are read field by field, the payload byte for byte")
-  func example() throws {
+  @Test
+  func `of the documented form are read field by field, the payload byte for byte`() throws {
     let reader = RequestReader()
     try read(Self.example, reader) { request in
       #expect(Self.string(request.id) == "order-8812")
@@ -66,8 +66,8 @@ struct RequestReaderTests {
     }
   }
 
-  @Test("with the required fields only get the documented defaults")
-  func defaults() throws {
+  @Test
+  func `with the required fields only get the documented defaults`() throws {
     try read(Self.request("")) { request in
       #expect(request.environment == .production)
       #expect(request.type == .alert)
@@ -83,8 +83,8 @@ struct RequestReaderTests {
     try read(Self.request(#","expiration":0"#)) { #expect($0.expiration == 0) }
   }
 
-  @Test("expire at a time, or some seconds after their own time, and not both")
-  func expiresIn() throws {
+  @Test
+  func `expire at a time, or some seconds after their own time, and not both`() throws {
     try read(Self.request(#","expires_in":90"#)) { request in
       #expect(request.expiration == nil && request.expiresIn == 90)
       #expect(request.expiration(created: 1_795_224_000_000) == 1_795_224_090)
@@ -106,8 +106,8 @@ struct RequestReaderTests {
     #expect(error(Self.request(#","expires_in":1795224000"#))?.field == .expiresIn)
   }
 
-  @Test("of a type of the setting have its name and suffix; without it they are refused")
-  func customType() throws {
+  @Test
+  func `of a type of the setting have its name and suffix; without it they are refused`() throws {
     let text = Self.request(#","type":"weather""#)
     let unknown = try #require(error(text))
     #expect(unknown.field == .type)
@@ -139,8 +139,8 @@ struct RequestReaderTests {
         .contains("must be an object") == true)
   }
 
-  @Test("keep the payload's own white space and escapes, and nothing around it")
-  func payloadBytes() throws {
+  @Test
+  func `keep the payload's own white space and escapes, and nothing around it`() throws {
     let payload = #"{ "a" : [ 1 , "\u00e9\n" ] , "b":{ } }"#
     let bundle = #""app":"com.example.app","token":"ab","type":"voip""#
     for text in [
@@ -151,16 +151,16 @@ struct RequestReaderTests {
     }
   }
 
-  @Test("give the id both unescaped and as it stands")
-  func escapedID() throws {
+  @Test
+  func `give the id both unescaped and as it stands`() throws {
     try read(Self.request(#","id":"a\tb\u00e9\"""#)) { request in
       #expect(Self.string(request.id) == "a\tbé\"")
       #expect(Self.string(request.escapedID) == #"a\tb\u00e9\""#)
     }
   }
 
-  @Test("take tokens from an array, and normalise each by itself")
-  func tokens() throws {
+  @Test
+  func `take tokens from an array, and normalise each by itself`() throws {
     let text =
       #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ABcd","xy","abc",12,null,["a"],"","00"]}"#
     try read(text) { request in
@@ -187,8 +187,8 @@ struct RequestReaderTests {
     }
   }
 
-  @Test("take 1,000 tokens and not one more")
-  func tokenLimit() throws {
+  @Test
+  func `take 1,000 tokens and not one more`() throws {
     func text(_ count: Int) -> String {
       let list = (0..<count).map { _ in #""ab""# }.joined(separator: ",")
       return #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["# + list + "]}"
@@ -198,70 +198,70 @@ struct RequestReaderTests {
     #expect(error(text(0))?.problem == .noTokens)
   }
 
-  @Test(
-    "are refused with the field and what is wrong with it",
-    arguments: [
-      (#"{}"#, RequestField.app, RequestError.Problem.missing),
-      (#"{"app":"a"}"#, .payload, .missing),
-      (#"{"app":"a","payload":{"aps":{"alert":"x"}}}"#, .token, .missing),
-      (#"{"app":5,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .notA("a string")),
-      (#"{"app":"","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .emptyText),
-      (
-        #"{"app":"a b","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app,
-        .forbiddenCharacter("a blank", at: 1)
-      ),
-      (#"{"app":"a","payload":[],"token":"ab"}"#, .payload, .notA("an object")),
-      (#"{"app":"a","payload":"{}","token":"ab"}"#, .payload, .notA("an object")),
-      (#"{"app":"a","payload":null,"token":"ab"}"#, .payload, .missing),
-      (#"{"app":null,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .missing),
-      (#"{"app":"a","payload":{"aps":{"alert":"x"}},"token":null}"#, .token, .missing),
-      (#"{"app":"a","payload":{"aps":{"alert":"x"}},"token":["ab"]}"#, .token, .notA("a string")),
-      (#"{"app":"a","payload":{"aps":{"alert":"x"}},"tokens":"ab"}"#, .tokens, .notA("an array")),
-      (
-        #"{"app":"a","payload":{"aps":{"alert":"x"}},"token":"ab","tokens":[]}"#, .tokens,
-        .bothTokenAndTokens
-      ),
-      (#"{"app":"a","app":"a","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .duplicate),
-      (request(#","priority":7"#), .priority, .priorityNotAllowed(7, .alert, [10, 5, 1])),
-      (request(#","priority":"10""#), .priority, .notA("an integer")),
-      (request(#","priority":10.5"#), .priority, .notA("an integer")),
-      (
-        request(#","type":"background","priority":10"#), .priority,
-        .priorityNotAllowed(10, .background, [5])
-      ),
-      (
-        request(#","type":"alarm""#), .type,
-        .unknownValue("alarm", PushType.allCases.map(\.description))
-      ),
-      (
-        request(#","environment":"prod""#), .environment,
-        .unknownValue("prod", ["production", "sandbox"])
-      ),
-      (request(#","lane":"fast""#), .lane, .unknownValue("fast", ["transactional", "bulk"])),
-      (request(#","expiration":1795000000000"#), .expiration, .notSeconds(1_795_000_000_000)),
-      (
-        request(#","topic":"com.example.other""#), .topic,
-        .topicDoesNotMatch(expected: "com.example.app")
-      ),
-      (request(#","expiration":-1"#), .expiration, .negative),
-      (request(#","expiration":"soon""#), .expiration, .notA("an integer")),
-      (
-        request(#","collapse_id":" x""#), .collapseID, .forbiddenCharacter("a blank", at: 0)
-      ),
-      (
-        request(#","collapse_id":"a\nb""#), .collapseID, .forbiddenCharacter("U+000A", at: 1)
-      ),
-      (request(#","id":"""#), .id, .emptyText),
-      (request(#","apns_id":"nope""#), .apnsID, .notUUID),
-    ])
-  func refused(text: String, field: RequestField, problem: RequestError.Problem) {
+  @Test(arguments: [
+    (#"{}"#, RequestField.app, RequestError.Problem.missing),
+    (#"{"app":"a"}"#, .payload, .missing),
+    (#"{"app":"a","payload":{"aps":{"alert":"x"}}}"#, .token, .missing),
+    (#"{"app":5,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .notA("a string")),
+    (#"{"app":"","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .emptyText),
+    (
+      #"{"app":"a b","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app,
+      .forbiddenCharacter("a blank", at: 1)
+    ),
+    (#"{"app":"a","payload":[],"token":"ab"}"#, .payload, .notA("an object")),
+    (#"{"app":"a","payload":"{}","token":"ab"}"#, .payload, .notA("an object")),
+    (#"{"app":"a","payload":null,"token":"ab"}"#, .payload, .missing),
+    (#"{"app":null,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .missing),
+    (#"{"app":"a","payload":{"aps":{"alert":"x"}},"token":null}"#, .token, .missing),
+    (#"{"app":"a","payload":{"aps":{"alert":"x"}},"token":["ab"]}"#, .token, .notA("a string")),
+    (#"{"app":"a","payload":{"aps":{"alert":"x"}},"tokens":"ab"}"#, .tokens, .notA("an array")),
+    (
+      #"{"app":"a","payload":{"aps":{"alert":"x"}},"token":"ab","tokens":[]}"#, .tokens,
+      .bothTokenAndTokens
+    ),
+    (#"{"app":"a","app":"a","payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .duplicate),
+    (request(#","priority":7"#), .priority, .priorityNotAllowed(7, .alert, [10, 5, 1])),
+    (request(#","priority":"10""#), .priority, .notA("an integer")),
+    (request(#","priority":10.5"#), .priority, .notA("an integer")),
+    (
+      request(#","type":"background","priority":10"#), .priority,
+      .priorityNotAllowed(10, .background, [5])
+    ),
+    (
+      request(#","type":"alarm""#), .type,
+      .unknownValue("alarm", PushType.allCases.map(\.description))
+    ),
+    (
+      request(#","environment":"prod""#), .environment,
+      .unknownValue("prod", ["production", "sandbox"])
+    ),
+    (request(#","lane":"fast""#), .lane, .unknownValue("fast", ["transactional", "bulk"])),
+    (request(#","expiration":1795000000000"#), .expiration, .notSeconds(1_795_000_000_000)),
+    (
+      request(#","topic":"com.example.other""#), .topic,
+      .topicDoesNotMatch(expected: "com.example.app")
+    ),
+    (request(#","expiration":-1"#), .expiration, .negative),
+    (request(#","expiration":"soon""#), .expiration, .notA("an integer")),
+    (
+      request(#","collapse_id":" x""#), .collapseID, .forbiddenCharacter("a blank", at: 0)
+    ),
+    (
+      request(#","collapse_id":"a\nb""#), .collapseID, .forbiddenCharacter("U+000A", at: 1)
+    ),
+    (request(#","id":"""#), .id, .emptyText),
+    (request(#","apns_id":"nope""#), .apnsID, .notUUID),
+  ])
+  func `are refused with the field and what is wrong with it`(
+    text: String, field: RequestField, problem: RequestError.Problem
+  ) {
     let found = error(text)
     #expect(found?.field == field, "\(text)")
     #expect(found?.problem == problem, "\(text)")
   }
 
-  @Test("take a field that is null for one that was left out")
-  func nullFields() throws {
+  @Test
+  func `take a field that is null for one that was left out`() throws {
     let optional = RequestField.allCases.filter {
       ![.app, .payload, .token, .channel, .tokens].contains($0)
     }
@@ -279,8 +279,8 @@ struct RequestReaderTests {
     try read(Self.request(#","id":null,"id":"a""#)) { #expect(Self.string($0.id) == "a") }
   }
 
-  @Test("that are refused still tell their id and app, as far as they were read")
-  func whatIsKnown() {
+  @Test
+  func `that are refused still tell their id and app, as far as they were read`() {
     let reader = RequestReader()
     func known(_ text: String) -> [String] {
       _ = error(text, reader)
@@ -293,8 +293,8 @@ struct RequestReaderTests {
     #expect(known("{") == ["", ""])
   }
 
-  @Test("say what to do: values, seconds, the character and its place, a byte order mark")
-  func remedies() {
+  @Test
+  func `say what to do: values, seconds, the character and its place, a byte order mark`() {
     func words(_ text: String) -> String { error(text)?.description ?? "" }
     #expect(
       words(Self.request(#","environment":"prod""#))
@@ -318,15 +318,15 @@ struct RequestReaderTests {
     #expect(words(Self.request(#","lane":nul"#)).hasPrefix("lane: is not valid JSON: "))
   }
 
-  @Test("name a field that does not exist, with its place")
-  func unknownField() {
+  @Test
+  func `name a field that does not exist, with its place`() {
     let found = error(Self.request(#","colour":"red""#))
     #expect(found?.problem == .unknownField("colour"))
     #expect(found?.description.hasPrefix("colour: is not a field of a request (byte ") == true)
   }
 
-  @Test("that are no JSON objects are refused as such")
-  func notObjects() {
+  @Test
+  func `that are no JSON objects are refused as such`() {
     #expect(error("")?.problem == .empty)
     #expect(error("  ")?.problem == .empty)
     for text in ["[]", "7", "\"x\"", "null"] { #expect(error(text)?.field == nil, "\(text)") }
@@ -341,8 +341,8 @@ struct RequestReaderTests {
     }
   }
 
-  @Test("with a payload that is broken anywhere inside are refused at the payload")
-  func brokenPayload() {
+  @Test
+  func `with a payload that is broken anywhere inside are refused at the payload`() {
     for payload in [
       #"{"a":tru}"#, #"{"a" 1}"#, #"{"a":01}"#, #"{"a":"\x"}"#, #"{"a":1.}"#, #"{"a":[1,]}"#,
       #"{,}"#,
@@ -354,8 +354,8 @@ struct RequestReaderTests {
     }
   }
 
-  @Test("bound the payload by the push type")
-  func payloadSize() {
+  @Test
+  func `bound the payload by the push type`() {
     func text(_ bytes: Int, _ type: String) -> String {
       let filler = String(repeating: "x", count: bytes - 26)
       return #"{"app":"a.b","token":"ab","type":"#
@@ -367,8 +367,8 @@ struct RequestReaderTests {
     #expect(error(text(5_121, "voip"))?.problem == .tooLong(bytes: 5_121, limit: 5_120))
   }
 
-  @Test("may bring their own apns-id for exactly one token")
-  func callersID() throws {
+  @Test
+  func `may bring their own apns-id for exactly one token`() throws {
     let id = "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E"
     try read(Self.request(#","apns_id":"\#(id)""#)) { #expect($0.apnsID == NotificationID(id)) }
     let two =
@@ -376,8 +376,8 @@ struct RequestReaderTests {
     #expect(error(two)?.problem == .onlyWithOneToken)
   }
 
-  @Test("leave nothing behind for the next one")
-  func reuse() throws {
+  @Test
+  func `leave nothing behind for the next one`() throws {
     let reader = RequestReader()
     try read(Self.example, reader) { #expect(!$0.id.isEmpty) }
     try read(Self.request(""), reader) { request in
@@ -389,8 +389,8 @@ struct RequestReaderTests {
     #expect(reader.refusedID.isEmpty)
   }
 
-  @Test("survive 100,000 random mutations: read, or refused with a named place")
-  func mutations() {
+  @Test
+  func `survive 100,000 random mutations: read, or refused with a named place`() {
     var random = SeededGenerator(seed: 2)
     let reader = RequestReader()
     let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)

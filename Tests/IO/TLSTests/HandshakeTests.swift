@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(arguments: ["localhost", "127.0.0.1"])
-  func aCertificateThatNamesTheServerIsAccepted(name: String) throws {
+  func `a certificate that names the server is accepted`(name: String) throws {
     let pair = try TLSPair(client, .server(identity: certificates.localhost), name: name)
     try pair.handshake()
     #expect(pair.client.isEstablished)
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(arguments: ["gateway.example", "192.0.2.1"])
-  func aCertificateForAnotherHostIsRefused(name: String) throws {
+  func `a certificate for another host is refused`(name: String) throws {
     let pair = try TLSPair(client, .server(identity: certificates.localhost), name: name)
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
     #expect(error?.kind == .certificate)
@@ -32,7 +32,7 @@ import Testing
     #expect(!pair.client.isEstablished)
   }
 
-  @Test func anUnknownAuthorityIsRefused() throws {
+  @Test func `an unknown authority is refused`() throws {
     let stranger = try CertificateAuthority(name: "stranger")
     let client = try TLSContext.client(roots: .pem(stranger.certificatePEM))
     let pair = try TLSPair(client, .server(identity: certificates.localhost))
@@ -41,20 +41,20 @@ import Testing
     #expect(error?.message.contains("issuer certificate") == true)
   }
 
-  @Test func theSystemsAuthoritiesDoNotKnowTheTestAuthority() throws {
+  @Test func `the system's authorities do not know the test authority`() throws {
     let pair = try TLSPair(.client(), .server(identity: certificates.localhost))
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
     #expect(error?.kind == .certificate)
   }
 
-  @Test func anExpiredCertificateIsRefused() throws {
+  @Test func `an expired certificate is refused`() throws {
     let pair = try TLSPair(client, .server(identity: certificates.expired))
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
     #expect(
       error?.message == "the certificate of localhost is refused: certificate has expired")
   }
 
-  @Test func aServerThatChoosesHTTP1IsRefused() throws {
+  @Test func `a server that chooses HTTP/1 is refused`() throws {
     let server = try TLSContext.server(identity: certificates.localhost, fault: .selectsHTTP1)
     let pair = try TLSPair(client, server)
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
@@ -62,21 +62,21 @@ import Testing
     #expect(!pair.client.isEstablished)
   }
 
-  @Test func aServerThatNamesNoProtocolIsAccepted() throws {
+  @Test func `a server that names no protocol is accepted`() throws {
     let server = try TLSContext.server(identity: certificates.localhost, fault: .namesNoProtocol)
     let pair = try TLSPair(client, server)
     try pair.handshake()
     #expect(pair.client.isEstablished)
   }
 
-  @Test func aServerThatSpeaksOnlyTLS11IsRefused() throws {
+  @Test func `a server that speaks only TLS 1.1 is refused`() throws {
     let server = try TLSContext.server(identity: certificates.localhost, fault: .speaksOnlyTLS11)
     let pair = try TLSPair(client, server)
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
     #expect(error?.kind == .handshake)
   }
 
-  @Test func theSecondConnectionResumesTheFirstOnesSession() throws {
+  @Test func `the second connection resumes the first ones session`() throws {
     let server = try TLSContext.server(identity: certificates.localhost)
     let first = try TLSPair(client, server)
     try first.handshake()
@@ -93,7 +93,7 @@ import Testing
     #expect(throws: TLSError.self) { try other.handshake() }
   }
 
-  @Test func aClientCertificateIsShownWhenAskedFor() throws {
+  @Test func `a client certificate is shown when asked for`() throws {
     let roots = certificates.authority.certificatePEM
     let server = try TLSContext.server(identity: certificates.localhost, clientRoots: roots)
     let issued = try certificates.authority.issueClient(bundleID: "com.example.app")
@@ -107,7 +107,7 @@ import Testing
     #expect(!without.server.hasPeerCertificate)
   }
 
-  @Test func unusableCertificatesAndKeysAreRefusedWithTheReason() throws {
+  @Test func `unusable certificates and keys are refused with the reason`() throws {
     let other = try certificates.authority.issueServer()
     let mixed = TLSIdentity(
       certificates: certificates.localhost.certificates, key: other.keyPEM)
@@ -122,7 +122,7 @@ import Testing
     #expect(missing?.message.contains("/nonexistent/roots.pem") == true)
   }
 
-  @Test func garbageInsteadOfAHandshakeIsAnError() throws {
+  @Test func `garbage instead of a handshake is an error`() throws {
     let connection = try TLSConnection(client: client, serverName: "localhost")
     try connection.advance()
     let garbage = [UInt8](repeating: UInt8(ascii: "x"), count: 100)

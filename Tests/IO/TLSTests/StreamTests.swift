@@ -13,7 +13,7 @@ import Testing
     return pair
   }
 
-  @Test func manyRecordsArriveWholeAndInOrder() throws {
+  @Test func `many records arrive whole and in order`() throws {
     let pair = try pair()
     let sent = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     try sent.withUnsafeBytes { try pair.client.write($0) }
@@ -21,7 +21,7 @@ import Testing
     #expect(try readAll(pair.server) == sent)
   }
 
-  @Test func anOrderlyEndIsSeen() throws {
+  @Test func `an orderly end is seen`() throws {
     let pair = try pair()
     pair.server.end()
     pair.carry(from: pair.server, to: pair.client)
@@ -29,7 +29,7 @@ import Testing
     #expect(pair.client.isEnded)
   }
 
-  @Test func aTamperedRecordBreaksTheStream() throws {
+  @Test func `a tampered record breaks the stream`() throws {
     let pair = try pair()
     let record: [UInt8] = [23, 3, 3, 0, 32] + [UInt8](repeating: 7, count: 32)
     record.withUnsafeBytes { pair.client.receive($0) }

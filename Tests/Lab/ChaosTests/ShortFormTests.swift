@@ -33,32 +33,29 @@ private enum ShortForm {
 
 @Suite("The chaos suite's short form: processes are killed", .serialized)
 struct ShortFormKillTests {
-  @Test(
-    "nothing is lost, and no more arrives twice than the scenario's bound",
-    arguments: ["kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart"])
-  func scenario(_ name: String) throws { try ShortForm.expectSound(name) }
+  @Test(arguments: ["kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart"])
+  func `nothing is lost, and no more arrives twice than the scenario's bound`(_ name: String) throws
+  { try ShortForm.expectSound(name) }
 }
 
 @Suite("The chaos suite's short form: Kafka and its records", .serialized)
 struct ShortFormKafkaTests {
-  @Test(
-    "nothing is lost, and no more arrives twice than the scenario's bound",
-    arguments: ["broker-outage", "rebalance-storm", "poison", "feedback-hosts"])
-  func scenario(_ name: String) throws { try ShortForm.expectSound(name) }
+  @Test(arguments: ["broker-outage", "rebalance-storm", "poison", "feedback-hosts"])
+  func `nothing is lost, and no more arrives twice than the scenario's bound`(_ name: String) throws
+  { try ShortForm.expectSound(name) }
 }
 
 @Suite("The chaos suite's short form: the gateway", .serialized)
 struct ShortFormGatewayTests {
-  @Test(
-    "nothing is lost, and no more arrives twice than the scenario's bound",
-    arguments: ["gateway-faults", "gateway-outage", "backlog-kill"])
-  func scenario(_ name: String) throws { try ShortForm.expectSound(name) }
+  @Test(arguments: ["gateway-faults", "gateway-outage", "backlog-kill"])
+  func `nothing is lost, and no more arrives twice than the scenario's bound`(_ name: String) throws
+  { try ShortForm.expectSound(name) }
 }
 
 @Suite("The chaos suite's arguments")
 struct ChaosArgumentTests {
-  @Test("what only a real cluster can show is skipped with a line that says so")
-  func skipped() throws {
+  @Test
+  func `what only a real cluster can show is skipped with a line that says so`() throws {
     let (status, text) = try ShortForm.chaos([
       "static-member", "commit-in-rebalance", "broker-restart",
     ])
@@ -69,8 +66,8 @@ struct ChaosArgumentTests {
     }
   }
 
-  @Test("a scenario that does not exist is refused with the names of those that do")
-  func unknown() throws {
+  @Test
+  func `a scenario that does not exist is refused with the names of those that do`() throws {
     let (status, text) = try ShortForm.chaos(["kill-everybody"])
     #expect(status == 2)
     #expect(text.contains("kill-sender"))

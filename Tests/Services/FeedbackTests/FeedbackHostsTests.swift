@@ -28,10 +28,10 @@ import Testing
     Set(((try? TokenStoreReader(path).invalidDevices()) ?? []).map(\.device.token))
   }
 
-  @Test(
-    "a second host with an empty disk declares nothing dead that was registered later",
-    arguments: counts)
-  func emptyDisk(counts: [String: Int]) throws {
+  @Test(arguments: counts)
+  func `a second host with an empty disk declares nothing dead that was registered later`(
+    counts: [String: Int]
+  ) throws {
     let fixture = try Fixture(counts: counts)
     let first = try fixture.start()
     defer { first.stop() }
@@ -62,8 +62,8 @@ import Testing
     #expect(Set(table.filter { $0.value != nil }.keys) == Set(dead.map(\.description)))
   }
 
-  @Test("a dead mark that comes after its tombstone is taken back", arguments: counts)
-  func lateMark(counts: [String: Int]) throws {
+  @Test(arguments: counts)
+  func `a dead mark that comes after its tombstone is taken back`(counts: [String: Int]) throws {
     let fixture = try Fixture(counts: counts)
     let device = Fixture.device(1)
     try fixture.send([Fixture.feedback(device)])
@@ -79,8 +79,8 @@ import Testing
     #expect(eventually { invalid(fixture.database).isEmpty })
   }
 
-  @Test("a registration counts in whatever partition its producer put it")
-  func otherPartitioner() throws {
+  @Test
+  func `a registration counts in whatever partition its producer put it`() throws {
     let fixture = try Fixture()
     var configuration = fixture.kafka.configuration
     configuration.producer.append(("partitioner", "consistent"))
@@ -112,8 +112,8 @@ import Testing
     #expect(judged("kept") == judged("feedback"))
   }
 
-  @Test("a lost disk ends in the rows that were on it")
-  func lostDisk() throws {
+  @Test
+  func `a lost disk ends in the rows that were on it`() throws {
     let fixture = try Fixture()
     let first = try fixture.start()
     let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))

@@ -10,8 +10,8 @@ import Testing
 struct FeedbackRetentionTests {
   private typealias Fixture = FeedbackFixture
 
-  @Test("feedback that retention removed is counted as lost, and the rest is worked on")
-  func retention() throws {
+  @Test
+  func `feedback that retention removed is counted as lost, and the rest is worked on`() throws {
     let fixture = try Fixture(partitions: 1, embedded: true)
     try fixture.send([Fixture.feedback(Fixture.device(1))])
     let feedback = TopicPartition(topic: fixture.names.feedback, partition: 0)

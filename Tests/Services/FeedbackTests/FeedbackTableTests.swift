@@ -34,8 +34,10 @@ import Testing
     }
   }
 
-  @Test("a database that cannot be trusted is made anew from the topics, one that can is not")
-  func restore() throws {
+  @Test
+  func `a database that cannot be trusted is made anew from the topics, one that can is not`()
+    throws
+  {
     let fixture = try Fixture(partitions: 1)
     let now = WallClock.milliseconds()
     let dead = Fixture.device(1)
@@ -89,8 +91,8 @@ import Testing
     }
   }
 
-  @Test("while the ends of the topics cannot be found out nothing is judged")
-  func unreadable() throws {
+  @Test
+  func `while the ends of the topics cannot be found out nothing is judged`() throws {
     let fixture = try Fixture(partitions: 1, embedded: true)
     let broker = try #require(fixture.kafka.broker)
     let service = try fixture.start()

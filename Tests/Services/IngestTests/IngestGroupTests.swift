@@ -19,8 +19,8 @@ struct IngestGroupTests {
     range.map { IngestFixture.request(#","id":"r\#($0)""#) }
   }
 
-  @Test("goes on where it stopped: everything is committed, nothing made twice")
-  func restart() throws {
+  @Test
+  func `goes on where it stopped: everything is committed, nothing made twice`() throws {
     let fixture = try IngestFixture()
     try fixture.request(requests(0..<300))
     let first = try fixture.start()
@@ -36,8 +36,10 @@ struct IngestGroupTests {
     #expect(second.counter("requests") == 100)
   }
 
-  @Test("shares the work when a second one joins and when the first one leaves, losing nothing")
-  func rebalances() throws {
+  @Test
+  func `shares the work when a second one joins and when the first one leaves, losing nothing`()
+    throws
+  {
     let fixture = try IngestFixture()
     let total = 3_000
     let first = try fixture.start()
@@ -63,8 +65,10 @@ struct IngestGroupTests {
     #expect(first.counter("requests") > 0)
   }
 
-  @Test("a group that went on without it is joined anew, and what was not committed is made again")
-  func lost() throws {
+  @Test
+  func `a group that went on without it is joined anew, and what was not committed is made again`()
+    throws
+  {
     let fixture = try IngestFixture(embedded: true)
     try fixture.request(requests(0..<300))
     let ingest = try fixture.start()
@@ -83,8 +87,8 @@ struct IngestGroupTests {
     #expect(try fixture.committed() == 600)
   }
 
-  @Test("is not behind by what ends a transaction: that is no record")
-  func transaction() throws {
+  @Test
+  func `is not behind by what ends a transaction: that is no record`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     try fixture.request(requests(0..<3))
     try fixture.kafka.endTransaction(on: fixture.names.requests)
@@ -95,8 +99,8 @@ struct IngestGroupTests {
     #expect(ingest.stop() == nil)
   }
 
-  @Test("holds back while the senders of an embedded broker are behind, and drops nothing")
-  func backlog() throws {
+  @Test
+  func `holds back while the senders of an embedded broker are behind, and drops nothing`() throws {
     let fixture = try IngestFixture(lanePartitions: 1, embedded: true)
     var random = SeededGenerator(seed: 4)
     // What does not compress fills the broker as fast as the gate counts.

@@ -13,8 +13,8 @@ struct IngestPartsTests {
     Array(text.utf8).withUnsafeBytes { hash.value($0) }
   }
 
-  @Test("hash keys so that any change of length or content shows")
-  func keyHash() {
+  @Test
+  func `hash keys so that any change of length or content shows`() {
     let first = KeyHash(1, 2)
     var values: [KeyHash.Value] = []
     for length in 0..<100 { values.append(hash(String(repeating: "a", count: length), first)) }
@@ -28,8 +28,8 @@ struct IngestPartsTests {
     #expect(hash("abc", first) != hash("abc", KeyHash(1, 3)))
   }
 
-  @Test("keep a set of keys as a Swift set does, through growth and removals")
-  func keySet() {
+  @Test
+  func `keep a set of keys as a Swift set does, through growth and removals`() {
     var random = SeededGenerator(seed: 1)
     var set = KeySet(limit: 100_000)
     var expected: Set<UInt64> = []
@@ -58,8 +58,8 @@ struct IngestPartsTests {
     #expect(isEmpty)
   }
 
-  @Test("stop remembering keys at the limit instead of growing")
-  func keySetLimit() {
+  @Test
+  func `stop remembering keys at the limit instead of growing`() {
     var set = KeySet(limit: 10)
     for number in 0..<UInt64(25) { set.insert(.init(low: number, high: 1)) }
     let (count, refused, knowsLast) = (
@@ -70,8 +70,8 @@ struct IngestPartsTests {
     #expect(!knowsLast)
   }
 
-  @Test("carry kind and slot through the producer's tag")
-  func tags() {
+  @Test
+  func `carry kind and slot through the producer's tag`() {
     for kind in [RecordTag.Kind.ofRequest, .receipts] {
       for slot in [0, 1, 999_999] {
         let tag = RecordTag(RecordTag(kind, slot: slot).number)
@@ -80,8 +80,8 @@ struct IngestPartsTests {
     }
   }
 
-  @Test("name a notification by its request's place when there is no id")
-  func naming() throws {
+  @Test
+  func `name a notification by its request's place when there is no id`() throws {
     let reader = RequestReader()
     let text =
       #"{"app":"a.b","environment":"sandbox","token":"00ff","payload":{"aps":{"alert":"x"}}}"#

@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Ingest and records that are gone", .serialized)
 struct IngestRetentionTests {
-  @Test("requests that retention removed are counted as lost, and the rest is worked on")
-  func retention() throws {
+  @Test
+  func `requests that retention removed are counted as lost, and the rest is worked on`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     try fixture.request([IngestFixture.request()])
     let requests = TopicPartition(topic: fixture.names.requests, partition: 0)
@@ -31,8 +31,8 @@ struct IngestRetentionTests {
     #expect(try fixture.committed(requestPartitions: 1) == Int64(count + 1))
   }
 
-  @Test("a log that is the same is read again from its start, and nothing is made twice")
-  func sameLogAgain() throws {
+  @Test
+  func `a log that is the same is read again from its start, and nothing is made twice`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     KafkaLog.silence()
     let ingest = try fixture.start()

@@ -12,8 +12,8 @@ struct IngestTests {
     record.headers.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
   }
 
-  @Test("makes the documented request into exactly these bytes on the transactional lane")
-  func example() throws {
+  @Test
+  func `makes the documented request into exactly these bytes on the transactional lane`() throws {
     let fixture = try IngestFixture()
     let payload =
       #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
@@ -39,8 +39,8 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test("counts expires_in from the request's record, and refuses it beside expiration")
-  func expiresIn() throws {
+  @Test
+  func `counts expires_in from the request's record, and refuses it beside expiration`() throws {
     let fixture = try IngestFixture()
     try fixture.produce(fixture.names.requests, IngestFixture.request(#","expires_in":3600"#))
     try fixture.produce(
@@ -57,10 +57,11 @@ struct IngestTests {
       header(letter, DeadLetterHeader.detail)?.hasPrefix("expires_in: cannot be combined") == true)
   }
 
-  @Test(
-    "sends bad requests to the dead letters with the field named, and a receipt where there is an id"
-  )
-  func badRequests() throws {
+  @Test
+  func
+    `sends bad requests to the dead letters with the field named, and a receipt where there is an id`()
+    throws
+  {
     let fixture = try IngestFixture()
     let cases: [(value: String?, detail: String, hasReceipt: Bool)] = [
       (nil, "request: is empty", false),
@@ -100,8 +101,8 @@ struct IngestTests {
     #expect(try fixture.committed() == 8)
   }
 
-  @Test("says of a letter whose key was too long that the key was cut")
-  func longKey() throws {
+  @Test
+  func `says of a letter whose key was too long that the key was cut`() throws {
     let fixture = try IngestFixture()
     try fixture.produce(
       fixture.names.requests, key: String(repeating: "k", count: 910_000), "{}")
@@ -115,8 +116,10 @@ struct IngestTests {
         == "app: is required (key cut to 65536 of 910000 bytes)")
   }
 
-  @Test("keeps what a bad request says of itself short, or Kafka would take no letter about it")
-  func longWords() throws {
+  @Test
+  func `keeps what a bad request says of itself short, or Kafka would take no letter about it`()
+    throws
+  {
     let fixture = try IngestFixture()
     let long = String(repeating: "x", count: 880_000)
     for more in [#","id":"\#(long)""#, #","type":"\#(long)""#, #","\#(long)":1"#] {
@@ -135,8 +138,8 @@ struct IngestTests {
     #expect(try fixture.committed() == 4)
   }
 
-  @Test("sends only the bad tokens of a good request to the dead letters")
-  func badTokens() throws {
+  @Test
+  func `sends only the bad tokens of a good request to the dead letters`() throws {
     let fixture = try IngestFixture()
     let value =
       #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"id":"r1","lane":"bulk","tokens":["AA","xyz!","bb",null,"abc"]}"#
@@ -161,8 +164,9 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.notifications).isEmpty)
   }
 
-  @Test("makes a broadcast one notification, keyed by its channel, whatever tokens are dead")
-  func broadcast() throws {
+  @Test
+  func `makes a broadcast one notification, keyed by its channel, whatever tokens are dead`() throws
+  {
     let fixture = try IngestFixture()
     let payload = #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":40}}}"#
     let text =
@@ -187,8 +191,8 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test("refuses payloads that APNs or the device would drop, by the member's name")
-  func badPayloads() throws {
+  @Test
+  func `refuses payloads that APNs or the device would drop, by the member's name`() throws {
     let fixture = try IngestFixture()
     func request(_ type: String, _ payload: String) -> String {
       #"{"app":"com.example.app","token":"\#(IngestFixture.token)","type":"\#(type)","payload":\#(payload)}"#
@@ -224,8 +228,8 @@ struct IngestTests {
     }
   }
 
-  @Test("makes one notification a token, of up to 1,000, with ids that differ")
-  func fanOut() throws {
+  @Test
+  func `makes one notification a token, of up to 1,000, with ids that differ`() throws {
     let fixture = try IngestFixture()
     let tokens = (0..<1_000).map { index in
       let digits = String(index + 65_536, radix: 16)
@@ -245,8 +249,8 @@ struct IngestTests {
     #expect(try fixture.committed() == 1)
   }
 
-  @Test("answers for a token that is known to be dead, until it is registered again")
-  func suppression() throws {
+  @Test
+  func `answers for a token that is known to be dead, until it is registered again`() throws {
     let fixture = try IngestFixture()
     let device = DeviceKey(
       token: IngestFixture.token, app: "com.example.app", environment: .production)
@@ -274,8 +278,10 @@ struct IngestTests {
     #expect(ingest.counter("suppressed") == 1)
   }
 
-  @Test("makes the same ids of the same request, and different ones of requests without an id")
-  func derivedIDs() throws {
+  @Test
+  func `makes the same ids of the same request, and different ones of requests without an id`()
+    throws
+  {
     let fixture = try IngestFixture(requestPartitions: 1)
     let same = IngestFixture.request(#","id":"again""#)
     try fixture.request([same, same, IngestFixture.request(), IngestFixture.request()])

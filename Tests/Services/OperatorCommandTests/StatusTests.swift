@@ -30,8 +30,8 @@ struct StatusTests {
     """
   }
 
-  @Test("rates between two readings, sums and extremes over the processes")
-  func figures() throws {
+  @Test
+  func `rates between two readings, sums and extremes over the processes`() throws {
     let before = [
       try reading("sender-1", sender(100, cpu: 1)), try reading("sender-2", sender(900, cpu: 1)),
     ]
@@ -59,8 +59,8 @@ struct StatusTests {
     #expect(lines.contains { $0.hasPrefix("sender-1  ready          25 %") })
   }
 
-  @Test("what somebody has to look at is said, with its cause")
-  func warnings() throws {
+  @Test
+  func `what somebody has to look at is said, with its cause`() throws {
     let held = """
       martlet_sender_destinations{state="gateway"} 2
       martlet_sender_credentials_without_token 1
@@ -86,13 +86,11 @@ struct StatusTests {
     #expect(json["warnings"]?.array?.count == 6)
   }
 
-  @Test(
-    "times in words",
-    arguments: [
-      (0, "0 s"), (0.0123, "12 ms"), (1, "1 s"), (3.52, "3.5 s"), (119.4, "119 s"), (600, "10 min"),
-      (86_400, "24 h"), (7_776_000, "90 d"),
-    ])
-  func durations(seconds: Double, text: String) {
+  @Test(arguments: [
+    (0, "0 s"), (0.0123, "12 ms"), (1, "1 s"), (3.52, "3.5 s"), (119.4, "119 s"), (600, "10 min"),
+    (86_400, "24 h"), (7_776_000, "90 d"),
+  ])
+  func `times in words`(seconds: Double, text: String) {
     #expect(StatusText.duration(seconds) == text)
   }
 }

@@ -15,9 +15,11 @@ import Testing
 
 @Suite("The sender and the addresses of a gateway", .serialized)
 struct AddressTests {
-  @Test(
-    "an address that refuses is put aside; connections spread over the others, all is delivered")
-  func deadAddress() throws {
+  @Test
+  func
+    `an address that refuses is put aside; connections spread over the others, all is delivered`()
+    throws
+  {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init(), .init(), .init()])
     gateways[0].stop()
@@ -35,9 +37,11 @@ struct AddressTests {
     #expect(sender.counter("connects") <= 7, "the dead address is not tried again and again")
   }
 
-  @Test(
-    "an address that takes the TCP connection and says nothing costs the connect timeout, no more")
-  func neverReady() throws {
+  @Test
+  func
+    `an address that takes the TCP connection and says nothing costs the connect timeout, no more`()
+    throws
+  {
     let rig = try SenderRig()
     var mute = ScriptedGateway.Script()
     mute.accepts = false
@@ -52,8 +56,8 @@ struct AddressTests {
     #expect(gateways[0].seen.requests.isEmpty)
   }
 
-  @Test("the name is looked up anew before each connect: a gateway that moved is found")
-  func movedName() throws {
+  @Test
+  func `the name is looked up anew before each connect: a gateway that moved is found`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init(), .init()])
     try rig.publishToken()
@@ -68,9 +72,11 @@ struct AddressTests {
     #expect(gateways[1].seen.requests.count >= 5)
   }
 
-  @Test(
-    "one silent stream among healthy ones: the request moves to another address, the others go on")
-  func silentStream() throws {
+  @Test
+  func
+    `one silent stream among healthy ones: the request moves to another address, the others go on`()
+    throws
+  {
     let rig = try SenderRig()
     let ignored = SenderRig.id(7)
     let isIgnored = Once()
@@ -97,8 +103,10 @@ struct AddressTests {
     #expect(sender.counter("silent_connections") == 0)
   }
 
-  @Test("a connection that falls silent is found by a PING; its requests move to another address")
-  func silentConnection() throws {
+  @Test
+  func `a connection that falls silent is found by a PING; its requests move to another address`()
+    throws
+  {
     let rig = try SenderRig()
     let isFirst = Once()
     var script = ScriptedGateway.Script()

@@ -13,9 +13,11 @@ struct BacklogTests {
 
   /// Two credentials, two loops, fifty streams each of 50 ms: a second and a half of work that waits at full
   /// lines. Saturated is not stuck: every notification goes to the gateway once, none by way of a retry topic.
-  @Test(
-    "a backlog of two credentials is sent from its own topic: nothing is moved to a retry topic")
-  func saturated() throws {
+  @Test
+  func
+    `a backlog of two credentials is sent from its own topic: nothing is moved to a retry topic`()
+    throws
+  {
     let gateway = try ScriptedGateway(streams: 50) { _ in .accepted(after: 50) }
     let rig = try SenderRig()
     let apps = ["com.example.one", "com.example.two"]

@@ -79,8 +79,10 @@ struct BroadcastReasonTests {
     }
   }
 
-  @Test("Service Unavailable, as Apple spells it for broadcasts, is no end: it is sent again")
-  func spacedSpelling() throws {
+  @Test
+  func `Service Unavailable, as Apple spells it for broadcasts, is no end: it is sent again`()
+    throws
+  {
     let rig = try SenderRig()
     let gateways = try rig.gateways([script([.serviceUnavailableSpaced])])
     try rig.publishToken()

@@ -51,8 +51,10 @@ struct BroadcastTests {
     return try #require(channel?["id"]?.string)
   }
 
-  @Test("are published to their channel; receipts name it, refusals never touch a device token")
-  func published() throws {
+  @Test
+  func `are published to their channel; receipts name it, refusals never touch a device token`()
+    throws
+  {
     let rig = try SenderRig()
     try rig.publishToken()
     let none = try createChannel(rig, storesLast: false)
@@ -97,8 +99,8 @@ struct BroadcastTests {
     batch.release()
   }
 
-  @Test("go to a gateway of their own where one is set")
-  func ownGateway() throws {
+  @Test
+  func `go to a gateway of their own where one is set`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     let channel = try createChannel(rig, storesLast: false)
@@ -111,8 +113,8 @@ struct BroadcastTests {
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }
 
-  @Test("with a key that is no channel id are dead letters")
-  func badKey() throws {
+  @Test
+  func `with a key that is no channel id are dead letters`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     try rig.startSender()

@@ -38,8 +38,10 @@ struct CertificateTests {
       script)
   }
 
-  @Test("with a certificate: shown in TLS, no token, all streams as soon as one push was accepted")
-  func sends() throws {
+  @Test
+  func `with a certificate: shown in TLS, no token, all streams as soon as one push was accepted`()
+    throws
+  {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.limit = 100
@@ -62,8 +64,8 @@ struct CertificateTests {
     #expect(sender.counter("certificate_days_left") >= 364)
   }
 
-  @Test("a location push needs a provider token, with which it goes on another connection")
-  func location() throws {
+  @Test
+  func `a location push needs a provider token, with which it goes on another connection`() throws {
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
@@ -83,10 +85,11 @@ struct CertificateTests {
     #expect(Set(gateway.seen.requests.map(\.connection)).count == 2)
   }
 
-  @Test(
-    "a location push of an app with a certificate only: the dead letter says that a token is needed"
-  )
-  func locationWithoutToken() throws {
+  @Test
+  func
+    `a location push of an app with a certificate only: the dead letter says that a token is needed`()
+    throws
+  {
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
@@ -114,8 +117,10 @@ struct CertificateTests {
     #expect(gateway.seen.requests.isEmpty)
   }
 
-  @Test("SIGHUP: a renewed certificate takes over, the old connection drains, nothing is lost")
-  func renewal() throws {
+  @Test
+  func `SIGHUP: a renewed certificate takes over, the old connection drains, nothing is lost`()
+    throws
+  {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { peer, _ in
@@ -142,8 +147,8 @@ struct CertificateTests {
     #expect(gateway.seen.connections == 2)
   }
 
-  @Test("what cannot be used is refused with the entry, the field and what to do")
-  func refused() throws {
+  @Test
+  func `what cannot be used is refused with the entry, the field and what to do`() throws {
     let rig = try SenderRig()
     let client = try rig.authority.issueClient(bundleID: SenderRig.app)
     func problem(_ path: String) -> String {
@@ -174,8 +179,10 @@ struct CertificateTests {
     #expect(pattern.contains(#"entry 1: apps: "com.example.*" is a pattern"#), "\(pattern)")
   }
 
-  @Test("two certificates for one app are a renewal if they serve the same, and refused otherwise")
-  func overlaps() throws {
+  @Test
+  func `two certificates for one app are a renewal if they serve the same, and refused otherwise`()
+    throws
+  {
     let rig = try SenderRig()
     func load(_ second: String) throws -> String {
       for name in ["a", "b"] {
@@ -201,8 +208,8 @@ struct CertificateTests {
     #expect(try load(#","environment":"sandbox""#).contains("in sandbox is claimed by entry 1"))
   }
 
-  @Test("an mdm push goes out with a certificate only, never with a provider token")
-  func deviceManagement() throws {
+  @Test
+  func `an mdm push goes out with a certificate only, never with a provider token`() throws {
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let topic = "com.apple.mgmt.External.1"
@@ -228,8 +235,8 @@ struct CertificateTests {
     #expect(text.contains("needs a client certificate"), "\(text)")
   }
 
-  @Test("apps and environments come from the certificate unless the list says less")
-  func readsTheCertificate() throws {
+  @Test
+  func `apps and environments come from the certificate unless the list says less`() throws {
     let rig = try SenderRig()
     let sandbox = try rig.authority.issueClient(bundleID: "com.example.a", forProduction: false)
     let first = try CertificatesFile.load(try list(rig, "one", sandbox))[0]

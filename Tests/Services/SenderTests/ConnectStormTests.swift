@@ -18,10 +18,11 @@ struct ConnectStormTests {
   private static let window: UInt64 = 6_000
   private static let connectsAtMost = 4
 
-  @Test(
-    "each reason as the only answer, for a credential each: few connects, and nothing is dead-lettered"
-  )
-  func everyReason() throws {
+  @Test
+  func
+    `each reason as the only answer, for a credential each: few connects, and nothing is dead-lettered`()
+    throws
+  {
     let rig = try SenderRig(keys: Reason.allCases.count)
     let rules = Reason.allCases.map {
       #"{"id":"any_answer","status":\#($0.rule.status),"reason":"\#($0.name)","#
@@ -48,16 +49,14 @@ struct ConnectStormTests {
 
   private static func app(_ reason: Reason) -> String { "com.example.r\(reason.rawValue)" }
 
-  @Test(
-    "each of these faults, for all connections: few connects",
-    arguments: [
-      #"{"id":"goaway_credential"}"#, #"{"id":"goaway_shutdown","at":"ready"}"#,
-      #"{"id":"connection_lost","at":"connection"}"#,
-      #"{"id":"tls_failure","tls":"wrong_host"}"#, #"{"id":"connect_refused"}"#,
-      #"{"id":"error_disconnect","when":{"errors":1}},{"id":"any_answer","status":400,"reason":"BadTopic"}"#,
-      #"{"id":"stream_ids_exhausted","when":{"stream_id":1}}"#,
-    ])
-  func everyConnection(rule: String) throws {
+  @Test(arguments: [
+    #"{"id":"goaway_credential"}"#, #"{"id":"goaway_shutdown","at":"ready"}"#,
+    #"{"id":"connection_lost","at":"connection"}"#,
+    #"{"id":"tls_failure","tls":"wrong_host"}"#, #"{"id":"connect_refused"}"#,
+    #"{"id":"error_disconnect","when":{"errors":1}},{"id":"any_answer","status":400,"reason":"BadTopic"}"#,
+    #"{"id":"stream_ids_exhausted","when":{"stream_id":1}}"#,
+  ])
+  func `each of these faults, for all connections: few connects`(rule: String) throws {
     let rig = try SenderRig()
     try rig.addFaults("[\(rule)]")
     try rig.publishToken(issuedAt: WallClock.seconds() - 10)

@@ -15,8 +15,8 @@ import Testing
 
 @Suite("Stream credit and the age of connections", .serialized)
 struct ConnectionLifeTests {
-  @Test("one stream before the first accepted push, then as many as SETTINGS allow")
-  func growth() throws {
+  @Test
+  func `one stream before the first accepted push, then as many as SETTINGS allow`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.limit = 1_000
@@ -34,8 +34,10 @@ struct ConnectionLifeTests {
   }
 
   /// pushy#356: "Maximum active streams violated for this endpoint".
-  @Test("a limit that falls to 1 and to 0, grows and flaps is never exceeded, and nothing is lost")
-  func flapping() throws {
+  @Test
+  func `a limit that falls to 1 and to 0, grows and flaps is never exceeded, and nothing is lost`()
+    throws
+  {
     let rig = try SenderRig()
     let step = Atomic(0)
     var script = ScriptedGateway.Script()
@@ -60,8 +62,8 @@ struct ConnectionLifeTests {
     #expect(sender.counter("connections_lost") == 0)
   }
 
-  @Test("while the limit is 0 nothing goes out; other connections serve")
-  func limitOfZero() throws {
+  @Test
+  func `while the limit is 0 nothing goes out; other connections serve`() throws {
     let rig = try SenderRig()
     var closed = ScriptedGateway.Script()
     closed.limit = 0
@@ -74,9 +76,11 @@ struct ConnectionLifeTests {
     #expect(gateways[1].seen.requests.count == 100)
   }
 
-  @Test(
-    "a connection is replaced at its age, after its successor is there, and nothing is sent twice")
-  func age() throws {
+  @Test
+  func
+    `a connection is replaced at its age, after its successor is there, and nothing is sent twice`()
+    throws
+  {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init(), .init()])
     try rig.publishToken()
@@ -94,8 +98,8 @@ struct ConnectionLifeTests {
     #expect(gateways.reduce(0) { $0 + $1.seen.open } <= 2)
   }
 
-  @Test("a connection is replaced before its stream ids run out")
-  func streamNumbers() throws {
+  @Test
+  func `a connection is replaced before its stream ids run out`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     try rig.publishToken()
@@ -111,8 +115,8 @@ struct ConnectionLifeTests {
     #expect(eventually { gateways[0].seen.open == 1 })
   }
 
-  @Test("sustained starvation opens another connection, up to the maximum")
-  func starvation() throws {
+  @Test
+  func `sustained starvation opens another connection, up to the maximum`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.limit = 2

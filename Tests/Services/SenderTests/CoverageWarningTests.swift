@@ -20,8 +20,8 @@ struct CoverageWarningTests {
     (0..<count).map { TopicPartition(topic: names.notifications, partition: Int32($0)) }
   }
 
-  @Test("a sender alone: each lane that has too few, once")
-  func alone() {
+  @Test
+  func `a sender alone: each lane that has too few, once`() {
     var warning = warning(loops: 8)
     let found = warning.findings(partitions(24))
     #expect(found.map(\.place) == [names.notificationsBulk])
@@ -33,8 +33,8 @@ struct CoverageWarningTests {
     #expect(enough.findings(partitions(24)).isEmpty)
   }
 
-  @Test("a further sender takes partitions away, and that is said again")
-  func joined() {
+  @Test
+  func `a further sender takes partitions away, and that is said again`() {
     var warning = warning(loops: 6)
     #expect(warning.findings(partitions(24)).isEmpty)
     let two = warning.findings(partitions(12))

@@ -14,10 +14,11 @@ import Testing
 
 @Suite("Provider tokens and keys that change", .serialized)
 struct CredentialChangeTests {
-  @Test(
-    "a rotated key: its connections drain, new ones carry the new token, no push is lost or doubled"
-  )
-  func rotation() throws {
+  @Test
+  func
+    `a rotated key: its connections drain, new ones carry the new token, no push is lost or doubled`()
+    throws
+  {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { peer, request in
@@ -53,8 +54,10 @@ struct CredentialChangeTests {
     #expect(eventually { gateway.seen.open == 1 })
   }
 
-  @Test("a renewed token within 20 minutes of the last is not put on a connection that has one")
-  func guardOfTwentyMinutes() throws {
+  @Test
+  func `a renewed token within 20 minutes of the last is not put on a connection that has one`()
+    throws
+  {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let now = WallClock.seconds()
@@ -72,10 +75,11 @@ struct CredentialChangeTests {
   }
 
   /// pushy#931: a new token after TooManyProviderTokenUpdates makes it worse.
-  @Test(
-    "429 TooManyProviderTokenUpdates: no token is asked for, another connection carries the same one"
-  )
-  func noMintingAfter429() throws {
+  @Test
+  func
+    `429 TooManyProviderTokenUpdates: no token is asked for, another connection carries the same one`()
+    throws
+  {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { peer, request in
@@ -100,8 +104,8 @@ struct CredentialChangeTests {
     #expect(asked.count <= 1)
   }
 
-  @Test("a token older than 55 minutes is not used: pushes wait for the next one")
-  func hardStop() throws {
+  @Test
+  func `a token older than 55 minutes is not used: pushes wait for the next one`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let now = WallClock.seconds()
@@ -116,8 +120,8 @@ struct CredentialChangeTests {
     #expect(try rig.receipts(5).count == 5)
   }
 
-  @Test("a burst that is refused for its old token asks for a newer one once")
-  func oneTokenRequest() throws {
+  @Test
+  func `a burst that is refused for its old token asks for a newer one once`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { _, request in request.stream == 1 ? .answer(200) : .hold }
@@ -131,8 +135,10 @@ struct CredentialChangeTests {
     #expect(sender.counter("token_requests") == 1)
   }
 
-  @Test("SIGHUP with other roots: the next connect does not wait out the time of those that failed")
-  func otherRoots() throws {
+  @Test
+  func `SIGHUP with other roots: the next connect does not wait out the time of those that failed`()
+    throws
+  {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     try File.write(rig.rootPath, try CertificateAuthority().certificatePEM)

@@ -15,10 +15,10 @@ import Testing
 struct EarlyEndTests {
   /// nghttp2 takes a connection whose first frame is not SETTINGS for broken (RFC 9113 §3.4), so the goodbye
   /// and its reason would be lost; and a push that waits for such a connection would wait for ever.
-  @Test(
-    "GOAWAY before SETTINGS: it is heard, the pushes go by another connection, and none waits",
-    arguments: [true, false])
-  func goAwayBeforeSettings(closes: Bool) throws {
+  @Test(arguments: [true, false])
+  func `GOAWAY before SETTINGS: it is heard, the pushes go by another connection, and none waits`(
+    closes: Bool
+  ) throws {
     let rig = try SenderRig()
     let once = Once()
     var script = ScriptedGateway.Script()
@@ -46,9 +46,11 @@ struct EarlyEndTests {
     #expect(eventually { gateway.seen.open == 1 })
   }
 
-  @Test(
-    "a connection lost while idle is replaced: what comes next is sent once, and nothing is lost")
-  func lostWhileIdle() throws {
+  @Test
+  func
+    `a connection lost while idle is replaced: what comes next is sent once, and nothing is lost`()
+    throws
+  {
     let rig = try SenderRig()
     let isCut = Atomic(false)
     var script = ScriptedGateway.Script()
@@ -69,8 +71,10 @@ struct EarlyEndTests {
     #expect(Set(gateway.seen.requests.map(\.connection)) == [1, 2])
   }
 
-  @Test("a connection that died without a word while idle: what is sent on it moves, with its id")
-  func silentWhileIdle() throws {
+  @Test
+  func `a connection that died without a word while idle: what is sent on it moves, with its id`()
+    throws
+  {
     let rig = try SenderRig()
     let isDead = Atomic(false)
     let isSilent = Atomic(false)

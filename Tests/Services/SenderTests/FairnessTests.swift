@@ -48,10 +48,10 @@ struct TenantFairnessTests {
       "\(sender.counter("diverted")) diverted")
   }
 
-  @Test(
-    "a tenant that floods a gateway which does not answer it does not slow another tenant",
-    arguments: [1, 3])
-  func stuckTenant(loops: Int) throws {
+  @Test(arguments: [1, 3])
+  func `a tenant that floods a gateway which does not answer it does not slow another tenant`(
+    loops: Int
+  ) throws {
     let gateway = try ScriptedGateway {
       $0.topic == Self.flooding ? .hold : .accepted(after: 20)
     }
@@ -72,10 +72,10 @@ struct TenantFairnessTests {
     #expect(receipts.allSatisfy { $0.outcome == .delivered })
   }
 
-  @Test(
-    "a tenant whose provider token APNs refuses does not slow another one, and is left alone",
-    arguments: [3])
-  func refusedCredential(loops: Int) throws {
+  @Test(arguments: [3])
+  func `a tenant whose provider token APNs refuses does not slow another one, and is left alone`(
+    loops: Int
+  ) throws {
     let gateway = try ScriptedGateway {
       $0.topic == Self.flooding
         ? .refused(403, "InvalidProviderToken", after: 5) : .accepted(after: 20)
@@ -100,10 +100,12 @@ struct TenantFairnessTests {
     #expect(receipts.allSatisfy { $0.outcome == .delivered })
   }
 
-  @Test(
-    "a tenant without a credential does not slow another one; its notifications are dead letters",
-    arguments: [3])
-  func noCredential(loops: Int) throws {
+  @Test(arguments: [3])
+  func
+    `a tenant without a credential does not slow another one; its notifications are dead letters`(
+      loops: Int
+    ) throws
+  {
     let gateway = try ScriptedGateway { _ in .accepted(after: 20) }
     let rig = try tenantsRig()
     let sender = try rig.startSender(
@@ -118,10 +120,10 @@ struct TenantFairnessTests {
   }
 
   /// Slots enough for all of it: what would stop is the partition, which has its own bound of what is open.
-  @Test(
-    "tenants that fill partitions, not the loop, do not slow others in those partitions",
-    arguments: [(loops: 1, stuck: 2), (loops: 3, stuck: 1)])
-  func crowdedPartitions(loops: Int, stuck: Int) throws {
+  @Test(arguments: [(loops: 1, stuck: 2), (loops: 3, stuck: 1)])
+  func `tenants that fill partitions, not the loop, do not slow others in those partitions`(
+    loops: Int, stuck: Int
+  ) throws {
     let gateway = try ScriptedGateway {
       $0.topic == Self.tenant ? .accepted(after: 20) : .hold
     }
@@ -143,10 +145,12 @@ struct TenantFairnessTests {
     #expect(receipts.allSatisfy { $0.outcome == .delivered })
   }
 
-  @Test(
-    "a tenant without a credential that fills partitions does not slow others in those partitions",
-    arguments: [3])
-  func crowdedWithoutCredential(loops: Int) throws {
+  @Test(arguments: [3])
+  func
+    `a tenant without a credential that fills partitions does not slow others in those partitions`(
+      loops: Int
+    ) throws
+  {
     let gateway = try ScriptedGateway { _ in .accepted(after: 20) }
     let rig = try tenantsRig()
     let sender = try rig.startSender(

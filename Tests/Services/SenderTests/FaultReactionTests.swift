@@ -15,10 +15,9 @@ import Testing
 
 @Suite("Faults of the gateway as a sender meets them")
 struct FaultReactionTests {
-  @Test(
-    "each fault: every notification ends in a receipt, and as it should",
-    arguments: FaultID.allCases)
-  func reaction(_ fault: FaultID) throws {
+  @Test(arguments: FaultID.allCases)
+  func `each fault: every notification ends in a receipt, and as it should`(_ fault: FaultID) throws
+  {
     let plan = FaultCase.of(fault)
     let rig = try SenderRig(simulator: plan.simulator)
     try rig.publishToken(issuedAt: WallClock.seconds() - 60)

@@ -44,10 +44,12 @@ enum Farewell: CaseIterable, Sendable {
 struct GoAwayTests {
   /// Each connection answers its first request, holds the next 19, and says goodbye after the 20th: the
   /// streams up to the sixth may have been processed, those above were not.
-  @Test(
-    "streams above the last one go elsewhere at once and uncounted; the others wait, then are ambiguous",
-    arguments: Farewell.allCases)
-  func farewell(_ form: Farewell) throws {
+  @Test(arguments: Farewell.allCases)
+  func
+    `streams above the last one go elsewhere at once and uncounted; the others wait, then are ambiguous`(
+      _ form: Farewell
+    ) throws
+  {
     let rig = try SenderRig()
     let isOver = Once()
     var script = ScriptedGateway.Script()
@@ -79,8 +81,10 @@ struct GoAwayTests {
     seen.requests.contains { $0.stream == 39 && seen.ended.contains($0.connection) }
   }
 
-  @Test("a credential that every connection refuses with GOAWAY costs one connection, not a storm")
-  func refusedCredential() throws {
+  @Test
+  func `a credential that every connection refuses with GOAWAY costs one connection, not a storm`()
+    throws
+  {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.connected = { peer in

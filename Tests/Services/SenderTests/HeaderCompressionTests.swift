@@ -25,9 +25,11 @@ private enum Representation: Equatable {
 
 /// APNs' compression table is small: values that do not come again would push the others out.
 @Suite struct HeaderCompressionTests {
-  @Test(
-    "on the wire: values of one request enter the compression table with the first request only")
-  func perRequestValues() throws {
+  @Test
+  func
+    `on the wire: values of one request enter the compression table with the first request only`()
+    throws
+  {
     let blocks = try blocks(.nghttp2)
     // :method :scheme :authority :path authorization topic push-type priority expiration id collapse-id
     #expect(
@@ -44,8 +46,10 @@ private enum Representation: Equatable {
     }
   }
 
-  @Test("the same by our own engine, and the provider token by choice", arguments: [false, true])
-  func byEngine(indexesAuthorization: Bool) throws {
+  @Test(arguments: [false, true])
+  func `the same by our own engine, and the provider token by choice`(indexesAuthorization: Bool)
+    throws
+  {
     let blocks = try blocks(.engine, indexesAuthorization: indexesAuthorization)
     // :path :method :scheme :authority authorization topic push-type priority expiration id collapse-id
     #expect(

@@ -12,8 +12,8 @@ import Testing
 /// Lanes and devices do not slow each other.
 @Suite("Fairness between lanes and devices", .onOwnThread)
 struct LaneFairnessTests {
-  @Test("a long bulk backlog leaves transactional latency within twice its idle value")
-  func lanes() throws {
+  @Test
+  func `a long bulk backlog leaves transactional latency within twice its idle value`() throws {
     let rig = try SenderRig(
       simulator: ["--latency", "50ms", "--max-concurrent-streams", "100"])
     try rig.publishToken()
@@ -38,8 +38,8 @@ struct LaneFairnessTests {
     return receipts.dropFirst(10).map { $0 }.latencies.quantile(0.99)
   }
 
-  @Test("--ordered: one in flight per device, in order; other devices are not slowed")
-  func ordered() throws {
+  @Test
+  func `--ordered: one in flight per device, in order; other devices are not slowed`() throws {
     let gateway = try ScriptedGateway { _ in .accepted(after: 40) }
     let rig = try SenderRig()
     try rig.publishToken()
@@ -61,8 +61,10 @@ struct LaneFairnessTests {
     #expect(others.last!.at - others.first!.at < log.last!.at - log.first!.at)
   }
 
-  @Test("TooManyRequests delays that device only: what stands in line for it, and what follows")
-  func throttledDevice() throws {
+  @Test
+  func `TooManyRequests delays that device only: what stands in line for it, and what follows`()
+    throws
+  {
     let device = SenderRig.token(7)
     // One stream: the pushes after the first one stand in line until that one is refused.
     let gateway = try ScriptedGateway(streams: 1) { request in
@@ -93,8 +95,8 @@ struct LaneFairnessTests {
     #expect(others.allSatisfy { $0.at < throttled.answeredAt + 4_000 })
   }
 
-  @Test("a silent gateway stops the intake: what is held stays within the bound")
-  func backPressure() throws {
+  @Test
+  func `a silent gateway stops the intake: what is held stays within the bound`() throws {
     let gateway = try ScriptedGateway { _ in .hold }
     let rig = try SenderRig()
     try rig.publishToken()

@@ -13,9 +13,11 @@ import Testing
 
 @Suite("What a sender leaves behind, and what its successor makes of it", .serialized)
 struct LedgerDeliveryTests {
-  @Test(
-    "a hanging head stops nothing, and what is done above it is not sent again by another process")
-  func hangingHead() throws {
+  @Test
+  func
+    `a hanging head stops nothing, and what is done above it is not sent again by another process`()
+    throws
+  {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken(apps: [SenderRig.app])
     let first = try rig.startSender(["--credential-wait", "10m"])
@@ -47,8 +49,10 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == count + 2)
   }
 
-  @Test("text beside the offset that is no map of ours is counted, and the offset alone is used")
-  func foreignMap() throws {
+  @Test
+  func `text beside the offset that is no map of ours is counted, and the offset alone is used`()
+    throws
+  {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     for number in 0..<10 {
@@ -62,8 +66,8 @@ struct LedgerDeliveryTests {
     #expect(sender.counter("offset_maps_refused") == 1)
   }
 
-  @Test("a map of ours is believed: what it says is done is not sent")
-  func knownMap() throws {
+  @Test
+  func `a map of ours is believed: what it says is done is not sent`() throws {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     for number in 0..<10 {
@@ -83,8 +87,10 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 11)
   }
 
-  @Test("a record that could not be sent has taken no id, below the committed offset and above it")
-  func unsendableRecords() throws {
+  @Test
+  func `a record that could not be sent has taken no id, below the committed offset and above it`()
+    throws
+  {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     try rig.send("no device", SenderRig.envelope(id: SenderRig.id(50)))
@@ -103,8 +109,10 @@ struct LedgerDeliveryTests {
   }
 
   /// The runs of the map must not keep the very records in Kafka that lie between them.
-  @Test("a map with as many runs as the bound allows is read back, and what lies between is sent")
-  func fullMap() throws {
+  @Test
+  func `a map with as many runs as the bound allows is read back, and what lies between is sent`()
+    throws
+  {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     let runs = PartitionBounds().runsAtMost
@@ -125,10 +133,11 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 2 * runs + 1)
   }
 
-  @Test(
-    "ids that are not read back in time hold nothing up, are counted once, and count when they come"
-  )
-  func lateWindow() throws {
+  @Test
+  func
+    `ids that are not read back in time hold nothing up, are counted once, and count when they come`()
+    throws
+  {
     let rig = try SenderRig(partitions: 1, embedded: true)
     try rig.publishToken()
     let first = try rig.startSender()
@@ -152,8 +161,8 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 150)
   }
 
-  @Test("what was sent before a restart is deduplicated after it, by another sender")
-  func windowOfApnsIDs() throws {
+  @Test
+  func `what was sent before a restart is deduplicated after it, by another sender`() throws {
     let rig = try SenderRig(partitions: 2)
     try rig.publishToken()
     let first = try rig.startSender()
@@ -172,9 +181,11 @@ struct LedgerDeliveryTests {
     #expect(second.counter("dedup_rebuilds_late") == 0)
   }
 
-  @Test(
-    "beyond the bound of open records the partition waits in Kafka; a second signal ends at once")
-  func openRecordsAreBounded() throws {
+  @Test
+  func
+    `beyond the bound of open records the partition waits in Kafka; a second signal ends at once`()
+    throws
+  {
     let rig = try SenderRig(simulator: ["--latency", "60s"], partitions: 2)
     try rig.publishToken()
     let sender = try rig.startSender(["--max-open", "50", "--drain-timeout", "60s"])
@@ -196,8 +207,8 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 0)
   }
 
-  @Test("records that retention removed are counted as lost, and the rest is delivered")
-  func retention() throws {
+  @Test
+  func `records that retention removed are counted as lost, and the rest is delivered`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true)
     try rig.publishToken()
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(0)))
@@ -215,10 +226,12 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == count + 1)
   }
 
-  @Test(
-    "a group whose offset lies beyond the end of the log reads the log from its start, and sends all of it",
-    arguments: [0, 20])
-  func logMadeAgain(there: Int) throws {
+  @Test(arguments: [0, 20])
+  func
+    `a group whose offset lies beyond the end of the log reads the log from its start, and sends all of it`(
+      there: Int
+    ) throws
+  {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     func send(_ numbers: Range<Int>) throws {
@@ -237,8 +250,8 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 20)
   }
 
-  @Test("a log that is the same is read again from its start, and nothing is sent twice")
-  func sameLogAgain() throws {
+  @Test
+  func `a log that is the same is read again from its start, and nothing is sent twice`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true)
     KafkaLog.silence()
     try rig.publishToken()

@@ -27,8 +27,10 @@ private func gateway(
 
 @Suite("Partitions that are lost, and a coordinator that is away", .serialized)
 struct LostPartitionTests {
-  @Test("late answers of a lost partition are reported and never committed; its new owner's are")
-  func lateAnswers() throws {
+  @Test
+  func `late answers of a lost partition are reported and never committed; its new owner's are`()
+    throws
+  {
     let (redone, hanging) = (SenderRig.token(0), SenderRig.token(1))
     let gateway = try gateway(
       late: 12_000, of: [redone, hanging], silentAfterwards: [hanging])
@@ -68,8 +70,9 @@ struct LostPartitionTests {
     #expect(try rig.committed() == 2)
   }
 
-  @Test("while nobody says where to go on the process stays and asks again; then it goes on")
-  func coordinatorAway() throws {
+  @Test
+  func `while nobody says where to go on the process stays and asks again; then it goes on`() throws
+  {
     let rig = try SenderRig(partitions: 2, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
@@ -92,8 +95,10 @@ struct LostPartitionTests {
     #expect(try rig.committed() == 50)
   }
 
-  @Test("a rebalance while a sender finishes for its stop shortens that and ends nothing badly")
-  func revokedWhileStopping() throws {
+  @Test
+  func `a rebalance while a sender finishes for its stop shortens that and ends nothing badly`()
+    throws
+  {
     let silent = SenderRig.token(0)
     let gateway = try gateway(late: 600_000, of: [silent])
     let rig = try SenderRig(partitions: 2)
@@ -115,10 +120,10 @@ struct LostPartitionTests {
   }
 
   /// As when a second process has come with the same instance id: what is in flight is the other's to send.
-  @Test(
-    "a sender that is fenced ends soon, whatever is in flight, and commits nothing",
-    arguments: [false, true])
-  func fenced(hasHanging: Bool) throws {
+  @Test(arguments: [false, true])
+  func `a sender that is fenced ends soon, whatever is in flight, and commits nothing`(
+    hasHanging: Bool
+  ) throws {
     let hanging = SenderRig.token(0)
     let gateway = try ScriptedGateway { $0.token == hanging ? .hold : .accepted() }
     let rig = try SenderRig(partitions: 1, embedded: true)

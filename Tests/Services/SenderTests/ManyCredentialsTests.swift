@@ -22,8 +22,10 @@ struct ManyCredentialsTests {
     }
   }
 
-  @Test("more credentials than connections: they take turns, and everything is delivered once")
-  func turns() throws {
+  @Test
+  func `more credentials than connections: they take turns, and everything is delivered once`()
+    throws
+  {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     try publishTokens(rig, 7)
@@ -44,8 +46,10 @@ struct ManyCredentialsTests {
     #expect(sender.counter("connections_lost") == 0)
   }
 
-  @Test("a credential that never has nothing to send gives its connection up after a time, too")
-  func busy() throws {
+  @Test
+  func `a credential that never has nothing to send gives its connection up after a time, too`()
+    throws
+  {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     // The first connection's pushes are never answered.
@@ -63,8 +67,8 @@ struct ManyCredentialsTests {
     #expect(gateway.seen.requests.map(\.connection) == [1, 2])
   }
 
-  @Test("idle connections close when there are many, and come back with the next push")
-  func idle() throws {
+  @Test
+  func `idle connections close when there are many, and come back with the next push`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     try publishTokens(rig, 70)
@@ -81,8 +85,8 @@ struct ManyCredentialsTests {
     #expect(sender.counter("connections_lost") == 0)
   }
 
-  @Test("no more connections than files may be open")
-  func openFiles() throws {
+  @Test
+  func `no more connections than files may be open`() throws {
     let rig = try SenderRig()
     var settings = try SenderSettings(rig.startSender(["--loops", "2"]).context.values)
     var lowered = settings.fit(openFiles: 1_048_576)

@@ -28,8 +28,8 @@ struct MissingRootTests {
 
   private static let others = ["--gateway", "localhost:1", "--sandbox-gateway", "localhost:1"]
 
-  @Test("a gateway of Apple's without its root is worth a warning that names the root")
-  func apple() throws {
+  @Test
+  func `a gateway of Apple's without its root is worth a warning that names the root`() throws {
     let stranger = try CertificateAuthority()
     let name = "USERTrust RSA Certification Authority"
     #expect(try missing([], stranger) == name)
@@ -45,8 +45,8 @@ struct MissingRootTests {
         == name)
   }
 
-  @Test("never for other gateways, and not when the root is there")
-  func silent() throws {
+  @Test
+  func `never for other gateways, and not when the root is there`() throws {
     let stranger = try CertificateAuthority()
     #expect(try missing(Self.others, stranger) == nil)
     #expect(

@@ -18,13 +18,15 @@ struct NarrowEvidenceTests {
     func isNew(_ token: String) -> Bool { tokens.withLock { $0.insert(token).inserted } }
   }
 
-  @Test(
-    "one push is answered with a reason to leave the connection: those under way with it are answered, not sent again",
-    arguments: [
-      Reason.shutdown, .idleTimeout, .invalidProviderToken, .forbidden,
-      .tooManyProviderTokenUpdates, .unrelatedKeyIdInToken,
-    ])
-  func oneOfMany(reason: Reason) throws {
+  @Test(arguments: [
+    Reason.shutdown, .idleTimeout, .invalidProviderToken, .forbidden,
+    .tooManyProviderTokenUpdates, .unrelatedKeyIdInToken,
+  ])
+  func
+    `one push is answered with a reason to leave the connection: those under way with it are answered, not sent again`(
+      reason: Reason
+    ) throws
+  {
     let count = 300
     let seen = Seen()
     let odd = SenderRig.token(count / 2)
@@ -46,10 +48,12 @@ struct NarrowEvidenceTests {
     #expect(sender.counter("connects") <= 2)
   }
 
-  @Test(
-    "an app that its key may not serve, one push in a hundred: the others are delivered, each accepted once",
-    arguments: [Reason.invalidProviderToken, .forbidden])
-  func refusedApp(reason: Reason) throws {
+  @Test(arguments: [Reason.invalidProviderToken, .forbidden])
+  func
+    `an app that its key may not serve, one push in a hundred: the others are delivered, each accepted once`(
+      reason: Reason
+    ) throws
+  {
     let (good, bad) = ("com.example.good", "com.example.bad")
     let gateway = try ScriptedGateway { push in
       push.topic == bad

@@ -42,8 +42,10 @@ struct OutageTests {
     return (rig, gateway, sender)
   }
 
-  @Test("503 for everything: sending stops, nothing is dead-lettered, all is delivered afterwards")
-  func unavailable() throws {
+  @Test
+  func `503 for everything: sending stops, nothing is dead-lettered, all is delivered afterwards`()
+    throws
+  {
     let (_, gateway, sender) = try outage(
       begin: { $0.answer { _ in .unavailable } },
       end: { $0.answer { _ in .accepted(after: 10) } })
@@ -53,13 +55,15 @@ struct OutageTests {
     #expect(refused < 1_500, "\(refused) requests met the outage")
   }
 
-  @Test("all connections refused, then taken again: nothing is dead-lettered, all is delivered")
-  func refused() throws {
+  @Test
+  func `all connections refused, then taken again: nothing is dead-lettered, all is delivered`()
+    throws
+  {
     let (_, _, _) = try outage(begin: { $0.listen(false) }, end: { $0.listen(true) })
   }
 
-  @Test("no answer to anything: nothing is dead-lettered, all is delivered afterwards")
-  func silent() throws {
+  @Test
+  func `no answer to anything: nothing is dead-lettered, all is delivered afterwards`() throws {
     let (_, _, sender) = try outage(
       flags: ["--request-timeout", "500ms", "--max-in-flight", "400"], lasting: 6_000,
       parkedAtMost: 200,
@@ -68,8 +72,10 @@ struct OutageTests {
     #expect(sender.counter("timed_out") > 0)
   }
 
-  @Test("an outage's first push, alone with it, waits for seconds, not for a quarter of an hour")
-  func first() throws {
+  @Test
+  func `an outage's first push, alone with it, waits for seconds, not for a quarter of an hour`()
+    throws
+  {
     let gateway = try ScriptedGateway { _ in .accepted() }
     let rig = try SenderRig()
     try rig.publishToken()
@@ -86,8 +92,8 @@ struct OutageTests {
     #expect(line.contains("ServiceUnavailable"))
   }
 
-  @Test("recovery ramps up: what is open doubles with every round trip, from a few")
-  func rampsUp() throws {
+  @Test
+  func `recovery ramps up: what is open doubles with every round trip, from a few`() throws {
     let gateway = try ScriptedGateway { _ in .unavailable }
     let rig = try SenderRig()
     try rig.publishToken()
@@ -110,8 +116,8 @@ struct OutageTests {
     #expect(early <= 64, "\(early) within two round trips")
   }
 
-  @Test("a pause that the gateway asks for with a 503 is kept")
-  func retryAfter() throws {
+  @Test
+  func `a pause that the gateway asks for with a 503 is kept`() throws {
     let gateway = try ScriptedGateway { _ in
       .refused(503, "ServiceUnavailable", after: 2, retryAfter: 4)
     }

@@ -15,8 +15,8 @@ import Testing
 
 @Suite("Through an HTTP proxy", .serialized)
 struct ProxyTests {
-  @Test("pushes go through CONNECT with credentials from a file; TLS is with the gateway")
-  func tunnel() throws {
+  @Test
+  func `pushes go through CONNECT with credentials from a file; TLS is with the gateway`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     // user:p@ss word
@@ -36,8 +36,10 @@ struct ProxyTests {
     #expect(proxy.seen.requests[0].hasPrefix("CONNECT gateway.test:\(port) HTTP/1.1\r\n"))
   }
 
-  @Test("a proxy that dies and comes back: what was to be sent meanwhile waits, and goes out")
-  func comesBack() throws {
+  @Test
+  func `a proxy that dies and comes back: what was to be sent meanwhile waits, and goes out`()
+    throws
+  {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     var proxy: TinyProxy? = try TinyProxy(to: gateways[0].address)
@@ -59,8 +61,8 @@ struct ProxyTests {
     #expect(sender.counter("dead_lettered") == 0)
   }
 
-  @Test("credentials in the URL are percent-decoded")
-  func credentialsInTheURL() throws {
+  @Test
+  func `credentials in the URL are percent-decoded`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     let proxy = try TinyProxy(
@@ -71,8 +73,8 @@ struct ProxyTests {
     #expect(try rig.receipts(5).count == 5)
   }
 
-  @Test("a refusal is an error that says what the proxy wants, and never what we said")
-  func refusals() throws {
+  @Test
+  func `a refusal is an error that says what the proxy wants, and never what we said`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let strict = try TinyProxy(to: gateway.address, authorization: "Basic xyz")
@@ -124,16 +126,16 @@ struct ProxyTests {
     return nil
   }
 
-  @Test(
-    "settings: what is wrong is named, the password is not",
-    arguments: [
-      ("https://proxy:3128", "must be http://"), ("http://proxy", "host:port"),
-      ("http://hidden@proxy:3128", "user:password"),
-      ("http://u:hidden%0a@proxy:1", "user:password"),
-      ("http://u:hidden%+a@proxy:1", "user:password"),
-      ("http://u:hidden%4@proxy:1", "user:password"),
-    ])
-  func settings(_ url: String, _ problem: String) throws {
+  @Test(arguments: [
+    ("https://proxy:3128", "must be http://"), ("http://proxy", "host:port"),
+    ("http://hidden@proxy:3128", "user:password"),
+    ("http://u:hidden%0a@proxy:1", "user:password"),
+    ("http://u:hidden%+a@proxy:1", "user:password"),
+    ("http://u:hidden%4@proxy:1", "user:password"),
+  ])
+  func `settings: what is wrong is named, the password is not`(_ url: String, _ problem: String)
+    throws
+  {
     do throws(ValueProblem) {
       _ = try ProxyURL(parsing: url)
       Issue.record("\(url) was taken")
@@ -143,8 +145,8 @@ struct ProxyTests {
     }
   }
 
-  @Test("a file with the proxy's password that others can read is refused")
-  func exposedFile() throws {
+  @Test
+  func `a file with the proxy's password that others can read is refused`() throws {
     let folder = TemporaryFolder()
     let path = folder.file("proxy")
     try File.write(path, Array("user:secret".utf8), mode: 0o644)

@@ -77,8 +77,8 @@ extension Reason {
 
 @Suite("Reasons as a sender meets them")
 struct ReasonReactionTests {
-  @Test("each reason: its notification ends as the decision table says", arguments: Reason.allCases)
-  func reaction(_ reason: Reason) throws {
+  @Test(arguments: Reason.allCases)
+  func `each reason: its notification ends as the decision table says`(_ reason: Reason) throws {
     let run = try ReasonRun.shared.get()
     let receipt = try #require(
       run.receipts[NotificationID(SenderRig.id(ReasonRun.number(reason)))], "no receipt")

@@ -16,9 +16,11 @@ struct RebalanceRaceTests {
   /// The assignment races the loops: members come and go while thousands of records are in flight. After each
   /// look at the group's offsets, every record below one, and every record that its map calls done, has its
   /// receipt.
-  @Test(
-    "from one sender to four and back under load: nothing is lost, no commit passes an open record")
-  func oneToFourToOne() throws {
+  @Test
+  func
+    `from one sender to four and back under load: nothing is lost, no commit passes an open record`()
+    throws
+  {
     let rig = try SenderRig(simulator: ["--latency", "20ms"])
     try rig.publishToken()
     let audit = try CommitAudit(rig)

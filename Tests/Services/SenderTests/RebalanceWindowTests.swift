@@ -15,8 +15,8 @@ import Testing
 /// What a rebalance costs the partitions that stay.
 @Suite("Windows over a rebalance", .serialized)
 struct RebalanceWindowTests {
-  @Test("what stays is not read again; what comes is; repeats are recognised", arguments: [1, 2])
-  func windowsAreKept(loops: Int) throws {
+  @Test(arguments: [1, 2])
+  func `what stays is not read again; what comes is; repeats are recognised`(loops: Int) throws {
     let rig = try SenderRig(partitions: 4, embedded: true)
     try rig.publishToken()
     let count = 400
@@ -41,10 +41,12 @@ struct RebalanceWindowTests {
     #expect(first.stop() == nil)
   }
 
-  @Test(
-    "what is unfinished at a rebalance is sent again by its next owner, this process or another one",
-    arguments: [1, 2])
-  func unfinishedIsSentAgain(loops: Int) throws {
+  @Test(arguments: [1, 2])
+  func
+    `what is unfinished at a rebalance is sent again by its next owner, this process or another one`(
+      loops: Int
+    ) throws
+  {
     let (count, slow) = (300, 40)
     let slowTokens = Set((0..<slow).map(SenderRig.token))
     let seen = Mutex<Set<String>>([])
@@ -82,8 +84,10 @@ struct RebalanceWindowTests {
   }
 
   /// The same window is owed to a partition whose topic nobody finds when it is to be read.
-  @Test("while their topic is away windows are not taken for read; they are read when it is back")
-  func topicAwayAtRebuild() throws {
+  @Test
+  func `while their topic is away windows are not taken for read; they are read when it is back`()
+    throws
+  {
     let count = 400
     let rig = try SenderRig(partitions: 2, embedded: true)
     let broker = try #require(rig.fixture.broker)

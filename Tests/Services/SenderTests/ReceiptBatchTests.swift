@@ -13,8 +13,8 @@ struct AcknowledgementTests {
     Origin(partition: 0, epoch: 1, offset: offset)
   }
 
-  @Test("a batch completes its own records when it lands, in any order of landing")
-  func batchesComplete() {
+  @Test
+  func `a batch completes its own records when it lands, in any order of landing`() {
     var batches = ReceiptBatches()
     var slots: [Int] = []
     for batch in 0..<3 as Range<Int64> {
@@ -39,8 +39,8 @@ struct AcknowledgementTests {
     #expect(left == 0)
   }
 
-  @Test("a batch that the producer had no room for keeps its records")
-  func fullProducerKeepsTheBatch() {
+  @Test
+  func `a batch that the producer had no room for keeps its records`() {
     var batches = ReceiptBatches()
     batches.lineAdded(for: origin(7), now: 5)
     _ = batches.launchSlot()
@@ -54,8 +54,8 @@ struct AcknowledgementTests {
     #expect(completed == [7, 8])
   }
 
-  @Test("while the producer has no room, batches stay as large as a record may be, and in order")
-  func fullBatchesWaitApart() {
+  @Test
+  func `while the producer has no room, batches stay as large as a record may be, and in order`() {
     var batches = ReceiptBatches()
     for number in 0..<Int64(2 * ReceiptLimits.outcomes + 1) {
       batches.lines.append(UInt8(ascii: number < 500 ? "a" : number < 1_000 ? "b" : "c"))
@@ -80,8 +80,8 @@ struct AcknowledgementTests {
     #expect(left == 1 && !isEmpty && unacknowledged == 1)
   }
 
-  @Test("a refused batch goes again before all others, in two halves down to single lines")
-  func refusedBatches() {
+  @Test
+  func `a refused batch goes again before all others, in two halves down to single lines`() {
     var batches = ReceiptBatches()
     for number in 0..<Int64(5) {
       if number > 0 { batches.lines.append(UInt8(ascii: "\n")) }
@@ -111,8 +111,8 @@ struct AcknowledgementTests {
     #expect(!isSplit)
   }
 
-  @Test("side records keep their place until they are removed, and places are reused")
-  func sideRecords() {
+  @Test
+  func `side records keep their place until they are removed, and places are reused`() {
     var sides = SideRecords()
     let first = sides.add(SideRecord(origin: origin(1), receipt: [1]))
     let second = sides.add(SideRecord(origin: origin(2)))
@@ -124,8 +124,8 @@ struct AcknowledgementTests {
     #expect(sides.count == 0)
   }
 
-  @Test("delivery tags tell receipts from side records", arguments: [0, 1, 77, 1 << 40])
-  func tags(slot: Int) {
+  @Test(arguments: [0, 1, 77, 1 << 40])
+  func `delivery tags tell receipts from side records`(slot: Int) {
     guard case .receipts(slot) = DeliveryTag(DeliveryTag.receipts(slot: slot).value) else {
       Issue.record("a receipts tag did not survive")
       return

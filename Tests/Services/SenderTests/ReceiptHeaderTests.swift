@@ -17,8 +17,8 @@ struct ReceiptHeaderTests {
   private static let otherID = "11111111-2222-4333-8444-555555555555"
   private static let requestID = "66666666-7777-4888-9999-aaaaaaaaaaaa"
 
-  @Test("ids that are others than ours and retry-after stand in the receipt")
-  func headers() throws {
+  @Test
+  func `ids that are others than ours and retry-after stand in the receipt`() throws {
     let gateway = try ScriptedGateway { request in
       switch request.token {
       case SenderRig.token(1):
@@ -49,8 +49,8 @@ struct ReceiptHeaderTests {
     #expect(plain.answeredID == nil && plain.gatewayRequestID == nil && plain.uniqueID == nil)
   }
 
-  @Test("a throttled device's retry-after decides how long the notification waits")
-  func retryDelay() throws {
+  @Test
+  func `a throttled device's retry-after decides how long the notification waits`() throws {
     let gateway = try ScriptedGateway { request in
       request.token == SenderRig.token(1)
         ? .refused(429, "TooManyRequests", retryAfter: 40)
@@ -69,8 +69,8 @@ struct ReceiptHeaderTests {
     #expect(seconds.map(\.key) == [SenderRig.token(2)])
   }
 
-  @Test("one sender serves production and sandbox, each at its own gateway and port")
-  func bothEnvironments() throws {
+  @Test
+  func `one sender serves production and sandbox, each at its own gateway and port`() throws {
     let rig = try SenderRig()
     let sandbox = rig.simulator.sandboxAddress.port
     #expect(sandbox != rig.simulator.address.port)
@@ -92,8 +92,8 @@ struct ReceiptHeaderTests {
     }
   }
 
-  @Test("Apple's other port, and the defaults of each environment")
-  func ports() throws {
+  @Test
+  func `Apple's other port, and the defaults of each environment`() throws {
     func settings(_ flags: [String]) throws -> SenderSettings {
       try SenderSettings(
         SenderSettings.table.read(

@@ -41,27 +41,27 @@ struct RefusedProduceTests {
     #expect(try rig.receipts(Self.count + 2, withinMilliseconds: 500).count == Self.count + 1)
   }
 
-  @Test("receipts that are too large together are written in smaller records", arguments: [1, 2])
-  func receiptsTooLarge(loops: Int) throws {
+  @Test(arguments: [1, 2])
+  func `receipts that are too large together are written in smaller records`(loops: Int) throws {
     // The batch, the record alone, its halves.
     let (rig, sender) = try refusing(Array(repeating: .messageTooLarge, count: 5), loops: loops)
     try expectWhole(rig, sender)
   }
 
-  @Test("what a topic does not take for another reason waits until it does")
-  func invalid() throws {
+  @Test
+  func `what a topic does not take for another reason waits until it does`() throws {
     let (rig, sender) = try refusing(Array(repeating: .invalidRecord, count: 4))
     try expectWhole(rig, sender)
   }
 
-  @Test("a missing right to write is waited out and counted")
-  func unauthorized() throws {
+  @Test
+  func `a missing right to write is waited out and counted`() throws {
     let (rig, sender) = try refusing(Array(repeating: .topicNotAuthorized, count: 3))
     try expectWhole(rig, sender)
   }
 
-  @Test("a dead letter that its topic does not take is cut until it does")
-  func deadLetter() throws {
+  @Test
+  func `a dead letter that its topic does not take is cut until it does`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true)
     KafkaLog.silence()
     try rig.publishToken()

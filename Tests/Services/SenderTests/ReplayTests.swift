@@ -26,8 +26,8 @@ struct ReplayTests {
     try DeadLettersReplayCommand.run(try DeadLettersReplayCommand.settings(values), context)
   }
 
-  @Test("are delivered when they are replayed, and only once however often they are")
-  func deliveredAgain() throws {
+  @Test
+  func `are delivered when they are replayed, and only once however often they are`() throws {
     let rig = try SenderRig()
     // Some credential is known, and it serves another app: then the app of these is unknown.
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])

@@ -17,9 +17,11 @@ struct SealedTokenTests {
   private static let key = String(repeating: "5a", count: 32)
   private static let other = String(repeating: "c3", count: 32)
 
-  @Test(
-    "with a line plain in its key file a sender uses sealed and plain tokens: a fleet on its way")
-  func mixedFleet() throws {
+  @Test
+  func
+    `with a line plain in its key file a sender uses sealed and plain tokens: a fleet on its way`()
+    throws
+  {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let seal = try rig.seal("\(Self.key)\nplain\n")
@@ -36,8 +38,8 @@ struct SealedTokenTests {
     #expect(sender.counter("unreadable_tokens") == 0)
   }
 
-  @Test("a signer seals, a sender opens, APNs takes the token: end to end")
-  func endToEnd() throws {
+  @Test
+  func `a signer seals, a sender opens, APNs takes the token: end to end`() throws {
     let rig = try SenderRig()
     _ = try rig.seal(Self.key)
     let flags = ["--token-key", rig.folder.file("token-key")]
@@ -55,8 +57,10 @@ struct SealedTokenTests {
     withExtendedLifetime(signer) {}
   }
 
-  @Test("a sender with a sealed token and its key delivers; nothing of the token is on the topic")
-  func sealed() throws {
+  @Test
+  func `a sender with a sealed token and its key delivers; nothing of the token is on the topic`()
+    throws
+  {
     let rig = try SenderRig()
     try rig.publishToken(sealed: try rig.seal(Self.key))
     let record = try #require(try rig.fixture.read(rig.names.providerTokens, count: 1).first)
@@ -67,10 +71,12 @@ struct SealedTokenTests {
     #expect(try rig.receipts(20).allSatisfy { $0.outcome == .delivered })
   }
 
-  @Test(
-    "without the key, or with another, it is counted, other credentials serve, and a readable token helps at once",
-    arguments: [nil, SealedTokenTests.other])
-  func unreadable(_ key: String?) throws {
+  @Test(arguments: [nil, SealedTokenTests.other])
+  func
+    `without the key, or with another, it is counted, other credentials serve, and a readable token helps at once`(
+      _ key: String?
+    ) throws
+  {
     let rig = try SenderRig()
     let seal = try rig.seal(Self.key)
     try rig.publishToken(apps: ["com.example.app"], sealed: seal)
@@ -93,9 +99,11 @@ struct SealedTokenTests {
     #expect(!sender.hasEnded)
   }
 
-  @Test(
-    "with a key, neither a plain record nor one under another name takes an app from a good token")
-  func forged() throws {
+  @Test
+  func
+    `with a key, neither a plain record nor one under another name takes an app from a good token`()
+    throws
+  {
     let rig = try SenderRig(keys: 3)
     let seal = try rig.seal(Self.key)
     try rig.publishToken(apps: [SenderRig.app], sealed: seal)
@@ -119,8 +127,10 @@ struct SealedTokenTests {
     #expect(sender.counter("connects") == 1)
   }
 
-  @Test("SIGHUP reads the key again: what no key opened serves; a broken file changes nothing")
-  func rotation() throws {
+  @Test
+  func `SIGHUP reads the key again: what no key opened serves; a broken file changes nothing`()
+    throws
+  {
     let rig = try SenderRig(keys: 2)
     let next = try rig.seal(Self.other, file: "next")
     _ = try rig.seal(Self.key)
@@ -143,9 +153,11 @@ struct SealedTokenTests {
     #expect(sender.counter("unreadable_tokens") == 1)
   }
 
-  @Test(
-    "the errors name the key that is needed and what to do; a record put elsewhere does not open")
-  func words() throws {
+  @Test
+  func
+    `the errors name the key that is needed and what to do; a record put elsewhere does not open`()
+    throws
+  {
     let rig = try SenderRig()
     let seal = try rig.seal(Self.key)
     let record = ProviderTokenRecord(
@@ -194,8 +206,9 @@ struct SealedTokenTests {
     #expect(problem(seal, younger).contains("belongs to another record"))
   }
 
-  @Test("a key file that others can read, or that holds no key, is refused with what to do")
-  func keyFile() throws {
+  @Test
+  func `a key file that others can read, or that holds no key, is refused with what to do`() throws
+  {
     let folder = TemporaryFolder()
     func problem(_ text: String, mode: UInt32 = 0o600) throws -> String {
       try File.write(folder.file("k"), Array(text.utf8), mode: mode)

@@ -51,8 +51,8 @@ struct SenderCheckTests {
     ]
   }
 
-  @Test("simulator and embedded broker: both gateways are APNs, the topics are there")
-  func right() throws {
+  @Test
+  func `simulator and embedded broker: both gateways are APNs, the topics are there`() throws {
     let rig = try SenderRig()
     let found = try check(
       flags(rig) + [
@@ -67,8 +67,8 @@ struct SenderCheckTests {
     #expect(found.contains { $0.subject == .group && $0.status == .ok })
   }
 
-  @Test("more loops than partitions are a warning for each lane")
-  func loops() throws {
+  @Test
+  func `more loops than partitions are a warning for each lane`() throws {
     let rig = try SenderRig()
     let found = try check(
       flags(rig) + [
@@ -82,9 +82,11 @@ struct SenderCheckTests {
         == "4 partitions; one sender has 5 loops, so 1 of them send nothing of it")
   }
 
-  @Test(
-    "a wrong root, a wrong name, a closed port and an unknown host: four errors with four remedies")
-  func unreachable() throws {
+  @Test
+  func
+    `a wrong root, a wrong name, a closed port and an unknown host: four errors with four remedies`()
+    throws
+  {
     let rig = try SenderRig()
     let stranger = rig.folder.file("stranger.pem")
     try File.write(stranger, try CertificateAuthority().certificatePEM)
@@ -107,8 +109,8 @@ struct SenderCheckTests {
     #expect(found[3][0].remedy.contains("DNS"))
   }
 
-  @Test("something that is not APNs, and silence behind the handshake")
-  func strangers() throws {
+  @Test
+  func `something that is not APNs, and silence behind the handshake`() throws {
     let rig = try SenderRig()
     let gateway = try ScriptedGateway(try rig.gatewayIdentity())
     gateway.answer { _ in .answer(404, "not found") }
@@ -120,8 +122,8 @@ struct SenderCheckTests {
     #expect(silent.map(\.message) == ["no answer in time", "no answer in time"])
   }
 
-  @Test("a gateway's date tells a wrong clock; without one nothing is said")
-  func clock() throws {
+  @Test
+  func `a gateway's date tells a wrong clock; without one nothing is said`() throws {
     let rig = try SenderRig()
     let gateway = try ScriptedGateway(try rig.gatewayIdentity())
     func found(_ date: String) throws -> [Finding] {
@@ -140,8 +142,8 @@ struct SenderCheckTests {
     #expect(try found("Sun, 06 Nov 2194 08:49:37 GMT").first?.message.contains("behind") == true)
   }
 
-  @Test("a certificate is shown to the gateways that it serves; a refused one is an error")
-  func certificates() throws {
+  @Test
+  func `a certificate is shown to the gateways that it serves; a refused one is an error`() throws {
     let rig = try SenderRig()
     let trust = ClientTrust(roots: rig.authority.certificatePEM)
     let gateway = try ScriptedGateway(try rig.gatewayIdentity(), clientTrust: trust)
@@ -171,8 +173,8 @@ struct SenderCheckTests {
     #expect(revoked.first?.remedy.contains("revoked") == true)
   }
 
-  @Test("a proxy that refuses or is away; the password is nowhere")
-  func proxy() throws {
+  @Test
+  func `a proxy that refuses or is away; the password is nowhere`() throws {
     let rig = try SenderRig()
     let target = rig.simulator.address
     let strict = try TinyProxy(to: target, authorization: "Basic xyz")
@@ -196,8 +198,8 @@ struct SenderCheckTests {
     #expect(right.first?.message.contains("through the proxy \(open.address)") == true)
   }
 
-  @Test("Apple's roots are looked for when a gateway is Apple's")
-  func roots() throws {
+  @Test
+  func `Apple's roots are looked for when a gateway is Apple's`() throws {
     let rig = try SenderRig()
     let hosts = rig.folder.file("hosts")
     // Nobody listens there: nothing leaves this machine.

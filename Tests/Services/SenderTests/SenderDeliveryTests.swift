@@ -11,8 +11,8 @@ import Testing
 
 @Suite("The sender between a broker and a gateway", .serialized)
 struct SenderDeliveryTests {
-  @Test("every notification is delivered once and gets one receipt; offsets are committed")
-  func deliversAll() throws {
+  @Test
+  func `every notification is delivered once and gets one receipt; offsets are committed`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender()
@@ -29,8 +29,8 @@ struct SenderDeliveryTests {
     #expect(try rig.committed() == count)
   }
 
-  @Test("answers of the gateway become rejections, feedback goes before the receipt")
-  func rejections() throws {
+  @Test
+  func `answers of the gateway become rejections, feedback goes before the receipt`() throws {
     let rig = try SenderRig(unregistered: [1, 3])
     try rig.publishToken()
     try rig.startSender()
@@ -48,8 +48,8 @@ struct SenderDeliveryTests {
         == Set([1, 3].map { "\(SenderRig.token($0)):\(SenderRig.app):production" }))
   }
 
-  @Test("what is past its time ends as expired, what was taken before as deduplicated")
-  func expiredAndDeduplicated() throws {
+  @Test
+  func `what is past its time ends as expired, what was taken before as deduplicated`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     try rig.startSender()
@@ -63,8 +63,10 @@ struct SenderDeliveryTests {
     #expect(outcomes == [.expired: 2, .delivered: 1, .deduplicated: 1])
   }
 
-  @Test("a record that is no notification is a dead letter that names the field; the rest goes on")
-  func poison() throws {
+  @Test
+  func `a record that is no notification is a dead letter that names the field; the rest goes on`()
+    throws
+  {
     let rig = try SenderRig()
     try rig.publishToken()
     try rig.startSender()
@@ -90,8 +92,8 @@ struct SenderDeliveryTests {
     #expect(details.contains { $0.hasPrefix("apns-id:") })
   }
 
-  @Test("without a provider token a notification waits; it goes out when the token comes")
-  func waitsForToken() throws {
+  @Test
+  func `without a provider token a notification waits; it goes out when the token comes`() throws {
     let rig = try SenderRig()
     try rig.startSender()
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
@@ -101,8 +103,10 @@ struct SenderDeliveryTests {
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }
 
-  @Test("an app that no credential serves: a dead letter; one that expires meanwhile has expired")
-  func noCredential() throws {
+  @Test
+  func `an app that no credential serves: a dead letter; one that expires meanwhile has expired`()
+    throws
+  {
     let rig = try SenderRig()
     try rig.publishToken(apps: ["com.example.other"])
     try rig.startSender(["--credential-wait", "3s"])
@@ -117,10 +121,12 @@ struct SenderDeliveryTests {
     #expect(reason?.value == Array("no_credential".utf8))
   }
 
-  @Test(
-    "no signer: known credentials are held, what expires has expired, nothing becomes a dead letter",
-    arguments: [true, false])
-  func signerOutage(hasRecord: Bool) throws {
+  @Test(arguments: [true, false])
+  func
+    `no signer: known credentials are held, what expires has expired, nothing becomes a dead letter`(
+      hasRecord: Bool
+    ) throws
+  {
     let rig = try SenderRig()
     // A token that is too old, as a dead signer leaves it behind; or a topic on which no signer ever wrote.
     let old = WallClock.seconds() - 3_600
@@ -144,8 +150,8 @@ struct SenderDeliveryTests {
     #expect(eventually { sender.counter("credentials_without_token") == 0 })
   }
 
-  @Test("a token of the future is not used, the last good one is, and the next right one")
-  func futureToken() throws {
+  @Test
+  func `a token of the future is not used, the last good one is, and the next right one`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let now = WallClock.seconds()
@@ -164,8 +170,8 @@ struct SenderDeliveryTests {
       Set(gateway.seen.requests.map(\.authorization)).count == 2, "a tombstone clears the stamp")
   }
 
-  @Test("the signer is told that APNs calls a provider token invalid")
-  func invalidTokenIsReported() throws {
+  @Test
+  func `the signer is told that APNs calls a provider token invalid`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { _, _ in .answer(403, #"{"reason":"InvalidProviderToken"}"#) }
@@ -178,8 +184,10 @@ struct SenderDeliveryTests {
     #expect(asked.value?.contains("InvalidProviderToken") == true)
   }
 
-  @Test("without an answer: again at once, then from the retry topic when due, then a dead letter")
-  func silentGateway() throws {
+  @Test
+  func `without an answer: again at once, then from the retry topic when due, then a dead letter`()
+    throws
+  {
     // One device gets no answer; the others show that the gateway is well, or this would be an outage.
     let silent = SenderRig.token(1)
     let gateway = try ScriptedGateway { $0.token == silent ? .hold : .accepted() }
@@ -206,8 +214,8 @@ struct SenderDeliveryTests {
     #expect(reason?.value == Array("retries_exhausted".utf8))
   }
 
-  @Test("a second sender takes over half the partitions and nothing is lost")
-  func rebalance() throws {
+  @Test
+  func `a second sender takes over half the partitions and nothing is lost`() throws {
     let rig = try SenderRig(simulator: ["--latency", "5ms"])
     try rig.publishToken()
     let first = try rig.startSender()

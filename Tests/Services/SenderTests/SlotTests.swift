@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Bytes of pushes and their blocks")
 struct SlotTests {
-  @Test("pushes do not move when others come, and their memory is reused")
-  func pushesDoNotMove() throws {
+  @Test
+  func `pushes do not move when others come, and their memory is reused`() throws {
     var table = PushTable()
     let envelope = try Envelope.parse(SenderRig.envelope(id: SenderRig.id(1)).utf8.span)
     let fill = { (table: inout PushTable, slot: UInt32) in
@@ -32,8 +32,8 @@ struct SlotTests {
     #expect(reused == block)
   }
 
-  @Test("a block is the smallest size that fits, and comes back for reuse")
-  func blocksFit() {
+  @Test
+  func `a block is the smallest size that fits, and comes back for reuse`() {
     #expect(BlockPool.size(fitting: 1) == 1_024)
     #expect(BlockPool.size(fitting: 1_025) == 2_560)
     #expect(BlockPool.size(fitting: 2_561) == 9_216)

@@ -13,8 +13,8 @@ import Testing
 
 @Suite("librdkafka's statistics", .serialized)
 struct StatisticsWatchTests {
-  @Test("the leader's state and the partition's place; a stall when the leader goes away")
-  func stall() throws {
+  @Test
+  func `the leader's state and the partition's place; a stall when the leader goes away`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let topic = try fixture.createTopic("lane", partitions: 1)
     let producer = try KafkaProducer(fixture.configuration)
@@ -75,8 +75,8 @@ struct StatisticsWatchTests {
     return isDone()
   }
 
-  @Test("what is missing or odd counts as nothing")
-  func odd() throws {
+  @Test
+  func `what is missing or odd counts as nothing`() throws {
     let parser = JSONParser()
     for text in ["{}", #"{"brokers":[],"topics":{"t":{"partitions":{"-1":{"partition":-1}}}}}"#] {
       #expect(

@@ -27,8 +27,8 @@ struct TokenRequestTests {
       values: try table.read(flags, environment: [:], file: nil))
   }
 
-  @Test("a request that Kafka does not take is counted, and arrives when Kafka takes it")
-  func refused() throws {
+  @Test
+  func `a request that Kafka does not take is counted, and arrives when Kafka takes it`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let names = TopicNames(prefix: fixture.prefix)
     try fixture.createTopic("token-requests", partitions: 1)
@@ -49,8 +49,10 @@ struct TokenRequestTests {
       })
   }
 
-  @Test("a flood of apps that nobody has asks for so many, and is forgotten when its time is over")
-  func bounded() throws {
+  @Test
+  func `a flood of apps that nobody has asks for so many, and is forgotten when its time is over`()
+    throws
+  {
     KafkaLog.silence()
     // Nobody listens there: the requests stay in the producer.
     let producer = try KafkaProducer(KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"))

@@ -44,14 +44,14 @@ struct UnacknowledgedTests {
     return last.taken
   }
 
-  @Test("20,000 outcomes stop the intake, and all are there when Kafka takes them")
-  func number() throws {
+  @Test
+  func `20,000 outcomes stop the intake, and all are there when Kafka takes them`() throws {
     let taken = try taken(of: 23_000) { SenderRig.envelope(id: SenderRig.id($0)) }
     #expect((20_000...20_000 + Self.inFlight).contains(taken), "\(taken) were taken")
   }
 
-  @Test("16 MiB of dead letters stop the intake, and all are there when Kafka takes them")
-  func bytes() throws {
+  @Test
+  func `16 MiB of dead letters stop the intake, and all are there when Kafka takes them`() throws {
     let garbage = String(repeating: "x", count: 4_000)
     let taken = try taken(of: 6_000) { _ in garbage }
     let most = Publisher.unacknowledgedBytesAtMost / garbage.utf8.count + Self.inFlight

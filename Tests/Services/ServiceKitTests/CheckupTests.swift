@@ -36,8 +36,8 @@ struct CheckupTests {
     ServiceRunner.run(CheckedService.self, program: "checked", arguments)
   }
 
-  @Test("0 with warnings, 1 with an error, 2 with invalid settings; the service never runs")
-  func statuses() {
+  @Test
+  func `0 with warnings, 1 with an error, 2 with invalid settings; the service never runs`() {
     checked.withLock { $0 = [] }
     #expect(status("--check") == 0)
     #expect(status("--check", "--errors", "2") == 1)
@@ -47,8 +47,8 @@ struct CheckupTests {
     #expect(checked.withLock { $0 } == [0, 2, 1])
   }
 
-  @Test("a finding as JSON is read back; other lines are none")
-  func lines() {
+  @Test
+  func `a finding as JSON is read back; other lines are none`() {
     let parser = JSONParser()
     for status in Finding.Status.allCases {
       for subject in Finding.Subject.allCases {

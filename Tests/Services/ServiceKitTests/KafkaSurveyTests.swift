@@ -25,9 +25,8 @@ struct KafkaSurveyTests {
     findings.filter { $0.status == .error }
   }
 
-  @Test(
-    "a right cluster: topics can be seen and read, the group used", arguments: KafkaUser.allCases)
-  func right(program: KafkaUser) throws {
+  @Test(arguments: KafkaUser.allCases)
+  func `a right cluster: topics can be seen and read, the group used`(program: KafkaUser) throws {
     let (fixture, names) = try cluster()
     let (findings, facts) = KafkaSurvey.run(fixture.configuration, program, names)
     #expect(troubles(findings).isEmpty, "\(findings.map(\.text))")
@@ -40,8 +39,8 @@ struct KafkaSurveyTests {
     }
   }
 
-  @Test("a missing topic is named, and asking does not create it")
-  func missing() throws {
+  @Test
+  func `a missing topic is named, and asking does not create it`() throws {
     let (fixture, names) = try cluster(without: "dead-letters")
     for _ in 0..<2 {
       let found = troubles(KafkaSurvey.run(fixture.configuration, .ingest, names).findings)
@@ -50,8 +49,8 @@ struct KafkaSurveyTests {
     }
   }
 
-  @Test("refusals of an authorizer: to see a topic, to read it, to use the group")
-  func refused() throws {
+  @Test
+  func `refusals of an authorizer: to see a topic, to read it, to use the group`() throws {
     let (fixture, names) = try cluster()
     let broker = try #require(fixture.broker)
     broker.setTopic(names.providerTokens, fault: .topicNotAuthorized)
@@ -71,8 +70,8 @@ struct KafkaSurveyTests {
     #expect(troubles(KafkaSurvey.run(fixture.configuration, .signer, names).findings).isEmpty)
   }
 
-  @Test("a cluster asked for a topic by its name says why it does not list it")
-  func byName() throws {
+  @Test
+  func `a cluster asked for a topic by its name says why it does not list it`() throws {
     let (fixture, names) = try cluster()
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
@@ -82,8 +81,8 @@ struct KafkaSurveyTests {
     #expect(error.isOfAuthorization)
   }
 
-  @Test("no broker, and one that does not speak SASL: errors without the password")
-  func unreachable() throws {
+  @Test
+  func `no broker, and one that does not speak SASL: errors without the password`() throws {
     var nobody = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     let silent = KafkaSurvey.run(nobody, .sender, TopicNames()).findings
     #expect(silent.map(\.status) == [.error])

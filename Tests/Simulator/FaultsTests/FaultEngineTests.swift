@@ -39,7 +39,7 @@ import Testing
     return (1...count).filter { _ in !engine.decide(request()).isEmpty }
   }
 
-  @Test func aRuleWithoutConditionsFiresEachTimeAtItsStageOnly() {
+  @Test func `a rule without conditions fires each time at its stage only`() {
     var engine = engine(FaultRule(.anyAnswer, refuse))
     #expect(engine.decide(request()).map(\.id) == [.anyAnswer])
     #expect(engine.decide(request(stage: .answer)).isEmpty)
@@ -48,7 +48,7 @@ import Testing
     #expect(!engine.concerns(.answer))
   }
 
-  @Test func nothingFiresWithoutRules() {
+  @Test func `nothing fires without rules`() {
     var engine = FaultEngine(seed: 1)
     #expect(engine.isEmpty)
     for stage in FaultStage.allCases {
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func countsPickTheNthEveryKthARangeAndAtMostNTimes() {
+  @Test func `counts pick the nth every kth a range and at most n times`() {
     #expect(fires(matcher { $0.nth = 3 }) == [3])
     #expect(fires(matcher { $0.every = 5 }) == [5, 10])
     #expect(fires(matcher { $0.fromCount = 11 }) == [11, 12])
@@ -73,7 +73,7 @@ import Testing
     #expect(fires(matcher { $0.every = 0 }) == [])
   }
 
-  @Test func timesCountFromTheMomentTheRuleWasAdded() {
+  @Test func `times count from the moment the rule was added`() {
     var engine = FaultEngine(seed: 1)
     let rule = FaultRule(
       .anyAnswer,
@@ -88,7 +88,7 @@ import Testing
     #expect(fired == [1_100, 1_199])
   }
 
-  @Test func connectionsCountFromTheMomentTheRuleWasAddedAndAgainAfterAReset() {
+  @Test func `connections count from the moment the rule was added and again after a reset`() {
     var engine = FaultEngine(seed: 1)
     let rule = FaultRule(
       .connectionLost, stage: .connection, when: matcher { $0.connection = 2 }, refuse)
@@ -102,7 +102,7 @@ import Testing
     #expect(fires(1...710) == [707])
   }
 
-  @Test func rulesWithASeedOfTheirOwnDrawTheSameWhateverWasAddedBefore() {
+  @Test func `rules with a seed of their own draw the same whatever was added before`() {
     let rules = [0.3, 0.5].map { share in
       FaultRule(.anyAnswer, when: matcher { $0.probability = share }, refuse)
     }
@@ -123,7 +123,7 @@ import Testing
     #expect(draws(after: 0, seed: nil) != draws(after: 3, seed: nil))
   }
 
-  @Test func filtersOfTheRequestMustAllHold() {
+  @Test func `filters of the request must all hold`() {
     func passes(_ change: (inout FaultMatcher) -> Void, _ event: FaultEvent) -> Bool {
       var engine = engine(FaultRule(.anyAnswer, when: matcher(change), refuse))
       return !engine.decide(event).isEmpty
@@ -160,7 +160,7 @@ import Testing
         }, request(topic: "t", type: .alert)))
   }
 
-  @Test func probabilityFiresAboutThatOftenAndTheSameWayForASeed() {
+  @Test func `probability fires about that often and the same way for a seed`() {
     let rule = FaultRule(.serviceUnavailable, when: matcher { $0.probability = 0.3 }, refuse)
     func run(_ seed: UInt64) -> [Bool] {
       var engine = engine(rule, seed: seed)
@@ -172,7 +172,7 @@ import Testing
     #expect(run(7) != run(8))
   }
 
-  @Test func addingARuleChangesNothingForTheOthers() {
+  @Test func `adding a rule changes nothing for the others`() {
     let half = FaultRule(.anyAnswer, when: matcher { $0.probability = 0.5 }, refuse)
     var alone = engine(half)
     var both = engine(half, FaultRule(.addedLatency, .delay(.logNormal(median: 10, p99: 100))))
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  @Test func errorsOfAConnectionAddUpAndBadTokensWeighMore() {
+  @Test func `errors of a connection add up and bad tokens weigh more`() {
     var engine = engine(
       FaultRule(
         .errorDisconnect,
@@ -208,7 +208,7 @@ import Testing
     #expect(answer(500, 2))
   }
 
-  @Test func aHotTokenExceedsItsRateAndOthersDoNot() {
+  @Test func `a hot token exceeds its rate and others do not`() {
     var engine = engine(
       FaultRule(
         .tooManyRequests,
@@ -222,7 +222,7 @@ import Testing
     #expect(engine.decide(request(1_000, token: "aa")).isEmpty)
   }
 
-  @Test func connectsBeyondTheRateAreRefusedUntilTheMinuteHasPassed() {
+  @Test func `connects beyond the rate are refused until the minute has passed`() {
     var engine = engine(
       FaultRule(.connectRefused, when: matcher { $0.connectsPerMinute = 3 }, .refuse))
     let fired = [0, 1_000, 2_000, 3_000, 59_999, 60_000, 60_001].map {
@@ -231,7 +231,7 @@ import Testing
     #expect(fired == [false, false, false, true, true, false, true])
   }
 
-  @Test func anIdleRuleWaitsForItsSilence() {
+  @Test func `an idle rule waits for its silence`() {
     var engine = engine(
       FaultRule(.idleConnection, when: matcher { $0.idle = 500 }, .silence(.everything)))
     #expect(engine.shortestIdle == 500)
@@ -239,18 +239,18 @@ import Testing
     #expect(engine.decide(FaultEvent(.idle, time: 0, idle: 500)).count == 1)
   }
 
-  @Test func limitsComeInTurn() {
+  @Test func `limits come in turn`() {
     var engine = engine(FaultRule(.streamLimitChanges, .limits([1, 0, 1_000], hold: nil)))
     #expect((0..<4).map { _ in engine.decide(request())[0].value } == [1, 0, 1_000, 1])
   }
 
-  @Test func resetCodesAreChosenAmongTheGivenOnes() {
+  @Test func `reset codes are chosen among the given ones`() {
     var engine = engine(FaultRule(.streamReset, .resets([2, 7, 8], .instead)))
     let codes = Set((0..<100).map { _ in engine.decide(request())[0].value })
     #expect(codes == [2, 7, 8])
   }
 
-  @Test func standingRulesHoldForTheirTimeAndAreCountedOnce() {
+  @Test func `standing rules hold for their time and are counted once`() {
     var engine = engine(
       FaultRule(.wrongClock, when: matcher { $0.untilTime = 100 }, .clock(-60_000)),
       FaultRule(.deadAddress, when: matcher { $0.address = "127.0.0.2" }, .refuse))
@@ -263,7 +263,7 @@ import Testing
     #expect(engine.counts.map(\.fired) == [1, 1])
   }
 
-  @Test func countsTellWhatWasSeenAndWhatFired() {
+  @Test func `counts tell what was seen and what fired`() {
     var engine = engine(
       FaultRule(.anyAnswer, name: "third", when: matcher { $0.every = 3 }, refuse),
       FaultRule(.goneTimestamp, when: matcher { $0.token = [1] }, refuse))
@@ -278,7 +278,7 @@ import Testing
 
   /// Same seed, same rules, same events: the same decisions, however wild the events are.
   @Test(arguments: UInt64(1)...20)
-  func aRunCanBeReplayed(seed: UInt64) {
+  func `a run can be replayed`(seed: UInt64) {
     func run() -> [[FaultDecision]] {
       var random = SeededGenerator(seed: seed)
       var engine = FaultEngine(seed: seed)

@@ -19,25 +19,25 @@ import Testing
     #expect(Set(delays(.constant(30), count: 10)) == [30])
   }
 
-  @Test func logNormalHasItsMedianAndItsPercentile() {
+  @Test func `log normal has its median and its percentile`() {
     let sorted = delays(.logNormal(median: 1_000, p99: 10_000), count: 20_000).sorted()
     #expect((950...1_050).contains(sorted[10_000]), "median \(sorted[10_000])")
     #expect((9_000...11_500).contains(sorted[19_800]), "p99 \(sorted[19_800])")
   }
 
-  @Test func aNormalWithoutSpreadIsConstant() {
+  @Test func `a normal without spread is constant`() {
     let values = Set(delays(.logNormal(median: 50, p99: 50), count: 100))
     #expect(values.isSubset(of: [49, 50]))
   }
 
-  @Test func bimodalIsSlowForItsShare() {
+  @Test func `bimodal is slow for its share`() {
     let values = delays(.bimodal(fast: 5, slow: 2_000, share: 0.25), count: 10_000)
     #expect(Set(values) == [5, 2_000])
     let slow = values.count { $0 == 2_000 }
     #expect((2_300...2_700).contains(slow), "\(slow) of 10000")
   }
 
-  @Test func aStallEndsForEverybodyAtTheSameMoment() {
+  @Test func `a stall ends for everybody at the same moment`() {
     let profile = LatencyProfile.stall(period: 1_000, duration: 300)
     #expect(
       [0, 100, 299, 300, 999, 1_100].map { delays(profile, time: $0)[0] } == [
@@ -45,13 +45,13 @@ import Testing
       ])
   }
 
-  @Test func slowStartFadesWithTheConnectionsAge() {
+  @Test func `slow start fades with the connections age`() {
     let profile = LatencyProfile.slowStart(initial: 400, duration: 2_000)
     #expect(
       [0, 500, 1_000, 2_000, 9_000].map { delays(profile, age: $0)[0] } == [400, 300, 200, 0, 0])
   }
 
-  @Test func everyIDHasANameATitleAndStages() {
+  @Test func `every ID has a name a title and stages`() {
     #expect(FaultID.allCases.count == 28)
     #expect(FaultID.anyAnswer.number == "F01")
     #expect(FaultID.streamIDsExhausted.number == "F28")
@@ -65,7 +65,7 @@ import Testing
     for stage in FaultStage.allCases { #expect(FaultStage(stage.description) == stage) }
   }
 
-  @Test func anAnswersBodyIsWrittenWithItsTimestamp() {
+  @Test func `an answer's body is written with its timestamp`() {
     func text(_ answer: FaultAnswer) -> String {
       String(decoding: answer.bytes(now: 1_000_000), as: UTF8.self)
     }

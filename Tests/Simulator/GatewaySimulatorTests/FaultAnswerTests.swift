@@ -10,8 +10,8 @@ import Testing
   private static let hot = String(repeating: "ab", count: 32)
   private static let cold = String(repeating: "cd", count: 32)
 
-  @Test("any_answer: any status and reason, by rate, device token, topic and number")
-  func anyStatus() throws {
+  @Test
+  func `any_answer: any status and reason, by rate, device token, topic and number`() throws {
     let rig = try FaultRig(
       """
       [{"id":"any_answer","status":400,"reason":"BadDeviceToken","when":{"token":"\(Self.hot)"}},
@@ -36,8 +36,8 @@ import Testing
     #expect(try rig.fired == [1, 1, 1, 1])
   }
 
-  @Test("gone_timestamp: 410 with a timestamp before and after, and without one")
-  func goneWithTimestamps() throws {
+  @Test
+  func `gone_timestamp: 410 with a timestamp before and after, and without one`() throws {
     let rig = try FaultRig(
       """
       [{"id":"gone_timestamp","timestamp":"-1h","when":{"nth":1}},
@@ -61,8 +61,8 @@ import Testing
     #expect(answers[3].body == "{\"reason\":\"Unregistered\",\"timestamp\":1234567890123}")
   }
 
-  @Test("unexpected_answer: undocumented statuses and bodies")
-  func unexpectedAnswers() throws {
+  @Test
+  func `unexpected_answer: undocumented statuses and bodies`() throws {
     let forms = ["unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge"]
     let rules = forms.enumerated().map {
       "{\"id\":\"unexpected_answer\",\"form\":\"\($1)\",\"when\":{\"nth\":\($0 + 1)}}"
@@ -80,8 +80,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("reason_spelling: variant spellings of a reason")
-  func oddSpellings() throws {
+  @Test
+  func `reason_spelling: variant spellings of a reason`() throws {
     let rig = try FaultRig(
       """
       [{"id":"reason_spelling","when":{"nth":1}},
@@ -96,8 +96,10 @@ import Testing
     #expect(second.body == "{\"reason\":\"BadEnvironmentKeyInToken\"}")
   }
 
-  @Test("added_latency: constant, slow start, and a stall that ends for all requests at once")
-  func latency() throws {
+  @Test
+  func `added_latency: constant, slow start, and a stall that ends for all requests at once`()
+    throws
+  {
     let rig = try FaultRig(
       "[{\"id\":\"added_latency\",\"time\":\"400ms\",\"when\":{\"until_count\":2}}]")
     let client = try rig.client()
@@ -120,8 +122,8 @@ import Testing
     try open.wait { exchanges.allSatisfy { $0.pointee.status == 200 } }
   }
 
-  @Test("added_latency: log-normal and bimodal latency")
-  func randomLatency() throws {
+  @Test
+  func `added_latency: log-normal and bimodal latency`() throws {
     let rig = try FaultRig(
       """
       [{"id":"added_latency","profile":"bimodal","fast":"0ms","slow":"400ms","share":0.5,"when":{"until_count":8}},
@@ -136,9 +138,11 @@ import Testing
     #expect(normal.sorted()[5] >= 8, "\(normal)")
   }
 
-  @Test(
-    "unusual_frames: answers in many DATA frames, CONTINUATION, padding, with trailers and a 103")
-  func shapedAnswers() throws {
+  @Test
+  func
+    `unusual_frames: answers in many DATA frames, CONTINUATION, padding, with trailers and a 103`()
+    throws
+  {
     let rig = try FaultRig(
       """
       [{"id":"unusual_frames","forms":["many_data_frames","continuation","padding","trailers","informational"]},
@@ -154,9 +158,8 @@ import Testing
     #expect(try rig.fired == [10, 5])
   }
 
-  @Test(
-    "unusual_frames: the frames as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
-  func shapedFrames() throws {
+  @Test(.enabled(if: FaultRig.hasNGHTTP))
+  func `unusual_frames: the frames as another client sees them`() throws {
     let rig = try FaultRig(
       """
       [{"id":"unusual_frames","forms":["many_data_frames","continuation","padding","trailers","informational"]}]
@@ -172,8 +175,8 @@ import Testing
     #expect(frames.contains("(END_STREAM | PADDED)") || frames.contains("; END_STREAM"))
   }
 
-  @Test("unusual_frames: answers that overtake each other")
-  func answersOutOfOrder() throws {
+  @Test
+  func `unusual_frames: answers that overtake each other`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"unusual_frames\",\"forms\":[\"out_of_order\"]}]")
@@ -189,8 +192,8 @@ import Testing
     #expect(Array(last) != last.sorted())
   }
 
-  @Test("early_answer: 413 before the request's end stops its body")
-  func earlyAnswer() throws {
+  @Test
+  func `early_answer: 413 before the request's end stops its body`() throws {
     let rig = try FaultRig("[{\"id\":\"early_answer\",\"window\":1000}]")
     let client = try rig.client()
     let large = client.begin(client.push.withBody(16_000))
@@ -201,10 +204,12 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test(
-    "early_answer: a body that comes in another turn than its header is judged by its size alone",
-    arguments: [(900, 200), (1_000, 200), (1_001, 413), (4_000, 413)])
-  func earlyAnswerBySize(size: Int, status: UInt16) throws {
+  @Test(arguments: [(900, 200), (1_000, 200), (1_001, 413), (4_000, 413)])
+  func
+    `early_answer: a body that comes in another turn than its header is judged by its size alone`(
+      size: Int, status: UInt16
+    ) throws
+  {
     let rig = try FaultRig(
       "[{\"id\":\"early_answer\",\"window\":1000},{\"id\":\"flow_control\",\"window\":10,\"when\":{\"connection\":1}}]"
     )
@@ -214,8 +219,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("too_many_requests: 429 for a hot device token, and only for it")
-  func hotToken() throws {
+  @Test
+  func `too_many_requests: 429 for a hot device token, and only for it`() throws {
     let rig = try FaultRig(
       "[{\"id\":\"too_many_requests\",\"when\":{\"token_rate\":3,\"token_window\":\"1h\"}}]")
     let client = try rig.client()
@@ -225,8 +230,9 @@ import Testing
     #expect(try client.send(client.push(to: Self.cold)).status == 200)
   }
 
-  @Test("service_unavailable: a storm of 500, 503 for a share of the requests, and recovery")
-  func storms() throws {
+  @Test
+  func `service_unavailable: a storm of 500, 503 for a share of the requests, and recovery`() throws
+  {
     let rig = try FaultRig(
       """
       [{"id":"service_unavailable","status":500,"reason":"InternalServerError","when":{"until_count":5}},
@@ -240,9 +246,8 @@ import Testing
     #expect(statuses[105...].allSatisfy { $0 == 200 })
   }
 
-  @Test(
-    "lost_answer: processed, but the answer is lost", arguments: ["silence", "reset", "disconnect"])
-  func lostAnswer(way: String) throws {
+  @Test(arguments: ["silence", "reset", "disconnect"])
+  func `lost_answer: processed, but the answer is lost`(way: String) throws {
     let rig = try FaultRig("[{\"id\":\"lost_answer\",\"with\":\"\(way)\"}]")
     let client = try rig.client()
     let exchange = client.begin(client.push)
@@ -258,8 +263,8 @@ import Testing
     #expect(try rig.recorded == [200])
   }
 
-  @Test("header_limits: a header list above the limit is refused with 431")
-  func largeHeaderList() throws {
+  @Test
+  func `header_limits: a header list above the limit is refused with 431`() throws {
     let rig = try FaultRig(
       """
       [{"id":"header_limits","header_list_limit":2000},
@@ -272,8 +277,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("a header list above what was announced is refused with 431, and not judged")
-  func headerListAboveTheAnnounced() throws {
+  @Test
+  func `a header list above what was announced is refused with 431, and not judged`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     // Names, values and 32 bytes a field: 8,000 in all are announced.
@@ -291,8 +296,8 @@ import Testing
     #expect(shown == [400, 431, 200])
   }
 
-  @Test("header_limits: the HPACK table shrinks to 0 and grows again between requests")
-  func movingHeaderTable() throws {
+  @Test
+  func `header_limits: the HPACK table shrinks to 0 and grows again between requests`() throws {
     let rig = try FaultRig(
       """
       [{"id":"header_limits","table_size":0},
@@ -308,9 +313,8 @@ import Testing
     #expect(try rig.fired == [1, 1, 1, 1])
   }
 
-  @Test(
-    "header_limits: the settings as another client sees them", .enabled(if: FaultRig.hasNGHTTP))
-  func headerSettings() throws {
+  @Test(.enabled(if: FaultRig.hasNGHTTP))
+  func `header_limits: the settings as another client sees them`() throws {
     let rig = try FaultRig(
       """
       [{"id":"header_limits","table_size":0,"header_list_limit":2000},

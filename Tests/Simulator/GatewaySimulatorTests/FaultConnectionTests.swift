@@ -8,8 +8,8 @@ import Testing
 
 /// Faults of connections: limits, resets, GOAWAY, silence, TLS, addresses.
 @Suite struct FaultConnectionTests {
-  @Test("stream_limit_low: a limit of 1, raised late or never")
-  func limitStaysAtOne() throws {
+  @Test
+  func `stream_limit_low: a limit of 1, raised late or never`() throws {
     let rig = try FaultRig("[{\"id\":\"stream_limit_low\",\"when\":{\"connection\":1}}]")
     let never = try rig.client()
     for _ in 0..<3 { #expect(try never.send(never.push).status == 200) }
@@ -23,8 +23,8 @@ import Testing
     #expect(MonotonicClock.milliseconds() - start >= 300)
   }
 
-  @Test("stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps")
-  func limitFlaps() throws {
+  @Test
+  func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`() throws {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"2s\"}]")
     let client = try rig.openedClient()
     let open = (0..<3).map { _ in client.begin(client.push) }
@@ -44,13 +44,11 @@ import Testing
     #expect(client.limits.filter { $0 != 1_000 }.suffix(4) == [1, 0, 7, 1])
   }
 
-  @Test(
-    "stream_reset: RST_STREAM with each code",
-    arguments: [
-      ("REFUSED_STREAM", 7), ("INTERNAL_ERROR", 2), ("CANCEL", 8), ("ENHANCE_YOUR_CALM", 11),
-      ("NO_ERROR", 0),
-    ])
-  func streamReset(name: String, code: UInt32) throws {
+  @Test(arguments: [
+    ("REFUSED_STREAM", 7), ("INTERNAL_ERROR", 2), ("CANCEL", 8), ("ENHANCE_YOUR_CALM", 11),
+    ("NO_ERROR", 0),
+  ])
+  func `stream_reset: RST_STREAM with each code`(name: String, code: UInt32) throws {
     let rig = try FaultRig(
       "[{\"id\":\"stream_reset\",\"codes\":[\"\(name)\"],\"when\":{\"nth\":1}}]")
     let client = try rig.client()
@@ -62,8 +60,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("stream_reset: RST_STREAM after the status, and NO_ERROR after the whole answer")
-  func resetAfterAnswer() throws {
+  @Test
+  func `stream_reset: RST_STREAM after the status, and NO_ERROR after the whole answer`() throws {
     let rig = try FaultRig(
       """
       [{"id":"stream_reset","codes":["INTERNAL_ERROR"],"moment":"after_status","when":{"nth":1}},
@@ -83,10 +81,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test(
-    "goaway_credential: GOAWAY that refuses the credential",
-    arguments: ["BadCertificate", "BadCertificateEnvironment"])
-  func credentialRefused(reason: String) throws {
+  @Test(arguments: ["BadCertificate", "BadCertificateEnvironment"])
+  func `goaway_credential: GOAWAY that refuses the credential`(reason: String) throws {
     let rig = try FaultRig("[{\"id\":\"goaway_credential\",\"reason\":\"\(reason)\"}]")
     let client = try rig.client(expectsSettings: false)
     try client.wait { client.connection.isClosed }
@@ -96,8 +92,8 @@ import Testing
     #expect(client.notices.last == .closed(nil))
   }
 
-  @Test("goaway_shutdown: GOAWAY Shutdown, and the socket stays open and silent")
-  func shutdownWithoutClose() throws {
+  @Test
+  func `goaway_shutdown: GOAWAY Shutdown, and the socket stays open and silent`() throws {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"100ms\"}]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"goaway_shutdown\",\"when\":{\"nth\":2}}]")
@@ -110,8 +106,8 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("goaway_form: GOAWAY below streams in flight gives back exactly those above")
-  func goAwayBelow() throws {
+  @Test
+  func `goaway_form: GOAWAY below streams in flight gives back exactly those above`() throws {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"150ms\"}]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"goaway_form\",\"behind\":2,\"when\":{\"nth\":5}}]")
@@ -125,8 +121,8 @@ import Testing
     #expect(client.notices.last == .closed(nil))
   }
 
-  @Test("goaway_form: GOAWAY in two steps, twice, as text, empty and not UTF-8")
-  func goAwayForms() throws {
+  @Test
+  func `goaway_form: GOAWAY in two steps, twice, as text, empty and not UTF-8`() throws {
     let expected: [(String, [Int32], [String])] = [
       ("two_step", [0x7FFF_FFFF, 1], ["", "{\"reason\":\"Shutdown\"}"]),
       ("twice", [1, 1], ["{\"reason\":\"Shutdown\"}", "{\"reason\":\"Shutdown\"}"]),
@@ -149,10 +145,12 @@ import Testing
     }
   }
 
-  @Test(
-    "connection_lost: the TCP connection breaks with requests in flight, before and after an answer",
-    arguments: ["reset", "end"], ["request", "answer"])
-  func connectionBreaks(way: String, moment: String) throws {
+  @Test(arguments: ["reset", "end"], ["request", "answer"])
+  func
+    `connection_lost: the TCP connection breaks with requests in flight, before and after an answer`(
+      way: String, moment: String
+    ) throws
+  {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"60ms\"}]")
     let client = try rig.openedClient()
     try rig.add(
@@ -166,16 +164,16 @@ import Testing
     #expect(moment == "request" ? lost == 5 : lost == 2)
   }
 
-  @Test("connection_lost: the TCP connection breaks before TLS")
-  func connectionBreaksAtOnce() throws {
+  @Test
+  func `connection_lost: the TCP connection breaks before TLS`() throws {
     let rig = try FaultRig("[{\"id\":\"connection_lost\",\"at\":\"connection\"}]")
     let client = try rig.client(expectsSettings: false)
     try client.wait { client.connection.isClosed }
     #expect(client.failure != nil)
   }
 
-  @Test("black_hole: a request that is never answered among others that are")
-  func requestBlackHole() throws {
+  @Test
+  func `black_hole: a request that is never answered among others that are`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"black_hole\",\"when\":{\"nth\":2}}]")
@@ -186,8 +184,8 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("black_hole: the gateway stops reading, and the client's writes wait")
-  func stopsReading() throws {
+  @Test
+  func `black_hole: the gateway stops reading, and the client's writes wait`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"black_hole\",\"what\":\"reading\",\"when\":{\"nth\":1}}]")
@@ -198,8 +196,8 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("black_hole: PING is not acknowledged while requests are answered")
-  func pingsUnanswered() throws {
+  @Test
+  func `black_hole: PING is not acknowledged while requests are answered`() throws {
     let rig = try FaultRig("[{\"id\":\"black_hole\",\"what\":\"pings\"}]")
     let client = try rig.client()
     client.connection.ping()
@@ -209,8 +207,8 @@ import Testing
     #expect(pongs == 0)
   }
 
-  @Test("black_hole: no SETTINGS after the handshake, and nothing at all later")
-  func noSettings() throws {
+  @Test
+  func `black_hole: no SETTINGS after the handshake, and nothing at all later`() throws {
     let rig = try FaultRig(
       "[{\"id\":\"black_hole\",\"what\":\"settings\",\"when\":{\"connection\":1}}]")
     let mute = try rig.client(expectsSettings: false)
@@ -226,8 +224,8 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test("flow_control: windows of one byte, and no WINDOW_UPDATE for a time")
-  func tinyWindows() throws {
+  @Test
+  func `flow_control: windows of one byte, and no WINDOW_UPDATE for a time`() throws {
     let rig = try FaultRig("[{\"id\":\"flow_control\",\"window\":1,\"hold\":\"2s\"}]")
     let client = try rig.client()
     let exchange = client.begin(client.push.withBody(600))
@@ -239,8 +237,8 @@ import Testing
     #expect(exchange.pointee.bodySent == 600)
   }
 
-  @Test("flow_control: SETTINGS that make a window negative")
-  func negativeWindow() throws {
+  @Test
+  func `flow_control: SETTINGS that make a window negative`() throws {
     let rig = try FaultRig(
       """
       [{"id":"flow_control","window":1000,"hold":"3s"},
@@ -261,8 +259,8 @@ import Testing
     #expect(second.pointee.status == 200)
   }
 
-  @Test("dead_address: one of two addresses is dead, and comes back")
-  func deadAddress() throws {
+  @Test
+  func `dead_address: one of two addresses is dead, and comes back`() throws {
     let rig = try FaultRig("[{\"id\":\"dead_address\",\"when\":{\"address\":\"127.0.0.2\"}}]") {
       $0.alsoListen = ["127.0.0.2"]
     }
@@ -281,8 +279,10 @@ import Testing
     #expect(try back.send(back.push).status == 200)
   }
 
-  @Test("dead_address: faults of one address only, also on connections that were there before")
-  func faultsOfAnAddress() throws {
+  @Test
+  func `dead_address: faults of one address only, also on connections that were there before`()
+    throws
+  {
     let rig = try FaultRig("[]") { $0.alsoListen = ["127.0.0.2"] }
     let port = rig.gateway.simulator.address.port
     let address = try #require(SocketAddress(numeric: "127.0.0.2", port: port))
@@ -294,8 +294,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("stream_limit_changes: the limit flaps with the answers")
-  func limitFlapsWithAnswers() throws {
+  @Test
+  func `stream_limit_changes: the limit flaps with the answers`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add(
@@ -307,10 +307,8 @@ import Testing
     #expect(client.limits[before...] == [3, 1_000, 3, 1_000])
   }
 
-  @Test(
-    "goaway_form: what follows a GOAWAY: the end at once, or silence",
-    arguments: ["close", "silence"])
-  func aftermath(then: String) throws {
+  @Test(arguments: ["close", "silence"])
+  func `goaway_form: what follows a GOAWAY: the end at once, or silence`(then: String) throws {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"200ms\"}]")
     let client = try rig.openedClient()
     try rig.add(
@@ -327,8 +325,10 @@ import Testing
     }
   }
 
-  @Test("connect_refused: connects beyond a rate are refused, and all of them while a rule holds")
-  func refusedConnects() throws {
+  @Test
+  func `connect_refused: connects beyond a rate are refused, and all of them while a rule holds`()
+    throws
+  {
     let rig = try FaultRig("[{\"id\":\"connect_refused\",\"when\":{\"connects_per_minute\":2}}]")
     for _ in 0..<2 {
       let client = try rig.client()
@@ -347,9 +347,8 @@ import Testing
     }
   }
 
-  @Test(
-    "wrong_clock: a clock that is ahead makes provider tokens expire", arguments: ["+65m", "-65m"])
-  func wrongClock(skew: String) throws {
+  @Test(arguments: ["+65m", "-65m"])
+  func `wrong_clock: a clock that is ahead makes provider tokens expire`(skew: String) throws {
     let rig = try FaultRig("[{\"id\":\"wrong_clock\",\"skew\":\"\(skew)\"}]")
     let client = try rig.client()
     let answer = try client.send(client.push)
@@ -361,9 +360,8 @@ import Testing
     #expect(try fresh.send(fresh.push).status == 200)
   }
 
-  @Test(
-    "error_disconnect: the connection ends after errors", arguments: ["goaway", "reset", "end"])
-  func tooManyErrors(way: String) throws {
+  @Test(arguments: ["goaway", "reset", "end"])
+  func `error_disconnect: the connection ends after errors`(way: String) throws {
     let rig = try FaultRig(
       "[{\"id\":\"error_disconnect\",\"with\":\"\(way)\",\"when\":{\"errors\":6,\"bad_token_weight\":4}}]"
     )
@@ -378,8 +376,8 @@ import Testing
     #expect(client.goAways.count == (way == "goaway" ? 1 : 0))
   }
 
-  @Test("idle_connection: IdleTimeout, or silence without a FIN", arguments: ["goaway", "silence"])
-  func idleConnection(way: String) throws {
+  @Test(arguments: ["goaway", "silence"])
+  func `idle_connection: IdleTimeout, or silence without a FIN`(way: String) throws {
     let rig = try FaultRig(
       "[{\"id\":\"idle_connection\",\"with\":\"\(way)\",\"when\":{\"idle\":\"1500ms\"}}]")
     let client = try rig.client()
@@ -402,8 +400,8 @@ import Testing
     }
   }
 
-  @Test("stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY")
-  func streamIDsUsedUp() throws {
+  @Test
+  func `stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY`() throws {
     let rig = try FaultRig(
       "[{\"id\":\"stream_ids_exhausted\",\"when\":{\"stream_id\":2147483645}}]")
     var settings = SessionSettings()

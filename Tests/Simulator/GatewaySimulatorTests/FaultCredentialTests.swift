@@ -33,8 +33,10 @@ import Testing
     return answers
   }
 
-  @Test("provider_token_refused: a provider token that is replaced within 20 minutes, in each mode")
-  func renewalModes() throws {
+  @Test
+  func `provider_token_refused: a provider token that is replaced within 20 minutes, in each mode`()
+    throws
+  {
     let refused = "{\"reason\":\"TooManyProviderTokenUpdates\"}"
     #expect(try renewals("off") == ["200", "200", "200"])
     #expect(try renewals("token") == ["200", refused, "200"])
@@ -42,13 +44,13 @@ import Testing
     #expect(try renewals("black_hole") == ["200", refused, "nothing"])
   }
 
-  @Test(
-    "provider_token_refused: a key that is revoked, of the other environment, of another team",
-    arguments: [
-      ("revoked", "Forbidden"), ("other_environment", "BadEnvironmentKeyIdInToken"),
-      ("other_team", "InvalidProviderToken"),
-    ])
-  func keyInTrouble(field: String, reason: String) throws {
+  @Test(arguments: [
+    ("revoked", "Forbidden"), ("other_environment", "BadEnvironmentKeyIdInToken"),
+    ("other_team", "InvalidProviderToken"),
+  ])
+  func `provider_token_refused: a key that is revoked, of the other environment, of another team`(
+    field: String, reason: String
+  ) throws {
     let rig = try FaultRig("[]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
@@ -62,8 +64,8 @@ import Testing
     #expect(try good.send(good.push).status == 200)
   }
 
-  @Test("provider_token_refused: a related key that is related no more")
-  func unrelatedKey() throws {
+  @Test
+  func `provider_token_refused: a related key that is related no more`() throws {
     let rig = try FaultRig("[]")
     let second = try TestKey(id: "KEY0000002")
     let pem = String(decoding: try second.key.publicKey.pem(), as: UTF8.self)

@@ -11,7 +11,7 @@ import Testing
     try FaultScript(JSONDocument(text).root)
   }
 
-  @Test func everyFaultCanBeNamedWithoutMore() throws {
+  @Test func `every fault can be named without more`() throws {
     // Three of them say nothing without one more word.
     let more: [FaultID: String] = [
       .anyAnswer: ",\"status\":500", .deadAddress: ",\"when\":{\"address\":\"127.0.0.2\"}",
@@ -34,7 +34,7 @@ import Testing
     #expect(FaultID.allCases.map { FaultID($0.number) } == FaultID.allCases)
   }
 
-  @Test func aScriptHasASeedNamesAndConditions() throws {
+  @Test func `a script has a seed names and conditions`() throws {
     let script = try read(
       """
       {"about": "words", "seed": 77, "rules": [
@@ -221,12 +221,12 @@ import Testing
       "rules[0] (service_unavailable).when.connects_per_minute cannot be used at the stage request"
     ),
   ])
-  func whatIsWrongIsNamed(text: String, words: String) throws {
+  func `what is wrong is named`(text: String, words: String) throws {
     let error = #expect(throws: FaultScriptError.self) { try read(text) }
     #expect(error?.description.hasPrefix(words) == true, "\(error?.description ?? "")")
   }
 
-  @Test func theAdminAPIAddsReportsAndRemovesRules() throws {
+  @Test func `the admin API adds reports and removes rules`() throws {
     let rig = try FaultRig(
       "[{\"id\":\"any_answer\",\"name\":\"one\",\"status\":500,\"when\":{\"nth\":1}}]")
     let client = try rig.client()
@@ -251,7 +251,7 @@ import Testing
   }
 
   /// The same script, seed and requests: the same answers, in another process's life as well.
-  @Test func aRunCanBeReplayedOverTheWire() throws {
+  @Test func `a run can be replayed over the wire`() throws {
     func run(seed: UInt64) throws -> [UInt16] {
       let rig = try FaultRig(
         """
@@ -269,7 +269,7 @@ import Testing
     #expect(try run(seed: 6) != first)
   }
 
-  @Test func theExamplesOfThePageAreGoodAndCoverEveryFault() throws {
+  @Test func `the examples of the page are good and cover every fault`() throws {
     let lines = try ReadyMadeScripts.page().split(separator: "\n").filter {
       $0.hasPrefix("{\"id\": ")
     }
@@ -280,7 +280,7 @@ import Testing
     #expect(Set(examples.map(\.id)) == Set(FaultID.allCases))
   }
 
-  @Test func theReadyMadeScriptsAreGood() throws {
+  @Test func `the ready made scripts are good`() throws {
     let names = try ReadyMadeScripts.names()
     #expect(names.count >= 6)
     var seen: Set<FaultID> = []

@@ -18,13 +18,15 @@ import Testing
     return try #require(client.failure)
   }
 
-  @Test(
-    "tls_failure: a server certificate that is expired, for another host, of an unknown authority",
-    arguments: [
-      ("expired", "certificate has expired"), ("wrong_host", "mismatch"),
-      ("unknown_authority", "issuer certificate"),
-    ])
-  func badCertificate(tls: String, words: String) throws {
+  @Test(arguments: [
+    ("expired", "certificate has expired"), ("wrong_host", "mismatch"),
+    ("unknown_authority", "issuer certificate"),
+  ])
+  func
+    `tls_failure: a server certificate that is expired, for another host, of an unknown authority`(
+      tls: String, words: String
+    ) throws
+  {
     guard case .tls(let error) = try refusal(tls) else {
       Issue.record("expected a TLS failure")
       return
@@ -33,8 +35,8 @@ import Testing
     #expect(error.message.contains(words), "\(error.message)")
   }
 
-  @Test("tls_failure: TLS 1.1 only, and ALPN http/1.1", arguments: ["tls_1_1", "http_1_1"])
-  func noCommonProtocol(tls: String) throws {
+  @Test(arguments: ["tls_1_1", "http_1_1"])
+  func `tls_failure: TLS 1.1 only, and ALPN http/1.1`(tls: String) throws {
     guard case .tls(let error) = try refusal(tls) else {
       Issue.record("expected a TLS failure")
       return
@@ -42,8 +44,8 @@ import Testing
     #expect(error.kind == .handshake)
   }
 
-  @Test("tls_failure: a slow handshake")
-  func slowHandshake() throws {
+  @Test
+  func `tls_failure: a slow handshake`() throws {
     let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"slow\",\"delay\":\"400ms\"}]")
     let start = MonotonicClock.milliseconds()
     let client = try rig.client()
@@ -51,8 +53,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test("tls_failure: a client certificate is asked for, and a client without one goes on")
-  func certificateRequest() throws {
+  @Test
+  func `tls_failure: a client certificate is asked for, and a client without one goes on`() throws {
     let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"certificate_request\"}]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
@@ -67,8 +69,8 @@ import Testing
     #expect(other.goAways.isEmpty)
   }
 
-  @Test("tls_failure: certificates of the operator's own from files")
-  func certificateFromFiles() throws {
+  @Test
+  func `tls_failure: certificates of the operator's own from files`() throws {
     let rig = try FaultRig("[]")
     let answer = try rig.gateway.admin(
       "POST", "/faults",

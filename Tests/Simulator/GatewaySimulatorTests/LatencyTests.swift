@@ -6,7 +6,7 @@ import Random
 import Testing
 
 @Suite struct LatencyTests {
-  @Test func theTextFormsAreRead() {
+  @Test func `the text forms are read`() {
     #expect(LatencyModel("0ms") == LatencyModel.none)
     #expect(LatencyModel("20ms") == .fixed(20))
     #expect(LatencyModel("2s") == .fixed(2_000))
@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func aLogNormalLatencyHasItsMedianAndItsTail() throws {
+  @Test func `a log normal latency has its median and its tail`() throws {
     let model = try #require(LatencyModel("lognormal:20ms,200ms"))
     var random = SeededGenerator(seed: 1)
     let times = (0..<100_000).map { _ in model.milliseconds(random.next()) }.sorted()
@@ -23,7 +23,7 @@ import Testing
     #expect((185...215).contains(times[99_000]))
   }
 
-  @Test func requestsComeDueAtTheirTimeHoweverLongItIs() {
+  @Test func `requests come due at their time however long it is`() {
     let pool = ServerRequestPool()
     var wheel = AnswerWheel(now: 1_000)
     for due: UInt64 in [1_000, 1_001, 1_001, 1_500, 5_096, 20_000, 900] {

@@ -34,7 +34,7 @@ import Testing
     }?.reason
   }
 
-  @Test func aTokenIsGoodForAnHourAndNotBefore() throws {
+  @Test func `a token is good for an hour and not before`() throws {
     #expect(answer(try key.token(issuedAt: Self.now)) == nil)
     #expect(answer(try key.token(issuedAt: Self.now - 3_600)) == nil)
     #expect(answer(try key.token(issuedAt: Self.now - 3_601)) == .expiredProviderToken)
@@ -42,7 +42,7 @@ import Testing
     #expect(answer(try key.token(issuedAt: Self.now + 3_601)) == .invalidProviderToken)
   }
 
-  @Test func aRememberedTokenStillExpires() throws {
+  @Test func `a remembered token still expires`() throws {
     var check = ProviderTokenCheck(keys: [gatewayKey(key)], environment: .production)
     let text = PushText(token: try key.token(issuedAt: Self.now))
     for (later, reason) in [(0, nil), (3_600, nil), (3_601, Reason.expiredProviderToken)] {
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test func unknownKeysWrongTeamsAndForeignSignaturesAreInvalid() throws {
+  @Test func `unknown keys wrong teams and foreign signatures are invalid`() throws {
     let stranger = try TestKey(id: "KEY0000002")
     #expect(answer(try stranger.token(issuedAt: Self.now)) == .invalidProviderToken)
     let impostor = try TestKey()
@@ -65,7 +65,7 @@ import Testing
     #expect(answer(try key.token(issuedAt: Self.now), [otherTeam]) == .invalidProviderToken)
   }
 
-  @Test func changedTokensAreInvalid() throws {
+  @Test func `changed tokens are invalid`() throws {
     let token = try key.token(issuedAt: Self.now)
     let parts = token.split(separator: ".").map(String.init)
     let unsigned = Base64URL.encode(Array(#"{"alg":"none","kid":"KEY0000001"}"#.utf8))
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func theDERFormOfASignatureIsAcceptedAsAPNsDoes() throws {
+  @Test func `the DER form of a signature is accepted as APNs does`() throws {
     let token = try key.token(issuedAt: Self.now)
     let signed = token.split(separator: ".")[..<2].joined(separator: ".")
     let signature = try key.key.signDER(Array(signed.utf8))
@@ -93,8 +93,9 @@ import Testing
     ("1e300", nil),
     (#""-1""#, nil), ("true", nil), ("null", nil), (#""1795000000 ""#, nil),
   ])
-  func anIssueTimeAsATextOrWithAFractionIsTakenUnlessStrict(iat: String, onlyLenient: Bool?) throws
-  {
+  func `an issue time as a text or with a fraction is taken unless strict`(
+    iat: String, onlyLenient: Bool?
+  ) throws {
     let header = Base64URL.encode(Array("{\"alg\":\"ES256\",\"kid\":\"\(key.id)\"}".utf8))
     let claims = Base64URL.encode(Array("{\"iss\":\"\(key.team)\",\"iat\":\(iat)}".utf8))
     let signature = try key.key.signDER(Array("\(header).\(claims)".utf8))
@@ -105,7 +106,7 @@ import Testing
     #expect(isTaken == (onlyLenient == false))
   }
 
-  @Test func theStrictFormTakesOnlyWhatIsDocumented() throws {
+  @Test func `the strict form takes only what is documented`() throws {
     var strict = GatewayRules()
     strict.providerTokenForm = .strict
     let token = try key.token(issuedAt: Self.now)
@@ -127,7 +128,7 @@ import Testing
     }
   }
 
-  @Test func aConnectionBelongsToTheTeamThatCameFirst() throws {
+  @Test func `a connection belongs to the team that came first`() throws {
     let other = try TestKey(team: "TEAM000002", id: "KEY0000002")
     let keys = [gatewayKey(key), gatewayKey(other)]
     var binding = ConnectionBinding()
@@ -139,14 +140,14 @@ import Testing
     #expect(answer(try other.token(issuedAt: Self.now), keys, binding: binding) == nil)
   }
 
-  @Test func aKeyOfTheOtherEnvironmentIsNamed() throws {
+  @Test func `a key of the other environment is named`() throws {
     let token = try key.token(issuedAt: Self.now)
     #expect(
       answer(token, [gatewayKey(key, environment: .sandbox)]) == .badEnvironmentKeyIdInToken)
     #expect(answer(token, [gatewayKey(key, environment: .production)]) == nil)
   }
 
-  @Test func aKeyOfSomeAppsMayNotSendForOthers() throws {
+  @Test func `a key of some apps may not send for others`() throws {
     let token = try key.token(issuedAt: Self.now)
     let keys = [gatewayKey(key, apps: ["com.example.app"])]
     #expect(answer(token, keys) == nil)

@@ -34,14 +34,14 @@ import Testing
     return push.withFields { validator.judge($0, &access, now: Self.now) }
   }
 
-  @Test func aCompletePushIsAccepted() {
+  @Test func `a complete push is accepted`() {
     #expect(refusal(push) == nil)
   }
 
   @Test(arguments: [
     "apns-id", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id",
   ])
-  func anOptionalHeaderMayBeAbsent(name: String) {
+  func `an optional header may be absent`(name: String) {
     #expect(refusal(push.with(name, nil)) == nil)
   }
 
@@ -69,7 +69,7 @@ import Testing
     ("apns-expiration", "tomorrow", .badExpirationDate),
     ("apns-collapse-id", String(repeating: "c", count: 65), .badCollapseId),
   ])
-  func aWrongHeaderHasItsReason(name: String, value: String, reason: Reason) {
+  func `a wrong header has its reason`(name: String, value: String, reason: Reason) {
     #expect(refusal(push.with(name, value)) == Refusal(reason))
   }
 
@@ -77,21 +77,21 @@ import Testing
     (":path", Reason.badPath), (":method", .methodNotAllowed),
     ("authorization", .missingProviderToken), ("apns-topic", .missingTopic),
   ])
-  func aRequiredHeaderThatIsAbsentHasItsReason(name: String, reason: Reason) {
+  func `a required header that is absent has its reason`(name: String, reason: Reason) {
     #expect(refusal(push.with(name, nil)) == Refusal(reason))
   }
 
   @Test(arguments: ["apns-id", "apns-topic", "authorization", "apns-priority"])
-  func aRepeatedHeaderIsRefused(name: String) {
+  func `a repeated header is refused`(name: String) {
     let value = push.fields.first { $0.name == name }?.value ?? ""
     #expect(refusal(push.adding(name, value)) == Refusal(.duplicateHeaders))
   }
 
-  @Test func anUnknownHeaderIsIgnoredEvenTwice() {
+  @Test func `an unknown header is ignored even twice`() {
     #expect(refusal(push.adding("x-note", "a").adding("x-note", "b")) == nil)
   }
 
-  @Test func theBodysSizeIsLimitedByTheType() {
+  @Test func `the body's size is limited by the type`() {
     let voip = push.with("apns-push-type", "voip").with("apns-topic", "com.example.app.voip")
     #expect(refusal(push.withBody(0)) == Refusal(.payloadEmpty))
     #expect(refusal(push.withBody(4_096)) == nil)
@@ -100,7 +100,7 @@ import Testing
     #expect(refusal(voip.withBody(5_121)) == Refusal(.payloadTooLarge))
   }
 
-  @Test(arguments: PushType.allCases) func eachTypeGoesWithItsSuffix(type: PushType) {
+  @Test(arguments: PushType.allCases) func `each type goes with its suffix`(type: PushType) {
     let named = push.with("apns-push-type", "\(type)").with(
       "apns-priority", "\(type.defaultPriority)")
     #expect(refusal(named.with("apns-topic", "com.example.app\(type.topicSuffix)")) == nil)
@@ -111,7 +111,7 @@ import Testing
     }
   }
 
-  @Test func theFirstFailingCheckDecides() {
+  @Test func `the first failing check decides`() {
     // Everything is wrong; what is answered is mended, in the order of the table.
     var broken = PushText(token: "x").withBody(0)
       .with(":path", "/nowhere").with(":method", "PUT").with("apns-id", "x")
@@ -140,7 +140,7 @@ import Testing
     #expect(refusal(broken) == nil)
   }
 
-  @Test func declaredTokensAreAnsweredByTheirState() {
+  @Test func `declared tokens are answered by their state`() {
     var devices = DeviceRegistry()
     let dead = String(repeating: "AB", count: 32)
     devices.declare(DeclaredToken(token: dead, state: .gone(.unregistered, timestamp: 5)))
@@ -161,7 +161,7 @@ import Testing
     #expect(devices.count == 4)
   }
 
-  @Test func aTokenThatWasNotDeclaredMustBeOfPlausibleLength() throws {
+  @Test func `a token that was not declared must be of plausible length`() throws {
     var devices = DeviceRegistry()
     devices.declare(DeclaredToken(token: "abcd", state: .active))
     func answer(_ digits: Int, _ rules: GatewayRules = GatewayRules()) -> Refusal? {
@@ -178,7 +178,7 @@ import Testing
     #expect(throws: BehaviourError.self) { try rules.set("shortest-device-token", "1") }
   }
 
-  @Test func aRegistryThatKnowsAllTokensRefusesOthers() {
+  @Test func `a registry that knows all tokens refuses others`() {
     var rules = GatewayRules()
     rules.acceptsUnknownTokens = false
     var devices = DeviceRegistry()
@@ -187,7 +187,7 @@ import Testing
     #expect(refusal(push, devices, rules: rules) == nil)
   }
 
-  @Test func tenThousandDeclaredTokensAreAllFound() {
+  @Test func `ten thousand declared tokens are all found`() {
     var devices = DeviceRegistry()
     for number in 0..<10_000 {
       let token = String(repeating: "0", count: 10) + String(100_000 + number)
@@ -202,7 +202,7 @@ import Testing
     }
   }
 
-  @Test func aTokenOfTheOtherEnvironmentIsABadOne() {
+  @Test func `a token of the other environment is a bad one`() {
     var devices = DeviceRegistry()
     devices.declare(
       DeclaredToken(
@@ -211,7 +211,7 @@ import Testing
     #expect(judgement(push, devices, environment: .sandbox).refusal == nil)
   }
 
-  @Test func theOrderOfTheChecksCanBeChangedAndChecksLeftOut() throws {
+  @Test func `the order of the checks can be changed and checks left out`() throws {
     let broken = push.with("apns-priority", "7").with(
       "apns-collapse-id", String(repeating: "c", count: 65))
     #expect(refusal(broken) == Refusal(.badPriority))
@@ -221,7 +221,7 @@ import Testing
     #expect(refusal(push.with("authorization", nil), rules: rules) == nil)
   }
 
-  @Test func theStrictFormOfAnIDIsLowerCase() throws {
+  @Test func `the strict form of an IDIs lower case`() throws {
     let upper = push.with("apns-id", "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E")
     #expect(refusal(upper) == nil)
     var rules = GatewayRules()
@@ -230,7 +230,7 @@ import Testing
     #expect(refusal(push, rules: rules) == nil)
   }
 
-  @Test func aBodyIsLookedAtAsFarAsTheRulesSay() {
+  @Test func `a body is looked at as far as the rules say`() {
     var rules = GatewayRules()
     let broken = push.withText("{\"aps\":")
     #expect(judgement(broken).refusal == nil)
@@ -268,7 +268,7 @@ import Testing
       true
     ), (.liveactivity, #"{"aps":{"event":"end"}}"#, false),
   ])
-  func aStrictGatewayReadsWhatATypeNeeds(type: PushType, body: String, fits: Bool) {
+  func `a strict gateway reads what a type needs`(type: PushType, body: String, fits: Bool) {
     var rules = GatewayRules()
     rules.jsonCheck = .strict
     let named = push.with("apns-push-type", "\(type)")
@@ -277,7 +277,7 @@ import Testing
     #expect(refusal(named, rules: rules) == (fits ? nil : Refusal(.invalidPushType)))
   }
 
-  @Test func aCertificateStandsForItsTopicsAlone() throws {
+  @Test func `a certificate stands for its topics alone`() throws {
     let authority = try CertificateAuthority()
     var access = ConnectionAccess()
     func answer(

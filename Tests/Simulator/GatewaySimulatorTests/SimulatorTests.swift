@@ -13,7 +13,7 @@ import Testing
 
 /// The whole simulator, with our own client and with clients that others wrote.
 @Suite struct SimulatorTests {
-  @Test func aValidPushIsAcceptedAndRaisesTheLimit() throws {
+  @Test func `a valid push is accepted and raises the limit`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     #expect(client.limits == [1])
@@ -25,7 +25,7 @@ import Testing
     #expect(!first.hasUniqueID)
   }
 
-  @Test func aRefusedPushCarriesTheReasonAsAPNsWritesIt() throws {
+  @Test func `a refused push carries the reason as APNs writes it`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     let answer = try client.send(client.push.with("authorization", nil))
@@ -37,7 +37,7 @@ import Testing
     #expect(size.body == "{\"reason\":\"PayloadTooLarge\"}")
   }
 
-  @Test func declaredTokensAnswer410WithTheirTimestampAndEverythingIsReported() throws {
+  @Test func `declared tokens answer 410 with their timestamp and everything is reported`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     let token = String(repeating: "ab", count: 32)
@@ -70,7 +70,7 @@ import Testing
     #expect(reset["requests"]?.int == 1)
   }
 
-  @Test func keysCanBeAddedWhileItRuns() throws {
+  @Test func `keys can be added while it runs`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     let other = try TestKey(id: "KEY0000009")
@@ -86,7 +86,7 @@ import Testing
     #expect(try gateway.admin("PUT", "/keys", "[{}]").contains("keys[0]"))
   }
 
-  @Test func theLimitDropsAfterAnErrorAndComesBack() throws {
+  @Test func `the limit drops after an error and comes back`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     _ = try client.send(client.push)
@@ -97,13 +97,13 @@ import Testing
     #expect(client.limits == [1, 1_000, 1, 1_000])
   }
 
-  @Test func theSandboxAddsAUniqueID() throws {
+  @Test func `the sandbox adds a unique ID`() throws {
     let gateway = try RunningGateway { $0.environment = .sandbox }
     let client = try GatewayClient(gateway)
     #expect(try client.send(client.push).hasUniqueID)
   }
 
-  @Test func latencyDelaysTheAnswer() throws {
+  @Test func `latency delays the answer`() throws {
     let gateway = try RunningGateway { $0.latency = .fixed(50) }
     let client = try GatewayClient(gateway)
     let start = MonotonicClock.milliseconds()
@@ -111,7 +111,7 @@ import Testing
     #expect(MonotonicClock.milliseconds() - start >= 50)
   }
 
-  @Test func theRecordIsBoundedAndSaysWhatItDropped() throws {
+  @Test func `the record is bounded and says what it dropped`() throws {
     let gateway = try RunningGateway { $0.recordLimit = 2 }
     let client = try GatewayClient(gateway)
     for _ in 0..<5 { _ = try client.send(client.push) }
@@ -120,7 +120,7 @@ import Testing
     #expect(counters["records_dropped"]?.int == 3)
   }
 
-  @Test func theFastProfileAnswersAnythingAndRecordsNothing() throws {
+  @Test func `the fast profile answers anything and records nothing`() throws {
     let gateway = try RunningGateway { $0.isFast = true }
     let client = try GatewayClient(gateway)
     #expect(client.limits == [1_000])
@@ -128,7 +128,7 @@ import Testing
     #expect(try gateway.admin("GET", "/requests") == "")
   }
 
-  @Test func severalLoopsShareOnePort() throws {
+  @Test func `several loops share one port`() throws {
     let gateway = try RunningGateway { $0.loops = 3 }
     for _ in 0..<10 {
       let client = try GatewayClient(gateway)
@@ -137,7 +137,7 @@ import Testing
     #expect(try gateway.admin("GET", "/requests").split(separator: "\n").count == 10)
   }
 
-  @Test func aStopAnswersWhatIsOpenAndSaysGoodbye() throws {
+  @Test func `a stop answers what is open and says goodbye`() throws {
     let gateway = try RunningGateway { $0.latency = .fixed(100) }
     let client = try GatewayClient(gateway)
     let exchange = client.begin(client.push)
@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test(.enabled(if: access("/usr/bin/curl", X_OK) == 0))
-  func curlGetsTheSameAnswers() throws {
+  func `curl gets the same answers`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     let url =

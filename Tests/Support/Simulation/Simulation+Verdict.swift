@@ -11,9 +11,9 @@ extension Simulation {
     trouble == .floods ? 300_000 : 60_000
   }
 
-  /// How long a sender may hold a push when nothing goes wrong any more: several times what any wait for a connection, an
-  /// answer, an app's breaker or a credential lasts then.
-  private static let calmPatience: UInt64 = 300_000
+  /// How long a sender may hold a push when nothing goes wrong any more: the breaker of an app or a credential may stay open
+  /// for 15 minutes after the last refusal; everything else takes less.
+  private static let calmPatience: UInt64 = 1_200_000
 
   mutating func judgeWaits() {
     if let calmSince = world.calmSince { judgeCalm(since: calmSince) } else { judgeOthers() }

@@ -52,7 +52,7 @@ import Testing
     "http2", "release", "deb", "output", "install-recommends", "create", "now", "rm",
     "read-only",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
-    "minutes",
+    "minutes", "mutations", "seeds", "steps", "last",
   ]
 
   @Test(arguments: documents)

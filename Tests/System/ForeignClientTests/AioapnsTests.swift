@@ -24,8 +24,8 @@ struct AioapnsTests {
     return result.objects
   }
 
-  @Test("healthy tokens get 200, an unregistered one 410 with its time, a bad one 400")
-  func answers() throws {
+  @Test
+  func `healthy tokens get 200, an unregistered one 410 with its time, a bad one 400`() throws {
     let folder = TemporaryFolder()
     // The library forgets requests that the gateway refuses, as it does with what crosses a lowered limit.
     let simulator = try RunningSimulator(
@@ -57,8 +57,8 @@ struct AioapnsTests {
     #expect(received.contains { $0["apns_id"]?.string == id && $0["status"]?.int == 200 })
   }
 
-  @Test("with a declared registry, a token that was not declared is a bad one")
-  func declaredRegistry() throws {
+  @Test
+  func `with a declared registry, a token that was not declared is a bad one`() throws {
     let folder = TemporaryFolder()
     let known = DeviceTokens.numbered(1)
     let simulator = try RunningSimulator(
@@ -71,8 +71,8 @@ struct AioapnsTests {
     #expect(answers.last?["reason"]?.string == "BadDeviceToken")
   }
 
-  @Test("a token that another key signed gets 403 InvalidProviderToken")
-  func strangeKey() throws {
+  @Test
+  func `a token that another key signed gets 403 InvalidProviderToken`() throws {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder)
     defer { simulator.stop() }

@@ -43,8 +43,10 @@ struct ClientCertificateTests {
       tokens: DeviceTokens.declared)
   }
 
-  @Test("aioapns: 200 for the certificate's topics, 410 for a dead token, 400 for another's topic")
-  func aioapns() throws {
+  @Test
+  func `aioapns: 200 for the certificate's topics, 410 for a dead token, 400 for another's topic`()
+    throws
+  {
     let simulator = try simulator()
     defer { simulator.stop() }
     let certificate = try certificates.issue("universal.pem", isUniversal: true)
@@ -70,8 +72,8 @@ struct ClientCertificateTests {
     #expect(other.first?["reason"]?.string == "BadTopic")
   }
 
-  @Test("httpx: a certificate, a provider token, and neither")
-  func httpx() throws {
+  @Test
+  func `httpx: a certificate, a provider token, and neither`() throws {
     let simulator = try simulator()
     defer { simulator.stop() }
     func push(_ pushes: [String], _ identity: [String]) throws -> [JSONValue] {
@@ -101,8 +103,8 @@ struct ClientCertificateTests {
     #expect(nothing.first?["reason"]?.string == "MissingProviderToken")
   }
 
-  @Test("curl with a certificate gets 200, and 400 for another app's topic")
-  func curl() throws {
+  @Test
+  func `curl with a certificate gets 200, and 400 for another app's topic`() throws {
     let simulator = try simulator()
     defer { simulator.stop() }
     let certificate = try certificates.issue("universal.pem", isUniversal: true)

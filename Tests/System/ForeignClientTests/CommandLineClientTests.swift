@@ -46,8 +46,10 @@ struct CommandLineClientTests {
       ] + headers + more)
   }
 
-  @Test("curl --http2 gets 200 and its apns-id back, 410 with the time, and 403 without a token")
-  func curlPushes() throws {
+  @Test
+  func `curl --http2 gets 200 and its apns-id back, 410 with the time, and 403 without a token`()
+    throws
+  {
     let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
     defer { simulator.stop() }
     let id = "0a1b2c3d-0000-4000-8000-00000000cafe"
@@ -67,8 +69,8 @@ struct CommandLineClientTests {
     #expect(try simulator.requests().map { $0["status"]?.int } == [200, 410, 403])
   }
 
-  @Test("nghttp sees 200 and the stream limit's rise, and 403 without a token")
-  func nghttpPushes() throws {
+  @Test
+  func `nghttp sees 200 and the stream limit's rise, and 403 without a token`() throws {
     let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
     defer { simulator.stop() }
     let target = ["-v", "-d", body, url(simulator, DeviceTokens.numbered(1))] + headers
@@ -83,8 +85,8 @@ struct CommandLineClientTests {
     #expect(try simulator.requests().map { $0["status"]?.int } == [200, 403])
   }
 
-  @Test("h2load: 20,000 pushes, 100 at once on each of 4 connections, all done")
-  func h2loadPushes() throws {
+  @Test
+  func `h2load: 20,000 pushes, 100 at once on each of 4 connections, all done`() throws {
     // h2load sends all at once before it knows the stream limit, and does not repeat what is refused.
     let simulator = try RunningSimulator(in: folder, ["--priming=false"])
     defer { simulator.stop() }

@@ -22,8 +22,10 @@ struct ConfluentKafkaTests {
     return lines
   }
 
-  @Test("every good request ends delivered, every bad one as a dead letter that names the field")
-  func produceAndConsume() throws {
+  @Test
+  func `every good request ends delivered, every bad one as a dead letter that names the field`()
+    throws
+  {
     let folder = TemporaryFolder()
     let pipeline = try RunningPipeline(in: folder)
     defer { pipeline.stop() }

@@ -10,8 +10,8 @@ import Testing
 struct H2Tests {
   private static let count = 60
 
-  @Test("what the engine writes h2 reads, and the other way round, in pieces of any size")
-  func bothWays() throws {
+  @Test
+  func `what the engine writes h2 reads, and the other way round, in pieces of any size`() throws {
     let folder = TemporaryFolder()
     let session = HTTP2ClientSession(.engine)
     // SETTINGS with 100 streams.

@@ -18,10 +18,11 @@ struct KcatTests {
     return String(line.dropFirst("echo '".count).prefix { $0 != "'" })
   }
 
-  @Test(
-    "the README's line leads to a delivered receipt in less than a second, a bad one to a dead letter"
-  )
-  func readmeLine() throws {
+  @Test
+  func
+    `the README's line leads to a delivered receipt in less than a second, a bad one to a dead letter`()
+    throws
+  {
     let folder = TemporaryFolder()
     let key = folder.file("token-key")
     try File.write(key, Array(String(repeating: "5a", count: 32).utf8))

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("The sender pushes through nghttpx to the simulator", .serialized)
 struct NghttpxTests {
-  @Test("every answer of the gateway comes back through the proxy")
-  func throughTheProxy() throws {
+  @Test
+  func `every answer of the gateway comes back through the proxy`() throws {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
     defer { simulator.stop() }

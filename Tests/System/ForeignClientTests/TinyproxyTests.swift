@@ -7,8 +7,10 @@ import Testing
 
 @Suite("The sender pushes through tinyproxy to the simulator", .serialized)
 struct TinyproxyTests {
-  @Test("with the right user and password every push goes through one CONNECT for each connection")
-  func rightCredentials() throws {
+  @Test
+  func `with the right user and password every push goes through one CONNECT for each connection`()
+    throws
+  {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
     defer { simulator.stop() }
@@ -33,8 +35,9 @@ struct TinyproxyTests {
     #expect(proxy.stop() != nil)
   }
 
-  @Test("with a wrong password nothing gets through, and the log says why without naming it")
-  func wrongCredentials() throws {
+  @Test
+  func `with a wrong password nothing gets through, and the log says why without naming it`() throws
+  {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder)
     defer { simulator.stop() }

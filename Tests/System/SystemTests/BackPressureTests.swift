@@ -49,9 +49,11 @@ struct BackPressureTests {
     }
   }
 
-  @Test(
-    "a silent gateway and a long backlog: records stay in Kafka, and go out when it speaks again")
-  func silentGateway() throws {
+  @Test
+  func
+    `a silent gateway and a long backlog: records stay in Kafka, and go out when it speaks again`()
+    throws
+  {
     let count = 5_000
     let rig = try PipelineRig()
     try rig.startSimulator()
@@ -83,8 +85,10 @@ struct BackPressureTests {
 
   /// One sender's producer has room for two records, so it is full; the other's has room for what the bound of
   /// open records allows.
-  @Test("Kafka is slow, then away: intake stops, nothing spins, and all is there when it is back")
-  func producersWait() throws {
+  @Test
+  func `Kafka is slow, then away: intake stops, nothing spins, and all is there when it is back`()
+    throws
+  {
     let (count, gone) = (6_000, 100)
     let names = ["martlet-sender", "cramped-sender", "martlet-ingest", "martlet-feedback"]
     let room = "--kafka.producer.queue.buffering.max.messages="

@@ -9,8 +9,8 @@ import Testing
 struct BrokerAwayTests {
   private static let complaint = "no Kafka broker answers; waiting"
 
-  @Test("every service says what it waits for, goes on when the broker comes, and works")
-  func comesLater() throws {
+  @Test
+  func `every service says what it waits for, goes on when the broker comes, and works`() throws {
     let rig = try PipelineRig()
     try rig.setBroker(#"{"up":false}"#)
     try rig.startServices()
@@ -27,8 +27,8 @@ struct BrokerAwayTests {
     rig.stop()
   }
 
-  @Test("SIGTERM ends a service that waits, at once and with status 0")
-  func stopWhileWaiting() throws {
+  @Test
+  func `SIGTERM ends a service that waits, at once and with status 0`() throws {
     let rig = try PipelineRig()
     try rig.setBroker(#"{"up":false}"#)
     try rig.startServices()
@@ -41,8 +41,8 @@ struct BrokerAwayTests {
     rig.stop()
   }
 
-  @Test("a broker that cannot be trusted ends a service with a clear error")
-  func refused() throws {
+  @Test
+  func `a broker that cannot be trusted ends a service with a clear error`() throws {
     let rig = try PipelineRig()
     // A TLS server whose certificate no authority of this system has signed.
     try rig.startSimulator()
@@ -55,8 +55,8 @@ struct BrokerAwayTests {
     }
   }
 
-  @Test("a topic that is missing ends a service with its name and the remedy")
-  func missingTopic() throws {
+  @Test
+  func `a topic that is missing ends a service with its name and the remedy`() throws {
     let rig = try PipelineRig()
     try rig.startServices(["--topic-prefix", "other."])
     for name in PipelineRig.services {

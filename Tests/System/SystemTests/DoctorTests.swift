@@ -53,8 +53,8 @@ struct DoctorTests {
     }
   }
 
-  @Test("one report of what every program finds with its own file; status 1 with an error")
-  func report() throws {
+  @Test
+  func `one report of what every program finds with its own file; status 1 with an error`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     try deployment(fixture, folder)
@@ -73,8 +73,8 @@ struct DoctorTests {
     #expect(!File.exists(folder.file("tokens.sqlite")), "a check makes no file")
   }
 
-  @Test("martlet-api and martlet canary are checked if they have a settings file")
-  func optional() throws {
+  @Test
+  func `martlet-api and martlet canary are checked if they have a settings file`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     try deployment(fixture, folder)
@@ -99,8 +99,8 @@ struct DoctorTests {
     #expect(has("ok", fixture.name("receipts"), ["ingest", "sender", "canary"]), "\(output)")
   }
 
-  @Test("programs with different prefixes, and a file that is wrong")
-  func mistakes() throws {
+  @Test
+  func `programs with different prefixes, and a file that is wrong`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     try deployment(fixture, folder, ["ingest": "topic-prefix = other.\n"])
@@ -118,8 +118,8 @@ struct DoctorTests {
     #expect(missing.count == 6 && missing.allSatisfy { $0.programs == ["ingest"] })
   }
 
-  @Test("without files: what options name; without both, nothing was checked")
-  func options() throws {
+  @Test
+  func `without files: what options name; without both, nothing was checked`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     let files = TemporaryFolder()

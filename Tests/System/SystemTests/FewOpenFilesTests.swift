@@ -27,8 +27,10 @@ struct FewOpenFilesTests {
     return path
   }
 
-  @Test("300 credentials with 256 open files: the sender says so, and everything is delivered once")
-  func all() throws {
+  @Test
+  func `300 credentials with 256 open files: the sender says so, and everything is delivered once`()
+    throws
+  {
     let rig = try PipelineRig()
     // It knows one key.
     try rig.startSimulator(["--profile", "fast"])

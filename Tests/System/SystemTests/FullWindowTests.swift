@@ -22,8 +22,8 @@ struct FullWindowTests {
     "--kafka.consumer.heartbeat.interval.ms=300",
   ]
 
-  @Test("windows of 20,000 ids through 20 rebalances: a sender's memory stays bounded")
-  func fullWindows() throws {
+  @Test
+  func `windows of 20,000 ids through 20 rebalances: a sender's memory stays bounded`() throws {
     let count = Self.partitions * Self.recordsEach
     let lanes = "notifications=\(Self.partitions),notifications.bulk=\(Self.partitions)"
     let rig = try PipelineRig(broker: ["--partitions", lanes])

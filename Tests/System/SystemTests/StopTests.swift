@@ -15,8 +15,8 @@ struct StopTests {
     return rig
   }
 
-  @Test("SIGTERM ends every service with status 0, and SIGHUP none")
-  func term() throws {
+  @Test
+  func `SIGTERM ends every service with status 0, and SIGHUP none`() throws {
     let rig = try running()
     // Whoever did not handle it would end by it, not with status 0.
     rig.signal(SIGHUP)
@@ -25,16 +25,16 @@ struct StopTests {
     rig.stop()
   }
 
-  @Test("without a broker SIGTERM takes no longer than --stop-timeout")
-  func brokerGone() throws {
+  @Test
+  func `without a broker SIGTERM takes no longer than --stop-timeout`() throws {
     let rig = try running(["--stop-timeout", "3s"])
     rig.killBroker()
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: 6_000) { $0 == 0 || $0 == 1 }
   }
 
-  @Test("without a broker a second SIGTERM ends every service within two seconds or so")
-  func secondSignal() throws {
+  @Test
+  func `without a broker a second SIGTERM ends every service within two seconds or so`() throws {
     let rig = try running()
     rig.killBroker()
     rig.signal(SIGTERM)

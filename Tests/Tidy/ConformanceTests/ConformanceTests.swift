@@ -9,8 +9,8 @@ import Testing
 
   @Test func `the names of tests are found in their sources`() {
     let text = """
-      @Test("one (with parentheses)", arguments: Reason.allCases)
-      func one(_ reason: Reason) {}
+      @Test(arguments: Reason.allCases)
+      func `one (with parentheses)`(_ reason: Reason) {}
       @Test func `two words`() {}
       @Test(arguments: [1, 2]) func three(_ number: Int) {}
       """

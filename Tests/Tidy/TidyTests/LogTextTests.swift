@@ -24,8 +24,8 @@ struct LogTextTests {
     }
   }
 
-  @Test("is logged by some program")
-  func logged() {
+  @Test
+  func `is logged by some program`() {
     let sources = repository.swiftPaths
       .filter { $0.hasPrefix("Sources/") && !Self.isLooking($0) }.map(repository.text)
     let wanted = wanted

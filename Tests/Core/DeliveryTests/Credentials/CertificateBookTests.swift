@@ -12,7 +12,7 @@ import Testing
     book.resolve(appHash: AppTable.hash(app.utf8.span), environment: environment)
   }
 
-  @Test func anAppsCertificateOfItsEnvironmentIsTaken() {
+  @Test func `an app's certificate of its environment is taken`() {
     let book = CertificateBook(
       [
         .init(apps: ["a"], scope: .sandbox, expiresAt: 10),
@@ -24,7 +24,7 @@ import Testing
     #expect(resolve(book, "c", .production) == nil)
   }
 
-  @Test func ofTwoTheOneThatLastsLongerAndNoneThatIsOver() {
+  @Test func `of two the one that lasts longer and none that is over`() {
     var book = CertificateBook(
       [
         .init(apps: ["a"], scope: .any, expiresAt: 100),
@@ -39,7 +39,7 @@ import Testing
     #expect(book.refresh(now: 1_000) == false)
   }
 
-  @Test func daysAreWholeAndGoBelowZero() {
+  @Test func `days are whole and go below zero`() {
     let book = CertificateBook(
       [.init(apps: ["a"], scope: .any, expiresAt: 30 * day)], now: 0)
     #expect(book.daysLeft(now: 0) == 30)

@@ -25,11 +25,11 @@ import Testing
     return order
   }
 
-  @Test func mintsAtOnceWhenThereIsNoToken() {
+  @Test func `mints at once when there is no token`() {
     #expect(minted(MintSchedule(), at: start) == .init(issuedAt: start - 5, generation: 1))
   }
 
-  @Test func aTokenYoungerThan45MinutesIsLeftAlone() {
+  @Test func `a token younger than 45 minutes is left alone`() {
     let schedule = schedule(start, generation: 7)
     #expect(schedule.step(now: start) == nil)
     #expect(schedule.step(now: start + 45 * minute - 1) == nil)
@@ -38,7 +38,7 @@ import Testing
         == .init(issuedAt: start + 45 * minute - 5, generation: 8))
   }
 
-  @Test func aRefusedTokenIsReplacedEarlierButNotBefore20Minutes() {
+  @Test func `a refused token is replaced earlier but not before 20 minutes`() {
     var schedule = schedule(start - 5)
     schedule.requested(.refused, now: start)
     // The successor's clock may be up to 15 s ahead of the one that minted.
@@ -50,13 +50,13 @@ import Testing
     #expect(minted(schedule, at: due + 45 * minute - 5) != nil)
   }
 
-  @Test func aMissingTokenThatIsOnTheTopicIsNoReasonToMint() {
+  @Test func `a missing token that is on the topic is no reason to mint`() {
     var schedule = schedule(start)
     schedule.requested(.missing, now: start)
     #expect(schedule.step(now: start + 44 * minute) == nil)
   }
 
-  @Test func anOlderTokenOnTheTopicIsFollowedByTheNewest() {
+  @Test func `an older token on the topic is followed by the newest`() {
     var schedule = schedule(start, generation: 5)
     schedule.read(.own(stamp(start - 2_000, 4), isComplete: true), at: 1)
     #expect(schedule.issuedAt(now: start) == start)
@@ -65,7 +65,7 @@ import Testing
     #expect(schedule.step(now: start) == nil)
   }
 
-  @Test func aRecordThatIsNotOursIsClearedAndReplaced() {
+  @Test func `a record that is not ours is cleared and replaced`() {
     var schedule = schedule(start, generation: 3)
     schedule.read(.stranger, at: 1)
     #expect(schedule.mustClear)
@@ -82,14 +82,14 @@ import Testing
     #expect(schedule.step(now: start + 60) == .publish(stamp(start, 5)))
   }
 
-  @Test func anotherKeysTokenCountsForNothing() {
+  @Test func `another key's token counts for nothing`() {
     var schedule = MintSchedule()
     schedule.read(.stranger, at: 7)
     #expect(minted(schedule, at: start) == .init(issuedAt: start - 5, generation: 1))
     #expect(schedule.mustClear)
   }
 
-  @Test func whatCannotBeOpenedDelaysMintingOnlyWhileNothingElseIsKnown() {
+  @Test func `what cannot be opened delays minting only while nothing else is known`() {
     var schedule = MintSchedule()
     schedule.read(.sealed(stamp(start, 7)), at: 0)
     #expect(schedule.step(now: start + 44 * minute) == nil)
@@ -102,14 +102,14 @@ import Testing
     #expect(minted(future, at: start) != nil)
   }
 
-  @Test func otherAppsArePublishedWithTheTokenThatIsThere() {
+  @Test func `other apps are published with the token that is there`() {
     var schedule = schedule(start)
     schedule.outdate()
     #expect(schedule.step(now: start + 60) == .publish(stamp(start, 2)))
   }
 
   /// A clock that is a day ahead for 12 s: the token of the future stops nothing afterwards.
-  @Test func aClockThatWasAheadForAMomentLeavesTheRenewalAsItWas() {
+  @Test func `a clock that was ahead for a moment leaves the renewal as it was`() {
     var schedule = schedule(start)
     let day: Int64 = 86_400
     let order = minted(schedule, at: start + day)
@@ -123,13 +123,13 @@ import Testing
     #expect(minted(schedule, at: start + 45 * minute)?.generation == 4)
   }
 
-  @Test func aSignerThatFindsOnlyATokenOfTheFutureMints() {
+  @Test func `a signer that finds only a token of the future mints`() {
     var schedule = MintSchedule()
     schedule.read(.own(stamp(start + 86_400, 9), isComplete: true), at: 0)
     #expect(minted(schedule, at: start) == .init(issuedAt: start - 5, generation: 10))
   }
 
-  @Test func aClockThatStepsBackAndReturnsEndsWithTheGoodToken() {
+  @Test func `a clock that steps back and returns ends with the good token`() {
     var schedule = schedule(start)
     // Two hours back: what is known lies in the future, so one is minted that senders never take.
     let wrong = minted(schedule, at: start - 7_200)
@@ -141,7 +141,7 @@ import Testing
 
   /// Signers that come, go, are fenced and fall behind, each reading the topic before it mints; virtual days.
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func noFailOverMintsWithin20MinutesOrLetsATokenGrowOlderThan55(seed: UInt64) {
+  func `no fail over mints within 20 minutes or lets a token grow older than 55`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var topic: [(stamp: ProviderTokenStamp, mintedAt: Int64)] = []
     var signer = MintSchedule()
@@ -233,10 +233,8 @@ import Testing
     }
   }
 
-  @Test(
-    "a signer whose clock is wrong all the time starves no sender",
-    arguments: [-29, -20, -12, -10, -5, -1, 0, 1, 5, 9])
-  func standingDifference(minutes: Int64) {
+  @Test(arguments: [-29, -20, -12, -10, -5, -1, 0, 1, 5, 9])
+  func `a signer whose clock is wrong all the time starves no sender`(minutes: Int64) {
     var world = World()
     world.signerAhead = minutes * 60
     let senders = [Sender(), Sender()]
@@ -251,8 +249,8 @@ import Testing
     #expect(world.mints <= 15)
   }
 
-  @Test("clocks that jump by up to a day and come back stop nothing, and minting goes on")
-  func steps() {
+  @Test
+  func `clocks that jump by up to a day and come back stop nothing, and minting goes on`() {
     for seed in 0..<12 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
       var world = World()
@@ -278,8 +276,8 @@ import Testing
     }
   }
 
-  @Test("a sender that starts while a token of the future stands on the topic gets a good one")
-  func lateSender() {
+  @Test
+  func `a sender that starts while a token of the future stands on the topic gets a good one`() {
     var world = World()
     let first = Sender()
     for _ in 0..<600 { world.second([first]) }

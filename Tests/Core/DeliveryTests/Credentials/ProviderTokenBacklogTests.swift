@@ -10,8 +10,8 @@ struct ProviderTokenBacklogTests {
     numbers.map { .removed(credential: "c\($0)") }
   }
 
-  @Test("5,000 at once come in bounded batches, in their order, and are complete with the last")
-  func many() {
+  @Test
+  func `5,000 at once come in bounded batches, in their order, and are complete with the last`() {
     var backlog = ProviderTokenBacklog()
     backlog.append(updates(0..<5_000), isComplete: true)
     backlog.append(updates(5_000..<5_001), isComplete: true)
@@ -30,8 +30,8 @@ struct ProviderTokenBacklogTests {
     #expect(backlog.isEmpty)
   }
 
-  @Test("that everything is known is told without a record, too")
-  func empty() {
+  @Test
+  func `that everything is known is told without a record, too`() {
     var backlog = ProviderTokenBacklog()
     #expect(backlog.isEmpty)
     backlog.append([], isComplete: true)

@@ -26,7 +26,7 @@ import Testing
     book.resolve(app, environment).map { book.entries[$0].credential }
   }
 
-  @Test func resolvesNamedAppsFirstAndStarOtherwise() {
+  @Test func `resolves named apps first and star otherwise`() {
     let book = Book()
     #expect(resolve(book, "com.example.app") == nil)
     #expect(book.apply(entry("named", apps: ["com.example.app", "b"]), now: now) == .added(0))
@@ -38,7 +38,7 @@ import Testing
     #expect(resolve(book, "") == "all")
   }
 
-  @Test func keepsEnvironmentsApart() {
+  @Test func `keeps environments apart`() {
     let book = Book()
     _ = book.apply(entry("p", apps: ["a"], scope: .production), now: now)
     #expect(resolve(book, "a", .sandbox) == nil)
@@ -48,7 +48,7 @@ import Testing
     #expect(resolve(book, "a", .sandbox) == "s")
   }
 
-  @Test func tokensOnlyGoForward() {
+  @Test func `tokens only go forward`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now)
     #expect(
@@ -62,7 +62,7 @@ import Testing
     #expect(book.entries[0].token == Array("k#6".utf8))
   }
 
-  @Test func aTokenIsUsableUntil55Minutes() {
+  @Test func `a token is usable until 55 minutes`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     #expect(book.isUsable(0, now: now + 55 * 60_000 - 1))
@@ -70,7 +70,7 @@ import Testing
     #expect(resolve(book, "a") == "k", "still the app's credential: its records are held")
   }
 
-  @Test func aRemovedCredentialGivesWayAndATombstoneClearsItsStamp() {
+  @Test func `a removed credential gives way and a tombstone clears its stamp`() {
     let book = Book()
     _ = book.apply(entry("old", apps: ["a"], generation: 3), now: now)
     _ = book.apply(entry("zzz", apps: ["a"]), now: now)
@@ -85,7 +85,7 @@ import Testing
     #expect(resolve(book, "a") == "old")
   }
 
-  @Test func aCredentialThatIsNoLongerRenewedGivesWayToAUsableOne() {
+  @Test func `a credential that is no longer renewed gives way to a usable one`() {
     let book = Book()
     _ = book.apply(entry("a", apps: ["x"]), now: now)
     _ = book.apply(entry("b", apps: ["x"], issuedAt: 1_800), now: now + 1_800_000)
@@ -100,7 +100,7 @@ import Testing
     #expect(resolve(book, "x") == "a", "none is usable: the named ones again")
   }
 
-  @Test func appsMayChangeWithANewToken() {
+  @Test func `apps may change with a new token`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     #expect(
@@ -110,7 +110,7 @@ import Testing
     #expect(resolve(book, "b") == "k")
   }
 
-  @Test func allSendersChooseAlikeWhateverTheOrderOfRecords() {
+  @Test func `all senders choose alike whatever the order of records`() {
     var random = SeededGenerator(seed: 3)
     let scopes: [ProviderTokenBook.Scope] = [.any, .production, .sandbox]
     let all: [ProviderTokenBook.Entry] = (0..<12).map { (number: Int) in
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func hundredsOfAppsAreAllFound() {
+  @Test func `hundreds of apps are all found`() {
     let book = Book()
     for number in 0..<300 {
       _ = book.apply(
@@ -156,7 +156,7 @@ import Testing
     #expect(resolve(book, "com.example.app299") == "c299")
   }
 
-  @Test func aRecordCostsTheAppsOfItsCredentialAndNotTheWholeBook() {
+  @Test func `a record costs the apps of its credential and not the whole book`() {
     let book = Book()
     let clock = ContinuousClock()
     func learn(_ numbers: Range<Int>) -> Duration {
@@ -171,7 +171,7 @@ import Testing
     #expect(resolve(book, "com.example.app4999") == "c4999")
   }
 
-  @Test func aTokenOfTheFutureIsKeptAsideAndTheLastGoodOneStays() {
+  @Test func `a token of the future is kept aside and the last good one stays`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     let future = entry("k", apps: ["a"], issuedAt: 86_400, generation: 2)
@@ -186,7 +186,7 @@ import Testing
     #expect(book.stamp(0).generation == 3)
   }
 
-  @Test func aTokenAMinuteAheadIsTaken() {
+  @Test func `a token a minute ahead is taken`() {
     let book = Book()
     #expect(book.apply(entry("k", apps: ["a"], issuedAt: 60), now: now) == .added(0))
     #expect(
@@ -194,7 +194,7 @@ import Testing
         == .quarantined(0))
   }
 
-  @Test func aClockThatIsBehindTakesTokensLateAndMissesNone() {
+  @Test func `a clock that is behind takes tokens late and misses none`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     // Ten minutes behind: the token of minute 45 comes in minute 35.
@@ -205,7 +205,7 @@ import Testing
     #expect(book.stamp(0).generation == 2)
   }
 
-  @Test func aTokenThatAWrongClockHasTakenIsReplacedOnceTheClockIsRight() {
+  @Test func `a token that a wrong clock has taken is replaced once the clock is right`() {
     let book = Book()
     let ahead: Int64 = 86_400_000
     _ = book.apply(entry("k", apps: ["a"], issuedAt: 86_400, generation: 2), now: now + ahead)
@@ -216,7 +216,7 @@ import Testing
     #expect(book.isUsable(0, now: now + 15_000))
   }
 
-  @Test func aCredentialWithoutATokenIsKnownAndTakesNoAppFromOneThatHasOne() {
+  @Test func `a credential without a token is known and takes no app from one that has one`() {
     let book = Book()
     var unreadable = entry("aaa", apps: ["a", "b"])
     unreadable.token = []
@@ -236,7 +236,7 @@ import Testing
     #expect(resolve(book, "stolen") == nil)
   }
 
-  @Test func whatChangedByTimeIsSaidOnceAndAlsoWhenAClockIsSetBack() {
+  @Test func `what changed by time is said once and also when a clock is set back`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     #expect(book.refresh(now: now + 56 * 60_000) == [0])
@@ -249,7 +249,7 @@ import Testing
 @Suite struct ProviderTokenWatchTests {
   private let start: Int64 = 1_800_000_000
 
-  @Test func asksAtTheFirstLookThatFindsAnOldToken() {
+  @Test func `asks at the first look that finds an old token`() {
     var book = ProviderTokenBook()
     var watch = ProviderTokenWatch()
     let wall = start * 1_000
@@ -263,7 +263,7 @@ import Testing
     #expect(watch.look(at: book, now: 12_000, wall: wall + 12_000)?.asks == [0])
   }
 
-  @Test func asksAt50MinutesAndRaisesTheAlarmAt55OnceAMinute() {
+  @Test func `asks at 50 minutes and raises the alarm at 55 once a minute`() {
     var book = ProviderTokenBook()
     var watch = ProviderTokenWatch()
     for number in 0..<3 {

@@ -9,7 +9,7 @@ import Testing
 @Suite struct DedupWindowTests {
   private func id(_ number: UInt64) -> NotificationID { NotificationID(high: 7, low: number) }
 
-  @Test func refusesAnIdOfTheWindow() {
+  @Test func `refuses an id of the window`() {
     var window = DedupWindow(capacity: 3)
     #expect(window.insert(id(1)) == true)
     #expect(window.insert(id(1)) == false)
@@ -17,7 +17,7 @@ import Testing
     #expect(window.count == 2)
   }
 
-  @Test func theOldestLeavesFirst() {
+  @Test func `the oldest leaves first`() {
     var window = DedupWindow(capacity: 3)
     for number in 1...4 as ClosedRange<UInt64> { #expect(window.insert(id(number)) == true) }
     #expect(window.count == 3)
@@ -27,7 +27,7 @@ import Testing
     #expect(!window.contains(id(2)))
   }
 
-  @Test func theNilIdIsAnIdLikeAnyOther() {
+  @Test func `the nil id is an id like any other`() {
     var window = DedupWindow(capacity: 2)
     let zero = NotificationID(high: 0, low: 0)
     #expect(!window.contains(zero))
@@ -35,13 +35,13 @@ import Testing
     #expect(window.insert(zero) == false)
   }
 
-  @Test func memoryIsAsStated() {
+  @Test func `memory is as stated`() {
     #expect(DedupWindow(capacity: 100_000).memoryBytes == 256 * 16 + 512 * 4)
   }
 
   /// Few distinct ids, ids that count up and ids that share their place, against a queue and a set.
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func agreesWithAQueueInAnyOrderOfIds(seed: UInt64) {
+  func `agrees with a queue in any order of ids`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let capacity = 1 + random.below(40)
     var window = DedupWindow(capacity: capacity)
@@ -66,7 +66,7 @@ import Testing
 
   /// Ids that are taken back, against a list: the newest takes the place of the one that goes.
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func takesIdsBackInAnyOrder(seed: UInt64) {
+  func `takes ids back in any order`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let capacity = 1 + random.below(seed < 20 ? 12 : 600)
     var window = DedupWindow(capacity: capacity)

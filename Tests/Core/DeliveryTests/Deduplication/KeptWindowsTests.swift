@@ -16,8 +16,8 @@ struct KeptWindowsTests {
     return window
   }
 
-  @Test("a partition that comes back as it was needs nothing read again")
-  func untouched() {
+  @Test
+  func `a partition that comes back as it was needs nothing read again`() {
     var kept = KeptWindows<Int>()
     kept.keep(1, window(0..<50), next: 50)
     let start = kept.take(1, next: 50, capacity: 100)
@@ -25,17 +25,18 @@ struct KeptWindowsTests {
     #expect(kept.count == 0)
   }
 
-  @Test("of one that another process had meanwhile, only what that one read")
-  func otherOwner() {
+  @Test
+  func `of one that another process had meanwhile, only what that one read`() {
     var kept = KeptWindows<Int>()
     kept.keep(1, window(0..<50), next: 50)
     let start = kept.take(1, next: 70, capacity: 100)
     #expect(start.window?.count == 50 && start.missing == 50..<70)
   }
 
-  @Test(
-    "of one that was never here, was away for long, went back or is another log: all of a window")
-  func withoutWindow() {
+  @Test
+  func
+    `of one that was never here, was away for long, went back or is another log: all of a window`()
+  {
     var kept = KeptWindows<Int>()
     kept.keep(1, window(0..<50), next: 50)
     kept.keep(2, window(0..<50), next: 50)
@@ -49,10 +50,10 @@ struct KeptWindowsTests {
     #expect(starts.map(\.missing) == [51..<151, 0..<49, 0..<50, 0..<20])
   }
 
-  @Test(
-    "a log that ends before the place to go on is another one: its ids are of nothing that was sent"
-  )
-  func anotherLog() {
+  @Test
+  func
+    `a log that ends before the place to go on is another one: its ids are of nothing that was sent`()
+  {
     var kept = KeptWindows<Int>()
     let start = kept.take(1, next: 20, capacity: 100)
     #expect(start.missing == 0..<20)
@@ -61,10 +62,8 @@ struct KeptWindowsTests {
   }
 
   /// The owner changes at random; what counts as taken is always what a rebuild of the whole tail would say.
-  @Test(
-    "over any changes of owner the ids are those of the log's tail",
-    arguments: 0..<30 as Range<UInt64>)
-  func anyOwner(seed: UInt64) {
+  @Test(arguments: 0..<30 as Range<UInt64>)
+  func `over any changes of owner the ids are those of the log's tail`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let capacity = 1 + random.below(40)
     var kept = [KeptWindows<Int>](repeating: KeptWindows(), count: 3)
@@ -95,10 +94,10 @@ struct KeptWindowsTests {
 
 @Suite("Which tails are read again, and how many at a time")
 struct RebuildPlanTests {
-  @Test(
-    "a few at a time, each partition once, every offset once, the newest of all before the rest",
-    arguments: [1, 3, 128], 0..<5 as Range<UInt64>)
-  func bounded(partitions: Int, seed: UInt64) {
+  @Test(arguments: [1, 3, 128], 0..<5 as Range<UInt64>)
+  func `a few at a time, each partition once, every offset once, the newest of all before the rest`(
+    partitions: Int, seed: UInt64
+  ) {
     var random = SeededGenerator(seed: seed)
     var missing: [Int: Int64] = [:]
     var plan = RebuildPlan<Int>(

@@ -15,7 +15,7 @@ import Testing
     return window
   }
 
-  @Test func whatWasInheritedBeforeTheFirstIDIsPartOfTheWindow() {
+  @Test func `what was inherited before the first IDIs part of the window`() {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(1...4, capacity: 4))
     #expect(recent.isFirst(id(4)) == false)
@@ -23,7 +23,7 @@ import Testing
     #expect(recent.isFirst(id(1)) == true, "the oldest left for the fifth")
   }
 
-  @Test func whatIsInheritedLateCountsFromThen() {
+  @Test func `what is inherited late counts from then`() {
     var recent = RecentIDs(capacity: 4)
     #expect(recent.isFirst(id(10)) == true)
     #expect(recent.isFirst(id(1)) == true, "nobody has said yet that it was taken")
@@ -33,7 +33,7 @@ import Testing
     #expect(recent.isFirst(id(11)) == true)
   }
 
-  @Test func theWholeReplacesThePart() {
+  @Test func `the whole replaces the part`() {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(4...4, capacity: 4))
     recent.inherit(window(1...4, capacity: 4))
@@ -41,7 +41,7 @@ import Testing
     #expect(recent.memoryBytes == window(1...4, capacity: 4).memoryBytes)
   }
 
-  @Test func whatWasInheritedLateIsDroppedOnceTheWindowIsFull() {
+  @Test func `what was inherited late is dropped once the window is full`() {
     var recent = RecentIDs(capacity: 3)
     #expect(recent.isFirst(id(10)) == true)
     recent.inherit(window(1...3, capacity: 3))
@@ -51,7 +51,7 @@ import Testing
     #expect(recent.isFirst(id(1)) == true)
   }
 
-  @Test func withoutACapacityNothingIsRemembered() {
+  @Test func `without a capacity nothing is remembered`() {
     var recent = RecentIDs(capacity: 0)
     recent.inherit(window(1...1, capacity: 1))
     #expect(recent.isFirst(id(1)) == true)
@@ -61,7 +61,7 @@ import Testing
 
   /// Whenever the ids of before come, no repeat among the last `capacity` ids is missed from then on.
   @Test(arguments: 0..<50 as Range<UInt64>)
-  func repeatsAreFoundWheneverTheIDsOfBeforeCome(seed: UInt64) {
+  func `repeats are found whenever the IDs of before come`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let capacity = Int.random(in: 1...40, using: &random)
     let before = UInt64(capacity)

@@ -12,7 +12,7 @@ import Testing
     return book
   }
 
-  @Test func takesTheFirstThatIsLeastUsed() {
+  @Test func `takes the first that is least used`() {
     let book = book([3, 1, 2])
     #expect(book.choose(inUse: [], now: 0) == 3)
     #expect(book.choose(inUse: [3], now: 0) == 1)
@@ -21,7 +21,7 @@ import Testing
     #expect(AddressBook<Int>().choose(inUse: [], now: 0) == nil)
   }
 
-  @Test func aFailedAddressIsAvoidedLongerEachTime() {
+  @Test func `a failed address is avoided longer each time`() {
     var book = book([1, 2])
     book.failed(1, now: 0, random: 0)
     #expect(book.isAside(1, now: 499))
@@ -36,7 +36,7 @@ import Testing
     #expect(!book.isAside(1, now: 2_500), "a success begins anew")
   }
 
-  @Test func whenAllHaveFailedTheOneThatMayComeBackFirstIsTaken() {
+  @Test func `when all have failed the one that may come back first is taken`() {
     var book = book([1, 2])
     book.failed(2, now: 0, random: 0)
     book.failed(1, now: 100, random: 0)
@@ -45,7 +45,7 @@ import Testing
     #expect(book.aside(now: 200) == 2)
   }
 
-  @Test func addressesThatTheNameNoLongerHasAreNotTaken() {
+  @Test func `addresses that the name no longer has are not taken`() {
     var book = book([1, 2])
     book.resolved([3])
     #expect(book.choose(inUse: [], now: 0) == 3)
@@ -54,7 +54,7 @@ import Testing
   /// Any failures and look-ups: the choice is always one of the last look-up, never one that is aside while
   /// another is not, and what is remembered is bounded.
   @Test(arguments: 0..<50 as Range<UInt64>)
-  func choosesWell(seed: UInt64) {
+  func `chooses well`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var book = AddressBook<Int>(shortest: 1_000, longest: 60_000)
     var now: UInt64 = 0

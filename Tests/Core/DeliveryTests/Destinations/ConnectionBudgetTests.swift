@@ -15,8 +15,8 @@ struct ConnectionBudgetTests {
     Holder(pool: pool, connections: connections, since: since, idleSince: idleSince)
   }
 
-  @Test("with few connections an idle pool keeps its own; with more, the longest idle ones close")
-  func idle() {
+  @Test
+  func `with few connections an idle pool keeps its own; with more, the longest idle ones close`() {
     let budget = ConnectionBudget(limits: .init(plenty: 3))
     let holders = [
       holder(1, idleSince: 300_000), holder(2, idleSince: 100_000), holder(3),
@@ -29,17 +29,18 @@ struct ConnectionBudgetTests {
     #expect(budget.closesIdle(holders, taken: 9, now: 9_000_000) == [2, 4, 5, 1])
   }
 
-  @Test("idle pools close a few at a time")
-  func slowly() {
+  @Test
+  func `idle pools close a few at a time`() {
     let budget = ConnectionBudget()
     let holders = (0..<1_000).map { holder($0, idleSince: 0) }
     let closed = budget.closesIdle(holders, taken: 1_000, now: 600_000)
     #expect(closed.count == ConnectionBudget.closedAtOnce)
   }
 
-  @Test(
-    "at the maximum: the longest idle gives way, then what is surplus, then who has had its turn")
-  func order() {
+  @Test
+  func
+    `at the maximum: the longest idle gives way, then what is surplus, then who has had its turn`()
+  {
     var budget = ConnectionBudget(limits: .init(most: 7))
     for pool in 100..<105 as Range<Int32> { budget.wait(pool) }
     budget.wait(100)
@@ -63,10 +64,12 @@ struct ConnectionBudgetTests {
     #expect(budget.hasRoom(taken: 6) && !budget.hasRoom(taken: 7))
   }
 
-  @Test(
-    "more busy pools than connections: each has its turns, none waits for ever, none comes and goes",
-    arguments: [(pools: 10, most: 3), (10, 1), (40, 16), (8, 8)])
-  func turns(pools: Int, most: Int) {
+  @Test(arguments: [(pools: 10, most: 3), (10, 1), (40, 16), (8, 8)])
+  func
+    `more busy pools than connections: each has its turns, none waits for ever, none comes and goes`(
+      pools: Int, most: Int
+    )
+  {
     var model = BusyPools(pools: pools, most: most)
     for _ in 0..<4_000 { model.step(50) }
     let rounds = (pools + most - 1) / most

@@ -18,7 +18,7 @@ import Testing
     return load
   }
 
-  @Test func opensNothingWithoutWorkAndTheMinimumWithIt() {
+  @Test func `opens nothing without work and the minimum with it`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     #expect(policy.decide(load(), now: 0) == .nothing)
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
@@ -27,7 +27,7 @@ import Testing
     #expect(policy.decide(load(serving: 2, unproven: 2, waiting: true), now: 2) == .nothing)
   }
 
-  @Test func afterAFailureOneConnectionHasToServeBeforeTheNext() {
+  @Test func `after a failure one connection has to serve before the next`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     var health = DestinationHealth()
     health.connectFailed(now: 0, random: 0)
@@ -37,7 +37,7 @@ import Testing
     #expect(policy.decide(one, health, now: 9_000) == .open)
   }
 
-  @Test func aFirstConnectThatTakesLongIsNotTheOnlyOne() {
+  @Test func `a first connect that takes long is not the only one`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4, starvation: 1_000))
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
     let slow = load(connecting: 1, waiting: true)
@@ -50,7 +50,7 @@ import Testing
   }
 
   /// Streams are short for as long as the first connect takes: that is no reason for a second connection.
-  @Test func theTimeOfAConnectIsNotStarvation() {
+  @Test func `the time of a connect is not starvation`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 4, starvation: 1_000))
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
     for now in stride(from: 0 as UInt64, to: 5_000, by: 20) {
@@ -62,13 +62,13 @@ import Testing
     #expect(policy.decide(primed, now: 6_000) == .open, "it was short for a second since")
   }
 
-  @Test func keepsTheMinimumAlsoWhenTheWorkIsOver() {
+  @Test func `keeps the minimum also when the work is over`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     _ = policy.decide(load(waiting: true), now: 0)
     #expect(policy.decide(load(serving: 1, credit: 100, capacity: 100), now: 1) == .open)
   }
 
-  @Test func onlySustainedStarvationOpensAnotherOne() {
+  @Test func `only sustained starvation opens another one`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 3, starvation: 1_000))
     let starved = load(serving: 1, open: 100, capacity: 100, waiting: true)
     #expect(policy.decide(starved, now: 0) == .nothing)
@@ -81,7 +81,7 @@ import Testing
     #expect(policy.decide(opening, now: 9_000) == .nothing, "one at a time")
   }
 
-  @Test func anAgedConnectionIsReplacedBeforeItGoes() {
+  @Test func `an aged connection is replaced before it goes`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 1))
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
     var aged = load(serving: 1, credit: 100, capacity: 100)
@@ -95,7 +95,7 @@ import Testing
     #expect(policy.decide(aged, now: 4) == .nothing)
   }
 
-  @Test func recordsThatMustGoElsewhereOpenOneMoreConnectionAtATime() {
+  @Test func `records that must go elsewhere open one more connection at a time`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 3, starvation: 1_000))
     var moving = load(serving: 1, credit: 100, capacity: 100, waiting: true)
     #expect(policy.decide(moving, now: 0) == .nothing)
@@ -110,13 +110,13 @@ import Testing
     #expect(policy.decide(moving, now: 9_000) == .nothing)
   }
 
-  @Test func neverMoreThanTheMaximum() {
+  @Test func `never more than the maximum`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 2, starvation: 10))
     let starved = load(serving: 2, open: 10, capacity: 10, waiting: true)
     for now in 0..<100 as Range<UInt64> { #expect(policy.decide(starved, now: now) == .nothing) }
   }
 
-  @Test func closesSlowlyAndOneAtATime() {
+  @Test func `closes slowly and one at a time`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 4, surplus: 1_000))
     let idle = load(serving: 3, credit: 300, open: 0, capacity: 300)
     #expect(policy.decide(idle, now: 0) == .nothing)
@@ -130,7 +130,7 @@ import Testing
     #expect(policy.decide(last, now: 99_000) == .nothing, "the minimum stays")
   }
 
-  @Test func aLoadThatNeedsThemKeepsThem() {
+  @Test func `a load that needs them keeps them`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 4, surplus: 100))
     let busy = load(serving: 2, credit: 120, open: 80, capacity: 200)
     for now in stride(from: 0 as UInt64, to: 5_000, by: 50) {
@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func withoutRoomItAsksAgainAndForgetsNothing() {
+  @Test func `without room it asks again and forgets nothing`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 3, starvation: 1_000))
     var first = load(waiting: true)
     first.hasRoom = false
@@ -152,7 +152,7 @@ import Testing
     #expect(policy.decide(starved, now: 1_011) == .open)
   }
 
-  @Test func aRestedPoolOpensNothingUntilThereIsWork() {
+  @Test func `a rested pool opens nothing until there is work`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
     #expect(policy.decide(load(serving: 1), now: 1) == .open)
@@ -161,7 +161,7 @@ import Testing
     #expect(policy.decide(load(waiting: true), now: 3) == .open)
   }
 
-  @Test func whatHealthSaysBoundsThePool() {
+  @Test func `what health says bounds the pool`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     var health = DestinationHealth()
     let waiting = load(waiting: true)

@@ -22,7 +22,7 @@ import Testing
     for _ in 0..<count { machine.opened(now: 0) }
   }
 
-  @Test func opensNothingBeforeItIsConnected() {
+  @Test func `opens nothing before it is connected`() {
     var machine = Machine(authentication: .providerToken)
     machine.settings(limit: 1_000)
     #expect(machine.credit == 0)
@@ -30,7 +30,7 @@ import Testing
     #expect(machine.state == .priming)
   }
 
-  @Test func withATokenOneStreamUntilTheFirstAcceptedPush() {
+  @Test func `with a token one stream until the first accepted push`() {
     var machine = Machine(authentication: .providerToken)
     machine.connected()
     machine.settings(limit: 1_000)
@@ -46,7 +46,7 @@ import Testing
     #expect(machine.credit == 1_000)
   }
 
-  @Test func withACertificateTheFullLimitAtOnceButNotBeforeSettings() {
+  @Test func `with a certificate the full limit at once but not before settings`() {
     var machine = Machine(authentication: .certificate)
     machine.connected()
     #expect(machine.state == .ready)
@@ -55,7 +55,7 @@ import Testing
     #expect(machine.credit == 500)
   }
 
-  @Test func followsTheLimitDownToOneAndZeroAndUpAgain() {
+  @Test func `follows the limit down to one and zero and up again`() {
     var machine = ready(limit: 10)
     open(&machine, 8)
     #expect(machine.credit == 2)
@@ -69,7 +69,7 @@ import Testing
     #expect(machine.credit == 20)
   }
 
-  @Test func aRefusedStreamGivesItsCreditBack() {
+  @Test func `a refused stream gives its credit back`() {
     var machine = ready(limit: 3)
     open(&machine, 3)
     machine.settings(limit: 2)
@@ -79,7 +79,7 @@ import Testing
     #expect(machine.credit == 1)
   }
 
-  @Test func goAwayWaitsForTheOpenStreamsAndThenCloses() {
+  @Test func `GOAWAY waits for the open streams and then closes`() {
     var machine = ready()
     open(&machine, 2)
     #expect(machine.goAway() == .nothing)
@@ -92,12 +92,12 @@ import Testing
     #expect(machine.goAway() == .nothing)
   }
 
-  @Test func goAwayWithNothingOpenClosesAtOnce() {
+  @Test func `GOAWAY with nothing open closes at once`() {
     var machine = ready()
     #expect(machine.goAway() == .close)
   }
 
-  @Test func theDecisionTableClosesOrDrains() {
+  @Test func `the decision table closes or drains`() {
     var closing = ready()
     open(&closing, 2)
     #expect(closing.answered(status: 403, connection: .close) == .nothing)
@@ -115,7 +115,7 @@ import Testing
     #expect(draining.answered(status: 200, connection: .keep) == .close)
   }
 
-  @Test func serverFaultsInARowCloseButNotScatteredOnes() {
+  @Test func `server faults in a row close but not scattered ones`() {
     var machine = ready()
     open(&machine, 20)
     for _ in 0..<4 {
@@ -130,7 +130,7 @@ import Testing
     #expect(machine.isAbandoned && machine.state == .draining)
   }
 
-  @Test func silenceMakesItSuspectAndAnAnswerClearsIt() {
+  @Test func `silence makes it suspect and an answer clears it`() {
     var machine = ready()
     open(&machine, 2)
     #expect(machine.silent() == .ping)
@@ -147,7 +147,7 @@ import Testing
     #expect(machine.pingTimedOut() == .nothing)
   }
 
-  @Test func aSuspectPrimingConnectionGoesBackToPriming() {
+  @Test func `a suspect priming connection goes back to priming`() {
     var machine = Machine(authentication: .providerToken)
     machine.connected()
     machine.opened(now: 0)
@@ -156,7 +156,7 @@ import Testing
     #expect(machine.state == .priming)
   }
 
-  @Test func oneSilentStreamAmongHealthyOnesIsNoReason() {
+  @Test func `one silent stream among healthy ones is no reason`() {
     var machine = ready()
     open(&machine, 10)
     for _ in 0..<5 {
@@ -166,7 +166,7 @@ import Testing
     #expect(machine.state == .ready)
   }
 
-  @Test func requestsThatKeepTimingOutDrainItAlthoughPingsAreAnswered() {
+  @Test func `requests that keep timing out drain it although pings are answered`() {
     var machine = ready()
     open(&machine, 5)
     #expect(machine.timedOut() == .nothing)
@@ -180,7 +180,7 @@ import Testing
     #expect(machine.timedOut() == .close)
   }
 
-  @Test func anIdleSuspectThatAnswersPingsButNoRequestsIsReplaced() {
+  @Test func `an idle suspect that answers pings but no requests is replaced`() {
     var machine = ready()
     open(&machine, 3)
     _ = machine.timedOut()
@@ -189,7 +189,7 @@ import Testing
     #expect(machine.ponged() == .close, "it would stay suspect for ever")
   }
 
-  @Test func aPeerThatKeepsRefusingWhatItAllowsIsLeft() {
+  @Test func `a peer that keeps refusing what it allows is left`() {
     var machine = ready()
     for _ in 1..<Machine.repeatedRefusals {
       open(&machine, 1)
@@ -199,7 +199,7 @@ import Testing
     #expect(machine.refused() == .close)
   }
 
-  @Test func streamsThatCrossedAFallingLimitAreNoReasonToLeave() {
+  @Test func `streams that crossed a falling limit are no reason to leave`() {
     var machine = ready()
     open(&machine, 500)
     machine.settings(limit: 1)
@@ -207,7 +207,7 @@ import Testing
     #expect(machine.state == .ready)
   }
 
-  @Test func aConnectionServesSoManyRequestsAndNoMore() {
+  @Test func `a connection serves so many requests and no more`() {
     var machine = Machine(authentication: .certificate, maximumStreams: 3)
     machine.settings(limit: 100)
     machine.connected()
@@ -221,7 +221,7 @@ import Testing
     }
   }
 
-  @Test func aConnectionThatAllowsNoStreamOwesASignOfLife() {
+  @Test func `a connection that allows no stream owes a sign of life`() {
     var machine = Machine(authentication: .certificate)
     machine.settings(limit: 0)
     #expect(!machine.owesSignOfLife, "it is not connected yet")
@@ -236,7 +236,7 @@ import Testing
     #expect(machine.owesSignOfLife)
   }
 
-  @Test func theFirstTokenIsTakenAndKeptFor20Minutes() {
+  @Test func `the first token is taken and kept for 20 minutes`() {
     var machine = Machine(authentication: .providerToken)
     let minute: Int64 = 60_000
     let first = ProviderTokenStamp(issuedAt: 0, generation: 1)
@@ -255,7 +255,7 @@ import Testing
   }
 
   /// It is chosen before it is known whether a push goes out: APNs counts from the first one that carries it.
-  @Test func theTimeOfATokenBeginsWithItsFirstPush() {
+  @Test func `the time of a token begins with its first push`() {
     var machine = ready()
     let minute: Int64 = 60_000
     let tokens = (0...2).map { ProviderTokenStamp(issuedAt: $0 * 20 * 60, generation: 1) }
@@ -267,7 +267,7 @@ import Testing
     #expect(machine.chooseToken(newest: tokens[2], now: 51 * minute) == .newest)
   }
 
-  @Test func ratherThanTwoTokensWithin20MinutesTheConnectionIsGivenUp() {
+  @Test func `rather than two tokens within 20 minutes the connection is given up`() {
     var machine = ready()
     let minute: Int64 = 60_000
     let first = ProviderTokenStamp(issuedAt: 0, generation: 1)
@@ -279,7 +279,7 @@ import Testing
     #expect(machine.state == .draining)
   }
 
-  @Test func withoutAUsableTokenTheConnectionWaits() {
+  @Test func `without a usable token the connection waits`() {
     var machine = ready()
     let old = ProviderTokenStamp(issuedAt: 0, generation: 1)
     #expect(machine.chooseToken(newest: old, now: 55 * 60_000) == .none)
@@ -293,7 +293,7 @@ import Testing
   /// Any events in any order: never above the limit, every stream ends once, tokens only forward and not
   /// twice within 20 minutes, closed stays closed.
   @Test(arguments: 0..<100 as Range<UInt64>)
-  func keepsItsPromisesInAnyOrderOfEvents(seed: UInt64) {
+  func `keeps its promises in any order of events`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for round in 0..<10 {
       var run = ConnectionRun(random: &random)

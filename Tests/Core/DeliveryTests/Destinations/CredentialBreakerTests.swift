@@ -6,8 +6,8 @@ import Testing
 
 @Suite("The circuit breaker of a credential")
 struct CredentialBreakerTests {
-  @Test("untried: two pushes at a time, until the first answer")
-  func untried() {
+  @Test
+  func `untried: two pushes at a time, until the first answer`() {
     var breaker = CredentialBreaker()
     #expect(breaker.state(now: 0) == .untried)
     #expect(breaker.allowance(now: 0) == 2)
@@ -22,8 +22,8 @@ struct CredentialBreakerTests {
     #expect(refused.allowance(now: 30_001) == 1)
   }
 
-  @Test("a renewed credential is half-open: one push tries at once")
-  func renewed() {
+  @Test
+  func `a renewed credential is half-open: one push tries at once`() {
     var breaker = CredentialBreaker()
     breaker.refused(.credential, now: 0, random: 0)
     breaker.renewed()

@@ -8,8 +8,8 @@ import Testing
 
 @Suite("The health of a destination")
 struct DestinationHealthTests {
-  @Test("other roots: the next connect need not wait, and a refused credential still does")
-  func trustRenewed() {
+  @Test
+  func `other roots: the next connect need not wait, and a refused credential still does`() {
     var health = DestinationHealth()
     for _ in 0..<6 { health.connectFailed(now: 0, random: 0) }
     #expect(health.mayConnect(now: 20_000) == .none)
@@ -20,9 +20,10 @@ struct DestinationHealthTests {
     #expect(health.mayConnect(now: 20_001) == .none)
   }
 
-  @Test(
-    "a newer token is asked for once in a while, and at once when the newer one is refused, too")
-  func tokenRequests() {
+  @Test
+  func
+    `a newer token is asked for once in a while, and at once when the newer one is refused, too`()
+  {
     var health = DestinationHealth()
     let times = (0..<20 as Range<UInt64>).map { $0 * 500 }
     let asked = times.filter { health.asksForToken(now: $0) }

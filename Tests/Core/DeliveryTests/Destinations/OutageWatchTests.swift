@@ -13,7 +13,7 @@ import Testing
     return start + UInt64(count)
   }
 
-  @Test func aHealthyDestinationIsNotLimited() {
+  @Test func `a healthy destination is not limited`() {
     var watch = OutageWatch()
     for _ in 0..<1_000 { watch.succeeded(sentAt: 0) }
     #expect(watch.isUndisturbed)
@@ -21,7 +21,7 @@ import Testing
     #expect(!watch.isHolding)
   }
 
-  @Test func failuresAmongSuccessesDoNotOpenIt() {
+  @Test func `failures among successes do not open it`() {
     var watch = OutageWatch()
     var now: UInt64 = 1_000
     for _ in 0..<1_000 {
@@ -34,7 +34,7 @@ import Testing
   }
 
   /// Answers to what was sent before an outage began still come while it lasts: they prove nothing.
-  @Test func onlyAnAnswerToWhatWasSentLaterShowsThatItWorks() {
+  @Test func `only an answer to what was sent later shows that it works`() {
     var watch = OutageWatch()
     #expect(!watch.works(since: 0))
     watch.succeeded(sentAt: 1_000)
@@ -44,7 +44,7 @@ import Testing
     #expect(watch.works(since: 999), "the newest counts")
   }
 
-  @Test func aPushIsKeptWhileNothingShowsThatItFailsByItself() {
+  @Test func `a push is kept while nothing shows that it fails by itself`() {
     var watch = OutageWatch()
     var life = PushLife()
     life.begin(.transactional, earlier: 0)
@@ -70,7 +70,7 @@ import Testing
     #expect(watch.keeps(life, failingSince: 5_001), "one that failed later")
   }
 
-  @Test func aPushThatWasKeptAFewTimesIsKeptThroughTheRecovery() {
+  @Test func `a push that was kept a few times is kept through the recovery`() {
     var watch = OutageWatch()
     var life = PushLife()
     life.begin(.bulk, earlier: 2)
@@ -86,7 +86,7 @@ import Testing
     #expect(!watch.keeps(life, failingSince: 5_000))
   }
 
-  @Test func aRowOfFailuresOpensIt() {
+  @Test func `a row of failures opens it`() {
     var watch = OutageWatch()
     let now = fail(&watch, 40, from: 1_000)
     guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
@@ -98,7 +98,7 @@ import Testing
 
   /// A thousand streams of one broken connection fail in one moment: its sisters get 20 ms to say
   /// that they are well, and nothing is sent or lost meanwhile.
-  @Test func aBurstOfOneMomentWaitsForASuccessElsewhere() {
+  @Test func `a burst of one moment waits for a success elsewhere`() {
     var watch = OutageWatch()
     for _ in 0..<1_000 { watch.failed(now: 1_000, random: 0) }
     #expect(watch.state == .closed)
@@ -111,7 +111,7 @@ import Testing
     #expect(watch.outages == 1)
   }
 
-  @Test func aDestinationWithLittleToSendOpensAfterFiveSecondsOfFailures() {
+  @Test func `a destination with little to send opens after five seconds of failures`() {
     var watch = OutageWatch()
     for second in 0..<7 as Range<UInt64> { watch.failed(now: 1_000 + second * 1_000, random: 0) }
     #expect(watch.state == .closed)
@@ -119,7 +119,7 @@ import Testing
     #expect(watch.outages == 1)
   }
 
-  @Test func afterAPauseAFewFindOutAndAFailureDoublesThePause() {
+  @Test func `after a pause a few find out and a failure doubles the pause`() {
     var watch = OutageWatch()
     var now = fail(&watch, 40, from: 1_000)
     var pauses: [UInt64] = []
@@ -136,7 +136,7 @@ import Testing
     #expect(watch.outages == 1)
   }
 
-  @Test func recoveryRampsUpByDoubling() {
+  @Test func `recovery ramps up by doubling`() {
     var watch = OutageWatch()
     _ = fail(&watch, 40, from: 1_000)
     guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
@@ -156,7 +156,7 @@ import Testing
     #expect(watch.isUndisturbed)
   }
 
-  @Test func aFewFailuresInARowWhileRampingOpenItAgain() {
+  @Test func `a few failures in a row while ramping open it again`() {
     var watch = OutageWatch()
     _ = fail(&watch, 40, from: 1_000)
     guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
@@ -171,7 +171,7 @@ import Testing
   }
 
   /// The first connection after an outage shows a capacity of one stream: ramping goes on.
-  @Test func aPrimingConnectionDoesNotEndTheRamp() {
+  @Test func `a priming connection does not end the ramp`() {
     var watch = OutageWatch()
     _ = fail(&watch, 40, from: 1_000)
     guard case .open(let until) = watch.state else { return #expect(Bool(false)) }
@@ -181,7 +181,7 @@ import Testing
     #expect(watch.isHolding)
   }
 
-  @Test func aGatewayThatCannotBeReachedIsTriedAsSoonAsAConnectionIsMade() {
+  @Test func `a gateway that cannot be reached is tried as soon as a connection is made`() {
     var watch = OutageWatch()
     for attempt in 0..<10 as Range<UInt64> {
       watch.unreachable(now: 1_000 + attempt * 500, random: 0)
@@ -194,7 +194,7 @@ import Testing
     #expect(watch.allowance(capacity: 1, now: 6_001) == OutageWatch.probes)
   }
 
-  @Test func aPauseThatTheGatewayAskedForIsKept() {
+  @Test func `a pause that the gateway asked for is kept`() {
     var watch = OutageWatch()
     let now = fail(&watch, 40, from: 1_000)
     watch.pause(for: 60_000, now: now)
@@ -202,7 +202,7 @@ import Testing
     #expect(watch.allowance(capacity: capacity, now: now + 60_000) == OutageWatch.probes)
   }
 
-  @Test func noPauseIsForEver() {
+  @Test func `no pause is for ever`() {
     var watch = OutageWatch()
     let now = fail(&watch, 40, from: 1_000)
     watch.pause(for: UInt64(UInt32.max) * 1_000, now: now)
@@ -215,7 +215,7 @@ import Testing
   /// Random answers: while it is not closed nothing counts against a push, it always recovers when the
   /// gateway does, and never lets more out than it says.
   @Test(arguments: 0..<50 as Range<UInt64>)
-  func anyOutageEnds(seed: UInt64) {
+  func `any outage ends`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var watch = OutageWatch()
     var now: UInt64 = 10_000
@@ -245,7 +245,7 @@ import Testing
 @Suite struct RetryBudgetTests {
   /// However many pushes fail: prompt retries stay within the share, the start and a second's one.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func retriesAreAShareOfSends(seed: UInt64) {
+  func `retries are a share of sends`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let percent = random.below(60)
     var budget = RetryBudget(percent: percent)
@@ -267,7 +267,7 @@ import Testing
     }
   }
 
-  @Test func nothingIsSavedUpWithoutEnd() {
+  @Test func `nothing is saved up without end`() {
     var budget = RetryBudget(percent: 100)
     for _ in 0..<1_000_000 { budget.sent() }
     var retries = 0
@@ -275,7 +275,7 @@ import Testing
     #expect(retries <= RetryBudget.most + 1)
   }
 
-  @Test func aDestinationThatSendsLittleGetsOneASecond() {
+  @Test func `a destination that sends little gets one per second`() {
     var budget = RetryBudget(percent: 20)
     while budget.spend(now: 1_000) {}
     #expect(budget.spend(now: 1_900) == false)

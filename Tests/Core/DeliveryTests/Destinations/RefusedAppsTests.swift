@@ -6,7 +6,7 @@ import Testing
 @testable import Delivery
 
 @Suite struct RefusedAppsTests {
-  @Test func aMomentThenAMinuteDoublingToAQuarterOfAnHour() {
+  @Test func `a moment then a minute doubling to a quarter of an hour`() {
     var apps = RefusedApps()
     var now: UInt64 = 0
     var waits: [UInt64] = []
@@ -28,7 +28,7 @@ import Testing
     #expect(apps.isEmpty)
   }
 
-  @Test func withoutAnythingServedTheFirstTimeIsLong() {
+  @Test func `without anything served the first time is long`() {
     var apps = RefusedApps()
     _ = apps.refused(7, isMomentary: false, now: 0, random: 0)
     let wait = apps.wait(7, now: 0)
@@ -38,7 +38,7 @@ import Testing
     #expect(after == 0)
   }
 
-  @Test func anAnswerToAProbeThatIsLostBlocksNobodyForLong() {
+  @Test func `an answer to a probe that is lost blocks nobody for long`() {
     var apps = RefusedApps()
     _ = apps.refused(7, isMomentary: true, now: 0, random: 0)
     let first = apps.wait(7, now: 500)
@@ -50,7 +50,7 @@ import Testing
   /// Against a dictionary: whoever is in is found, whoever was removed is not, and a full table forgets the one that
   /// is due first.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func findsWhatIsIn(seed: UInt64) {
+  func `finds what is in`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var apps = RefusedApps()
     var known: [UInt64: UInt64] = [:]

@@ -14,24 +14,24 @@ import Testing
       registeredAt: registeredAt, skew: skew)
   }
 
-  @Test func a410WithATimeInvalidatesSinceThatTime() {
+  @Test func `a 410 with a time invalidates since that time`() {
     #expect(verdict(410, .unregistered, timestamp: 500) == .invalidate(since: 500))
     #expect(verdict(410, .expiredToken, timestamp: 500) == .invalidate(since: 500))
   }
 
-  @Test func aRegistrationAtOrBeforeTheTimeDoesNotSaveTheToken() {
+  @Test func `a registration at or before the time does not save the token`() {
     #expect(
       verdict(410, .unregistered, timestamp: 500, registeredAt: 500) == .invalidate(since: 500))
     #expect(
       verdict(410, .unregistered, timestamp: 500, registeredAt: 499) == .invalidate(since: 500))
   }
 
-  @Test func aLaterRegistrationKeepsTheToken() {
+  @Test func `a later registration keeps the token`() {
     #expect(
       verdict(410, .unregistered, timestamp: 500, registeredAt: 501) == .keep(.registeredLater))
   }
 
-  @Test func theSkewStretchesAPNsTime() {
+  @Test func `the skew stretches APNs' time`() {
     #expect(
       verdict(410, .unregistered, timestamp: 500, registeredAt: 700, skew: 200)
         == .invalidate(since: 500))
@@ -40,13 +40,13 @@ import Testing
         == .keep(.registeredLater))
   }
 
-  @Test func withoutATimeThePushItselfIsTheProof() {
+  @Test func `without a time the push itself is the proof`() {
     #expect(verdict(410, nil) == .invalidate(since: 1_000))
     #expect(verdict(410, .unregistered, registeredAt: 999) == .invalidate(since: 1_000))
     #expect(verdict(410, .unregistered, registeredAt: 1_000) == .keep(.registeredLater))
   }
 
-  @Test func theEarliestRevivalIsTheFirstRegistrationThatKeepsTheToken() {
+  @Test func `the earliest revival is the first registration that keeps the token`() {
     for timestamp in [nil, 500] as [Int64?] {
       for skew in [0, 200] as [Int64] {
         let alive = TokenInvalidation.earliestRevival(
@@ -59,21 +59,21 @@ import Testing
     }
   }
 
-  @Test func extremeTimesDoNotOverflow() {
+  @Test func `extreme times do not overflow`() {
     for time in [Int64.min, .max - 1, .max] {
       #expect(verdict(410, nil, timestamp: time, skew: 5_000) == .invalidate(since: time))
       #expect(verdict(410, nil, sentAt: time, skew: 5_000) == .invalidate(since: time))
     }
   }
 
-  @Test func aBadTokenIsOnlyEverASuspect() {
+  @Test func `a bad token is only ever a suspect`() {
     for reason in [Reason.badDeviceToken, .deviceTokenNotForTopic] {
       #expect(verdict(400, reason) == .suspect)
       #expect(verdict(400, reason, timestamp: 1, registeredAt: 0) == .suspect)
     }
   }
 
-  @Test func noOtherReasonTouchesAToken() {
+  @Test func `no other reason touches a token`() {
     for reason in Reason.allCases where reason.rule.status != 410 {
       let expected: TokenInvalidation.Verdict =
         reason == .badDeviceToken || reason == .deviceTokenNotForTopic

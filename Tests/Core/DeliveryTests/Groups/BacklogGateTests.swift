@@ -7,7 +7,7 @@ import Testing
 @Suite struct BacklogGateTests {
   private let mebibyte = 1_024 * 1_024
 
-  @Test func closesAboveSixtyPercentAndOpensBelowFifty() {
+  @Test func `closes above sixty percent and opens below fifty`() {
     var gate = BacklogGate(partitions: 2)
     for offset in 0..<3 as Range<Int64> {
       gate.acknowledged(1, offset: offset, bytes: mebibyte)
@@ -24,7 +24,7 @@ import Testing
     #expect(gate.isOpen)
   }
 
-  @Test func seesWhatOtherWritersWrote() {
+  @Test func `sees what other writers wrote`() {
     var gate = BacklogGate(partitions: 1)
     gate.acknowledged(0, offset: 0, bytes: 1_000)
     gate.ended(0, offset: 5_000)
@@ -34,7 +34,7 @@ import Testing
     #expect(gate.isOpen)
   }
 
-  @Test func aTableClosesForEverWhenFull() {
+  @Test func `a table closes for ever when full`() {
     var gate = BacklogGate(partitions: 1, mode: .table)
     gate.acknowledged(0, offset: 3, bytes: mebibyte)
     #expect(!gate.isOpen)
@@ -42,7 +42,7 @@ import Testing
     #expect(!gate.isOpen)
   }
 
-  @Test func theEstimateRisesQuicklyAndFallsSlowly() {
+  @Test func `the estimate rises quickly and falls slowly`() {
     var gate = BacklogGate(partitions: 1)
     for offset in 0..<1_000 as Range<Int64> { gate.acknowledged(0, offset: offset, bytes: 100) }
     gate.committed(0, offset: 1_000)
@@ -58,7 +58,7 @@ import Testing
 
   /// A writer that asks the gate before every record never has more unread than the broker keeps.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func aWriterThatAsksNeverOverrunsTheBroker(seed: UInt64) {
+  func `a writer that asks never overruns the broker`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var gate = BacklogGate(partitions: 1)
     var sizes: [Int] = []

@@ -21,14 +21,14 @@ import Testing
     return steps
   }
 
-  @Test func aBrokerThatIsAwayIsReportedNowAndThenForEver() {
+  @Test func `a broker that is away is reported now and then for ever`() {
     let told = steps(seconds: 3_600)
     #expect(told.values.allSatisfy { $0 == .report })
     #expect(told.keys.sorted().prefix(3) == [1_000, 11_000, 21_000])
     #expect(told.count == 360)
   }
 
-  @Test func aBrokerThatComesSoonIsNoNews() {
+  @Test func `a broker that comes soon is no news`() {
     #expect(steps(seconds: 0).isEmpty)
     var patience = BrokerWait(now: 0)
     #expect(patience.noAnswer(now: 999, isRefused: false) == .wait)
@@ -37,7 +37,7 @@ import Testing
     #expect(patience.hasReported)
   }
 
-  @Test func aRefusalIsFinalWhenNoOtherBrokerAnswersForTwoSeconds() {
+  @Test func `a refusal is final when no other broker answers for two seconds`() {
     #expect(steps(seconds: 3, refusedFrom: 500)[2_500] == .giveUp)
     let late = steps(seconds: 40, refusedFrom: 30_000).filter { $0.value == .giveUp }
     #expect(late.keys.min() == 32_000)

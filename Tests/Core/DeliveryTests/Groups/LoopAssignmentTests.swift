@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 3, 4], [1, 2, 4])
-  func noLoopHasMoreThanOnePartitionAboveAnother(members: Int, loops: Int) {
+  func `no loop has more than one partition above another`(members: Int, loops: Int) {
     for partitions in [8, 12, 64] {
       for share in shares(members: members, partitions: partitions) {
         var assignment = LoopAssignment<Place>(loops: loops)
@@ -55,7 +55,7 @@ import Testing
 
   /// Members come and go: the loops stay even, and what a process had before moves no more than it must.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func aPartitionStaysWithItsLoopOverRebalances(seed: UInt64) {
+  func `a partition stays with its loop over rebalances`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let loops = 1 + random.below(4)
     var assignment = LoopAssignment<Place>(loops: loops)

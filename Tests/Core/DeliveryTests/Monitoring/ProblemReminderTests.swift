@@ -4,8 +4,8 @@ import Testing
 
 @Suite("When an operator is told of a trouble")
 struct ProblemReminderTests {
-  @Test("what heals by itself is not said; the rest is, again and again, and its end")
-  func steps() {
+  @Test
+  func `what heals by itself is not said; the rest is, again and again, and its end`() {
     var reminder = ProblemReminder()
     var said: [UInt64] = []
     var ends: [UInt64] = []

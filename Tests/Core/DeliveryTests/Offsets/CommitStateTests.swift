@@ -20,14 +20,14 @@ import Testing
     [PartitionProgress(1, epoch: epoch, committable: committable, completedAbove: above)]
   }
 
-  @Test func nothingIsDueBeforeAnythingMoved() {
+  @Test func `nothing is due before anything moved`() {
     var state = begun()
     #expect(state.due(now: 0).isEmpty)
     state.note(progress(100))
     #expect(state.due(now: 0).isEmpty)
   }
 
-  @Test func holesAloneAreWorthACommit() {
+  @Test func `holes alone are worth a commit`() {
     var state = begun()
     state.note(progress(100, [105..<107]))
     #expect(
@@ -38,7 +38,7 @@ import Testing
     #expect(state.due(now: 2).count == 1)
   }
 
-  @Test func oneCommitIsOutstandingAtATime() {
+  @Test func `one commit is outstanding at a time`() {
     var state = begun()
     state.note(progress(110))
     #expect(state.due(now: 0).count == 1)
@@ -49,7 +49,7 @@ import Testing
     #expect(state.due(now: 2).map(\.offset) == [120])
   }
 
-  @Test func whatWasRefusedComesAgain() {
+  @Test func `what was refused comes again`() {
     var state = begun()
     state.note(progress(110))
     #expect(state.due(now: 0).map(\.offset) == [110])
@@ -59,7 +59,7 @@ import Testing
     #expect(state.due(now: 2).map(\.offset) == [110])
   }
 
-  @Test func anAnswerThatNeverComesDoesNotEndCommits() {
+  @Test func `an answer that never comes does not end commits`() {
     var state = begun()
     state.note(progress(110))
     #expect(state.due(now: 0).count == 1)
@@ -70,7 +70,7 @@ import Testing
     #expect(!state.isUnanswered(now: State.patience))
   }
 
-  @Test func ofPartitionsThatAreGoneNothingIsOwed() {
+  @Test func `of partitions that are gone nothing is owed`() {
     var state = begun()
     state.note(progress(110))
     #expect(state.due(now: 0).count == 1)
@@ -84,7 +84,7 @@ import Testing
     #expect(state.due(now: 2).map(\.offset) == [120])
   }
 
-  @Test func reportsOfAnEarlierAssignmentCountForNothing() {
+  @Test func `reports of an earlier assignment count for nothing`() {
     var state = begun()
     var memory = CompletionMemory<Int>()
     state.handOver(to: &memory)
@@ -93,7 +93,7 @@ import Testing
     #expect(state.due(now: 0).isEmpty)
   }
 
-  @Test func aLogThatBeginsAnewIsCommittedFromItsStart() {
+  @Test func `a log that begins anew is committed from its start`() {
     var state = begun(at: 5_000)
     state.restart(1, epoch: 1)
     state.note(progress(3))
@@ -101,7 +101,7 @@ import Testing
   }
 
   /// What was done in a log says nothing about another one in its place.
-  @Test func ofALogThatIsGoneNothingIsCommittedOrRemembered() {
+  @Test func `of a log that is gone nothing is committed or remembered`() {
     var state = begun()
     state.note(progress(110, [115..<120]))
     state.forget(1)
@@ -113,7 +113,7 @@ import Testing
     #expect(point == ResumePoint(next: 105) && !isNews)
   }
 
-  @Test func aRefusedLastCommitIsRemembered() {
+  @Test func `a refused last commit is remembered`() {
     var state = begun()
     state.note(progress(110, [115..<120]))
     #expect(state.everything(now: 0).map(\.offset) == [110])
@@ -127,7 +127,7 @@ import Testing
     #expect(state.due(now: 1).map(\.offset) == [110], "the broker learns it at once")
   }
 
-  @Test func memoryIsNotBelievedBelowWhatWasAcknowledged() {
+  @Test func `memory is not believed below what was acknowledged`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: 100, committable: 110, completedAbove: [115..<120])
     #expect(memory.resume(1, committed: 40, map: []).point == ResumePoint(next: 40))
@@ -136,7 +136,7 @@ import Testing
     #expect(memory.resume(1, committed: 100, map: []).isNews == false, "asked once")
   }
 
-  @Test func memoryAndMapAreJoined() {
+  @Test func `memory and map are joined`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: 100, committable: 104, completedAbove: [108..<112])
     let (point, isNews) = memory.resume(1, committed: 102, map: [104..<106, 110..<115, 120..<121])
@@ -144,7 +144,7 @@ import Testing
     #expect(isNews)
   }
 
-  @Test func anotherOwnersProgressGoesBeforeAndWhatItPassedIsDropped() {
+  @Test func `another owner's progress goes before and what it passed is dropped`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: 100, committable: 150, completedAbove: [160..<170, 180..<200])
     #expect(
@@ -152,7 +152,7 @@ import Testing
         == ResumePoint(next: 175, completedAbove: [180..<200]))
   }
 
-  @Test func whatWasNeverCommittedIsNotRemembered() {
+  @Test func `what was never committed is not remembered`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: -1, committable: 10, completedAbove: [])
     #expect(memory.resume(1, committed: 0, map: []).point.next == 0)
@@ -163,7 +163,7 @@ import Testing
   /// Ledgers, commits and rebalances in any order, against a broker that loses answers and refuses commits:
   /// no committed offset passes an open record, no map names one, and all is committed in the end.
   @Test(arguments: 0..<120 as Range<UInt64>)
-  func noCommitEverPassesAnOpenRecord(seed: UInt64) throws {
+  func `no commit ever passes an open record`(seed: UInt64) throws {
     var world = CommitWorld(seed: seed)
     for step in 0..<1_500 {
       world.step()

@@ -6,7 +6,7 @@ import Testing
 @testable import Delivery
 
 @Suite struct OffsetLedgerTests {
-  @Test func commitsOnlyTheContiguousPrefix() {
+  @Test func `commits only the contiguous prefix`() {
     var ledger = OffsetLedger(nextOffset: 100)
     for offset in 100..<105 as Range<Int64> { #expect(ledger.received(offset) == .new) }
     #expect(ledger.incomplete == 5)
@@ -22,7 +22,7 @@ import Testing
     #expect(!ledger.isDirty)
   }
 
-  @Test func offsetsThatTheLogSkipsCountAsDone() {
+  @Test func `offsets that the log skips count as done`() {
     var ledger = OffsetLedger(nextOffset: 0)
     #expect(ledger.received(0) == .new)
     #expect(ledger.received(7) == .new)
@@ -35,7 +35,7 @@ import Testing
     #expect(ledger.committable == 1_000_000, "nothing was open: the gap is passed at once")
   }
 
-  @Test func aVastGapAboveAnOpenRecordCostsNoMemory() {
+  @Test func `a vast gap above an open record costs no memory`() {
     var ledger = OffsetLedger(nextOffset: 0)
     #expect(ledger.received(0) == .new)
     #expect(ledger.received(50_000_000_000) == .new)
@@ -52,7 +52,7 @@ import Testing
     #expect(ledger.incomplete == 0)
   }
 
-  @Test func refusesACompletionThatIsNotOpen() {
+  @Test func `refuses a completion that is not open`() {
     var ledger = OffsetLedger(nextOffset: 10)
     #expect(ledger.completed(10) == false, "never received")
     _ = ledger.received(10)
@@ -64,7 +64,7 @@ import Testing
     #expect(ledger.committable == 10)
   }
 
-  @Test func tellsARecordThatComesAgainFromANewOne() {
+  @Test func `tells a record that comes again from a new one`() {
     var ledger = OffsetLedger(nextOffset: 5)
     #expect(ledger.received(5) == .new)
     #expect(ledger.received(6) == .new)
@@ -75,7 +75,7 @@ import Testing
     #expect(ledger.incomplete == 1)
   }
 
-  @Test func startsFromTheMapOfAnEarlierAssignment() {
+  @Test func `starts from the map of an earlier assignment`() {
     var ledger = OffsetLedger(nextOffset: 20, completedAbove: [22..<25, 5..<8, 3_000..<3_001])
     #expect(ledger.received(20) == .new)
     #expect(ledger.received(21) == .new)
@@ -91,7 +91,7 @@ import Testing
     #expect(ledger.committable == 3_001)
   }
 
-  @Test func oneSlowRecordMakesTheRingGrowAndGiveBack() {
+  @Test func `one slow record makes the ring grow and give back`() {
     var ledger = OffsetLedger(nextOffset: 3)
     for offset in 3..<200_003 as Range<Int64> { _ = ledger.received(offset) }
     for offset in 4..<200_003 as Range<Int64> { ledger.completed(offset) }
@@ -106,7 +106,7 @@ import Testing
   /// Random arrivals (in order, with gaps of every size and records that come again) and completions in any
   /// order, against a list of what is open.
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func agreesWithAListInAnyOrderOfEvents(seed: UInt64) {
+  func `agrees with a list in any order of events`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let start = Int64(random.below(5_000))
     var map: [Range<Int64>] = []

@@ -8,29 +8,31 @@ import Testing
 @Suite struct OffsetMapTests {
   private func bytes(_ text: String?) -> [UInt8] { Array((text ?? "").utf8) }
 
-  @Test func theChecksumIsCRC32C() {
+  @Test func `the checksum is CRC-32C`() {
     var sum = CRC32C()
     sum.add(Array("123456789".utf8))
     #expect(sum.value == 0xE306_9283, "the check value of RFC 3720's polynomial")
   }
 
-  @Test func aKnownMapHasAKnownText() throws {
+  @Test func `a known map has a known text`() throws {
     let text = OffsetMap.encode(base: 100, [101..<104, 140..<1_000])
     #expect(text?.hasPrefix("holes1:BCjB7a:") == true, "\(text ?? "")")
     #expect(text?.utf8.count == 7 + 6 + 1 + 8)
     #expect(try OffsetMap.decode(bytes(text), base: 100) == [101..<104, 140..<1_000])
   }
 
-  @Test func nothingCompletedAboveIsNoText() { #expect(OffsetMap.encode(base: 7, []) == nil) }
+  @Test func `nothing completed above is no text`() {
+    #expect(OffsetMap.encode(base: 7, []) == nil)
+  }
 
-  @Test func aMapMayTouchTheOffsetAndBeginAtZero() throws {
+  @Test func `a map may touch the offset and begin at zero`() throws {
     for runs in [[0..<1], [0..<70], [1..<2], [0..<1, 2..<3]] as [[Range<Int64>]] {
       #expect(try OffsetMap.decode(bytes(OffsetMap.encode(base: 0, runs)), base: 0) == runs)
     }
   }
 
   /// Every pattern of twelve offsets, at every room for the text.
-  @Test func everySmallPatternComesBackOrComesBackShorter() throws {
+  @Test func `every small pattern comes back or comes back shorter`() throws {
     for pattern in 0..<4_096 {
       let runs = Self.runs(of: pattern, base: 50)
       for room in [4_096, 16 + 8, 16 + 4, 16 + 2, 17, 10] {
@@ -57,7 +59,7 @@ import Testing
   }
 
   @Test(arguments: 0..<200 as Range<UInt64>)
-  func whatIsReadWasCompletedHoweverMuchThereIs(seed: UInt64) throws {
+  func `what is read was completed however much there is`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let base = Int64(random.below(1 << 40))
     var runs: [Range<Int64>] = []
@@ -77,7 +79,7 @@ import Testing
   }
 
   /// The bound that `PartitionBounds` states: this many runs always fit.
-  @Test func aThousandRunsOfUsualLengthsFit() throws {
+  @Test func `a thousand runs of usual lengths fit`() throws {
     let bounds = PartitionBounds()
     var runs: [Range<Int64>] = []
     var position: Int64 = 5
@@ -91,7 +93,7 @@ import Testing
     #expect(try OffsetMap.decode(bytes(text), base: 5) == runs)
   }
 
-  @Test func aMapEndsWhereItsReachEnds() throws {
+  @Test func `a map ends where its reach ends`() throws {
     let far = OffsetMap.spanAtMost
     let text = OffsetMap.encode(base: 0, [1..<2, 9..<far, far + 1..<far + 2])
     #expect(try OffsetMap.decode(bytes(text), base: 0) == [1..<2, 9..<far])
@@ -99,7 +101,7 @@ import Testing
 
   // MARK: What is refused
 
-  @Test func foreignTextIsRefused() {
+  @Test func `foreign text is refused`() {
     for text in ["", "x", "AQ==", "holes2:BA:00000000", "\u{1}\u{2}", "{\"epoch\":1}"] {
       #expect(throws: OffsetMap.Problem.foreign) {
         try OffsetMap.decode(Array(text.utf8), base: 0)
@@ -109,7 +111,7 @@ import Testing
     #expect(throws: OffsetMap.Problem.tooLong) { try OffsetMap.decode(long, base: 0) }
   }
 
-  @Test func aMapOfAnotherOffsetIsRefused() {
+  @Test func `a map of another offset is refused`() {
     let text = bytes(OffsetMap.encode(base: 100, [105..<110]))
     for base in [99, 101, 0, Int64.max] as [Int64] {
       #expect(throws: OffsetMap.Problem.corrupt) { try OffsetMap.decode(text, base: base) }
@@ -117,7 +119,7 @@ import Testing
   }
 
   /// Lesson: a text that is cut or changed anywhere must never make a record count as done.
-  @Test func everyCutAndEveryChangedBitIsRefused() {
+  @Test func `every cut and every changed bit is refused`() {
     let text = bytes(OffsetMap.encode(base: 77, [79..<90, 95..<96, 200..<4_000]))
     for count in 0..<text.count {
       #expect(throws: OffsetMap.Problem.self, "\(count) characters") {
@@ -136,7 +138,7 @@ import Testing
   }
 
   @Test(arguments: 0..<300 as Range<UInt64>)
-  func randomBytesAreRefusedAndNeverTrap(seed: UInt64) {
+  func `random bytes are refused and never trap`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<20 {
       var text = random.oneIn(2) ? OffsetMap.prefix : []
@@ -148,7 +150,7 @@ import Testing
   }
 
   /// Texts with a right checksum that nobody can mean: they would reserve memory without end.
-  @Test func absurdLengthsAreRefused() {
+  @Test func `absurd lengths are refused`() {
     for runs in ["B", "B_", "_____B", "ABgggggB", "A_______", "A____I", "B!C", "BC="] {
       var text = OffsetMap.prefix + Array(runs.utf8)
       var sum = CRC32C()
@@ -164,7 +166,9 @@ import Testing
 
   /// The promise: what a new owner skips was completed, and the committed offset passes nothing open.
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func aSuccessionOfOwnersCompletesEveryRecordAndSkipsNoneThatIsOpen(seed: UInt64) throws {
+  func `a succession of owners completes every record and skips none that is open`(seed: UInt64)
+    throws
+  {
     var random = SeededGenerator(seed: seed)
     let count = 400 + Int64(random.below(400))
     var completed: Set<Int64> = []

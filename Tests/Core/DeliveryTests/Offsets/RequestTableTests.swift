@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Requests whose records are not all acknowledged")
 struct RequestTableTests {
-  @Test("complete a request after its last record, and never one that was given up")
-  func requestTable() {
+  @Test
+  func `complete a request after its last record, and never one that was given up`() {
     var table = RequestTable(capacity: 2)
     let first = table.insert(partition: 3, epoch: 1, offset: 77)
     let second = table.insert(partition: 3, epoch: 1, offset: 78)

@@ -7,7 +7,7 @@ import Testing
 @Suite struct RetentionGapsTests {
   private typealias Gaps = RetentionGaps<Int>
 
-  @Test func whatLiesBelowTheStartOfTheLogIsLost() {
+  @Test func `what lies below the start of the log is lost`() {
     var gaps = Gaps()
     gaps.jumped(1, 100..<180)
     #expect(gaps.answered((180, 900)) == [.lost(1, 100..<180)])
@@ -15,7 +15,7 @@ import Testing
   }
 
   /// Marks of transactions and compaction leave gaps in the middle of a log.
-  @Test func gapsInsideTheLogRaiseNoAlarm() {
+  @Test func `gaps inside the log raise no alarm`() {
     var gaps = Gaps()
     gaps.jumped(1, 100..<101)
     gaps.jumped(1, 200..<10_000)
@@ -23,13 +23,13 @@ import Testing
     #expect(!gaps.isCurious)
   }
 
-  @Test func aGapThatRetentionHasHalfReachedIsLostByHalf() {
+  @Test func `a gap that retention has half reached is lost by half`() {
     var gaps = Gaps()
     gaps.jumped(1, 100..<180)
     #expect(gaps.answered((150, 900)) == [.lost(1, 100..<150)])
   }
 
-  @Test func theAssignmentAsksAndTheFirstRecordDoesNotCountAgain() {
+  @Test func `the assignment asks and the first record does not count again`() {
     var gaps = Gaps()
     gaps.begin(1, at: 100)
     #expect(gaps.answered((150, 900)) == [.lost(1, 100..<150)])
@@ -39,7 +39,7 @@ import Testing
     #expect(gaps.answered((160, 900)).isEmpty, "another assignment")
   }
 
-  @Test func aLogThatEndsBeforeTheCommittedOffsetIsAnotherOne() {
+  @Test func `a log that ends before the committed offset is another one`() {
     var gaps = Gaps()
     gaps.begin(1, at: 5_000)
     #expect(
@@ -49,7 +49,7 @@ import Testing
   }
 
   /// A writer of transactions leaves a gap after each: asking for each would be slower than they come.
-  @Test func oneAnswerServesAllQuestionsOfAPartition() {
+  @Test func `one answer serves all questions of a partition`() {
     var gaps = Gaps()
     for gap in 0..<1_000 as Range<Int64> {
       gaps.jumped(1, (10 * gap)..<(10 * gap + 1))
@@ -63,7 +63,7 @@ import Testing
   }
 
   /// Where the log began before a jump does not tell what was removed by then.
-  @Test func whatComesUpAfterTheQuestionIsNotAnsweredByIt() {
+  @Test func `what comes up after the question is not answered by it`() {
     var gaps = Gaps()
     gaps.begin(1, at: 100)
     _ = gaps.ask()
@@ -73,7 +73,7 @@ import Testing
     #expect(gaps.answered((180, 900)) == [.lost(1, 120..<180)])
   }
 
-  @Test func aLateAnswerIsNotForTheNextAssignment() {
+  @Test func `a late answer is not for the next assignment`() {
     var gaps = Gaps()
     gaps.begin(1, at: 100)
     _ = gaps.ask()
@@ -84,7 +84,7 @@ import Testing
     #expect(!gaps.isCurious)
   }
 
-  @Test func withoutAnAnswerTheQuestionStays() {
+  @Test func `without an answer the question stays`() {
     var gaps = Gaps()
     gaps.jumped(1, 100..<180)
     gaps.jumped(2, 0..<5)

@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func aDestinationThatIsAloneIsNeverMovedNorStopped() {
+  @Test func `a destination that is alone is never moved nor stopped`() {
     var told = Told(holding: [1: 4_000], known: 1)
     told.pass(60_000)
     #expect(told.decide(1, free: 0) == .take)
@@ -46,7 +46,7 @@ import Testing
 
   /// However long it is full, and however many there are.
   @Test(arguments: [2, 100])
-  func saturatedIsNotStuck(known: Int) {
+  func `saturated is not stuck`(known: Int) {
     var told = Told(holding: [1: 2_000, 2: 10], known: known)
     told.pass(60_000, answering: [1])
     #expect(told.decide(1) == .wait)
@@ -56,7 +56,7 @@ import Testing
     #expect(told.decide(1) == .take)
   }
 
-  @Test func whoMakesNoProgressIsMovedAsideUntilItsNextAnswer() {
+  @Test func `who makes no progress is moved aside until its next answer`() {
     var told = Told(holding: [1: 2_000])
     told.pass(Fairness.patience - 30)
     #expect(told.decide(1) == .wait)
@@ -69,7 +69,7 @@ import Testing
   }
 
   /// It counts from the last answer or the first push, not from when it was full.
-  @Test func whoIsStuckBelowItsBoundIsMovedAsSoonAsItReachesIt() {
+  @Test func `who is stuck below its bound is moved as soon as it reaches it`() {
     var told = Told(holding: [1: 100])
     told.pass(5_000)
     #expect(told.decide(1) == .take)
@@ -81,7 +81,7 @@ import Testing
   }
 
   /// The gateway is out for all: moving records aside would gain nothing, and cost each of them a record more.
-  @Test func whenEverybodyIsStuckEverythingWaitsInKafka() {
+  @Test func `when everybody is stuck everything waits in Kafka`() {
     var told = Told(holding: [1: 2_000, 2: 50])
     told.pass(2_000, answering: [1, 2])
     told.pass(10_000)
@@ -97,7 +97,7 @@ import Testing
   }
 
   /// Of two that fall silent within a moment of each other neither works.
-  @Test func whoFallsSilentLastDoesNotWork() {
+  @Test func `who falls silent last does not work`() {
     var told = Told(holding: [1: 2_000, 2: 2_000])
     told.pass(1_000, answering: [1, 2])
     told.pass(700, answering: [2])
@@ -109,21 +109,21 @@ import Testing
   }
 
   /// A process that was stopped has not waited for answers meanwhile.
-  @Test func timeAsleepIsNotSilence() {
+  @Test func `time asleep is not silence`() {
     var told = Told(holding: [1: 2_000])
     told.now += 3_600_000
     told.turn()
     #expect(told.decide(1) == .wait)
   }
 
-  @Test func whatCannotBeMovedWaits() {
+  @Test func `what cannot be moved waits`() {
     var told = Told(holding: [1: 2_000], canDivert: false)
     told.pass(10_000)
     #expect(told.decide(1) == .wait)
   }
 
   /// Each time that it cannot be said who works, the stuck one takes a few records more.
-  @Test func whatAStuckDestinationHoldsOverTwoThirdsIsGivenUp() {
+  @Test func `what a stuck destination holds over two thirds is given up`() {
     var told = Told(holding: [1: 2_700, 2: 10])
     told.pass(2_100, answering: [2])
     #expect(told.fairness.isDiverting)
@@ -137,7 +137,7 @@ import Testing
     #expect(told.fairness.crowded == nil, "it answers")
   }
 
-  @Test func ofFewSlotsNoDestinationMayHoldAll() {
+  @Test func `of few slots no destination may hold all`() {
     var told = Told(holding: [1: 20])
     told.fairness = Fairness(slots: 60)
     told.turn()
@@ -148,7 +148,7 @@ import Testing
 
   /// Pushes without a credential are a destination like the others, and nobody is kept waiting by them while no
   /// credential is known at all.
-  @Test func pushesWithoutACredential() {
+  @Test func `pushes without a credential`() {
     var told = Told(holding: [Fairness.noCredential: 2_000], known: 0)
     told.pass(10_000)
     #expect(told.decide(Fairness.noCredential) == .wait, "the signer is not there yet")
@@ -166,7 +166,7 @@ import Testing
   /// last held less than its bound, now two smaller, and no other has more than one slot more: so each holds 2f + 3
   /// at most, and slots = f + Σ held ≤ (2n + 1) f + 3n.
   @Test(arguments: [1, 2, 5, 20], 0..<10 as Range<UInt64>)
-  func greedyDestinationsLeaveRoom(greedy: Int, seed: UInt64) {
+  func `greedy destinations leave room`(greedy: Int, seed: UInt64) {
     var crowd = Crowd(greedy, seed: seed)
     for _ in 0..<Crowd.slots { crowd.growByOne() }
     #expect(crowd.free * (2 * greedy + 1) >= Crowd.slots - 3 * greedy, "\(crowd.free) free")
@@ -176,7 +176,7 @@ import Testing
   /// One that came first holds two thirds, and its pushes end one by one: the slots that come free are everybody's,
   /// and in the end it holds no more than the others, up to the slots that come and go.
   @Test(arguments: [2, 5, 20], 0..<3 as Range<UInt64>)
-  func whoCameFirstEndsWithTheOthers(greedy: Int, seed: UInt64) {
+  func `who came first ends with the others`(greedy: Int, seed: UInt64) {
     var crowd = Crowd(greedy, seed: seed)
     while crowd.grow(0) {}
     #expect(crowd.free == Crowd.slots / 3)
@@ -232,7 +232,7 @@ import Testing
   @Test(arguments: [
     (1, 200, 0), (2, 200, 1_500), (4, 200, 0), (1, 2_000, 0), (5, 2_000, 1_500), (20, 2_000, 0),
   ])
-  func whoFillsAPartitionLeavesSomethingOfIt(stuck: Int, most: Int, apart: Int) {
+  func `who fills a partition leaves something of it`(stuck: Int, most: Int, apart: Int) {
     for seed in 0..<20 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
       var told = Told(holding: [:], known: stuck + 1)
@@ -273,7 +273,7 @@ import Testing
     told.fairness.decide(one, free: 20_000, open: open[one], left: left, of: most)
   }
 
-  @Test func whatIsMovedComesBackSoonThenOnceAMinute() {
+  @Test func `what is moved comes back soon then once a minute`() {
     #expect(Fairness.tier(age: 0) == .seconds5)
     #expect(Fairness.tier(age: 59_999) == .seconds5)
     #expect(Fairness.tier(age: 60_000) == .minute1)

@@ -5,7 +5,7 @@ import Random
 import Testing
 
 @Suite struct LaneSharesTests {
-  @Test func oneClassAloneHasEveryStream() {
+  @Test func `one class alone has every stream`() {
     var shares = LaneShares(reserved: 20)
     #expect(shares.choose(transactional: true, retry: false, bulk: false) == .transactional)
     #expect(shares.choose(transactional: false, retry: true, bulk: false) == .retry)
@@ -13,7 +13,7 @@ import Testing
     #expect(shares.choose(transactional: false, retry: false, bulk: false) == nil)
   }
 
-  @Test func whileAllWaitEachGetsItsWeightOfAnyElevenStreams() {
+  @Test func `while all wait each gets its weight of any eleven streams`() {
     var shares = LaneShares(reserved: 20)
     var chosen: [SendClass] = []
     for _ in 0..<11 * 50 {
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func theShareKeptForTransactionalNeverTakesTheLastStreamFromTheOthers() {
+  @Test func `the share kept for transactional never takes the last stream from the others`() {
     for reserved in [0, 1, 20, 50, 90] {
       let shares = LaneShares(reserved: reserved)
       for capacity in 1...2_000 {
@@ -42,7 +42,7 @@ import Testing
 
   /// Whatever waits and whenever: a class that waits is passed over at most a bounded number of times.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func noClassIsStarved(seed: UInt64) {
+  func `no class is starved`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var shares = LaneShares(reserved: 20)
     var passedOver: [SendClass: Int] = [:]
@@ -68,7 +68,7 @@ import Testing
     SendQueue(shares: LaneShares(reserved: reserved))
   }
 
-  @Test func bulkLeavesTheReservedStreamsToTransactional() {
+  @Test func `bulk leaves the reserved streams to transactional`() {
     var queue = queue()
     for slot in 0..<200 as Range<UInt32> { queue.append(slot, .bulk) }
     var opened = 0
@@ -82,13 +82,13 @@ import Testing
     #expect(queue.next(capacity: 100) == 80)
   }
 
-  @Test func aSingleStreamServesEveryClass() {
+  @Test func `a single stream serves every class`() {
     var queue = queue()
     queue.append(1, .bulk)
     #expect(queue.next(capacity: 1) == 1)
   }
 
-  @Test func demandIsWhatWouldBeSentNowLessWhatWaits() {
+  @Test func `demand is what would be sent now less what waits`() {
     var queue = queue()
     #expect(queue.demand(for: .transactional, free: 100, capacity: 100) == 100)
     #expect(queue.demand(for: .bulk, free: 100, capacity: 100) == 80)
@@ -100,7 +100,7 @@ import Testing
     #expect(queue.demand(for: .retry, free: 20, capacity: 100) == 0)
   }
 
-  @Test func whatIsBesideTheLineIsNotHandedOutAndCounts() {
+  @Test func `what is beside the line is not handed out and counts`() {
     var queue = SendQueue()
     for slot in 0..<10 as Range<UInt32> { queue.append(slot, slot < 5 ? .bulk : .transactional) }
     for _ in 0..<10 {
@@ -119,7 +119,7 @@ import Testing
     #expect(slots.sorted() == [1, 2, 3, 4, 6, 7, 8, 9])
   }
 
-  @Test func everySlotComesOutOnceInTheOrderOfItsClass() {
+  @Test func `every slot comes out once in the order of its class`() {
     var queue = queue(reserved: 0)
     var expected: [SendClass: [UInt32]] = [:]
     for slot in 0..<300 as Range<UInt32> {

@@ -4,7 +4,7 @@ import Delivery
 import Testing
 
 @Suite struct PushLifeTests {
-  @Test func attemptsOfAnOutageAreNotHeldAgainstAPush() {
+  @Test func `attempts of an outage are not held against a push`() {
     var life = PushLife()
     life.begin(.retry, earlier: 2)
     for _ in 0..<3 {

@@ -5,7 +5,7 @@ import Random
 import Testing
 
 @Suite struct ReadySetTests {
-  @Test func anEmptySetHasNothing() {
+  @Test func `an empty set has nothing`() {
     var set = ReadySet()
     #expect(set.first(in: 0..<1_000) == nil)
     #expect(set.first(in: 1_000..<2_000) == nil)
@@ -17,7 +17,7 @@ import Testing
 
   /// It is what a set of numbers is, whatever comes in whatever order.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func likeASet(seed: UInt64) {
+  func `like a set`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var set = ReadySet()
     var model: Set<Int> = []

@@ -5,7 +5,7 @@ import Random
 import Testing
 
 @Suite struct RequestDeadlinesTests {
-  @Test func expiresInTheOrderOfInsertion() {
+  @Test func `expires in the order of insertion`() {
     var deadlines = RequestDeadlines(capacity: 4, timeout: 100)
     deadlines.insert(2, now: 1_000)
     deadlines.insert(0, now: 1_010)
@@ -20,7 +20,7 @@ import Testing
     #expect(deadlines.next == nil)
   }
 
-  @Test func aCancelledDeadlineNeverExpires() {
+  @Test func `a cancelled deadline never expires`() {
     var deadlines = RequestDeadlines(capacity: 3, timeout: 10)
     for slot in 0..<3 as Range<UInt32> { deadlines.insert(slot, now: 5) }
     deadlines.remove(1)
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: 0..<30 as Range<UInt64>)
-  func agreesWithASortedListInAnyOrderOfEvents(seed: UInt64) {
+  func `agrees with a sorted list in any order of events`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var deadlines = RequestDeadlines(capacity: 64, timeout: 50)
     var model: [(slot: UInt32, due: UInt64)] = []

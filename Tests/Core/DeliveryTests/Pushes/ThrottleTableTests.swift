@@ -6,7 +6,7 @@ import Random
 import Testing
 
 @Suite struct ThrottleTableTests {
-  @Test func onlyTheDeviceIsHeldAndOnlyForItsTime() {
+  @Test func `only the device is held and only for its time`() {
     var table = ThrottleTable()
     #expect(!table.mayThrottle(now: 0))
     table.throttle(7, until: 6_000)
@@ -21,7 +21,7 @@ import Testing
 
   /// The table has a fixed size. It may forget a device, and never invents one.
   @Test(arguments: 0..<10 as Range<UInt64>)
-  func boundedAndNeverWrong(seed: UInt64) {
+  func `bounded and never wrong`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var table = ThrottleTable(capacity: 64)
     var truth: [UInt64: UInt64] = [:]
@@ -43,7 +43,7 @@ import Testing
 }
 
 @Suite struct DeviceOrderTests {
-  @Test func oneGoesAndTheRestFollowInTheirOrder() {
+  @Test func `one goes and the rest follow in their order`() {
     var order = DeviceOrder(slots: 16, waitingAtMost: 2)
     #expect(order.enter(1, device: 9) == .goes)
     #expect(order.enter(2, device: 9) == .waits)
@@ -59,7 +59,7 @@ import Testing
 
   /// Random pushes of few devices: never two of a device under way, each device's order kept, all leave.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func orderIsKept(seed: UInt64) {
+  func `order is kept`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var order = DeviceOrder(slots: 64, waitingAtMost: 10)
     var free = Array(0..<64 as Range<UInt32>)

@@ -5,7 +5,7 @@ import Random
 import Testing
 
 @Suite struct BackoffTests {
-  @Test func doublesUpToItsCap() {
+  @Test func `doubles up to its cap`() {
     var backoff = Backoff(base: 1_000, cap: 60_000)
     let waits = (0..<9).map { _ in backoff.failed(random: .max) }
     let bounds: [UInt64] = [1, 2, 4, 8, 16, 32, 60, 60, 60]
@@ -16,12 +16,12 @@ import Testing
     #expect(backoff.failed(random: 0) == 500)
   }
 
-  @Test func thousandsOfFailuresDoNotOverflow() {
+  @Test func `thousands of failures do not overflow`() {
     var backoff = Backoff(base: 1 << 40, cap: 1 << 62)
     for random in 0..<5_000 as Range<UInt64> { #expect(backoff.failed(random: random) <= 1 << 62) }
   }
 
-  @Test func jitterSpreadsOverTheUpperHalf() {
+  @Test func `jitter spreads over the upper half`() {
     var random = SeededGenerator(seed: 1)
     var seen: Set<UInt64> = []
     for _ in 0..<2_000 {

@@ -26,7 +26,7 @@ import Testing
 
   /// A thousand pushes fail in one moment: they come back in order, never early, a few at first, then more and more.
   @Test(arguments: RetryTier.allCases)
-  func whatFailedTogetherDoesNotComeBackTogether(tier: RetryTier) {
+  func `what failed together does not come back together`(tier: RetryTier) {
     let releases = releases(1_000, of: tier, seed: 1)
     #expect(releases[0] >= 0)
     #expect(releases == releases.sorted())
@@ -40,7 +40,7 @@ import Testing
   /// The bound that the documents state: N due records of a partition go within ln(1 + N/100) seconds, however many
   /// of them were fetched.
   @Test(arguments: [20, 1_667, 20_000, 1_000_000])
-  func aFullTierDrainsWithinItsBound(count: Int) {
+  func `a full tier drains within its bound`(count: Int) {
     for seed in 0..<3 as Range<UInt64> {
       let took = releases(count, of: .minute1, seed: seed).last!
       let bound = 1_000 * log(1 + Double(count) / 100)
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func aSingleRetryIsHardlyDelayed() {
+  @Test func `a single retry is hardly delayed`() {
     for seed in 0..<100 as Range<UInt64> {
       #expect(releases(1, of: .seconds5, seed: seed) == [0])
       #expect(releases(2, of: .seconds5, seed: seed).last! <= 20)
@@ -57,7 +57,7 @@ import Testing
 
   /// Five thousand a second that are not due together need no spreading: once the pace has found that out, each
   /// goes when it is due.
-  @Test func aSteadyStreamGoesAtItsOwnPace() {
+  @Test func `a steady stream goes at its own pace`() {
     var random = SeededGenerator(seed: 7)
     var pacing = RetryPacing(.seconds5)
     let wall: Int64 = 1_790_000_000_000
@@ -74,7 +74,7 @@ import Testing
   }
 
   /// After a pause the destination may be another one than it was: a wave begins slowly again.
-  @Test func aWaveAfterAPauseBeginsSlowly() {
+  @Test func `a wave after a pause begins slowly`() {
     var random = SeededGenerator(seed: 8)
     var pacing = RetryPacing(.seconds5)
     func wave(at begun: UInt64) -> [UInt64] {
@@ -93,7 +93,7 @@ import Testing
 
   /// Anyone may have written a record of a retry topic, with any timestamp.
   @Test(arguments: RetryTier.allCases, [.min, -1, 0, 4_102_444_800_000, .max - 1, .max] as [Int64])
-  func noTimestampHoldsALineLongerThanItsTier(tier: RetryTier, written: Int64) {
+  func `no timestamp holds a line longer than its tier`(tier: RetryTier, written: Int64) {
     var random = SeededGenerator(seed: 3)
     var pacing = RetryPacing(tier)
     let now: UInt64 = 50_000
@@ -107,7 +107,7 @@ import Testing
 
   /// A clock that is set back makes what is on the topic a thing of the future: the line moves on at its pace.
   @Test(arguments: [-3_600_000, -1_000, 0] as [Int64])
-  func aStepOfTheClockDoesNotStopTheLine(step: Int64) {
+  func `a step of the clock does not stop the line`(step: Int64) {
     var random = SeededGenerator(seed: 4)
     var pacing = RetryPacing(.minutes15)
     let begun: Int64 = 1_790_000_000_000

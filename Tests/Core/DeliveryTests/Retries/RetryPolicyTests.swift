@@ -16,7 +16,7 @@ import Testing
       cause, attempts: attempts, now: 1_000_000, expiresAt: left.map { 1_000_000 + $0 })
   }
 
-  @Test func whatItsDestinationFailedIsKeptWhileItIsOfUse() {
+  @Test func `what its destination failed is kept while it is of use`() {
     for cause in [
       RetryPolicy.Cause.unprocessed, .ambiguous, .answered(.retryElsewhere),
       .answered(.retryLater(.quarterHour)),
@@ -29,14 +29,14 @@ import Testing
     }
   }
 
-  @Test func whatAPNsDidNotProcessIsFree() {
+  @Test func `what APNs did not process is free`() {
     for attempts in [1, 6, 100] {
       #expect(decide(.unprocessed, attempts) == .now(counts: false))
     }
     #expect(decide(.unprocessed, 1, left: 0) == .expired)
   }
 
-  @Test func anUnknownFateIsTriedAgainPromptlyThenLaterAndLater() {
+  @Test func `an unknown fate is tried again promptly then later and later`() {
     let decisions = (1...6).map { decide(.ambiguous, $0) }
     #expect(
       decisions == [
@@ -45,7 +45,7 @@ import Testing
       ])
   }
 
-  @Test func aServerFaultIsTriedElsewhereOnceOrTwiceThenAfterAQuarterOfAnHour() {
+  @Test func `a server fault is tried elsewhere once or twice then after a quarter of an hour`() {
     let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
     #expect(decide(fault, 1) == .now(counts: true))
     #expect(decide(fault, 3) == .tier(.minutes15))
@@ -53,7 +53,7 @@ import Testing
     #expect(decide(fault, 6) == .deadLetter)
   }
 
-  @Test func aThrottledDeviceIsNeverTriedAtOnce() {
+  @Test func `a throttled device is never tried at once`() {
     let throttled = RetryPolicy.Cause.answered(.retryLater(.soon))
     let decisions = (1...4).map { decide(throttled, $0) }
     #expect(
@@ -63,12 +63,15 @@ import Testing
   }
 
   @Test(
-    "the first 503 of a stay is the next step of the ladder, whatever failed before; a second one waits for long",
     arguments: [
       (nil, 3, .seconds5), (.seconds5, 3, .seconds5), (.seconds5, 4, .minute1),
       (.minute1, 5, .minutes15), (.minutes15, 4, .minutes15), (.minutes15, 7, .minutes15),
     ] as [(RetryTier?, Int, RetryTier)])
-  func firstFault(cameFrom: RetryTier?, attempts: Int, tier: RetryTier) {
+  func
+    `the first 503 of a stay is the next step of the ladder, whatever failed before; a second one waits for long`(
+      cameFrom: RetryTier?, attempts: Int, tier: RetryTier
+    )
+  {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     for isFirst in [true, false] {
       #expect(
@@ -80,18 +83,21 @@ import Testing
   }
 
   @Test(
-    "the first 429 after lost connections is the next step of the ladder, however many attempts they took",
     arguments: [
       (nil, .seconds5), (.seconds5, .minute1), (.minute1, .minutes15), (.minutes15, .minutes15),
     ] as [(RetryTier?, RetryTier)])
-  func firstThrottle(cameFrom: RetryTier?, tier: RetryTier) {
+  func
+    `the first 429 after lost connections is the next step of the ladder, however many attempts they took`(
+      cameFrom: RetryTier?, tier: RetryTier
+    )
+  {
     #expect(
       policy.decide(
         .answered(.retryLater(.soon)), attempts: 5, now: 0, expiresAt: nil, cameFrom: cameFrom)
         == .tier(tier))
   }
 
-  @Test func aWaitThatTheNotificationWouldNotSurviveIsShortened() {
+  @Test func `a wait that the notification would not survive is shortened`() {
     let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
     #expect(decide(fault, 3, left: 900_001) == .tier(.minutes15))
     #expect(decide(fault, 3, left: 900_000) == .tier(.minute1))
@@ -100,7 +106,7 @@ import Testing
     #expect(decide(fault, 1, left: 1) == .now(counts: true))
   }
 
-  @Test func aFinalAnswerIsNeverRetried() {
+  @Test func `a final answer is never retried`() {
     for verdict in [
       Verdict.delivered, .rejected(aboutToken: true), .rejected(aboutToken: false),
       .credentialRefused(retryOnce: false),
@@ -110,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func aRefusedTokenGetsOneMoreAttempt() {
+  @Test func `a refused token gets one more attempt`() {
     let refused = RetryPolicy.Cause.answered(.credentialRefused(retryOnce: true))
     #expect(decide(refused, 1) == .now(counts: true))
     #expect(decide(refused, 2) == .final)
@@ -118,7 +124,7 @@ import Testing
 
   /// Whatever the causes, a notification ends: attempts that count are bounded and time only goes on.
   @Test(arguments: 0..<200 as Range<UInt64>)
-  func everySequenceOfFailuresEnds(seed: UInt64) {
+  func `every sequence of failures ends`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let causes: [RetryPolicy.Cause] = [
       .ambiguous, .answered(.retryElsewhere), .answered(.refreshToken),
@@ -145,8 +151,8 @@ import Testing
     Issue.record("seed \(seed): six attempts did not end it")
   }
 
-  @Test("a prompt retry that the budget refused waits for seconds, not for a quarter of an hour")
-  func overBudget() {
+  @Test
+  func `a prompt retry that the budget refused waits for seconds, not for a quarter of an hour`() {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     let cause = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
     for (attempts, tier) in [(1, RetryTier.seconds5), (2, .seconds5), (3, .minutes15)] {
@@ -156,8 +162,8 @@ import Testing
     }
   }
 
-  @Test("a server's fault waits for seconds first while nothing shows that only this push fails")
-  func perhapsAnOutage() {
+  @Test
+  func `a server's fault waits for seconds first while nothing shows that only this push fails`() {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     func decide(_ attempts: Int, retryAfter: Int64 = 0) -> RetryPolicy.Decision {
       policy.decide(
@@ -172,8 +178,8 @@ import Testing
     #expect(decide(3, retryAfter: 30_000) == .tier(.minute1))
   }
 
-  @Test("a first 503 that names a time waits that long, in the shortest tier that does")
-  func namedTime() {
+  @Test
+  func `a first 503 that names a time waits that long, in the shortest tier that does`() {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     let cause = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
     for (wait, tier) in [(2_000, RetryTier.seconds5), (30_000, .minute1), (70_000, .minutes15)] {
