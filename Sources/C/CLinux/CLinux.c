@@ -13,7 +13,7 @@ int martlet_accept(int listener) {
   return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-int martlet_pipe(int ends[2]) { return pipe2(ends, O_NONBLOCK | O_CLOEXEC); }
+int martlet_pipe(int ends[2], int flags) { return pipe2(ends, flags | O_CLOEXEC); }
 
 void martlet_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 

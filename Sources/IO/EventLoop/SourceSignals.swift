@@ -20,7 +20,7 @@ package final class SourceSignals: Sendable {
   /// failure ends the process with a message.
   package init() {
     var ends: [Int32] = [-1, -1]
-    let code = martlet_pipe(&ends)
+    let code = martlet_pipe(&ends, O_NONBLOCK)
     precondition(code == 0, "cannot open a pipe (errno \(errno)); raise the open files limit")
     (fd, input) = (ends[0], ends[1])
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 import Glibc
+import Synchronization
 
 /// A real PostgreSQL server of Debian's, with an empty cluster in a temporary folder and a socket there. It ends when
 /// the value goes, or when the process of the tests does, however that ends.
@@ -20,29 +22,26 @@ package final class PostgresServer: @unchecked Sendable {
   private let commands: UnsafeMutablePointer<FILE>
   private let answers: UnsafeMutablePointer<FILE>
   private let process: pid_t
+  private let turn = Mutex(())
 
   package init() throws {
-    var input: [Int32] = [0, 0]
-    var output: [Int32] = [0, 0]
-    guard pipe(&input) == 0, pipe(&output) == 0 else {
-      throw Failure(description: "no pipe (errno \(errno))")
-    }
-    // Other programs that tests start must not keep the server's commands open.
-    for descriptor in input + output { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    let commandPipe = try ChildPipe.open()
+    let answerPipe = try ChildPipe.open()
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, input[0], 0)
-    posix_spawn_file_actions_adddup2(&actions, output[1], 1)
+    posix_spawn_file_actions_adddup2(&actions, commandPipe.output, 0)
+    posix_spawn_file_actions_adddup2(&actions, answerPipe.input, 1)
     var arguments: [UnsafeMutablePointer<CChar>?] =
       ["bash", "-c", Self.script, "postgres", folder.path].map { strdup($0 as String) }
     arguments.append(nil)
     defer { for argument in arguments { free(argument) } }
     var child: pid_t = 0
     let code = posix_spawn(&child, "/bin/bash", &actions, nil, &arguments, environ)
-    close(input[0])
-    close(output[1])
-    guard code == 0, let commands = fdopen(input[1], "w"), let answers = fdopen(output[0], "r")
+    close(commandPipe.output)
+    close(answerPipe.input)
+    guard code == 0, let commands = fdopen(commandPipe.input, "w"),
+      let answers = fdopen(answerPipe.output, "r")
     else { throw Failure(description: "cannot start bash (\(code))") }
     (self.commands, self.answers, process) = (commands, answers, child)
     try expect("started")
@@ -68,10 +67,13 @@ package final class PostgresServer: @unchecked Sendable {
   package func start() throws { try command("start") }
 
   private func command(_ text: String) throws {
-    fputs(text + "\n", commands)
-    fflush(commands)
     let verbs = ["create": "created", "kill": "killed", "start": "started"]
-    try expect(verbs[String(text.prefix { $0 != " " })] ?? "")
+    // Tests that run beside each other share a server: each reads the answer to its own command.
+    try turn.withLock { _ in
+      fputs(text + "\n", commands)
+      fflush(commands)
+      try expect(verbs[String(text.prefix { $0 != " " })] ?? "")
+    }
   }
 
   /// Reads the script's answer; there is always one, because it ends with the server's own time limits.

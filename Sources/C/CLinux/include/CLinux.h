@@ -16,8 +16,8 @@
 /* accept4(2) is GNU-only and so invisible to Swift. Accepts one connection, non-blocking and close-on-exec. */
 int martlet_accept(int listener);
 
-/* pipe2(2), GNU-only as well. Opens a pipe, non-blocking and close-on-exec: `ends` are its output and input. */
-int martlet_pipe(int ends[2]);
+/* pipe2(2), GNU-only as well. Opens a pipe, close-on-exec: `ends` are its output and input. */
+int martlet_pipe(int ends[2], int flags);
 
 /* Names the calling thread (15 bytes at most), as `top -H` and a debugger show it. */
 void martlet_name_thread(const char *name);

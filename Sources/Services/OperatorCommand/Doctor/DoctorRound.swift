@@ -40,11 +40,9 @@ enum DoctorRound {
 
   private static func start(_ visit: DoctorVisit) -> Result<Running?, SystemError> {
     guard let arguments = visit.arguments else { return .success(nil) }
-    var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { return .failure(.last("cannot open a pipe")) }
-    // Another child must not keep this one's output open.
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    defer { close(ends[1]) }
+    let pipe: (output: Int32, input: Int32)
+    do throws(SystemError) { pipe = try ChildPipe.open() } catch { return .failure(error) }
+    defer { close(pipe.input) }
     do throws(SystemError) {
       // A file that this process was started with is not the programs'.
       let environment = try ChildProcess.inheritedEnvironment().filter {
@@ -52,10 +50,11 @@ enum DoctorRound {
       }
       let pid = try ChildProcess.spawn(
         ChildProcess.sibling(visit.executable), visit.command + arguments,
-        environment: environment, output: ends[1])
-      return .success(Running(program: visit.program, name: visit.name, pid: pid, output: ends[0]))
+        environment: environment, output: pipe.input)
+      return .success(
+        Running(program: visit.program, name: visit.name, pid: pid, output: pipe.output))
     } catch {
-      close(ends[0])
+      close(pipe.output)
       return .failure(error)
     }
   }
