@@ -52,9 +52,8 @@ package final class TokenQueries {
     device = try database.prepare(TokenStore.SQL.select)
     dead = try database.prepare(
       """
-      SELECT token, app, environment, invalid_since, invalid_reason, recorded_at FROM devices
-      WHERE invalid_since IS NOT NULL AND (registered_at IS NULL OR registered_at < alive_from)
-        AND app = ?1 AND (recorded_at, token, environment) > (?2, ?3, ?4)
+      SELECT token, app, environment, invalid_since, invalid_reason, recorded_at FROM dead_tokens
+      WHERE app = ?1 AND (recorded_at, token, environment) > (?2, ?3, ?4)
         AND (environment = ?5 OR ?5 = '')
       ORDER BY recorded_at, token, environment LIMIT ?6
       """)

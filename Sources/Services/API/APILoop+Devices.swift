@@ -17,9 +17,7 @@ extension APILoop {
   func beginDevice(
     _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
   ) throws(Admission.Failure) {
-    let wait = keys.wait(key, now: now)
-    if wait > 0 { throw .init(.tooMany(seconds: Int(wait / 1_000) + 1)) }
-    if context.signals.isStopping { throw .init(.unavailable("this process is stopping")) }
+    try demandTurn(key)
     let kind = try deviceKind(exchange, resource, key)
     switch kind {
     case .ask:
@@ -27,10 +25,7 @@ extension APILoop {
         throw .init(.unavailable("this process has no database; start it with --database"))
       }
       if queries.isFull { throw .init(.unavailable("too many questions wait for the database")) }
-    case .register, .remove:
-      if producer.trouble != nil || producer.isFull {
-        throw .init(.unavailable("Kafka does not take requests now"))
-      }
+    case .register, .remove: try demandProducer()
     }
     keys.take(key, 1, now: now)
     exchange.attachment = DeviceExchange(exchange, kind, key)

@@ -30,7 +30,9 @@ extension APILoop {
       return Admission.body(
         type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
         idempotencyKey: exchange.header("Idempotency-Key")
-      ).flatMap { body in begin(exchange, key, body) }
+      ).flatMap { body in
+        Result { () throws(Admission.Failure) in try begin(exchange, key, body) }
+      }
     }
   }
 
@@ -43,29 +45,36 @@ extension APILoop {
     }
   }
 
+  /// The key's rate allows a request, and this process goes on.
+  func demandTurn(_ key: APIKey) throws(Admission.Failure) {
+    let wait = keys.wait(key, now: now)
+    if wait > 0 { throw .init(.tooMany(seconds: Int(wait / 1_000) + 1)) }
+    if context.signals.isStopping { throw .init(.unavailable("this process is stopping")) }
+  }
+
+  /// Kafka takes records.
+  func demandProducer() throws(Admission.Failure) {
+    if producer.trouble != nil || producer.isFull {
+      throw .init(.unavailable("Kafka does not take requests now"))
+    }
+  }
+
   private func begin(
     _ exchange: StreamExchange, _ key: APIKey, _ body: Admission.Body
-  ) -> Result<Void, Admission.Failure> {
-    let wait = keys.wait(key, now: now)
-    if wait > 0 { return .failure(.init(.tooMany(seconds: Int(wait / 1_000) + 1))) }
-    if context.signals.isStopping {
-      return .failure(.init(.unavailable("this process is stopping")))
-    }
-    if producer.trouble != nil || producer.isFull {
-      return .failure(.init(.unavailable("Kafka does not take requests now")))
-    }
+  ) throws(Admission.Failure) {
+    try demandTurn(key)
+    try demandProducer()
     let limit = key.maxBody ?? settings.maxBody
     if body.form == .document, let length = exchange.header("Content-Length").flatMap({ Int($0) }),
       length > limit
     {
-      return .failure(.init(.tooLarge(limit)))
+      throw .init(.tooLarge(limit))
     }
     let submission = Submission(
       exchange, key: key, idempotencyKey: body.idempotencyKey, maxBody: limit, form: body.form,
       inflater: body.isPacked ? Inflater() : nil)
     submission.slot = submissions.insert(submission)
     exchange.attachment = submission
-    return .success(())
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {

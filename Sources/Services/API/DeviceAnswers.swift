@@ -52,13 +52,8 @@ enum DeviceAnswers {
           return .object(entry)
         }))
     object.append("has_more", .bool(tokens.count == page.limit))
-    if let last = tokens.last {
-      object.append("cursor", .string(DeviceArguments.cursor(last)))
-    } else if !page.after.token.isEmpty {
-      let place = page.after
-      object.append(
-        "cursor", .string("\(place.recordedAt).\(place.environment).\(place.token)"))
-    }
+    let place = tokens.last.map(DeadTokenPage.Place.init) ?? page.after
+    if !place.token.isEmpty { object.append("cursor", .string(place.cursor)) }
     return ok(object)
   }
 

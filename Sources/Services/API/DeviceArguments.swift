@@ -123,8 +123,16 @@ enum DeviceArguments {
     // No token is empty: what was recorded at this very time comes behind it.
     return .init(recordedAt: time, token: "", environment: "")
   }
+}
 
-  static func cursor(_ token: ListedToken) -> String {
-    "\(token.recordedAt).\(token.device.environment).\(token.device.token)"
+extension DeadTokenPage.Place {
+  /// Where a listed token stands.
+  init(_ token: ListedToken) {
+    self.init(
+      recordedAt: token.recordedAt, token: token.device.token,
+      environment: token.device.environment.description)
   }
+
+  /// As answers have it and requests repeat it.
+  var cursor: String { "\(recordedAt).\(environment).\(token)" }
 }

@@ -3,7 +3,6 @@ import APNS
 import Dispatch
 import EventLoop
 import HTTP2
-import Records
 import Settings
 import TLS
 
@@ -33,8 +32,7 @@ final class GatewayPool {
 
   init(
     number: Int32, credential: String, kind: GatewayKind, gateway: Endpoint, tls: TLSContext,
-    proxy: SenderProxy? = nil, http2: HTTP2Implementation = .engine,
-    indexesAuthorization: Bool = false
+    proxy: SenderProxy? = nil, http2: HTTP2Implementation, indexesAuthorization: Bool
   ) {
     self.number = number
     self.credential = credential
