@@ -106,6 +106,25 @@ package final class KafkaGroupConsumer {
     try readCommitted(raw, group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
+  /// Where the logs of partitions begin, asked of their brokers: those that answered within the time.
+  package func logStarts(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Int64] {
+    guard !partitions.isEmpty else { return [:] }
+    let list = PartitionList(capacity: partitions.count)
+    for partition in partitions {
+      list.add(partition).pointee.offset = Int64(RD_KAFKA_OFFSET_BEGINNING)
+    }
+    let code = rd_kafka_offsets_for_times(raw, list.raw, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
+    var starts: [TopicPartition: Int64] = [:]
+    for entry in PartitionList.read(list.raw)
+    where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR && entry.offset >= 0 {
+      starts[entry.identity] = entry.offset
+    }
+    return starts
+  }
+
   /// Opens the queue of one partition, before it is assigned.
   package func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
     let queue = KafkaQueue(

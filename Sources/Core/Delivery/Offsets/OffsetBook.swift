@@ -80,7 +80,7 @@ package struct OffsetBook: Sendable {
     let place = Int(source.partition)
     guard let expected = ledgers[source.topic][place]?.nextOffset else {
       // All below is done, or no record. If the log is empty, its first record is to be the one at 0: what is missing
-      // before another one was removed unread.
+      // before another one was removed unread. That 0 is progress: the next owner is to know it, too.
       ledgers[source.topic][place] = OffsetLedger(nextOffset: end)
       return nil
     }
@@ -100,10 +100,9 @@ package struct OffsetBook: Sendable {
   /// How far each partition is done, of those of which something came.
   package var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
-      guard let ledger = ledgers[source.topic][Int(source.partition)], ledger.nextOffset > 0 else {
-        return nil
+      ledgers[source.topic][Int(source.partition)].map {
+        PartitionProgress(source, epoch: epoch, committable: $0.committable)
       }
-      return PartitionProgress(source, epoch: epoch, committable: ledger.committable)
     }
   }
 

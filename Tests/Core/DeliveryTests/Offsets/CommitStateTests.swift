@@ -133,6 +133,8 @@ import Testing
     #expect(memory.resume(1, committed: 40, map: []).point == ResumePoint(next: 40))
     memory.remember(1, committed: 100, committable: 110, completedAbove: [115..<120])
     #expect(memory.resume(1, committed: nil, map: []).point.next == nil)
+    let first = memory.resume(1, committed: nil, map: [], logStart: 7)
+    #expect(first.point == ResumePoint(next: 7) && first.isNews, "committed at once")
     #expect(memory.resume(1, committed: 100, map: []).isNews == false, "asked once")
   }
 
