@@ -223,9 +223,9 @@ package struct GroupSession<Client: GroupClient> {
     return true
   }
 
-  private mutating func postpone(_ text: String, _ error: KafkaError, _ now: UInt64) {
+  private mutating func postpone(_ problem: String, _ error: KafkaError, _ now: UInt64) {
     counters.add(.beginningsFailed)
-    context.log.warning(text, ["error": "\(error)"])
+    context.log.warning(problem, ["error": "\(error)"])
     membership.began(false, now: now)
   }
 
