@@ -30,8 +30,13 @@ enum FeedbackCounter: Int, CounterKey {
   /// How often the database was made anew from the topics.
   case restores
   case partitionsAssigned
+  /// Age of the oldest record of the batch under way.
+  case backlogMilliseconds
 
   var kind: CounterKind {
-    self == .partitionsAssigned || self == .databaseFailing ? .gauge : .total
+    switch self {
+    case .partitionsAssigned, .databaseFailing, .backlogMilliseconds: .gauge
+    default: .total
+    }
   }
 }
