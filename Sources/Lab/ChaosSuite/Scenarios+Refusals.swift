@@ -130,7 +130,7 @@ extension Scenario {
       ]
     ),
     (
-      "a certificate that nobody trusts",
+      "a certificate of an unknown authority",
       [
         ["id": "tls_failure", "tls": "unknown_authority"],
         ["id": "connection_lost", "with": "end", "at": "request", "when": ["times": 16]],

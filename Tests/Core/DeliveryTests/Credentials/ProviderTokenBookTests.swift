@@ -143,7 +143,7 @@ import Testing
       #expect(resolve(book, "org.\(number)", .sandbox) == "c\(number)")
     }
     #expect(resolve(book, "org.300") == nil)
-    // Apps that nobody claims any more leave room for others.
+    // Apps that no credential claims leave room for others.
     for round in 0..<20 {
       for number in 0..<50 {
         _ = book.remove(credential: "r\(number)", now: now)
