@@ -216,7 +216,7 @@ package struct GroupSession<Client: GroupClient> {
       "partitions assigned",
       ["count": "\(assignment.partitions.count)", "milliseconds": "\(now - heardAt)"])
     context.log.debug(
-      "partitions of this sender",
+      "assigned partitions",
       ["partitions": assignment.partitions.map { "\($0)" }.joined(separator: " ")])
     notePartitions(assignment.partitions)
     context.reportReady()
