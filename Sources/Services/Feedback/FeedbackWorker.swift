@@ -266,7 +266,7 @@ final class FeedbackWorker {
     deliveries.removeAll(keepingCapacity: true)
   }
 
-  /// Forgets the batch; its records are read again by whoever owns them next. What of it Kafka has not
+  /// Drops the batch; the partitions' next owner reads its records again. What of it Kafka has not
   /// acknowledged must not reach the topic behind the next owner's records.
   func dropBatch() {
     let count = producer.abandon()

@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `rows and positions change together or not at all, and begin anew together`(
+  func `rows and positions change together or not at all, and start again together`(
     kind: DatabaseKind
   )
     throws
@@ -309,7 +309,7 @@ import Testing
     let mark = DeviceState.Mark(
       since: 100, aliveFrom: 101, reason: "Unregistered", recordedAt: 100)
     #expect(try store.device(device) == DeviceState(mark: mark))
-    #expect(try store.completeAt() == nil, "it is made anew from the topics")
+    #expect(try store.completeAt() == nil, "it is rebuilt from the topics")
   }
 
   @Test func `an error names the file and what to do about it`() throws {

@@ -203,7 +203,7 @@ struct LedgerDeliveryTests {
     let begun = MonotonicClock.milliseconds()
     #expect(!eventually(withinMilliseconds: 500) { sender.hasEnded }, "it waits for the answers")
     #expect(sender.hurry() == nil)
-    #expect(MonotonicClock.milliseconds() - begun < 5_000)
+    #expect(MonotonicClock.milliseconds() - begun < 30_000)
     #expect(try rig.committed() == 0)
   }
 

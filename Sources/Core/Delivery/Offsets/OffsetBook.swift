@@ -72,7 +72,7 @@ package struct OffsetBook: Sendable {
   }
 
   /// A partition was read to its end, one past its newest offset. Below it may be offsets that are no records, as the
-  /// markers of transactions, of which nobody else would tell: without this the group would be behind by them for
+  /// markers of transactions, which no record reports: without this the group would be behind by them for
   /// as long as no record comes.
   ///
   /// - Returns: the offsets that did not come, if there are any.
@@ -89,7 +89,7 @@ package struct OffsetBook: Sendable {
     return expected..<end
   }
 
-  /// The partition's log begins anew at this record, which is to be worked on; nothing that was taken of it before
+  /// The partition's log starts again at this record, which is to be worked on; nothing that was taken of it before
   /// completes anything.
   package mutating func restart(_ source: Source, at offset: Int64) {
     var ledger = OffsetLedger(nextOffset: offset)

@@ -97,7 +97,7 @@ import Testing
     #expect(committable(book, one) == 4)
   }
 
-  @Test func `a log that is another one is begun anew`() {
+  @Test func `a log that is another one is started again`() {
     var book = book()
     for offset in 100..<103 as Range<Int64> { _ = book.received(one, offset) }
     book.restart(one, at: 0)
