@@ -229,6 +229,8 @@ let package = Package(
       [
         "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
       ]),
+    labProgram(
+      "benchmark-topics", ["Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
     labProgram("martlet-simulate", ["Simulation"]),
 
     // Tests.
