@@ -124,6 +124,7 @@ let package = Package(
     core("Telemetry"),
     core("Access"),
     core("HTTP2Engine"),
+    core("Planning", ["Pipeline", "Delivery", "Random", "Settings", "Telemetry"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
@@ -180,8 +181,8 @@ let package = Package(
     service(
       "OperatorCommand",
       [
-        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "HTTPClient", "HTTPServer",
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "Planning", "EventLoop", "Kafka",
+        "JSON", "Records", "HTTPClient", "HTTPServer",
       ]),
 
     // Executables: parse, build, run.
@@ -228,6 +229,8 @@ let package = Package(
       [
         "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
       ]),
+    labProgram(
+      "benchmark-topics", ["Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
     labProgram("martlet-simulate", ["Simulation"]),
 
     // Tests.
@@ -250,6 +253,7 @@ let package = Package(
     tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
+    tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
