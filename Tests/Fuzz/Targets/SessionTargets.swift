@@ -29,8 +29,10 @@ extension FuzzTarget {
         let engine = try Conversation.heard(.engine, bytes)
         let nghttp2 = try Conversation.heard(.nghttp2, bytes)
         guard engine.isWhole, nghttp2.isWhole else { return }
+        // nghttp2 refuses an answer by the first part of a block, so that the next request fits before the block ends.
+        let isOneRefused = (engine.ends + nghttp2.ends).contains { $0.isRefused }
         try Violation.unless(
-          engine.ends.count == nghttp2.ends.count
+          (isOneRefused || engine.ends.count == nghttp2.ends.count)
             && zip(engine.ends, nghttp2.ends).allSatisfy { $0.isRefused || $0.text == $1.text },
           "the engine: \(engine.ends.map(\.text)); nghttp2: \(nghttp2.ends.map(\.text))")
       })
