@@ -3,7 +3,7 @@
 
 benchmarks/performance.template has these places between double braces:
 
-    FILE | ROW | FIELD | FORMAT      a figure: of the first row whose name begins with ROW; FIELD as in latency_ms.p50
+    FILE | ROW | FIELD | FORMAT      a figure: of the row with this name, or that begins so; FIELD as in latency_ms.p50
     more | FILE | ROW | ROW | FIELD  by how many percent the second row's figure exceeds the first one's
     rows | FILE | FIELD, FIELD …     a table of all rows
     command | FILE                   what was run, with "under load" if the machine was busy
@@ -118,7 +118,9 @@ def figure(place, figures):
 
 def value(figures, name, row, field):
     """A figure, or None if it was not measured."""
-    line = next((line for line in figures.get(name, []) if line["name"].startswith(row)), None)
+    lines = figures.get(name, [])
+    line = next((line for line in lines if line["name"] == row), None)
+    line = line or next((line for line in lines if line["name"].startswith(row)), None)
     for part in re.split(r"\.(?!9)", field):
         line = line.get(part) if line else None
     return line
