@@ -3,7 +3,7 @@
 
 benchmarks/performance.template has these places between double braces:
 
-    FILE | ROW | FIELD | FORMAT      a figure: of the first row whose name begins with ROW; FIELD as in latency_ms.p50
+    FILE | ROW | FIELD | FORMAT      a figure: of the row with this name, or that begins so; FIELD as in latency_ms.p50
     more | FILE | ROW | ROW | FIELD  by how many percent the second row's figure exceeds the first one's
     rows | FILE | FIELD, FIELD …     a table of all rows
     command | FILE                   what was run, with "under load" if the machine was busy
@@ -39,25 +39,28 @@ def texts(root, folder, figures):
         yield root / "Sources" / "Core" / "Planning" / "MeasuredCosts+Table.swift", table
 
 
-# Records per second of the measurement that tells what a batch of Kafka costs, its partitions, and linger.ms.
-PACED_RATE, PACED_PARTITIONS, LINGER = 5_000, 12, 5
+# Records per second of the measurement that tells what a batch of Kafka costs, and how many batches and requests bring
+# them at 12 and at 64 partitions with a linger.ms of 5.
+PACED_RATE, FEW_BATCHES, MANY_BATCHES, REQUESTS = 5_000, 2_400, 5_000, 200
 
 
 def costs(figures):
     """What the planner reckons with, as source code; None while it is not measured."""
-    full, paced = (
-        value(figures, name, "sender, 12 partitions", "ratio_to_h2load")
-        for name in ("sender", "sender-partitions-paced"))
+    full = value(figures, "sender", "sender, 12 partitions", "ratio_to_h2load")
+    few, many = (
+        value(figures, "sender-partitions-paced", f"sender, {count} partitions", "ratio_to_h2load")
+        for count in (12, 64))
     ingest, feedback = (
         value(figures, name, name, "ratio_to_h2load") for name in ("ingest", "feedback"))
     h2load = value(figures, "sender", "h2load", "cpu_us_per_notification")
-    if None in (full, paced, ingest, feedback, h2load):
+    if None in (full, few, many, ingest, feedback, h2load):
         return None
-    batches = min(PACED_RATE, PACED_PARTITIONS * 1_000 / LINGER)
-    batch = max(0, paced - full) * PACED_RATE / batches
+    batch = max(0, many - few) * PACED_RATE / (MANY_BATCHES - FEW_BATCHES)
+    request = max(0, (few - full) * PACED_RATE - batch * FEW_BATCHES) / REQUESTS
     line = figures["sender"][0]
     fields = {
-        "sender": full * h2load, "batch": batch * h2load, "ingest": ingest * h2load, "feedback": feedback * h2load,
+        "sender": full * h2load, "batch": batch * h2load, "request": request * h2load, "ingest": ingest * h2load,
+        "feedback": feedback * h2load,
         "h2load": h2load, "senderMiB": value(figures, "sender", "sender", "resident_mib"),
         "ingestMiB": value(figures, "ingest", "ingest", "resident_mib")}
     words = ", ".join(f"{name}: {figure:.2f}" for name, figure in fields.items())
@@ -115,7 +118,9 @@ def figure(place, figures):
 
 def value(figures, name, row, field):
     """A figure, or None if it was not measured."""
-    line = next((line for line in figures.get(name, []) if line["name"].startswith(row)), None)
+    lines = figures.get(name, [])
+    line = next((line for line in lines if line["name"] == row), None)
+    line = line or next((line for line in lines if line["name"].startswith(row)), None)
     for part in re.split(r"\.(?!9)", field):
         line = line.get(part) if line else None
     return line

@@ -2,13 +2,16 @@
 
 /// What one notification costs each process, as `benchmarks/run` has measured it.
 ///
-/// A sender's CPU per second at a rate R is R × `sender` + B × `batch`, where B is how many batches of Kafka bring the
-/// records: as many as there are records when these come one by one, and at most one a partition and linger time.
+/// A sender's CPU per second at a rate R is R × `sender` + B × `batch` + F × `request`. B is how many batches of Kafka
+/// bring the records: one for each record when these are rare, at most one per partition and linger time. F is how many
+/// requests bring the batches: at most one per linger time.
 package struct MeasuredCosts: Sendable, Equatable {
   /// CPU microseconds per notification in full batches.
   package var sender: Double
   /// CPU microseconds of a sender for one more batch of Kafka.
   package var batch: Double
+  /// CPU microseconds of a sender for one more request that brings batches.
+  package var request: Double
   package var ingest: Double
   /// Per answer that says something about a device.
   package var feedback: Double
@@ -21,12 +24,12 @@ package struct MeasuredCosts: Sendable, Equatable {
   package var source: String
 
   package init(
-    sender: Double, batch: Double, ingest: Double, feedback: Double, h2load: Double,
-    senderMiB: Double,
-    ingestMiB: Double, source: String
+    sender: Double, batch: Double, request: Double, ingest: Double, feedback: Double,
+    h2load: Double, senderMiB: Double, ingestMiB: Double, source: String
   ) {
     self.sender = sender
     self.batch = batch
+    self.request = request
     self.ingest = ingest
     self.feedback = feedback
     self.h2load = h2load
@@ -41,6 +44,7 @@ package struct MeasuredCosts: Sendable, Equatable {
     var scaled = self
     scaled.sender *= factor
     scaled.batch *= factor
+    scaled.request *= factor
     scaled.ingest *= factor
     scaled.feedback *= factor
     scaled.h2load = other
@@ -55,6 +59,7 @@ package struct MeasuredCosts: Sendable, Equatable {
   ///   - linger: milliseconds that producers collect a batch for, above 0.
   package func sender(rate: Double, partitions: Int, linger: Double) -> Double {
     let batches = min(rate, Double(partitions) * 1_000 / linger)
-    return sender + batch * batches / rate
+    let requests = min(rate, 1_000 / linger)
+    return sender + (batch * batches + request * requests) / rate
   }
 }

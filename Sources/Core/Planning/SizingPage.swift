@@ -42,7 +42,8 @@ package enum SizingPage {
     | loops by what one holds | R × m / (\(PlanText.number(Double(request.limits.maxInFlight))) × u), `--max-in-flight` |
     | partitions of each lane | 2 × loops, at least 12 |
     | batches of Kafka per second and loop, B | the lesser of its rate and its partitions / `linger.ms` |
-    | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × B × \(PlanText.decimal(costs.batch)) µs) / u |
+    | requests that bring them, F | the lesser of the loop's rate and 1 / `linger.ms` |
+    | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × (B × \(PlanText.decimal(costs.batch)) µs + F × \(PlanText.decimal(costs.request)) µs)) / u |
     | cores for ingest | R × \(PlanText.decimal(costs.ingest)) µs / u |
     | memory | loops × \(PlanText.number(costs.senderMiB)) MiB + copies of ingest × \(PlanText.number(costs.ingestMiB)) MiB |
     | written to Kafka | R × (payload + 210 of a request, payload + 200 of a notification, 330 of a receipt), before compression |

@@ -42,6 +42,12 @@ package enum PlanCommand: Service {
 
     @Declared(
       .integer(
+        "max-in-flight", default: 4_000, in: 10...1_000_000,
+        "Notifications that a loop of a sender holds at most, as its own setting.")) fileprivate
+      var maxInFlight: Int
+
+    @Declared(
+      .integer(
         "loops", default: 0, in: 0...10_000, "Sender loops, if they are given; 0 plans them."))
     fileprivate var loops: Int
 
@@ -103,7 +109,7 @@ package enum PlanCommand: Service {
     request.loops = settings.loops > 0 ? settings.loops : nil
     request.partitions = settings.partitions > 0 ? settings.partitions : nil
     request.limits = LoopLimits(
-      maxInFlight: defaults.maxInFlight, reservedPercent: defaults.reservedPercent,
+      maxInFlight: settings.maxInFlight, reservedPercent: defaults.reservedPercent,
       pool: defaults.pool, streams: settings.streams)
     request.seed = UInt64(truncatingIfNeeded: settings.seed)
     return request
