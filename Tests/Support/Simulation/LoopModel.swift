@@ -231,11 +231,11 @@ final class LoopModel {
     if let slot = held.keys.max(), Int(slot) >= PushStates.slots(for: settings.maxInFlight) {
       world.kafka.fail("memory grows: slot \(slot) is in use")
     }
-    if dispatcher.unacknowledged != outgoing.count {
+    if dispatcher.partitions.unacknowledged != outgoing.count {
       world.kafka.fail("what Kafka has not acknowledged is miscounted")
     }
-    if dispatcher.unacknowledged > settings.unacknowledgedAtMost + settings.maxInFlight {
-      world.kafka.fail("\(dispatcher.unacknowledged) outcomes wait for Kafka")
+    if dispatcher.partitions.unacknowledged > settings.unacknowledgedAtMost + settings.maxInFlight {
+      world.kafka.fail("\(dispatcher.partitions.unacknowledged) outcomes wait for Kafka")
     }
     for (number, connected) in connections
     where dispatcher.pools.connections[number].machine.openStreams != connected.open.count {
