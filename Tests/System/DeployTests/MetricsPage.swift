@@ -9,6 +9,7 @@ import Sender
 import ServiceKit
 import Signer
 import Telemetry
+import WebhookDelivery
 
 /// `docs/metrics.md`, made from the tables of metrics.
 enum MetricsPage {
@@ -19,6 +20,7 @@ enum MetricsPage {
     ("`martlet-sender`", SenderMetrics.all), ("`martlet-feedback`", FeedbackMetrics.all),
     ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
     ("`martlet canary`", CanaryMetrics.all), ("`martlet-api`", APIMetrics.all),
+    ("`martlet-webhooks`", WebhookMetrics.all),
   ]
 
   /// The names of metrics in an expression that no program declares.
