@@ -431,7 +431,7 @@ def rebalances(rig, partitions, rounds_wanted, rate):
 
 
 ASSIGNED, GIVEN_BACK = "partitions assigned", "partitions given back"
-REVOKED, OURS = "partitions revoked", "partitions of this sender"
+REVOKED, OURS = "partitions revoked", "assigned partitions"
 
 
 def wait_for_lines(process, text, count, seconds=130):
