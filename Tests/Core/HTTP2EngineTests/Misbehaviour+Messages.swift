@@ -61,6 +61,10 @@ extension Misbehaviour {
     .init("a name above ASCII", head(ok + field("é", "a")), .stream(.protocolError)),
     .init("a value with a carriage return", head(ok + field("a", "b\r")), .stream(.protocolError)),
     .init("a value with a tab in front", head(ok + field("a", "\tb")), .stream(.protocolError)),
+    .init(
+      "a value with a control character", head(ok + field("a", "b\u{6}c")), .stream(.protocolError)),
+    .init("a value with DEL", head(ok + field("a", "b\u{7F}")), .stream(.protocolError)),
+    .init("a value with a tab inside", head(ok + field("a", "b\tc")), .nothing),
     .init("a value above ASCII", head(ok + field("a", "é")), .nothing),
     .init(
       "an answer behind an interim one",

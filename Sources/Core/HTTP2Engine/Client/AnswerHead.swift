@@ -96,14 +96,14 @@ package struct AnswerHead {
     }
   }
 
-  /// A value with a byte that it must not have, or with space around it.
+  /// A value with a control character (RFC 9110 §5.5), or with space around it.
   @inline(__always)
   private static func isForbidden(_ value: Span<UInt8>) -> Bool {
     // Without a branch for each byte, so that the compiler looks at many at once.
     var found: UInt8 = 0
     for index in value.indices {
       let byte = value[index]
-      found |= (byte == 0 ? 1 : 0) | (byte == 10 ? 1 : 0) | (byte == 13 ? 1 : 0)
+      found |= (byte < 0x20 && byte != 0x09 ? 1 : 0) | (byte == 0x7F ? 1 : 0)
     }
     guard found == 0, value.count > 0 else { return found != 0 }
     let (first, last) = (value[0], value[value.count - 1])
