@@ -8,12 +8,17 @@ package struct RequestTable: ~Copyable, Sendable {
     package var partition: Int32
     /// The assignment under which the request was taken; `noEpoch` if it was given up.
     package var epoch: UInt32
+    /// Which of the topics that requests come from.
+    package var topic: UInt8
     /// Records to be acknowledged, and one more while further ones may come. In a free slot: the next
     /// free one.
     package var pending: Int32
 
-    @inlinable init(offset: Int64, partition: Int32, epoch: UInt32, pending: Int32) {
+    @inlinable init(
+      offset: Int64, topic: UInt8, partition: Int32, epoch: UInt32, pending: Int32
+    ) {
       self.offset = offset
+      self.topic = topic
       self.partition = partition
       self.epoch = epoch
       self.pending = pending
@@ -40,9 +45,12 @@ package struct RequestTable: ~Copyable, Sendable {
 
   /// Takes a request in and holds it until `settle` is called once for this call and once for each
   /// `expect`. The table must not be full.
-  @inlinable package mutating func insert(partition: Int32, epoch: UInt32, offset: Int64) -> Int {
+  @inlinable package mutating func insert(
+    topic: UInt8 = 0, partition: Int32, epoch: UInt32, offset: Int64
+  ) -> Int {
     precondition(count < capacity, "no room for a further request")
-    let entry = Entry(offset: offset, partition: partition, epoch: epoch, pending: 1)
+    let entry = Entry(
+      offset: offset, topic: topic, partition: partition, epoch: epoch, pending: 1)
     count += 1
     guard free >= 0 else {
       entries.append(entry)
