@@ -41,15 +41,15 @@ extension IngestLoop {
     guard member.admit(source, record.offset) == .new else { return }
     counters.add(.requests)
     traceParent = traceParent(of: record)
+    let created = RequestRules.created(
+      recordTime: record.timestamp, now: WallClock.milliseconds())
     slot = requests.insert(
       topic: UInt8(truncatingIfNeeded: source.topic), partition: record.partition,
-      epoch: member.epoch, offset: record.offset)
+      epoch: member.epoch, offset: record.offset, created: created)
     do throws(RequestError) {
       request =
         source.topic == 0
         ? try reader.read(record.value) : try readForeign(record, source.topic)
-      let created = RequestRules.created(
-        recordTime: record.timestamp, now: WallClock.milliseconds())
       encoder.begin(request, created: created, traceParent: traceParent)
       naming.begin(
         request, topic: requestTopics[source.topic], partition: record.partition,

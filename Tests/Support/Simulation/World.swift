@@ -55,7 +55,7 @@ struct World {
   /// Since when everything works; nil until then.
   var calmSince: UInt64?
   var isCalm: Bool { calmSince != nil }
-  /// One app is in trouble, now and then, and nothing else is: nobody else may notice.
+  /// One app is in trouble, now and then, and nothing else is: no other app may be affected.
   var sick: SickApp?
   /// Since when every answer of the gateway is 503.
   var unavailableSince: UInt64?

@@ -138,7 +138,7 @@ import Testing
       ])
   }
 
-  @Test func `only senders reach Apple, and nobody but the API is reached but by Prometheus`()
+  @Test func `only senders reach Apple, and only Prometheus reaches processes besides the API`()
     throws
   {
     let policies = try documents("NetworkPolicy").map { ($0.name, $0.value["spec"] ?? .null) }
