@@ -138,6 +138,7 @@ let package = Package(
       cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
+    io("Compatibility", ["JSON", "APNS", "Records"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
     io("Store", ["APNS", "Delivery", "CSQLite", "CPostgres"]),
@@ -153,12 +154,15 @@ let package = Package(
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
       "Ingest",
-      ["APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records"]),
+      [
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records",
+        "Compatibility",
+      ]),
     service(
       "API",
       [
         "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPServer",
+        "Records", "Signing", "Store", "HTTPServer", "Compatibility",
       ]),
     service(
       "Signer",
@@ -176,7 +180,7 @@ let package = Package(
       "Feedback",
       [
         "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "Store",
+        "Store", "Compatibility",
       ]),
     service(
       "WebhookDelivery",
@@ -270,6 +274,7 @@ let package = Package(
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
+    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Records"]),
     tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
     tests("IO", "Store", ["APNS", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
@@ -372,6 +377,13 @@ let package = Package(
         "SystemTestSupport", "TestSupport",
       ],
       exclude: ["Python"]),
+    tests(
+      "System", "Contract",
+      [
+        "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Pipeline", "Records", "Signing",
+        "Store",
+        "SystemTestSupport", "TestSupport",
+      ], exclude: ["Python"]),
     tests(
       "System", "Deploy",
       [

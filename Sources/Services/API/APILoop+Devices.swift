@@ -51,7 +51,7 @@ extension APILoop {
         .device(
           DeviceIdentity(
             token: device.token, app: device.app, environment: device.environment)))
-    case (.invalidTokens, _), (.notifications, _):
+    case (.invalidTokens, _), (.notifications, _), (.gorush, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
       try demandRead(page.app, key)
       return .ask(.deadTokens(page))

@@ -6,11 +6,15 @@ enum APIResource: Equatable {
   /// The token as it stands in the path.
   case device(token: String)
   case invalidTokens
+  /// gorush's own.
+  case gorush
 
   private static let devices = "/v1/devices/"
 
-  init?(path: String) {
+  /// - Parameter gorush: whether gorush's path is served.
+  init?(path: String, gorush: Bool) {
     switch path {
+    case "/api/push" where gorush: self = .gorush
     case "/v1/notifications": self = .notifications
     case "/v1/invalid-tokens": self = .invalidTokens
     default:
@@ -23,7 +27,7 @@ enum APIResource: Equatable {
 
   var methods: [String] {
     switch self {
-    case .notifications: ["POST"]
+    case .notifications, .gorush: ["POST"]
     case .device: ["GET", "PUT", "DELETE"]
     case .invalidTokens: ["GET"]
     }

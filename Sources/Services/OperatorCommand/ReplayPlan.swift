@@ -57,6 +57,10 @@ struct ReplayPlanner {
     guard let value = letter.value, let object = (try? parser.parse(value))?.object else {
       return .skip(.unreadable)
     }
+    // A request in another server's format names no app, and goes to the topic that it came from.
+    if object.given("app") == nil, ![names.requests, ""].contains(letter.originTopic) {
+      return .send(topic: letter.originTopic, key: letter.key, value: value)
+    }
     if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
     let isNamed = object.given("id") != nil || object.given("apns_id") != nil
     return .send(

@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test func `the canary is probed and scraped, and runs nowhere until it has a target`() throws {
-    let canary = try #require(try documents("Deployment").first)
+    let canary = try #require(try documents("Deployment").first { $0.name == "canary" })
     let container = try #require(try pod(canary)["containers"]?.array?.first)
     for (probe, page) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
       #expect(container[probe]?["httpGet"] == ["path": .string(page), "port": "http"])
@@ -94,10 +94,36 @@ import Testing
     #expect(canary.value["spec"]?["replicas"]?.int == 0)
   }
 
+  @Test func `the HTTP API is probed, drained one at a time, and reached by its clients alone`()
+    throws
+  {
+    let api = try #require(try documents("Deployment").first { $0.name == "api" })
+    let container = try #require(try pod(api)["containers"]?.array?.first)
+    for (probe, page) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+      #expect(container[probe]?["httpGet"] == ["path": .string(page), "port": "http"])
+    }
+    let ports: JSONValue = [
+      ["name": "http", "containerPort": 9470], ["name": "api", "containerPort": 8080],
+    ]
+    #expect(container["ports"] == ports)
+    let labels = api.value["spec"]?["template"]?["metadata"]?["labels"]
+    #expect(api.value["spec"]?["selector"]?["matchLabels"] == labels)
+    let service = try documents("Service").first { $0.name == api.name }?.value["spec"]
+    #expect(service?["selector"] == labels)
+    #expect(service?["ports"] == [["name": "api", "port": 8080, "targetPort": "api"]])
+    let budget = try documents("PodDisruptionBudget").first { $0.name == api.name }
+    #expect(budget?.value["spec"]?["selector"]?["matchLabels"] == labels)
+    let policy = try documents("NetworkPolicy").first { $0.name == api.name }?.value["spec"]
+    #expect(policy?["podSelector"]?["matchLabels"] == labels)
+    let rule = try #require(policy?["ingress"]?.array?.first)
+    #expect(rule["ports"] == [["protocol": "TCP", "port": "api"]])
+    #expect(rule["from"]?.array?.first?["namespaceSelector"]?["matchLabels"] != nil)
+  }
+
   /// Mode 0440 for the group of the pod: what the processes take for a secret.
   @Test func `secrets are files that only the pod's group may read`() throws {
     var secrets: [String: Set<String>] = [:]
-    for document in try documents("StatefulSet") {
+    for document in try documents("StatefulSet") + documents("Deployment") {
       let pod = try pod(document)
       for volume in pod["volumes"]?.array ?? [] {
         guard let secret = volume["secret"] else { continue }
@@ -109,7 +135,7 @@ import Testing
     #expect(
       secrets == [
         "signer": ["signer-keys", "token-key"], "sender": ["token-key"],
-        "webhooks": ["webhook-subscriptions"],
+        "webhooks": ["webhook-subscriptions"], "api": ["api-keys"],
       ])
   }
 
@@ -119,7 +145,9 @@ import Testing
     return !blocks.isEmpty && blocks.allSatisfy { $0.contains("17.0.0.0/8") }
   }
 
-  @Test func `only senders reach Apple, and only Prometheus reaches the processes`() throws {
+  @Test func `only senders reach Apple, and only Prometheus reaches processes besides the API`()
+    throws
+  {
     let policies = try documents("NetworkPolicy").map { ($0.name, $0.value["spec"] ?? .null) }
     let deny = policies.first { $0.0 == "deny" }?.1
     #expect(deny == ["podSelector": [:], "policyTypes": ["Ingress", "Egress"]])
@@ -131,7 +159,7 @@ import Testing
         let selected = policy["podSelector"]?["matchLabels"]?["app.kubernetes.io/name"]
         reachApple.append(selected?.string)
       }
-      for rule in policy["ingress"]?.array ?? [] {
+      for rule in policy["ingress"]?.array ?? [] where name != "api" {
         #expect(rule["from"]?.array?.isEmpty == false, "\(name)")
         #expect(rule["ports"] == [["protocol": "TCP", "port": "http"]], "\(name)")
       }
