@@ -150,6 +150,13 @@ extension Dispatcher {
     return oldest
   }
 
+  /// How many pushes were created so many milliseconds ago, or earlier.
+  package func pushes(atLeast age: Int64) -> Int {
+    var count = 0
+    pushes.visit { _, push in if wall - push.created >= age { count += 1 } }
+    return count
+  }
+
   private mutating func goOnWithoutWindow(_ index: Int) -> Bool {
     guard let deadline = partitions[index].windowDeadline, now >= deadline else { return false }
     partitions[index].goOnWithoutWindow()

@@ -229,7 +229,7 @@ final class SenderLoop {
   private func take(_ record: KafkaRecord, from partition: Int) {
     if let error = record.error {
       return context.log.warning(
-        "kafka", ["partition": "\(queues.name(partition))", "error": "\(error)"])
+        "Kafka reported an error", ["partition": "\(queues.name(partition))", "error": "\(error)"])
     }
     switch dispatcher.admit(record.offset, from: partition) {
     case .new: break

@@ -192,7 +192,7 @@ package final class HTTP2ServerConnection {
 
   package func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
 
-  /// Ends the connection now; requests that are held answer to nobody.
+  /// Ends the connection now; open requests stay unanswered.
   package func close() { end(nil) }
 
   /// Ends the connection with a TCP reset, as a crash would.

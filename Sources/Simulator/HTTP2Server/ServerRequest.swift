@@ -43,10 +43,10 @@ package struct ServerRequest {
   /// Free for the owner, e.g. in which unusual form the answer comes; 0 at first.
   package var form: UInt32 = 0
 
-  /// nil once the stream or the connection is gone: an answer would reach nobody.
+  /// nil once the stream or the connection is gone: an answer cannot be sent.
   var connection: Unmanaged<HTTP2ServerConnection>?
   var isHeld = false
-  /// Its header fields are complete and its body is not, and nobody has been told yet.
+  /// Its header fields are complete, its body is not, and it has not been reported yet.
   var isEarly = false
   var wasAnnounced = false
   var hasTrailers = false

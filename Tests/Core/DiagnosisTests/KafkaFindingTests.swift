@@ -180,7 +180,7 @@ struct KafkaRightTests {
 
   @Test
   func
-    `nobody may write what only one program writes, and only signer and sender see provider tokens`()
+    `no other program may write what only one program writes, and only signer and sender see provider tokens`()
   {
     func operations(_ program: KafkaUser, _ topic: String) -> [KafkaRight.Operation] {
       KafkaRights(of: program, names).all.first { $0.resource == .topic(topic) }?.operations ?? []

@@ -23,7 +23,7 @@ struct SimulationTests {
   }
 
   @Test
-  func `the same with a seed that nobody has tried`() {
+  func `the same with a fresh seed`() {
     let seed = UInt64.random(in: 1_000...1_000_000_000)
     print("simulation with the fresh seed \(seed)")
     run(seed, Runs.steps(5_000))

@@ -35,7 +35,7 @@ struct StatusTests {
     let before = [
       try reading("sender-1", sender(100, cpu: 1)), try reading("sender-2", sender(900, cpu: 1)),
     ]
-    // The second one was started anew.
+    // The second one was restarted.
     let now = [
       try reading("sender-1", sender(300, cpu: 1.5, slow: 3)),
       try reading("sender-2", sender(50, cpu: 0.2)),

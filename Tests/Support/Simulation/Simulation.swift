@@ -161,7 +161,7 @@ package struct Simulation {
     SignerModel(keys: Self.credentials.count, skew: world.chance.within(-5_000...5_000))
   }
 
-  /// Processes that were told to stop and have left begin anew.
+  /// Processes that were told to stop and have left start again.
   private mutating func replaceStopped() {
     for index in senders.indices where senders[index].hasEnded {
       senders[index].crash(&world)
@@ -188,7 +188,7 @@ package struct Simulation {
       guard let rebalanceAt, world.now >= rebalanceAt else { return }
       self.rebalanceAt = nil
       leavesBehindAt = world.now + 6_000
-      world.kafka.note("the senders' group is balanced anew")
+      world.kafka.note("the senders' group is rebalanced")
       let time = world.now + UInt64(world.chance.pick([0, 1_500, 3_000]))
       for loop in senders
       where !loop.isFenced && !loop.hasReleased && loop.stalledUntil <= world.now {

@@ -76,7 +76,7 @@ struct World {
   var isCalm: Bool { calmSince != nil }
   /// What goes wrong in this run.
   let theme: Theme
-  /// One app is in trouble, now and then, and nothing else is: nobody else may notice.
+  /// One app is in trouble, now and then, and nothing else is: no other app may be affected.
   var sick: SickApp?
   /// Since when every answer of the gateway is 503.
   var unavailableSince: UInt64?

@@ -109,7 +109,7 @@ import Testing
     #expect(secrets == ["signer": ["signer-keys", "token-key"], "sender": ["token-key"]])
   }
 
-  @Test func `only senders reach Apple, and nobody is reached but by Prometheus`() throws {
+  @Test func `only senders reach Apple, and only Prometheus reaches the processes`() throws {
     let policies = try documents("NetworkPolicy").map { ($0.name, $0.value["spec"] ?? .null) }
     let deny = policies.first { $0.0 == "deny" }?.1
     #expect(deny == ["podSelector": [:], "policyTypes": ["Ingress", "Egress"]])

@@ -119,6 +119,29 @@ struct DoctorTests {
   }
 
   @Test
+  func `the gateway's date tells how wrong the clock is, if the gateway sends one`() throws {
+    let rig = try PipelineRig()
+    let folder = TemporaryFolder()
+    func clock(_ flags: [String], skew: String? = nil) throws -> [Line] {
+      try rig.startSimulator(flags)
+      if let skew { try rig.addGatewayFaults(#"[{"id":"wrong_clock","skew":"\#(skew)"}]"#) }
+      let text =
+        "kafka = \(rig.kafka)\ngateway = \(rig.gateway)\nsandbox-gateway = \(rig.gateway)\n"
+        + "gateway-roots = \(rig.keys)/root.pem\n"
+      try File.write(folder.file("sender.properties"), Array(text.utf8))
+      let (_, lines, output) = try doctor(["--settings", folder.path], in: folder)
+      #expect(rig.stop("apns-simulator") == 0)
+      #expect(lines.contains { $0.subject == "gateway" && $0.status == "ok" }, "\(output)")
+      return lines.filter { $0.subject == "clock" && $0.place == rig.gateway }
+    }
+    #expect(try clock([]).isEmpty, "as Apple's gateways")
+    #expect(try clock(["--date", "errors"]).map(\.status) == ["ok"])
+    let wrong = try clock(["--date", "always"], skew: "-10m")
+    #expect(wrong.map(\.status) == ["error"])
+    #expect(wrong.first?.text.contains("ahead of the gateway's date") == true)
+  }
+
+  @Test
   func `without files: what options name; without both, nothing was checked`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()

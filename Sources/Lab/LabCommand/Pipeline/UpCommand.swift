@@ -215,7 +215,7 @@ package enum UpCommand: Service {
   }
 }
 
-/// Shows on the terminal what goes wrong in the processes: they write to files that nobody watches.
+/// Shows on the terminal what goes wrong in the processes: they write to files.
 struct ErrorRelay {
   /// Lines of one process that are shown of each ten seconds; the rest is in its log.
   private static let most = 10

@@ -79,7 +79,7 @@ package enum DoctorCommand: Service {
     }
   }
 
-  /// False when nobody reads any more.
+  /// False when the reader has gone (`| head`).
   private static func show(_ report: DoctorReport, isJSON: Bool) -> Bool {
     for entry in report.entries {
       let isRead =

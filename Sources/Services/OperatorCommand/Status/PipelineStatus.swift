@@ -152,7 +152,7 @@ private struct Sums {
   }
 }
 
-/// What has grown between two readings. A process that was started anew has counted from 0 since.
+/// What has grown between two readings. A process that was restarted has counted from 0 since.
 private struct Growth {
   private let now: [ProcessReading]
   private let before: [String: MetricPage]
