@@ -47,21 +47,18 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
   /// Only the 36 characters from `offset` are looked at.
   package init?(_ text: Span<UInt8>, at offset: Int = 0) {
     guard offset >= 0, text.count - offset >= Self.textLength else { return nil }
-    var invalid: UInt8 = 0
-    let a = Self.digits(text, offset, 8, &invalid)
-    let b = Self.digits(text, offset + 9, 4, &invalid)
-    let c = Self.digits(text, offset + 14, 4, &invalid)
-    let d = Self.digits(text, offset + 19, 4, &invalid)
-    let e = Self.digits(text, offset + 24, 12, &invalid)
+    let id = text.extracting(offset..<offset + Self.textLength)
+    var invalid: UInt64 = 0
+    let a = HexWord.value(Self.four(id, 0) << 32 | Self.four(id, 4), &invalid)
+    let b = HexWord.value(Self.four(id, 9) << 32 | Self.four(id, 14), &invalid)
+    let c = HexWord.value(Self.four(id, 19) << 32 | Self.four(id, 24), &invalid)
+    let d = HexWord.value(Self.four(id, 28) << 32 | Self.four(id, 32), &invalid)
     let dash = UInt8(ascii: "-")
-    // `^` and `|` bind equally in Swift: the dashes are checked one by one.
-    invalid |= text[offset + 8] ^ dash
-    invalid |= text[offset + 13] ^ dash
-    invalid |= text[offset + 18] ^ dash
-    invalid |= text[offset + 23] ^ dash
-    guard invalid == 0 else { return nil }
-    high = a << 32 | b << 16 | c
-    low = d << 48 | e
+    guard invalid == 0, id[8] == dash, id[13] == dash, id[18] == dash, id[23] == dash else {
+      return nil
+    }
+    high = a << 32 | b
+    low = c << 32 | d
   }
 
   /// The id with this text in canonical form, in either case, or `nil`.
@@ -70,17 +67,11 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     self.init(text.utf8.span)
   }
 
+  /// Four bytes, the first one highest.
   @inline(__always)
-  private static func digits(
-    _ text: Span<UInt8>, _ start: Int, _ count: Int, _ invalid: inout UInt8
-  ) -> UInt64 {
-    var value: UInt64 = 0
-    for index in start..<start + count {
-      let digit = HexDigit.value(text[index])
-      invalid |= digit & 0xF0
-      value = value << 4 | UInt64(digit & 15)
-    }
-    return value
+  private static func four(_ text: Span<UInt8>, _ start: Int) -> UInt64 {
+    UInt64(text[start]) << 24 | UInt64(text[start + 1]) << 16 | UInt64(text[start + 2]) << 8
+      | UInt64(text[start + 3])
   }
 
   /// The canonical form, lower case.

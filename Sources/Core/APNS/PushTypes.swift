@@ -96,13 +96,13 @@ package struct PushTypes: Sendable, Equatable {
     return custom[Int(index)].name
   }
 
-  /// What follows the bundle id in the topic; `nil` if nobody knows it.
+  /// What follows the bundle id in the topic; `nil` if it is unknown.
   package func suffix(of type: PushType) -> String? {
     guard case .custom(let index) = type else { return type.topicSuffix.description }
     return Int(index) < custom.count ? custom[Int(index)].suffix : nil
   }
 
-  /// Bytes of that suffix; 0 if nobody knows it.
+  /// Bytes of that suffix; 0 if it is unknown.
   package func suffixLength(of type: PushType) -> Int {
     guard case .custom = type else { return type.topicSuffix.utf8CodeUnitCount }
     return suffix(of: type)?.utf8.count ?? 0

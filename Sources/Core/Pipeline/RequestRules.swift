@@ -14,7 +14,7 @@ package enum RequestRules {
   package static let maximumCollapseID = 64
 
   /// Whether a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
-  @inlinable
+  @inlinable @inline(__always)
   package static func isNameCharacter(_ byte: UInt8) -> Bool {
     let letter = (byte | 0x20) &- 0x61
     return letter < 26 || byte &- 0x30 < 10 || byte == 0x2E || byte == 0x2D || byte == 0x5F

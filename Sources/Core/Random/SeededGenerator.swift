@@ -2,7 +2,7 @@
 
 /// Random numbers that are the same for the same seed: SplitMix64 (Steele, Lea and Flood, 2014).
 ///
-/// Fast, evenly spread, and good with any seed, also with consecutive ones. Whoever knows one number can compute the
+/// Fast, evenly spread, and good with any seed, also with consecutive ones. From one number an attacker can compute the
 /// next: not for secrets.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
   @usableFromInline var state: UInt64

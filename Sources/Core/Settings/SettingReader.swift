@@ -8,7 +8,7 @@ extension SettingTable {
   ///   - environment: The process's variables. One that begins with `MARTLET_` and is no setting is
   ///     passed over with a warning: programs share an environment, and Kubernetes adds variables of its own
   ///     (`MARTLET_SENDER_PORT`) for a service of that name. `MARTLET_CONFIG` and the test suite's own
-  ///     `MARTLET_TEST_…` are nobody's business.
+  ///     `MARTLET_TEST_…` are ignored: they configure tests.
   ///   - isKafkaProperty: whether librdkafka has a property of this name; asked about variables only.
   /// - Throws: everything that is wrong, in all sources.
   package func read(

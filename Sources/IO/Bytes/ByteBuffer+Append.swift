@@ -16,8 +16,8 @@ extension ByteBuffer {
     end += 1
   }
 
-  /// Appends the UTF-8 of a literal.
-  @inlinable
+  /// Appends the UTF-8 of a literal. Where it is inlined its length is known, and a few stores copy it.
+  @inlinable @inline(__always)
   package mutating func append(_ text: StaticString) {
     append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }

@@ -8,7 +8,7 @@ internal import Glibc
 /// The owner may, and a group that this process is in, as with a Kubernetes secret under `fsGroup` (mode 0440, the pod's
 /// group). So may the group of root, which can read everything anyway: systemd's `LoadCredential=` leaves the file
 /// with root and lets the service's user in by an access control list, whose mask then shows as the group's bits
-/// (systemd.exec(5); acl(5)). Nobody else may.
+/// (systemd.exec(5); acl(5)). No other user may.
 package struct FileExposure: Equatable, Sendable {
   /// A user or group that an access control list names. `id` is nil for the file's own group.
   package struct Grant: Equatable, Sendable {
@@ -45,7 +45,7 @@ package struct FileExposure: Equatable, Sendable {
   package func isExposed(to user: UInt32, in groups: [UInt32]) -> Bool {
     func isOurs(_ group: UInt32) -> Bool { group == 0 || groups.contains(group) }
     if mode & 0o004 != 0 { return true }
-    // The group's bits are the list's mask: what it does not grant nobody on the list has.
+    // The group's bits are the list's mask: no entry of the list has more than it grants.
     guard mode & 0o040 != 0 else { return false }
     guard let list else { return !isOurs(group) }
     return list.contains { grant in
@@ -99,7 +99,7 @@ extension FileExposure {
 }
 
 extension File {
-  /// Why a file may not be used for a secret, and what to do; nil when nobody else can read it (`FileExposure`).
+  /// Why a file may not be used for a secret, and what to do; nil when no other user can read it (`FileExposure`).
   package static func exposure(of path: String) throws(SystemError) -> String? {
     let exposure = try FileExposure(path)
     var groups = [gid_t](repeating: 0, count: 256)

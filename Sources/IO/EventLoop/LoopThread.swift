@@ -25,7 +25,7 @@ package struct LoopThread: ~Copyable {
   /// Waits for the body to return.
   package consuming func join() { pthread_join(thread, nil) }
 
-  /// Lets the thread end by itself; nobody waits for it.
+  /// Detaches the thread: it ends by itself.
   package consuming func detach() { pthread_detach(thread) }
 }
 

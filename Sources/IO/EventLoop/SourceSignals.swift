@@ -11,7 +11,7 @@ package final class SourceSignals: Sendable {
   /// The descriptor to watch for reading.
   package let fd: Int32
   /// Where sources write their numbers. A write never blocks; one that finds the pipe full (16,000 numbers that
-  /// nobody took) is lost, so who waits looks at all sources now and then.
+  /// was never received) is lost, so a waiting thread polls all sources from time to time.
   package let input: Int32
   /// Numbers taken with one read.
   private static let atOnce = 256

@@ -9,7 +9,7 @@ package enum ExchangeFate: UInt8, Sendable {
   /// The peer has certainly not processed it: never written, refused, or above a GOAWAY's last
   /// stream. May be sent again freely, on another connection.
   case unprocessed
-  /// Nobody knows: the stream or the connection broke after the request was written, or the
+  /// Unknown: the stream or the connection broke after the request was written, or the
   /// deadline passed. Sending it again may deliver it twice.
   case ambiguous
 }
@@ -55,7 +55,7 @@ package struct Exchange {
   /// Seconds of a `retry-after` header, 0 without one (dates are ignored).
   package internal(set) var retryAfter: UInt32 = 0
 
-  /// Where the 29 bytes of a `date` header go; nil if nobody wants it.
+  /// Where the 29 bytes of a `date` header go; nil if it is not wanted.
   package var date: UnsafeMutablePointer<UInt8>?
   /// The answer had a `date` of that length, and it was wanted.
   package internal(set) var hasDate = false

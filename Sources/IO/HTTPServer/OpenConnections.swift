@@ -5,7 +5,7 @@ import Glibc
 /// The connections of one server, oldest first, and which of them have a request that is being answered.
 ///
 /// A client that connects is always served: where there are many, the oldest that has no complete request
-/// makes room. Half-open requests, however many and however slowly they trickle in, keep nobody out. Used on
+/// makes room. Half-open requests, however many and however slow, never block other clients. Used on
 /// the server's thread alone.
 final class OpenConnections {
   private struct Entry {

@@ -10,7 +10,7 @@ extension KafkaAdmin {
     of group: String, _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [TopicPartition: Int64] {
     guard !partitions.isEmpty else { return [:] }
-    // Errors in passing would pile up in the group's client, where nobody else reads.
+    // Transient errors would pile up in the group's client, which has no other reader.
     defer { _ = isRefused(group) }
     let committed = try groupOffsets(group, partitions, timeoutMilliseconds: timeoutMilliseconds)
     let ends = try watermarks(partitions, timeoutMilliseconds: timeoutMilliseconds)

@@ -11,7 +11,7 @@ package final class KafkaChangelog {
   /// The next offset to read of each partition. At a log's end it is that end, also where the mark of a transaction
   /// is the last entry.
   package private(set) var positions: [Int64]
-  /// A partition whose log does not have its position: it was cut, or the topic was made anew. Reading stands still
+  /// A partition whose log does not have its position: it was cut, or the topic was recreated. Reading stands still
   /// until `begin`.
   package private(set) var lost: Int32?
   private var reader: LogReader?

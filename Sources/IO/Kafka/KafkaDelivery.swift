@@ -79,7 +79,7 @@ enum DeliveryFailure {
       }
   }
 
-  /// Whether the record's partition is to be chosen anew.
+  /// Whether the record's partition is to be chosen again.
   static func isOfPlace(_ code: rd_kafka_resp_err_t) -> Bool { placeCodes.contains(code.rawValue) }
 
   /// Whether Kafka itself has said that it does not take the record; a lost connection is no answer.

@@ -12,7 +12,7 @@ package final class KafkaGroupConsumer {
   package let group: String
   private var client: KafkaClient?
   private var queues: [KafkaQueue] = []
-  /// What was assigned, and of it what nobody has said yet where to begin.
+  /// What was assigned, and what of it has no starting point yet.
   private var starts: [PartitionStart] = []
   private var unplaced: [TopicPartition] = []
   private var nextLook: UInt64 = 0
@@ -106,6 +106,25 @@ package final class KafkaGroupConsumer {
     try readCommitted(raw, group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
+  /// Where the logs of partitions begin, asked of their brokers: those that answered within the time.
+  package func logStarts(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Int64] {
+    guard !partitions.isEmpty else { return [:] }
+    let list = PartitionList(capacity: partitions.count)
+    for partition in partitions {
+      list.add(partition).pointee.offset = Int64(RD_KAFKA_OFFSET_BEGINNING)
+    }
+    let code = rd_kafka_offsets_for_times(raw, list.raw, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
+    var starts: [TopicPartition: Int64] = [:]
+    for entry in PartitionList.read(list.raw)
+    where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR && entry.offset >= 0 {
+      starts[entry.identity] = entry.offset
+    }
+    return starts
+  }
+
   /// Opens the queue of one partition, before it is assigned.
   package func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
     let queue = KafkaQueue(
@@ -147,7 +166,7 @@ package final class KafkaGroupConsumer {
     unplaced = starts.filter { $0.offset == nil }.map(\.partition)
     self.starts = starts
     nextLook = 0
-    // All begin at once: a second assignment would begin the first ones anew.
+    // All begin at once: a second assignment would begin the first ones again.
     try begin(unplaced.isEmpty ? starts : [])
     _ = placeStarts()
   }
@@ -281,7 +300,7 @@ package final class KafkaGroupConsumer {
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
     let error = rd_kafka_consumer_close_queue(raw, client!.events)
     // A member that another one with its instance id has put out has nothing to say to the group any more: then
-    // librdkafka does not begin to leave, and nobody would ever say that it has left.
+    // librdkafka does not begin to leave, and never reports that it has left.
     if let error { rd_kafka_error_destroy(error) }
     while error == nil,
       rd_kafka_consumer_closed(raw) == 0 && MonotonicClock.milliseconds() < deadline

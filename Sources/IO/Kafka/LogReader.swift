@@ -2,7 +2,7 @@
 internal import CRdKafka
 internal import EventLoop
 
-/// Reads partitions of one topic without a consumer group: nothing is committed, nobody else is
+/// Reads partitions of one topic without a consumer group: nothing is committed, no other reader is
 /// affected. Its records, ends and errors arrive on one queue.
 struct LogReader {
   let topic: String

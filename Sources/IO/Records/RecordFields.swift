@@ -22,7 +22,7 @@ package struct RecordError: Error, Equatable, Sendable, CustomStringConvertible 
   }
 }
 
-/// The members of a JSON record, read by type. Members that nobody asks for are ignored: a newer writer
+/// The members of a JSON record, read by type. Unknown members are ignored: a newer writer
 /// may say more.
 struct RecordFields {
   private let record: String
@@ -84,7 +84,7 @@ struct RecordFields {
     return number
   }
 
-  /// An integer from 0 to `limit`: whoever reads it may reckon with it.
+  /// An integer from 0 to `limit`: safe to calculate with.
   func optionalInteger(_ field: String, upTo limit: Int64) throws(RecordError) -> Int64? {
     guard let number = try optionalInteger(field) else { return nil }
     guard (0...limit).contains(number) else { throw fail(field, "is not within 0 to \(limit)") }

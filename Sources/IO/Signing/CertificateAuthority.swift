@@ -3,7 +3,7 @@ package import Bytes
 import COpenSSL
 
 /// A certificate authority for tests, demos and the simulator: its certificates are trusted by
-/// whoever is given its root, and by nobody else.
+/// clients that are given its root, and by no other.
 package final class CertificateAuthority: Sendable {
   private let key: SigningKey
   private let subject: [(String, String)]

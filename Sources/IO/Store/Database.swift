@@ -43,7 +43,7 @@ enum Database {
     }
   }
 
-  /// Runs `body` in one transaction that nobody else writes in: all of it happens or nothing.
+  /// Runs `body` in one exclusive write transaction: all of it happens or nothing.
   func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     switch self {
     case .sqlite(let database): try database.transaction(body)

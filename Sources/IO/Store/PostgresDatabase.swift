@@ -4,7 +4,7 @@ import Glibc
 
 /// Owns one connection to a PostgreSQL server. One thread at a time.
 ///
-/// A connection that broke is made anew at the next transaction, or at the next statement outside of one; prepared
+/// A connection that broke is rebuilt at the next transaction, or at the next statement outside of one; prepared
 /// statements follow by themselves. What was under way fails as temporary, and the server has done all of it or nothing.
 final class PostgresDatabase {
   /// All of ours is in a schema of this name, so that a database may be shared with other programs.

@@ -43,7 +43,7 @@ final class SQLiteDatabase {
     return SQLiteStatement(owning: statement, of: self)
   }
 
-  /// Runs `body` in one transaction that nobody else writes in: all of it happens or nothing.
+  /// Runs `body` in one exclusive write transaction: all of it happens or nothing.
   func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     try execute("BEGIN IMMEDIATE")
     do throws(StoreError) {

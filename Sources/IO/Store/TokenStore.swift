@@ -168,7 +168,7 @@ package final class TokenStore {
     try upsertPosition.run()
   }
 
-  /// When the rows were last known to be complete, or were begun anew: milliseconds since the epoch, nil for never.
+  /// When the rows were last known to be complete, or were started again: milliseconds since the epoch, nil for never.
   package func completeAt() throws(StoreError) -> Int64? {
     try database.integer("SELECT complete_at FROM completeness")
   }
@@ -178,7 +178,7 @@ package final class TokenStore {
     try upsertCompleteness.run()
   }
 
-  /// Forgets all devices and positions: they are read from the topics anew, from this time on. Suspicions stay: they
+  /// Forgets all devices and positions: they are read from the topics again, from this time on. Suspicions stay: they
   /// are on no topic.
   package func startOver(at time: Int64) throws(StoreError) {
     try transaction { () throws(StoreError) in

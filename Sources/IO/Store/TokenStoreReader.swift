@@ -10,7 +10,7 @@ package struct InvalidDevice: Hashable, Sendable {
 
 /// Reads the database of device tokens beside its writer, without ever writing to it. Owned by one thread.
 package final class TokenStoreReader {
-  private let database: Database
+  let database: Database
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   package init(_ location: String) throws(StoreError) {

@@ -142,7 +142,7 @@ final class ChaosRig {
       ])
   }
 
-  /// Compares committed offsets and offset maps with what is known now; left out where nobody answers.
+  /// Compares committed offsets and offset maps with what is known now; left out where Kafka does not answer.
   func compareOffsets() { checkpoints.take(readers, auditor, attempts: 1) }
 
   /// Feeds, reads and watches for a while.

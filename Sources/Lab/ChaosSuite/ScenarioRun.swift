@@ -38,7 +38,7 @@ struct ScenarioRun {
       try? File.write(
         "\(rig.place.folder)/problems.txt",
         Array((report.problems.joined(separator: "\n") + "\n").utf8))
-      log.info("kept", ["folder": rig.place.folder])
+      log.info("folder kept", ["folder": rig.place.folder])
     }
     return report
   }

@@ -95,7 +95,7 @@ extension Scenario {
       ]
     ),
     (
-      "answers that nobody expects",
+      "unexpected answers",
       [
         ["id": "gone_timestamp", "timestamp": "-1h", "when": ["probability": 0.01]],
         ["id": "gone_timestamp", "timestamp": "+5m", "when": ["probability": 0.005]],

@@ -5,7 +5,7 @@ import Pipeline
 import Random
 import ServiceKit
 
-/// Records that nobody should have written, straight into every topic.
+/// Malformed records, written straight into every topic.
 extension Scenario {
   static let poison = Scenario(
     name: "poison",

@@ -36,7 +36,8 @@ extension Scenario {
         try rig.pump(30_000)
         let count = try rig.connects() - before
         let most = connectsPerPool * rig.senders.count * loopsPerSender * credentials
-        rig.log.info("refusals", ["what": name, "connects": "\(count)", "bound": "\(most)"])
+        rig.log.info(
+          "connection attempts", ["what": name, "connects": "\(count)", "bound": "\(most)"])
         if count > most { rig.problem("\(name): \(count) connects in 30 s; the bound is \(most)") }
         try rig.clearGatewayFaults()
         try rig.awaitRecovery(of: mark)
@@ -70,7 +71,7 @@ extension Scenario {
         let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]
         let missing = times.count { $0 == .max }
         rig.log.info(
-          "others",
+          "answers of the other apps",
           ["pushes": "\(times.count)", "unanswered": "\(missing)", "p99": "\(p99)ms"])
         if times.isEmpty || p99 > slowestP99 {
           rig.problem(
@@ -130,7 +131,7 @@ extension Scenario {
       ]
     ),
     (
-      "a certificate that nobody trusts",
+      "a certificate of an unknown authority",
       [
         ["id": "tls_failure", "tls": "unknown_authority"],
         ["id": "connection_lost", "with": "end", "at": "request", "when": ["times": 16]],

@@ -88,7 +88,7 @@ final class QueryWorker {
         hasFailed = false
         return response
       } catch {
-        // It is opened anew for the next question.
+        // It is opened again for the next question.
         queries = nil
         if !hasFailed { log.error("the database does not answer", ["error": "\(error)"]) }
         hasFailed = true

@@ -53,7 +53,7 @@ struct VerdictLog: ~Copyable {
     }
   }
 
-  /// A file that nobody else sees, gone with its descriptor.
+  /// An unlinked file: no other process sees it, and it is gone with its descriptor.
   private static func nameless() throws(SystemError) -> Int32 {
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var path = Array("\(folder)/martlet-api-XXXXXX".utf8CString)

@@ -26,7 +26,7 @@ final class DeviceTables {
     init(_ changelog: KafkaChangelog) { self.changelog = changelog }
   }
 
-  /// How often it is noted that the database is complete, and after how long that is asked though nobody wants to
+  /// How often it is noted that the database is complete, and after how long that is asked without a request to
   /// know; in milliseconds.
   private static let notePeriod: Int64 = 60_000
   private static let idlePeriod: Int64 = 600_000
@@ -105,7 +105,7 @@ final class DeviceTables {
   }
 
   /// Whether the database still has all that was read into it; in the transaction that judges by it. Another process
-  /// that shares the file may have begun it anew.
+  /// that shares the file may have begun it again.
   func isCurrent() throws(StoreError) -> Bool {
     let stored = try store.positions()
     return tables.allSatisfy { table in

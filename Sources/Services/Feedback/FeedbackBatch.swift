@@ -40,6 +40,8 @@ struct FeedbackBatch {
 
   var phase = Phase.idle
   var jobs: [Job] = []
+  /// When the oldest of their records was written, in milliseconds since the epoch; `.max` without one.
+  private(set) var oldest = Int64.max
   var outgoing: [OutgoingRecord] = []
   /// Records handed to Kafka and not answered.
   var awaiting = 0
@@ -49,6 +51,17 @@ struct FeedbackBatch {
   var isIdle: Bool {
     if case .idle = phase { true } else { false }
   }
+
+  /// Takes a job in.
+  ///
+  /// - Parameter timestamp: its record's, in milliseconds since the epoch; below 0 for none.
+  mutating func append(_ job: Job, timestamp: Int64) {
+    jobs.append(job)
+    if timestamp >= 0 { oldest = min(oldest, timestamp) }
+  }
+
+  /// Milliseconds since the oldest record was written; 0 without one.
+  func age(now: Int64) -> Int { oldest == .max ? 0 : Int(max(0, now - oldest)) }
 
   /// The tag of an outgoing record.
   func tag(_ index: Int) -> UInt { number << 32 | UInt(index) }
@@ -63,6 +76,7 @@ struct FeedbackBatch {
     jobs.removeAll(keepingCapacity: true)
     outgoing.removeAll(keepingCapacity: true)
     awaiting = 0
+    oldest = .max
     number += 1
     phase = .idle
   }

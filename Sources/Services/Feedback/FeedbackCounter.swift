@@ -27,11 +27,16 @@ enum FeedbackCounter: Int, CounterKey {
   case databaseRetries
   /// Transactions that the database refuses at present.
   case databaseFailing
-  /// How often the database was made anew from the topics.
+  /// How often the database was rebuilt from the topics.
   case restores
   case partitionsAssigned
+  /// Age of the oldest record of the batch under way.
+  case backlogMilliseconds
 
   var kind: CounterKind {
-    self == .partitionsAssigned || self == .databaseFailing ? .gauge : .total
+    switch self {
+    case .partitionsAssigned, .databaseFailing, .backlogMilliseconds: .gauge
+    default: .total
+    }
   }
 }

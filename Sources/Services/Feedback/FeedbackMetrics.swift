@@ -43,9 +43,19 @@ package enum FeedbackMetrics {
     "martlet_feedback_partitions_assigned", .gauge,
     "Partitions that the group has given to this process.")
 
+  static let backlog = Metric(
+    "martlet_feedback_backlog_seconds", .gauge, unit: .seconds, merge: .highest,
+    "Age of the oldest record that was taken and is not complete, since it was written; 0 without one."
+  )
+  static let devices = Metric(
+    "martlet_feedback_devices", .gauge, labels: ["state"], bound: "4",
+    "Rows of the database of device tokens: live, removed by the application, dead, and those of them that APNs has"
+      + " called bad since their registration (suspected). Counted every minute, or less often where that takes long;"
+      + " all processes with one database count the same rows.")
+
   package static let all = [
     answers, verdicts, registrations, waves, revived, deadLetters, published, databaseRetries,
-    databaseFailing, restores, partitions,
+    databaseFailing, restores, partitions, backlog, devices,
   ]
 }
 
@@ -66,6 +76,7 @@ extension FeedbackCounter {
     case .databaseFailing: MetricSeries(FeedbackMetrics.databaseFailing)
     case .restores: MetricSeries(FeedbackMetrics.restores)
     case .partitionsAssigned: MetricSeries(FeedbackMetrics.partitions)
+    case .backlogMilliseconds: MetricSeries(FeedbackMetrics.backlog, isMilliseconds: true)
     }
   }
 }

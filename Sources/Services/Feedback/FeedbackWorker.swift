@@ -74,6 +74,7 @@ final class FeedbackWorker {
       counts: cluster.partitions, outstandingLimit: .max, wakeup: wakeup, log: context.log)
     member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
+    try DeviceCensus.start(settings.database, context)
   }
 
   /// Runs until a stop is requested; then finishes the batch under way.
@@ -103,6 +104,7 @@ final class FeedbackWorker {
     let hasMore = batch.isIdle && takeRecords()
     try advance()
     watch.turn(producer, now: MonotonicClock.milliseconds())
+    counters.set(.backlogMilliseconds, batch.age(now: WallClock.milliseconds()))
     // What became idle in this turn need not wait for the next event.
     return hasMore || isReading || (member.isDraining && batch.isIdle)
   }
@@ -134,7 +136,7 @@ final class FeedbackWorker {
     } else {
       if isFeedback(source) { ended.remove(source.partition) }
       guard member.admit(source, record.offset) == .new else { return }
-      batch.jobs.append(reader.job(record))
+      batch.append(reader.job(record), timestamp: record.timestamp)
     }
   }
 
@@ -264,7 +266,7 @@ final class FeedbackWorker {
     deliveries.removeAll(keepingCapacity: true)
   }
 
-  /// Forgets the batch; its records are read again by whoever owns them next. What of it Kafka has not
+  /// Drops the batch; the partitions' next owner reads its records again. What of it Kafka has not
   /// acknowledged must not reach the topic behind the next owner's records.
   func dropBatch() {
     let count = producer.abandon()

@@ -25,12 +25,14 @@ enum IngestCounter: Int, CounterKey {
   /// Turns in which nothing was taken because Kafka or the readers were behind.
   case blocked
   case inFlight
+  /// Age of the oldest request that was taken and is not complete.
+  case backlogMilliseconds
   case invalidTokens
   case partitionsAssigned
 
   var kind: CounterKind {
     switch self {
-    case .inFlight, .invalidTokens, .partitionsAssigned: .gauge
+    case .inFlight, .backlogMilliseconds, .invalidTokens, .partitionsAssigned: .gauge
     default: .total
     }
   }

@@ -39,11 +39,12 @@ extension IngestLoop {
     guard member.admit(member.source(record), record.offset) == .new else { return }
     counters.add(.requests)
     traceParent = traceParent(of: record)
-    slot = requests.insert(partition: record.partition, epoch: member.epoch, offset: record.offset)
+    let created = RequestRules.created(
+      recordTime: record.timestamp, now: WallClock.milliseconds())
+    slot = requests.insert(
+      partition: record.partition, epoch: member.epoch, offset: record.offset, created: created)
     do throws(RequestError) {
       request = try reader.read(record.value)
-      let created = RequestRules.created(
-        recordTime: record.timestamp, now: WallClock.milliseconds())
       encoder.begin(request, created: created, traceParent: traceParent)
       naming.begin(
         request, topic: requestsTopic, partition: record.partition, offset: record.offset)

@@ -18,6 +18,7 @@ final class IngestLoop {
   /// The longest sleep: repeats of failed deliveries, and wakeups that a queue may owe.
   static let turnMilliseconds: Int32 = 100
   static let batchCapacity = 256
+  private static let lookMilliseconds: UInt64 = 1_000
   private static let batchesATurn = 4
 
   let settings: IngestSettings
@@ -52,6 +53,7 @@ final class IngestLoop {
   var requests: RequestTable
   var receipts = ReceiptBatch()
   private var watch: ProducerWatch
+  private var nextLook: UInt64 = 0
   private var deliveries: [Delivery] = []
   private var settled: [Int] = []
   /// Why the service has to give up.
@@ -163,7 +165,7 @@ final class IngestLoop {
     let state = takeRequests()
     if state != .busy || receipts.isDue(now) { sendReceipts() }
     watch.turn(producer, now: now)
-    counters.set(.inFlight, requests.count)
+    noteBacklog(now)
     counters.set(.invalidTokens, invalidTokens.count)
     switch state {
     case .busy: return 0
@@ -172,6 +174,15 @@ final class IngestLoop {
       counters.add(.blocked)
       return Self.turnMilliseconds
     }
+  }
+
+  /// The age of the oldest request once a second: it takes a look at all of them.
+  private func noteBacklog(_ now: UInt64) {
+    counters.set(.inFlight, requests.count)
+    guard now >= nextLook else { return }
+    nextLook = now + Self.lookMilliseconds
+    let age = requests.oldest.map { max(0, WallClock.milliseconds() - $0) } ?? 0
+    counters.set(.backlogMilliseconds, Int(age))
   }
 
   private enum Intake {

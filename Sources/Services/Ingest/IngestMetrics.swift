@@ -31,6 +31,10 @@ package enum IngestMetrics {
   )
   static let inFlight = Metric(
     "martlet_ingest_requests_in_flight", .gauge, "Requests taken and not complete.")
+  static let backlog = Metric(
+    "martlet_ingest_backlog_seconds", .gauge, unit: .seconds, merge: .highest,
+    "Age of the oldest request that was taken and is not complete, since its record was written; 0 without one."
+  )
   static let invalidTokens = Metric(
     "martlet_ingest_invalid_tokens", .gauge, "Invalid device tokens in memory.")
   static let partitions = Metric(
@@ -40,7 +44,7 @@ package enum IngestMetrics {
   package static let all = [
     requests, tokens, badRequests, unusualTokens, ineffectivePayloads,
     invalidTraceParents, handedBack, blocked,
-    inFlight, invalidTokens, partitions,
+    inFlight, backlog, invalidTokens, partitions,
   ]
 }
 
@@ -58,6 +62,7 @@ extension IngestCounter {
     case .handedBack: MetricSeries(IngestMetrics.handedBack)
     case .blocked: MetricSeries(IngestMetrics.blocked)
     case .inFlight: MetricSeries(IngestMetrics.inFlight)
+    case .backlogMilliseconds: MetricSeries(IngestMetrics.backlog, isMilliseconds: true)
     case .invalidTokens: MetricSeries(IngestMetrics.invalidTokens)
     case .partitionsAssigned: MetricSeries(IngestMetrics.partitions)
     }

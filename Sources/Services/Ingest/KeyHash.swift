@@ -2,7 +2,7 @@
 
 /// SipHash-1-3 with 128 bits of output: stands for a key in a set without keeping its bytes.
 ///
-/// The secret is chosen at start, so nobody who can register device tokens can make two of them meet.
+/// The secret is chosen at start, so a caller who registers device tokens cannot cause a collision.
 struct KeyHash {
   /// Two words that together stand for a key.
   struct Value: Equatable {
@@ -18,7 +18,7 @@ struct KeyHash {
     self.key1 = key1
   }
 
-  /// A hash with a secret that nobody knows.
+  /// A hash keyed with a random secret.
   static func random() -> KeyHash {
     KeyHash(.random(in: .min ... .max), .random(in: .min ... .max))
   }

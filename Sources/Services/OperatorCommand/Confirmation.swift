@@ -4,7 +4,7 @@ import ServiceKit
 
 /// Asks before something that cannot be taken back.
 enum Confirmation {
-  /// Goes on only after `yes` on a terminal. Where nobody can answer it throws and names `--yes`.
+  /// Goes on only after `yes` on a terminal. Not on a terminal it throws and names `--yes`.
   static func ask(_ deed: String) throws(ServiceFailure) {
     guard isatty(0) == 1, StandardError.isTerminal else {
       throw ServiceFailure("not a terminal; pass --yes to \(deed)")

@@ -41,7 +41,7 @@ package enum DeadLettersListCommand: Service {
     try list(settings, context) { StandardOutput.line($0) }
   }
 
-  /// - Parameter print: takes a line; false when nobody reads on.
+  /// - Parameter print: takes a line; false when the reader has gone.
   static func list(
     _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {

@@ -25,7 +25,7 @@ package struct ProgressLine {
   /// Shows where the work stands, if it is time.
   ///
   /// - Parameters:
-  ///   - fraction: how much is done, 0…1; nil when nobody knows.
+  ///   - fraction: how much is done, 0…1; nil when it is unknown.
   ///   - note: said at the end of the line.
   package mutating func update(count: Int, fraction: Double?, note: String = "") {
     let now = MonotonicClock.milliseconds()

@@ -109,7 +109,8 @@ final class Gateways {
     resolutions.drain().map { resolution in
       switch resolution.result {
       case .failure(let failure):
-        log.warning("\(failure)")
+        log.warning(
+          "cannot resolve the gateway's name", ["host": failure.host, "error": failure.reason])
         return (Int32(resolution.request), nil)
       case .success(let addresses): return (Int32(resolution.request), addresses.map(\.peer))
       }

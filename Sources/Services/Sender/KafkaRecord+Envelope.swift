@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Bytes
 import Delivery
 import Dispatch
 import Kafka
@@ -13,10 +14,10 @@ struct UnsendableRecord: Error {
 
 extension KafkaRecord {
   /// The notification that the record holds, whose device or channel its key names.
-  func envelope(_ types: PushTypes) throws(UnsendableRecord) -> Envelope {
+  func envelope(_ reader: inout EnvelopeReader) throws(UnsendableRecord) -> Envelope {
     let envelope: Envelope
     do throws(EnvelopeError) {
-      envelope = try Envelope.parse(value.bindMemory(to: UInt8.self).span, types: types)
+      envelope = try reader.read(value)
     } catch {
       throw UnsendableRecord(detail: "\(error)")
     }

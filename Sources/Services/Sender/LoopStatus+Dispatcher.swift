@@ -36,6 +36,8 @@ extension LoopStatus {
     for number in dispatcher.pools.indices where !dispatcher.pools[number].isRemoved {
       destinations.append(Destination(gateways.pool(number), dispatcher.pools[number]))
     }
+    at = dispatcher.now
+    slow = dispatcher.pushes(atLeast: Self.slowMilliseconds)
     let oldest = dispatcher.oldestPushes()
     for number in dispatcher.partitions.indices {
       var partition = Partition(

@@ -37,6 +37,8 @@ struct LoopStatus: Sendable {
     let refused: Int
     /// Immediate retries that are left.
     let retriesLeft: Int
+    /// How long it has been in its state without an accepted push, in milliseconds.
+    var held: UInt64 = 0
   }
 
   /// A record that was taken and is not complete.
@@ -66,6 +68,12 @@ struct LoopStatus: Sendable {
   var connections: [Connection] = []
   var destinations: [Destination] = []
   var partitions: [Partition] = []
+  /// When this was so, in monotonic milliseconds.
+  var at: UInt64 = 0
+  /// Notifications in memory that are older than `slowMilliseconds`.
+  var slow = 0
+
+  static let slowMilliseconds: Int64 = 60_000
 }
 
 extension LoopStatus.Partition {
@@ -73,6 +81,22 @@ extension LoopStatus.Partition {
   var backlog: Int {
     guard incomplete > 0 else { return 0 }
     return max(Int(clamping: headAge), oldest.map { Int(clamping: $0.age) } ?? 0)
+  }
+}
+
+extension LoopStatus {
+  /// Notes how long each destination has been in its state: since it was in another one, or a push was accepted. A gauge
+  /// of the state alone, read now and then, would take many short outages for one long one.
+  mutating func noteHeld(since before: LoopStatus) {
+    let known = Dictionary(
+      before.destinations.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
+    for place in destinations.indices {
+      let now = destinations[place]
+      guard let then = known[now.index], then.stateName == now.stateName,
+        then.accepted == now.accepted, at >= before.at
+      else { continue }
+      destinations[place].held = then.held + (at - before.at)
+    }
   }
 }
 
@@ -111,7 +135,11 @@ extension LoopStatus {
       MetricSample(
         SenderMetrics.destinations, [state], destinations.count { $0.stateName == state })
     }
-    return counts
+    let held = states.dropFirst().map { state in
+      let longest = destinations.lazy.filter { $0.stateName == state }.map(\.held).max() ?? 0
+      return MetricSample(SenderMetrics.held, [state], .thousandths(Int(clamping: longest)))
+    }
+    return counts + held
       + destinations.flatMap { destination -> [MetricSample] in
         let isNamed = destination.index < SenderMetrics.namedCredentials
         let name = isNamed ? destination.credential : "other"
@@ -125,10 +153,11 @@ extension LoopStatus {
   }
 
   private var backlogSamples: [MetricSample] {
-    (Lane.allCases.map { "\($0)" } + [Self.retries]).map { lane in
-      let oldest = partitions.filter { $0.lane == lane }.map(\.backlog).max() ?? 0
-      return MetricSample(SenderMetrics.backlog, [lane], .thousandths(oldest))
-    }
+    [MetricSample(SenderMetrics.slow, slow)]
+      + (Lane.allCases.map { "\($0)" } + [Self.retries]).map { lane in
+        let oldest = partitions.filter { $0.lane == lane }.map(\.backlog).max() ?? 0
+        return MetricSample(SenderMetrics.backlog, [lane], .thousandths(oldest))
+      }
   }
 
   /// The lane of retry topics.
@@ -182,7 +211,8 @@ extension LoopStatus.Destination {
   fileprivate var json: JSONValue {
     [
       "credential": .string(credential), "environment": .string("\(environment)"),
-      "state": .string(stateName), "waiting": .integer(Int64(waiting)),
+      "state": .string(stateName), "held_seconds": LoopStatus.seconds(Int64(clamping: held)),
+      "waiting": .integer(Int64(waiting)),
       "open": .integer(Int64(open)), "accepted": .integer(Int64(accepted)),
       "refused": .integer(Int64(refused)), "retries_left": .integer(Int64(retriesLeft)),
     ]

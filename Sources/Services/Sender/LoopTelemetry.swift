@@ -80,7 +80,13 @@ final class LoopTelemetry: MetricSource {
     now < lookedAt.load(ordering: .relaxed) + 60_000
   }
 
-  func publish(_ new: LoopStatus) { status.withLock { $0 = new } }
+  func publish(_ new: LoopStatus) {
+    status.withLock { status in
+      let before = status
+      status = new
+      status.noteHeld(since: before)
+    }
+  }
 
   /// How the loop stood a second ago at most; ten seconds ago when nobody had looked for a while.
   var latest: LoopStatus {

@@ -51,9 +51,11 @@ struct PartitionPlanner {
 
   // MARK: Assignments
 
-  /// - Parameter open: opens a partition's queue, which signals that wakeup.
+  /// - Parameters:
+  ///   - logStarts: where the logs begin of which the group has committed nothing, as far as that is known.
+  ///   - open: opens a partition's queue, which signals that wakeup.
   mutating func plan(
-    _ committed: [CommittedOffset], epoch: UInt32, now: UInt64,
+    _ committed: [CommittedOffset], logStarts: [TopicPartition: Int64], epoch: UInt32, now: UInt64,
     open: (TopicPartition, Wakeup) -> KafkaQueue
   ) -> Plan {
     var plan = Plan(grants: Array(repeating: [], count: loops.count))
@@ -63,8 +65,10 @@ struct PartitionPlanner {
       guard let feed = feed(of: entry.partition.topic) else { continue }
       let loop = loopOf[entry.partition] ?? 0
       let (resume, isNews) = memory.resume(
-        entry.partition, committed: entry.offset, map: map(beside: entry))
-      let start = isLane(feed) ? windowStart(entry.partition, resume) : nil
+        entry.partition, committed: entry.offset, map: map(beside: entry),
+        logStart: logStarts[entry.partition])
+      let wasRead = entry.offset != nil
+      let start = isLane(feed) && wasRead ? windowStart(entry.partition, resume) : nil
       let mustRead = start?.missing.isEmpty == false
       plan.grants[loop].append(
         PartitionGrant(
@@ -89,6 +93,7 @@ struct PartitionPlanner {
       loops[loop].post(.granted(grants))
     }
     windows.removeAll()
+    memory.removeAll()
     try rebuild.read(plan.wants)
   }
 

@@ -21,21 +21,20 @@ struct PushEnd {
 extension UnsafeMutablePointer<Push> {
   /// Appends the push's receipt.
   func appendReceipt(_ end: borrowing PushEnd, to lines: inout ByteBuffer) {
-    let envelope = pointee.envelope
     var line = ReceiptLine(end.outcome, at: end.at)
-    line.apnsID = pointee.field(envelope.idText)
-    line.escapedID = pointee.field(envelope.requestID)
-    line.app = pointee.field(envelope.app)
-    line.environment = envelope.environment
-    switch envelope.target {
+    line.apnsID = pointee.field(pointee.envelope.idText)
+    line.escapedID = pointee.field(pointee.envelope.requestID)
+    line.app = pointee.field(pointee.envelope.app)
+    line.environment = pointee.envelope.environment
+    switch pointee.envelope.target {
     case .device: line.token = pointee.token
     case .channel: line.channel = pointee.token
     }
-    line.lane = envelope.lane
+    line.lane = pointee.envelope.lane
     line.attempts = UInt16(clamping: end.attempts)
-    line.created = envelope.created
-    line.replay = pointee.field(envelope.replay)
-    line.traceParent = pointee.field(envelope.traceParent)
+    line.created = pointee.envelope.created
+    line.replay = pointee.field(pointee.envelope.replay)
+    line.traceParent = pointee.field(pointee.envelope.traceParent)
     if let cause = end.cause {
       line.reason = UnsafeRawBufferPointer(cause.code)
       line.detail = UnsafeRawBufferPointer(cause.detail)
@@ -43,16 +42,15 @@ extension UnsafeMutablePointer<Push> {
     if end.answer == nil, end.outcome != .delivered {
       ReceiptEncoder.append(line, into: &lines)
     } else {
-      appendAnswered(line, end.answer, end.cause, to: &lines)
+      appendAnswered(&line, end.answer, end.cause, to: &lines)
     }
   }
 
   /// The same with what APNs answered; 200 if `answer` is nil.
   private func appendAnswered(
-    _ begun: ReceiptLine, _ answer: GatewayAnswer?, _ cause: ReceiptCause?,
+    _ line: inout ReceiptLine, _ answer: GatewayAnswer?, _ cause: ReceiptCause?,
     to lines: inout ByteBuffer
   ) {
-    var line = begun
     line.retryAfter = pointee.exchange.retryAfter
     pointee.withAnswerIDs { unique, id, request in
       line.uniqueID = unique
@@ -84,12 +82,5 @@ extension UnsafeMutablePointer<Push> {
     var line = ByteBuffer(capacity: 512)
     appendReceipt(end, to: &line)
     return Array(line.bytes)
-  }
-}
-
-extension UnsafeRawBufferPointer {
-  /// The bytes of a constant text.
-  init(_ text: StaticString) {
-    self.init(start: text.utf8Start, count: text.utf8CodeUnitCount)
   }
 }

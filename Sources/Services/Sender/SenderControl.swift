@@ -145,9 +145,10 @@ final class SenderControl {
   private func begin(_ assignment: GroupAssignment) throws {
     let now = MonotonicClock.milliseconds()
     guard let committed = group.committed(assignment, now: now) else { return }
+    let unread = committed.filter { $0.offset == nil }.map(\.partition)
     let plan = planner.plan(
-      committed, epoch: assignment.epoch, now: MonotonicClock.milliseconds(),
-      open: group.client.openQueue)
+      committed, logStarts: group.client.logStarts(unread, timeoutMilliseconds: 2_000),
+      epoch: assignment.epoch, now: MonotonicClock.milliseconds(), open: group.client.openQueue)
     guard group.begin(plan.starts, of: assignment, now: MonotonicClock.milliseconds()) else {
       plan.close()
       return group.handOver(to: &planner.memory)

@@ -35,13 +35,13 @@ final class SenderLoop {
   private let publisher: Publisher
   private let outcomes: OutcomeWriter
   private let parser = JSONParser()
-  private let pushTypes: PushTypes
 
   // One thread owns the loop and no property is handed to a callback, so what every push touches goes without
   // the run-time checks of overlapping access, which were 8 % of its instructions.
 
   @exclusivity(unchecked) private var dispatcher: Dispatcher
   @exclusivity(unchecked) private var queues = PartitionQueues()
+  @exclusivity(unchecked) private var envelopes: EnvelopeReader
   @exclusivity(unchecked) private var batch = KafkaBatch(capacity: Dispatcher.takeAtOnce)
   @exclusivity(unchecked) private var completed: [UnsafeMutablePointer<Exchange>] = []
   @exclusivity(unchecked) private var ready: [ReadyEvent] = []
@@ -59,7 +59,7 @@ final class SenderLoop {
   ) throws {
     self.context = context
     self.inbox = inbox
-    pushTypes = settings.pushTypes
+    envelopes = EnvelopeReader(types: settings.pushTypes)
     reports = ControlReports(log: context.log, control: control)
     poller = try Poller(capacity: 256)
     gateways = try Gateways(settings, context.log, access, poller, inbox.wakeup)
@@ -229,19 +229,19 @@ final class SenderLoop {
   private func take(_ record: KafkaRecord, from partition: Int) {
     if let error = record.error {
       return context.log.warning(
-        "kafka", ["partition": "\(queues.name(partition))", "error": "\(error)"])
+        "Kafka reported an error", ["partition": "\(queues.name(partition))", "error": "\(error)"])
     }
     switch dispatcher.admit(record.offset, from: partition) {
     case .new: break
     case .alreadyCompleted:
-      if let envelope = try? record.envelope(pushTypes) {
+      if let envelope = try? record.envelope(&envelopes) {
         dispatcher.remember(envelope.takenID, from: partition)
       }
       return
     case .alreadyReceived: return
     }
     do throws(UnsendableRecord) {
-      let envelope = try record.envelope(pushTypes)
+      let envelope = try record.envelope(&envelopes)
       let slot = dispatcher.accept(
         record.facts(envelope), offset: record.offset, from: partition, written: record.timestamp)
       outcomes.fill(slot, record, envelope)
@@ -431,9 +431,9 @@ final class SenderLoop {
   /// Gives the partitions back once they were asked for and are done with.
   private func handOver() {
     guard let given = dispatcher.handOver() else { return }
-    reports.handOver(given, of: queues, isStopping: dispatcher.isStopping)
+    reports.handOver(given, of: queues, isStopping: dispatcher.partitions.isStopping)
     queues.removeAll()
-    guard dispatcher.isStopping else { return }
+    guard dispatcher.partitions.isStopping else { return }
     hasEnded = true
     gateways.closeAll()
     while let connection = gateways.nextEventful() { processEvents(connection) }

@@ -122,6 +122,12 @@ package enum SenderMetrics {
     "Pairs of credential and gateway of each loop: working, without a provider token (no_token), or held back because"
       + " the gateway fails (gateway), APNs refuses the credential (credential) or an app (app), or no connection can"
       + " be made (connects).")
+  static let held = Metric(
+    "martlet_sender_destination_held_seconds", .gauge, unit: .seconds, labels: ["state"],
+    bound: "5",
+    merge: .highest,
+    "How long a destination has been in a state other than working, without an accepted notification; of the longest."
+  )
   static let credentialRefusals = Metric(
     "martlet_sender_credential_refusals_total", .counter,
     event: "APNs refuses the credential; its notifications wait",
@@ -138,6 +144,10 @@ package enum SenderMetrics {
     merge: .highest,
     "Age of the oldest notification that was taken and has no outcome, since ingest created it; 0 without one. The lane"
       + " retries is that of the retry topics.")
+  static let slow = Metric(
+    "martlet_sender_slow_notifications", .gauge,
+    "Notifications in memory that ingest created more than a minute ago; /debug/state has the oldest of each partition."
+  )
   static let incomplete = Metric(
     "martlet_sender_incomplete_offsets", .gauge,
     "Records taken and not complete, over all partitions.")
@@ -212,7 +222,8 @@ package enum SenderMetrics {
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
-    + [credentialRefusals, inFlight, waiting, backlog, incomplete, completedRuns]
+    + [held]
+    + [credentialRefusals, inFlight, waiting, backlog, slow, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted]
     + [badTokenRecords, withoutToken, tokenIssued, tokenGeneration]

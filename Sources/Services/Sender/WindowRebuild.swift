@@ -122,6 +122,7 @@ final class WindowRebuild: Sendable {
       tails.values.map { .init(partition: $0.want.partition, offsets: $0.want.start.missing) })
     var places: [OffsetRangeReader.Place: TopicPartition] = [:]
     var batch = KafkaBatch(capacity: 1_000)
+    var reader = EnvelopeReader(types: .any)
     while !plan.isDone, isCurrent(version) {
       while let next = plan.next() {
         let place = try stretches.read(next.partition, next.offsets, timeoutMilliseconds: 2_000)
@@ -131,7 +132,7 @@ final class WindowRebuild: Sendable {
       stretches.poll(into: &batch, timeoutMilliseconds: 50)
       for index in 0..<batch.count {
         guard let partition = places[stretches.place(of: batch[index])] else { continue }
-        tails[partition]?.take(batch[index])
+        tails[partition]?.take(batch[index], &reader)
       }
       batch.release()
       for place in stretches.takeFinished() {
@@ -165,8 +166,8 @@ private struct Tail {
   }
 
   /// What could not be sent has taken no id. Of which type it is does not matter here.
-  mutating func take(_ record: KafkaRecord) {
-    guard !isOfAnotherLog, let envelope = try? record.envelope(.any) else { return }
+  mutating func take(_ record: KafkaRecord, _ reader: inout EnvelopeReader) {
+    guard !isOfAnotherLog, let envelope = try? record.envelope(&reader) else { return }
     _ = window.insert(envelope.takenID)
   }
 

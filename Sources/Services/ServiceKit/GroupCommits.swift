@@ -51,7 +51,7 @@ struct GroupCommits {
   /// The partition's log is another one: nothing more of it is committed.
   mutating func forget(_ partition: TopicPartition) { state.forget(partition) }
 
-  /// The partition's log begins anew: offsets below the committed one are to be committed.
+  /// The partition's log starts again: offsets below the committed one are to be committed.
   mutating func restart(_ partition: TopicPartition, epoch: UInt32) {
     state.restart(partition, epoch: epoch)
   }

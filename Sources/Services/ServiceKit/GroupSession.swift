@@ -12,7 +12,7 @@ package import Kafka
 package struct GroupSession<Client: GroupClient> {
   /// What the owner has to do.
   package enum Task: Equatable {
-    /// Answer with `begin`, unless `committed` finds out that nobody says where. Comes again when that failed.
+    /// Answer with `begin`, unless `committed` finds no starting point. Comes again when that failed.
     case assigned(GroupAssignment)
     /// Take nothing more, finish what was taken until the deadline (monotonic milliseconds), and call `drained`. Comes
     /// again when there is less time than was said. `isLeaving`: nothing is assigned afterwards.
@@ -216,16 +216,16 @@ package struct GroupSession<Client: GroupClient> {
       "partitions assigned",
       ["count": "\(assignment.partitions.count)", "milliseconds": "\(now - heardAt)"])
     context.log.debug(
-      "partitions of this sender",
+      "assigned partitions",
       ["partitions": assignment.partitions.map { "\($0)" }.joined(separator: " ")])
     notePartitions(assignment.partitions)
     context.reportReady()
     return true
   }
 
-  private mutating func postpone(_ text: String, _ error: KafkaError, _ now: UInt64) {
+  private mutating func postpone(_ problem: String, _ error: KafkaError, _ now: UInt64) {
     counters.add(.beginningsFailed)
-    context.log.warning(text, ["error": "\(error)"])
+    context.log.warning(problem, ["error": "\(error)"])
     membership.began(false, now: now)
   }
 
@@ -278,7 +278,7 @@ package struct GroupSession<Client: GroupClient> {
     alarm?.assigned(partition, at: expected)
   }
 
-  /// The first record of an assignment lies below the place where reading was to begin: the log begins anew there.
+  /// The first record of an assignment lies below the place where reading was to begin: the log starts again there.
   ///
   /// - Returns: false for an earlier assignment.
   package mutating func restarted(_ partition: TopicPartition, epoch: UInt32) -> Bool {

@@ -63,7 +63,7 @@ private struct SignalWatch {
   let bound: UInt64
   /// What it may take after a second signal.
   private let hurriedBound: UInt64 = 2_000
-  /// Between two messages to systemd's watchdog, in milliseconds; nil where nobody waits for them.
+  /// Between two messages to systemd's watchdog, in milliseconds; nil without a watchdog.
   private let watchdogInterval: UInt64?
   private var nextWatchdog: UInt64 = 0
   /// When the process ends whatever the service does; monotonic milliseconds.
@@ -101,7 +101,7 @@ private struct SignalWatch {
     if interval > 0 { printLine(&report, MonotonicClock.milliseconds()) }
   }
 
-  /// Only as long as every thread turns: systemd starts a process anew that is stuck.
+  /// Only as long as every thread turns: systemd restarts a process that is stuck.
   private mutating func feedWatchdog(_ now: UInt64) {
     guard let watchdogInterval, now >= nextWatchdog else { return }
     nextWatchdog = now + watchdogInterval

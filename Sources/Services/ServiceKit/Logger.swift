@@ -56,7 +56,7 @@ package enum StandardOutput {
   /// The first error of a write, 0 while there is none.
   private static let failure = Atomic<Int32>(0)
 
-  /// False when nothing more can be written: nobody reads any more (`| head`), or the device is full.
+  /// False when nothing more can be written: the reader has gone (`| head`), or the device is full.
   @discardableResult package static func line(_ text: String) -> Bool { write(text + "\n") }
   @discardableResult package static func write(_ text: String) -> Bool {
     var text = text
@@ -71,7 +71,7 @@ package enum StandardOutput {
   }
 
   /// The status that a process ends with that would end with `status`: a failure, which is said, if what it was
-  /// asked for could not be written. That nobody read to the end is none.
+  /// asked for could not be written. A reader that stopped early (`| head`) is no failure.
   package static func endStatus(_ status: Int32, program: String) -> Int32 {
     let code = failure.load(ordering: .acquiring)
     guard code != 0, code != EPIPE else { return status }

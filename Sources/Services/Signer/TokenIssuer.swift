@@ -49,7 +49,7 @@ struct TokenIssuer {
 
   init(_ credentials: [Credential]) { _ = replace(credentials) }
 
-  /// Forgets what the topic said: it is read anew. What is on its way stays pending.
+  /// Forgets what the topic said: it is read again. What is on its way stays pending.
   mutating func startOver() {
     unlisted = []
     for index in entries.indices {

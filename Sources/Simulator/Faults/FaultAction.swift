@@ -190,7 +190,7 @@ package enum FaultTLS: Sendable, Hashable {
   case expired(FaultFiles?)
   /// The certificate is for another host.
   case wrongHost(FaultFiles?)
-  /// The certificate is of an authority that nobody trusts.
+  /// The certificate is of an unknown authority.
   case unknownAuthority(FaultFiles?)
   /// Nothing newer than TLS 1.1 is spoken.
   case tls11

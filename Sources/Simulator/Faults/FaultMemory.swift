@@ -26,7 +26,7 @@ struct FaultMemory: Sendable {
 
   mutating func forget(_ connection: UInt64) { errors[connection] = nil }
 
-  /// Firing starts the connection's count anew.
+  /// Firing starts the connection's count again.
   private mutating func exceeds(
     errors limit: Int, _ matcher: FaultMatcher, _ event: FaultEvent
   ) -> Bool {

@@ -216,6 +216,10 @@ extension Behaviour {
       "Pushes per second to one device token; more get TooManyRequests. 0 means no limit. Apple documents that"
         + " there is a limit."),
     .init(
+      "date", .inferred, .choice(["none", "errors", "always"]), "none",
+      "Which answers carry a date header with the gateway's time. Apple documents none; a proxy on the way may add it."
+    ),
+    .init(
       "unique id", .documented, .fixed, "sandbox",
       "apns-unique-id is in the sandbox's answers, and in answers to broadcasts."),
   ]

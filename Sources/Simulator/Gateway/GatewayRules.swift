@@ -20,6 +20,7 @@ package struct GatewayRules: Sendable, Equatable {
     case status, alert
   }
   package enum IdentifierCase: String, Sendable { case upper, lower }
+  package enum DatedAnswers: String, Sendable { case none, errors, always }
   package enum JSONCheck: String, Sendable { case off, lenient, strict }
 
   package var maxConcurrentStreams: UInt32 = 1_000
@@ -52,6 +53,7 @@ package struct GatewayRules: Sendable, Equatable {
   package var identifierForm = Form.lenient
   package var madeIdentifier = IdentifierCase.upper
   package var jsonCheck = JSONCheck.lenient
+  package var datedAnswers = DatedAnswers.none
   package var tokenRate = 0
   package var acceptsUnknownTokens = true
   /// Digits that a device token must have at least if it was not declared.
@@ -134,6 +136,7 @@ extension GatewayRules {
     case "apns-id-form": Self.take(word, &identifierForm)
     case "made-apns-id": Self.take(word, &madeIdentifier)
     case "json-check": Self.take(word, &jsonCheck)
+    case "date": Self.take(word, &datedAnswers)
     case "revoked-key": Self.take(word, &revokedKey)
     case "key-environment-reason": Self.take(word, &keyEnvironmentReason)
     case "foreign-topic": Self.take(word, &foreignTopic)
@@ -185,6 +188,7 @@ extension GatewayRules {
     case "apns-id-form": identifierForm.rawValue
     case "made-apns-id": madeIdentifier.rawValue
     case "json-check": jsonCheck.rawValue
+    case "date": datedAnswers.rawValue
     case "revoked-key": revokedKey.name
     case "key-environment-reason": keyEnvironmentReason.name
     case "foreign-topic": foreignTopic.name

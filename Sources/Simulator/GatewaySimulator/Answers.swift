@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Gateway
 import HTTP2
 import HTTP2Server
 
 /// The gateway's answers in APNs' own form, made once.
 struct Answers: ~Copyable {
   private var headers = HeaderList()
+  private var date = DateField()
+  /// Which answers have a `date`.
+  private var dated = GatewayRules.DatedAnswers.none
+  /// Milliseconds since the epoch.
+  private var now: Int64 = 0
   /// By reason: the JSON body without a timestamp.
   private let bodies: [UnsafeRawBufferPointer]
   private let constantID: StaticString = "00000000-0000-4000-8000-000000000000"
@@ -27,6 +33,12 @@ struct Answers: ~Copyable {
 
   deinit { for body in bodies { body.deallocate() } }
 
+  /// The time of the answers from now on, and which of them say it.
+  mutating func note(_ dated: GatewayRules.DatedAnswers, now: Int64) {
+    self.dated = dated
+    self.now = max(0, now)
+  }
+
   /// The constant 200 of the fast profile.
   mutating func acceptConstantly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ pool: ServerRequestPool
@@ -42,7 +54,7 @@ struct Answers: ~Copyable {
     _ request: UnsafeMutablePointer<ServerRequest>, isSandbox: Bool, isChannel: Bool,
     _ pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
-    begin(request, "200", isChannel: isChannel)
+    begin(request, "200", isChannel: isChannel, isDated: dated == .always)
     if isSandbox || isChannel {
       headers.append("apns-unique-id", id(request, Self.uniqueIDOffset), .never)
     }
@@ -54,7 +66,8 @@ struct Answers: ~Copyable {
     _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason, bodyCount: Int,
     isChannel: Bool, _ pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
-    begin(request, Self.status(reason.rule.status), isChannel: isChannel)
+    begin(
+      request, Self.status(reason.rule.status), isChannel: isChannel, isDated: dated != .none)
     headers.append("content-type", "application/json")
     let body =
       bodyCount > 0
@@ -66,7 +79,7 @@ struct Answers: ~Copyable {
 
   /// As `refuse`, for a request whose body is not complete.
   mutating func refuseEarly(_ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason) {
-    begin(request, Self.status(reason.rule.status), isChannel: false)
+    begin(request, Self.status(reason.rule.status), isChannel: false, isDated: dated != .none)
     headers.append("content-type", "application/json")
     HTTP2ServerConnection.respondEarly(
       request, headers, body: bodies[Int(reason.rawValue)])
@@ -88,7 +101,8 @@ struct Answers: ~Copyable {
   }
 
   private mutating func begin(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ status: StaticString, isChannel: Bool
+    _ request: UnsafeMutablePointer<ServerRequest>, _ status: StaticString, isChannel: Bool,
+    isDated: Bool
   ) {
     headers.removeAll()
     headers.append(":status", status)
@@ -97,6 +111,7 @@ struct Answers: ~Copyable {
     } else {
       headers.append("apns-id", id(request, Self.idOffset), .never)
     }
+    if isDated { headers.append("date", date.value(now: now), .never) }
   }
 
   /// The id in a request's scratch memory as text.

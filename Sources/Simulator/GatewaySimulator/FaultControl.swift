@@ -176,7 +176,7 @@ final class FaultControl: Sendable {
     return TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
   }
 
-  /// A good certificate, of an authority that nobody is told about.
+  /// A good certificate of an authority that no client trusts.
   private static func stranger() throws -> TLSIdentity {
     let issued = try CertificateAuthority(name: "unknown").issueServer()
     return TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)

@@ -92,7 +92,7 @@ struct FaultFields {
     return offset
   }
 
-  /// Ten years in milliseconds: nobody's clock is further off.
+  /// Ten years in milliseconds: more than any clock is off.
   private static let longestOffset: Int64 = 315_576_000_000
 
   static func offset(of text: String) -> Int64? {

@@ -39,6 +39,7 @@ extension SimulatorLoop {
     let verdict = request.pointee.verdict
     let argument = EncodedVerdict.argument(of: verdict)
     let isChannel = verdict & EncodedVerdict.channelMark != 0
+    answers.note(known.rules.datedAnswers, now: wallNow)
     switch verdict & 0xFF {
     case EncodedVerdict.accepted:
       shared.counters.add(.accepted)

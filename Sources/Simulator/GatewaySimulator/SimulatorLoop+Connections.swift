@@ -174,7 +174,7 @@ extension SimulatorLoop {
     }
     for case let connection? in connections {
       connection.http.sendGoAway(debug: Self.words(.shutdown))
-      // Nobody waits for one that a fault has silenced.
+      // A connection that a fault has silenced is not waited for.
       if connection.faults?.closesAt != nil { connection.http.close() }
       touch(connection)
     }

@@ -175,6 +175,7 @@ extension SimulatorLoop {
   /// Answers requests before their end, on connections that were told to.
   func answerEarlyRequests(_ early: inout [UnsafeMutablePointer<ServerRequest>]) {
     pool.takeEarly(into: &early)
+    if !early.isEmpty { answers.note(known.rules.datedAnswers, now: wallNow) }
     for request in early {
       let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
       guard request.pointee.isAlive, let connection = connections[slot] else { continue }

@@ -41,7 +41,7 @@ final class SimulatorLoop {
   var drainEnds: UInt64?
   /// What was read of the fault rules last.
   var knownFaults = 0
-  /// The loop's place among those that learn of fault rules.
+  /// The loop's index among those that receive fault rules.
   let faultPlace: Int
   /// What faults hold for the whole gateway.
   var standing = StandingFaults()

@@ -43,10 +43,10 @@ package struct ServerRequest {
   /// Free for the owner, e.g. in which unusual form the answer comes; 0 at first.
   package var form: UInt32 = 0
 
-  /// nil once the stream or the connection is gone: an answer would reach nobody.
+  /// nil once the stream or the connection is gone: an answer cannot be sent.
   var connection: Unmanaged<HTTP2ServerConnection>?
   var isHeld = false
-  /// Its header fields are complete and its body is not, and nobody has been told yet.
+  /// Its header fields are complete, its body is not, and it has not been reported yet.
   var isEarly = false
   var wasAnnounced = false
   var hasTrailers = false
@@ -174,7 +174,7 @@ package final class ServerRequestPool {
   private var ready: [UnsafeMutablePointer<ServerRequest>] = []
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
-  /// Keep header fields and bodies. Without it requests are only counted, for benchmarks.
+  /// Keep header fields and bodies. Without it a request has neither, and its session is the one for load tests.
   package let keepsContent: Bool
 
   package init(keepsContent: Bool = true) { self.keepsContent = keepsContent }

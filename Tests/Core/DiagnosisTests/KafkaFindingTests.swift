@@ -176,11 +176,16 @@ struct KafkaRightTests {
       }
     }
     #expect(granted == wanted)
+    // One process, many groups: their names begin alike.
+    let prefixed = rights.commands(user: "User:x").filter {
+      $0.hasSuffix(" --resource-pattern-type prefixed")
+    }
+    #expect(prefixed.count == (program == .webhooks ? 1 : 0))
   }
 
   @Test
   func
-    `nobody may write what only one program writes, and only signer and sender see provider tokens`()
+    `no other program may write what only one program writes, and only signer and sender see provider tokens`()
   {
     func operations(_ program: KafkaUser, _ topic: String) -> [KafkaRight.Operation] {
       KafkaRights(of: program, names).all.first { $0.resource == .topic(topic) }?.operations ?? []

@@ -34,7 +34,7 @@ import Testing
     model.outage = model.now..<model.now + 10_000
     run(model, to: count)
     #expect(model.delivered == count, "\(model.summary)")
-    #expect(model.moved == 0, "nobody would have gained by it")
+    #expect(model.moved == 0, "it would have helped no other destination")
     #expect(model.elapsed <= limit(count) + 10_000, "\(model.elapsed) ms")
   }
 

@@ -192,7 +192,7 @@ struct DestinationTests {
     #expect(model.sentAgain <= model.sends[1, default: 0])
     #expect(model.connects.count <= 12, "\(model.connects)")
     #expect(model.deadLettered == 0)
-    // The key is corrected, and nobody tells.
+    // The key is corrected without notice.
     model.push = { _, _, _ in .accepted }
     model.run(milliseconds: 5 * Self.minute)
     #expect(model.delivered[1, default: 0] > 0)

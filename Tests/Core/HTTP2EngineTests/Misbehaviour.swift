@@ -111,7 +111,7 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible {
     .init("SETTINGS_INITIAL_WINDOW_SIZE 2³¹", settings(4, 1 << 31), .connection(.flowControlError)),
     .init("SETTINGS_MAX_FRAME_SIZE 16,383", settings(5, 16_383), .connection(.protocolError)),
     .init("SETTINGS_MAX_FRAME_SIZE 2²⁴", settings(5, 1 << 24), .connection(.protocolError)),
-    .init("a setting that nobody knows", settings(77, 1), .nothing),
+    .init("an unknown setting", settings(77, 1), .nothing),
     .init(
       "the same setting twice: the last one counts",
       frame(.settings, [0, 3] + bigEndian(0) + [0, 3] + bigEndian(100)), .nothing),
@@ -126,7 +126,7 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible {
     .init(
       "PING of another length", frame(.ping, [1, 2, 3, 4, 5, 6, 7]), .connection(.frameSizeError)),
     .init(
-      "an acknowledgement of a PING that nobody sent",
+      "an acknowledgement of a PING that was not sent",
       frame(.ping, flags: 1, [1, 2, 3, 4, 5, 6, 7, 8]), .nothing),
     // §6.8
     .init(

@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func `settings that nobody can read differ in nothing`() throws {
+  @Test func `settings that cannot be read are not reported as different`() throws {
     #expect(try differences("push.devices") { $0.settings = nil }.isEmpty)
     #expect(try differences("push.devices") { $0.settings = [:] }.isEmpty)
     #expect(

@@ -31,7 +31,7 @@ struct SimulatedSigner {
 
   func seconds(_ now: Int64) -> Int64 { (now + skew) / 1_000 }
 
-  /// It becomes the owner: reads the topic anew up to the end that it has then.
+  /// It becomes the owner: reads the topic again up to the end that it has then.
   mutating func elected(now: Int64, reading: Int64) {
     isOwner = true
     schedule = MintSchedule()

@@ -40,7 +40,7 @@ import Testing
     #expect(taken == (0..<1_000).map { $0 * 3 })
   }
 
-  @Test func `signals that nobody takes never block a source`() {
+  @Test func `signals that are not received never block a source`() {
     let signals = SourceSignals()
     for _ in 0..<100_000 { signals.signal(5) }
     var count = 0

@@ -182,7 +182,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `an answer to a reset stream reaches nobody and the request goes back`(
+  func `an answer to a reset stream is ignored and the request goes back`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)

@@ -89,7 +89,7 @@ private final class Lines: Sendable {
     #expect(try client.get("\(base)/nothing").body.isEmpty)
   }
 
-  @Test func `half-open requests, however many, keep nobody out`() throws {
+  @Test func `half-open requests, however many, do not block other clients`() throws {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = in_addr_t(INADDR_LOOPBACK).bigEndian

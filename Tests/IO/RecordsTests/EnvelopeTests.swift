@@ -241,3 +241,39 @@ struct EnvelopeTests {
     #expect(refused < 50_000)
   }
 }
+
+@Suite("Envelope readers")
+struct EnvelopeReaderTests {
+  private func outcome(_ read: () throws(EnvelopeError) -> Envelope) -> String {
+    do throws(EnvelopeError) { return "\(try read())" } catch { return "\(error)" }
+  }
+
+  @Test
+  func `read each record as if it were the first, whatever the one before was`() {
+    let changes: [(EnvelopeField, String)] = [
+      (.version, "M1"), (.version, "M2"), (.lane, "transactional"), (.environment, "production"),
+      (.app, "com.example.ap"), (.app, "com.example.app2"), (.app, "com example"), (.topic, ""),
+      (.pushType, "alert"), (.pushType, "voi"), (.pushType, "voipx"), (.priority, "10"),
+      (.apnsID, "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3f"), (.apnsID, "0f6e"), (.attempt, "70000"),
+      (.app, String(repeating: "a", count: 600)),
+    ]
+    let records =
+      changes.map { EnvelopeTests.record($0.0, $0.1) }
+      + [
+        [], Array("M1".utf8), EnvelopeTests.record(body: ""),
+        EnvelopeTests.record(EnvelopeTests.fields + ["channel"]),
+      ]
+    for first in records {
+      for second in records {
+        var reader = EnvelopeReader()
+        for record in [first, second, first, first] {
+          let whole = outcome { () throws(EnvelopeError) in try Envelope.parse(record.span) }
+          let read = record.withUnsafeBytes { bytes in
+            outcome { () throws(EnvelopeError) in try reader.read(bytes) }
+          }
+          #expect(read == whole)
+        }
+      }
+    }
+  }
+}

@@ -32,7 +32,7 @@ import Testing
     #expect(!isExposed(0o440, group: 0, list: [own, rootGroup]))
     let other = FileExposure.Grant(isUser: true, id: 7, mayRead: true)
     #expect(isExposed(0o440, group: 0, list: [own, other, rootGroup]))
-    #expect(!isExposed(0o400, group: 0, list: [own, other]), "the mask lets nobody in")
+    #expect(!isExposed(0o400, group: 0, list: [own, other]), "the mask grants no access")
     let users = FileExposure.Grant(isUser: false, id: 100, mayRead: true)
     #expect(isExposed(0o440, group: 0, list: [own, users]))
     #expect(

@@ -48,7 +48,7 @@ import Testing
     let away = #expect(throws: StoreError.self) { try apply(store, 500..<900) }
     #expect(away?.isTemporary == true, "\(away.map { "\($0)" } ?? "")")
     try server.start()
-    // The same connection object goes on, and its statements are prepared anew.
+    // The same connection object goes on, and its statements are prepared again.
     #expect(try store.positions()["push.devices"]?[0] == position(499))
     try apply(store, 500..<900)
     #expect(try TokenStoreReader(location).deviceCount() == 900)

@@ -66,7 +66,32 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `rows and positions change together or not at all, and begin anew together`(
+  func `rows are counted by state, each device once`(kind: DatabaseKind) throws {
+    let location = try kind.location(in: folder)
+    let store = try open(location)
+    let none = TokenStoreReader.StateCounts(live: 0, removed: 0, dead: 0, suspected: 0)
+    #expect(try TokenStoreReader(location).stateCounts() == none)
+    func identity(_ number: Int) -> DeviceIdentity {
+      DeviceIdentity(token: "0\(number)", app: "com.example.app", environment: .sandbox)
+    }
+    let mark = DeviceState.Mark(since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
+    try put(store, identity(1), registered: 5)
+    try put(store, identity(2), registered: 5, deadSince: 5)
+    try put(store, identity(3), deadSince: 5)
+    // A registration refutes the mark, whoever takes it back.
+    try put(store, identity(4), registered: 6, deadSince: 5)
+    try store.put(identity(5), DeviceState(presence: .removed(at: 4)))
+    try store.put(identity(6), DeviceState(presence: .removed(at: 4), mark: mark))
+    try store.put(
+      identity(1),
+      Suspicion(firstAt: 8, lastAt: 8, lastSentAt: 8, count: 1, reason: "BadDeviceToken"))
+    #expect(
+      try TokenStoreReader(location).stateCounts()
+        == TokenStoreReader.StateCounts(live: 2, removed: 1, dead: 3, suspected: 1))
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `rows and positions change together or not at all, and start again together`(
     kind: DatabaseKind
   )
     throws
@@ -284,7 +309,7 @@ import Testing
     let mark = DeviceState.Mark(
       since: 100, aliveFrom: 101, reason: "Unregistered", recordedAt: 100)
     #expect(try store.device(device) == DeviceState(mark: mark))
-    #expect(try store.completeAt() == nil, "it is made anew from the topics")
+    #expect(try store.completeAt() == nil, "it is rebuilt from the topics")
   }
 
   @Test func `an error names the file and what to do about it`() throws {

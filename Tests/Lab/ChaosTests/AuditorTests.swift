@@ -60,7 +60,7 @@ import Testing
     #expect(auditor.answerTimes(arrived: 401...500, otherThan: "com.example.b") == [])
   }
 
-  @Test func `a repeat of something nobody ever heard of is lost in disguise`() throws {
+  @Test func `a repeat of an unknown notification counts as lost`() throws {
     ask(id)
     try receipt("deduplicated", id)
     #expect(auditor.onlyDeduplicated == [id])
@@ -147,7 +147,7 @@ import Testing
   @Test func `what is called expired must be of no more use`() throws {
     ask(id)
     try receipt("expired", id, at: 100_000)
-    #expect(auditor.untrue == [id], "nobody knows when it ends")
+    #expect(auditor.untrue == [id], "its end is unknown")
     auditor.laneRecord(id, end: 105_001)
     #expect(auditor.untrue == [id])
     auditor.laneRecord(id, retry: "push.retries.5s", end: 105_000)

@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(arguments: [RetentionAlarm.lossMessage, RetentionWatch.lossMessage])
-  func `a loss is known for what it is, whoever says it`(message: String) throws {
+  func `a loss is recognised in every process's words`(message: String) throws {
     let folder = TemporaryFolder()
     let journal = ProcessJournal()
     journal.follow("one", folder.file("log"))
@@ -53,7 +53,7 @@ import Testing
     #expect(journal.hasLoss)
   }
 
-  @Test func `a log that has become too long begins anew, and is followed on`() throws {
+  @Test func `a log that has become too long starts again, and is still followed`() throws {
     let folder = TemporaryFolder()
     let journal = ProcessJournal()
     let path = folder.file("log")

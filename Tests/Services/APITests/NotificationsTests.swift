@@ -175,7 +175,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(try fixture.post(request()).status == 401)
   }
 
-  @Test func `clients that send nothing, or half of a request, hold nobody up`() throws {
+  @Test func `clients that send nothing, or half of a request, delay no other client`() throws {
     let fixture = try APIFixture(["--max-connections", "40"])
     var open: [RawConnection] = []
     for index in 0..<120 {

@@ -234,7 +234,7 @@ private final class FeedbackModel {
       return
     }
     for topic in [names.devices, names.invalidTokens] {
-      // Tombstones live as long as a host may be behind; who is behind further begins anew.
+      // Tombstones live as long as a host may be behind; who is behind further starts again.
       let slowest = try hosts.map { try $0.next(topic) }.min() ?? 0
       logs[topic]?.compact(tombstonesBelow: slowest)
     }

@@ -12,7 +12,7 @@ import Testing
 
 @testable import Feedback
 
-/// When a database is brought up to date, when it is made anew, and that nothing is judged before.
+/// When a database is brought up to date, when it is rebuilt, and that nothing is judged before.
 @Suite("Feedback and the database that it finds", .serialized) struct FeedbackTableTests {
   private typealias Fixture = FeedbackFixture
 
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test
-  func `a database that cannot be trusted is made anew from the topics, one that can is not`()
+  func `a database that cannot be trusted is rebuilt from the topics, one that can is not`()
     throws
   {
     let fixture = try Fixture(partitions: 1)

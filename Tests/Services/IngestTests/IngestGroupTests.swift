@@ -66,7 +66,7 @@ struct IngestGroupTests {
   }
 
   @Test
-  func `a group that went on without it is joined anew, and what was not committed is made again`()
+  func `a group that went on without it is joined again, and what was not committed is made again`()
     throws
   {
     let fixture = try IngestFixture(embedded: true)

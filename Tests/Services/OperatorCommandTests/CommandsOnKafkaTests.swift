@@ -89,7 +89,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     #expect(result.refused == 1)
   }
 
-  @Test func `nothing is dropped while nobody reads: the import waits`() throws {
+  @Test func `nothing is dropped without a reader: the import waits`() throws {
     let fixture = try KafkaFixture(topics: [("requests", 1)], embedded: true)
     let line = #"{"pad":"\#(String(repeating: "x", count: 9_000))"}"#
     let content = String(repeating: line + "\n", count: 1_500)

@@ -57,7 +57,7 @@ struct AddressTests {
   }
 
   @Test
-  func `the name is looked up anew before each connect: a gateway that moved is found`() throws {
+  func `the name is looked up again before each connect: a gateway that moved is found`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init(), .init()])
     try rig.publishToken()

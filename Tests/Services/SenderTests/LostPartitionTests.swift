@@ -51,7 +51,7 @@ struct LostPartitionTests {
     // The group says that it went on without us, as after a session's time-out.
     broker.inject([.illegalGeneration], into: .heartbeat)
     #expect(eventually { sender.counter("assignments_lost") == 1 })
-    // Assigned anew, both that were open are sent again, and one of them is answered.
+    // Assigned again, both that were open are sent again, and one of them is answered.
     #expect(
       eventually(withinMilliseconds: 20_000) {
         gateway.requests.filter { $0.token == hanging }.count == 2
@@ -71,8 +71,7 @@ struct LostPartitionTests {
   }
 
   @Test
-  func `while nobody says where to go on the process stays and asks again; then it goes on`() throws
-  {
+  func `while committed offsets cannot be read the process keeps asking; then it goes on`() throws {
     let rig = try SenderRig(partitions: 2, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()

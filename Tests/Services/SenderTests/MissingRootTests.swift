@@ -8,7 +8,7 @@ import Testing
 
 @testable import Sender
 
-/// Silent since 2025 where the trust store is old: the handshake fails and nobody knows why.
+/// Silent since 2025 where the trust store is old: the handshake fails without a clear cause.
 @Suite("Apple's root is looked for at the start")
 struct MissingRootTests {
   private let folder = TemporaryFolder()

@@ -17,7 +17,7 @@ private struct ReasonRun: Sendable {
   let feedback: Set<String>
   /// Device tokens on the shortest retry topic.
   let parked: Set<String>
-  /// The reasons for which credentials were asked for anew.
+  /// The reasons for which credentials were asked for again.
   let tokenRequests: String
 
   static let shared = Result { try ReasonRun() }

@@ -50,7 +50,7 @@ struct TokenRequestTests {
   }
 
   @Test
-  func `a flood of apps that nobody has asks for so many, and is forgotten when its time is over`()
+  func `a flood of unknown apps causes a bounded number of requests, and is dropped after a while`()
     throws
   {
     KafkaLog.silence()

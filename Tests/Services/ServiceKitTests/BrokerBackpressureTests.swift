@@ -87,7 +87,7 @@ import Testing
     #expect(writer.isThrottled() && bytes > BacklogGate.embeddedCapacity / 2)
   }
 
-  @Test func `a real cluster holds nobody back`() throws {
+  @Test func `a real cluster throttles no writer`() throws {
     let writer = try Writer(isEmbedded: false)
     defer { writer.producer.close() }
     try writer.install(group: writer.fixture.name("readers"))

@@ -186,7 +186,7 @@ private struct SessionWorld {
       case .forget(let partitions): for partition in partitions { memory.forget(partition) }
       }
     }
-    if session.isDraining != owesDrained { model.fail("waits for nobody") }
+    if session.isDraining != owesDrained { model.fail("waits although nothing is open") }
   }
 
   private mutating func begin(_ assignment: GroupAssignment) {

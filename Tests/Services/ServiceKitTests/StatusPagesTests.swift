@@ -105,7 +105,7 @@ import Testing
     #expect(try client.get(server.url + "/version").status == 200)
   }
 
-  @Test func `clients that send slowly, or read nothing, keep nobody out`() throws {
+  @Test func `clients that send slowly, or read nothing, do not block others`() throws {
     // More than a socket's buffers take.
     let text = String(repeating: "x", count: 8 << 20)
     context.status.show("large") { .string(text) }

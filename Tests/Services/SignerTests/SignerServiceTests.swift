@@ -192,7 +192,7 @@ import Testing
     let signature = try #require(Base64URL.decode(parts[2].utf8))
     let signed = Array("\(parts[0]).\(parts[1])".utf8)
     #expect(fixture.key.publicKey.verifies(signed, rawSignature: signature))
-    // Its own record is read back and published again with other apps, sealed anew.
+    // Its own record is read back and published again with other apps, sealed again.
     try fixture.writeCredentials(apps: ["com.example.app", "com.example.second"])
     let tokens = try fixture.tokens(atLeast: 2)
     #expect(tokens.count == 2)

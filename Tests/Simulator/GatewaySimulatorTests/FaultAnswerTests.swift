@@ -101,11 +101,11 @@ import Testing
     throws
   {
     let rig = try FaultRig(
-      "[{\"id\":\"added_latency\",\"time\":\"400ms\",\"when\":{\"until_count\":2}}]")
+      "[{\"id\":\"added_latency\",\"time\":\"1500ms\",\"when\":{\"until_count\":2}}]")
     let client = try rig.client()
-    #expect(try client.took { try client.send(client.push) } >= 400)
-    #expect(try client.took { try client.send(client.push) } >= 400)
-    #expect(try client.took { try client.send(client.push) } < 400)
+    #expect(try client.took { try client.send(client.push) } >= 1_500)
+    #expect(try client.took { try client.send(client.push) } >= 1_500)
+    #expect(try client.took { try client.send(client.push) } < 1_500)
     try rig.add(
       "[{\"id\":\"added_latency\",\"profile\":\"slow_start\",\"initial\":\"300ms\",\"duration\":\"10m\"}]"
     )

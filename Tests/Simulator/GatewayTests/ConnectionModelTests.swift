@@ -102,7 +102,7 @@ import Testing
     #expect(model.answered(.badTopic, isAuthenticated: true, rules, now: 0).end == nil)
   }
 
-  @Test func `the score begins anew every minute, and never counts a 410`() {
+  @Test func `the score starts again every minute, and never counts a 410`() {
     var (model, rules) = model { $0.errorLimit = 2 }
     for minute in 0..<5 {
       for reason: Reason in [.badTopic, .unregistered, .expiredToken, .badTopic] {

@@ -177,7 +177,7 @@ import Testing
     #expect(next != .accepted)
   }
 
-  @Test func `a clock that goes back blocks nobody for longer than the interval`() {
+  @Test func `a clock that goes back blocks no key for longer than the interval`() {
     var updates = TokenUpdates()
     let hour = 60 * Self.minute
     let verdicts = [(1, hour), (2, 0), (2, 20 * Self.minute)].map { identity, time in

@@ -134,7 +134,9 @@ struct ConnectionModel {
       }
       if self.token == nil { tokenSince = now }
       self.token = token
-      if Int64(now / 1_000) - token.issuedAt >= 3_600 { return "a token of more than an hour" }
+      if (Int64(now) + World.epoch) / 1_000 - token.issuedAt >= 3_600 {
+        return "a token of more than an hour"
+      }
     }
     if isMute || hangs.contains(request.app) { return nil }
     if isGoingAway {
@@ -200,11 +202,11 @@ struct ConnectionModel {
     }
     if mood.faults > 0, chance.oneIn(mood.faults) {
       if chance.oneIn(4) {
-        // Accepted or not: nobody will know.
+        // Accepted or not: the client cannot know.
         if chance.oneIn(2) { accepted.append(request.notification) }
         return send(.reset(slot: request.slot, isUnprocessed: false), now: now, &chance)
       }
-      // One in nine is a reason that nobody knows yet.
+      // One in nine is an unknown reason.
       if chance.oneIn(9) {
         let status = chance.pick([400, 403, 404, 418, 429, 500, 503, 599] as [UInt16])
         return send(

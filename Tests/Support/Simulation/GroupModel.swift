@@ -24,7 +24,7 @@ struct GroupModel {
     committed = Array(repeating: nil, count: partitions)
   }
 
-  /// The group is to be balanced anew, at a time at the latest.
+  /// The group is to be rebalanced, at a time at the latest.
   mutating func wantRebalance(at time: UInt64) { changeAt = min(changeAt ?? .max, time) }
 
   mutating func grow() { committed.append(nil) }

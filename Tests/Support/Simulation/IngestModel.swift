@@ -82,7 +82,7 @@ final class IngestModel: GroupProcess {
           let (partition, offset) = member.take(&world, end: world.requests.end)
         else { return }
         let slot = table.insert(
-          partition: Int32(partition), epoch: member.epoch, offset: offset)
+          partition: Int32(partition), epoch: member.epoch, offset: offset, created: 0)
         work = Work(request: world.requests.partitions[partition][Int(offset)], slot: slot)
       }
       guard finishRequest(&world) else { return }

@@ -67,7 +67,7 @@ struct PartitionModel {
     return gone
   }
 
-  /// Lets go of records that nobody reads any more.
+  /// Drops records that have no reader left.
   mutating func trim(keeping window: Int64) {
     let place = min(verified, committed ?? 0) - window
     guard place - base > 2_000 else { return }
@@ -75,7 +75,7 @@ struct PartitionModel {
     base = place
   }
 
-  /// A removed record that nobody has reported.
+  /// A removed record that has not been reported.
   var unreported: Int64? {
     removed.first { removed in !reported.contains { $0.contains(removed.offset) } }?.offset
   }
@@ -201,7 +201,7 @@ struct KafkaModel {
       return LoopModel.Place(partition: partition, next: state.low, log: log)
     }
     if log != state.log {
-      // The new log is as long as what was committed of the old one: nobody can tell (docs/operations.md).
+      // The new log is as long as what was committed of the old one: the two cannot be told apart (docs/operations.md).
       log = state.log
       note("\(partition): an offset of the log before goes unnoticed")
       remove(partitions[partition].cut(below: next))

@@ -234,7 +234,7 @@ extension LoopModel {
 
 extension GatewayResponse {
   /// Whether Apple's documents say that the same request must not be sent again; said here once more, independently of
-  /// the decision table. A reason that nobody knows yet is final with its status.
+  /// the decision table. An unknown reason is final with its status.
   var isForGood: Bool {
     guard let reason else { return [400, 404, 418].contains(status) }
     let final: [Reason] = [

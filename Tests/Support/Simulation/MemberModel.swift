@@ -125,7 +125,7 @@ struct MemberModel {
       release(isCommitting, &world)
       return .released
     case .leave:
-      if stopPatience == nil { world.kafka.fail("a process left its group, and nobody stopped it") }
+      if stopPatience == nil { world.kafka.fail("a process left its group without being stopped") }
       world[kind].wantRebalance(at: world.now)
       hasReleased = true
       return nil

@@ -2,7 +2,7 @@
 import Dispatch
 import Pipeline
 
-/// What must hold beyond one process: nobody else's trouble is noticed, and in the end all is well.
+/// What must hold beyond one process: one app's failure affects no other, and in the end every push has its outcome.
 extension Simulation {
   /// How long a notification may wait at most because of another app, in milliseconds. A Kafka partition is first in,
   /// first out, and a destination that answers is never passed over: behind a flood of 3,000 notifications the others wait
@@ -19,7 +19,7 @@ extension Simulation {
     if let calmSince = world.calmSince { judgeCalm(since: calmSince) } else { judgeOthers() }
   }
 
-  /// Nobody waits for ever: without this, a push that is forgotten would end when it is too old.
+  /// No push waits for ever: without this, a push that is forgotten would end when it is too old.
   private mutating func judgeCalm(since: UInt64) {
     for sender in senders {
       for slot in sender.held.keys where sender.isNotDue(slot) {
@@ -50,7 +50,7 @@ extension Simulation {
     }
   }
 
-  /// Whether all records have what they end in, and nobody has anything under way.
+  /// Whether all records have what they end in, and no process has work in flight.
   var isSettled: Bool {
     guard world.kafka.pending == 0, senders.allSatisfy({ $0.held.isEmpty && $0.outgoing.isEmpty })
     else { return false }
@@ -71,7 +71,7 @@ extension Simulation {
     }
     for (number, state) in world.kafka.partitions.enumerated() {
       if let offset = state.unreported {
-        return "offset \(offset) of partition \(number) was removed unread, and nobody said so"
+        return "offset \(offset) of partition \(number) was removed unread and not reported"
       }
     }
     return world.devices.wrong ?? wrongNotification

@@ -15,7 +15,7 @@ import Testing
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md", "docs/going-live.md",
     "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/faq.md", "docs/README.md",
-    "SECURITY.md",
+    "SECURITY.md", "docs/webhooks.md",
     "docs/operations.md", "docs/records.md", "docs/promises.md", "docs/dispatch.md",
     "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
   ]
@@ -52,7 +52,8 @@ import Testing
     "http2", "release", "deb", "output", "install-recommends", "create", "now", "rm",
     "read-only",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
-    "minutes", "mutations", "seeds", "steps", "last",
+    "minutes", "mutations", "seeds", "steps", "last", "group", "topic", "reset-offsets",
+    "to-datetime", "execute",
   ]
 
   @Test(arguments: documents)

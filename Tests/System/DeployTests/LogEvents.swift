@@ -29,7 +29,8 @@ struct LogEvents {
     events = texts.flatMap { room, text in
       // The same name may stand for another text in another file.
       let known = constants.merging(Self.constants(text)) { _, own in own }
-      return Self.calls(in: text).flatMap { level, argument in
+      return Self.calls(in: text).filter { !Self.isPassedOn($0.argument, in: text) }.flatMap {
+        level, argument in
         Self.messages(argument, known).map {
           Event(room: room, level: level, message: $0)
         }
@@ -65,6 +66,11 @@ struct LogEvents {
         argument(text[match.range.upperBound...])
       )
     }
+  }
+
+  /// Whether it is the parameter of a function that logs, whose own calls are read.
+  private static func isPassedOn(_ argument: Substring, in file: String) -> Bool {
+    argument == "text" && file.contains(#/func (?:logOncePerMinute|postpone)\(/#)
   }
 
   /// Up to the comma or parenthesis that ends the argument.
@@ -107,7 +113,9 @@ struct LogEvents {
     }
     if messages.isEmpty {
       let name = argument.split(whereSeparator: { !$0.isLetter }).last.map(String.init) ?? ""
-      messages = [constants[name] ?? "…"]
+      // A name of this function's own is no constant.
+      let isConstant = argument.contains(".") || argument.first?.isUppercase == true
+      messages = [isConstant ? constants[name] ?? "…" : "…"]
     }
     return messages
   }

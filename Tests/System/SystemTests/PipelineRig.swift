@@ -73,6 +73,8 @@ final class PipelineRig {
     try File.write(
       folder.file("tokens.json"), Array("[\(declared.joined(separator: ","))]".utf8))
     let file = folder.file("simulator.address")
+    // That of one that was started before tells nothing.
+    try File.remove(file)
     let program = try BuiltProgram.start(
       "apns-simulator",
       [

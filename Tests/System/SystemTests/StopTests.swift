@@ -18,7 +18,7 @@ struct StopTests {
   @Test
   func `SIGTERM ends every service with status 0, and SIGHUP none`() throws {
     let rig = try running()
-    // Whoever did not handle it would end by it, not with status 0.
+    // A process without a handler would end by the signal, not with status 0.
     rig.signal(SIGHUP)
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: 15_000) { $0 == 0 }

@@ -218,7 +218,7 @@ import Testing
     #expect(first.stop(withinMilliseconds: 60_000) == 0, "\(first.output)")
   }
 
-  @Test func `a broker that nobody works on takes a pipeline`() throws {
+  @Test func `an idle broker can serve a new pipeline`() throws {
     let folder = TemporaryFolder()
     let file = folder.file("address")
     let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-/// What the build does not say: an arrow between rooms that nobody walks.
+/// What the build does not say: a dependency that no file imports.
 @Suite struct ManifestTests {
   private let repository = Repository()
 

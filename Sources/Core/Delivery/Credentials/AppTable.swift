@@ -57,7 +57,7 @@ package struct AppTable: Sendable {
 
   /// Notes that somebody does not serve the app any more.
   ///
-  /// - Returns: the app's row; nil when nobody ever claimed it.
+  /// - Returns: the app's row; nil when no credential ever claimed it.
   mutating func release(_ app: String, by claimant: Int) -> Int? {
     let row = row(of: Self.hash(app.utf8.span))
     guard row >= 0 else { return nil }
@@ -86,7 +86,7 @@ package struct AppTable: Sendable {
     return rows.count - 1
   }
 
-  /// Drops the rows that nobody needs, and leaves at least three quarters of the places free.
+  /// Drops the rows that are not needed, and leaves at least three quarters of the places free.
   private mutating func makeRoom() {
     rows.removeAll(where: \.isVacant)
     var size = 8

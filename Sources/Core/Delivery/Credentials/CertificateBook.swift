@@ -6,7 +6,7 @@ package import APNS
 ///
 /// `resolve` is called for each push, where there are certificates at all, and costs one probe of an
 /// open-addressing table. Of several certificates for an app the one that lasts longest is taken, so a
-/// renewed one may stand beside the old one. An expired one serves nobody.
+/// renewed one may stand beside the old one. An expired one serves no app.
 package struct CertificateBook: Sendable {
   package struct Entry: Sendable, Equatable {
     /// Bundle ids that it is used for.

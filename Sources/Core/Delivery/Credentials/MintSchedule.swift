@@ -5,7 +5,7 @@
 ///
 /// APNs wants a token to be used for 20 to 60 minutes. The schedule renews at 45 minutes, so that senders
 /// have a newer one long before they stop using the old one at 55, and never mints earlier than 20 minutes
-/// after the last, whoever asks. It starts from the newest token on the topic, so a successor that takes
+/// after the last, whichever sender asks. It starts from the newest token on the topic, so a successor that takes
 /// over goes on with its predecessor's schedule.
 ///
 /// The signer keeps the topic: what stands there last for the credential is its own current token. If it is not, the

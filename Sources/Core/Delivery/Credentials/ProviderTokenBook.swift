@@ -223,7 +223,7 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
 
   private mutating func wake(at time: Int64) { calmUntil = min(calmUntil, time) }
 
-  /// Notes whether a token can be used now, and chooses anew for its apps if that has changed.
+  /// Notes whether a token can be used now, and chooses again for its apps if that has changed.
   @discardableResult
   private mutating func look(at index: Int, now: Int64, mustChoose: Bool = false) -> Bool {
     calmFrom = max(calmFrom, now)

@@ -40,7 +40,7 @@ package struct DedupWindow: Sendable {
     return places
   }
 
-  /// Doubles the ring, which is full and has not wrapped yet, and finds everything its place anew.
+  /// Doubles the ring, which is full and has not wrapped yet, and finds everything its place again.
   @usableFromInline mutating func grow() {
     let places = min(capacity, ring.count * 2)
     ring.reserveCapacity(places)

@@ -11,7 +11,7 @@ package struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
     package var missing: Range<Int64>
 
     /// Whether a log with this end can be the one that the place to go on is in. If not it was truncated, or its topic
-    /// recreated: it is read from its first record, and an id of it in the window would end a notification that nobody
+    /// recreated: it is read from its first record, and an id of it in the window would end a notification that was never
     /// has sent as a repeat.
     ///
     /// - Parameter end: one past the log's last offset.

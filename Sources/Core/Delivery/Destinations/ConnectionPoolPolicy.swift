@@ -5,7 +5,7 @@
 /// APNs wants few connections that live long. The pool opens its minimum when there is something to send, one
 /// more at a time when stream credit has been short for a while, and closes one at a time when fewer would
 /// have carried the load for minutes. It opens one after the other, and after a failure the next one only when a push was
-/// accepted on the last; `DestinationHealth` says when, and nobody else asks it.
+/// accepted on the last; `DestinationHealth` says when, and is the only caller.
 ///
 /// Times are milliseconds of a monotonic clock.
 package struct ConnectionPoolPolicy: Sendable {

@@ -10,7 +10,7 @@ package import APNS
 /// evidence about: the push, its app (`RefusedApps`), the credential (`CredentialBreaker`), the connection
 /// (`ConnectBackoff`), its address (`AddressBook`), or the gateway as a whole (`OutageWatch`). A push that is served puts
 /// right what it disproves. What follows for connections (`ConnectionPoolPolicy`) and retries (`RetryPolicy` within
-/// `RetryBudget`) is asked here, so that nobody has to put these parts together.
+/// `RetryBudget`) is asked here, so that callers need not combine these parts.
 ///
 /// Times are monotonic milliseconds, but for when pushes were sent.
 package struct DestinationHealth: Sendable {

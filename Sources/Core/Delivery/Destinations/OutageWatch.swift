@@ -73,7 +73,7 @@ package struct OutageWatch: Sendable {
   ///
   /// - Parameter failingSince: when it first failed, in milliseconds since the epoch.
   package func keeps(_ life: PushLife, failingSince: Int64) -> Bool {
-    // Without a bound one push that nobody could deliver would end each recovery of a quiet destination.
+    // Without a bound one undeliverable push would end each recovery of a quiet destination.
     isHolding && (life.spared < Self.mostSpared || !works(since: failingSince))
   }
 

@@ -60,17 +60,17 @@ package struct AnchorCheck: Sendable {
   package func mayEnd() -> Bool { expected == nil }
 }
 
-/// Why a local table is made anew from its topics.
+/// Why a local table is rebuilt from its topics.
 package enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
   /// There is no local table yet.
   case empty
   /// The local table is so old that tombstones it has not read may be gone.
   case tooOld(milliseconds: Int64)
-  /// It was up to date at a time that is still to come: nobody knows how old it is.
+  /// It was up to date at a time in the future: its age is unknown.
   case clockWentBack(milliseconds: Int64)
   /// It was made from other topics.
   case otherTopics
-  /// A partition does not have the record that was applied last: the topic was made anew or cut, or compaction took
+  /// A partition does not have the record that was applied last: the topic was recreated or cut, or compaction took
   /// that record.
   case otherLog(topic: String, partition: Int32)
 
@@ -88,7 +88,7 @@ package enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// How old a local table may be to be brought up to date instead of being made anew.
+/// How old a local table may be to be brought up to date instead of being rebuilt.
 package struct RestoreRule: Sendable {
   /// Milliseconds; below the topics' `delete.retention.ms`, for which Kafka keeps tombstones.
   package let maxAge: Int64
@@ -97,10 +97,10 @@ package struct RestoreRule: Sendable {
 
   package init(maxAge: Int64) { self.maxAge = maxAge }
 
-  /// Whether a table has to be made anew before anything else.
+  /// Whether a table has to be rebuilt before anything else.
   ///
   /// - Parameters:
-  ///   - completeAt: when the table was last known to be complete, or was last begun anew; milliseconds since
+  ///   - completeAt: when the table was last known to be complete, or was last started again; milliseconds since
   ///     the epoch, nil for never.
   ///   - now: milliseconds since the epoch.
   ///   - topics: of which it has positions.

@@ -3,7 +3,7 @@
 /// Whether tables are complete: read at least to where their logs ended when it was asked. Only then may anything
 /// be judged by them.
 ///
-/// One question at a time, about all partitions. An end that nobody could find out leaves the tables incomplete.
+/// One question at a time, about all partitions. If an end cannot be read, the tables stay incomplete.
 package struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   private enum Phase {
     case idle
@@ -20,7 +20,7 @@ package struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
 
   package init(_ partitions: [Partition]) { self.partitions = partitions }
 
-  /// Whether nobody has wanted to know yet, or all that was asked for has been answered.
+  /// Whether no question is open.
   package var isAnswered: Bool {
     switch phase {
     case .idle, .known: true

@@ -4,7 +4,7 @@
 ///
 /// The embedded broker keeps 5 MiB a partition and then drops the oldest batches in silence, read or not. A
 /// writer asks this gate before it takes more work in: the gate closes while the bytes that no reader has
-/// committed yet come near to that limit. On a topic that nobody "finishes" (a table) it closes for ever when
+/// committed yet come near to that limit. On a topic without committed offsets (a table) it closes for ever when
 /// the partition is full. Against a real broker no gate is used.
 ///
 /// Bytes are what the producer was given, uncompressed; the broker stores compressed batches, so the estimate

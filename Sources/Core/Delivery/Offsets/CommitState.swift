@@ -51,7 +51,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
     var version: UInt64
   }
 
-  /// A commit whose answer has not come after this long is given up, in milliseconds: nobody waits for ever.
+  /// A commit whose answer has not come after this long is given up, in milliseconds.
   package static var patience: UInt64 { 10_000 }
 
   private var entries: [Partition: Entry] = [:]
@@ -90,7 +90,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// The partition's log begins anew: offsets below the committed one are to be committed again.
+  /// The partition's log starts again: offsets below the committed one are to be committed again.
   package mutating func restart(_ partition: Partition, epoch: UInt32) {
     guard var entry = entries[partition], entry.epoch == epoch else { return }
     entry.committable = -1

@@ -60,17 +60,23 @@ package struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   /// The partition's log is not the one that was read.
   package mutating func forget(_ partition: Partition) { entries[partition] = nil }
 
+  /// The assignment is complete: what did not come back is another process's, and its log may be another one by the time
+  /// that it does.
+  package mutating func removeAll() { entries.removeAll() }
+
   /// Where to go on in a partition that was assigned, and what is done above that.
   ///
   /// - Parameters:
   ///   - committed: the group's offset, nil if it has none.
   ///   - map: what the map committed beside it says is done.
+  ///   - logStart: the first offset of the log if that is known. A group without an offset begins there, and says so:
+  ///     what retention removes above it from now on is known to be lost, also to the next owner.
   /// - Returns: the point, and whether it says more than offset and map do.
   package mutating func resume(
-    _ partition: Partition, committed: Int64?, map: [Range<Int64>]
+    _ partition: Partition, committed: Int64?, map: [Range<Int64>], logStart: Int64? = nil
   ) -> (point: ResumePoint, isNews: Bool) {
     let entry = entries.removeValue(forKey: partition)
-    guard let committed else { return (ResumePoint(next: nil), false) }
+    guard let committed else { return (ResumePoint(next: logStart), logStart != nil) }
     let told = ResumePoint(next: committed, joining: map)
     let words = ResumePoint(next: committed, completedAbove: map)
     guard let entry, committed >= entry.committed, entry.committable >= 0 else {

@@ -72,7 +72,7 @@ package struct OffsetBook: Sendable {
   }
 
   /// A partition was read to its end, one past its newest offset. Below it may be offsets that are no records, as the
-  /// markers of transactions, of which nobody else would tell: without this the group would be behind by them for
+  /// markers of transactions, which no record reports: without this the group would be behind by them for
   /// as long as no record comes.
   ///
   /// - Returns: the offsets that did not come, if there are any.
@@ -80,7 +80,7 @@ package struct OffsetBook: Sendable {
     let place = Int(source.partition)
     guard let expected = ledgers[source.topic][place]?.nextOffset else {
       // All below is done, or no record. If the log is empty, its first record is to be the one at 0: what is missing
-      // before another one was removed unread.
+      // before another one was removed unread. That 0 is progress: the next owner is to know it, too.
       ledgers[source.topic][place] = OffsetLedger(nextOffset: end)
       return nil
     }
@@ -89,7 +89,7 @@ package struct OffsetBook: Sendable {
     return expected..<end
   }
 
-  /// The partition's log begins anew at this record, which is to be worked on; nothing that was taken of it before
+  /// The partition's log starts again at this record, which is to be worked on; nothing that was taken of it before
   /// completes anything.
   package mutating func restart(_ source: Source, at offset: Int64) {
     var ledger = OffsetLedger(nextOffset: offset)
@@ -100,10 +100,9 @@ package struct OffsetBook: Sendable {
   /// How far each partition is done, of those of which something came.
   package var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
-      guard let ledger = ledgers[source.topic][Int(source.partition)], ledger.nextOffset > 0 else {
-        return nil
+      ledgers[source.topic][Int(source.partition)].map {
+        PartitionProgress(source, epoch: epoch, committable: $0.committable)
       }
-      return PartitionProgress(source, epoch: epoch, committable: ledger.committable)
     }
   }
 

@@ -118,7 +118,7 @@ extension OffsetLedger {
     nextOffset - shift - jumps.reduce(0) { $0 + $1.length }
   }
 
-  /// Nothing is open: positions may start anew, and a ring that one slow record made large is given back.
+  /// Nothing is open: positions may start again, and a ring that one slow record made large is given back.
   mutating func settle() {
     shift = 0
     if words.count > 64 * Self.initialBits / 64 {

@@ -11,9 +11,13 @@ package struct RequestTable: ~Copyable, Sendable {
     /// Records to be acknowledged, and one more while further ones may come. In a free slot: the next
     /// free one.
     package var pending: Int32
+    /// When the request was made, in milliseconds since the epoch; `.max` in a free slot.
+    @usableFromInline var created: Int64
 
-    @inlinable init(offset: Int64, partition: Int32, epoch: UInt32, pending: Int32) {
+    @inlinable
+    init(offset: Int64, partition: Int32, epoch: UInt32, pending: Int32, created: Int64) {
       self.offset = offset
+      self.created = created
       self.partition = partition
       self.epoch = epoch
       self.pending = pending
@@ -40,9 +44,14 @@ package struct RequestTable: ~Copyable, Sendable {
 
   /// Takes a request in and holds it until `settle` is called once for this call and once for each
   /// `expect`. The table must not be full.
-  @inlinable package mutating func insert(partition: Int32, epoch: UInt32, offset: Int64) -> Int {
+  ///
+  /// - Parameter created: when it was made, in milliseconds since the epoch.
+  @inlinable package mutating func insert(
+    partition: Int32, epoch: UInt32, offset: Int64, created: Int64
+  ) -> Int {
     precondition(count < capacity, "no room for a further request")
-    let entry = Entry(offset: offset, partition: partition, epoch: epoch, pending: 1)
+    let entry = Entry(
+      offset: offset, partition: partition, epoch: epoch, pending: 1, created: created)
     count += 1
     guard free >= 0 else {
       entries.append(entry)
@@ -52,6 +61,11 @@ package struct RequestTable: ~Copyable, Sendable {
     free = entries[slot].pending
     entries[slot] = entry
     return slot
+  }
+
+  /// When the oldest request of the table was made; nil if it is empty. Looks at every slot.
+  package var oldest: Int64? {
+    count > 0 ? entries.lazy.map(\.created).min() : nil
   }
 
   /// One more record of this request has to be acknowledged.
@@ -69,6 +83,7 @@ package struct RequestTable: ~Copyable, Sendable {
     guard entries[slot].pending == 0 else { return nil }
     let entry = entries[slot]
     entries[slot].pending = free
+    entries[slot].created = .max
     free = Int32(slot)
     count -= 1
     return entry

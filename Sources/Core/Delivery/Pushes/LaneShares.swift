@@ -47,7 +47,7 @@ package struct LaneShares: Sendable {
   package mutating func choose(
     transactional: Bool, retry: Bool, bulk: Bool
   ) -> SendClass? {
-    // The usual case costs nothing: one class alone has every stream, and owes nobody for it.
+    // The usual case costs nothing: one class alone has every stream, at no debt.
     if !retry && !bulk { return transactional ? .transactional : nil }
     if !transactional && !bulk { return .retry }
     if !transactional && !retry { return .bulk }

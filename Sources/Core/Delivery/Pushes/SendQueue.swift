@@ -89,7 +89,7 @@ package struct SendQueue: Sendable {
 
   // MARK: Beside the line
 
-  /// A push that was handed out has to wait for something else: beside the line, where nobody looks at it.
+  /// A push that was handed out has to wait for something else: it is set aside.
   package mutating func putBeside(_ slot: UInt32, _ sendClass: SendClass) {
     ended(sendClass)
     beside += 1

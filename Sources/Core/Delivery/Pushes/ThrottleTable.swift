@@ -3,7 +3,7 @@
 /// Devices that APNs has throttled (`TooManyRequests`), and until when nothing should be sent to them.
 ///
 /// A table of fixed size, found by the hash of the device token: it is advice, not truth. When it is full the
-/// device whose time is over first is forgotten, and its next push finds out anew.
+/// device whose time is over first is forgotten, and its next push finds out again.
 package struct ThrottleTable: Sendable {
   private struct Entry: Sendable {
     var hash: UInt64 = 0

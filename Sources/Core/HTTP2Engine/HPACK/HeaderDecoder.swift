@@ -2,7 +2,7 @@
 
 /// Reads the header blocks of one direction of a connection (RFC 7541 §3.2, §6).
 ///
-/// Blocks must be read in the order of their arrival and up to their end, also those that nobody wants.
+/// Blocks must be read in the order of their arrival and up to their end, also those of streams that are gone.
 package struct HeaderDecoder {
   /// The last field.
   private(set) var text = FieldText()

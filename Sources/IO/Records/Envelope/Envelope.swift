@@ -69,23 +69,31 @@ package struct Envelope: Sendable {
   ) throws(EnvelopeError) -> Envelope {
     var cursor = EnvelopeCursor()
     var envelope = Envelope()
-    try cursor.version(in: record)
     try envelope.readRouting(record, &cursor, types)
-    try envelope.readHeaders(record, &cursor)
-    try envelope.readHistory(record, &cursor)
-    envelope.bodyStart = cursor.position
-    guard cursor.position < record.count else {
-      throw EnvelopeError(field: .lastReason, problem: .emptyBody, offset: cursor.position)
-    }
-    guard record.count - cursor.position <= maximumBody else {
-      throw EnvelopeError(field: .lastReason, problem: .tooLong, offset: cursor.position)
-    }
+    try envelope.readRest(record, &cursor)
     return envelope
   }
 
-  private mutating func readRouting(
+  /// Reads what follows the push type.
+  mutating func readRest(
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
+  ) throws(EnvelopeError) {
+    try readHeaders(record, &cursor)
+    try readHistory(record, &cursor)
+    bodyStart = cursor.position
+    guard cursor.position < record.count else {
+      throw EnvelopeError(field: .lastReason, problem: .emptyBody, offset: cursor.position)
+    }
+    guard record.count - cursor.position <= Self.maximumBody else {
+      throw EnvelopeError(field: .lastReason, problem: .tooLong, offset: cursor.position)
+    }
+  }
+
+  /// Reads the fields up to the push type.
+  mutating func readRouting(
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor, _ types: PushTypes
   ) throws(EnvelopeError) {
+    try cursor.version(in: record)
     let lane = try cursor.field(.lane, in: record)
     guard let known = Lane(record.extracting(lane.indices)) else {
       throw cursor.invalid(.lane, lane)

@@ -6,12 +6,14 @@ internal import Pipeline
 /// Walks an envelope line field by field.
 struct EnvelopeCursor {
   /// The next byte to look at: the first of the next field.
-  private(set) var position = 0
+  private(set) var position: Int
 
   private static let tab: UInt8 = 0x09
   /// Digits of a number, at most: beyond any time in milliseconds, and far from overflowing.
   private static let mostDigits = 16
   private static let newline: UInt8 = 0x0A
+
+  init(at position: Int = 0) { self.position = position }
 
   /// Reads field 0, which says that the rest has the form that we know.
   @inline(__always)
@@ -104,19 +106,33 @@ struct EnvelopeCursor {
     throw invalid(.apnsID, try field(.apnsID, in: record))
   }
 
-  /// Reads the bundle id or the topic: a required name that can stand in a header as it is.
+  /// Reads the bundle id or the topic: a required name that can stand in a header as it is. In one pass; what is wrong
+  /// with one that is not is found by reading it again.
   @inline(__always)
   mutating func name(
     _ field: EnvelopeField, in record: Span<UInt8>
   ) throws(EnvelopeError) -> ByteRange {
+    let start = position
+    let limit = min(record.count, Envelope.maximumLine + 1)
+    var index = start
+    while index < limit && RequestRules.isNameCharacter(record[index]) { index += 1 }
+    guard index > start, index < limit, record[index] == Self.tab else {
+      throw try notName(field, in: record)
+    }
+    position = index + 1
+    return ByteRange(start: start, count: index - start)
+  }
+
+  @inline(never)
+  private mutating func notName(
+    _ field: EnvelopeField, in record: Span<UInt8>
+  ) throws(EnvelopeError) -> EnvelopeError {
     let range = try self.field(field, in: record)
     guard !range.isEmpty else {
-      throw EnvelopeError(field: field, problem: .missing, offset: Int(range.start))
+      return EnvelopeError(field: field, problem: .missing, offset: Int(range.start))
     }
-    for index in range.indices where !RequestRules.isNameCharacter(record[index]) {
-      throw EnvelopeError(field: field, problem: .invalid, offset: index)
-    }
-    return range
+    let place = range.indices.first { !RequestRules.isNameCharacter(record[$0]) }
+    return EnvelopeError(field: field, problem: .invalid, offset: place ?? Int(range.start))
   }
 
   /// The bytes up to the next tab or newline, at which `position` then stands.

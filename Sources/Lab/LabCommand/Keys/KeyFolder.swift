@@ -95,7 +95,7 @@ package struct KeyFolder: Sendable {
     try File.write("\(path)/\(publicKeyName(credential))", key.publicKey.pem())
   }
 
-  /// The authority's own key is forgotten: nobody can issue another certificate under this root.
+  /// The authority's own key is forgotten: no other certificate can be issued under this root.
   private func writeCertificates(_ clientApps: [String]) throws {
     let authority = try CertificateAuthority(name: "Martlet simulator root")
     try File.write(root, authority.certificatePEM)

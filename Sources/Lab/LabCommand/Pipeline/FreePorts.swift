@@ -3,13 +3,25 @@ import EventLoop
 
 /// TCP ports of 127.0.0.1 for processes that keep their address when they are started again.
 package enum FreePorts {
+  /// Below those that the system gives to whoever asks for any (32,768 and above unless somebody has changed that): while
+  /// a process is away, nobody gets its port by chance.
+  private static let range: Range<UInt16> = 15_000..<32_000
+
   /// Ports that were free a moment ago, each another one.
   package static func find(_ count: Int) throws -> [UInt16] {
     guard count > 0 else { return [] }
-    let socket = try Socket.listening(on: .loopback(port: 0))
+    let socket = try listening()
     // Open until all are found: one that is closed again may be handed out a second time.
     let others = try find(count - 1)
     return [socket.localAddress?.port ?? 0] + others
+  }
+
+  private static func listening() throws -> Socket {
+    for _ in 0..<100 {
+      let port = UInt16.random(in: range)
+      if let socket = try? Socket.listening(on: .loopback(port: port)) { return socket }
+    }
+    return try Socket.listening(on: .loopback(port: 0))
   }
 
   /// Whether a broker could listen on this port. One that connections of an earlier broker still linger on is free.

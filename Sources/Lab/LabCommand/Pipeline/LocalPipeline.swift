@@ -20,7 +20,7 @@ package final class LocalPipeline {
     package var kafka: String?
     /// The embedded broker's port; 0 takes a free one.
     package var kafkaPort: UInt16 = 0
-    /// Bytes of a process's log above which it begins anew, the last ones kept beside it. nil: never.
+    /// Bytes of a process's log above which it starts again, the last ones kept beside it. nil: never.
     package var logLimit: Int?
     package var topicPrefix = "push."
     /// The file of the key that keeps provider tokens secret on their topic, if there is one.
@@ -37,6 +37,8 @@ package final class LocalPipeline {
     package var hasConsole = false
     /// Whether requests are taken over HTTP.
     package var hasAPI = false
+    /// The file of subscriptions to webhooks, if there are any.
+    package var subscriptions: String?
     /// Arguments of the embedded broker.
     package var brokerFlags: [String] = []
 
@@ -113,7 +115,7 @@ package final class LocalPipeline {
 
   /// Stops everything in order; returns the names of processes that had to be killed.
   @discardableResult package func stop() -> [String] {
-    // An address at which nobody answers any more is worse than none.
+    // An address without a listener is worse than none.
     if lock != nil { try? File.remove(addressesFile) }
     let killed = processes.stopAll()
     lock = nil
@@ -200,6 +202,11 @@ package final class LocalPipeline {
     for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
     if plan.hasAPI { try startAPI() }
+    if let file = plan.subscriptions {
+      try startProgram(
+        "webhooks", "martlet-webhooks", common + ["--subscriptions", file, "--allow-http"], stage: 5
+      )
+    }
     if plan.hasConsole { try startConsole() }
   }
 

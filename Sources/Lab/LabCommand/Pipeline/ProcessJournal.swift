@@ -42,7 +42,7 @@ final class ProcessJournal {
       let descriptor = open(logs[index].path, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else { continue }
       defer { close(descriptor) }
-      // A log that has become too long begins anew.
+      // A log that has become too long starts again.
       if lseek(descriptor, 0, SEEK_END) < logs[index].offset { logs[index].offset = 0 }
       let count = pread(descriptor, &piece, piece.count, logs[index].offset)
       guard count > 0 else { continue }

@@ -13,7 +13,7 @@ package struct ChildProgram: Sendable {
   package var arguments: [String]
   /// Where both of its outputs go; nil leaves them where the parent's go.
   package var logFile: String?
-  /// Bytes of the log above which it begins anew; what it held is kept beside it as `FILE.1`. nil: never.
+  /// Bytes of the log above which it starts again; what it held is kept beside it as `FILE.1`. nil: never.
   package var logLimit: Int?
   /// Whether it is started again, after a pause, when it ends by itself.
   package var restarts: Bool
@@ -36,7 +36,7 @@ package struct ChildProgram: Sendable {
 }
 
 extension ChildProgram {
-  /// Begins the log anew when it is above its limit. The child appends, so it goes on at the new beginning; what
+  /// Restarts the log when it is above its limit. The child appends, so it goes on at the new beginning; what
   /// it writes between the copy and the cut is not kept.
   func boundLog() {
     guard let logFile, let logLimit, let size = File.size(logFile), size > logLimit else { return }

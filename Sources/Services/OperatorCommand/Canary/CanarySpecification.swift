@@ -81,7 +81,7 @@ struct CanarySpecification: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - wall: now, in milliseconds since the epoch.
-  ///   - timeout: milliseconds after which nobody waits for it any more: a device's push expires then.
+  ///   - timeout: milliseconds after which it counts as failed: a device's push expires then.
   func request(id: String, wall: Int64, timeout: Int64) -> [UInt8] {
     var request = JSONObject()
     request.append("id", .string(id))

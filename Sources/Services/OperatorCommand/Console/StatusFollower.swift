@@ -39,7 +39,7 @@ final class StatusFollower: Sendable {
         continue
       }
       due = now + Self.interval
-      // After a pause the rates begin anew: they are of now, not of the pause.
+      // After a pause the rates start again: they are of now, not of the pause.
       if let last = before, now >= last.at + 3 * Self.interval { before = nil }
       before = look(client, before)
     }

@@ -71,7 +71,7 @@ package enum StatusCommand: Service {
     while MonotonicClock.milliseconds() < end, !context.signals.isStopping { usleep(50_000) }
   }
 
-  /// False when nobody reads any more.
+  /// False when the reader has gone (`| head`).
   private static func show(_ status: PipelineStatus, _ settings: Settings) -> Bool {
     if settings.isJSON { return StandardOutput.line(StatusText.json(status)) }
     let text = StatusText.lines(status).joined(separator: "\n") + "\n"

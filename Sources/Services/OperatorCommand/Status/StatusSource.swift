@@ -34,7 +34,7 @@ struct StatusSource: DeclaredSettings, Sendable {
     }
   }
 
-  /// Asks every process. The file is read again each time: a process that was started anew has its pages elsewhere.
+  /// Asks every process. The file is read again each time: a process that was restarted has its pages elsewhere.
   ///
   /// - Throws: if the file cannot be read.
   func read(_ client: HTTPClient) throws(ServiceFailure) -> [ProcessReading] {

@@ -33,7 +33,7 @@ import Testing
     book.succeeded(1)
     #expect(!book.isAside(1, now: 501))
     book.failed(1, now: 2_000, random: 0)
-    #expect(!book.isAside(1, now: 2_500), "a success begins anew")
+    #expect(!book.isAside(1, now: 2_500), "a success starts again")
   }
 
   @Test func `when all have failed the one that may come back first is taken`() {

@@ -38,7 +38,7 @@ import Testing
     #expect(after == 0)
   }
 
-  @Test func `an answer to a probe that is lost blocks nobody for long`() {
+  @Test func `a lost answer to a probe blocks no app for long`() {
     var apps = RefusedApps()
     _ = apps.refused(7, isMomentary: true, now: 0, random: 0)
     let first = apps.wait(7, now: 500)

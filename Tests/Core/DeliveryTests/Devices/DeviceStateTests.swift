@@ -91,7 +91,7 @@ import Testing
     #expect(ChangelogPosition.Anchor.hash([]) == ChangelogPosition.Anchor.hash("".utf8))
   }
 
-  @Test func `a table is made anew when nothing or nothing certain is known of it`() {
+  @Test func `a table is rebuilt when nothing or nothing certain is known of it`() {
     let rule = RestoreRule(maxAge: 3_600_000)
     func reason(_ completeAt: Int64?, now: Int64 = 10_000_000, _ topics: Set<String> = ["a"])
       -> RestoreReason?

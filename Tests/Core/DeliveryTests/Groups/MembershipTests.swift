@@ -225,8 +225,8 @@ private struct MembershipWorld {
       now += event == .pause ? 50 : 2_000
       perform(member.tick(now: now))
     }
-    if member.isAssigned, !isReading { problem = "takes records that nobody reads" }
-    if member.isDraining, !owesDrained { problem = "waits for an answer that nobody owes" }
+    if member.isAssigned, !isReading { problem = "takes records of partitions that are not read" }
+    if member.isDraining, !owesDrained { problem = "waits for an answer that is not due" }
     if isRevoked, !owesDrained { problem = "the group waits for nothing" }
   }
 

@@ -93,7 +93,7 @@ import Testing
     #expect(state.due(now: 0).isEmpty)
   }
 
-  @Test func `a log that begins anew is committed from its start`() {
+  @Test func `a log that starts again is committed from its start`() {
     var state = begun(at: 5_000)
     state.restart(1, epoch: 1)
     state.note(progress(3))
@@ -124,7 +124,7 @@ import Testing
     #expect(point == ResumePoint(next: 110, completedAbove: [115..<120]))
     #expect(isNews)
     state.begin(1, epoch: 2, committed: 100, point, isNews: isNews)
-    #expect(state.due(now: 1).map(\.offset) == [110], "the broker learns it at once")
+    #expect(state.due(now: 1).map(\.offset) == [110], "it is committed at once")
   }
 
   @Test func `memory is not believed below what was acknowledged`() {
@@ -133,7 +133,19 @@ import Testing
     #expect(memory.resume(1, committed: 40, map: []).point == ResumePoint(next: 40))
     memory.remember(1, committed: 100, committable: 110, completedAbove: [115..<120])
     #expect(memory.resume(1, committed: nil, map: []).point.next == nil)
+    let first = memory.resume(1, committed: nil, map: [], logStart: 7)
+    #expect(first.point == ResumePoint(next: 7) && first.isNews, "committed at once")
     #expect(memory.resume(1, committed: 100, map: []).isNews == false, "asked once")
+  }
+
+  /// The topic may have been made again since, and its log may have grown past what was committed of the one before.
+  @Test func `what did not come back with an assignment is forgotten`() {
+    var memory = CompletionMemory<Int>()
+    memory.remember(1, committed: 30, committable: 31, completedAbove: [40..<96])
+    memory.remember(2, committed: 30, committable: 31, completedAbove: [40..<96])
+    _ = memory.resume(2, committed: 30, map: [])
+    memory.removeAll()
+    #expect(memory.resume(1, committed: 49, map: []).point == ResumePoint(next: 49))
   }
 
   @Test func `memory and map are joined`() {

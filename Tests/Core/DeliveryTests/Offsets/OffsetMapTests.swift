@@ -149,7 +149,7 @@ import Testing
     }
   }
 
-  /// Texts with a right checksum that nobody can mean: they would reserve memory without end.
+  /// Texts with a valid checksum that make no sense: they would reserve memory without end.
   @Test func `absurd lengths are refused`() {
     for runs in ["B", "B_", "_____B", "ABgggggB", "A_______", "A____I", "B!C", "BC="] {
       var text = OffsetMap.prefix + Array(runs.utf8)

@@ -31,8 +31,13 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
   static var selected: [AlertedFault] {
     guard let value = getenv("MARTLET_TEST_ALL_FAULTS") else { return all.filter(\.isShort) }
     let name = String(cString: value)
-    return name == "1" ? all : all.filter { $0.name == name }
+    // Recorded cases are numbered as they come: their order must not tell which is which.
+    return name == "1"
+      ? recordFolder == nil ? all : all.shuffled() : all.filter { $0.name == name }
   }
+
+  /// Where what the screens say during each fault is recorded: `MARTLET_TEST_RECORD=FOLDER`.
+  static var recordFolder: String? { getenv("MARTLET_TEST_RECORD").map { String(cString: $0) } }
 
   static let all = gateway + credentials + kafka + data
 
@@ -54,7 +59,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     },
     AlertedFault(
       name: "DNS wrong", alert: "MartletDestinationFailing", labels: ["state": "connects"],
-      log: ("martlet-sender", "no-such-host.invalid"),
+      log: ("martlet-sender", "cannot resolve the gateway's name"),
       prepare: {
         $0.rig.gateway = "no-such-host.invalid:443"
         try $0.startServices()

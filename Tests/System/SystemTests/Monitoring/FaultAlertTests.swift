@@ -66,6 +66,9 @@ import Testing
         "\(fault.name): \(alerts.rig[log.program].output.suffix(2_000))")
     }
     try expectCanary(prometheus, alerts, fault)
+    if let folder = AlertedFault.recordFolder {
+      try OnCallRecord(alerts, prometheus, Self.programs).write(to: folder, fault: fault.name)
+    }
     let all = seconds + rule.delay + Self.intervals
     print("\(fault.name) | \(rule.severity) | \(fault.alert) \(fault.labels) | \(all) s at most")
   }
@@ -93,8 +96,10 @@ import Testing
         #expect(isThere, "\(fault.name): \(label)")
       }
       #expect(row[3].hasPrefix(fault.reddensCanary ? "red" : "green"), "\(fault.name)")
-      let program = fault.log?.program.dropFirst("martlet-".count) ?? ""
+      guard let log = fault.log else { continue }
+      let program = log.program.dropFirst("martlet-".count)
       #expect(row[4].contains(program), "\(fault.name): the log of \(program)")
+      #expect(row[4].contains("`\(log.words)`"), "\(fault.name): \(log.words)")
     }
   }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import ServiceKit
+import Store
+import Synchronization
+import Telemetry
+
+/// How many device tokens the database has in each state, for `/metrics`: counted on a thread of its own, over a
+/// connection of its own, until the service is told to stop. Nobody waits for it.
+enum DeviceCensus {
+  private static let intervalMilliseconds: UInt64 = 60_000
+  /// A count that took long is followed by a pause of so many times that: it costs the database 2 % of its time at most.
+  private static let share: UInt64 = 50
+
+  static func start(
+    _ location: String, _ context: ServiceContext,
+    intervalMilliseconds: UInt64 = intervalMilliseconds
+  ) throws(SystemError) {
+    let latest = Latest()
+    context.counters.add(metrics: latest)
+    let thread = try LoopThread(name: "device-census") {
+      guard let poller = try? Poller(capacity: 1) else { return }
+      let wakeup = Wakeup()
+      context.signals.subscribe(wakeup)
+      guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }
+      var events: [ReadyEvent] = []
+      while !context.signals.isStopping {
+        let begun = MonotonicClock.milliseconds()
+        // While the database cannot be read the last count stays.
+        if let counts = try? TokenStoreReader(location).stateCounts() { latest.set(counts) }
+        let pause = (MonotonicClock.milliseconds() - begun) * share
+        let wait = Int32(clamping: max(intervalMilliseconds, pause))
+        poller.wait(timeoutMilliseconds: wait, into: &events)
+        wakeup.clear()
+      }
+    }
+    thread.detach()
+  }
+
+  private final class Latest: MetricSource {
+    private let counts = Mutex<TokenStoreReader.StateCounts?>(nil)
+
+    func set(_ new: TokenStoreReader.StateCounts) { counts.withLock { $0 = new } }
+
+    var samples: [MetricSample] {
+      guard let counts = counts.withLock({ $0 }) else { return [] }
+      return [
+        MetricSample(FeedbackMetrics.devices, ["live"], counts.live),
+        MetricSample(FeedbackMetrics.devices, ["removed"], counts.removed),
+        MetricSample(FeedbackMetrics.devices, ["dead"], counts.dead),
+        MetricSample(FeedbackMetrics.devices, ["suspected"], counts.suspected),
+      ]
+    }
+  }
+}

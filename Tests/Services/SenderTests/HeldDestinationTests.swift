@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Telemetry
+import Testing
+
+@testable import Sender
+
+@Suite("How long a destination has been held") struct HeldDestinationTests {
+  private func status(
+    at: UInt64, _ trouble: DestinationHealth.Trouble?, accepted: Int = 7, index: Int = 3
+  ) -> LoopStatus {
+    var status = LoopStatus()
+    status.at = at
+    status.destinations = [
+      LoopStatus.Destination(
+        index: index, credential: "T/K/any", environment: .production, hasToken: true,
+        trouble: trouble, waiting: 0, open: 0, accepted: accepted, refused: 0, retriesLeft: 10)
+    ]
+    return status
+  }
+
+  /// What the last of these looks says, in milliseconds.
+  private func held(_ looks: [LoopStatus]) -> UInt64 {
+    var last = LoopStatus()
+    for look in looks {
+      let before = last
+      last = look
+      last.noteHeld(since: before)
+    }
+    return last.destinations[0].held
+  }
+
+  @Test func `the time counts from the first look at the state`() {
+    #expect(held([status(at: 1_000, .gateway)]) == 0)
+    let looks = (1...31).map { status(at: UInt64($0) * 1_000, .gateway) }
+    #expect(held([status(at: 500, nil)] + looks) == 30_000)
+  }
+
+  @Test func `many short outages are not one long one`() {
+    // Seen failing at every look: only the accepted pushes tell that it worked in between.
+    let looks = (1...31).map { status(at: UInt64($0) * 1_000, .gateway, accepted: $0) }
+    #expect(held(looks) == 0)
+  }
+
+  @Test func `another state, and another destination, begin anew`() {
+    #expect(held([status(at: 1_000, .gateway), status(at: 9_000, .connects)]) == 0)
+    #expect(held([status(at: 1_000, .gateway), status(at: 9_000, .gateway, index: 4)]) == 0)
+  }
+
+  @Test func `the page has the longest of each state, and working is none of them`() {
+    var status = status(at: 9_000, .gateway)
+    status.destinations[0].held = 8_000
+    let samples = status.samples.filter { $0.metric == SenderMetrics.held }
+    #expect(samples.count == 5)
+    #expect(samples.first { $0.labels == ["gateway"] }?.value == .thousandths(8_000))
+    #expect(samples.first { $0.labels == ["connects"] }?.value == .thousandths(0))
+  }
+}
