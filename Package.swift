@@ -79,9 +79,8 @@ func tests(
 let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
   "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
-  "Sender", "Signer", "Feedback", "GatewaySimulator", "HTTP2Server", "OperatorCommand",
-  "LabCommand",
-  "EmbeddedKafka",
+  "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
+  "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -123,7 +122,9 @@ let package = Package(
     core("Settings"),
     core("Telemetry"),
     core("Access"),
+    core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
     core("HTTP2Engine"),
+    core("Planning", ["Pipeline", "Delivery", "Random", "Settings", "Telemetry"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
@@ -182,10 +183,16 @@ let package = Package(
         "Store", "Compatibility",
       ]),
     service(
+      "WebhookDelivery",
+      [
+        "Webhooks", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
+        "Records", "Signing", "HTTPClient",
+      ]),
+    service(
       "OperatorCommand",
       [
-        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "HTTPClient", "HTTPServer",
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "Planning", "EventLoop", "Kafka",
+        "JSON", "Records", "HTTPClient", "HTTPServer",
       ]),
 
     // Executables: parse, build, run.
@@ -194,6 +201,7 @@ let package = Package(
     executable("martlet-signer", "Signer"),
     executable("martlet-sender", "Sender"),
     executable("martlet-feedback", "Feedback"),
+    executable("martlet-webhooks", "WebhookDelivery"),
     executable("martlet", "OperatorCommand"),
     executable("apns-simulator", "GatewaySimulator"),
 
@@ -232,6 +240,8 @@ let package = Package(
       [
         "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
       ]),
+    labProgram(
+      "benchmark-topics", ["Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
     labProgram("martlet-simulate", ["Simulation"]),
 
     // Tests.
@@ -252,8 +262,10 @@ let package = Package(
     tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
+    tests("Core", "Webhooks", ["Delivery", "Webhooks"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
+    tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
@@ -315,6 +327,12 @@ let package = Package(
         "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
+      "Services", "WebhookDelivery",
+      [
+        "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Pipeline", "Kafka", "JSON",
+        "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
+      ]),
+    tests(
       "Services", "OperatorCommand",
       [
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Delivery", "Kafka", "EventLoop",
@@ -355,8 +373,8 @@ let package = Package(
     tests(
       "System", "ForeignClient",
       [
-        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Signing", "SystemTestSupport",
-        "TestSupport",
+        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Kafka", "Signing",
+        "SystemTestSupport", "TestSupport",
       ],
       exclude: ["Python"]),
     tests(
@@ -369,8 +387,9 @@ let package = Package(
     tests(
       "System", "Deploy",
       [
-        "API", "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
-        "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline", "Diagnosis", "Kafka",
+        "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "GatewaySimulator",
+        "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline",
+        "Diagnosis", "Kafka",
         "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",
       ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),

@@ -9,8 +9,11 @@ import Records
 import ServiceKit
 import Settings
 
-/// Produces notifications or requests as fast as their readers take them, then waits until all are
+/// Produces notifications or requests as fast as their readers take them, or on a schedule, then waits until all are
 /// committed: the load of the benchmarks. Prints one JSON object.
+///
+/// A record's id begins with its number in eight hexadecimal digits and four of the run. With the run's start and the
+/// rate they say when the record was due, so that a time measured from then hides no record that was late.
 enum LoadCommand: Service {
   struct Load: DeclaredSettings {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "benchmark-load")
@@ -19,10 +22,11 @@ enum LoadCommand: Service {
 
     @Declared(
       .choice(
-        "kind", of: ["notifications", "bulk", "requests", "provider-tokens"],
+        "kind", of: ["notifications", "bulk", "requests", "feedback", "provider-tokens"],
         default: "notifications",
-        "Which topic is written: push.notifications, push.notifications.bulk, push.requests, or"
-          + " push.provider-tokens with one credential for each app.")) var kind: String
+        "Which topic is written: push.notifications, push.notifications.bulk, push.requests,"
+          + " push.feedback with an answer 410 for each record, or push.provider-tokens with one"
+          + " credential for each app.")) var kind: String
 
     @Declared(
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."))
@@ -41,10 +45,16 @@ enum LoadCommand: Service {
       .integer("apps", default: 1, in: 1...10_000, "Apps that the records are spread over."))
     var apps: Int
 
+    @Declared(
+      .boolean("unread", "Do not wait until the records are consumed: they are a backlog."))
+    var isUnread: Bool
+
     @Declared(.integer("body", default: 262, in: 30...4_096, "Bytes of each body."))
     var body: Int
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    /// Provider tokens are a table: no group commits what it has read of them.
+    var waits: Bool { kind != "provider-tokens" && !isUnread }
   }
 
   static let name = "benchmark-load"
@@ -84,6 +94,8 @@ private final class Producing {
   private var key = ByteBuffer(capacity: 128)
   private var value = ByteBuffer(capacity: 8_192)
   private var random: SeededGenerator
+  /// Tells the ids of this run from those of another.
+  private let run16: UInt16
 
   init(_ load: LoadCommand.Load, _ context: ServiceContext) throws {
     self.load = load
@@ -92,6 +104,7 @@ private final class Producing {
     try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
     switch load.kind {
     case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
+    case "feedback": (topicName, group) = (load.names.feedback, load.names.group(.feedback))
     case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
     case "provider-tokens":
       (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
@@ -100,16 +113,17 @@ private final class Producing {
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topic = try producer.topic(named: topicName)
     admin = try KafkaAdmin(kafka)
-    // Provider tokens are a table: no group commits what it has read of them.
-    if load.kind != "provider-tokens" {
+    if load.waits {
       try BrokerBackpressure.install(
         on: producer, kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
     }
     random = SeededGenerator(seed: MonotonicClock.nanoseconds())
+    run16 = UInt16(truncatingIfNeeded: random.next())
   }
 
   func run() throws {
     let start = MonotonicClock.nanoseconds()
+    let startedAt = WallClock.milliseconds()
     var produced = 0
     while produced < load.count, !context.signals.isStopping {
       takeDeliveries()
@@ -124,9 +138,11 @@ private final class Producing {
       takeDeliveries()
       usleep(500)
     }
-    if load.kind != "provider-tokens" { try waitUntilCommitted() }
+    if load.waits { try waitUntilCommitted() }
     let seconds = Double(MonotonicClock.nanoseconds() - start) / 1e9
-    StandardOutput.line("{\"produced\":\(produced),\"seconds\":\(seconds)}")
+    StandardOutput.line(
+      "{\"produced\":\(produced),\"seconds\":\(seconds),\"run\":\(run16),\"started_at\":\(startedAt)}"
+    )
     producer.close()
     admin.close()
   }
@@ -164,12 +180,41 @@ private final class Producing {
     var token: [UInt8] = []
     for _ in 0..<4 { withUnsafeBytes(of: random.next()) { token.append(contentsOf: $0) } }
     token.withUnsafeBytes { key.append(hex: $0) }
-    if load.kind == "requests" { fillRequest(number) } else { fillNotification(number) }
+    switch load.kind {
+    case "requests": fillRequest(number)
+    case "feedback": fillFeedback(number)
+    default: fillNotification(number)
+    }
   }
 
-  private func appendApp(_ number: Int) {
-    value.append(load.app)
-    if load.apps > 1 { value.append(decimal: Int64(number % load.apps)) }
+  /// An answer of APNs that the device is gone.
+  private func fillFeedback(_ number: Int) {
+    let now = WallClock.milliseconds()
+    value.append("{\"token\":\"")
+    value.append(key.bytes)
+    value.append("\",\"app\":\"")
+    appendApp(number)
+    value.append("\",\"environment\":\"production\",\"topic\":\"")
+    appendApp(number)
+    value.append("\",\"status\":410,\"reason\":\"Unregistered\",\"timestamp\":")
+    value.append(decimal: now)
+    value.append(",\"apns_id\":\"")
+    appendID(number)
+    value.append("\",\"sent_at\":")
+    value.append(decimal: now)
+    value.append(",\"at\":")
+    value.append(decimal: now)
+    value.append("}")
+    key.append(":")
+    appendApp(number, to: &key)
+    key.append(":production")
+  }
+
+  private func appendApp(_ number: Int) { appendApp(number, to: &value) }
+
+  private func appendApp(_ number: Int, to buffer: inout ByteBuffer) {
+    buffer.append(load.app)
+    if load.apps > 1 { buffer.append(decimal: Int64(number % load.apps)) }
   }
 
   /// A credential for one app, with a token that only a gateway without validation takes.
@@ -191,7 +236,7 @@ private final class Producing {
     value.append("\t")
     appendApp(number)
     value.append("\talert\t10\t\t")
-    appendID()
+    appendID(number)
     value.append("\t\t")
     value.append(decimal: WallClock.milliseconds())
     value.append("\t\t\t\t\n")
@@ -200,7 +245,7 @@ private final class Producing {
 
   private func fillRequest(_ number: Int) {
     value.append("{\"id\":\"")
-    appendID()
+    appendID(number)
     value.append("\",\"app\":\"")
     appendApp(number)
     value.append("\",\"token\":\"")
@@ -216,11 +261,16 @@ private final class Producing {
     value.append("\"}}")
   }
 
-  private func appendID() {
+  /// NNNNNNNN-RRRR-…: the record's number and its run's.
+  private func appendID(_ number: Int) {
+    let number = UInt32(truncatingIfNeeded: number).bigEndian
+    withUnsafeBytes(of: number) { value.append(hex: $0) }
+    value.append("-")
+    withUnsafeBytes(of: run16.bigEndian) { value.append(hex: $0) }
     let bits = (random.next(), random.next())
     withUnsafeBytes(of: bits) { bytes in
-      for (start, end) in [(0, 4), (4, 6), (6, 8), (8, 10), (10, 16)] {
-        if start > 0 { value.append("-") }
+      for (start, end) in [(0, 2), (2, 4), (4, 10)] {
+        value.append("-")
         value.append(hex: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
       }
     }

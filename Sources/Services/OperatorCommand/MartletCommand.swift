@@ -16,6 +16,7 @@ package enum MartletCommand {
       DoctorCommand.self, StatusCommand.self, ConsoleCommand.self, TraceCommand.self,
       CanaryCommand.self, PauseCommand.self, ResumeCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
+      PlanCommand.self,
       CompletionCommand.self,
     ]
   }

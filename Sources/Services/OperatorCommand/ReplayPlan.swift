@@ -17,6 +17,7 @@ enum ReplayPlan: Equatable {
     case expired
     /// It does not say which process wrote it.
     case unknownStage = "unknown_stage"
+    case webhook
   }
 
   case send(topic: String, key: [UInt8]?, value: [UInt8])
@@ -45,6 +46,7 @@ struct ReplayPlanner {
       [names.feedback, names.devices].contains(letter.originTopic)
         ? .send(topic: letter.originTopic, key: letter.key, value: letter.value ?? [])
         : .skip(.unknownStage)
+    case DeadLetterStage.webhooks.rawValue: .skip(.webhook)
     default: .skip(.unknownStage)
     }
   }

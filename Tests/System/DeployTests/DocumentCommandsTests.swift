@@ -15,7 +15,7 @@ import Testing
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md", "docs/going-live.md",
     "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/faq.md", "docs/README.md",
-    "SECURITY.md",
+    "SECURITY.md", "docs/webhooks.md",
     "docs/operations.md", "docs/records.md", "docs/promises.md", "docs/dispatch.md",
     "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
     "docs/migrating.md", "docs/walkthrough.md", "docs/api.md",
@@ -54,7 +54,7 @@ import Testing
     "read-only",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
     "minutes", "mutations", "seeds", "steps", "last", "fail-with-body", "production", "group",
-    "all-topics", "reset-offsets", "to-current", "export", "execute",
+    "all-topics", "topic", "reset-offsets", "to-datetime", "to-current", "export", "execute",
   ]
 
   @Test(arguments: documents)
