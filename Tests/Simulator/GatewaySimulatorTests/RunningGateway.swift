@@ -171,7 +171,15 @@ final class GatewayClient {
       hasUniqueID: exchange.pointee.hasUniqueID)
   }
 
+  /// Writes a push at once.
   func begin(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
+    let exchange = submit(push)
+    connection.flush()
+    return exchange
+  }
+
+  /// Queues a push, which leaves with the next write: several of them leave together.
+  func submit(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
     var headers = HeaderList()
     for field in push.fields {
       guard let name = Self.names[field.name] else { continue }
@@ -187,7 +195,6 @@ final class GatewayClient {
     exchanges.append(exchange)
     let isTaken = connection.submit(headers, exchange)
     #expect(isTaken)
-    connection.flush()
     return exchange
   }
 
