@@ -80,7 +80,7 @@ let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
   "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "GatewaySimulator", "HTTP2Server", "OperatorCommand",
-  "LabCommand",
+  "LabCommand", "TokenFiles",
   "EmbeddedKafka",
 ]
 
@@ -123,6 +123,7 @@ let package = Package(
     core("Settings"),
     core("Telemetry"),
     core("Access"),
+    core("TokenFiles", ["APNS", "Pipeline"]),
     core("HTTP2Engine"),
 
     // IO: shells, each type owns one handle on one thread.
@@ -139,7 +140,7 @@ let package = Package(
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
-    io("Store", ["APNS", "Delivery", "CSQLite", "CPostgres"]),
+    io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
     io("Signing", ["Bytes", "COpenSSL"]),
 
     // Services: one room a process.
@@ -181,7 +182,7 @@ let package = Package(
       "OperatorCommand",
       [
         "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "HTTPClient", "HTTPServer",
+        "HTTPClient", "HTTPServer", "Store", "TokenFiles",
       ]),
 
     // Executables: parse, build, run.
@@ -226,7 +227,8 @@ let package = Package(
     labProgram(
       "benchmark-load",
       [
-        "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
+        "APNS", "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit",
+        "Settings",
       ]),
     labProgram("martlet-simulate", ["Simulation"]),
 
@@ -249,6 +251,7 @@ let package = Package(
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Telemetry", ["Telemetry"]),
+    tests("Core", "TokenFiles", ["APNS", "Pipeline", "Random", "TokenFiles"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
@@ -259,7 +262,7 @@ let package = Package(
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
     tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
-    tests("IO", "Store", ["APNS", "Delivery", "Bytes", "Store", "TestSupport"]),
+    tests("IO", "Store", ["APNS", "Pipeline", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
@@ -315,7 +318,7 @@ let package = Package(
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Delivery", "Kafka", "EventLoop",
         "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
         "TestSupport",
-        "Telemetry",
+        "Telemetry", "Store",
       ]),
     tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
     tests("Simulator", "Gateway", ["APNS", "Gateway", "Random"]),

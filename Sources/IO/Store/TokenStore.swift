@@ -3,6 +3,7 @@ import APNS
 import CSQLite
 package import Delivery
 import Glibc
+import Pipeline
 
 /// The database of device tokens, as its writer sees it: SQLite with a write-ahead log, or PostgreSQL.
 ///
@@ -19,6 +20,8 @@ package final class TokenStore {
   private let upsertPosition: Statement
   private let upsertCompleteness: Statement
   let suspicions: SuspicionStatements
+  let counts: CountStatements
+  let receipts: ReceiptStatements
   /// With PostgreSQL: what is done for many devices at once.
   let many: ManyDevices?
 
@@ -59,6 +62,8 @@ package final class TokenStore {
     upsertPosition = try database.prepare(SQL.upsertPosition)
     upsertCompleteness = try database.prepare(SQL.upsertCompleteness)
     suspicions = try SuspicionStatements(database)
+    counts = try CountStatements(database)
+    receipts = try ReceiptStatements(database)
     self.database = database
   }
 
@@ -71,6 +76,9 @@ package final class TokenStore {
   package static func mayAppear(_ location: String) -> Bool {
     PostgresLocation.isURL(location) || access(location, F_OK) == 0
   }
+
+  private static let cacheKilobytes = 65_536
+  private static let checkpointPages = 8_000
 
   /// Switches to a write-ahead log, which the file remembers.
   ///
@@ -90,7 +98,13 @@ package final class TokenStore {
         waited += sqlite3_sleep(10)
       }
     }
-    try database.execute("PRAGMA synchronous = FULL")
+    // Pages of 4 KiB: rows of a batch are all over the file, so that most of a small cache would be read again for each.
+    // A checkpoint writes a page once, however many transactions have changed it.
+    try database.execute(
+      """
+      PRAGMA synchronous = FULL; PRAGMA cache_size = -\(cacheKilobytes);
+      PRAGMA wal_autocheckpoint = \(checkpointPages)
+      """)
     return mode
   }
 
@@ -111,6 +125,13 @@ package final class TokenStore {
 
   /// Replaces what is known of a device.
   package func put(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
+    var rows = try rows(of: [identity])
+    rows[identity] = state
+    try write(rows)
+  }
+
+  /// Replaces the row of a device.
+  func replace(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
     guard !state.isEmpty else {
       delete.bind(identity)
       return try delete.run()
@@ -122,6 +143,12 @@ package final class TokenStore {
     upsert.bind(7, optional: state.mark?.reason)
     upsert.bind(8, state.mark?.recordedAt)
     upsert.bind(9, state.mark?.aliveFrom)
+    upsert.bind(10, optional: state.details.pushType)
+    upsert.bind(11, optional: state.details.user)
+    upsert.bind(12, optional: state.details.locale)
+    upsert.bind(13, optional: state.details.appVersion)
+    upsert.bind(14, optional: state.details.bundle)
+    upsert.bind(15, optional: state.earlierFacts)
     try upsert.run()
   }
 
@@ -186,6 +213,7 @@ package final class TokenStore {
       case .sqlite: try database.execute("DELETE FROM devices; DELETE FROM changelog")
       case .postgres: try database.execute("TRUNCATE devices, changelog")
       }
+      try database.execute("UPDATE device_counts SET count = 0")
       try setComplete(at: time)
     }
   }
@@ -200,19 +228,28 @@ extension TokenStore {
   /// The statements. ?1 token, ?2 app, ?3 environment.
   enum SQL {
     static let select = """
-      SELECT registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from
-      FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
+      SELECT \(stateColumns) FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
       """
 
-    static let upsert =
-      "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \(replacesDevice)"
+    /// What `deviceState(from:)` reads.
+    static let stateColumns = """
+      registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from, push_type,
+      user_name, locale, app_version, bundle, history
+      """
+
+    static let upsert = """
+      INSERT INTO devices VALUES
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \(replacesDevice)
+      """
 
     /// How an inserted device takes the place of the row that there is.
     static let replacesDevice = """
       ON CONFLICT (token, app, environment) DO UPDATE SET registered_at = excluded.registered_at,
         removed_at = excluded.removed_at, invalid_since = excluded.invalid_since,
         invalid_reason = excluded.invalid_reason, recorded_at = excluded.recorded_at,
-        alive_from = excluded.alive_from
+        alive_from = excluded.alive_from, push_type = excluded.push_type,
+        user_name = excluded.user_name, locale = excluded.locale,
+        app_version = excluded.app_version, bundle = excluded.bundle, history = excluded.history
       """
 
     static let upsertPosition = """
@@ -241,24 +278,38 @@ extension DeviceState {
   var removedAt: Int64? {
     if case .removed(let time) = presence { time } else { nil }
   }
+
+  /// The history as its column has it: nil if it is no more than the row itself.
+  var earlierFacts: String? {
+    history.facts.count == (presence == nil ? 0 : 1) + (mark == nil ? 0 : 1) ? nil : history.text
+  }
 }
 
 extension Statement {
-  /// What is known of a device: six columns in the order of the table, from this one on.
+  /// What is known of a device: `SQL.stateColumns`, from this one on.
   func deviceState(from column: Int32) -> DeviceState {
-    var state = DeviceState()
+    var presence: DeviceState.Presence?
     if let time = integer(column) {
-      state.apply(.registered(at: time))
+      presence = .registered(at: time)
     } else if let time = integer(column + 1) {
-      state.apply(.removed(at: time))
+      presence = .removed(at: time)
     }
-    if let since = integer(column + 2) {
-      state.apply(
-        DeviceState.Mark(
-          since: since, aliveFrom: integer(column + 5) ?? since + 1, reason: text(column + 3),
-          recordedAt: integer(column + 4) ?? since))
+    let mark = integer(column + 2).map { since in
+      DeviceState.Mark(
+        since: since, aliveFrom: integer(column + 5) ?? since + 1, reason: text(column + 3),
+        recordedAt: integer(column + 4) ?? since)
     }
-    return state
+    let history = optionalText(column + 11).map { DeviceHistory(text: $0) } ?? DeviceHistory()
+    return DeviceState(
+      presence: presence, mark: mark, details: details(from: column + 6), history: history)
+  }
+
+  /// The details in five columns.
+  func details(from column: Int32) -> DeviceDetails {
+    DeviceDetails(
+      pushType: optionalText(column), user: optionalText(column + 1),
+      locale: optionalText(column + 2), appVersion: optionalText(column + 3),
+      bundle: optionalText(column + 4))
   }
 
   /// Binds a device to ?1, ?2, ?3.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Bytes
 import EventLoop
 import Glibc
@@ -19,10 +20,14 @@ enum LoadCommand: Service {
 
     @Declared(
       .choice(
-        "kind", of: ["notifications", "bulk", "requests", "provider-tokens"],
+        "kind", of: ["notifications", "bulk", "requests", "provider-tokens", "invalid-tokens"],
         default: "notifications",
-        "Which topic is written: push.notifications, push.notifications.bulk, push.requests, or"
-          + " push.provider-tokens with one credential for each app.")) var kind: String
+        "Which topic is written: push.notifications, push.notifications.bulk, push.requests,"
+          + " push.provider-tokens with one credential for each app, or push.invalid-tokens."))
+    var kind: String
+
+    /// Tables: no group commits what it has read of them.
+    var isTable: Bool { kind == "provider-tokens" || kind == "invalid-tokens" }
 
     @Declared(
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."))
@@ -95,13 +100,14 @@ private final class Producing {
     case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
     case "provider-tokens":
       (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
+    case "invalid-tokens":
+      (topicName, group) = (load.names.invalidTokens, load.names.group(.ingest))
     default: (topicName, group) = (load.names.notifications, load.names.group(.sender))
     }
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topic = try producer.topic(named: topicName)
     admin = try KafkaAdmin(kafka)
-    // Provider tokens are a table: no group commits what it has read of them.
-    if load.kind != "provider-tokens" {
+    if !load.isTable {
       try BrokerBackpressure.install(
         on: producer, kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
     }
@@ -124,7 +130,7 @@ private final class Producing {
       takeDeliveries()
       usleep(500)
     }
-    if load.kind != "provider-tokens" { try waitUntilCommitted() }
+    if !load.isTable { try waitUntilCommitted() }
     let seconds = Double(MonotonicClock.nanoseconds() - start) / 1e9
     StandardOutput.line("{\"produced\":\(produced),\"seconds\":\(seconds)}")
     producer.close()
@@ -164,7 +170,22 @@ private final class Producing {
     var token: [UInt8] = []
     for _ in 0..<4 { withUnsafeBytes(of: random.next()) { token.append(contentsOf: $0) } }
     token.withUnsafeBytes { key.append(hex: $0) }
-    if load.kind == "requests" { fillRequest(number) } else { fillNotification(number) }
+    switch load.kind {
+    case "requests": fillRequest(number)
+    case "invalid-tokens": fillInvalidToken(number)
+    default: fillNotification(number)
+    }
+  }
+
+  private func fillInvalidToken(_ number: Int) {
+    let device = DeviceKey(
+      token: String(decoding: key.bytes, as: UTF8.self), app: load.app, environment: .production)
+    let record = InvalidTokenRecord(
+      device: device, invalidSince: WallClock.milliseconds(), reason: "Unregistered",
+      at: WallClock.milliseconds())
+    key.removeAll()
+    device.bytes.withUnsafeBytes { key.append($0) }
+    record.value.withUnsafeBytes { value.append($0) }
   }
 
   private func appendApp(_ number: Int) {

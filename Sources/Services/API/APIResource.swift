@@ -6,13 +6,21 @@ enum APIResource: Equatable {
   /// The token as it stands in the path.
   case device(token: String)
   case invalidTokens
+  /// A request id or an `apns-id`, as it stands in the path.
+  case notification(id: String)
 
   private static let devices = "/v1/devices/"
+  private static let outcomes = "/v1/notifications/"
 
   init?(path: String) {
     switch path {
     case "/v1/notifications": self = .notifications
     case "/v1/invalid-tokens": self = .invalidTokens
+    case _ where path.hasPrefix(Self.outcomes):
+      // An id may have a slash.
+      let id = path.dropFirst(Self.outcomes.count)
+      guard !id.isEmpty else { return nil }
+      self = .notification(id: String(id))
     default:
       guard path.hasPrefix(Self.devices) else { return nil }
       let token = path.dropFirst(Self.devices.count)
@@ -25,7 +33,7 @@ enum APIResource: Equatable {
     switch self {
     case .notifications: ["POST"]
     case .device: ["GET", "PUT", "DELETE"]
-    case .invalidTokens: ["GET"]
+    case .invalidTokens, .notification: ["GET"]
     }
   }
 }
