@@ -79,9 +79,8 @@ func tests(
 let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
   "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
-  "Sender", "Signer", "Feedback", "GatewaySimulator", "HTTP2Server", "OperatorCommand",
-  "LabCommand", "TokenFiles",
-  "EmbeddedKafka",
+  "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
+  "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -124,7 +123,9 @@ let package = Package(
     core("Telemetry"),
     core("Access"),
     core("TokenFiles", ["APNS", "Pipeline"]),
+    core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
     core("HTTP2Engine"),
+    core("Planning", ["Pipeline", "Delivery", "Random", "Settings", "Telemetry"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
@@ -138,6 +139,7 @@ let package = Package(
       cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
+    io("Compatibility", ["JSON", "APNS", "Records"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
     io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
@@ -153,12 +155,15 @@ let package = Package(
       path: "Sources/Services/ServiceKit", swiftSettings: swift),
     service(
       "Ingest",
-      ["APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records"]),
+      [
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records",
+        "Compatibility",
+      ]),
     service(
       "API",
       [
         "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPServer",
+        "Records", "Signing", "Store", "HTTPServer", "Compatibility",
       ]),
     service(
       "Signer",
@@ -176,13 +181,19 @@ let package = Package(
       "Feedback",
       [
         "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "Store",
+        "Store", "Compatibility",
+      ]),
+    service(
+      "WebhookDelivery",
+      [
+        "Webhooks", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
+        "Records", "Signing", "HTTPClient",
       ]),
     service(
       "OperatorCommand",
       [
-        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "HTTPClient", "HTTPServer", "Store", "TokenFiles",
+        "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "Planning", "EventLoop", "Kafka",
+        "JSON", "Records", "HTTPClient", "HTTPServer", "Store", "TokenFiles",
       ]),
 
     // Executables: parse, build, run.
@@ -191,6 +202,7 @@ let package = Package(
     executable("martlet-signer", "Signer"),
     executable("martlet-sender", "Sender"),
     executable("martlet-feedback", "Feedback"),
+    executable("martlet-webhooks", "WebhookDelivery"),
     executable("martlet", "OperatorCommand"),
     executable("apns-simulator", "GatewaySimulator"),
 
@@ -230,6 +242,8 @@ let package = Package(
         "APNS", "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit",
         "Settings",
       ]),
+    labProgram(
+      "benchmark-topics", ["Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
     labProgram("martlet-simulate", ["Simulation"]),
 
     // Tests.
@@ -250,9 +264,11 @@ let package = Package(
     tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
+    tests("Core", "Webhooks", ["Delivery", "Webhooks"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Pipeline", "Random", "TokenFiles"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
+    tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
@@ -261,6 +277,7 @@ let package = Package(
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
+    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Records"]),
     tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
     tests("IO", "Store", ["APNS", "Pipeline", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
@@ -313,6 +330,12 @@ let package = Package(
         "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
+      "Services", "WebhookDelivery",
+      [
+        "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Pipeline", "Kafka", "JSON",
+        "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
+      ]),
+    tests(
       "Services", "OperatorCommand",
       [
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Delivery", "Kafka", "EventLoop",
@@ -353,15 +376,23 @@ let package = Package(
     tests(
       "System", "ForeignClient",
       [
-        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Signing", "SystemTestSupport",
-        "TestSupport",
+        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Kafka", "Signing",
+        "SystemTestSupport", "TestSupport",
       ],
       exclude: ["Python"]),
     tests(
+      "System", "Contract",
+      [
+        "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Pipeline", "Records", "Signing",
+        "Store",
+        "SystemTestSupport", "TestSupport",
+      ], exclude: ["Python"]),
+    tests(
       "System", "Deploy",
       [
-        "API", "Ingest", "Signer", "Sender", "Feedback", "GatewaySimulator", "OperatorCommand",
-        "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline", "Diagnosis", "Kafka",
+        "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "GatewaySimulator",
+        "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline",
+        "Diagnosis", "Kafka",
         "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",
       ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),

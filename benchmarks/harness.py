@@ -4,19 +4,20 @@ import base64
 import json
 import os
 import pathlib
-import platform
 import re
 import resource
+import secrets
 import shutil
 import signal
-import statistics
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ROOT / ".build" / "release"
+# BENCHMARK_BUILD=DIR uses the programs of another build as they are.
+BUILD = pathlib.Path(os.environ.get("BENCHMARK_BUILD") or ROOT / ".build" / "release")
 TOKEN = "0123456789abcdef" * 4
 BODY_BYTES = 262
 
@@ -31,20 +32,18 @@ def log(text):
 
 def prepare():
     """Installs what is missing and builds in release mode."""
-    run = [str(ROOT / "scripts" / "setup"), "--bench"]
-    if subprocess.run(run, stdout=sys.stderr).returncode != 0:
-        raise Failure("scripts/setup --bench failed")
     # A client with 1,000 connections needs more than the usual 1,024 files.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if "BENCHMARK_BUILD" in os.environ:
+        return
+    run = [str(ROOT / "scripts" / "setup"), "--bench"]
+    if subprocess.run(run, stdout=sys.stderr).returncode != 0:
+        raise Failure("scripts/setup --bench failed")
     log("building in release mode")
     build = ["swift", "build", "-c", "release", "--package-path", str(ROOT)]
     if subprocess.run(build, stdout=sys.stderr).returncode != 0:
         raise Failure("the build failed")
-
-
-def median(values):
-    return statistics.median(values)
 
 
 class Process:
@@ -112,6 +111,8 @@ class Rig:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="martlet-benchmark-"))
         self.processes = []
         self.token = None
+        self.prefix = "push."
+        self.created = False
 
     def __enter__(self):
         call([BUILD / "martlet", "keys", "generate", self.folder / "keys"])
@@ -121,6 +122,7 @@ class Rig:
     def __exit__(self, *_):
         for process in reversed(self.processes):
             process.stop()
+        self.delete_topics()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, name, *arguments, under=()):
@@ -131,14 +133,57 @@ class Rig:
         self.processes.append(process)
         return process
 
-    def broker(self):
+    def broker(self, **partitions):
+        """Kafka: an embedded broker of this rig's, or topics of its own on the cluster of --kafka.
+
+        `partitions` are those of further topics, by their short names. Returns the broker's processes: none is ours on
+        a cluster.
+        """
+        lanes = self.options.partitions
+        counts = {"notifications": lanes, "notifications.bulk": lanes, "requests": lanes, **partitions}
+        words = ["--partitions", ",".join(f"{name}={count}" for name, count in counts.items())]
+        if getattr(self.options, "kafka", None):
+            self.create_topics(words)
+            return []
         address = self.folder / "broker.address"
-        partitions = self.options.partitions
-        process = self.start(
-            "martlet", "broker", "--address-file", address, "--partitions",
-            f"notifications={partitions},notifications.bulk={partitions},requests={partitions}")
+        process = self.start("martlet", "broker", "--address-file", address, *words)
         self.kafka = wait_for_file(address, process).strip()
-        return process
+        return [process]
+
+    # Rigs that use an embedded broker of another process: it has one set of topics.
+    on_embedded = 0
+
+    def create_topics(self, words):
+        self.kafka = self.options.kafka
+        self.prefix = f"martlet-benchmark-{secrets.token_hex(4)}."
+        answer = json.loads(call([
+            BUILD / "benchmark-topics", *self.topics(), *words]).strip().splitlines()[-1])
+        self.prefix = answer["prefix"]
+        if not answer["embedded"]:
+            self.created = True
+            log(f"created topics {self.prefix}*")
+            return
+        if Rig.on_embedded > 0:
+            raise Failure(
+                f"{self.kafka} is an embedded broker, which has one set of topics: this measurement needs several"
+                " at once; give one number of partitions, credentials, apps and senders, or a cluster")
+        Rig.on_embedded += 1
+        self.created = None
+        log(f"{self.kafka} is an embedded broker: its own topics and their partitions are used")
+
+    def delete_topics(self):
+        if self.created is None:
+            Rig.on_embedded -= 1
+        if not self.created:
+            return
+        try:
+            call([BUILD / "benchmark-topics", *self.topics(), "--delete"])
+        except Failure as failure:
+            log(f"the topics {self.prefix}* are still there: {failure}")
+
+    def topics(self):
+        """The flags by which every program finds this rig's topics."""
+        return ["--kafka", self.kafka, "--topic-prefix", self.prefix]
 
     def simulator(self, *flags):
         address = self.folder / f"simulator-{len(self.processes)}.address"
@@ -151,31 +196,58 @@ class Rig:
         self.port = int(listening.rsplit(":", 1)[1])
         return process
 
-    def signer(self, credentials=1):
+    def signer(self, *flags, credentials=1):
         path = self.folder / "keys" / "credentials.json"
         if credentials > 1:
             path = self.folder / "keys" / "many.json"
             path.write_text(json.dumps({"credentials": many_credentials(self.folder / "keys", credentials)}))
             path.chmod(0o600)
-        return self.start("martlet-signer", "--kafka", self.kafka, "--credentials", path)
+        return self.start("martlet-signer", *self.topics(), "--credentials", path, *flags)
 
-    def ingest(self):
-        return self.start("martlet-ingest", "--kafka", self.kafka)
+    def ingest(self, *flags):
+        return self.start("martlet-ingest", *self.topics(), *flags)
+
+    def feedback(self, *flags):
+        return self.start(
+            "martlet-feedback", *self.topics(), "--database", self.folder / "tokens.db", *flags)
 
     def sender(self, *flags, program="martlet-sender", under=()):
         gateway = f"localhost:{self.port}"
         return self.start(
-            program, "--kafka", self.kafka, "--gateway", gateway, "--sandbox-gateway",
+            program, *self.topics(), "--gateway", gateway, "--sandbox-gateway",
             gateway, "--gateway-roots", self.folder / "keys" / "root.pem", "--loops",
             self.options.loops, *flags, under=under)
 
     def load(self, kind, count, *flags, timeout=600):
-        """Runs the load to its end; returns records a second."""
-        output = call([
-            BUILD / "benchmark-load", "--kafka", self.kafka, "--kind", kind, "--count", count,
-            "--apps", self.options.apps, *flags], timeout=timeout, among=self.processes)
-        result = json.loads(output.strip().splitlines()[-1])
+        """Runs the load to its end; returns records per second."""
+        result = self.loaded(kind, count, *flags, timeout=timeout)
         return result["produced"] / result["seconds"]
+
+    def loaded(self, kind, count, *flags, timeout=600):
+        """Runs the load to its end; returns what it prints."""
+        output = call([
+            BUILD / "benchmark-load", *self.topics(), "--kind", kind, "--count", count,
+            "--apps", self.options.apps, *flags], timeout=timeout, among=self.processes)
+        return json.loads(output.strip().splitlines()[-1])
+
+    def start_load(self, kind, count, *flags):
+        """Starts the load beside what is measured."""
+        return self.start(
+            "benchmark-load", *self.topics(), "--kind", kind, "--count", count, "--apps",
+            self.options.apps, *flags)
+
+    def receipts(self):
+        """All receipts that Kafka still has, as they are read."""
+        command = [
+            BUILD / "martlet", "inspect", "receipts", *self.topics(), "--raw", "--from", "beginning"]
+        with subprocess.Popen(
+                [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL, text=True) as reading:
+            for line in reading.stdout:
+                if '"outcome"' in line:
+                    yield json.loads(line[line.index("{"):])
+        if reading.returncode != 0:
+            raise Failure(f"martlet inspect receipts ended with status {reading.returncode}")
 
     def h2load(self, count, port=None, *flags, connections=1, streams=100):
         """h2load on the gateway: its own CPU microseconds a request.
@@ -247,6 +319,12 @@ def wait_for_file(path, process, seconds=30):
     raise Failure(f"{process.name} did not write {path.name}:\n{process.tail()}")
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def body():
     text = '{"aps":{"alert":"' + "x" * (BODY_BYTES - 20) + '"}}'
     return text[:-3] + "x" * (BODY_BYTES - len(text)) + '"}}'
@@ -273,53 +351,3 @@ def provider_token(keys):
         ["openssl", "dgst", "-sha256", "-sign", str(keys / credential["key_file"])],
         input=f"{header}.{claims}".encode(), capture_output=True, check=True).stdout
     return f"{header}.{claims}.{part(signature)}"
-
-
-def machine():
-    model = platform.processor() or platform.machine()
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1].strip()
-            break
-    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}"
-
-
-def commit():
-    result = subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    return result.stdout.strip() or "unknown"
-
-
-def row(name, cpu, ratio, rate, resident):
-    return {
-        "name": name, "cpu_us_per_notification": round(cpu, 2),
-        "ratio_to_h2load": round(ratio, 2), "notifications_per_second": round(rate),
-        "resident_mib": round(resident, 1), "machine": machine(), "commit": commit(),
-    }
-
-
-def show(rows, as_json):
-    if as_json:
-        for entry in rows:
-            print(json.dumps(entry))
-        return
-    print(f"{rows[0]['machine']}, commit {rows[0]['commit']}")
-    if "latency_ms" in rows[0]:
-        for entry in rows:
-            figures = ", ".join(f"{key} {value} ms" for key, value in entry["latency_ms"].items())
-            print(f"{entry['name']}: {figures}")
-        return
-    if "percent_of_a_core" in rows[0]:
-        for entry in rows:
-            print(
-                f"{entry['name']:32} {entry['percent_of_a_core']:6.2f} % of a core"
-                f" {entry['resident_mib']:8.1f} MiB" + (
-                    f", {entry['kib_per_connection']} KiB a connection"
-                    if "kib_per_connection" in entry else ""))
-        return
-    print(f"{'':32} {'CPU µs each':>12} {'× h2load':>9} {'per second':>10} {'resident MiB':>13}")
-    for entry in rows:
-        print(
-            f"{entry['name']:32} {entry['cpu_us_per_notification']:12.2f}"
-            f" {entry['ratio_to_h2load']:9.2f} {entry['notifications_per_second']:10,}"
-            f" {entry['resident_mib']:13.1f}")

@@ -13,7 +13,14 @@ import shutil
 import socket
 import time
 
-from harness import BUILD, TOKEN, Failure, Process, Rig, call, log, median, row
+import latencies
+import loads
+import peers
+import planning
+import programs
+import starts
+from harness import BUILD, TOKEN, Failure, Process, Rig, call, free_port, log
+from results import median, quantiles, row
 
 
 def rounds(options, measure):
@@ -83,11 +90,12 @@ def sender(options):
     """
     with contextlib.ExitStack() as stack:
         senders = []
-        for count, credentials in itertools.product(
-                numbers(options.partitions), numbers(options.credentials)):
-            rig = stack.enter_context(many(options, credentials, partitions=count))
+        for count, credentials, apps in itertools.product(
+                numbers(options.partitions), numbers(options.credentials), numbers(options.apps)):
+            rig = stack.enter_context(many(options, credentials, partitions=count, apps=apps))
             name = f"sender, {count} partitions"
             name += f", {credentials} credentials" if credentials > 1 else ""
+            name += f", {apps} apps" if apps > 1 else ""
             senders.append((name, rig, rig.sender(), credentials))
 
         def measure():
@@ -115,11 +123,12 @@ def sender(options):
 @contextlib.contextmanager
 def many(options, credentials, **changed):
     """A rig with so many credentials, each with an app of its own, but for the sender."""
-    changed = {"apps": max(options.apps, credentials), **changed}
+    changed = {"apps": 1, **changed}
+    changed["apps"] = max(changed["apps"], credentials)
     with Rig(argparse.Namespace(**{**vars(options), **changed})) as rig:
         rig.broker()
         rig.simulator("--profile", "fast")
-        rig.signer(credentials)
+        rig.signer(credentials=credentials)
         yield rig
 
 
@@ -137,7 +146,8 @@ def connections(options):
             share = (process.cpu() - before) / seconds / 10_000
             # A second one is opened where the first took longer than a second.
             open_now = process.counter("open_connections")
-            entry = row(f"{open_now} connections", 0, 0, 0, process.resident_mib())
+            entry = row(
+                f"{credentials} credentials, {open_now} connections", 0, 0, 0, process.resident_mib())
             entry["percent_of_a_core"] = round(share, 2)
             first = first or (open_now, entry["resident_mib"])
             if open_now > first[0]:
@@ -159,14 +169,13 @@ def tokens(options):
         rig.load("notifications", 5_000, "--rate", 1_000)
         results = []
         for number in range(options.rounds):
-            steady = rig.start(
-                "benchmark-load", "--kafka", rig.kafka, "--count", 5_000, "--rate", 1_000)
+            steady = rig.start_load("notifications", 5_000, "--rate", 1_000)
             time.sleep(1.5)
             quiet = process.thread_cpu("loop-0")
             time.sleep(1)
             before = process.thread_cpu("loop-0")
             call([
-                BUILD / "benchmark-load", "--kafka", rig.kafka, "--kind", "provider-tokens", "--count",
+                BUILD / "benchmark-load", *rig.topics(), "--kind", "provider-tokens", "--count",
                 count, "--app", f"com.example.round{number}.app"])
             time.sleep(1)
             used = (process.thread_cpu("loop-0") - before - (before - quiet)) / 1_000
@@ -183,12 +192,7 @@ def tokens(options):
 
 def newest_times(rig, count):
     """The times from record to outcome of the newest receipts, sorted, in milliseconds."""
-    output = call([
-        BUILD / "martlet", "inspect", "receipts", "--kafka", rig.kafka, "--raw", "--from",
-        "beginning"])
-    receipts = [json.loads(line[line.index("{"):]) for line in output.splitlines()
-                if '"outcome"' in line]
-    newest = sorted(receipts, key=lambda receipt: receipt["created"])[-count:]
+    newest = sorted(rig.receipts(), key=lambda receipt: receipt["created"])[-count:]
     if len(newest) < count:
         raise Failure(f"{len(newest)} of {count} receipts were found")
     return sorted(receipt["at"] - receipt["created"] for receipt in newest)
@@ -266,19 +270,13 @@ def start_nghttpd(rig):
     return process, port
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def pipeline(options):
     """Everything, end to end. Several numbers of senders take turns, so that all meet the same machine."""
     with contextlib.ExitStack() as stack:
         rigs = []
         for count in [int(text) for text in options.senders.split(",")]:
             rig = stack.enter_context(Rig(options))
-            parts = [("broker", [rig.broker()]), ("simulator", [rig.simulator("--profile", "fast")])]
+            parts = [("broker", rig.broker()), ("simulator", [rig.simulator("--profile", "fast")])]
             rig.signer()
             parts += [("ingest", [rig.ingest()]), ("senders", [rig.sender() for _ in range(count)])]
             rigs.append((count, rig, parts))
@@ -298,29 +296,13 @@ def pipeline(options):
         for index, (count, _, parts) in enumerate(rigs):
             yardstick, rate, *costs = columns[6 * index:6 * index + 6]
             for (name, processes), cpu in zip(parts, costs):
+                if not processes:
+                    continue
                 resident = sum(process.resident_mib() for process in processes)
                 rows.append(row(
                     f"pipeline, {count} senders: {name}", median(cpu), ratio(cpu, yardstick),
                     median(rate), resident))
         return rows
-
-
-def latency(options):
-    """One request at a time through an idle pipeline: request record to answer, milliseconds."""
-    with Rig(options) as rig:
-        everything = start_everything(rig)
-        rig.load("requests", 100, "--rate", 20)
-        before = [process.cpu() for process in everything]
-        count = min(options.count, 600)
-        rig.load("requests", count, "--rate", 20)
-        cpu = sum(process.cpu() for process in everything) - sum(before)
-        times = newest_times(rig, count)
-        entry = row("latency, one request at a time", cpu / count, 0, 20, 0)
-        entry["latency_ms"] = {
-            "p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100],
-            "max": times[-1]}
-        log(f"latency of {count} requests: {entry['latency_ms']}")
-        return [entry]
 
 
 def lanes(options):
@@ -338,8 +320,7 @@ def lanes(options):
         before = process.cpu()
         rig.load("notifications", count, "--rate", 50)
         idle_times = transactional_times(rig, count)
-        backlog = rig.start(
-            "benchmark-load", "--kafka", rig.kafka, "--kind", "bulk", "--count", 100_000)
+        backlog = rig.start_load("bulk", 100_000)
         time.sleep(2)
         rig.load("notifications", count, "--rate", 50)
         if backlog.popen.poll() is not None:
@@ -358,19 +339,10 @@ def lanes(options):
         return rows
 
 
-def quantiles(times):
-    return {"p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100], "max": times[-1]}
-
-
 def transactional_times(rig, count):
     """The times from record to outcome of the newest transactional receipts, sorted."""
-    output = call([
-        BUILD / "martlet", "inspect", "receipts", "--kafka", rig.kafka, "--raw", "--from",
-        "beginning"])
-    receipts = [json.loads(line[line.index("{"):]) for line in output.splitlines()
-                if '"outcome"' in line]
     newest = sorted(
-        (receipt for receipt in receipts if receipt["lane"] == "transactional"),
+        (receipt for receipt in rig.receipts() if receipt["lane"] == "transactional"),
         key=lambda receipt: receipt["created"])[-count:]
     if len(newest) < count:
         raise Failure(f"{len(newest)} of {count} receipts were found")
@@ -406,9 +378,7 @@ def rebalances(rig, partitions, rounds_wanted, rate):
     rig.load("notifications", 1_000, "--rate", 500)
     # It ends with the benchmark, which takes some 15 s a round on a quiet machine.
     seconds = rounds_wanted * 60 + 60
-    load = rig.start(
-        "benchmark-load", "--kafka", rig.kafka, "--kind", "notifications", "--count", rate * seconds,
-        "--rate", rate)
+    load = rig.start_load("notifications", rate * seconds, "--rate", rate)
     pauses, waits = [], []
     for number in range(rounds_wanted):
         time.sleep(2)
@@ -431,7 +401,7 @@ def rebalances(rig, partitions, rounds_wanted, rate):
 
 
 ASSIGNED, GIVEN_BACK = "partitions assigned", "partitions given back"
-REVOKED, OURS = "partitions revoked", "partitions of this sender"
+REVOKED, OURS = "partitions revoked", "assigned partitions"
 
 
 def wait_for_lines(process, text, count, seconds=130):
@@ -493,18 +463,16 @@ def answers_by_partition(rig, since):
     """When the sender had the gateway's answers, by partition of the lane."""
     def inspect(topic, *flags):
         return call([
-            BUILD / "martlet", "inspect", topic, "--kafka", rig.kafka, "--raw", "--from",
+            BUILD / "martlet", "inspect", topic, *rig.topics(), "--raw", "--from",
             "beginning", *flags], timeout=300).splitlines()
 
     places = {}
     for record in map(json.loads, inspect("notifications", "--json")):
         places[record["key"]] = f"push.notifications/{record['partition']}"
     answers = {}
-    for line in inspect("receipts"):
-        if '"outcome"' in line:
-            receipt = json.loads(line[line.index("{"):])
-            if receipt["at"] >= since - 1_000 and receipt["token"] in places:
-                answers.setdefault(places[receipt["token"]], []).append(receipt["at"])
+    for receipt in rig.receipts():
+        if receipt["at"] >= since - 1_000 and receipt["token"] in places:
+            answers.setdefault(places[receipt["token"]], []).append(receipt["at"])
     return {name: sorted(times) for name, times in answers.items()}
 
 
@@ -524,16 +492,16 @@ def idle(options):
             entry["percent_of_a_core"] = round(share, 2)
             log(f"{process.name}: {share:.2f} % of a core")
             rows.append(entry)
-        log(f"all: {sum(entry['percent_of_a_core'] for entry in rows):.2f} % of a core")
-        return rows
+        everyone = row("all", 0, 0, 0, sum(entry["resident_mib"] for entry in rows))
+        everyone["percent_of_a_core"] = round(sum(entry["percent_of_a_core"] for entry in rows), 2)
+        log(f"all: {everyone['percent_of_a_core']:.2f} % of a core")
+        return rows + [everyone]
 
 
 def start_everything(rig):
-    processes = [
-        rig.broker(), rig.simulator(), rig.signer(), rig.ingest(), rig.sender(),
-        rig.start(
-            "martlet-feedback", "--kafka", rig.kafka, "--database", rig.folder / "tokens.db")]
-    return processes
+    processes = rig.broker()
+    return processes + [
+        rig.simulator(), rig.signer(), rig.ingest(), rig.sender(), rig.feedback()]
 
 
 def cpu_of(processes):
@@ -600,7 +568,7 @@ def api(options):
             "name": "benchmark", "sha256": hashlib.sha256(b"benchmark").hexdigest(), "apps": ["*"]}]))
         port = free_port()
         process = rig.start(
-            "martlet-api", "--kafka", rig.kafka, "--keys", rig.folder / "api-keys.json",
+            "martlet-api", *rig.topics(), "--keys", rig.folder / "api-keys.json",
             "--listen", f"127.0.0.1:{port}")
         wait_for_port(port, process)
         line = json.dumps({
@@ -685,8 +653,11 @@ class PostgresServer:
 
 
 ALL = {
+    "latency": latencies.latency, "feedback": loads.feedback, "backlog": loads.backlog,
+    "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
+    "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
     "api": api, "store": store, "suppression": suppression,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
-    "pipeline": pipeline, "latency": latency, "idle": idle,
+    "pipeline": pipeline, "idle": idle,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,
 }

@@ -39,6 +39,9 @@ static inline long martlet_curl_request_bytes(CURL *easy) {
   curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &bytes);
   return bytes;
 }
+static inline CURLMcode martlet_curl_multi_set_number(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
 static inline long martlet_curl_http_version(CURL *easy) {
   long version = 0;
   curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);

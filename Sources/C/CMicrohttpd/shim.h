@@ -26,6 +26,13 @@ static inline struct MHD_Daemon *martlet_http_start(uint32_t address, uint16_t p
                           MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_END);
 }
 
+/* An escaped NUL would end the text early: what stands behind it would be overlooked. Such a text stays as it came. */
+static inline size_t martlet_http_unescape(void *context, struct MHD_Connection *connection, char *text) {
+  (void)context;
+  (void)connection;
+  return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 /* The same without a thread: the owner polls the descriptor of martlet_http_poll_fd and calls MHD_run. With a certificate
    and its key (PEM) it speaks TLS. `memory` is what a connection may buffer. */
 static inline struct MHD_Daemon *martlet_http_start_polled(
@@ -48,7 +55,9 @@ static inline struct MHD_Daemon *martlet_http_start_polled(
                           MHD_OPTION_NOTIFY_CONNECTION, connected, context,
                           MHD_OPTION_CONNECTION_LIMIT, connections,
                           MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
-                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_ARRAY, secret,
+                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
+                          MHD_OPTION_UNESCAPE_CALLBACK, martlet_http_unescape, NULL,
+                          MHD_OPTION_ARRAY, secret,
                           MHD_OPTION_END);
 }
 

@@ -32,10 +32,14 @@ package enum KafkaUser: String, Sendable, CaseIterable {
   case feedback = "martlet-feedback"
   case signer = "martlet-signer"
   case api = "martlet-api"
+  case webhooks = "martlet-webhooks"
   case canary = "martlet-canary"
 
   /// The consumer group that it reads in; nil for none.
   package var group: ReaderGroup? { ReaderGroup(rawValue: rawValue) }
+
+  /// Whether `group` is only how the names of its groups begin: `martlet-webhooks` has one for each endpoint.
+  package var hasGroups: Bool { self == .webhooks }
 }
 
 /// The least rights with which each program does its part: one table for `--check`, `martlet doctor` and docs/kafka.md.
@@ -85,6 +89,8 @@ package struct KafkaRights: Sendable {
     case .signer:
       return ([names.tokenRequests, names.providerTokens], [names.providerTokens])
     case .api: return ([], [names.requests, names.devices])
+    case .webhooks:
+      return ([names.receipts, names.devices, names.invalidTokens], [names.deadLetters])
     case .canary: return ([names.receipts], [names.requests])
     }
   }
@@ -117,7 +123,7 @@ package struct KafkaRights: Sendable {
         if case .group(let name) = $0.resource { name } else { nil }
       }
       return [("--topic", topics), ("--group", groups)].filter { !$0.1.isEmpty }.map {
-        Self.command(user, operations, $0.0, $0.1)
+        command(user, operations, $0.0, $0.1)
       }
     }
   }
@@ -126,18 +132,19 @@ package struct KafkaRights: Sendable {
   package func command(for resource: KafkaRight.Resource, user: String) -> String {
     let operations = all.first { $0.resource == resource }?.operations ?? [.read]
     switch resource {
-    case .topic(let name): return Self.command(user, operations, "--topic", [name])
-    case .group(let name): return Self.command(user, operations, "--group", [name])
+    case .topic(let name): return command(user, operations, "--topic", [name])
+    case .group(let name): return command(user, operations, "--group", [name])
     }
   }
 
-  private static func command(
+  private func command(
     _ user: String, _ operations: [KafkaRight.Operation], _ flag: String, _ names: [String]
   ) -> String {
     let words =
       ["kafka-acls.sh", "--add", "--allow-principal", user]
       + operations.flatMap { ["--operation", $0.rawValue] }
       + names.flatMap { [flag, $0] }
+      + (flag == "--group" && program.hasGroups ? ["--resource-pattern-type", "prefixed"] : [])
     return words.joined(separator: " ")
   }
 }

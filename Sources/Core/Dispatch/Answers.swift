@@ -72,7 +72,7 @@ extension Dispatcher {
     }
     // Nobody had an answer for as long as this push waited: all of the gateway is silent.
     let isSilent =
-      !isUnprocessed && timedOut && pools[pool].health.heardAt + deadlines.timeout <= now
+      !isUnprocessed && timedOut && pools[pool].health.heardAt + pushes.timeout <= now
     if !isLost { noteFailure(of: number, isSilent: isSilent) }
     retry(
       slot, Failure(cause: isUnprocessed ? .unprocessed : .ambiguous, isLost: isLost), on: number)
@@ -82,11 +82,7 @@ extension Dispatcher {
 
   /// A stream of the connection has ended.
   private mutating func endStream(_ slot: UInt32, isUnprocessed: Bool = false) -> Int32 {
-    let number = pushes[slot].connection
-    deadlines.remove(slot)
-    pushes[slot].connection = -1
-    // One that never reached APNs is neither a send nor an attempt.
-    pushes[slot].life.close(isUnprocessed: isUnprocessed)
+    let number = pushes.close(slot, isUnprocessed: isUnprocessed)
     pools[pools.connections[number].pool].queue.ended(pushes[slot].life.sendClass)
     return number
   }

@@ -17,7 +17,8 @@ extension Dispatcher {
   ///
   /// - Returns: its number until all are given back.
   package mutating func granted(_ start: GrantedPartition) -> Int {
-    partitions.add(
+    shares.partitionAdded()
+    return partitions.add(
       PartitionState(start, bounds: settings.partitionBounds, window: settings.dedupWindow))
   }
 
@@ -30,12 +31,12 @@ extension Dispatcher {
   /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
   /// what is in flight gets until the deadline (monotonic milliseconds).
   package mutating func release(until deadline: UInt64) {
-    releaseDeadline = deadline
+    partitions.release(until: deadline)
     for pool in pools.indices {
       while let slot = pools[pool].queue.popAny() { handBack(slot) }
       while let slot = pools[pool].apart.popFirst() { handBack(slot) }
     }
-    while let slot = unresolved.popFirst() { handBack(slot) }
+    while let slot = credentials.waiting.popFirst() { handBack(slot) }
     for index in partitions.indices {
       if let early = partitions[index].notDue { handBack(early.slot) }
       partitions[index].notDue = nil
@@ -45,12 +46,12 @@ extension Dispatcher {
 
   /// A release under way has less time than it was told.
   package mutating func hurryRelease(until deadline: UInt64) {
-    if releaseDeadline != nil { releaseDeadline = deadline }
+    partitions.hurry(until: deadline)
   }
 
   /// The same as `release`, and nothing is given to the loop afterwards.
   package mutating func stop(until deadline: UInt64) {
-    isStopping = true
+    partitions.stop()
     release(until: deadline)
   }
 
@@ -66,21 +67,20 @@ extension Dispatcher {
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
   package mutating func handOver() -> [HandedOver]? {
-    guard let releaseDeadline else { return nil }
-    guard partitions.isDrained || now >= releaseDeadline else { return nil }
-    let unfinished = isStopping ? [] : idsInFlight()
+    guard partitions.isReleaseDue(now: now) else { return nil }
+    let unfinished = partitions.isStopping ? [] : idsInFlight()
     var all: [HandedOver] = []
     for index in partitions.indices {
       guard let done = partitions[index].done else { continue }
       let window =
-        isStopping
+        partitions.isStopping
         ? nil
         : partitions[index].keptWindow(
           without: unfinished.compactMap { $0.partition == index ? $0.id : nil })
       all.append(HandedOver(partition: index, done: done, window: window))
     }
     partitions.removeAll()
-    if !isStopping { self.releaseDeadline = nil }
+    shares.removePartitions()
     return all
   }
 
@@ -115,7 +115,7 @@ extension Dispatcher {
     schedule.report = now + settings.commitInterval / 2
     var reports: [Report] = []
     var gauges = PartitionGauges()
-    let reserve = shares.fairness.reserve(of: settings.partitionBounds.openAtMost)
+    let reserve = shares.reserve
     for index in partitions.indices {
       let report = Report(
         partition: index, done: partitions[index].news(), jump: partitions[index].takeJump(),
@@ -172,7 +172,7 @@ extension Dispatcher {
   package mutating func upkeep() -> Bool {
     guard now >= schedule.upkeep else { return false }
     schedule.upkeep = now + Self.upkeepInterval
-    var waiting = unresolved.count
+    var waiting = credentials.waiting.count
     for pool in pools.takeActive() where !pools[pool].isRemoved {
       waiting += pools[pool].queue.count + pools[pool].apart.count
       if now < pools[pool].lookAt, pools.isCalm(pool) {

@@ -98,8 +98,8 @@ extension Dispatcher {
 
   private mutating func expireUnresolved() {
     // Not in the order in which they began to wait: some come back from a retry topic.
-    for _ in 0..<unresolved.count {
-      guard let slot = unresolved.popFirst() else { return }
+    for _ in 0..<credentials.waiting.count {
+      guard let slot = credentials.waiting.popFirst() else { return }
       if pushes[slot].isExpired(at: wall) {
         expire(slot)
       } else if now - pushes[slot].waitingSince >= settings.credentialWait,
@@ -107,7 +107,7 @@ extension Dispatcher {
       {
         deadLetter(slot, .noCredential, credentials.cause(of: pushes[slot]))
       } else {
-        unresolved.append(slot)
+        credentials.waiting.append(slot)
       }
     }
   }
@@ -194,15 +194,15 @@ extension Dispatcher {
   mutating func waitForCredential(_ slot: UInt32) {
     pushes[slot].life.putAside()
     if pushes[slot].waitingSince == 0 { pushes[slot].waitingSince = now }
-    unresolved.append(slot)
+    credentials.waiting.append(slot)
   }
 
   /// Puts the pushes in line that a credential now serves; the others keep their order and their time.
   private mutating func routeUnresolved() {
-    for _ in 0..<unresolved.count {
-      guard let slot = unresolved.popFirst() else { return }
+    for _ in 0..<credentials.waiting.count {
+      guard let slot = credentials.waiting.popFirst() else { return }
       guard let credential = credentials.credential(for: pushes[slot]) else {
-        unresolved.append(slot)
+        credentials.waiting.append(slot)
         continue
       }
       pushes[slot].life.resume()

@@ -26,7 +26,7 @@ extension Dispatcher {
   package mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
     pools.endedLookUp(pool)
     pools.touch(pool)
-    guard !isStopping, !pools[pool].isRetired else { return }
+    guard !partitions.isStopping, !pools[pool].isRetired else { return }
     guard let addresses else {
       pools[pool].health.connectFailed(now: now, random: random.next())
       return noteLoss(pool)
@@ -175,9 +175,9 @@ extension Dispatcher {
     for number in pools[pool].connections { noteLeaving(number) }
     replaceAged(pool)
     while true {
-      switch decideConnections(of: pool, isNext: isNext) {
+      switch pools.decide(pool, isNext: isNext, now: now) {
       case .nothing: return
-      case .awaitRoom: return waitForRoom(pool)
+      case .awaitRoom: return pools.awaitRoom(pool)
       case .open:
         pools.beganLookUp(pool)
         // Asked anew before each connect: APNs spreads its load by what a name means now.

@@ -15,6 +15,8 @@ package struct Credentials: ~Copyable, Sendable {
   var knowsAll = false
   /// Records of the provider tokens' topic that were told and not applied yet.
   var backlog = ProviderTokenBacklog()
+  /// Pushes whose app has no credential.
+  var waiting = SlotQueue()
   /// Apps for which a provider token was asked for a moment ago.
   private var wanted = ThrottleTable(capacity: 256)
 

@@ -24,26 +24,16 @@ package struct Dispatcher: ~Copyable, Sendable {
   package var actions = ActionQueue()
   package internal(set) var counts = Counts()
 
-  package internal(set) var pushes = PushStates()
+  package internal(set) var pushes: PushStates
   package internal(set) var partitions = Partitions()
-  package internal(set) var pools = Pools()
+  package internal(set) var pools: Pools
   package internal(set) var credentials: Credentials
-  /// What all pools may have together.
-  var budget: ConnectionBudget
   var shares: Shares
   var devices: Devices
-  var deadlines: RequestDeadlines
-  /// Pushes whose app has no credential.
-  var unresolved = SlotQueue()
   /// What an operator has paused.
   var pauses = Pauses()
   var intake = IntakeCursor()
   var schedule = Schedule()
-  /// Outcomes and other records that Kafka has not acknowledged yet.
-  package internal(set) var unacknowledged = 0
-  /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
-  package internal(set) var releaseDeadline: UInt64?
-  package internal(set) var isStopping = false
   var random: SeededGenerator
 
   /// When things are due that time alone makes due, in monotonic milliseconds.
@@ -51,7 +41,6 @@ package struct Dispatcher: ~Copyable, Sendable {
     var upkeep: UInt64 = 0
     var round: UInt64 = 0
     var expiry: UInt64 = 0
-    var idle: UInt64 = 0
     var report: UInt64 = 0
   }
 
@@ -68,11 +57,11 @@ package struct Dispatcher: ~Copyable, Sendable {
     self.now = now
     self.wall = wall
     credentials = Credentials(certificates: CertificateBook(certificates, now: wall / 1_000))
-    budget = ConnectionBudget(limits: settings.budget)
-    shares = Shares(slots: settings.maxInFlight)
+    pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
+    pools = Pools(limits: settings.budget)
+    shares = Shares(
+      slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
     devices = Devices(settings)
-    deadlines = RequestDeadlines(
-      capacity: PushStates.slots(for: settings.maxInFlight), timeout: settings.requestTimeout)
     random = SeededGenerator(seed: seed)
   }
 
@@ -83,15 +72,15 @@ package struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// Whether the loop feeds: it has its partitions and nobody has asked for them back.
-  package var isFeeding: Bool { releaseDeadline == nil }
+  package var isFeeding: Bool { partitions.isFeeding }
 
   /// When something is due that time alone makes due, in monotonic milliseconds.
   package var nextDue: UInt64 {
     if !credentials.backlog.isEmpty { return now }
     var due = schedule.report
-    if let next = deadlines.next { due = min(due, next) }
+    if let next = pushes.nextTimeOut { due = min(due, next) }
     if let next = partitions.nextRetryDue { due = min(due, next) }
-    if !unresolved.isEmpty || pools.hasActive { due = min(due, schedule.upkeep) }
+    if !credentials.waiting.isEmpty || pools.hasActive { due = min(due, schedule.upkeep) }
     return due
   }
 
@@ -192,17 +181,14 @@ package struct Dispatcher: ~Copyable, Sendable {
   /// Drops a push unsent: its partition's next owner sends the record.
   mutating func handBack(_ slot: UInt32) {
     counts[.handedBack] += 1
-    let origin = pushes[slot].origin
-    if partitions.hasNow(origin) {
-      partitions[Int(origin.partition)].handBack(pushes[slot].takenID)
-    }
+    partitions.handBack(pushes[slot].origin, pushes[slot].takenID)
     actions.append(.handBack(slot: slot))
     free(slot)
   }
 
   /// A push ends in a record that Kafka is to acknowledge.
   mutating func leave(_ slot: UInt32) {
-    unacknowledged += 1
+    partitions.ended()
     free(slot)
   }
 
@@ -215,26 +201,11 @@ package struct Dispatcher: ~Copyable, Sendable {
   // MARK: Shares of destinations
 
   /// Whether a push may wait for a destination; no: it is to be moved aside.
-  mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
-    let origin = pushes[slot].origin
-    let isPartitionAsked = shares.fairness.isDiverting && partitions.hasNow(origin)
-    let decision =
-      isPartitionAsked
-      ? decide(destination, partition: Int(origin.partition))
-      : shares.fairness.decide(Int(destination), free: freeSlots)
-    switch decision {
-    case .take: break
-    case .wait: shares.block(by: destination)
-    case .pause: partitions[Int(origin.partition)].pausedBy = destination
-    case .divert: return false
-    }
-    return true
-  }
-
-  func decide(_ destination: Int32, partition index: Int) -> Fairness.Decision {
-    shares.fairness.decide(
-      Int(destination), free: freeSlots, open: partitions[index].openBy[Int(destination)],
-      left: partitions[index].allowance(), of: settings.partitionBounds.openAtMost)
+  private mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
+    let partition = partitions.place(of: pushes[slot].origin)
+    var left = 0
+    if shares.isDiverting, let partition { left = partitions[partition].allowance() }
+    return shares.admits(destination, free: freeSlots, partition: partition, left: left)
   }
 
   /// Slots that nobody holds.
@@ -245,10 +216,7 @@ package struct Dispatcher: ~Copyable, Sendable {
     guard pushes[slot].destination != destination else { return }
     release(slot)
     pushes[slot].destination = destination
-    shares.took(destination)
-    let origin = pushes[slot].origin
-    guard partitions.hasNow(origin) else { return }
-    partitions[Int(origin.partition)].openBy.add(Int(destination))
+    shares.took(destination, partition: partitions.place(of: pushes[slot].origin))
   }
 
   /// The push gives its slot back.
@@ -256,10 +224,7 @@ package struct Dispatcher: ~Copyable, Sendable {
     let destination = pushes[slot].destination
     guard destination >= 0 else { return }
     pushes[slot].destination = -1
-    shares.released(destination)
-    let origin = pushes[slot].origin
-    guard partitions.hasNow(origin) else { return }
-    partitions[Int(origin.partition)].openBy.remove(Int(destination))
+    shares.released(destination, partition: partitions.place(of: pushes[slot].origin))
   }
 
   /// Moves aside what a stuck destination holds over its share.
@@ -267,7 +232,7 @@ package struct Dispatcher: ~Copyable, Sendable {
     guard let (destination, surplus) = shares.fairness.crowded else { return }
     for _ in 0..<surplus {
       if destination == Fairness.noCredential {
-        guard let slot = unresolved.popFirst() else { return }
+        guard let slot = credentials.waiting.popFirst() else { return }
         divert(slot, .credential)
       } else {
         guard let slot = pools[Int32(destination) - 1].queue.popLeast() else { return }

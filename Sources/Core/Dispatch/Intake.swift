@@ -114,7 +114,7 @@ extension Dispatcher {
   package mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
     counts[.deadLettered] += 1
     counts[.invalidRecords] += 1
-    unacknowledged += 1
+    partitions.ended()
     return Origin(partition: Int32(partition), epoch: partitions.epoch, offset: offset)
   }
 
@@ -149,8 +149,7 @@ extension Dispatcher {
 
   /// Kafka has what a push, or a record that was none, ended in.
   package mutating func acknowledged(_ origin: Origin) {
-    unacknowledged -= 1
-    partitions.complete(origin)
+    partitions.acknowledged(origin)
   }
 
   /// Whether a turn right now would find records and room for them.
@@ -177,7 +176,7 @@ extension Dispatcher {
   /// transactional class, as a part of the streams is.
   private mutating func room(for sendClass: SendClass) -> Int {
     guard isFeeding, !shares.isBlocked, intake.isProducerOpen,
-      unacknowledged < settings.unacknowledgedAtMost
+      partitions.unacknowledged < settings.unacknowledgedAtMost
     else { return 0 }
     var free = freeSlots
     if sendClass != .transactional { free = min(free, settings.slotsForOthers - pushes.others) }
@@ -202,11 +201,10 @@ extension Dispatcher {
   /// How many records may be taken from a partition now, as far as it alone is concerned.
   private mutating func allowance(of index: Int) -> Int {
     let allowance = partitions[index].allowance(
-      reserve: shares.fairness.reserve(of: settings.partitionBounds.openAtMost))
-    guard allowance > 0, let destination = partitions[index].pausedBy else { return allowance }
-    guard decide(destination, partition: index) != .pause else { return 0 }
-    partitions[index].pausedBy = nil
-    return allowance
+      reserve: shares.reserve)
+    guard allowance > 0, shares.isPaused(index) else { return allowance }
+    let left = partitions[index].allowance()
+    return shares.staysPaused(index, free: freeSlots, left: left) ? 0 : allowance
   }
 
   // MARK: Whose turn it is

@@ -69,12 +69,8 @@ package struct PartitionState: Sendable {
   var pacing: RetryPacing?
   /// A retry that was read before it was due, and when it will be (monotonic milliseconds).
   var notDue: (slot: UInt32, due: UInt64)?
-  /// Its open records by the destination that they are for.
-  var openBy = OpenByDestination()
-  /// The destination that has so much of it open that nothing is taken until that is less.
-  var pausedBy: Int32?
   /// Records that were taken and given up unsent since the partition is to be given back.
-  var handedBack = 0
+  private var handedBack = 0
 
   private let bounds: PartitionBounds
   /// Where reading began in this assignment.

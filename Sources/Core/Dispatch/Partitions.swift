@@ -14,6 +14,12 @@ package struct Partitions: Sendable {
   private(set) var retries: [Int] = []
   /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
   package private(set) var epoch: UInt32 = 0
+  /// Outcomes and other records that Kafka has not acknowledged yet.
+  package private(set) var unacknowledged = 0
+  /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
+  private var releaseDeadline: UInt64?
+  /// They were asked back for good.
+  package private(set) var isStopping = false
 
   package internal(set) subscript(_ index: Int) -> PartitionState {
     @inline(__always) _read { yield all[index] }
@@ -22,8 +28,6 @@ package struct Partitions: Sendable {
 
   package var indices: Range<Int> { all.indices }
   var isEmpty: Bool { all.isEmpty }
-  /// Whether everything that is still worked on is done.
-  var isDrained: Bool { all.allSatisfy(\.isDrained) }
 
   mutating func add(_ partition: PartitionState) -> Int {
     ready.insert(all.count)
@@ -32,13 +36,41 @@ package struct Partitions: Sendable {
     return all.count - 1
   }
 
+  // MARK: Giving back
+
+  /// Nobody has asked for them back.
+  var isFeeding: Bool { releaseDeadline == nil }
+
+  /// They are asked back.
+  mutating func release(until deadline: UInt64) { releaseDeadline = deadline }
+
+  /// A release under way has less time than it was told.
+  mutating func hurry(until deadline: UInt64) { if !isFeeding { releaseDeadline = deadline } }
+
+  /// They are asked back, and none comes any more.
+  mutating func stop() { isStopping = true }
+
+  /// Whether they are to be given back now: nothing of theirs is open any more, or time is up.
+  func isReleaseDue(now: UInt64) -> Bool {
+    guard let releaseDeadline else { return false }
+    return all.allSatisfy(\.isDrained) || now >= releaseDeadline
+  }
+
   /// The assignment is over.
   mutating func removeAll() {
     all.removeAll()
     ready.removeAll()
     retries.removeAll()
     epoch &+= 1
+    if !isStopping { releaseDeadline = nil }
   }
+
+  /// A push is given up unsent: its partition's next owner sends the record.
+  mutating func handBack(_ origin: Origin, _ id: NotificationID) {
+    if hasNow(origin) { all[Int(origin.partition)].handBack(id) }
+  }
+
+  // MARK: Records
 
   /// Whether a record belongs to this assignment.
   func hasNow(_ origin: Origin) -> Bool { origin.epoch == epoch }
@@ -49,9 +81,16 @@ package struct Partitions: Sendable {
     return tier
   }
 
-  /// A record has ended in an acknowledged outcome. What belongs to an earlier assignment has no ledger to land in:
-  /// it was reported, and is never committed.
-  mutating func complete(_ origin: Origin) {
+  /// The partition of a record of this assignment; nil for one of an earlier assignment.
+  func place(of origin: Origin) -> Int? { hasNow(origin) ? Int(origin.partition) : nil }
+
+  /// A record has ended in an outcome that is on its way to Kafka.
+  mutating func ended() { unacknowledged += 1 }
+
+  /// Kafka has the outcome of a record. What belongs to an earlier assignment has no ledger to land in: it was reported,
+  /// and is never committed.
+  mutating func acknowledged(_ origin: Origin) {
+    unacknowledged -= 1
     guard hasNow(origin) else { return }
     _ = all[Int(origin.partition)].ledger?.completed(origin.offset)
   }

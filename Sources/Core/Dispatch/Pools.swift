@@ -15,8 +15,13 @@ package struct Pools: Sendable {
   private var lookups = 0
   /// Pools that were retired and are not empty yet.
   private var retired: [Int32] = []
+  /// What all of them may have together.
+  private var budget: ConnectionBudget
+  /// When to look for idle pools next, in monotonic milliseconds.
+  private var nextIdleLook: UInt64 = 0
 
-  package init() {}
+  /// - Parameter limits: of all pools together.
+  init(limits: ConnectionBudget.Limits) { budget = ConnectionBudget(limits: limits) }
 
   package internal(set) subscript(_ pool: Int32) -> Pool {
     @inline(__always) _read { yield all[Int(pool)] }
@@ -104,8 +109,37 @@ package struct Pools: Sendable {
     all[Int(pool)].lookups -= 1
   }
 
+  /// There is no room for a connection of a pool. One that has one goes on with it, the others get in line.
+  mutating func awaitRoom(_ pool: Int32) {
+    let hasOne = all[Int(pool)].connections.contains { connections[$0].isStaying }
+    if !hasOne, all[Int(pool)].lookups == 0 { budget.wait(pool) }
+  }
+
+  /// The pool in line whose turn it is to open a connection.
+  mutating func nextWithRoom() -> Int32? { budget.next(taken: taken) }
+
+  /// Who gives way for those in line; nil when nobody waits.
+  func yields(now: UInt64) -> [ConnectionBudget.Yield]? {
+    guard budget.isAwaited else { return nil }
+    return budget.yields(holders, taken: taken, leaving: connections.leaving, now: now)
+  }
+
+  /// The pools that nothing has been sent through for so long that they close, if there are many connections: a few every
+  /// ten seconds.
+  mutating func idleTooLong(now: UInt64) -> [Int32] {
+    guard taken > budget.limits.plenty, now >= nextIdleLook else { return [] }
+    nextIdleLook = now + 10_000
+    return budget.closesIdle(holders, taken: taken, now: now)
+  }
+
+  /// The connection of a pool that closes first: the one with the fewest open streams.
+  func idlest(of pool: Int32) -> Int32? {
+    all[Int(pool)].connections.filter { connections[$0].isStaying }
+      .min { connections[$0].machine.openStreams < connections[$1].machine.openStreams }
+  }
+
   /// The pools with connections that stay, as the budget sees them.
-  var holders: [ConnectionBudget.Holder] { indices.compactMap { holder($0) } }
+  private var holders: [ConnectionBudget.Holder] { indices.compactMap { holder($0) } }
 
   private func holder(_ pool: Int32) -> ConnectionBudget.Holder? {
     let state = all[Int(pool)]
@@ -209,12 +243,12 @@ package struct Pools: Sendable {
 
   /// Whether to open or close one of its connections now.
   ///
-  /// - Parameter hasRoom: all pools together may have one more.
+  /// - Parameter isNext: its turn for the room that there is has come.
   mutating func decide(
-    _ pool: Int32, hasRoom: Bool, now: UInt64
+    _ pool: Int32, isNext: Bool, now: UInt64
   ) -> ConnectionPoolPolicy.Action {
     var load = load(of: pool)
-    load.hasRoom = hasRoom
+    load.hasRoom = isNext ? taken < budget.limits.most : budget.hasRoom(taken: taken)
     return all[Int(pool)].health.connection(for: load, now: now)
   }
 }

@@ -139,8 +139,15 @@ package struct PushStates: Sendable {
   package private(set) var count = 0
   /// Those of them that are not transactional first sends.
   private(set) var others = 0
+  /// When the open ones have waited too long for their answers.
+  private var deadlines: RequestDeadlines
 
-  package init() {}
+  /// - Parameters:
+  ///   - most: pushes that are in the table at once at most.
+  ///   - timeout: how long an answer may take, in milliseconds.
+  package init(most: Int = 4_000, timeout: UInt64 = 30_000) {
+    deadlines = RequestDeadlines(capacity: Self.slots(for: most), timeout: timeout)
+  }
 
   package internal(set) subscript(_ slot: UInt32) -> PushState {
     @inline(__always) _read { yield states[Int(slot)] }
@@ -188,6 +195,49 @@ package struct PushStates: Sendable {
     states[Int(slot)].life.end()
     free.append(slot)
   }
+
+  // MARK: Streams
+
+  /// A push goes out on a connection.
+  mutating func open(_ slot: UInt32, on connection: Int32, now: UInt64, wall: Int64) {
+    states[Int(slot)].life.send()
+    states[Int(slot)].connection = connection
+    states[Int(slot)].sentAt = wall
+    deadlines.insert(slot, now: now)
+  }
+
+  /// Its stream has ended.
+  ///
+  /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
+  /// - Returns: the connection.
+  mutating func close(_ slot: UInt32, isUnprocessed: Bool) -> Int32 {
+    states[Int(slot)].life.close(isUnprocessed: isUnprocessed)
+    return leaveConnection(slot)
+  }
+
+  /// It could not be sent after all.
+  mutating func takeBack(_ slot: UInt32) -> Int32 {
+    states[Int(slot)].life.takeBack()
+    return leaveConnection(slot)
+  }
+
+  private mutating func leaveConnection(_ slot: UInt32) -> Int32 {
+    deadlines.remove(slot)
+    defer { states[Int(slot)].connection = -1 }
+    return states[Int(slot)].connection
+  }
+
+  /// The next push whose answer has taken too long; nil when there is none.
+  mutating func timeOut(now: UInt64) -> UInt32? {
+    guard let slot = deadlines.expire(now: now) else { return nil }
+    states[Int(slot)].life.timeOut()
+    return slot
+  }
+
+  /// When the next one will have, in monotonic milliseconds; nil while nothing is open.
+  var nextTimeOut: UInt64? { deadlines.next }
+  /// How long an answer may take, in milliseconds.
+  var timeout: UInt64 { deadlines.timeout }
 
   /// Calls `body` with each push in the table.
   func visit(_ body: (_ slot: UInt32, _ push: borrowing PushState) -> Void) {

@@ -4,31 +4,13 @@ internal import Delivery
 
 /// The connections of all pools together stay within `ConnectionBudget`.
 extension Dispatcher {
-  /// Asks a pool's policy about one connection, with what the budget leaves to it.
-  ///
-  /// - Parameter isNext: its turn for the room that there is has come.
-  mutating func decideConnections(of pool: Int32, isNext: Bool) -> ConnectionPoolPolicy.Action {
-    let taken = pools.taken
-    let hasRoom = isNext ? taken < budget.limits.most : budget.hasRoom(taken: taken)
-    return pools.decide(pool, hasRoom: hasRoom, now: now)
-  }
-
-  /// There is no room for a connection. A pool that has one goes on with it.
-  mutating func waitForRoom(_ pool: Int32) {
-    let hasOne = pools[pool].connections.contains { pools.connections[$0].isStaying }
-    guard !hasOne, pools[pool].lookups == 0 else { return }
-    budget.wait(pool)
-  }
-
   /// Gives the room that there is to those in line, and has others give way if that is not enough.
   mutating func giveRoom() {
-    while let pool = budget.next(taken: pools.taken) {
+    while let pool = pools.nextWithRoom() {
       if !pools[pool].isRetired { maintain(pool, isNext: true) }
     }
-    guard budget.isAwaited else { return }
+    guard let yields = pools.yields(now: now) else { return }
     counts[.waitsForRoom] += 1
-    let yields = budget.yields(
-      pools.holders, taken: pools.taken, leaving: pools.connections.leaving, now: now)
     for yield in yields {
       switch yield {
       case .all(let pool): closeAll(of: pool)
@@ -37,11 +19,9 @@ extension Dispatcher {
     }
   }
 
-  /// Closes pools that nothing has been sent through for long, if there are many connections: a few every ten seconds.
+  /// Closes pools that nothing has been sent through for long.
   mutating func closeIdlePools() {
-    guard pools.taken > budget.limits.plenty, now >= schedule.idle else { return }
-    schedule.idle = now + 10_000
-    for pool in budget.closesIdle(pools.holders, taken: pools.taken, now: now) {
+    for pool in pools.idleTooLong(now: now) {
       counts[.closedIdle] += 1
       closeAll(of: pool)
     }
@@ -58,11 +38,7 @@ extension Dispatcher {
 
   /// The connection with the fewest open streams closes as these end.
   mutating func closeIdlest(_ pool: Int32) {
-    let staying = pools[pool].connections.filter { pools.connections[$0].isStaying }
-    let idlest = staying.min {
-      pools.connections[$0].machine.openStreams < pools.connections[$1].machine.openStreams
-    }
-    guard let idlest else { return }
+    guard let idlest = pools.idlest(of: pool) else { return }
     perform(pools.connections[idlest].machine.retire(), on: idlest)
   }
 }

@@ -89,22 +89,16 @@ extension Dispatcher {
     }
     pools.connections[number].machine.opened(now: wall)
     if pushes[slot].life.attempts == 0 { pools[pool].health.sent() }
-    pushes[slot].life.send()
-    pushes[slot].connection = number
-    pushes[slot].sentAt = wall
-    deadlines.insert(slot, now: now)
+    pushes.open(slot, on: number, now: now, wall: wall)
     actions.append(.send(slot: slot, connection: number))
   }
 
   /// A push could not be sent after all. Whatever the reason (stream ids used up, a GOAWAY that is still to be heard): no
   /// more streams there.
   package mutating func notSent(_ slot: UInt32) {
-    let number = pushes[slot].connection
+    let number = pushes.takeBack(slot)
     let pool = pools.connections[number].pool
     let sendClass = pushes[slot].life.sendClass
-    deadlines.remove(slot)
-    pushes[slot].connection = -1
-    pushes[slot].life.takeBack()
     pools[pool].queue.ended(sendClass)
     pools[pool].queue.prepend(slot, sendClass)
     perform(pools.connections[number].machine.notOpened(), on: number)
@@ -113,14 +107,13 @@ extension Dispatcher {
 
   /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
   package mutating func expireDeadlines() {
-    while let slot = deadlines.expire(now: now) {
+    while let slot = pushes.timeOut(now: now) {
       counts[.timedOut] += 1
       let number = pushes[slot].connection
       // Others were answered since it was sent: the connection lives, this one request is ignored.
-      if pools.connections[number].lastHeard + deadlines.timeout > now {
+      if pools.connections[number].lastHeard + pushes.timeout > now {
         counts[.silentStreams] += 1
       }
-      pushes[slot].life.timeOut()
       actions.append(.reset(slot: slot, connection: number))
     }
   }

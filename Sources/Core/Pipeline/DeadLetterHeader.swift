@@ -6,7 +6,7 @@ package enum DeadLetterHeader {
   package static let reason = "martlet-reason"
   /// Which field, and what is wrong with it, in words.
   package static let detail = "martlet-detail"
-  /// The process that gave up: `ingest`, `sender` or `feedback`.
+  /// The process that gave up: `ingest`, `sender`, `feedback` or `webhooks`.
   package static let stage = "martlet-stage"
   /// How often it was sent to APNs.
   package static let attempts = "martlet-attempts"
@@ -81,6 +81,8 @@ package enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidDevice = "invalid_device"
   case noCredential = "no_credential"
   case retriesExhausted = "retries_exhausted"
+  /// A webhook's endpoint did not accept the events in time.
+  case undelivered = "webhook_undelivered"
 }
 
 /// The process that wrote a dead letter.
@@ -88,4 +90,5 @@ package enum DeadLetterStage: String, Sendable {
   case ingest
   case sender
   case feedback
+  case webhooks
 }

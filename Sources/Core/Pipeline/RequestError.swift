@@ -11,6 +11,8 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case malformed(String, at: String?)
     /// Text that begins with U+FEFF.
     case byteOrderMark
+    /// A record in another server's format that cannot be taken, in words.
+    case foreign(String)
     /// JSON, but not an object.
     case notAnObject
     case unknownField(String)
@@ -91,6 +93,7 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
     case .malformed(let words, let character):
       "is not valid JSON: \(words), at \(character ?? "the end")"
     case .byteOrderMark: "begins with a byte order mark; write UTF-8 without one"
+    case .foreign(let words): words
     case .notAnObject: "is not a JSON object"
     case .unknownField: "is not a field of a request"
     case .duplicate, .payloadDuplicate: "is given twice"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The consumer groups, one a service.
+/// The consumer groups, one a service, but for `martlet-webhooks`.
 package enum ReaderGroup: String, Sendable, CaseIterable {
   case ingest = "martlet-ingest"
   case sender = "martlet-sender"
   case feedback = "martlet-feedback"
   case signer = "martlet-signer"
+  /// The beginning of the groups of `martlet-webhooks`: one for each endpoint.
+  case webhooks = "martlet-webhooks"
 }
 
 /// The names of all topics under one prefix.
@@ -40,6 +42,11 @@ package struct TopicNames: Equatable, Sendable {
   package func group(_ reader: ReaderGroup) -> String {
     prefix == Self.defaultPrefix ? reader.rawValue : prefix + reader.rawValue
   }
+
+  /// The group of one endpoint of `martlet-webhooks`.
+  ///
+  /// - Parameter endpoint: its name.
+  package func webhookGroup(_ endpoint: String) -> String { "\(group(.webhooks)).\(endpoint)" }
 
   /// The topic of a lane.
   package func notifications(_ lane: Lane) -> String {

@@ -171,8 +171,11 @@ package final class EngineClientSession {
 
   // MARK: Ends
 
-  func abandon() {
-    while let stream = engine.abandoned() { complete(stream) }
+  /// Nothing has been written of the streams with this id and above.
+  var unwrittenFrom: UInt32 { engine.unwrittenFrom }
+
+  func abandon(unsentFrom unsent: UInt32) {
+    while let stream = engine.abandoned(unsentFrom: unsent) { complete(stream) }
     waiting.removeAll()
   }
 

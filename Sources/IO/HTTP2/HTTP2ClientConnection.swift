@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 package import EventLoop
+import HTTP2Engine
 package import TLS
 
 /// One HTTP/2 connection to a server: socket, TLS and session on the owner's `Poller`.
@@ -15,6 +16,7 @@ package final class HTTP2ClientConnection {
   private let scratch: ConnectionScratch
   private let session: HTTP2ClientSession
   private var channel: SecureChannel?
+  private var unsent = UnsentStreams()
   /// TLS is up and the connection has not ended.
   package private(set) var isConnected = false
   /// The connection has ended; `.closed` is among the notices.
@@ -111,10 +113,13 @@ package final class HTTP2ClientConnection {
         scratch.outgoing.removeAll()
         hasMore = try session.produceOutput(
           into: &scratch.outgoing, upTo: SecureChannel.recordSize)
+        guard !scratch.outgoing.isEmpty else { break }
         try channel.encrypt(scratch.outgoing.bytes)
+        unsent.encrypted(upTo: channel.encryptedCount, next: session.unwrittenFrom)
         encrypted += scratch.outgoing.count
       }
       try channel.write(hasMore: hasMore)
+      unsent.sent(channel.sentCount)
     } catch {
       // The server may have said why (GOAWAY) before it closed.
       drainInput(channel)
@@ -200,8 +205,10 @@ package final class HTTP2ClientConnection {
     guard !isClosed else { return }
     isClosed = true
     isConnected = false
+    // The records that wait may still leave.
     channel?.close()
-    session.abandon()
+    if let channel { unsent.sent(channel.sentCount) }
+    session.abandon(unsentFrom: unsent.first)
     session.post(.closed(failure))
   }
 }

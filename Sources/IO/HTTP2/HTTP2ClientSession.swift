@@ -141,10 +141,20 @@ package enum HTTP2ClientSession {
     }
   }
 
-  /// The connection is gone: every open exchange completes, by what is known about it.
-  package func abandon() {
+  /// The first stream of which nothing has been written; nghttp2 does not tell.
+  var unwrittenFrom: UInt32 {
     switch self {
-    case .engine(let session): session.abandon()
+    case .engine(let session): session.unwrittenFrom
+    case .nghttp2: .max
+    }
+  }
+
+  /// The connection is gone: every open exchange completes, by what is known about it.
+  ///
+  /// - Parameter unsent: the first stream of which nothing left this machine, though it was written.
+  package func abandon(unsentFrom unsent: UInt32 = .max) {
+    switch self {
+    case .engine(let session): session.abandon(unsentFrom: unsent)
     case .nghttp2(let session): session.abandon()
     }
   }

@@ -33,8 +33,9 @@ package final class SecureChannel {
   let poller: Poller
   let token: UInt64
   let tls: TLSConnection
+  /// What waits for the socket.
+  private let waiting: UnsafeMutablePointer<ByteBuffer>
   private var socket: Socket?
-  private var waiting = ByteBuffer(capacity: 1_024)
   private var interest: Interest = []
   private var isConnecting: Bool
   /// The poller is not asked for what the peer sends.
@@ -51,6 +52,7 @@ package final class SecureChannel {
     self.poller = poller
     self.token = token
     self.tls = tls
+    waiting = tls.ciphertext
     self.isConnecting = isConnecting
     interest = isConnecting ? .writable : .readable
     let fd = socket.fd
@@ -59,7 +61,11 @@ package final class SecureChannel {
   }
 
   package var isOpen: Bool { socket != nil }
-  package var bytesWaiting: Int { waiting.count }
+  package var bytesWaiting: Int { waiting.pointee.count }
+  /// Bytes that the socket has taken so far.
+  private(set) var sentCount: UInt64 = 0
+  /// The same, with those that wait for it.
+  var encryptedCount: UInt64 { sentCount + UInt64(waiting.pointee.count) }
   package var peer: SocketAddress? { socket?.peerAddress }
 
   /// Looks whether connecting has succeeded; called when the socket became writable or failed.
@@ -80,7 +86,7 @@ package final class SecureChannel {
     if !tunnel.isAsked {
       tunnel.isAsked = true
       self.tunnel = tunnel
-      waiting.append(tunnel.request.bytes)
+      waiting.pointee.append(tunnel.request.bytes)
     }
     try write()
     guard readable, let transfer = socket?.read(into: scratch.ciphertext) else { return false }
@@ -134,12 +140,12 @@ package final class SecureChannel {
     var failure: TLSError?
     do { try tls.advance() } catch { failure = error }
     // Also when it failed: the peer wants to know why (an alert).
-    tls.drain(into: &waiting)
     try write()
     if let failure { throw .tls(failure) }
     return tls.isEstablished
   }
 
+  /// Encrypts bytes, which then wait for `write`.
   package func encrypt(_ plaintext: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     do { try tls.write(plaintext) } catch { throw .tls(error) }
   }
@@ -147,34 +153,38 @@ package final class SecureChannel {
   /// Writes all that waits with one system call; the rest waits for the socket. With `hasMore` the
   /// poller also reports when the socket can take what has not been encrypted yet.
   package func write(hasMore: Bool = false) throws(ConnectionFailure) {
-    tls.drain(into: &waiting)
     guard !isConnecting else { return }
-    guard !waiting.isEmpty else { return watch(.readable) }
-    guard let transfer = socket?.write(waiting.bytes) else { return }
+    guard !waiting.pointee.isEmpty else { return watch(.readable) }
+    guard let transfer = socket?.write(waiting.pointee.bytes) else { return }
     switch transfer {
-    case .moved(let count): waiting.removeFirst(count)
+    case .moved(let count):
+      waiting.pointee.removeFirst(count)
+      sentCount += UInt64(count)
     case .wouldBlock, .end: break
     case .failed(let code):
       throw .socket(SystemError(code: code, attempt: "cannot write to the peer"))
     }
-    watch(waiting.isEmpty && !hasMore ? .readable : [.readable, .writable])
+    watch(waiting.pointee.isEmpty && !hasMore ? .readable : [.readable, .writable])
   }
 
   /// Says goodbye if the socket takes it, and closes it.
   package func close() {
     guard let open = socket.take() else { return }
     tls.end()
-    tls.drain(into: &waiting)
-    if !waiting.isEmpty, !isConnecting { _ = open.write(waiting.bytes) }
+    if !waiting.pointee.isEmpty, !isConnecting,
+      case .moved(let count) = open.write(waiting.pointee.bytes)
+    {
+      sentCount += UInt64(count)
+    }
     poller.remove(open.fd)
-    waiting.removeAll()
+    waiting.pointee.removeAll()
   }
 
   /// Closes with a reset, as a crashed peer would.
   package func abort() {
     guard let open = socket.take() else { return }
     poller.remove(open.fd)
-    waiting.removeAll()
+    waiting.pointee.removeAll()
     open.abort()
   }
 

@@ -127,7 +127,8 @@ package final class KafkaProducer {
     guard outstanding > 0, isWaiting || recovery.pause > ProducerRecovery.firstPause else {
       return nil
     }
-    if !held.isEmpty, let lastRefusal {
+    // Between two attempts nothing is held: the last failure is still the refusal if it says the same.
+    if let lastRefusal, !held.isEmpty || lastRefusal.error.code == lastError?.code {
       return ProducerTrouble(
         waiting: outstanding, topic: topics[lastRefusal.topic].name, error: lastRefusal.error)
     }

@@ -13,16 +13,16 @@ package struct PushRequest {
 
   /// The bundle id.
   package internal(set) var app = nothing
-  package internal(set) var environment = Environment.production
-  package internal(set) var type = PushType.alert
+  package internal(set) var environment = RequestDefaults.environment
+  package internal(set) var type = RequestDefaults.type(isBroadcast: false)
   /// The type as `apns-push-type` spells it.
-  package internal(set) var typeName = UnsafeRawBufferPointer(PushType.alert.name)
+  package internal(set) var typeName = nothing
   /// What follows the bundle id in the topic of this type.
   package internal(set) var topicSuffix = nothing
   /// The topic, if the request gave one; otherwise it is app and the type's suffix.
   package internal(set) var topic = nothing
-  package internal(set) var lane = Lane.transactional
-  package internal(set) var priority: UInt8 = 10
+  package internal(set) var lane = RequestDefaults.lane
+  package internal(set) var priority: UInt8 = 0
   /// Epoch seconds, if the request gave them; see `expiration(created:)`.
   package internal(set) var expiration: Int64?
   /// Seconds after the request, if it gave those instead.

@@ -89,8 +89,10 @@ package final class RequestReader {
     let app = text(.app)
     try RequestRules.checkName(app.span, .app)
     request.app = UnsafeRawBufferPointer(app)
-    request.environment = try choice(.environment, .production) { Environment($0) }
-    request.type = try choice(.type, isBroadcast ? .liveactivity : .alert) { types.find($0) }
+    request.environment = try choice(.environment, RequestDefaults.environment) { Environment($0) }
+    request.type = try choice(.type, RequestDefaults.type(isBroadcast: isBroadcast)) {
+      types.find($0)
+    }
     if case .custom(let index) = request.type {
       request.typeName = UnsafeRawBufferPointer(text(.type))
       request.topicSuffix =
@@ -104,7 +106,7 @@ package final class RequestReader {
       try RequestRules.checkChannel(
         text(.channel).span, type: request.type, hasCollapseID: has(.collapseID))
     }
-    request.lane = try choice(.lane, .transactional) { Lane($0) }
+    request.lane = try choice(.lane, RequestDefaults.lane) { Lane($0) }
     if has(.topic) {
       try RequestRules.checkTopic(
         text(.topic).span, app: app.span, type: request.type, types: types)
@@ -139,7 +141,7 @@ package final class RequestReader {
   }
 
   private func checkNumbers(_ request: inout PushRequest) throws(RequestError) {
-    request.priority = request.type.defaultPriority
+    request.priority = RequestDefaults.priority(of: request.type)
     if has(.priority) {
       try RequestRules.checkPriority(
         raw.pointee.priority, type: request.type, isBroadcast: request.isBroadcast)
@@ -152,9 +154,8 @@ package final class RequestReader {
     } else if has(.expiration) {
       try RequestRules.checkExpiration(raw.pointee.expiration)
       request.expiration = raw.pointee.expiration
-    } else if request.isBroadcast {
-      // APNs wants one, and 0 suits a channel of either storage policy.
-      request.expiration = 0
+    } else {
+      request.expiration = RequestDefaults.expiration(isBroadcast: request.isBroadcast)
     }
   }
 

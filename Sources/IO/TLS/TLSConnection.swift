@@ -4,15 +4,16 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// One TLS stream without a socket: ciphertext of the peer goes in, ciphertext for the peer comes
-/// out, plaintext likewise. Owned by one thread.
+/// One TLS stream without a socket: ciphertext of the peer goes in, ciphertext for the peer waits in
+/// `ciphertext`, plaintext likewise goes in and comes out. Owned by one thread.
 package final class TLSConnection {
   let context: TLSContext
   /// The name a client expects in the certificate; nil on the server side.
   package let serverName: String?
   private let ssl: OpaquePointer
   private let incoming: OpaquePointer
-  private let outgoing: OpaquePointer
+  /// What waits for the peer: whoever sends it removes it.
+  package let ciphertext: UnsafeMutablePointer<ByteBuffer>
   /// The handshake is complete and the peer is who it should be.
   package private(set) var isEstablished = false
   /// The peer has said that it sends nothing more.
@@ -21,7 +22,7 @@ package final class TLSConnection {
   /// The client side; starts the handshake at the next `advance`. The certificate must be valid for
   /// `serverName` (a DNS name, also sent as SNI, or a numeric address).
   package init(client context: TLSContext, serverName: String) throws(TLSError) {
-    (ssl, incoming, outgoing) = try Self.create(context)
+    (ssl, incoming, ciphertext) = try Self.create(context)
     self.context = context
     self.serverName = serverName
     SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
@@ -38,13 +39,17 @@ package final class TLSConnection {
 
   /// The server side.
   package init(server context: TLSContext) throws(TLSError) {
-    (ssl, incoming, outgoing) = try Self.create(context)
+    (ssl, incoming, ciphertext) = try Self.create(context)
     self.context = context
     serverName = nil
     SSL_set_accept_state(ssl)
   }
 
-  deinit { SSL_free(ssl) }
+  deinit {
+    SSL_free(ssl)
+    ciphertext.deinitialize(count: 1)
+    ciphertext.deallocate()
+  }
 
   /// The handshake took up a session of an earlier connection.
   package var isResumed: Bool { SSL_session_reused(ssl) == 1 }
@@ -82,8 +87,8 @@ package final class TLSConnection {
     BIO_write(incoming, ciphertext.baseAddress, Int32(ciphertext.count))
   }
 
-  /// Continues the handshake as far as the bytes allow. Throws when it has failed; what `drain`
-  /// then gives (an alert) should still be sent.
+  /// Continues the handshake as far as the bytes allow. Throws when it has failed; the `ciphertext` of
+  /// then (an alert) should still be sent.
   package func advance() throws(TLSError) {
     guard !isEstablished else { return }
     ERR_clear_error()
@@ -114,7 +119,7 @@ package final class TLSConnection {
     }
   }
 
-  /// Encrypts all of `plaintext`; the ciphertext waits for `drain`. At most 16 KiB go in one record.
+  /// Encrypts all of `plaintext` and appends it to `ciphertext`. At most 16 KiB go in one record.
   package func write(_ plaintext: UnsafeRawBufferPointer) throws(TLSError) {
     guard plaintext.count > 0 else { return }
     let count = SSL_write(ssl, plaintext.baseAddress, Int32(plaintext.count))
@@ -130,27 +135,21 @@ package final class TLSConnection {
     ERR_clear_error()
   }
 
-  /// Moves the ciphertext for the peer to `buffer`.
-  package func drain(into buffer: inout ByteBuffer) {
-    let waiting = BIO_ctrl_pending(outgoing)
-    guard waiting > 0 else { return }
-    buffer.append(upTo: waiting) { room in
-      max(0, Int(BIO_read(outgoing, room.baseAddress, Int32(room.count))))
-    }
-  }
-
   private static func create(
     _ context: TLSContext
-  ) throws(TLSError) -> (ssl: OpaquePointer, incoming: OpaquePointer, outgoing: OpaquePointer) {
+  ) throws(TLSError) -> (
+    ssl: OpaquePointer, incoming: OpaquePointer, ciphertext: UnsafeMutablePointer<ByteBuffer>
+  ) {
     ERR_clear_error()
+    let ciphertext = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
+    ciphertext.initialize(to: ByteBuffer(capacity: 1_024))
     guard let ssl = SSL_new(context.raw), let incoming = BIO_new(BIO_s_mem()),
-      let outgoing = BIO_new(BIO_s_mem())
+      let outgoing = CiphertextSink.bio(appendingTo: ciphertext)
     else { throw TLSError.last(.configuration, "cannot set up a TLS connection") }
     martlet_bio_no_eof(incoming)
-    martlet_bio_no_eof(outgoing)
     // The connection owns both BIOs from here.
     SSL_set_bio(ssl, incoming, outgoing)
-    return (ssl, incoming, outgoing)
+    return (ssl, incoming, ciphertext)
   }
 
   private static func isNumericAddress(_ host: String) -> Bool {

@@ -10,8 +10,11 @@ import Records
 import ServiceKit
 import Settings
 
-/// Produces notifications or requests as fast as their readers take them, then waits until all are
+/// Produces notifications or requests as fast as their readers take them, or on a schedule, then waits until all are
 /// committed: the load of the benchmarks. Prints one JSON object.
+///
+/// A record's id begins with its number in eight hexadecimal digits and four of the run. With the run's start and the
+/// rate they say when the record was due, so that a time measured from then hides no record that was late.
 enum LoadCommand: Service {
   struct Load: DeclaredSettings {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "benchmark-load")
@@ -20,14 +23,12 @@ enum LoadCommand: Service {
 
     @Declared(
       .choice(
-        "kind", of: ["notifications", "bulk", "requests", "provider-tokens", "invalid-tokens"],
+        "kind",
+        of: ["notifications", "bulk", "requests", "feedback", "provider-tokens", "invalid-tokens"],
         default: "notifications",
         "Which topic is written: push.notifications, push.notifications.bulk, push.requests,"
-          + " push.provider-tokens with one credential for each app, or push.invalid-tokens."))
-    var kind: String
-
-    /// Tables: no group commits what it has read of them.
-    var isTable: Bool { kind == "provider-tokens" || kind == "invalid-tokens" }
+          + " push.feedback with an answer 410 for each record, push.provider-tokens with one"
+          + " credential for each app, or push.invalid-tokens.")) var kind: String
 
     @Declared(
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."))
@@ -46,10 +47,16 @@ enum LoadCommand: Service {
       .integer("apps", default: 1, in: 1...10_000, "Apps that the records are spread over."))
     var apps: Int
 
+    @Declared(
+      .boolean("unread", "Do not wait until the records are consumed: they are a backlog."))
+    var isUnread: Bool
+
     @Declared(.integer("body", default: 262, in: 30...4_096, "Bytes of each body."))
     var body: Int
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    /// Provider tokens and invalid tokens are tables: no group commits what it has read of them.
+    var waits: Bool { kind != "provider-tokens" && kind != "invalid-tokens" && !isUnread }
   }
 
   static let name = "benchmark-load"
@@ -89,6 +96,8 @@ private final class Producing {
   private var key = ByteBuffer(capacity: 128)
   private var value = ByteBuffer(capacity: 8_192)
   private var random: SeededGenerator
+  /// Tells the ids of this run from those of another.
+  private let run16: UInt16
 
   init(_ load: LoadCommand.Load, _ context: ServiceContext) throws {
     self.load = load
@@ -97,6 +106,7 @@ private final class Producing {
     try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
     switch load.kind {
     case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
+    case "feedback": (topicName, group) = (load.names.feedback, load.names.group(.feedback))
     case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
     case "provider-tokens":
       (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
@@ -107,15 +117,17 @@ private final class Producing {
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topic = try producer.topic(named: topicName)
     admin = try KafkaAdmin(kafka)
-    if !load.isTable {
+    if load.waits {
       try BrokerBackpressure.install(
         on: producer, kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
     }
     random = SeededGenerator(seed: MonotonicClock.nanoseconds())
+    run16 = UInt16(truncatingIfNeeded: random.next())
   }
 
   func run() throws {
     let start = MonotonicClock.nanoseconds()
+    let startedAt = WallClock.milliseconds()
     var produced = 0
     while produced < load.count, !context.signals.isStopping {
       takeDeliveries()
@@ -130,9 +142,11 @@ private final class Producing {
       takeDeliveries()
       usleep(500)
     }
-    if !load.isTable { try waitUntilCommitted() }
+    if load.waits { try waitUntilCommitted() }
     let seconds = Double(MonotonicClock.nanoseconds() - start) / 1e9
-    StandardOutput.line("{\"produced\":\(produced),\"seconds\":\(seconds)}")
+    StandardOutput.line(
+      "{\"produced\":\(produced),\"seconds\":\(seconds),\"run\":\(run16),\"started_at\":\(startedAt)}"
+    )
     producer.close()
     admin.close()
   }
@@ -172,6 +186,7 @@ private final class Producing {
     token.withUnsafeBytes { key.append(hex: $0) }
     switch load.kind {
     case "requests": fillRequest(number)
+    case "feedback": fillFeedback(number)
     case "invalid-tokens": fillInvalidToken(number)
     default: fillNotification(number)
     }
@@ -188,9 +203,34 @@ private final class Producing {
     record.value.withUnsafeBytes { value.append($0) }
   }
 
-  private func appendApp(_ number: Int) {
-    value.append(load.app)
-    if load.apps > 1 { value.append(decimal: Int64(number % load.apps)) }
+  /// An answer of APNs that the device is gone.
+  private func fillFeedback(_ number: Int) {
+    let now = WallClock.milliseconds()
+    value.append("{\"token\":\"")
+    value.append(key.bytes)
+    value.append("\",\"app\":\"")
+    appendApp(number)
+    value.append("\",\"environment\":\"production\",\"topic\":\"")
+    appendApp(number)
+    value.append("\",\"status\":410,\"reason\":\"Unregistered\",\"timestamp\":")
+    value.append(decimal: now)
+    value.append(",\"apns_id\":\"")
+    appendID(number)
+    value.append("\",\"sent_at\":")
+    value.append(decimal: now)
+    value.append(",\"at\":")
+    value.append(decimal: now)
+    value.append("}")
+    key.append(":")
+    appendApp(number, to: &key)
+    key.append(":production")
+  }
+
+  private func appendApp(_ number: Int) { appendApp(number, to: &value) }
+
+  private func appendApp(_ number: Int, to buffer: inout ByteBuffer) {
+    buffer.append(load.app)
+    if load.apps > 1 { buffer.append(decimal: Int64(number % load.apps)) }
   }
 
   /// A credential for one app, with a token that only a gateway without validation takes.
@@ -212,7 +252,7 @@ private final class Producing {
     value.append("\t")
     appendApp(number)
     value.append("\talert\t10\t\t")
-    appendID()
+    appendID(number)
     value.append("\t\t")
     value.append(decimal: WallClock.milliseconds())
     value.append("\t\t\t\t\n")
@@ -221,7 +261,7 @@ private final class Producing {
 
   private func fillRequest(_ number: Int) {
     value.append("{\"id\":\"")
-    appendID()
+    appendID(number)
     value.append("\",\"app\":\"")
     appendApp(number)
     value.append("\",\"token\":\"")
@@ -237,11 +277,16 @@ private final class Producing {
     value.append("\"}}")
   }
 
-  private func appendID() {
+  /// NNNNNNNN-RRRR-…: the record's number and its run's.
+  private func appendID(_ number: Int) {
+    let number = UInt32(truncatingIfNeeded: number).bigEndian
+    withUnsafeBytes(of: number) { value.append(hex: $0) }
+    value.append("-")
+    withUnsafeBytes(of: run16.bigEndian) { value.append(hex: $0) }
     let bits = (random.next(), random.next())
     withUnsafeBytes(of: bits) { bytes in
-      for (start, end) in [(0, 4), (4, 6), (6, 8), (8, 10), (10, 16)] {
-        if start > 0 { value.append("-") }
+      for (start, end) in [(0, 2), (2, 4), (4, 10)] {
+        value.append("-")
         value.append(hex: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
       }
     }

@@ -52,7 +52,7 @@ extension APILoop {
           DeviceIdentity(
             token: device.token, app: device.app, environment: device.environment)))
     case (.notification(let id), _): return .ask(.outcomes(id: try DeviceArguments.id(id), key))
-    case (.invalidTokens, _), (.notifications, _):
+    case (.invalidTokens, _), (.notifications, _), (.gorush, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
       try demandRead(page.app, key)
       return .ask(.deadTokens(page))

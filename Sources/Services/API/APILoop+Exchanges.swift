@@ -8,20 +8,27 @@ import ServiceKit
 /// From the header of an HTTP request to its answer.
 extension APILoop {
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
-    switch admit(exchange) {
+    let resource = APIResource(path: exchange.path, gorush: settings.gorush)
+    switch admit(exchange, resource) {
     case .success: return nil
     case .failure(let failure):
       counters.add(failure.problem.status == 503 ? .httpUnavailable : .httpRefused)
-      return failure.problem.response
+      return resource == .gorush
+        ? GorushExchange.refusal(failure.problem) : failure.problem.response
     }
   }
 
-  private func admit(_ exchange: StreamExchange) -> Result<Void, Admission.Failure> {
-    guard let resource = APIResource(path: exchange.path) else {
-      return .failure(.init(.unknownPath))
-    }
+  private func admit(
+    _ exchange: StreamExchange, _ resource: APIResource?
+  ) -> Result<Void, Admission.Failure> {
+    guard let resource else { return .failure(.init(.unknownPath)) }
     guard resource.methods.contains(exchange.method) else {
       return .failure(.init(.method(exchange.method, allowed: resource.methods)))
+    }
+    if resource == .gorush {
+      return gorushKey(exchange).flatMap { key in
+        Result { () throws(Admission.Failure) in try beginGorush(exchange, key) }
+      }
     }
     return key(exchange).flatMap { key in
       guard resource == .notifications else {
@@ -36,7 +43,7 @@ extension APILoop {
     }
   }
 
-  private func key(_ exchange: StreamExchange) -> Result<APIKey, Admission.Failure> {
+  func key(_ exchange: StreamExchange) -> Result<APIKey, Admission.Failure> {
     Admission.bearer(exchange.header("Authorization")).flatMap { text in
       guard let key = keys.find(text) else {
         return .failure(.init(.unauthorized("this API key is not known")))
@@ -79,6 +86,7 @@ extension APILoop {
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
     if let device = exchange.attachment as? DeviceExchange { received(bytes, device) }
+    if let push = exchange.attachment as? GorushExchange { received(bytes, push) }
     guard let submission = exchange.attachment as? Submission else { return bytes.count }
     // What follows a mistake is read and dropped: the answer can only come behind it.
     if submission.isGivenUp { return bytes.count }
@@ -99,6 +107,7 @@ extension APILoop {
 
   func ended(_ exchange: StreamExchange) {
     if let device = exchange.attachment as? DeviceExchange { return ended(device) }
+    if let push = exchange.attachment as? GorushExchange { return ended(push) }
     guard let submission = exchange.attachment as? Submission else { return }
     submission.isBodyComplete = true
     proceed(submission)
@@ -106,6 +115,7 @@ extension APILoop {
 
   func gone(_ exchange: StreamExchange) {
     if let device = exchange.attachment as? DeviceExchange { return gone(device) }
+    if let push = exchange.attachment as? GorushExchange { return gone(push) }
     guard let submission = exchange.attachment as? Submission else { return }
     exchange.attachment = nil
     if !submission.isAnswered { counters.add(.httpAborted) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
+import Compatibility
 import EventLoop
 import HTTPServer
 import JSON
@@ -25,6 +26,8 @@ final class APILoop: StreamHandler {
   /// Asks the database; nil without one.
   let queries: QueryWorker?
   var devices = DeviceExchanges()
+  var gorush = GorushExchanges()
+  let gorushTranslator: GorushTranslator
   let deviceParser = JSONParser()
   let items: ItemReader
   var keys: KeyRing
@@ -45,6 +48,8 @@ final class APILoop: StreamHandler {
     self.settings = settings
     self.context = context
     items = ItemReader(settings.pushTypes)
+    gorushTranslator = GorushTranslator(
+      app: settings.gorushApp, environment: settings.gorushEnvironment, types: settings.pushTypes)
     heartbeat = context.status.heartbeat("loop")
     watch = ProducerWatch(context, consequence: "HTTP requests are not answered")
     keys = try KeyRing(settings.keys, context)
@@ -107,10 +112,8 @@ final class APILoop: StreamHandler {
         server.stopListening()
         stopsAt = now + UInt64(settings.ackTimeoutMilliseconds)
       }
-      if submissions.isEmpty && devices.isEmpty || context.signals.isHurrying || now >= stopsAt ?? 0
-      {
-        break
-      }
+      let isDone = submissions.isEmpty && devices.isEmpty && gorush.isEmpty
+      if isDone || context.signals.isHurrying || now >= stopsAt ?? 0 { break }
     }
     // What was answered last still has to leave.
     server.turn()
@@ -128,6 +131,7 @@ final class APILoop: StreamHandler {
       if now >= submission.deadline { finish(submission) }
     }
     turnDevices()
+    turnGorush()
     server.turn()
     watch.turn(producer, now: now)
     counters.set(.connections, server.connections)
@@ -141,6 +145,10 @@ final class APILoop: StreamHandler {
     for delivery in deliveries {
       if let number = DeviceExchanges.number(ofTag: delivery.tag) {
         deviceDelivered(number, isAcknowledged: delivery.errorCode == 0)
+        continue
+      }
+      if let number = GorushExchanges.number(ofTag: delivery.tag) {
+        gorushDelivered(number, isAcknowledged: delivery.errorCode == 0)
         continue
       }
       let place = VerdictPlace(tag: delivery.tag)

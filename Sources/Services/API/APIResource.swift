@@ -8,12 +8,16 @@ enum APIResource: Equatable {
   case invalidTokens
   /// A request id or an `apns-id`, as it stands in the path.
   case notification(id: String)
+  /// gorush's own.
+  case gorush
 
   private static let devices = "/v1/devices/"
   private static let outcomes = "/v1/notifications/"
 
-  init?(path: String) {
+  /// - Parameter gorush: whether gorush's path is served.
+  init?(path: String, gorush: Bool) {
     switch path {
+    case "/api/push" where gorush: self = .gorush
     case "/v1/notifications": self = .notifications
     case "/v1/invalid-tokens": self = .invalidTokens
     case _ where path.hasPrefix(Self.outcomes):
@@ -31,7 +35,7 @@ enum APIResource: Equatable {
 
   var methods: [String] {
     switch self {
-    case .notifications: ["POST"]
+    case .notifications, .gorush: ["POST"]
     case .device: ["GET", "PUT", "DELETE"]
     case .invalidTokens, .notification: ["GET"]
     }

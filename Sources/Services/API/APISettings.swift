@@ -67,6 +67,42 @@ package struct APISettings: DeclaredSettings, Sendable {
       "How long an answer waits for Kafka's acknowledgement; then it is 503.")
   ) package var ackTimeoutMilliseconds: Int64
 
+  @Declared(
+    .boolean(
+      "gorush",
+      "Takes gorush's POST /api/push as well: notifications for iOS. docs/migrating.md lists the differences."
+    )
+  ) package var gorush: Bool
+
+  @Declared(
+    .text(
+      "gorush-app", placeholder: "APP",
+      "Bundle id of gorush's notifications without a topic. Without it they are refused."))
+  package var gorushApp: String?
+
+  @Declared(
+    .choice(
+      "gorush-environment", of: ["production", "sandbox"], default: "production",
+      "Where gorush's notifications go that say neither production nor development: its ios.production."
+    )
+  ) private var gorushEnvironmentText: String
+  package var gorushEnvironment: Environment {
+    Environment(gorushEnvironmentText) ?? .production
+  }
+
+  @Declared(
+    .text(
+      "gorush-key", placeholder: "NAME",
+      "Name of the API key whose rights a POST /api/push without Authorization has, since gorush knows no keys. Anyone"
+        + " who reaches the port may then send.")
+  ) package var gorushKey: String?
+
+  @Declared(
+    .integer(
+      "gorush-max-notifications", default: 100, in: 1...10_000,
+      "Most notifications of a POST /api/push: gorush's core.max_notification.")
+  ) package var gorushLimit: Int
+
   package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
   package init() {}

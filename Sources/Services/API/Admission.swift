@@ -44,11 +44,18 @@ enum Admission {
     case "gzip", "x-gzip": isPacked = true
     default: return .failure(Failure(.encoding(encoding ?? "")))
     }
-    if let key = idempotencyKey, key.isEmpty || key.utf8.count > longestIdempotencyKey {
+    if let idempotencyKey, !isIdempotencyKey(idempotencyKey) {
       return .failure(
-        Failure(.malformed("Idempotency-Key has not 1 to \(longestIdempotencyKey) bytes")))
+        Failure(
+          .malformed("Idempotency-Key is not 1 to \(longestIdempotencyKey) ASCII characters")))
     }
     return .success(Body(form: form, isPacked: isPacked, idempotencyKey: idempotencyKey))
+  }
+
+  /// Other bytes than ASCII have no agreed meaning in a header: keys that differ could become the same id.
+  private static func isIdempotencyKey(_ key: String) -> Bool {
+    (1...longestIdempotencyKey).contains(key.utf8.count)
+      && key.utf8.allSatisfy { (0x20...0x7E).contains($0) }
   }
 
   /// Demands a body of JSON as it is, without an encoding.

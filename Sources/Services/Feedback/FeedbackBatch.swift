@@ -3,12 +3,19 @@ import Kafka
 
 /// A record that follows from a batch and that Kafka has to have before its offsets are committed.
 struct OutgoingRecord {
+  enum Kind {
+    case invalidToken
+    case deadLetter
+    /// In another server's format, for its listeners.
+    case foreign
+  }
+
   let topic: KafkaTopic
   let key: [UInt8]?
   /// nil: a tombstone.
   let value: [UInt8]?
   let headers: [KafkaHeader]
-  let isDeadLetter: Bool
+  let kind: Kind
 
   func produce(with producer: KafkaProducer, tag: UInt) -> ProduceResult {
     withBytes(key) { key in

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Compatibility
 package import Diagnosis
 import EventLoop
 import Glibc
@@ -36,7 +37,8 @@ package enum FeedbackService: Service {
       let own = read + [names.invalidTokens]
       guard
         var cluster = try ClusterView.wait(
-          settings.kafka, topics: own + [names.deadLetters], of: names, context)
+          settings.kafka, topics: own + [names.deadLetters] + settings.pusherTopics.map(\.name),
+          of: names, context)
       else { return }
       // The group reads two of them, the tables two.
       cluster.configuration.dividePrefetch(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Compatibility
 package import Kafka
 import ServiceKit
 package import Settings
@@ -53,6 +54,14 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
         + " at most this still counts.")
   ) package var clockSkew: Int64
 
+  @Declared(
+    .list(
+      "pusher-feedback", placeholder: "TOPIC=APP",
+      "A topic that answers about an app's device tokens are also written to, in the format of topfreegames/pusher, and"
+        + " the app's bundle id, as push-game-apns-feedbacks=com.game. Repeat it for more."))
+  private var pusherTexts: [String]
+  package var pusherTopics: [PusherTopic] = []
+
   @Declared(CommonSettings.commitInterval) package var commitIntervalMilliseconds: Int64
 
   package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
@@ -62,6 +71,11 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
   package init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-feedback")
+    do throws(CompatibilityError) {
+      pusherTopics = try PusherTopic.all(pusherTexts)
+    } catch {
+      throw values.error("pusher-feedback", "\(error)")
+    }
     do throws(StoreError) {
       try TokenStore.checkLocation(database)
     } catch {

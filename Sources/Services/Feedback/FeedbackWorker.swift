@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Compatibility
 import Delivery
 import EventLoop
+import JSON
 import Kafka
 import Pipeline
 import Records
@@ -33,6 +35,8 @@ final class FeedbackWorker {
   private let producer: KafkaProducer
   private let invalidTokens: KafkaTopic
   private let deadLetters: KafkaTopic
+  /// Topics in pusher's format.
+  private let pusherTopics: [(topic: PusherTopic, handle: KafkaTopic)]
   private let reader: JobReader
   private let invalidator: TokenInvalidator
   let tables: DeviceTables
@@ -75,6 +79,8 @@ final class FeedbackWorker {
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     invalidTokens = try producer.topic(known: names.invalidTokens)
     deadLetters = try producer.topic(known: names.deadLetters)
+    let producer = producer
+    pusherTopics = try settings.pusherTopics.map { ($0, try producer.topic(known: $0.name)) }
     try BrokerBackpressure.install(
       on: producer, kafka, [.init(topic: names.invalidTokens, group: nil)],
       counts: cluster.partitions, outstandingLimit: .max, wakeup: wakeup, log: context.log)
@@ -217,7 +223,7 @@ final class FeedbackWorker {
     batch.outgoing = outcome.publications.map { publication in
       OutgoingRecord(
         topic: invalidTokens, key: publication.device.bytes, value: publication.record?.value,
-        headers: [], isDeadLetter: false)
+        headers: [], kind: .invalidToken)
     }
     let now = WallClock.milliseconds()
     for job in batch.jobs {
@@ -226,9 +232,23 @@ final class FeedbackWorker {
         OutgoingRecord(
           topic: deadLetters, key: refused.key, value: refused.value,
           headers: refused.letter(from: job.partition, job.offset, at: now).kafkaHeaders,
-          isDeadLetter: true))
+          kind: .deadLetter))
     }
+    for topic in pusherTopics { tell(topic.topic, topic.handle) }
     batch.phase = .publishing(next: 0)
+  }
+
+  /// What APNs said about the tokens of an app, for listeners of pusher.
+  private func tell(_ topic: PusherTopic, _ handle: KafkaTopic) {
+    for job in batch.jobs {
+      guard case .feedback(let feedback) = job.content, feedback.device.app == topic.app else {
+        continue
+      }
+      batch.outgoing.append(
+        OutgoingRecord(
+          topic: handle, key: nil, value: PusherFeedback.value(feedback, game: topic.game).text,
+          headers: [], kind: .foreign))
+    }
   }
 
   /// What is to be said, in one transaction; nil when the database is not what was verified.
@@ -277,8 +297,7 @@ final class FeedbackWorker {
       guard let record = batch.outgoing(delivery.tag) else { continue }
       if let error = delivery.refused { throw ServiceFailure("\(error)") }
       batch.awaiting -= 1
-      if record.isDeadLetter { continue }
-      counters.add(.published)
+      if record.kind == .invalidToken { counters.add(.published) }
     }
     deliveries.removeAll(keepingCapacity: true)
   }

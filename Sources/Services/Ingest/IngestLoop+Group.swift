@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Compatibility
 import Delivery
 import Kafka
 import Pipeline
@@ -8,7 +9,8 @@ import ServiceKit
 extension IngestLoop {
   static func plan(_ settings: IngestSettings, _ names: TopicNames) -> GroupPlan {
     GroupPlan(
-      group: names.group(.ingest), topics: [names.requests], instanceID: settings.instanceID,
+      group: names.group(.ingest), topics: [names.requests] + settings.pusherTopics.map(\.name),
+      instanceID: settings.instanceID,
       commitInterval: settings.commitIntervalMilliseconds,
       rebalancePatience: rebalanceDrainMilliseconds,
       stopPatience: UInt64(settings.drainTimeoutMilliseconds),

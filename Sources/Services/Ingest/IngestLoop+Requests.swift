@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Compatibility
 import Delivery
 import EventLoop
 import Kafka
@@ -36,24 +37,50 @@ extension IngestLoop {
       context.log.warning("Kafka reported an error", ["error": "\(error)"])
       return
     }
-    guard member.admit(member.source(record), record.offset) == .new else { return }
+    let source = member.source(record)
+    guard member.admit(source, record.offset) == .new else { return }
     counters.add(.requests)
     traceParent = traceParent(of: record)
     let created = RequestRules.created(
       recordTime: record.timestamp, now: WallClock.milliseconds())
     slot = requests.insert(
-      partition: record.partition, epoch: member.epoch, offset: record.offset, created: created)
+      topic: UInt8(truncatingIfNeeded: source.topic), partition: record.partition,
+      epoch: member.epoch, offset: record.offset, created: created)
     do throws(RequestError) {
-      request = try reader.read(record.value)
+      request =
+        source.topic == 0
+        ? try reader.read(record.value) : try readForeign(record, source.topic)
       encoder.begin(request, created: created, traceParent: traceParent)
       naming.begin(
-        request, topic: requestsTopic, partition: record.partition, offset: record.offset)
+        request, topic: requestTopics[source.topic], partition: record.partition,
+        offset: record.offset)
       invalidTokens.begin(request)
       if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
       nextToken = 0
       work = .fanOut
     } catch {
       work = .refuse(error)
+    }
+  }
+
+  /// The request that a record in the format of pusher makes.
+  ///
+  /// - Parameter topic: the place of its topic in `requestTopics`.
+  private func readForeign(
+    _ record: KafkaRecord, _ topic: Int
+  ) throws(RequestError) -> PushRequest {
+    let translation = Result { () throws(CompatibilityError) in
+      try pusher.request(record.value, app: settings.pusherTopics[topic - 1].app)
+    }
+    switch translation {
+    case .success(let value):
+      return try value.withUnsafeBytes { bytes in
+        Result { () throws(RequestError) in try reader.read(bytes) }
+      }.get()
+    case .failure(let error):
+      // The reader forgets what the last request was.
+      _ = try? reader.read(UnsafeRawBufferPointer(start: nil, count: 0))
+      throw RequestError(nil, .foreign("\(error)"))
     }
   }
 
@@ -215,7 +242,7 @@ extension IngestLoop {
   ) -> DeadLetter {
     let record = batch[position]
     let origin = DeadLetterOrigin(
-      topic: names.requests, partition: record.partition, offset: record.offset)
+      topic: record.topic, partition: record.partition, offset: record.offset)
     var letter = DeadLetter(
       reason, detail, by: .ingest, from: origin, at: WallClock.milliseconds())
     if !requestID.isEmpty { letter.requestID = Self.quoted(requestID) }

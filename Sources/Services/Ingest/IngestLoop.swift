@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Compatibility
 import Delivery
 import EventLoop
 import Kafka
@@ -31,8 +32,9 @@ final class IngestLoop {
   var member: GroupMember
   let invalidTokens: InvalidTokens
   let topics: OutputTopics
-  /// The name of the requests' topic, for the names of notifications.
-  let requestsTopic: [UInt8]
+  /// The names of the topics that requests come from, for the names of notifications.
+  let requestTopics: [[UInt8]]
+  let pusher: PusherTranslator
   private let poller: Poller
 
   // The batch at hand.
@@ -98,12 +100,14 @@ final class IngestLoop {
     self.names = names
     reader = RequestReader(types: settings.pushTypes)
     heartbeat = context.status.heartbeat("loop")
-    requestsTopic = Array(names.requests.utf8)
+    let requestNames = [names.requests] + settings.pusherTopics.map(\.name)
+    requestTopics = requestNames.map { Array($0.utf8) }
+    pusher = PusherTranslator(environment: settings.pusherEnvironment)
     requests = RequestTable(capacity: settings.maxInFlight)
     watch = ProducerWatch(context)
     do {
       var kafka = cluster.configuration
-      kafka.dividePrefetch(among: cluster.partitions(of: [names.requests]), records: 48_000)
+      kafka.dividePrefetch(among: cluster.partitions(of: requestNames), records: 48_000)
       kafka.producerPreferences.append(("linger.ms", "2"))
       poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
@@ -230,7 +234,7 @@ final class IngestLoop {
   func settle(_ slot: Int) {
     guard let entry = requests.settle(slot) else { return }
     member.completed(
-      Source(topic: 0, partition: entry.partition), epoch: entry.epoch, entry.offset)
+      Source(topic: Int(entry.topic), partition: entry.partition), epoch: entry.epoch, entry.offset)
   }
 
   /// Hands the receipts to Kafka; when it has no room they wait.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Compatibility
 package import Diagnosis
 import Pipeline
 package import ServiceKit
@@ -33,7 +34,10 @@ package enum IngestService: Service {
       names.requests, names.notifications, names.notificationsBulk, names.receipts,
       names.deadLetters, names.invalidTokens,
     ]
-    guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, of: names, context)
+    let foreign = settings.pusherTopics.map(\.name)
+    guard
+      let cluster = try ClusterView.wait(
+        settings.kafka, topics: topics + foreign, of: names, context)
     else {
       return
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
+package import Compatibility
 package import Kafka
 import ServiceKit
 package import Settings
@@ -13,6 +14,22 @@ package struct IngestSettings: DeclaredSettings, Sendable {
 
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
   package var pushTypes = PushTypes.builtIn
+
+  @Declared(
+    .list(
+      "pusher-topic", placeholder: "TOPIC=APP",
+      "A topic with requests in the format of topfreegames/pusher, and the bundle id of its game, as"
+        + " push-game_apns-single=com.game. Repeat it for more. All ingest processes need the same ones."
+    ))
+  private var pusherTexts: [String]
+  package var pusherTopics: [PusherTopic] = []
+
+  @Declared(
+    .choice(
+      "pusher-environment", of: ["production", "sandbox"], default: "production",
+      "Where requests of --pusher-topic go: sandbox unless pusher runs with --production."))
+  private var pusherEnvironmentText: String
+  package var pusherEnvironment: Environment { Environment(pusherEnvironmentText) ?? .production }
 
   @Declared(
     .integer(
@@ -41,6 +58,9 @@ package struct IngestSettings: DeclaredSettings, Sendable {
       "How long a stop waits for Kafka's acknowledgements; a rebalance waits at most 3s.")
   ) package var drainTimeoutMilliseconds: Int64
 
+  /// Beside Martlet's own, each has a number of a byte.
+  private static let mostPusherTopics = 200
+
   package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
   package init() {}
@@ -49,5 +69,13 @@ package struct IngestSettings: DeclaredSettings, Sendable {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-ingest")
     pushTypes = try PushTypes(values)
+    do throws(CompatibilityError) {
+      pusherTopics = try PusherTopic.all(pusherTexts)
+      guard pusherTopics.count <= Self.mostPusherTopics else {
+        throw CompatibilityError("", "has more than \(Self.mostPusherTopics) topics")
+      }
+    } catch {
+      throw values.error("pusher-topic", "\(error)")
+    }
   }
 }

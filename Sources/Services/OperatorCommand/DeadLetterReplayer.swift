@@ -42,6 +42,7 @@ struct ReplayResult: Equatable {
     case .cut: "the value was too long and was cut"
     case .expired: "the expiration has passed"
     case .unknownStage: "it has no stage header"
+    case .webhook: "it is for one endpoint only; docs/webhooks.md says how to send its events again"
     }
   }
 

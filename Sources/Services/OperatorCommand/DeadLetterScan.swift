@@ -53,7 +53,7 @@ struct DeadLetterScan {
     let tail: KafkaTail
     do throws(KafkaError) {
       var kafka = cluster.configuration
-      kafka.preferBulkReading(of: marks.count)
+      kafka.preferBulkReadingOfTail()
       tail = try KafkaTail(kafka, topic: topic, from: .beginning)
     } catch {
       throw ServiceFailure("\(error)")

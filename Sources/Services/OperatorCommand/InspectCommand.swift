@@ -62,12 +62,12 @@ package enum InspectCommand: Service {
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    let partitions = try cluster.demand(
+    _ = try cluster.demand(
       settings.topic, "Martlet's own are \(TopicLookup.list(settings.names))")
     let tail: KafkaTail
     do throws(KafkaError) {
       var kafka = cluster.configuration
-      kafka.preferBulkReading(of: partitions)
+      kafka.preferBulkReadingOfTail()
       tail = try KafkaTail(
         kafka, topic: settings.topic, from: settings.fromEnd ? .end : .beginning)
     } catch {

@@ -18,6 +18,7 @@ package enum MartletCommand {
       TokensShowCommand.self, TokensListCommand.self, TokensExportCommand.self,
       TokensImportCommand.self, TokensReviveCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
+      PlanCommand.self,
       CompletionCommand.self,
     ]
   }

@@ -17,6 +17,7 @@ enum ReplayPlan: Equatable {
     case expired
     /// It does not say which process wrote it.
     case unknownStage = "unknown_stage"
+    case webhook
   }
 
   case send(topic: String, key: [UInt8]?, value: [UInt8])
@@ -45,6 +46,7 @@ struct ReplayPlanner {
       [names.feedback, names.devices].contains(letter.originTopic)
         ? .send(topic: letter.originTopic, key: letter.key, value: letter.value ?? [])
         : .skip(.unknownStage)
+    case DeadLetterStage.webhooks.rawValue: .skip(.webhook)
     default: .skip(.unknownStage)
     }
   }
@@ -54,6 +56,10 @@ struct ReplayPlanner {
   private func request(_ letter: DeadLetterEntry) -> ReplayPlan {
     guard let value = letter.value, let object = (try? parser.parse(value))?.object else {
       return .skip(.unreadable)
+    }
+    // A request in another server's format names no app, and goes to the topic that it came from.
+    if object.given("app") == nil, ![names.requests, ""].contains(letter.originTopic) {
+      return .send(topic: letter.originTopic, key: letter.key, value: value)
     }
     if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
     let isNamed = object.given("id") != nil || object.given("apns_id") != nil

@@ -93,6 +93,7 @@ struct PartitionPlanner {
       loops[loop].post(.granted(grants))
     }
     windows.removeAll()
+    memory.removeAll()
     try rebuild.read(plan.wants)
   }
 

@@ -431,9 +431,9 @@ final class SenderLoop {
   /// Gives the partitions back once they were asked for and are done with.
   private func handOver() {
     guard let given = dispatcher.handOver() else { return }
-    reports.handOver(given, of: queues, isStopping: dispatcher.isStopping)
+    reports.handOver(given, of: queues, isStopping: dispatcher.partitions.isStopping)
     queues.removeAll()
-    guard dispatcher.isStopping else { return }
+    guard dispatcher.partitions.isStopping else { return }
     hasEnded = true
     gateways.closeAll()
     while let connection = gateways.nextEventful() { processEvents(connection) }

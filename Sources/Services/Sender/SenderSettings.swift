@@ -108,8 +108,8 @@ package struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(
     .choice(
       "http2", of: HTTP2Implementation.allCases.map(\.rawValue),
-      default: HTTP2Implementation.nghttp2.rawValue,
-      "Who speaks HTTP/2 with the gateways: nghttp2, or Martlet's own engine, which is experimental and costs less."
+      default: HTTP2Implementation.engine.rawValue,
+      "Who speaks HTTP/2 with the gateways: Martlet's own engine, or until the next release nghttp2, which costs more."
     )
   ) private var http2Name: String
 
@@ -240,7 +240,7 @@ package struct SenderSettings: DeclaredSettings, Sendable {
   package var fixed = DispatchSettings()
 
   package var http2: HTTP2Implementation {
-    get { HTTP2Implementation(rawValue: http2Name) ?? .nghttp2 }
+    get { HTTP2Implementation(rawValue: http2Name) ?? .engine }
     set { http2Name = newValue.rawValue }
   }
   /// Provider tokens enter the compression table.

@@ -19,12 +19,24 @@ package final class GroupFigures: MetricSource {
     var metadataBytes = 0
     /// Monotonic milliseconds of the commit that is not answered.
     var commitSentAt: UInt64?
+    /// Those of the process's other groups.
+    var further: [GroupFigures] = []
   }
 
   private let state = Mutex(State())
   private let commits = LatencyCells(KafkaMetrics.commit, [[]])
 
   package init() {}
+
+  /// Figures of another group that the process is in; they follow the same topics.
+  func further() -> GroupFigures {
+    let figures = GroupFigures()
+    state.withLock { state in
+      figures.state.withLock { $0.partitions = state.partitions }
+      state.further.append(figures)
+    }
+    return figures
+  }
 
   /// The process becomes a member of a group.
   package func join(_ group: String, topics: [String]) {
@@ -41,12 +53,17 @@ package final class GroupFigures: MetricSource {
 
   /// A topic has so many partitions.
   func counted(_ topic: String, _ partitions: Int) {
-    state.withLock { $0.partitions[topic] = partitions }
+    let further = state.withLock { state in
+      state.partitions[topic] = partitions
+      return state.further
+    }
+    for figures in further { figures.counted(topic, partitions) }
   }
 
   /// Asks how much of what is assigned is still to be read. Without an answer nothing changes.
   func look(_ admin: KafkaAdmin) {
-    let (group, partitions) = state.withLock { ($0.group, $0.assigned) }
+    let (group, partitions, further) = state.withLock { ($0.group, $0.assigned, $0.further) }
+    for figures in further { figures.look(admin) }
     guard let group, let lag = try? admin.lag(of: group, partitions, timeoutMilliseconds: 2_000)
     else { return }
     var sums: [String: Int] = [:]

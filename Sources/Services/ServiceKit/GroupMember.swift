@@ -116,14 +116,21 @@ package struct GroupMember {
   /// Appends records, and messages about partitions, to the batch until that holds `most`; beginning with another
   /// partition each time, so that none is always last.
   ///
+  /// - Parameters:
+  ///   - each: of one partition at most.
+  ///   - isWanted: whether anything is to be taken of a partition; what is not waits in Kafka.
   /// - Returns: how many.
-  package mutating func take(into batch: inout KafkaBatch, upTo most: Int) -> Int {
+  package mutating func take(
+    into batch: inout KafkaBatch, upTo most: Int, ofEach each: Int = .max,
+    where isWanted: (TopicPartition) -> Bool = { _ in true }
+  ) -> Int {
     guard session.isAssigned else { return 0 }
     var taken = 0
     nextQueue &+= 1
     for step in queues.indices where batch.count < most {
       let queue = queues[(step + nextQueue) % queues.count]
-      taken += queue.take(into: &batch, upTo: most - batch.count)
+      guard isWanted(queue.partitions[0]) else { continue }
+      taken += queue.take(into: &batch, upTo: min(each, most - batch.count))
     }
     return taken
   }

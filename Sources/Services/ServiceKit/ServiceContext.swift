@@ -14,7 +14,7 @@ package struct ServiceContext: Sendable {
   /// What the counters line adds up.
   package let counters: CounterBoard
   /// How it stands in its consumer group, for `/metrics`.
-  package let group: GroupFigures
+  package private(set) var group: GroupFigures
   /// All values, for those who start other processes with them.
   package let values: SettingValues
 
@@ -37,6 +37,14 @@ package struct ServiceContext: Sendable {
 
   private final class Readiness: Sendable {
     let isReported = Atomic(false)
+  }
+
+  /// The same for a further consumer group of the process, which has figures of its own.
+  package func memberOfAnotherGroup() -> ServiceContext {
+    var context = self
+    context.group = group.further()
+    counters.add(metrics: context.group)
+    return context
   }
 
   /// Also for tests that run a service inside their own process.

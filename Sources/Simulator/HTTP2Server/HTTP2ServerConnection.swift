@@ -14,7 +14,9 @@ package final class HTTP2ServerConnection {
   private let tls: TLSConnection
   private let scratch: ConnectionScratch
   private let pool: ServerRequestPool
-  let session: HTTP2ServerSession
+  let session: any ServerSession
+  /// The session if it can do what a server must not do: not in the fast profile.
+  let faulty: HTTP2ServerSession?
   private var channel: SecureChannel
   package private(set) var isConnected = false
   package private(set) var isClosed = false
@@ -46,7 +48,9 @@ package final class HTTP2ServerConnection {
     self.scratch = scratch
     self.pool = pool
     do { self.tls = try TLSConnection(server: tls) } catch { throw .tls(error) }
-    session = HTTP2ServerSession(settings: settings, pool: pool, token: token)
+    faulty =
+      pool.keepsContent ? HTTP2ServerSession(settings: settings, pool: pool, token: token) : nil
+    session = faulty ?? FastServerSession(settings: settings, pool: pool, token: token)
     do {
       channel = try SecureChannel(
         poller: poller, token: token, tls: self.tls, socket: socket, isConnecting: false)
@@ -152,7 +156,7 @@ package final class HTTP2ServerConnection {
 
   /// Changes how many streams the client may have open.
   package func updateSettings(maxConcurrentStreams: UInt32) {
-    session.updateSettings(maxConcurrentStreams: maxConcurrentStreams)
+    session.update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
   }
 
   /// Sends GOAWAY with `debug` as its words; the connection ends once its streams are done. Streams

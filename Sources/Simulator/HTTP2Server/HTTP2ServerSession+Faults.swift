@@ -82,41 +82,41 @@ extension HTTP2ServerSession {
   }
 }
 
-/// The same for a whole connection.
+/// The same for a whole connection; without effect in the fast profile.
 extension HTTP2ServerConnection {
   package func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
-    session.mute(frames, discardingQueued: discardingQueued)
+    faulty?.mute(frames, discardingQueued: discardingQueued)
   }
 
-  package func holdWindowUpdates(_ isHeld: Bool) { session.holdWindowUpdates(isHeld) }
+  package func holdWindowUpdates(_ isHeld: Bool) { faulty?.holdWindowUpdates(isHeld) }
 
   package func update(_ change: SettingsChange) { session.update(change) }
 
   package func sendRawGoAway(lastStreamID: UInt32, code: UInt32 = 0, debug: [UInt8]) {
-    session.sendRawGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
+    faulty?.sendRawGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
   }
 
   package func sendRawReset(_ stream: Int32, code: UInt32) {
-    session.sendRawReset(stream, code: code)
+    faulty?.sendRawReset(stream, code: code)
   }
 
   /// Requests with a larger body than this many bytes are announced before their end
   /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
   package var earlyAnswerLimit: Int? {
-    get { session.earlyAnswerLimit }
-    set { session.earlyAnswerLimit = newValue }
+    get { faulty?.earlyAnswerLimit }
+    set { faulty?.earlyAnswerLimit = newValue }
   }
 
   /// Neither reads nor writes any more, and leaves the socket open: as if the network had lost it.
   package func goSilent() {
-    session.mute(.everything)
+    faulty?.mute(.everything)
     isReadingPaused = true
     staysOpen = true
   }
 
   /// Gives the answer to a request an unusual form; call it before `respond`.
   package static func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
-    request.pointee.connection?.takeUnretainedValue().session.shape(request, shape)
+    request.pointee.connection?.takeUnretainedValue().faulty?.shape(request, shape)
   }
 
   /// Sends the header fields of an answer and resets the stream; as `respond` otherwise.
@@ -129,7 +129,7 @@ extension HTTP2ServerConnection {
       pool.recycle(request)
       return nil
     }
-    connection.session.respondPartly(request, headers, code: code)
+    connection.faulty?.respondPartly(request, headers, code: code)
     return connection
   }
 
@@ -140,7 +140,7 @@ extension HTTP2ServerConnection {
     body: UnsafeRawBufferPointer
   ) -> HTTP2ServerConnection? {
     guard let connection = request.pointee.connection?.takeUnretainedValue() else { return nil }
-    connection.session.respondEarly(request, headers, body: body)
+    connection.faulty?.respondEarly(request, headers, body: body)
     return connection
   }
 }

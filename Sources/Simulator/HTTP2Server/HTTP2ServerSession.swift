@@ -4,7 +4,7 @@ import CNghttp2
 package import HTTP2
 
 /// The server side of one HTTP/2 connection without any I/O. Owned by one thread.
-package final class HTTP2ServerSession {
+package final class HTTP2ServerSession: ServerSession {
   let session: OpaquePointer
   private let state: UnsafeMutablePointer<ServerState>
   /// What the server does wrong on purpose; nil is nothing.
@@ -13,7 +13,7 @@ package final class HTTP2ServerSession {
   /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.
   package init(settings: SessionSettings?, pool: ServerRequestPool, token: UInt64) {
     state = .allocate(capacity: 1)
-    state.initialize(to: ServerState(pool: pool, token: token, keepsContent: pool.keepsContent))
+    state.initialize(to: ServerState(pool: pool, token: token))
     var options: OpaquePointer?
     nghttp2_option_new(&options)
     nghttp2_option_set_no_closed_streams(options, 1)
@@ -44,9 +44,9 @@ package final class HTTP2ServerSession {
   package var lastStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
 
   /// Queues the first SETTINGS of a session that was made without.
-  func start(_ settings: SessionSettings) { settings.submit(to: session, isClient: false) }
+  package func start(_ settings: SessionSettings) { settings.submit(to: session, isClient: false) }
 
-  func attach(_ connection: HTTP2ServerConnection) {
+  package func attach(_ connection: HTTP2ServerConnection) {
     state.pointee.connection = Unmanaged.passUnretained(connection)
   }
 
@@ -156,9 +156,9 @@ package final class HTTP2ServerSession {
     return taken
   }
 
-  func post(_ notice: ConnectionNotice) { state.pointee.notices.append(notice) }
+  package func post(_ notice: ConnectionNotice) { state.pointee.notices.append(notice) }
 
-  var complaint: String? { state.pointee.complaint }
+  package var complaint: String? { state.pointee.complaint }
 
   var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
 

@@ -174,7 +174,7 @@ package final class ServerRequestPool {
   private var ready: [UnsafeMutablePointer<ServerRequest>] = []
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
-  /// Keep header fields and bodies. Without it requests are only counted, for benchmarks.
+  /// Keep header fields and bodies. Without it a request has neither, and its session is the one for load tests.
   package let keepsContent: Bool
 
   package init(keepsContent: Bool = true) { self.keepsContent = keepsContent }

@@ -6,7 +6,6 @@ import HTTP2
 struct ServerState {
   let pool: ServerRequestPool
   let token: UInt64
-  let keepsContent: Bool
   /// The connection, which outlives its session.
   var connection: Unmanaged<HTTP2ServerConnection>?
   /// Head of the list of requests whose streams are open.
@@ -53,9 +52,21 @@ struct ServerState {
 
   mutating func countAnswer() { resetDebt = max(0, resetDebt - 1) }
 
-  /// More of a request is here: announces it if it is too large for an answer at its end.
-  func announceIfLarge(_ request: UnsafeMutablePointer<ServerRequest>) {
-    guard let limit = earlyAnswerLimit, !request.pointee.wasAnnounced,
+  /// More of a request is here: announces it if it is too large for an answer at its end. Usually there is no such
+  /// limit, and then the state is not copied for the call.
+  @inline(__always)
+  static func announceIfLarge(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ state: UnsafeMutablePointer<ServerState>
+  ) {
+    if let limit = state.pointee.earlyAnswerLimit {
+      announce(request, largerThan: limit, state.pointee.pool)
+    }
+  }
+
+  private static func announce(
+    _ request: UnsafeMutablePointer<ServerRequest>, largerThan limit: Int, _ pool: ServerRequestPool
+  ) {
+    guard !request.pointee.wasAnnounced,
       max(request.pointee.bodyTotal, request.pointee.declaredLength ?? 0) > limit
     else { return }
     pool.announce(request)
@@ -104,8 +115,7 @@ enum ServerCallbacks {
   private static let header: nghttp2_on_header_callback = {
     _, _, name, nameCount, value, valueCount, flags, user in
     let state = ServerState.from(user)
-    guard state.pointee.keepsContent, let request = state.pointee.current, let name, let value
-    else { return 0 }
+    guard let request = state.pointee.current, let name, let value else { return 0 }
     let isNeverIndexed = UInt32(flags) & NGHTTP2_NV_FLAG_NO_INDEX.rawValue != 0
     request.pointee.addField(
       name, nameCount, value, valueCount, isNeverIndexed: isNeverIndexed)
@@ -115,13 +125,8 @@ enum ServerCallbacks {
   private static let dataChunk: nghttp2_on_data_chunk_recv_callback = {
     session, _, stream, bytes, count, user in
     guard let request = request(session, stream), let bytes else { return 0 }
-    let state = ServerState.from(user)
-    if state.pointee.keepsContent {
-      request.pointee.addBody(bytes, count)
-    } else {
-      request.pointee.bodyTotal += count
-    }
-    state.pointee.announceIfLarge(request)
+    request.pointee.addBody(bytes, count)
+    ServerState.announceIfLarge(request, ServerState.from(user))
     return 0
   }
 
@@ -135,7 +140,7 @@ enum ServerCallbacks {
       if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 {
         state.pointee.pool.complete(request)
       } else if frame.pointee.hd.type == NGHTTP2_HEADERS.rawValue {
-        state.pointee.announceIfLarge(request)
+        ServerState.announceIfLarge(request, state)
       }
     case NGHTTP2_RST_STREAM.rawValue:
       let isTolerable = ServerState.from(user).pointee.countReset()

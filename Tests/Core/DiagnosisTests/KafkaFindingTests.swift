@@ -176,6 +176,11 @@ struct KafkaRightTests {
       }
     }
     #expect(granted == wanted)
+    // One process, many groups: their names begin alike.
+    let prefixed = rights.commands(user: "User:x").filter {
+      $0.hasSuffix(" --resource-pattern-type prefixed")
+    }
+    #expect(prefixed.count == (program == .webhooks ? 1 : 0))
   }
 
   @Test

@@ -154,7 +154,7 @@ struct DispatcherTests {
     dispatcher.acknowledged(origin)
     done = dispatcher.partitions[0].news()
     #expect(done?.committable == 1)
-    let (held, unacknowledged) = (dispatcher.pushes.count, dispatcher.unacknowledged)
+    let (held, unacknowledged) = (dispatcher.pushes.count, dispatcher.partitions.unacknowledged)
     #expect(held == 0 && unacknowledged == 0)
   }
 

@@ -85,6 +85,21 @@ import Testing
   }
 
   @Test
+  func `SETTINGS without a limit of streams set none, and later ones without it leave it as it is`()
+  {
+    let wire = Wire(isReady: false)
+    #expect(wire.open() != nil)
+    #expect(wire.open() == nil)
+    // A setting that nobody knows.
+    #expect(
+      wire.feed(frame(.settings, [0, 0] + bigEndian(196_608)))
+        == [.settings(maxConcurrentStreams: .max)])
+    for _ in 0..<1_000 { #expect(wire.open() != nil) }
+    _ = wire.feed(frame(.settings, [0, 3] + bigEndian(2)) + frame(.settings))
+    #expect(wire.peer.maxConcurrentStreams == 2)
+  }
+
+  @Test
   func `a PING is answered with its bytes`() {
     let wire = Wire()
     _ = wire.feed(frame(.ping, [8, 7, 6, 5, 4, 3, 2, 1]))
@@ -144,8 +159,7 @@ import Testing
   }
 
   @Test
-  func `answers are decoded with the server's table until it has acknowledged that there is none`()
-  {
+  func `answers are decoded with the server's table until it says that there is none`() {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(.settings, [0, 3] + bigEndian(10)))
     let ids = (0..<3).map { _ in wire.sent() }
@@ -156,7 +170,12 @@ import Testing
     _ = wire.feed(frame(.headers, flags: 5, stream: ids[1], [0x88, 0xBE]))
     #expect(wire.head.hasUniqueID)
     _ = wire.feed(frame(.settings, flags: 1))
+    // Without a word about its table the server goes on with it.
     _ = wire.feed(frame(.headers, flags: 5, stream: ids[2], [0x88, 0xBE]))
+    #expect(wire.head.hasUniqueID)
+    _ = wire.feed(frame(.headers, flags: 5, stream: wire.sent(), [0x20, 0x88]))
+    #expect(wire.failure == nil)
+    _ = wire.feed(frame(.headers, flags: 5, stream: wire.sent(), [0x88, 0xBE]))
     #expect(wire.failure?.code == .compressionError)
   }
 }

@@ -191,6 +191,30 @@ import Testing
   }
 
   @Test
+  func `what was written and has not left this machine was not processed`() {
+    let wire = Wire()
+    var unsent = UnsentStreams()
+    for record in 1...3 {
+      for _ in 0..<2 { _ = wire.sent() }
+      unsent.encrypted(upTo: UInt64(record * 100), next: wire.engine.unwrittenFrom)
+    }
+    #expect(unsent.first == 1)
+    unsent.sent(99)
+    #expect(unsent.first == 1)
+    unsent.sent(100)
+    #expect(unsent.first == 5)
+    unsent.sent(299)
+    #expect(unsent.first == 9)
+    var ends: [Int] = []
+    while let stream = wire.engine.abandoned(unsentFrom: unsent.first) {
+      ends.append(Int(stream.token) * (stream.isUnprocessed ? -1 : 1))
+    }
+    #expect(ends == [1, 2, 3, 4, -5, -6])
+    unsent.sent(300)
+    #expect(unsent.first == 13)
+  }
+
+  @Test
   func `our own GOAWAY lets open requests finish`() {
     let wire = Wire()
     _ = wire.sent()

@@ -25,12 +25,22 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { what }
 
-  private static let ok: [UInt8] = [0x88]
-  private static func settings(_ id: UInt8, _ value: UInt32) -> [UInt8] {
+  static let ok: [UInt8] = [0x88]
+  static func settings(_ id: UInt8, _ value: UInt32) -> [UInt8] {
     frame(.settings, [0, id] + bigEndian(value))
   }
-  private static func head(_ block: [UInt8], end: Bool = true) -> [UInt8] {
+  /// Request 1 has been answered.
+  static let closed = head(ok)
+  static func update(_ credit: UInt32) -> [UInt8] {
+    frame(.windowUpdate, stream: 1, bigEndian(credit))
+  }
+  static func length(_ text: String) -> [UInt8] { field("content-length", text) }
+  static func head(_ block: [UInt8], end: Bool = true) -> [UInt8] {
     frame(.headers, flags: end ? 5 : 4, stream: 1, block)
+  }
+
+  static func body(_ text: String) -> [UInt8] {
+    frame(.data, flags: 1, stream: 1, Array(text.utf8))
   }
 
   static let frames: [Misbehaviour] = [
@@ -160,60 +170,41 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible {
       frame(.headers, flags: 1, stream: 1, ok) + frame(.headers, flags: 5, stream: 1, ok),
       .connection(.protocolError)),
     .init(
+      "PUSH_PROMISE for a stream that is closed",
+      head(ok) + frame(.pushPromise, flags: 4, stream: 1, bigEndian(2) + ok),
+      .connection(.protocolError)),
+    .init(
+      "GOAWAY that names more streams than the one before",
+      frame(.goAway, bigEndian(3) + bigEndian(0)) + frame(.goAway, bigEndian(9) + bigEndian(0)),
+      .nothing),
+    .init("WINDOW_UPDATE on a closed stream", closed + update(1), .nothing),
+    .init("WINDOW_UPDATE of 0 on a closed stream", closed + update(0), .nothing),
+    .init("DATA on a closed stream", closed + frame(.data, stream: 1, [1]), .nothing),
+    .init(
+      "RST_STREAM on a closed stream", closed + frame(.resetStream, stream: 1, bigEndian(8)),
+      .nothing),
+    .init("HEADERS on a closed stream", closed + head(ok), .nothing),
+    .init(
+      "HEADERS on a closed stream that cannot be read", closed + head([0xBE]),
+      .connection(.compressionError)),
+    .init(
+      "PRIORITY of a stream that depends on itself",
+      frame(.priority, stream: 1, bigEndian(1) + [0]), .nothing),
+    .init(
+      "flags that a frame does not have", frame(.ping, flags: 0xFE, [1, 2, 3, 4, 5, 6, 7, 8]),
+      .nothing),
+    .init(
+      "CONTINUATION behind a block that has ended",
+      head(ok, end: false) + frame(.continuation, flags: 4, stream: 1), .connection(.protocolError)),
+    .init(
+      "SETTINGS inside a header block", frame(.headers, flags: 1, stream: 1, ok) + frame(.settings),
+      .connection(.protocolError)),
+    .init(
+      "DATA that is all padding",
+      head(ok, end: false) + frame(.data, flags: 8, stream: 1, [2, 0, 0]),
+      .nothing),
+    .init(
       "an unknown frame inside a header block",
       frame(.headers, flags: 1, stream: 1, ok) + rawFrame(99), .connection(.protocolError)),
-  ]
-
-  static let messages: [Misbehaviour] = [
-    // RFC 7541, RFC 9113 §4.3
-    .init("an index that no table has", head([0xBE]), .connection(.compressionError)),
-    .init(
-      "a header block that is cut off", head([0x88, 0x40, 0x05, 0x61]),
-      .connection(.compressionError)),
-    .init(
-      "Huffman padding that is too long", head([0x88, 0x00, 0x82, 0x1F, 0xFF, 0x00]),
-      .connection(.compressionError)),
-    .init(
-      "a table larger than announced", head([0x3F, 0xE1, 0x1F, 0x88]),
-      .connection(.compressionError)),
-    // §8.1, §8.2, §8.3
-    .init("an answer without a status", head(field("apns-id", "a")), .stream(.protocolError)),
-    .init("an empty header block", head([]), .stream(.protocolError)),
-    .init("a status of two digits", head(field(":status", "20")), .stream(.protocolError)),
-    .init("a status of letters", head(field(":status", "2ok")), .stream(.protocolError)),
-    .init("a status below 100", head(field(":status", "099")), .stream(.protocolError)),
-    .init("two statuses", head([0x88, 0x8C]), .stream(.protocolError)),
-    .init("a status behind a field", head(field("a", "b") + ok), .stream(.protocolError)),
-    .init(
-      "a request's pseudo-header field", head(ok + field(":path", "/")), .stream(.protocolError)),
-    .init(
-      "an unknown pseudo-header field", head(field(":colour", "red") + ok), .stream(.protocolError)),
-    .init("a name in capitals", head(ok + field("Apns-Id", "a")), .stream(.protocolError)),
-    .init("an empty name", head(ok + field("", "a")), .stream(.protocolError)),
-    .init("a name with a space", head(ok + field("a b", "a")), .stream(.protocolError)),
-    .init("a value with a line break", head(ok + field("a", "b\nc")), .stream(.protocolError)),
-    .init("a value with a zero byte", head(ok + field("a", "b\0")), .stream(.protocolError)),
-    .init("a value with a space at its end", head(ok + field("a", "b ")), .stream(.protocolError)),
-    .init("the field connection", head(ok + field("connection", "close")), .stream(.protocolError)),
-    .init(
-      "the field transfer-encoding", head(ok + field("transfer-encoding", "chunked")),
-      .stream(.protocolError)),
-    .init("status 101", head(field(":status", "101"), end: false), .stream(.protocolError)),
-    .init(
-      "an interim answer that ends the stream", head(field(":status", "103")),
-      .stream(.protocolError)),
-    .init("an interim answer", head(field(":status", "103"), end: false), .nothing),
-    .init(
-      "trailers that do not end the answer",
-      head(ok, end: false) + head(field("a", "b"), end: false), .stream(.protocolError)),
-    .init("trailers with a status", head(ok, end: false) + head(ok), .stream(.protocolError)),
-    .init(
-      "trailers with a name in capitals", head(ok, end: false) + head(field("A", "b")),
-      .stream(.protocolError)),
-    .init(
-      "DATA beyond the first window, which is given room as it comes",
-      head(ok, end: false)
-        + (0..<5).flatMap { _ in frame(.data, stream: 1, [UInt8](repeating: 1, count: 16_384)) },
-      .nothing),
   ]
 }

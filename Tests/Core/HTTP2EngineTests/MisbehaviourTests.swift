@@ -60,6 +60,7 @@ import Testing
     frame(.priority, stream: 1, [0, 0, 0, 0, 1]), rawFrame(99),
     frame(.headers, flags: 4, stream: 3, [8, 3, 0x31, 0x30, 0x33]),
     frame(.data, stream: 1), frame(.resetStream, stream: 5, bigEndian(8)),
+    frame(.windowUpdate, stream: 5, bigEndian(1)),
     frame(.goAway, bigEndian(0x7FFF_FFFF) + bigEndian(0)),
   ])
   func
@@ -76,6 +77,61 @@ import Testing
     for _ in 0..<(NoiseBudget.burst) { _ = wire.feed(bytes) }
     #expect(wire.failure?.code == .enhanceYourCalm)
     #expect(wire.control.count < 100_000)
+  }
+
+  @Test
+  func `a server that resets every request is left, and one that also answers is not`() {
+    func resets(_ count: Int, answering: Int) -> Wire {
+      let wire = Wire()
+      for number in 1...count {
+        let end =
+          number % answering == 0
+          ? frame(.headers, flags: 5, stream: wire.sent(), [0x88])
+          : frame(.resetStream, stream: wire.sent(), bigEndian(7))
+        _ = wire.feed(end)
+        _ = wire.frames()
+        if wire.failure != nil { break }
+      }
+      return wire
+    }
+    #expect(resets(3_000, answering: .max).failure?.code == .enhanceYourCalm)
+    #expect(resets(10_000, answering: 4).failure == nil)
+  }
+
+  @Test
+  func `the frames of answers to requests that were given up are no flood`() {
+    let wire = Wire(limit: 3_000)
+    let ids = (0..<3_000).map { _ in wire.open() ?? 0 }
+    wire.flush()
+    for id in ids { _ = wire.engine.reset(id, code: 8) }
+    for id in ids {
+      _ = wire.feed(
+        frame(.headers, flags: 4, stream: id, [0x8C]) + frame(.data, flags: 1, stream: id, [1]))
+    }
+    #expect(wire.failure == nil)
+  }
+
+  @Test
+  func `a server that does not acknowledge SETTINGS is left after ten seconds`() {
+    let wire = Wire(isReady: false)
+    _ = wire.feed(frame(.settings, [0, 3] + bigEndian(100)))
+    _ = wire.sent()
+    let ping = frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8])
+    wire.now += 9_999
+    _ = wire.feed(ping)
+    #expect(wire.failure == nil)
+    wire.now += 1
+    // Late is not never.
+    let late = Wire(isReady: false)
+    _ = late.feed(frame(.settings))
+    late.now = wire.now
+    _ = late.feed(frame(.settings, flags: 1))
+    late.now += 100_000
+    _ = late.feed(ping)
+    #expect(late.failure == nil)
+    _ = wire.feed(ping)
+    #expect(wire.failure?.code == .settingsTimeout)
+    #expect(wire.goAwayCode == ErrorCode.settingsTimeout.rawValue)
   }
 
   @Test

@@ -10,6 +10,18 @@ struct SimulationTests {
     for seed in Runs.seeds(seed...seed) { run(seed, Runs.steps(2_000)) }
   }
 
+  /// Seeds that once broke, with the steps that it took. What goes wrong in which step changes with the simulation; each was
+  /// seen to break the present one with its defect put back (`benchmarks/mutations.txt`).
+  static let regressions: [(seed: UInt64, steps: Int, defect: String)] = [
+    (6, 3_000, "memory-of-another-log")
+  ]
+
+  @Test(arguments: regressions.indices)
+  func `seeds that once broke hold`(_ index: Int) {
+    let regression = Self.regressions[index]
+    run(regression.seed, regression.steps)
+  }
+
   @Test
   func `the same with a fresh seed`() {
     let seed = UInt64.random(in: 1_000...1_000_000_000)

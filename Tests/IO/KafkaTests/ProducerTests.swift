@@ -194,6 +194,23 @@ import Testing
     #expect(deliveries.compactMap { $0.refused?.name } == [])
   }
 
+  @Test func `what is refused is named with its topic, also between two attempts`() throws {
+    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
+    KafkaLog.silence()
+    let producer = try KafkaProducer(fixture.configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    fixture.broker!.inject(Array(repeating: .topicNotAuthorized, count: 8), into: .produce)
+    _ = produceOne(7, producer, topic)
+    var deliveries: [Delivery] = []
+    var seen: Set<String?> = []
+    let isWritten = eventually(withinMilliseconds: 60_000, pauseMilliseconds: 0) {
+      producer.drainDeliveries(into: &deliveries)
+      if let trouble = producer.trouble { seen.insert(trouble.topic) }
+      return !deliveries.isEmpty
+    }
+    #expect(isWritten && seen == [fixture.name("things")])
+  }
+
   /// A topic that was deleted and is made again: what was on its way, and what comes meanwhile, waits for it.
   @Test func `a topic that is not there is waited for`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)

@@ -54,8 +54,8 @@ struct TLSPair {
   }
 
   func carry(from: TLSConnection, to: TLSConnection) {
-    var buffer = ByteBuffer()
-    from.drain(into: &buffer)
-    if !buffer.isEmpty { to.receive(buffer.bytes) }
+    guard !from.ciphertext.pointee.isEmpty else { return }
+    to.receive(from.ciphertext.pointee.bytes)
+    from.ciphertext.pointee.removeAll()
   }
 }

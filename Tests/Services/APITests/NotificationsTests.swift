@@ -4,6 +4,7 @@ import HTTPClient
 import JSON
 import Kafka
 import ServiceKit
+import Settings
 import TestSupport
 import Testing
 
@@ -55,6 +56,8 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
       try fixture.post(
         request(), headers: ["Idempotency-Key: \(String(repeating: "x", count: 101))"]
       ).status == 400)
+    // Keys that differ in bytes without a meaning must not become the same id.
+    #expect(try fixture.post(request(), headers: ["Idempotency-Key: é"]).status == 400)
   }
 
   @Test func `each element of an array has its verdict, in order`() throws {
@@ -151,6 +154,19 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(try fixture.post(String(repeating: " ", count: 5_000)).status == 413)
     let long = String(repeating: "x", count: 1_000_000)
     #expect(try fixture.post(long, type: "application/x-ndjson").status == 413)
+  }
+
+  @Test func `an escaped NUL hides nothing of a path or a query`() throws {
+    let fixture = try APIFixture()
+    let body = #"{"app":"a.b"}"#
+    #expect(try fixture.send("PUT", "devices/\(token)%00zz", body).status == 400)
+    #expect(try fixture.send("DELETE", "devices/\(token)?app=a.b%00zz").status == 400)
+    #expect(try fixture.send("DELETE", "devices/\(token)?app=a%2Eb").status == 202)
+  }
+
+  @Test func `it listens on the loopback unless told otherwise`() {
+    let fallback = APISettings.table.settings.first { $0.name == "listen" }?.defaultText
+    #expect(fallback?.hasPrefix("127.0.0.1:") == true)
   }
 
   @Test func `a rate slows a stream down and refuses the next body`() throws {

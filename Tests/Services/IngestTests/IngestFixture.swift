@@ -155,6 +155,8 @@ final class RunningIngest {
 
   deinit { if !isStopped { _ = stop() } }
 
+  var hasEnded: Bool { result.isDone.load(ordering: .acquiring) }
+
   func counter(_ name: String) -> Int {
     context.counters.sums.first { $0.name == name }?.value ?? 0
   }

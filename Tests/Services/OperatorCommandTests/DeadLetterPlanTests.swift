@@ -168,6 +168,16 @@ enum Letter {
     #expect(value(plan("{ }", "ingest")) == #"{"id":"push.requests/3/17" }"#)
   }
 
+  @Test func `a request in the format of pusher goes to its own topic as it is`() {
+    let record = #"{"DeviceToken":"xyz","Payload":{"aps":{"badge":1}}}"#
+    for reason in ["invalid_token", "invalid_request"] {
+      #expect(
+        plan(record, "ingest", reason, origin: "push-game_apns/0/1")
+          == .send(
+            topic: "push-game_apns", key: Array(Letter.token.utf8), value: Array(record.utf8)))
+    }
+  }
+
   @Test func `of a good request only the token that was refused goes again`() throws {
     let request =
       #"{"app":"a.b","tokens":["\#(Letter.token)","xyz"],"payload":{"aps":{"badge":1.0},"z":"é"},"#

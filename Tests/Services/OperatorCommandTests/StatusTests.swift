@@ -65,6 +65,9 @@ struct StatusTests {
       martlet_sender_destinations{state="gateway"} 2
       martlet_sender_credentials_without_token 1
       martlet_kafka_records_lost_total 5
+      martlet_kafka_producers_refused 2
+      martlet_feedback_database_failing 1
+      martlet_sender_certificate_not_after_timestamp_seconds{certificate="ab"} 864000
       """
     let now = [
       try reading("sender", held, .notReady(["has no partitions", "line\u{1B}[2Jbreak"])),
@@ -77,13 +80,16 @@ struct StatusTests {
         "! sender: has no partitions", "! sender: line\u{FFFD}[2Jbreak", "! ingest: refused",
         "! 2 destinations are held: gateway",
         "! 1 credentials have no provider token that may be sent",
+        "! Kafka refuses records of 2 producers; the log names topic and remedy",
+        "! the database of device tokens takes no transaction; feedback's log says why",
+        "! a client certificate expires in 10 d; the sender's log names it",
         "! 5 records were removed by retention before they were read",
       ])
     let json = try JSONDocument(StatusText.json(status)).root
     #expect(json["ready"]?.bool == false)
     #expect(json["processes"]?.array?.map { $0["state"]?.string } == ["not_ready", "unreachable"])
     #expect(json["delivery_seconds"]?.isNull == true)
-    #expect(json["warnings"]?.array?.count == 6)
+    #expect(json["warnings"]?.array?.count == 9)
   }
 
   @Test(arguments: [

@@ -49,5 +49,28 @@ import Testing
     #expect(value("martlet_kafka_commit_metadata_bytes") == .integer(5))
   }
 
+  @Test func `a process in several groups shows each, and all follow the topics`() {
+    figures.counted("t", 4)
+    let groups = ["one", "two"].map { name in
+      let further = figures.further()
+      further.join(name, topics: ["t"])
+      return further
+    }
+    figures.counted("t", 6)
+    groups[1].assigned([TopicPartition(topic: "t", partition: 5)])
+    #expect(figures.samples.isEmpty)
+    let samples = groups.flatMap(\.samples)
+    func values(_ name: String) -> [String: MetricValue] {
+      let found = samples.filter { $0.metric.name == name }
+      return Dictionary(uniqueKeysWithValues: found.map { ($0.labels[0], $0.value) })
+    }
+    #expect(
+      values("martlet_kafka_group_partitions_expected")
+        == ["one": .integer(6), "two": .integer(6)])
+    #expect(
+      values("martlet_kafka_group_partitions_assigned")
+        == ["one": .integer(0), "two": .integer(1)])
+  }
+
   private struct MissingSeries: Error {}
 }

@@ -102,6 +102,8 @@ final class FeedbackModel: GroupProcess {
   private var jobs: [(partition: Int, offset: Int64)] = []
   private var outgoing: [DeviceTopicsModel.MarkRecord] = []
   private var states: [DeviceOfApp: DeviceState] = [:]
+  /// Its clients have fetched nothing of the tables before: they start late, and now and then they lag.
+  private var fetchesAt: UInt64?
   /// Registrations of both partitions, and marks.
   private var read: [Int64] = [0, 0, 0]
   private var completeness = TableCompleteness([0, 1, 2])
@@ -113,7 +115,7 @@ final class FeedbackModel: GroupProcess {
 
   func turn(_ world: inout World) {
     followGroup(&world)
-    follow(world)
+    if hasFetched(&world) { follow(world) }
     askEnds(&world)
     if case .idle = phase { takeJobs(&world) }
     if case .verifying = phase, completeness.isComplete({ self.read[$0] }) { judge(&world) }
@@ -161,6 +163,14 @@ final class FeedbackModel: GroupProcess {
   private func isMine(_ key: DeviceOfApp) -> Bool { owned.contains(Int(key.device % 2)) }
 
   // MARK: Tables
+
+  private func hasFetched(_ world: inout World) -> Bool {
+    if world.isCalm { return true }
+    if fetchesAt == nil || world.chance.oneIn(500) {
+      fetchesAt = world.now + UInt64(world.chance.below(10_000))
+    }
+    return world.now >= fetchesAt!
+  }
 
   private func follow(_ world: World) {
     for table in 0..<2 {

@@ -134,7 +134,9 @@ struct ConnectionModel {
       }
       if self.token == nil { tokenSince = now }
       self.token = token
-      if Int64(now / 1_000) - token.issuedAt >= 3_600 { return "a token of more than an hour" }
+      if (Int64(now) + World.epoch) / 1_000 - token.issuedAt >= 3_600 {
+        return "a token of more than an hour"
+      }
     }
     if isMute || hangs.contains(request.app) { return nil }
     if isGoingAway {

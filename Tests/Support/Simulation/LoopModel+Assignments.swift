@@ -16,6 +16,7 @@ extension LoopModel {
     for partition in partitions { begin(partition, &world) }
     offsets.remade = []
     offsets.windows.removeAll()
+    offsets.memory.removeAll()
   }
 
   /// Two loops would have as much of each topic.
@@ -97,7 +98,7 @@ extension LoopModel {
     if !isFenced { commitLast(handed, &world) }
     offsets.release()
     let mine = places.map(\.partition)
-    (places, lastSent) = ([], [:])
+    (places, lastSent, passedOver) = ([], [:], [:])
     if isResuming, !isFenced {
       isResuming = false
       return grant(mine, generation: generation, &world)

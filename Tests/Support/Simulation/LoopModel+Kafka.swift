@@ -141,6 +141,7 @@ extension LoopModel {
       if let done = report.done { note(partition, done) }
       if let jump = report.jump { offsets.gaps.jumped(partition, jump) }
       if report.isWithoutWindow { excuseRepeats(partition, &world) }
+      if report.fault != nil { passedOver[partition] = nil }
       switch report.fault {
       case .restarted:
         offsets.commits.restart(partition, epoch: offsets.epoch)

@@ -20,6 +20,9 @@ extension LoopModel {
     if let token = connected.token, world.wall / 1_000 - token.issuedAt >= 55 * 60 {
       world.kafka.fail("a token of 55 minutes was used")
     }
+    if let token = connected.token, token.issuedAt > world.wall / 1_000 + 61 {
+      world.kafka.fail("a token of a clock that is ahead was used")
+    }
     // One more than the limit: a send that is spared afterwards counts until then.
     if dispatcher.pushes[slot].life.countedAttempts > settings.maxAttempts {
       world.kafka.fail("a push is sent once more after its last attempt")

@@ -78,6 +78,9 @@ final class LoopModel {
   var cancelled: [(slot: UInt32, connection: Int32)] = []
   /// By the dispatcher's number.
   var places: [Place] = []
+  /// Turns since a record of a recreated topic was passed over as one of the topic before, by partition, until the
+  /// dispatcher says that something is wrong with the log.
+  var passedOver: [Int: Int] = [:]
   var tokensRead = 0
   var tokensCameAt: UInt64 = 0
   /// What APNs answered last, while the dispatcher is told.
@@ -197,12 +200,14 @@ final class LoopModel {
     switch dispatcher.admit(offset, from: number) {
     case .new: break
     case .alreadyCompleted:
+      if log != place.log { passedOver[place.partition] = passedOver[place.partition] ?? 0 }
       dispatcher.remember(record.facts.takenID, from: number)
       return true
     case .alreadyReceived:
       if log == place.log {
         world.kafka.fail("a record that is new to this assignment is called open")
       }
+      passedOver[place.partition] = passedOver[place.partition] ?? 0
       return true
     }
     let slot = dispatcher.accept(
@@ -231,15 +236,22 @@ final class LoopModel {
     if let slot = held.keys.max(), Int(slot) >= PushStates.slots(for: settings.maxInFlight) {
       world.kafka.fail("memory grows: slot \(slot) is in use")
     }
-    if dispatcher.unacknowledged != outgoing.count {
+    if dispatcher.partitions.unacknowledged != outgoing.count {
       world.kafka.fail("what Kafka has not acknowledged is miscounted")
     }
-    if dispatcher.unacknowledged > settings.unacknowledgedAtMost + settings.maxInFlight {
-      world.kafka.fail("\(dispatcher.unacknowledged) outcomes wait for Kafka")
+    if dispatcher.partitions.unacknowledged > settings.unacknowledgedAtMost + settings.maxInFlight {
+      world.kafka.fail("\(dispatcher.partitions.unacknowledged) outcomes wait for Kafka")
     }
     for (number, connected) in connections
     where dispatcher.pools.connections[number].machine.openStreams != connected.open.count {
       world.kafka.fail("streams are miscounted")
+    }
+    for partition in passedOver.keys.sorted() {
+      passedOver[partition]! += 1
+      if passedOver[partition]! > 100 {
+        world.kafka.fail(
+          "partition \(partition) was made again, its records are passed over, and nobody notices")
+      }
     }
     for place in places.indices
     where dispatcher.partitions[place].open > settings.partitionBounds.openAtMost {

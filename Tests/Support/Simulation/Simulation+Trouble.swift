@@ -9,7 +9,16 @@ import Random
 extension Simulation {
   mutating func trouble() {
     write()
+    revive()
     if let sick = world.sick { return trouble(of: sick) }
+    switch world.theme {
+    case .everything: troubleAnywhere()
+    case .tokens: troubleWithTokens()
+    case .logs: troubleWithLogs()
+    }
+  }
+
+  private mutating func troubleAnywhere() {
     switch world.chance.below(6_000) {
     case 0..<40: troubleAtGateway()
     case 40..<50: world.throttled = []
@@ -40,6 +49,24 @@ extension Simulation {
     case 22: world.mood.turnsAway = true
     case 23..<27: world.mood.turnsAway = false
     case 27..<30: world.mood.faults = world.chance.pick([0, 8, 40, 200])
+    default: break
+    }
+  }
+
+  private mutating func troubleWithTokens() {
+    switch world.chance.below(4_000) {
+    case 0..<6: world.tokens.request("key\(world.chance.below(3))", at: world.wall)
+    case 6: setClockAhead()
+    default: break
+    }
+  }
+
+  private mutating func troubleWithLogs() {
+    switch world.chance.below(3_000) {
+    case 0..<4: hurtLogs()
+    case 4..<6: remake(world.chance.below(world.kafka.partitions.count))
+    case 6..<12: wantRebalance(in: 0)
+    case 12: hurtSender()
     default: break
     }
   }
@@ -111,8 +138,17 @@ extension Simulation {
   private mutating func register() {
     let key = world.chance.oneIn(4) ? anyDevice() : world.unregistered.keys.min() ?? anyDevice()
     world.kafka.note("device \(key.device) is registered")
-    world.unregistered[key] = nil
     world.devices.register(key, at: world.wall)
+    let delay = world.chance.oneIn(2) ? UInt64(world.chance.below(30_000)) : 0
+    world.revivals.append((key, world.now + delay))
+  }
+
+  /// APNs knows of registrations.
+  private mutating func revive() {
+    for revival in world.revivals where revival.at <= world.now {
+      world.unregistered[revival.key] = nil
+    }
+    world.revivals.removeAll { $0.at <= world.now }
   }
 
   // MARK: Processes
@@ -201,11 +237,14 @@ extension Simulation {
     switch world.chance.below(4) {
     case 0: world.tokens.withdrawn.insert(world.chance.below(3))
     case 1, 2: world.tokens.withdrawn = []
-    default:
-      let length = UInt64(world.chance.within(1_000...60_000))
-      world.tokens.troubleUntil = world.now + length + 60_000
-      world.chance.pick(signers).setClock(by: 86_400_000, until: world.now + length)
+    default: setClockAhead()
     }
+  }
+
+  private mutating func setClockAhead() {
+    let length = UInt64(world.chance.within(1_000...60_000))
+    world.tokens.troubleUntil = world.now + length + 60_000
+    world.chance.pick(signers).setClock(by: 86_400_000, until: world.now + length)
   }
 
   // MARK: Logs

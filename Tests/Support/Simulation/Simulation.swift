@@ -27,7 +27,7 @@ package struct Simulation {
   var feedback = [FeedbackModel(), FeedbackModel()]
   /// Processes that do nothing until then.
   var stalls: [ObjectIdentifier: UInt64] = [:]
-  private let settings: DispatchSettings
+  private var settings: DispatchSettings
   private var nextSeed: UInt64
   /// When the senders' group begins its next rebalance, and when it leaves behind who has not answered.
   private var rebalanceAt: UInt64? = 0
@@ -51,7 +51,8 @@ package struct Simulation {
     settings.maxAge = (1_800_000, 7_200_000)
     self.settings = settings
     nextSeed = seed
-    if world.chance.oneIn(4) {
+    if world.theme == .tokens { self.settings.connectionAge = 2_400_000 }
+    if world.chance.oneIn(4), world.theme == .everything {
       world.sick = Self.anySickApp(&world.chance)
       world.mood.hasSlowAnswers = false
     }
@@ -101,7 +102,9 @@ package struct Simulation {
   private mutating func elapsed() -> UInt64 {
     if world.isCalm, world.chance.oneIn(8) { return UInt64(world.chance.below(4_000)) }
     let longest = world.sick == nil ? 20_000 : 500
-    return UInt64(world.chance.oneIn(200) ? world.chance.below(longest) : world.chance.below(30))
+    let pauses = world.theme == .tokens ? 20 : 200
+    return UInt64(
+      world.chance.oneIn(pauses) ? world.chance.below(longest) : world.chance.below(30))
   }
 
   private func isAwake(_ process: AnyObject) -> Bool {

@@ -28,6 +28,23 @@ struct SickApp {
   let trouble: Trouble
 }
 
+/// What a run is about. What is rare among all that may go wrong needs runs of its own.
+enum Theme {
+  case everything
+  /// Provider tokens: many are asked for, hours go by, and signers' clocks are ahead.
+  case tokens
+  /// Logs that are made again, cut and grow, while the group is balanced anew.
+  case logs
+
+  init(seed: UInt64) {
+    switch seed % 8 {
+    case 5: self = .tokens
+    case 6: self = .logs
+    default: self = .everything
+    }
+  }
+}
+
 /// All that is outside of the processes, and the time.
 struct World {
   /// Monotonic milliseconds, and milliseconds since the epoch.
@@ -50,17 +67,22 @@ struct World {
   var throttled: Set<UInt64> = []
   /// Devices without the app, by since when (milliseconds since the epoch).
   var unregistered: [DeviceOfApp: Int64] = [:]
+  /// Devices that are registered again, and when APNs knows: until then it answers as before.
+  var revivals: [(key: DeviceOfApp, at: UInt64)] = []
   /// The gateway's addresses.
   let addresses: [PeerAddress]
   /// Since when everything works; nil until then.
   var calmSince: UInt64?
   var isCalm: Bool { calmSince != nil }
+  /// What goes wrong in this run.
+  let theme: Theme
   /// One app is in trouble, now and then, and nothing else is: no other app may be affected.
   var sick: SickApp?
   /// Since when every answer of the gateway is 503.
   var unavailableSince: UInt64?
 
   init(seed: UInt64, apps: [[String]]) {
+    theme = Theme(seed: seed)
     chance = SeededGenerator(seed: seed)
     tokens = TokenTopicModel(apps: apps)
     addresses = (1...3).map { PeerAddress(bytes: [10, 0, 0, $0], port: 443)! }

@@ -10,9 +10,19 @@ package enum SystemProgram {
   package static func prometheus() throws -> String { try ofPrometheus("prometheus") }
 
   private static func ofPrometheus(_ name: String) throws -> String {
+    try unpacked("prometheus/usr/bin/\(name)")
+  }
+
+  /// Web servers, from the same place.
+  package static func nginx() throws -> String { try unpacked("nginx/usr/sbin/nginx") }
+  package static func h2o() throws -> String { try unpacked("h2o/usr/bin/h2o") }
+
+  /// The program with this path below .build, or else the system's.
+  private static func unpacked(_ place: String) throws -> String {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let own = "\(root)/.build/prometheus/usr/bin/\(name)"
-    return access(own, X_OK) == 0 ? own : try path(name)
+    let own = "\(root)/.build/\(place)"
+    guard access(own, X_OK) != 0 else { return own }
+    return try path(String(place.split(separator: "/").last ?? ""))
   }
 
   /// Where a program is. Servers stand in sbin, which is not on everybody's PATH.

@@ -9,6 +9,7 @@ import Sender
 import ServiceKit
 import Settings
 import Signer
+import WebhookDelivery
 
 /// `docs/configuration.md`, made from the settings that the programs declare.
 enum ConfigurationPage {
@@ -18,6 +19,7 @@ enum ConfigurationPage {
     (SenderService.name, CommonSettings.table(of: SenderService.self)),
     (FeedbackService.name, CommonSettings.table(of: FeedbackService.self)),
     (APIService.name, CommonSettings.table(of: APIService.self)),
+    (WebhookService.name, CommonSettings.table(of: WebhookService.self)),
   ]
 
   static var text: String {

@@ -20,7 +20,7 @@ import Testing
     (#"docker/traffic\.sh"#, "ComposeTests"),
     (#"docker/Dockerfile(\.dockerignore)?"#, "ImageTests"),
     (
-      #"kubernetes/(kustomization|namespace|settings|topics|ingest|signer|sender|feedback|canary|network)\.yaml"#,
+      #"kubernetes/(kustomization|namespace|settings|topics|api|ingest|signer|sender|feedback|webhooks|canary|network)\.yaml"#,
       "KubernetesTests"
     ),
     (#"kubernetes/scaling(-tests)?\.yaml"#, "ScalingTests"),

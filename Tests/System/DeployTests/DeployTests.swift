@@ -11,6 +11,7 @@ import Signer
 import SystemTestSupport
 import TestSupport
 import Testing
+import WebhookDelivery
 
 /// The files in deploy/ are copied by operators: they must fit the programs of the same version.
 @Suite struct DeployTests {
@@ -24,9 +25,12 @@ import Testing
     ("feedback", FeedbackSettings.table),
   ]
 
-  /// The canary and the HTTP API belong to no group.
+  /// The canary and the HTTP API belong to no group, the webhooks to one for each endpoint.
   private static let all =
-    programs + [("canary", CanaryCommand.table), ("api", APISettings.table)]
+    programs + [
+      ("canary", CanaryCommand.table), ("api", APISettings.table),
+      ("webhooks", WebhookSettings.table),
+    ]
 
   private func text(_ path: String) throws -> String {
     String(decoding: try File.read("\(Self.folder)/\(path)"), as: UTF8.self)
@@ -45,6 +49,7 @@ import Testing
     let units = [
       "martlet-ingest.service", "martlet-signer.service", "martlet-sender@.service",
       "martlet-feedback.service", "martlet-canary.service", "martlet-api.service",
+      "martlet-webhooks.service",
     ]
     for (unit, program) in zip(units, Self.all) {
       let lines = try text("systemd/\(unit)").split(separator: "\n")

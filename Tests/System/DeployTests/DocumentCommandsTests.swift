@@ -15,9 +15,10 @@ import Testing
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md", "docs/going-live.md",
     "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/faq.md", "docs/README.md",
-    "SECURITY.md",
+    "SECURITY.md", "docs/webhooks.md",
     "docs/operations.md", "docs/records.md", "docs/promises.md", "docs/dispatch.md",
     "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
+    "docs/migrating.md", "docs/walkthrough.md", "docs/api.md",
   ]
 
   private func text(_ path: String) throws -> String {
@@ -52,7 +53,8 @@ import Testing
     "http2", "release", "deb", "output", "install-recommends", "create", "now", "rm",
     "read-only",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
-    "minutes", "mutations", "seeds", "steps", "last",
+    "minutes", "mutations", "seeds", "steps", "last", "fail-with-body", "production", "group",
+    "topic", "all-topics", "reset-offsets", "to-current", "to-datetime", "export", "execute",
   ]
 
   @Test(arguments: documents)

@@ -12,7 +12,9 @@ import Testing
     return text.split(separator: "\n", omittingEmptySubsequences: false)
   }
 
-  private static let programs: [KafkaUser] = [.ingest, .sender, .feedback, .signer, .api, .canary]
+  private static let programs: [KafkaUser] = [
+    .ingest, .sender, .feedback, .signer, .api, .webhooks, .canary,
+  ]
 
   @Test func `the commands grant the rights of the table, and nothing else`() throws {
     let written = try page().filter { $0.hasPrefix("kafka-acls.sh") }.map(String.init)

@@ -37,7 +37,7 @@ import Testing
 
   @Test func `every pod keeps the rules of Pod Security restricted`() throws {
     let loads = try documents("StatefulSet") + documents("Deployment") + documents("Job")
-    #expect(loads.count == 6)
+    #expect(loads.count == 7)
     for document in loads {
       #expect(PodSecurity.violations(try pod(document)) == [], "\(document.path)")
     }
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test func `the canary is probed and scraped, and runs nowhere until it has a target`() throws {
-    let canary = try #require(try documents("Deployment").first)
+    let canary = try #require(try documents("Deployment").first { $0.name == "canary" })
     let container = try #require(try pod(canary)["containers"]?.array?.first)
     for (probe, page) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
       #expect(container[probe]?["httpGet"] == ["path": .string(page), "port": "http"])
@@ -94,10 +94,36 @@ import Testing
     #expect(canary.value["spec"]?["replicas"]?.int == 0)
   }
 
+  @Test func `the HTTP API is probed, drained one at a time, and reached by its clients alone`()
+    throws
+  {
+    let api = try #require(try documents("Deployment").first { $0.name == "api" })
+    let container = try #require(try pod(api)["containers"]?.array?.first)
+    for (probe, page) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+      #expect(container[probe]?["httpGet"] == ["path": .string(page), "port": "http"])
+    }
+    let ports: JSONValue = [
+      ["name": "http", "containerPort": 9470], ["name": "api", "containerPort": 8080],
+    ]
+    #expect(container["ports"] == ports)
+    let labels = api.value["spec"]?["template"]?["metadata"]?["labels"]
+    #expect(api.value["spec"]?["selector"]?["matchLabels"] == labels)
+    let service = try documents("Service").first { $0.name == api.name }?.value["spec"]
+    #expect(service?["selector"] == labels)
+    #expect(service?["ports"] == [["name": "api", "port": 8080, "targetPort": "api"]])
+    let budget = try documents("PodDisruptionBudget").first { $0.name == api.name }
+    #expect(budget?.value["spec"]?["selector"]?["matchLabels"] == labels)
+    let policy = try documents("NetworkPolicy").first { $0.name == api.name }?.value["spec"]
+    #expect(policy?["podSelector"]?["matchLabels"] == labels)
+    let rule = try #require(policy?["ingress"]?.array?.first)
+    #expect(rule["ports"] == [["protocol": "TCP", "port": "api"]])
+    #expect(rule["from"]?.array?.first?["namespaceSelector"]?["matchLabels"] != nil)
+  }
+
   /// Mode 0440 for the group of the pod: what the processes take for a secret.
   @Test func `secrets are files that only the pod's group may read`() throws {
     var secrets: [String: Set<String>] = [:]
-    for document in try documents("StatefulSet") {
+    for document in try documents("StatefulSet") + documents("Deployment") {
       let pod = try pod(document)
       for volume in pod["volumes"]?.array ?? [] {
         guard let secret = volume["secret"] else { continue }
@@ -106,21 +132,34 @@ import Testing
         secrets[document.name, default: []].insert(secret["secretName"]?.string ?? "")
       }
     }
-    #expect(secrets == ["signer": ["signer-keys", "token-key"], "sender": ["token-key"]])
+    #expect(
+      secrets == [
+        "signer": ["signer-keys", "token-key"], "sender": ["token-key"],
+        "webhooks": ["webhook-subscriptions"], "api": ["api-keys"],
+      ])
   }
 
-  @Test func `only senders reach Apple, and only Prometheus reaches the processes`() throws {
+  /// Whether a rule allows only blocks without Apple's addresses.
+  private func leavesAppleOut(_ rule: JSONValue) -> Bool {
+    let blocks = (rule["to"]?.array ?? []).map { $0["ipBlock"]?["except"]?.array ?? [] }
+    return !blocks.isEmpty && blocks.allSatisfy { $0.contains("17.0.0.0/8") }
+  }
+
+  @Test func `only senders reach Apple, and only Prometheus reaches processes besides the API`()
+    throws
+  {
     let policies = try documents("NetworkPolicy").map { ($0.name, $0.value["spec"] ?? .null) }
     let deny = policies.first { $0.0 == "deny" }?.1
     #expect(deny == ["podSelector": [:], "policyTypes": ["Ingress", "Egress"]])
     var reachApple: [String?] = []
     for (name, policy) in policies {
-      let ports = (policy["egress"]?.array ?? []).flatMap { $0["ports"]?.array ?? [] }
+      let ports = (policy["egress"]?.array ?? []).filter { !leavesAppleOut($0) }
+        .flatMap { $0["ports"]?.array ?? [] }
       if ports.contains(where: { $0["port"] == 443 || $0["port"] == 2197 }) {
         let selected = policy["podSelector"]?["matchLabels"]?["app.kubernetes.io/name"]
         reachApple.append(selected?.string)
       }
-      for rule in policy["ingress"]?.array ?? [] {
+      for rule in policy["ingress"]?.array ?? [] where name != "api" {
         #expect(rule["from"]?.array?.isEmpty == false, "\(name)")
         #expect(rule["ports"] == [["protocol": "TCP", "port": "http"]], "\(name)")
       }

@@ -9,6 +9,7 @@ import Sender
 import ServiceKit
 import Signer
 import Telemetry
+import WebhookDelivery
 
 /// `docs/metrics.md`, made from the tables of metrics.
 enum MetricsPage {
@@ -19,6 +20,7 @@ enum MetricsPage {
     ("`martlet-sender`", SenderMetrics.all), ("`martlet-feedback`", FeedbackMetrics.all),
     ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
     ("`martlet canary`", CanaryMetrics.all), ("`martlet-api`", APIMetrics.all),
+    ("`martlet-webhooks`", WebhookMetrics.all),
   ]
 
   /// The names of metrics in an expression that no program declares.
@@ -83,8 +85,9 @@ enum MetricsPage {
     sender has about 2,300 series at most, 1,900 of them by app, credential and certificate; a signer 230, `martlet canary`
     98 per canary, and every other process fewer than 120.
 
-    Client certificates have an end, and a metric for it. Apple's `.p8` keys have none: a key serves until it is revoked, and
-    then APNs refuses it (`martlet_sender_credential_refusals_total`, MartletCredentialRefused). API keys have no end either.
+    Client certificates have an end, and a metric for it. Apple's `.p8` keys have none: a key serves until it is revoked,
+    and then APNs refuses it (`martlet_sender_credential_refusals_total`, MartletCredentialRefused). API keys have no end
+    either.
 
     Recording costs a few additions per notification; `benchmarks/guard` counts its instructions.
 

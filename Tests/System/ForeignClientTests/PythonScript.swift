@@ -14,6 +14,16 @@ enum Repository {
 
 /// A script of this test's Python folder, run with the packages that scripts/setup installed.
 enum PythonScript {
+  /// Starts it; it runs until it is stopped.
+  static func start(
+    _ name: String, _ arguments: [String], in folder: TemporaryFolder
+  ) throws -> BuiltProgram {
+    let python = Repository.path(".build/python/bin/python")
+    guard File.exists(python) else { throw MissingProgram(name: python) }
+    let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
+    return try BuiltProgram.start(path: python, ["-B", script] + arguments, in: folder)
+  }
+
   /// Runs it to its end, and returns its exit status, the JSON objects that it printed and all it printed.
   static func run(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder

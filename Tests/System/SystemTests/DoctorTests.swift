@@ -74,7 +74,8 @@ struct DoctorTests {
   }
 
   @Test
-  func `martlet-api and martlet canary are checked if they have a settings file`() throws {
+  func `programs that a deployment may do without are checked if they have a settings file`() throws
+  {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     try deployment(fixture, folder)
@@ -88,6 +89,14 @@ struct DoctorTests {
     try File.write(folder.file("api-keys.json"), Array("[]".utf8))
     try File.write(folder.file("api.pem"), Array("-----BEGIN CERTIFICATE-----\n".utf8))
     try File.write(folder.file("api-key.pem"), Array("no key".utf8))
+    let hooks = folder.file("subscriptions.json")
+    try File.write(
+      folder.file("webhooks.properties"), Array((common + "subscriptions = \(hooks)\n").utf8))
+    let entry = """
+      [{"name":"crm","url":"https://a.example","events":["*"],\
+      "secrets":["whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"]}]
+      """
+    try File.write(hooks, Array(entry.utf8), mode: 0o600)
     let (_, lines, output) = try doctor(["--settings", folder.path], in: folder)
     func has(_ status: String, _ place: String, _ programs: [String]) -> Bool {
       lines.contains { $0.status == status && $0.place == place && $0.programs == programs }
@@ -96,7 +105,9 @@ struct DoctorTests {
     #expect(has("ok", folder.file("api.pem"), ["api"]), "\(output)")
     #expect(has("error", folder.file("api-key.pem"), ["api"]), "\(output)")
     #expect(has("ok", fixture.name("requests"), ["ingest", "api", "canary"]), "\(output)")
-    #expect(has("ok", fixture.name("receipts"), ["ingest", "sender", "canary"]), "\(output)")
+    #expect(
+      has("ok", fixture.name("receipts"), ["ingest", "sender", "webhooks", "canary"]), "\(output)")
+    #expect(has("ok", hooks, ["webhooks"]), "\(output)")
   }
 
   @Test

@@ -63,7 +63,9 @@ enum SourceRules {
 
   /// Whatever makes a file of Core more than values: pointers, clocks, output, other rooms.
   static func impurities(_ lines: [Substring]) -> [String] {
-    let core = ["Random", "APNS", "Pipeline", "Delivery", "Settings", "Telemetry", "Gateway"]
+    let core = [
+      "Random", "APNS", "Pipeline", "Delivery", "Diagnosis", "Settings", "Telemetry", "Gateway",
+    ]
     let banned = [
       "Unsafe", "unsafe", "Continuous" + "Clock", "Suspending" + "Clock", "print(", "random(",
       "SystemRandomNumber", "async ", "await ",

@@ -60,6 +60,10 @@ package struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   /// The partition's log is not the one that was read.
   package mutating func forget(_ partition: Partition) { entries[partition] = nil }
 
+  /// The assignment is complete: what did not come back is another process's, and its log may be another one by the time
+  /// that it does.
+  package mutating func removeAll() { entries.removeAll() }
+
   /// Where to go on in a partition that was assigned, and what is done above that.
   ///
   /// - Parameters:

@@ -8,15 +8,19 @@ package struct RequestTable: ~Copyable, Sendable {
     package var partition: Int32
     /// The assignment under which the request was taken; `noEpoch` if it was given up.
     package var epoch: UInt32
+    /// Which of the topics that requests come from.
+    package var topic: UInt8
     /// Records to be acknowledged, and one more while further ones may come. In a free slot: the next
     /// free one.
     package var pending: Int32
     /// When the request was made, in milliseconds since the epoch; `.max` in a free slot.
     @usableFromInline var created: Int64
 
-    @inlinable
-    init(offset: Int64, partition: Int32, epoch: UInt32, pending: Int32, created: Int64) {
+    @inlinable init(
+      offset: Int64, topic: UInt8, partition: Int32, epoch: UInt32, pending: Int32, created: Int64
+    ) {
       self.offset = offset
+      self.topic = topic
       self.created = created
       self.partition = partition
       self.epoch = epoch
@@ -47,11 +51,12 @@ package struct RequestTable: ~Copyable, Sendable {
   ///
   /// - Parameter created: when it was made, in milliseconds since the epoch.
   @inlinable package mutating func insert(
-    partition: Int32, epoch: UInt32, offset: Int64, created: Int64
+    topic: UInt8 = 0, partition: Int32, epoch: UInt32, offset: Int64, created: Int64
   ) -> Int {
     precondition(count < capacity, "no room for a further request")
     let entry = Entry(
-      offset: offset, partition: partition, epoch: epoch, pending: 1, created: created)
+      offset: offset, topic: topic, partition: partition, epoch: epoch, pending: 1,
+      created: created)
     count += 1
     guard free >= 0 else {
       entries.append(entry)

@@ -4,6 +4,8 @@
 package struct AnswerHead {
   /// 200…999; 0 while there is none.
   package fileprivate(set) var status: UInt16 = 0
+  /// Bytes that the body must have; −1 without `content-length`.
+  private(set) var contentLength = -1
   /// Seconds of `retry-after`, 0 without it or with a date.
   package fileprivate(set) var retryAfter: UInt32 = 0
   /// Values of 36 bytes, valid if they are there.
@@ -25,6 +27,7 @@ package struct AnswerHead {
   @inline(__always)
   mutating func begin() {
     status = 0
+    contentLength = -1
     retryAfter = 0
     hasID = false
     hasRequestID = false
@@ -37,6 +40,22 @@ package struct AnswerHead {
   /// The status that stands in a block as one byte.
   @inline(__always)
   mutating func take200() { status = 200 }
+
+  /// A final answer's head is complete: some have no body whatever they say of its length (RFC 9110 §6.4.1).
+  mutating func end() {
+    guard status == 204 || status == 304 else { return }
+    isMalformed = isMalformed || (status == 204 && contentLength > 0)
+    contentLength = 0
+  }
+
+  /// RFC 9113 §8.1.1: said once, a number, and not by an interim answer.
+  private mutating func takeLength(_ value: Span<UInt8>) {
+    guard contentLength < 0, status >= 200, let length = Self.number(value) else {
+      isMalformed = true
+      return
+    }
+    contentLength = Int(length)
+  }
 
   /// Takes a field of an answer, or of its trailers.
   mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>, isTrailer: Bool) {
@@ -51,19 +70,24 @@ package struct AnswerHead {
       return
     }
     hasField = true
-    isMalformed = isMalformed || Self.isForbidden(name, value)
-    guard !isTrailer else { return }
-    // Names are told apart by their length first; most answers have only apns-id.
-    switch name.count {
-    case 7 where value.count == 36 && name.equals(Self.idName):
+    isMalformed = isMalformed || Self.isForbidden(value)
+    // The one field that nearly every answer has.
+    if name.equals(Self.idName), value.count == 36, !isTrailer {
       for index in 0..<36 { id[index] = value[index] }
       hasID = true
+      return
+    }
+    isMalformed = isMalformed || Self.isForbidden(name, value)
+    guard !isTrailer else { return }
+    // Names are told apart by their length first.
+    switch name.count {
     case 15 where value.count == 36 && name.equals(Self.requestIDName):
       for index in 0..<36 { requestID[index] = value[index] }
       hasRequestID = true
     case 14 where value.count == 36 && name.equals(Self.uniqueIDName):
       for index in 0..<36 { uniqueID[index] = value[index] }
       hasUniqueID = true
+    case 14 where name.equals(Self.contentLengthName): takeLength(value)
     case 11 where name.equals(Self.retryAfterName): retryAfter = Self.number(value) ?? 0
     case 4 where value.count == 29 && name.equals(Self.dateName):
       for index in 0..<29 { date[index] = value[index] }
@@ -72,7 +96,21 @@ package struct AnswerHead {
     }
   }
 
-  /// Names in capitals, bytes that a name or value must not have, and fields of HTTP/1.1 connections.
+  /// A value with a control character (RFC 9110 §5.5), or with space around it.
+  @inline(__always)
+  private static func isForbidden(_ value: Span<UInt8>) -> Bool {
+    // Without a branch for each byte, so that the compiler looks at many at once.
+    var found: UInt8 = 0
+    for index in value.indices {
+      let byte = value[index]
+      found |= (byte < 0x20 && byte != 0x09 ? 1 : 0) | (byte == 0x7F ? 1 : 0)
+    }
+    guard found == 0, value.count > 0 else { return found != 0 }
+    let (first, last) = (value[0], value[value.count - 1])
+    return first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09
+  }
+
+  /// Names in capitals, bytes that a name must not have, and fields of HTTP/1.1 connections.
   private static func isForbidden(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
     if name.count == 0 { return true }
     for index in name.indices {
@@ -81,15 +119,8 @@ package struct AnswerHead {
         return true
       }
     }
-    for index in value.indices where value[index] == 0 || value[index] == 10 || value[index] == 13 {
-      return true
-    }
-    if value.count > 0 {
-      let (first, last) = (value[0], value[value.count - 1])
-      if first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09 { return true }
-    }
     for connection in connectionNames where name.equals(connection) { return true }
-    return false
+    return name.equals(teName) && !value.equals(trailers)
   }
 
   /// Decimal digits only, at most nine.
@@ -110,6 +141,9 @@ package struct AnswerHead {
   private static let uniqueIDName = Array("apns-unique-id".utf8)
   private static let retryAfterName = Array("retry-after".utf8)
   private static let dateName = Array("date".utf8)
+  private static let contentLengthName = Array("content-length".utf8)
+  private static let teName = Array("te".utf8)
+  private static let trailers = Array("trailers".utf8)
   private static let connectionNames = [
     "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade",
   ].map { Array($0.utf8) }

@@ -10,7 +10,7 @@ extension ClientEngine {
     if header.flags & ~FrameHeader.endStream == FrameHeader.endHeaders {
       return try headerBlock(header.stream, payload, isEnd: isEnd)
     }
-    var range = try unpadded(header, payload)
+    var range = try Self.unpadded(header, payload)
     if header.has(FrameHeader.hasPriority) {
       guard range.count >= 5 else {
         throw ConnectionError(.frameSizeError, "HEADERS without room for a priority")
@@ -57,7 +57,7 @@ extension ClientEngine {
       return nil
     }
     if isTrailer { return trailer(slot, isEnd: isEnd) }
-    guard !head.isMalformed, head.status >= 200, isEnd else {
+    guard !head.isMalformed, head.status >= 200, isEnd, head.contentLength <= 0 else {
       return try otherHead(slot, isEnd: isEnd)
     }
     noise.answered()
@@ -76,22 +76,30 @@ extension ClientEngine {
         try noise.spend("interim answers")
         return nil
       }
-      let token = streams[slot].token
-      if head.status >= 200 { streams[slot].status = head.status }
-      let closed = streamError(slot, .protocolError)
-      guard head.status >= 200 else { return .closed(closed) }
-      // Its status counts.
-      pending.append(closed)
-      return .head(token: token, isComplete: false)
+      return malformedHead(slot)
     }
+    guard !isEnd else { return malformedHead(slot) }
     streams[slot].hasHead = true
     streams[slot].status = head.status
+    streams[slot].answerLeft = head.contentLength
     return .head(token: streams[slot].token, isComplete: false)
+  }
+
+  /// A stream error; a final status that has arrived counts all the same.
+  private mutating func malformedHead(_ slot: Int) -> ClientEvent {
+    let token = streams[slot].token
+    if head.status >= 200 { streams[slot].status = head.status }
+    let closed = streamError(slot, .protocolError)
+    guard head.status >= 200 else { return .closed(closed) }
+    pending.append(closed)
+    return .head(token: token, isComplete: false)
   }
 
   /// RFC 9113 §8.1: trailers end the answer.
   private mutating func trailer(_ slot: Int, isEnd: Bool) -> ClientEvent {
-    guard isEnd, !head.isMalformed else { return .closed(streamError(slot, .protocolError)) }
+    guard isEnd, !head.isMalformed, streams[slot].answerLeft <= 0 else {
+      return .closed(streamError(slot, .protocolError))
+    }
     noise.answered()
     let token = streams[slot].token
     finish(slot)
@@ -130,6 +138,7 @@ extension ClientEngine {
       }
       throw ConnectionError(.compressionError, "a header block that cannot be read: \(error)")
     }
+    if !isTrailer { head.end() }
   }
 
   /// RFC 9113 §6.1.
@@ -137,14 +146,16 @@ extension ClientEngine {
     _ header: FrameHeader, _ payload: Span<UInt8>
   ) throws(ConnectionError) -> ClientEvent? {
     let slot = try slot(header.stream, "DATA")
-    let range = try unpadded(header, payload)
+    let range = try Self.unpadded(header, payload)
     receive(payload.count)
     guard let slot else {
       try noise.spend("frames on closed streams")
       return nil
     }
-    guard streams[slot].hasHead else { return .closed(streamError(slot, .protocolError)) }
     let isEnd = header.has(FrameHeader.endStream)
+    guard streams[slot].hasHead, isWithinLength(slot, range.count, isEnd: isEnd) else {
+      return .closed(streamError(slot, .protocolError))
+    }
     if !isEnd { receive(payload.count, on: slot) }
     if range.isEmpty, !isEnd { try noise.spend("empty DATA frames") }
     let token = streams[slot].token
@@ -158,8 +169,17 @@ extension ClientEngine {
     return .body(token: token)
   }
 
+  /// Whether a part of a body is as long as `content-length` allows, and the last one as long as it says (RFC 9113
+  /// §8.1.1).
+  private mutating func isWithinLength(_ slot: Int, _ count: Int, isEnd: Bool) -> Bool {
+    let left = streams[slot].answerLeft
+    guard left >= 0 else { return true }
+    streams[slot].answerLeft = max(0, left - count)
+    return isEnd ? count == left : count <= left
+  }
+
   /// What a frame carries without its padding (RFC 9113 §6.1, §6.2).
-  private func unpadded(
+  private static func unpadded(
     _ header: FrameHeader, _ payload: Span<UInt8>
   ) throws(ConnectionError) -> Range<Int> {
     guard header.has(FrameHeader.padded) else { return 0..<payload.count }

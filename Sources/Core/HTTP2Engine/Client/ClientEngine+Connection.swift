@@ -12,6 +12,8 @@ extension ClientEngine {
     try noise.spend("SETTINGS frames")
     guard !header.has(FrameHeader.ack) else { return try acknowledged(payload) }
     let before = peer
+    // A server that names no limit has none (§6.5.2).
+    if !hasSettings { peer.maxConcurrentStreams = .max }
     try peer.take(payload)
     hasSettings = true
     if peer.initialWindowSize != before.initialWindowSize {
@@ -85,10 +87,8 @@ extension ClientEngine {
     guard payload.count == 4 else {
       throw ConnectionError(.frameSizeError, "RST_STREAM of \(payload.count) bytes")
     }
-    guard let slot else {
-      try noise.spend("frames on closed streams")
-      return nil
-    }
+    try noise.spend("RST_STREAM frames")
+    guard let slot else { return nil }
     return .closed(close(slot, code: payload.bigEndian(at: 0)))
   }
 
@@ -121,7 +121,10 @@ extension ClientEngine {
       sendWindow += credit
       return nil
     }
-    guard let slot = try slot(header.stream, "WINDOW_UPDATE") else { return nil }
+    guard let slot = try slot(header.stream, "WINDOW_UPDATE") else {
+      try noise.spend("frames on closed streams")
+      return nil
+    }
     guard credit > 0 else { return .closed(streamError(slot, .protocolError)) }
     guard streams[slot].sendCredit + credit + peer.initialWindowSize <= PeerSettings.largestWindow
     else { return .closed(streamError(slot, .flowControlError)) }

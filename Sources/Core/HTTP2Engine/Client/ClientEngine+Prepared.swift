@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Header fields that many requests share.
+///
+/// What each request calls is `mutating` also where it only reads: a borrow of so large a value is passed as a copy.
 extension ClientEngine {
   /// Keeps so many sets of fields at most. A key's low bits say where its fields are kept.
   package static let mostPrepared = 256
 
   /// The number of the fields with this key; nil: they must be prepared.
   @inline(__always)
-  package func prepared(_ key: UInt64) -> Int? {
+  package mutating func prepared(_ key: UInt64) -> Int? {
     let place = Int(key & UInt64(Self.mostPrepared - 1))
     guard place < prepared.count, prepared[place].key != key else {
       return place < prepared.count ? place : nil
@@ -15,7 +17,7 @@ extension ClientEngine {
     return prepared.count > Self.mostPrepared ? preparedBeside(key) : nil
   }
 
-  private func preparedBeside(_ key: UInt64) -> Int? {
+  private mutating func preparedBeside(_ key: UInt64) -> Int? {
     prepared[Self.mostPrepared...].firstIndex { $0.key == key }
   }
 
@@ -45,5 +47,5 @@ extension ClientEngine {
 
   /// Bytes that prepared fields take at most.
   @inline(__always)
-  package func preparedBound(_ index: Int) -> Int { prepared[index].bound }
+  package mutating func preparedBound(_ index: Int) -> Int { prepared[index].bound }
 }

@@ -22,6 +22,7 @@ extension ClientEngine {
       while position < input.count {
         if let event = try frame(input, &position) { return event }
       }
+      if !isAcknowledged { try checkAcknowledgement(now) }
       return nil
     } catch {
       fail(error)
@@ -86,6 +87,20 @@ extension ClientEngine {
     }
   }
 
+  /// RFC 9113 §6.5.3. A peer that sends nothing at all is not noticed here.
+  private mutating func checkAcknowledgement(_ now: UInt64) throws(ConnectionError) {
+    guard let firstArrival else {
+      self.firstArrival = now
+      return
+    }
+    guard now < firstArrival + Self.settingsTimeout else {
+      throw ConnectionError(.settingsTimeout, "SETTINGS were not acknowledged")
+    }
+  }
+
+  /// The peer acknowledges our SETTINGS within so many milliseconds of its first bytes.
+  static let settingsTimeout: UInt64 = 10_000
+
   /// The connection cannot go on; its requests end with `abandoned`.
   private mutating func fail(_ error: ConnectionError) {
     failure = error
@@ -101,7 +116,7 @@ extension ClientEngine {
       if stream.id != 0, stream.id > sweep.last || !stream.isWritten {
         self.sweep = Sweep(next: slot + 1, last: sweep.last)
         return close(
-          slot, code: ErrorCode.refusedStream.rawValue, isAboveLast: stream.id > sweep.last)
+          slot, code: ErrorCode.refusedStream.rawValue, isUnseen: stream.id > sweep.last)
       }
       slot += 1
     }
@@ -116,15 +131,16 @@ extension ClientEngine {
   }
 
   /// The slot of a stream that a frame is about; nil: it is closed.
-  func slot(_ id: UInt32, _ frame: @autoclosure () -> String) throws(ConnectionError) -> Int? {
-    guard id != 0 else { throw ConnectionError(.protocolError, "\(frame()) on stream 0") }
-    guard id & 1 == 1, !streams.isIdle(id) else {
-      throw ConnectionError(.protocolError, "\(frame()) on stream \(id), which is idle")
-    }
+  @inline(__always)
+  mutating func slot(_ id: UInt32, _ frame: StaticString) throws(ConnectionError) -> Int? {
+    guard id & 1 == 1, !streams.isIdle(id) else { throw Self.idle(id, frame) }
     guard let slot = streams.slot(of: id) else { return nil }
-    guard streams[slot].isWritten else {
-      throw ConnectionError(.protocolError, "\(frame()) on stream \(id), which is idle")
-    }
+    guard streams[slot].isWritten else { throw Self.idle(id, frame) }
     return slot
+  }
+
+  private static func idle(_ id: UInt32, _ frame: StaticString) -> ConnectionError {
+    let reason = id == 0 ? "\(frame) on stream 0" : "\(frame) on stream \(id), which is idle"
+    return ConnectionError(.protocolError, reason)
   }
 }

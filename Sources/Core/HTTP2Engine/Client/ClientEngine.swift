@@ -51,6 +51,8 @@ package struct ClientEngine: ~Copyable {
   var hasSettings = false
   /// Our SETTINGS have been acknowledged.
   var isAcknowledged = false
+  /// When the peer's first bytes arrived, in milliseconds; nil before.
+  var firstArrival: UInt64?
   package internal(set) var hasReceivedGoAway = false
   package internal(set) var hasSentGoAway = false
   /// What the peer did that ended the connection.
@@ -78,6 +80,8 @@ package struct ClientEngine: ~Copyable {
   }
   /// The id of the next request's stream; above 2³¹−1 there are no more.
   package var nextStreamID: UInt32 { streams.nextID }
+  /// Nothing has been written of the streams with this id and above.
+  package var unwrittenFrom: UInt32 { writeCursor }
 
   // MARK: Requests
 
@@ -99,7 +103,11 @@ package struct ClientEngine: ~Copyable {
   /// Gives a request up. RST_STREAM follows if something of it was written; nil if it has ended.
   package mutating func reset(_ id: UInt32, code: UInt32) -> ClosedStream? {
     guard let slot = streams.slot(of: id) else { return nil }
-    if streams[slot].isWritten { queueReset(id, code) }
+    if streams[slot].isWritten {
+      queueReset(id, code)
+      // What the peer sends before it has read that.
+      noise.gaveUp()
+    }
     return close(slot, code: code)
   }
 
@@ -117,14 +125,17 @@ package struct ClientEngine: ~Copyable {
   }
 
   /// The connection is gone: call until nil, each open request comes once.
-  package mutating func abandoned() -> ClosedStream? {
+  ///
+  /// - Parameter unsent: the first stream of which nothing left this machine, though it was written.
+  package mutating func abandoned(unsentFrom unsent: UInt32 = .max) -> ClosedStream? {
     if !pending.isEmpty { return pending.removeFirst() }
     hasReceivedGoAway = true
     var slot = sweep?.next ?? 0
     while slot < streams.slotCount {
       if streams[slot].id != 0 {
         sweep = Sweep(next: slot + 1, last: 0)
-        return close(slot, code: ErrorCode.internalError.rawValue)
+        return close(
+          slot, code: ErrorCode.internalError.rawValue, isUnseen: streams[slot].id >= unsent)
       }
       slot += 1
     }
@@ -135,11 +146,12 @@ package struct ClientEngine: ~Copyable {
   // MARK: Ends
 
   /// Frees a slot and says what is known of its request.
-  mutating func close(_ slot: Int, code: UInt32, isAboveLast: Bool = false) -> ClosedStream {
+  ///
+  /// - Parameter isUnseen: the peer has not taken note of it although it was written.
+  mutating func close(_ slot: Int, code: UInt32, isUnseen: Bool = false) -> ClosedStream {
     let stream = streams[slot]
     release(slot)
-    let isUnprocessed =
-      !stream.isWritten || isAboveLast || code == ErrorCode.refusedStream.rawValue
+    let isUnprocessed = !stream.isWritten || isUnseen || code == ErrorCode.refusedStream.rawValue
     return ClosedStream(
       token: stream.token, status: stream.status, code: code, isUnprocessed: isUnprocessed)
   }

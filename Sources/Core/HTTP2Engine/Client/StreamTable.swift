@@ -10,6 +10,8 @@ struct Stream {
   var isWritten = false
   /// An answer's final status has arrived, so what follows are its body and trailers.
   var hasHead = false
+  /// Bytes of the answer's body that its `content-length` says are to come; −1: it says nothing.
+  var answerLeft = -1
   /// It is in the list of requests whose body waits for a window.
   var isBlocked = false
   /// The answer's status; 0 without one.

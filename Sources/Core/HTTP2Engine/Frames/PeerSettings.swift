@@ -3,7 +3,7 @@
 /// What the peer's SETTINGS say (RFC 9113 §6.5.2).
 package struct PeerSettings: Sendable, Equatable {
   package internal(set) var headerTableSize = 4_096
-  /// APNs allows one stream before it says more; the RFC's "unlimited" would be wrong here.
+  /// One until the server's SETTINGS arrive, as APNs allows; no limit if they name none.
   package internal(set) var maxConcurrentStreams: UInt32 = 1
   package internal(set) var initialWindowSize = 65_535
   package internal(set) var maxFrameSize = 16_384

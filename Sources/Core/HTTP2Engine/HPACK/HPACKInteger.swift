@@ -12,8 +12,6 @@ package enum HPACKError: Error, Sendable, Equatable {
   case invalidHuffman
   /// A change of the table's size above what was announced, or behind a field.
   case invalidSizeUpdate
-  /// The announced limit was lowered and acknowledged, and the block does not begin with a change to it.
-  case missingSizeUpdate
   /// A field is larger than the limit for all fields together.
   case listTooLarge
 }

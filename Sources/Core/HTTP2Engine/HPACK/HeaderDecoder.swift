@@ -12,8 +12,6 @@ package struct HeaderDecoder {
   private let huffman: Huffman
   /// The largest capacity that the peer may choose.
   private var limit = Self.initialCapacity
-  /// The limit was lowered below the capacity, so the next block begins with a change.
-  private var needsSizeUpdate = false
   /// What the fields of this block count for so far.
   private var listSize = 0
   private var isAtStart = true
@@ -29,12 +27,12 @@ package struct HeaderDecoder {
   /// What the fields of the compression table count for.
   var tableSize: Int { table.size }
 
-  /// The peer has acknowledged another SETTINGS_HEADER_TABLE_SIZE. If it was lowered, whatever touches the table before a
-  /// change to it is an error (RFC 9113 §4.3.1); a peer that never uses the table may leave the change out.
-  package mutating func changeLimit(_ limit: Int) {
-    self.limit = limit
-    needsSizeUpdate = needsSizeUpdate || limit < table.capacity
-  }
+  /// The peer has acknowledged another SETTINGS_HEADER_TABLE_SIZE.
+  ///
+  /// A lower one takes effect with the peer's change of its table. RFC 9113 §4.3.1 wants COMPRESSION_ERROR if its next
+  /// block does not begin with one; h2o 2.2 and whoever else leaves it out is read with the table as it was, which is
+  /// right whether the peer goes on with it or has silently given it up.
+  package mutating func changeLimit(_ limit: Int) { self.limit = limit }
 
   package mutating func beginBlock() {
     listSize = 0
@@ -71,13 +69,12 @@ package struct HeaderDecoder {
     return false
   }
 
-  /// RFC 7541 §6.3. After the limit was lowered the smaller one must be named first (§4.2).
+  /// RFC 7541 §6.3.
   private mutating func changeCapacity(
     _ block: Span<UInt8>, _ position: inout Int
   ) throws(HPACKError) {
     let capacity = try HPACKInteger.read(block, at: &position, prefix: 5)
     guard isAtStart, capacity <= limit else { throw .invalidSizeUpdate }
-    needsSizeUpdate = false
     table.changeCapacity(capacity)
   }
 
@@ -104,15 +101,11 @@ package struct HeaderDecoder {
     }
     let value = try string(block, &position)
     try text.read(value: block.extracting(value.range), value.isHuffman, huffman)
-    if isIndexing {
-      if needsSizeUpdate { throw .missingSizeUpdate }
-      table.insert(text.field)
-    }
+    if isIndexing { table.insert(text.field) }
   }
 
   private func entry(_ index: Int) throws(HPACKError) -> TableField {
     if index >= 1, index <= StaticTable.count { return StaticTable.fields[index - 1] }
-    if needsSizeUpdate { throw .missingSizeUpdate }
     let place = index - StaticTable.count - 1
     guard index > 0, place < table.count else { throw .noSuchEntry }
     return table[place]

@@ -117,7 +117,8 @@ package struct HeaderEncoder {
   private func append(
     string bytes: Span<UInt8>, isRaw: Bool, to out: inout OutputSpan<UInt8>
   ) {
-    let coded = isRaw || bytes.isEmpty ? .max : huffman.encodedCount(bytes)
+    if !isRaw, !bytes.isEmpty, bytes.count < 0x7F, appendShort(bytes, to: &out) { return }
+    let coded = isRaw || bytes.count < 0x7F ? .max : huffman.encodedCount(bytes)
     if coded <= bytes.count {
       HPACKInteger.append(coded, prefix: 7, flags: 0x80, to: &out)
       huffman.encode(bytes, to: &out)
@@ -125,6 +126,20 @@ package struct HeaderEncoder {
       HPACKInteger.append(bytes.count, prefix: 7, flags: 0, to: &out)
       out.append(copying: bytes)
     }
+  }
+
+  /// Appends a string whose length is one byte, Huffman-coded unless that is longer: false then.
+  @inline(__always)
+  private func appendShort(_ bytes: Span<UInt8>, to out: inout OutputSpan<UInt8>) -> Bool {
+    let start = out.count
+    out.append(0)
+    guard huffman.encode(bytes, atMost: bytes.count, to: &out) else {
+      out.removeLast(out.count - start)
+      return false
+    }
+    var written = out.mutableSpan
+    written[start] = 0x80 | UInt8(truncatingIfNeeded: written.count - start - 1)
+    return true
   }
 }
 

@@ -40,7 +40,16 @@ struct Huffman {
   /// Appends the coded form, padded with ones to a whole byte.
   @inline(__always)
   func encode(_ bytes: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
+    _ = encode(bytes, atMost: .max, to: &out)
+  }
+
+  /// The same as long as it is not longer than `most`.
+  ///
+  /// - Returns: false if it is; up to four bytes more are appended then.
+  @inline(__always)
+  func encode(_ bytes: Span<UInt8>, atMost most: Int, to out: inout OutputSpan<UInt8>) -> Bool {
     let codes = self.codes.span
+    let start = out.count
     var held: UInt64 = 0
     var count: UInt64 = 0
     for index in bytes.indices {
@@ -48,14 +57,20 @@ struct Huffman {
       let bits = entry & 0xFF
       held = held &<< bits | entry &>> 8
       count &+= bits
-      while count >= 8 {
-        count &-= 8
-        out.append(UInt8(truncatingIfNeeded: held &>> count))
-      }
+      guard count >= 32 else { continue }
+      count &-= 32
+      out.append(bigEndian: UInt32(truncatingIfNeeded: held &>> count))
+      if out.count &- start > most { return false }
     }
-    guard count > 0 else { return }
-    let padding = 8 &- count
-    out.append(UInt8(truncatingIfNeeded: held &<< padding | (1 &<< padding &- 1)))
+    while count >= 8 {
+      count &-= 8
+      out.append(UInt8(truncatingIfNeeded: held &>> count))
+    }
+    if count > 0 {
+      let padding = 8 &- count
+      out.append(UInt8(truncatingIfNeeded: held &<< padding | (1 &<< padding &- 1)))
+    }
+    return out.count &- start <= most
   }
 
   /// Decodes into `text`, which has room for 8/5 of the coded bytes, from `end` on, and moves `end`.
@@ -68,30 +83,55 @@ struct Huffman {
     var next = 0
     var place = end
     while true {
+      if count <= 32, bytes.count &- next >= 4 {
+        held = held &<< 32 | UInt64(bytes.bigEndian(at: next))
+        count &+= 32
+        next &+= 4
+      }
       while count <= 56, next < bytes.count {
         held = held &<< 8 | UInt64(bytes[next])
         count &+= 8
         next &+= 1
       }
-      if count == 0 { break }
-      let window = count >= 8 ? held &>> (count &- 8) : held &<< (8 &- count) | 0xFF &>> count
-      let entry = short[Int(window & 0xFF)]
-      let bits = UInt64(entry & 0xFF)
-      if bits != 0, bits <= count {
-        text[place] = UInt8(entry >> 8)
+      // Nearly every code is a short one.
+      while count >= 8 {
+        let entry = short[Int(held &>> (count &- 8) & 0xFF)]
+        if entry == 0 { break }
+        text[place] = UInt8(truncatingIfNeeded: entry &>> 8)
         place &+= 1
-        count &-= bits
-        continue
+        count &-= UInt64(entry & 0xFF)
       }
-      // What is left is padding, fewer than eight ones, or begins with a longer code.
-      let mask: UInt64 = 1 &<< count &- 1
-      if count < 8, held & mask == mask { break }
-      let found = try longCode(held, count)
-      text[place] = found.byte
-      place &+= 1
-      count &-= UInt64(found.bits)
+      // Enough for the longest code, or all there is.
+      if count >= 32 || next == bytes.count {
+        guard try decodeOne(&held, &count, into: &text, &place) else { break }
+      }
     }
     end = place
+  }
+
+  /// Decodes a long code, or one of the last bits; false at the end.
+  private func decodeOne(
+    _ held: inout UInt64, _ count: inout UInt64, into text: inout MutableSpan<UInt8>,
+    _ place: inout Int
+  ) throws(HPACKError) -> Bool {
+    if count == 0 { return false }
+    let window = count >= 8 ? held &>> (count &- 8) : held &<< (8 &- count) | 0xFF &>> count
+    let entry = short[Int(window & 0xFF)]
+    let bits = UInt64(entry & 0xFF)
+    if bits != 0, bits <= count {
+      text[place] = UInt8(truncatingIfNeeded: entry &>> 8)
+      place &+= 1
+      count &-= bits
+      return true
+    }
+    // What is left is padding, fewer than eight ones, or begins with a longer code.
+    let mask: UInt64 = 1 &<< count &- 1
+    if count < 8, held & mask == mask { return false }
+    let found = try longCode(held, count)
+    text[place] = found.byte
+    place &+= 1
+    count &-= UInt64(found.bits)
+    return true
   }
 
   private func longCode(

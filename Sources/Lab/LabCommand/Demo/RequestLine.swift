@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
 package import JSON
+import Pipeline
 import Signing
 
 /// Which notifications a request asks for, worked out from its text alone by the public rule for
@@ -18,7 +19,7 @@ package enum RequestLine {
       return []
     }
     if let own = root.given("apns_id")?.string, let id = NotificationID(own) { return [id] }
-    let environment = root.given("environment")?.string ?? "production"
+    let environment = root.given("environment")?.string ?? "\(RequestDefaults.environment)"
     let id = root.given("id")?.string ?? "\(topic)/\(partition)/\(offset)"
     if let channel = root.given("channel")?.string {
       return [derive(app: app, environment: environment, id: id, key: "channel:\(channel)")]

@@ -7,6 +7,7 @@ extension LocalPipeline {
   /// The processes that work in a group, or stand by in one, and the HTTP API.
   private var members: [String] {
     ["signer", "feedback"] + senderNames + ["ingest"] + (plan.hasAPI ? ["api"] : [])
+      + (plan.subscriptions == nil ? [] : ["webhooks"])
   }
 
   /// Waits until every process has its partitions, and says every ten seconds which have not.

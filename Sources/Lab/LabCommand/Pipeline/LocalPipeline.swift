@@ -37,6 +37,8 @@ package final class LocalPipeline {
     package var hasConsole = false
     /// Whether requests are taken over HTTP.
     package var hasAPI = false
+    /// The file of subscriptions to webhooks, if there are any.
+    package var subscriptions: String?
     /// Arguments of the embedded broker.
     package var brokerFlags: [String] = []
 
@@ -200,6 +202,11 @@ package final class LocalPipeline {
     for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
     if plan.hasAPI { try startAPI() }
+    if let file = plan.subscriptions {
+      try startProgram(
+        "webhooks", "martlet-webhooks", common + ["--subscriptions", file, "--allow-http"], stage: 5
+      )
+    }
     if plan.hasConsole { try startConsole() }
   }
 

@@ -38,6 +38,12 @@ package enum UpCommand: Service {
 
     @Declared(CommonSettings.tokenKey) var tokenKey: String?
 
+    @Declared(
+      .path(
+        "webhooks", placeholder: "FILE",
+        "Also start martlet-webhooks with this file of subscriptions; endpoints may use http://.")
+    ) var subscriptions: String?
+
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
     /// Where the embedded broker listens; nil takes the usual port if it is free.
     var kafkaPort: UInt16? { port.map { UInt16($0) } }
@@ -109,6 +115,7 @@ package enum UpCommand: Service {
     plan.logLimit = logLimit
     plan.hasConsole = true
     plan.hasAPI = true
+    plan.subscriptions = settings.subscriptions
     return plan
   }
 

@@ -19,7 +19,7 @@ struct DoctorVisit: Sendable {
 
   static let programs = ["ingest", "sender", "signer", "feedback"]
   /// A deployment may do without these: they are checked if they have a settings file.
-  static let optional = ["api", "canary"]
+  static let optional = ["api", "webhooks", "canary"]
 
   /// Every program, as far as there is something to check it with.
   static func all(_ settings: DoctorCommand.Settings) -> [DoctorVisit] {

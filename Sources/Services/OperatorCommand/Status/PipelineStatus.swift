@@ -54,6 +54,10 @@ struct PipelineStatus: Sendable {
   let nextCertificate: Double?
   /// Records that retention removed unread.
   let lost: Double
+  /// Producers whose records Kafka does not take.
+  let producersRefused: Double
+  /// Processes whose database takes no transaction.
+  let databaseFailing: Double
   let canaries: [Canary]
   /// Apps and lanes that an operator has paused, by kind.
   let paused: [Count]
@@ -101,6 +105,8 @@ struct PipelineStatus: Sendable {
       $0 - wall
     }
     lost = all.sum("martlet_kafka_records_lost_total")
+    producersRefused = all.sum("martlet_kafka_producers_refused")
+    databaseFailing = all.sum("martlet_feedback_database_failing")
     canaries = all.canaries(wall: wall)
     paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }

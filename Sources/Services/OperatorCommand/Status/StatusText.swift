@@ -57,6 +57,9 @@ enum StatusText {
     return parts.isEmpty ? "-" : parts.joined(separator: ", ")
   }
 
+  /// In seconds: as the alert MartletCertificateExpires.
+  private static let certificateWarning: Double = 14 * 86_400
+
   /// What somebody has to look at; nothing when all is well.
   static func warnings(_ status: PipelineStatus) -> [String] {
     var lines: [String] = []
@@ -76,6 +79,17 @@ enum StatusText {
       lines.append(
         "! \(count(status.credentialsWithoutToken)) credentials have no provider token that may be sent"
       )
+    }
+    if status.producersRefused > 0 {
+      lines.append(
+        "! Kafka refuses records of \(count(status.producersRefused)) producers; the log names topic and remedy"
+      )
+    }
+    if status.databaseFailing > 0 {
+      lines.append("! the database of device tokens takes no transaction; feedback's log says why")
+    }
+    if let left = status.nextCertificate, left < certificateWarning {
+      lines.append("! a client certificate expires in \(duration(left)); the sender's log names it")
     }
     for kind in status.paused {
       lines.append(

@@ -64,10 +64,11 @@ struct TraceReader {
       subject.asks(requestID: id, tokens: tokens)
         || subject.matches(requestID: id, apnsID: own, token: nil)
     else { return nil }
-    let type = object["type"]?.string ?? "alert"
+    let isBroadcast = object["channel"] != nil
+    let type = object["type"]?.string ?? "\(RequestDefaults.type(isBroadcast: isBroadcast))"
     let target =
-      object["channel"] == nil
-      ? "\(tokens.count) device\(tokens.count == 1 ? "" : "s")" : "a channel"
+      isBroadcast
+      ? "a channel" : "\(tokens.count) device\(tokens.count == 1 ? "" : "s")"
     return TraceHop(
       kind: .requested, at: record.timestamp, place: place,
       detail: "\(type) for \(object["app"]?.string ?? "?") to \(target)", requestID: id,

@@ -79,7 +79,7 @@ struct TraceSearch {
     let total = marks.enumerated().reduce(0) { $0 + Int($1.1.high - (starts[Int32($1.0)] ?? 0)) }
     guard total > 0 else { return }
     var kafka = cluster.configuration
-    kafka.preferBulkReading(of: partitions)
+    kafka.preferBulkReadingOfTail()
     let tail = try KafkaTail(kafka, topic: topic, from: .offsets(starts))
     defer { tail.close() }
     var unfinished = Set(all.indices.filter { marks[$0].high > (starts[Int32($0)] ?? 0) })

@@ -138,6 +138,16 @@ import Testing
     #expect(memory.resume(1, committed: 100, map: []).isNews == false, "asked once")
   }
 
+  /// The topic may have been made again since, and its log may have grown past what was committed of the one before.
+  @Test func `what did not come back with an assignment is forgotten`() {
+    var memory = CompletionMemory<Int>()
+    memory.remember(1, committed: 30, committable: 31, completedAbove: [40..<96])
+    memory.remember(2, committed: 30, committable: 31, completedAbove: [40..<96])
+    _ = memory.resume(2, committed: 30, map: [])
+    memory.removeAll()
+    #expect(memory.resume(1, committed: 49, map: []).point == ResumePoint(next: 49))
+  }
+
   @Test func `memory and map are joined`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: 100, committable: 104, completedAbove: [108..<112])

@@ -53,6 +53,17 @@ import Testing
     return (sender, try #require(StatusPageURL.find(in: sender.output)))
   }
 
+  /// A file of subscriptions with an endpoint that is not there.
+  private func subscriptions() throws -> String {
+    let file = folder.file("subscriptions.json")
+    let entry = """
+      [{"name":"crm","url":"https://127.0.0.1:1/","events":["*"],\
+      "secrets":["whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"]}]
+      """
+    try File.write(file, Array(entry.utf8), mode: 0o600)
+    return file
+  }
+
   /// A canary beside the pipeline.
   private func canary(_ addresses: JSONValue) throws -> BuiltProgram {
     let canary = try BuiltProgram.start(
@@ -90,7 +101,8 @@ import Testing
   @Test func `every query of the dashboard and of the rules has data, and every rule is evaluated`()
     throws
   {
-    let up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")], in: folder)
+    let up = try BuiltProgram.start(
+      "martlet", ["up", "--dir", folder.file("up"), "--webhooks", try subscriptions()], in: folder)
     try #require(
       up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root

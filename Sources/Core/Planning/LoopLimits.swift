@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Delivery
+
+/// What bounds one loop of a sender: the defaults of its settings, and what the gateway announces.
+package struct LoopLimits: Sendable, Equatable {
+  /// Notifications that it holds at most (`--max-in-flight`).
+  package var maxInFlight: Int
+  /// Percent of streams and slots that only transactional first sends use (`--reserved-streams`).
+  package var reservedPercent: Int
+  /// When it opens connections (`--max-connections`).
+  package var pool: ConnectionPoolPolicy.Limits
+  /// MAX_CONCURRENT_STREAMS of a connection, as APNs announces it.
+  package var streams: Int
+
+  package init(
+    maxInFlight: Int = 4_000, reservedPercent: Int = 20,
+    pool: ConnectionPoolPolicy.Limits = .init(minimum: 1, maximum: 4), streams: Int = 1_000
+  ) {
+    self.maxInFlight = maxInFlight
+    self.reservedPercent = reservedPercent
+    self.pool = pool
+    self.streams = streams
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a deployment needs for a rate: from measured costs by arithmetic, and from a simulation of one loop.
+package struct PipelinePlan: Sendable {
+  package let request: PlanRequest
+  package let costs: MeasuredCosts
+  /// Loops that the CPU asks for, and those that what one loop may hold asks for.
+  package let loopsByCPU: Int
+  package let loopsByInFlight: Int
+  package let loops: Int
+  /// Of each lane.
+  package let partitions: Int
+  /// CPU microseconds of a sender per notification.
+  package let senderCost: Double
+  package let loop: LoopSimulation.Report
+
+  /// - Parameter costs: on the machines of the deployment (`MeasuredCosts.scaled`).
+  package init(_ request: PlanRequest, _ costs: MeasuredCosts) {
+    self.request = request
+    self.costs = costs
+    let share = Double(request.used) / 100
+    loopsByInFlight = Self.up(
+      request.rate * request.answers.mean / 1_000 / (Double(request.limits.maxInFlight) * share))
+    // Full batches: what comes in small ones at this rate is not what bounds it.
+    loopsByCPU = Self.up(request.rate * costs.sender / 1e6 / share)
+    loops = request.loops ?? max(loopsByCPU, loopsByInFlight)
+    // Two for each loop, and no fewer than topics have by default.
+    partitions = request.partitions ?? max(12, 2 * loops)
+    senderCost = costs.sender(
+      rate: request.rate / Double(loops), partitions: Self.up(Double(partitions) / Double(loops)),
+      linger: Self.linger)
+    let rate = request.rate / Double(loops)
+    let bulk = rate * Double(request.bulkPercent) / 100
+    var simulation = LoopSimulation(
+      .init(
+        transactional: rate - bulk, bulk: bulk, answers: request.answers, cost: senderCost,
+        limits: request.limits), seed: request.seed)
+    loop = simulation.run(milliseconds: Self.simulated, warmUp: Self.warmUp)
+  }
+
+  /// `linger.ms` and `fetch.wait.max.ms` of every process.
+  package static let linger = 5.0
+  package static let fetchWait = 100.0
+  /// Virtual milliseconds, and how many of them the connections have to open.
+  private static let simulated = 9_000
+  private static let warmUp = 5_000
+
+  package var senders: Int { Self.up(Double(loops) / Double(request.loopsPerSender)) }
+  package var connections: Int { loops * loop.connections }
+  /// Requests that wait for APNs' answer at a time, by Little's law.
+  package var streams: Double { request.rate * request.answers.mean / 1_000 }
+  package var senderCores: Double { cores(senderCost) }
+  package var ingestCores: Double { cores(costs.ingest) }
+  package var ingests: Int { Self.up(ingestCores) }
+
+  /// MiB of all senders and ingests: each loop as a sender with one.
+  package var memory: Double {
+    Double(loops) * costs.senderMiB + Double(ingests) * costs.ingestMiB
+  }
+
+  /// Bytes per second that producers write to Kafka, each record once.
+  package var written: Double {
+    request.rate
+      * (request.requestBytes + request.notificationBytes + PlanRequest.receiptBytes)
+  }
+
+  package var brokers: Int {
+    max(request.copies, Self.up(written * Double(request.copies) / request.brokerBytes))
+  }
+
+  /// Bits per second to APNs and back.
+  package var up: Double {
+    request.rate * (Double(request.body) + PlanRequest.pushOverhead) * 8
+  }
+  package var down: Double { request.rate * PlanRequest.answerBytes * 8 }
+
+  private func cores(_ cost: Double) -> Double {
+    request.rate * cost / 1e6 / (Double(request.used) / 100)
+  }
+
+  private static func up(_ value: Double) -> Int { max(1, Int(value.rounded(.up))) }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a webhook can tell of: its `type`.
+package enum EventKind: String, Sendable, CaseIterable {
+  case delivered = "notification.delivered"
+  case rejected = "notification.rejected"
+  case expired = "notification.expired"
+  case suppressed = "notification.suppressed"
+  case deduplicated = "notification.deduplicated"
+  case deadLettered = "notification.dead_lettered"
+  /// APNs reported the device token dead.
+  case tokenInvalidated = "token.invalidated"
+  /// A later registration proves an invalid token alive.
+  case tokenRevived = "token.revived"
+  /// The app registered the device.
+  case tokenRegistered = "token.registered"
+  /// The app removed the device.
+  case tokenRemoved = "token.removed"
+
+  /// The topic that tells it.
+  package var source: EventSource {
+    switch self {
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .deadLettered: .receipts
+    case .tokenInvalidated, .tokenRevived: .invalidTokens
+    case .tokenRegistered, .tokenRemoved: .devices
+    }
+  }
+
+  /// The kind of a receipt with this `outcome`; nil for an outcome that this version does not know.
+  package init?(outcome: String) { self.init(rawValue: "notification." + outcome) }
+
+  /// The kinds that a text of the subscription file names: a kind, or `notification.*`, `token.*`, `*`. Empty for
+  /// anything else.
+  package static func named(_ text: String) -> [EventKind] {
+    guard text.hasSuffix("*") else { return EventKind(rawValue: text).map { [$0] } ?? [] }
+    let family = text.dropLast()
+    guard family.isEmpty || family == "notification." || family == "token." else { return [] }
+    return allCases.filter { $0.rawValue.hasPrefix(family) }
+  }
+}
+
+/// Where events come from.
+package enum EventSource: Int, Sendable, CaseIterable {
+  case receipts
+  case invalidTokens
+  case devices
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An endpoint that wants to know of events, and of which.
+package struct Subscription: Sendable, Equatable {
+  /// Names the endpoint in its consumer group, in logs and metrics: letters, digits, `-` and `_`.
+  package var name: String
+  package var url: String
+  /// What its requests are signed with; more than one while a secret is replaced.
+  package var keys: [[UInt8]]
+  package var kinds: Set<EventKind>
+  /// nil: of every app.
+  package var apps: Set<String>?
+  /// nil: with any reason, or none.
+  package var reasons: Set<String>?
+  /// Milliseconds since the epoch: earlier events are not sent; nil sends all that the topics still have.
+  package var since: Int64?
+  package var limits = BatchLimits()
+  /// How long an answer may take, in milliseconds.
+  package var timeout = 15_000
+
+  package init(name: String, url: String, keys: [[UInt8]], kinds: Set<EventKind>) {
+    self.name = name
+    self.url = url
+    self.keys = keys
+    self.kinds = kinds
+  }
+
+  /// Whether the endpoint wants an event.
+  ///
+  /// - Parameters:
+  ///   - app: nil where a refused request did not say; then only who wants every app gets it.
+  ///   - reason: nil for an event without one; then only who wants any reason gets it.
+  ///   - time: milliseconds since the epoch.
+  package func wants(_ kind: EventKind, app: String?, reason: String?, at time: Int64) -> Bool {
+    guard kinds.contains(kind), time >= since ?? .min else { return false }
+    if let apps, !(app.map(apps.contains) ?? false) { return false }
+    if let reasons, !(reason.map(reasons.contains) ?? false) { return false }
+    return true
+  }
+
+  /// The sources that have what it wants, in their order.
+  package var sources: [EventSource] {
+    EventSource.allCases.filter { source in kinds.contains { $0.source == source } }
+  }
+
+  /// Whether a text can be a subscription's name.
+  package static func isName(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
+  }
+}
+
+/// How many events a request has, and how long the first one waits for more.
+package struct BatchLimits: Sendable, Equatable {
+  /// Events at most.
+  package var events = 100
+  /// Bytes of events at most; a single event may be larger.
+  package var bytes = 256 << 10
+  /// Milliseconds.
+  package var linger: UInt64 = 1_000
+
+  package init() {}
+}

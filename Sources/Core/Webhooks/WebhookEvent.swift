@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Telemetry
+
+/// An event that waits to be sent, as the text that goes out.
+package struct WebhookEvent: Sendable, Equatable {
+  /// The record that it comes from, and its line in that record, from 0.
+  package let offset: Int64
+  package let line: Int
+  /// The record's, milliseconds since the epoch; −1 for none.
+  package let recordedAt: Int64
+  /// When it happened, milliseconds since the epoch.
+  package let time: Int64
+  /// The JSON object that stands in the request.
+  package let text: [UInt8]
+
+  /// - Parameter data: JSON text; it goes out as it is.
+  package init(
+    _ kind: EventKind, _ data: [UInt8], topic: String, partition: Int32, offset: Int64, line: Int,
+    recordedAt: Int64, time: Int64
+  ) {
+    self.offset = offset
+    self.line = line
+    self.recordedAt = recordedAt
+    self.time = time
+    let id = "\(topic)/\(partition)/\(offset)/\(line)@\(max(0, recordedAt))"
+    let head =
+      "{\"id\":\"\(id)\",\"type\":\"\(kind.rawValue)\",\"timestamp\":\"\(Self.timestamp(time))\",\"data\":"
+    text = Array(head.utf8) + data + [UInt8(ascii: "}")]
+  }
+
+  /// A time as RFC 3339 has it; one outside of its years is shown as the nearest.
+  static func timestamp(_ milliseconds: Int64) -> String {
+    Timestamp.text(milliseconds: min(max(0, milliseconds), 253_402_300_799_999))
+  }
+}
+
+/// What goes out in one request. The same events make the same batch, byte for byte, whoever sends it.
+package struct WebhookBatch: Sendable, Equatable {
+  /// `webhook-id`.
+  package let id: String
+  package let body: [UInt8]
+  /// Events in it.
+  package let count: Int
+  /// The first and the last record that it has events of.
+  package let offsets: ClosedRange<Int64>
+
+  /// - Parameter events: of one partition, in their order; at least one.
+  init(_ events: ArraySlice<WebhookEvent>, endpoint: String, topic: String, partition: Int32) {
+    let first = events[events.startIndex]
+    let last = events[events.endIndex - 1]
+    count = events.count
+    offsets = first.offset...last.offset
+    // A dot would end the id in what is signed. The time tells a topic from one of the same name that was made later.
+    let name = topic.split(separator: ".", omittingEmptySubsequences: false).joined(separator: "-")
+    id =
+      "msg_\(endpoint)_\(name)_\(partition)_\(first.offset)-\(first.line)_\(last.offset)-\(last.line)"
+      + "_\(max(0, first.recordedAt))"
+    let head =
+      "{\"type\":\"martlet.events\",\"timestamp\":\"\(WebhookEvent.timestamp(last.time))\",\"data\":["
+    var body = Array(head.utf8)
+    body.reserveCapacity(events.reduce(body.count + 2) { $0 + $1.text.count + 1 })
+    for (place, event) in events.enumerated() {
+      if place > 0 { body.append(UInt8(ascii: ",")) }
+      body += event.text
+    }
+    self.body = body + [UInt8(ascii: "]"), UInt8(ascii: "}")]
+  }
+}

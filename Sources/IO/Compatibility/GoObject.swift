@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+
+/// A JSON object, read as programs in Go read it into a structure: the names of members in any case, the last one of a
+/// name, null as if it were absent, and members that nobody asks for ignored.
+struct GoObject: Sendable {
+  private var members: [String: JSONValue] = [:]
+
+  init(_ object: JSONObject) {
+    for member in object.members where !member.value.isNull {
+      members[member.key.lowercased()] = member.value
+    }
+  }
+
+  init(_ value: JSONValue) throws(CompatibilityError) {
+    guard let object = value.object else { throw CompatibilityError("", "is not an object") }
+    self.init(object)
+  }
+
+  /// - Parameter name: in lower case.
+  subscript(name: String) -> JSONValue? { members[name] }
+
+  private func read<Value>(
+    _ name: String, _ what: String, _ convert: (JSONValue) -> Value?
+  ) throws(CompatibilityError) -> Value? {
+    guard let value = members[name] else { return nil }
+    guard let converted = convert(value) else {
+      throw CompatibilityError(name, "is not \(what)")
+    }
+    return converted
+  }
+
+  /// Empty without one.
+  func text(_ name: String) throws(CompatibilityError) -> String {
+    try read(name, "a string", \.string) ?? ""
+  }
+
+  func flag(_ name: String) throws(CompatibilityError) -> Bool {
+    try read(name, "true or false", \.bool) ?? false
+  }
+
+  func integer(_ name: String) throws(CompatibilityError) -> Int64? {
+    try read(name, "an integer", \.int)
+  }
+
+  /// A number as it was given.
+  func number(_ name: String) throws(CompatibilityError) -> JSONValue? {
+    try read(name, "a number") { $0.number == nil ? nil : $0 }
+  }
+
+  /// Empty without any.
+  func texts(_ name: String) throws(CompatibilityError) -> [String] {
+    try read(name, "an array of strings") { value in
+      let texts = value.array?.map { $0.isNull ? "" : $0.string }
+      return texts?.contains { $0 == nil } == true ? nil : texts?.compactMap { $0 }
+    } ?? []
+  }
+
+  func object(_ name: String) throws(CompatibilityError) -> JSONObject? {
+    try read(name, "an object", \.object)
+  }
+}
+
+extension JSONValue {
+  /// As programs in Go write a map: keys in the order of their bytes, of keys given twice the last value.
+  var sortedByKey: JSONValue {
+    switch self {
+    case .array(let elements): return .array(elements.map(\.sortedByKey))
+    case .object(let object):
+      var last: [String: JSONValue] = [:]
+      for member in object.members { last[member.key] = member.value.sortedByKey }
+      let keys = last.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+      return .object(JSONObject(keys.map { .init(key: $0, value: last[$0] ?? .null) }))
+    default: return self
+    }
+  }
+}
+
+extension JSONObject {
+  /// Adds a text unless it is empty.
+  mutating func appendText(_ key: String, _ text: String) {
+    if !text.isEmpty { append(key, .string(text)) }
+  }
+
+  /// Adds texts unless there are none.
+  mutating func appendTexts(_ key: String, _ texts: [String]) {
+    if !texts.isEmpty { append(key, .array(texts.map { .string($0) })) }
+  }
+
+  /// Adds a number above 0.
+  mutating func appendPositive(_ key: String, _ number: Int64?) {
+    if let number, number > 0 { append(key, .integer(number)) }
+  }
+}

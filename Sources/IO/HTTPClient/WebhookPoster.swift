@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+import CCurl
+
+/// Sends several POST requests at once over libcurl, without waiting for any: for endpoints that are somebody else's.
+///
+/// A request has a time limit for everything together, verifies the server's certificate, follows no redirect, uses no
+/// proxy, and reads no more than `bodyLimit` bytes of an answer. Owned by one thread.
+package final class WebhookPoster {
+  /// What became of a request.
+  package struct Answer: Sendable {
+    /// What the request was sent with.
+    package let tag: UInt64
+    /// nil without an answer. It counts as soon as it has arrived: a body that is too long or too slow is not waited
+    /// for.
+    package let status: Int?
+    /// The value of `Retry-After`.
+    package let retryAfter: String?
+    /// Why there is no answer; empty otherwise.
+    package let problem: String
+  }
+
+  /// Bytes of an answer's body.
+  package static let bodyLimit = 64 << 10
+
+  private let multi: UnsafeMutableRawPointer
+  private let wakeup: Int32
+  private let protocols: String
+  private let roots: String?
+  private var transfers: [UnsafeMutableRawPointer: WebhookTransfer] = [:]
+  /// Handles to use again.
+  private var idle: [UnsafeMutableRawPointer] = []
+
+  /// - Parameters:
+  ///   - wakeup: a descriptor that ends `wait` when it becomes readable.
+  ///   - connections: kept open at most.
+  ///   - allowsHTTP: whether requests may go out without TLS.
+  ///   - roots: PEM file of certificate authorities to trust instead of the system's.
+  package init(wakeup: Int32, connections: Int, allowsHTTP: Bool, roots: String?) {
+    precondition(curlIsReady, "libcurl does not start")
+    guard let multi = curl_multi_init() else { preconditionFailure("libcurl is out of memory") }
+    self.multi = multi
+    self.wakeup = wakeup
+    self.roots = roots
+    protocols = allowsHTTP ? "https,http" : "https"
+    _ = martlet_curl_multi_set_number(multi, CURLMOPT_MAXCONNECTS, connections)
+  }
+
+  deinit {
+    cancelAll()
+    for easy in idle { curl_easy_cleanup(easy) }
+    curl_multi_cleanup(multi)
+  }
+
+  /// Requests under way.
+  package var count: Int { transfers.count }
+
+  /// Begins a request.
+  ///
+  /// - Parameters:
+  ///   - headers: each as `Name: value`.
+  ///   - tag: comes back with the answer.
+  package func post(
+    _ url: String, headers: [String], body: [UInt8], timeoutMilliseconds: Int, tag: UInt64
+  ) {
+    guard let easy = idle.popLast() ?? curl_easy_init() else {
+      preconditionFailure("libcurl is out of memory")
+    }
+    curl_easy_reset(easy)
+    let transfer = WebhookTransfer(tag: tag, headers: headers, body: body)
+    martlet_curl_set_text(easy, CURLOPT_URL, url)
+    martlet_curl_set_text(easy, CURLOPT_PROTOCOLS_STR, protocols)
+    martlet_curl_set_text(easy, CURLOPT_PROXY, "")
+    martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
+    martlet_curl_set_number(easy, CURLOPT_FOLLOWLOCATION, 0)
+    martlet_curl_set_number(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    if let roots { martlet_curl_set_text(easy, CURLOPT_CAINFO, roots) }
+    martlet_curl_set_number(easy, CURLOPT_CONNECTTIMEOUT_MS, timeoutMilliseconds)
+    martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
+    martlet_curl_set_headers(easy, transfer.headers)
+    martlet_curl_set_body(easy, transfer.body.baseAddress, curl_off_t(transfer.body.count))
+    let context = Unmanaged.passUnretained(transfer).toOpaque()
+    martlet_curl_set_sink(easy, takeBody, context)
+    martlet_curl_set_header_sink(easy, takeHeader, context)
+    transfers[easy] = transfer
+    curl_multi_add_handle(multi, easy)
+  }
+
+  /// Lets requests go on, until one has ended, the wakeup is readable, or the time is over.
+  ///
+  /// - Returns: those that have ended.
+  package func wait(timeoutMilliseconds: Int32) -> [Answer] {
+    var answers = perform()
+    if !answers.isEmpty { return answers }
+    var extra = curl_waitfd(fd: wakeup, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+    curl_multi_poll(multi, &extra, 1, timeoutMilliseconds, nil)
+    answers = perform()
+    return answers
+  }
+
+  private func perform() -> [Answer] {
+    var running: Int32 = 0
+    curl_multi_perform(multi, &running)
+    var answers: [Answer] = []
+    var left: Int32 = 0
+    while let message = curl_multi_info_read(multi, &left) {
+      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
+        let transfer = transfers[easy]
+      else { continue }
+      answers.append(answer(easy, transfer, message.pointee.data.result))
+      end(easy)
+    }
+    return answers
+  }
+
+  private func answer(
+    _ easy: UnsafeMutableRawPointer, _ transfer: WebhookTransfer, _ code: CURLcode
+  ) -> Answer {
+    let status = martlet_curl_status(easy)
+    return Answer(
+      tag: transfer.tag, status: status >= 200 ? status : nil, retryAfter: transfer.retryAfter,
+      problem: status >= 200 ? "" : String(cString: curl_easy_strerror(code)))
+  }
+
+  /// Ends all requests; none of them is answered. Their connections are closed.
+  package func cancelAll() {
+    for easy in Array(transfers.keys) { end(easy) }
+  }
+
+  private func end(_ easy: UnsafeMutableRawPointer) {
+    curl_multi_remove_handle(multi, easy)
+    transfers[easy] = nil
+    idle.append(easy)
+  }
+}
+
+/// A request under way: what libcurl reads while it is, and what it writes.
+private final class WebhookTransfer {
+  let tag: UInt64
+  let headers: UnsafeMutablePointer<curl_slist>?
+  let body: UnsafeMutableRawBufferPointer
+  private(set) var retryAfter: String?
+  private var received = 0
+
+  init(tag: UInt64, headers: [String], body: [UInt8]) {
+    self.tag = tag
+    var list: UnsafeMutablePointer<curl_slist>?
+    // Waiting for "100 Continue" costs a second against servers that do not send it.
+    for header in headers + ["Expect:"] { list = curl_slist_append(list, header) }
+    self.headers = list
+    self.body = .allocate(byteCount: body.count, alignment: 1)
+    self.body.copyBytes(from: body)
+  }
+
+  deinit {
+    curl_slist_free_all(headers)
+    body.deallocate()
+  }
+
+  /// False ends the transfer.
+  func take(body count: Int) -> Bool {
+    received += count
+    return received <= WebhookPoster.bodyLimit
+  }
+
+  /// One line of the head.
+  func take(header line: UnsafeRawBufferPointer) {
+    guard line.count <= 256 else { return }
+    let text = String(decoding: line, as: UTF8.self)
+    // A status line begins the head of a further answer.
+    if text.hasPrefix("HTTP/") { retryAfter = nil }
+    guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "retry-after" else {
+      return
+    }
+    var value = text[text.index(after: colon)...]
+    while value.first?.isWhitespace == true { value = value.dropFirst() }
+    while value.last?.isWhitespace == true { value = value.dropLast() }
+    retryAfter = String(value)
+  }
+}
+
+private func takeBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+  _ context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let context else { return 0 }
+  let transfer = Unmanaged<WebhookTransfer>.fromOpaque(context).takeUnretainedValue()
+  return transfer.take(body: size * count) ? size * count : 0
+}
+
+private func takeHeader(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+  _ context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let bytes, let context else { return 0 }
+  let transfer = Unmanaged<WebhookTransfer>.fromOpaque(context).takeUnretainedValue()
+  transfer.take(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
+  return size * count
+}

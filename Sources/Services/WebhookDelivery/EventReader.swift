@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import Kafka
+import Pipeline
+import Records
+import Webhooks
+
+/// Makes of a record the events that an endpoint wants.
+struct EventReader {
+  /// What a record came to.
+  struct Result {
+    var events: [WebhookEvent] = []
+    /// Events that the endpoint does not want.
+    var unwanted = 0
+    /// Lines that are not what the topic is for.
+    var unreadable = 0
+  }
+
+  private let subscription: Subscription
+  private let names: TopicNames
+  private let parser = JSONParser()
+
+  init(_ subscription: Subscription, _ names: TopicNames) {
+    self.subscription = subscription
+    self.names = names
+  }
+
+  /// - Parameter source: of the record's topic.
+  func read(_ record: KafkaRecord, from source: EventSource) -> Result {
+    read(
+      source, key: record.key, value: record.value, partition: record.partition,
+      offset: record.offset, recordedAt: record.timestamp)
+  }
+
+  func read(
+    _ source: EventSource, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    partition: Int32, offset: Int64, recordedAt: Int64
+  ) -> Result {
+    var result = Result()
+    var line = 0
+    func add(_ found: Found?) {
+      defer { line += 1 }
+      guard let found else {
+        result.unreadable += 1
+        return
+      }
+      guard
+        subscription.wants(found.kind, app: found.app, reason: found.reason, at: found.time)
+      else {
+        result.unwanted += 1
+        return
+      }
+      result.events.append(
+        WebhookEvent(
+          found.kind, found.data, topic: names.topic(source), partition: partition, offset: offset,
+          line: line, recordedAt: recordedAt, time: found.time))
+    }
+    switch source {
+    case .receipts: Receipt.forEachLine(in: value) { add(receipt($0)) }
+    case .invalidTokens: add(invalidToken(key, value, recordedAt))
+    case .devices:
+      // A tombstone of a device is neither a registration nor a removal.
+      if value.baseAddress != nil { add(device(value)) }
+    }
+    return result
+  }
+
+  private struct Found {
+    let kind: EventKind
+    let app: String?
+    let reason: String?
+    let time: Int64
+    let data: [UInt8]
+  }
+
+  private func receipt(_ line: UnsafeRawBufferPointer) -> Found? {
+    guard let object = object(line), let outcome = object["outcome"]?.string,
+      let kind = EventKind(outcome: outcome), let time = object["at"]?.int
+    else { return nil }
+    return Found(
+      kind: kind, app: object["app"]?.string, reason: object["reason"]?.string, time: time,
+      data: Array(line))
+  }
+
+  private func invalidToken(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ recordedAt: Int64
+  ) -> Found? {
+    if value.baseAddress == nil {
+      guard let device = DeviceKey(key: key) else { return nil }
+      let data: JSONValue = [
+        "token": .string(device.token), "app": .string(device.app),
+        "environment": .string(device.environment.description),
+      ]
+      return Found(
+        kind: .tokenRevived, app: device.app, reason: nil, time: max(0, recordedAt),
+        data: data.text)
+    }
+    guard let object = object(value), let app = object["app"]?.string,
+      let time = object["at"]?.int
+    else { return nil }
+    return Found(
+      kind: .tokenInvalidated, app: app, reason: object["reason"]?.string, time: time,
+      data: Array(value))
+  }
+
+  private func device(_ value: UnsafeRawBufferPointer) -> Found? {
+    guard let object = object(value), let app = object["app"]?.string else { return nil }
+    if let time = object.given("registered_at")?.int {
+      return Found(
+        kind: .tokenRegistered, app: app, reason: nil, time: time, data: Array(value))
+    }
+    guard let time = object.given("removed_at")?.int else { return nil }
+    return Found(kind: .tokenRemoved, app: app, reason: nil, time: time, data: Array(value))
+  }
+
+  private func object(_ text: UnsafeRawBufferPointer) -> JSONObject? {
+    (try? parser.parse(text))?.object
+  }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+import ServiceKit
+import Synchronization
+package import Telemetry
+import Webhooks
+
+/// What `martlet-webhooks` has on `/metrics`.
+package enum WebhookMetrics {
+  private static let bound = "endpoints"
+
+  static let events = Metric(
+    "martlet_webhooks_events_total", .counter, labels: ["endpoint", "result"],
+    bound: "4 × endpoints",
+    "Events by what became of them: the endpoint accepted them (delivered), they became dead letters, the subscription"
+      + " does not want them (unwanted), or the record is not one of its topic (unreadable).")
+  static let attempts = Metric(
+    "martlet_webhooks_attempts_total", .counter, labels: ["endpoint", "result"],
+    bound: "3 × endpoints",
+    event: "the endpoint does not accept events; retrying",
+    "Requests by their end: answered with 2xx (accepted), with anything else (refused), or not at all (unanswered)."
+  )
+  static let latency = Metric(
+    "martlet_webhooks_request_seconds", .histogram, unit: .seconds, labels: ["endpoint"],
+    bound: bound, "Time from a request to its answer, for requests that were answered.")
+  static let oldest = Metric(
+    "martlet_webhooks_oldest_event_seconds", .gauge, unit: .seconds, labels: ["endpoint"],
+    bound: bound, merge: .highest,
+    "Age of the oldest event that this process has read and the endpoint has not accepted; 0 without one."
+  )
+  static let queued = Metric(
+    "martlet_webhooks_queued_events", .gauge, labels: ["endpoint"], bound: bound,
+    "Events that this process has read and that wait for the endpoint.")
+  static let failing = Metric(
+    "martlet_webhooks_endpoint_failing", .gauge, labels: ["endpoint"], bound: bound,
+    merge: .highest, event: "the endpoint does not accept events; retrying",
+    "1 while the newest answer of the endpoint was no acceptance, or none came.")
+  static let gone = Metric(
+    "martlet_webhooks_endpoint_gone", .gauge, labels: ["endpoint"], bound: bound, merge: .highest,
+    event: "the endpoint answered 410 and is sent nothing more until a restart",
+    "1 after the endpoint answered 410: nothing is sent until the process restarts.")
+
+  package static let all = [events, attempts, latency, oldest, queued, failing, gone]
+}
+
+/// The figures of all endpoints, for `/metrics`. Each endpoint's thread writes its own, rarely.
+final class EndpointFigures: MetricSource {
+  /// Of one endpoint.
+  struct Figures {
+    var delivered = 0
+    var deadLettered = 0
+    var unwanted = 0
+    var unreadable = 0
+    var accepted = 0
+    var refused = 0
+    var unanswered = 0
+    var queued = 0
+    /// Milliseconds.
+    var oldestAge = 0
+    var isFailing = false
+    var isGone = false
+  }
+
+  private let names: [String]
+  private let figures: Mutex<[Figures]>
+  let latencies: [LatencyCells]
+
+  init(_ names: [String]) {
+    self.names = names
+    figures = Mutex(Array(repeating: Figures(), count: names.count))
+    latencies = names.map { LatencyCells(WebhookMetrics.latency, [[$0]]) }
+  }
+
+  func change(_ index: Int, _ body: (inout Figures) -> Void) {
+    figures.withLock { body(&$0[index]) }
+  }
+
+  var samples: [MetricSample] {
+    let all = figures.withLock { $0 }
+    return zip(names, all).flatMap { Self.samples($0, $1) } + latencies.flatMap(\.samples)
+  }
+
+  private static func samples(_ name: String, _ figures: Figures) -> [MetricSample] {
+    let events = [
+      ("delivered", figures.delivered), ("dead_lettered", figures.deadLettered),
+      ("unwanted", figures.unwanted), ("unreadable", figures.unreadable),
+    ]
+    let attempts = [
+      ("accepted", figures.accepted), ("refused", figures.refused),
+      ("unanswered", figures.unanswered),
+    ]
+    return events.map { MetricSample(WebhookMetrics.events, [name, $0], $1) }
+      + attempts.map { MetricSample(WebhookMetrics.attempts, [name, $0], $1) }
+      + [
+        MetricSample(WebhookMetrics.oldest, [name], .thousandths(figures.oldestAge)),
+        MetricSample(WebhookMetrics.queued, [name], figures.queued),
+        MetricSample(WebhookMetrics.failing, [name], figures.isFailing ? 1 : 0),
+        MetricSample(WebhookMetrics.gone, [name], figures.isGone ? 1 : 0),
+      ]
+  }
+}
+
+/// Counts for one endpoint.
+struct EndpointRecorder {
+  private let figures: EndpointFigures
+  private let index: Int
+  private let latency: LatencyRecorder
+
+  init(_ figures: EndpointFigures, _ index: Int) {
+    self.figures = figures
+    self.index = index
+    latency = figures.latencies[index].recorder
+  }
+
+  func note(_ body: (inout EndpointFigures.Figures) -> Void) { figures.change(index, body) }
+
+  /// A request was answered after so many milliseconds.
+  func answered(after milliseconds: UInt64) {
+    latency.record(Int64(clamping: milliseconds), in: 0)
+  }
+
+  /// How the endpoint stands now.
+  ///
+  /// - Parameter wall: milliseconds since the epoch.
+  func show(_ machine: EndpointMachine, wall: Int64) {
+    note { figures in
+      figures.queued = machine.queued
+      figures.oldestAge = machine.oldest.map { Int(clamping: max(0, wall - max(0, $0))) } ?? 0
+      figures.isFailing = machine.isFailing
+      figures.isGone = machine.isGone
+    }
+  }
+}
+
+/// What all endpoints of the process come to, for the line of counters.
+enum WebhookCounter: Int, CounterKey {
+  /// Events that endpoints accepted.
+  case delivered
+  case deadLettered
+  /// Requests, and those of them that were not accepted.
+  case requests
+  case failed
+  /// Events that wait for their endpoints.
+  case queued
+
+  var kind: CounterKind { self == .queued ? .gauge : .total }
+  /// They stand by endpoint (`WebhookMetrics`).
+  var series: MetricSeries? { nil }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+package import Diagnosis
+import EventLoop
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+import Synchronization
+import Webhooks
+
+/// `martlet-webhooks`: tells whoever asked what became of notifications and device tokens, with signed HTTP requests.
+///
+/// Each endpoint has a thread, a consumer group and connections of its own (`EndpointWorker`), so that one which does not
+/// answer delays nobody.
+package enum WebhookService: Service {
+  package static let name = "martlet-webhooks"
+  package static let summary =
+    "Sends outcomes of notifications and changes of device tokens to HTTPS endpoints, in batches signed as Standard"
+    + " Webhooks specifies; repeats what an endpoint does not accept for 24 hours. Start more copies to divide the"
+    + " partitions."
+  package static let table = WebhookSettings.table
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> WebhookSettings {
+    try WebhookSettings(values)
+  }
+
+  package static func check(_ settings: WebhookSettings, _ context: ServiceContext) -> [Finding] {
+    let names = TopicNames(prefix: settings.topicPrefix)
+    let count = settings.subscriptions.count
+    return KafkaSurvey.run(settings.kafka, .webhooks, names).findings + [
+      .ok(.credential, settings.file, count == 1 ? "has one endpoint" : "has \(count) endpoints")
+    ]
+  }
+
+  package static func run(
+    _ settings: WebhookSettings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let names = TopicNames(prefix: settings.topicPrefix)
+    let sources = EventSource.allCases.filter { source in
+      settings.subscriptions.contains { $0.sources.contains(source) }
+    }
+    guard
+      var cluster = try ClusterView.wait(
+        settings.kafka, topics: sources.map(names.topic) + [names.deadLetters], of: names, context)
+    else { return }
+    let partitions = settings.subscriptions.reduce(0) { sum, subscription in
+      sum + cluster.partitions(of: subscription.sources.map(names.topic))
+    }
+    cluster.configuration.dividePrefetch(among: partitions)
+    let laneBytes = max(16 << 10, min(1 << 20, settings.maxQueuedBytes / max(1, partitions)))
+    try start(settings, context, names, cluster, laneBytes: laneBytes)
+  }
+
+  /// Runs a thread for each endpoint until all have ended; when one cannot go on, the others stop, too.
+  private static func start(
+    _ settings: WebhookSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ cluster: ClusterView, laneBytes: Int
+  ) throws(ServiceFailure) {
+    let failures = WorkerFailures()
+    let figures = EndpointFigures(settings.subscriptions.map(\.name))
+    context.counters.add(metrics: figures)
+    for (index, subscription) in settings.subscriptions.enumerated() {
+      failures.begin()
+      let worker = { () throws(ServiceFailure) in
+        try EndpointWorker(
+          subscription, settings, context.memberOfAnotherGroup(), names, cluster,
+          EndpointRecorder(figures, index), laneBytes: laneBytes
+        ).run()
+      }
+      do throws(SystemError) {
+        let thread = try LoopThread(name: "hook-\(subscription.name)") {
+          do throws(ServiceFailure) {
+            try worker()
+            failures.end(nil)
+          } catch {
+            context.signals.requestStop()
+            failures.end(error)
+          }
+        }
+        thread.detach()
+      } catch {
+        context.signals.requestStop()
+        failures.end(ServiceFailure("\(error)"))
+      }
+    }
+    if let failure = failures.wait() { throw failure }
+  }
+}
+
+/// How many workers have not ended, and the first failure of those that have.
+private final class WorkerFailures: Sendable {
+  private let state = Mutex<(running: Int, failure: ServiceFailure?)>((0, nil))
+  private let wakeup = Wakeup()
+
+  func begin() { state.withLock { $0.running += 1 } }
+
+  func end(_ failure: ServiceFailure?) {
+    state.withLock { state in
+      state.running -= 1
+      state.failure = state.failure ?? failure
+    }
+    wakeup.signal()
+  }
+
+  /// Waits until all have ended.
+  func wait() -> ServiceFailure? {
+    guard let poller = try? Poller(capacity: 1),
+      (try? poller.add(wakeup.fd, token: 0, .readable)) != nil
+    else { return ServiceFailure("no epoll instance is left") }
+    var ready: [ReadyEvent] = []
+    while state.withLock({ $0.running }) > 0 {
+      poller.wait(timeoutMilliseconds: 1_000, into: &ready)
+      wakeup.clear()
+    }
+    return state.withLock { $0.failure }
+  }
+}
+
+extension TopicNames {
+  /// The topic of a source of events.
+  func topic(_ source: EventSource) -> String {
+    switch source {
+    case .receipts: receipts
+    case .invalidTokens: invalidTokens
+    case .devices: devices
+    }
+  }
+}

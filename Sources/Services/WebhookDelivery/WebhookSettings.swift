@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Kafka
+import ServiceKit
+package import Settings
+package import Webhooks
+
+/// The settings of `martlet-webhooks` after validation.
+package struct WebhookSettings: DeclaredSettings, Sendable {
+  package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-webhooks")
+  @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+  @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
+  @Declared(CommonSettings.instanceID) package var instanceID: String?
+
+  @Declared(
+    .path(
+      "subscriptions", placeholder: "FILE",
+      "File of the endpoints and what each wants to know, a JSON array with at most 100 entries; only its owner may"
+        + " read it. A change takes effect with a restart.")
+  ) package var file: String
+  package var subscriptions: [Subscription] = []
+
+  @Declared(
+    .boolean(
+      "allow-http",
+      "Also permits endpoints without TLS (http://), for trials: events travel in plain text.")
+  ) package var allowsHTTP: Bool
+
+  @Declared(
+    .path(
+      "endpoint-roots", placeholder: "FILE",
+      "Root certificates (PEM) that endpoints are verified with, instead of the system's.")
+  ) package var roots: String?
+
+  /// In milliseconds.
+  @Declared(
+    .duration(
+      "retry-for", default: "24h", in: 1_000...604_800_000,
+      "How long a request is repeated until its events become a dead letter. Keep it below retention.ms of the"
+        + " receipts (7 days by default).")
+  ) package var retryWindow: Int64
+
+  @Declared(
+    .bytes(
+      "max-queued-bytes", default: "64MiB", in: 1 << 20...16 << 30,
+      "Most bytes of events that wait in memory, for all endpoints together; what is beyond stays in Kafka."
+    )
+  ) package var maxQueuedBytes: Int
+
+  @Declared(CommonSettings.commitInterval) package var commitIntervalMilliseconds: Int64
+
+  package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+
+  package init() {}
+
+  package init(_ values: SettingValues) throws(SettingErrors) {
+    self = Self.reading(values)
+    kafka = try KafkaConfiguration(values, clientID: "martlet-webhooks")
+    do throws(SubscriptionFile.Failure) {
+      subscriptions = try SubscriptionFile.read(file, allowsHTTP: allowsHTTP)
+    } catch {
+      throw values.error("subscriptions", "\(error)")
+    }
+  }
+}

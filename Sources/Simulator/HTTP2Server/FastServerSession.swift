@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Bytes
+import CNghttp2
+package import HTTP2
+
+/// The session of a load test: it takes each request for a good one and reads no header field. What is left of HTTP/2 is
+/// frames, windows, the limit of streams, PING and SETTINGS.
+///
+/// It keeps no compression table: it needs none to read, and answers with literals that are not indexed.
+package final class FastServerSession: ServerSession {
+  private let pool: ServerRequestPool
+  private let token: UInt64
+  private var connection: Unmanaged<HTTP2ServerConnection>?
+  private var scanner = FrameScanner()
+  private var outgoing = ByteBuffer(capacity: 16_384)
+  private var notices: [ConnectionNotice] = []
+  /// Requests that are complete and not answered.
+  private var open: UnsafeMutablePointer<ServerRequest>?
+  private var openCount = 0
+  /// Streams whose request is not complete. They are few: a client sends header fields and body together.
+  private var incomplete: [Int32] = []
+  private var maxConcurrentStreams = UInt32.max
+  package private(set) var lastStreamID: Int32 = 0
+  package private(set) var isGoingAway = false
+  /// Bytes of bodies that the connection's window has not been given back.
+  private var consumed = 0
+  /// Half of the window that a connection has at first.
+  private static let windowStep = 32_768
+
+  package let complaint: String? = nil
+  package let farewell: [UInt8]? = nil
+
+  package init(settings: SessionSettings?, pool: ServerRequestPool, token: UInt64) {
+    self.pool = pool
+    self.token = token
+    if let settings { start(settings) }
+  }
+
+  deinit { abandon() }
+
+  package var openStreams: Int { openCount + incomplete.count }
+  package var isFinished: Bool { isGoingAway && openStreams == 0 && outgoing.isEmpty }
+
+  package func attach(_ connection: HTTP2ServerConnection) {
+    self.connection = Unmanaged.passUnretained(connection)
+  }
+
+  package func start(_ settings: SessionSettings) {
+    send(
+      settings: [
+        (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.headerTableSize),
+        (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, settings.maxConcurrentStreams),
+        (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.initialWindowSize),
+        (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.maxHeaderListSize),
+      ])
+    maxConcurrentStreams = settings.maxConcurrentStreams ?? .max
+  }
+
+  package func update(_ change: SettingsChange) {
+    send(
+      settings: change.entries.map {
+        (nghttp2_settings_id(rawValue: UInt32($0.settings_id)), $0.value)
+      })
+    if let limit = change.maxConcurrentStreams { maxConcurrentStreams = limit }
+  }
+
+  private func send(settings: [(nghttp2_settings_id, UInt32?)]) {
+    var payload: [UInt8] = []
+    for case (let id, let value?) in settings {
+      payload += [
+        UInt8(truncatingIfNeeded: id.rawValue >> 8), UInt8(truncatingIfNeeded: id.rawValue),
+      ]
+      payload += ServerFaults.bigEndian(value)
+    }
+    append(ServerFaults.frame(type: NGHTTP2_SETTINGS, payload))
+  }
+
+  // MARK: In
+
+  package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+    var offset = 0
+    while let frame = try scanner.next(bytes, &offset) { take(frame) }
+  }
+
+  private func take(_ frame: FrameScanner.Frame) {
+    let isAcknowledgement = frame.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
+    switch UInt32(frame.type) {
+    case NGHTTP2_DATA.rawValue: takeBody(frame)
+    case NGHTTP2_HEADERS.rawValue: takeHeaders(frame)
+    case NGHTTP2_RST_STREAM.rawValue: incomplete.removeAll { $0 == frame.stream }
+    case NGHTTP2_SETTINGS.rawValue where !isAcknowledgement:
+      begin(0, UInt8(NGHTTP2_SETTINGS.rawValue), UInt8(NGHTTP2_FLAG_ACK.rawValue), 0)
+    case NGHTTP2_PING.rawValue where !isAcknowledgement:
+      begin(8, UInt8(NGHTTP2_PING.rawValue), UInt8(NGHTTP2_FLAG_ACK.rawValue), 0)
+      append(frame.head)
+    case NGHTTP2_GOAWAY.rawValue: isGoingAway = true
+    default: break
+    }
+  }
+
+  private func takeHeaders(_ frame: FrameScanner.Frame) {
+    let isEnd = Self.isEnd(frame)
+    guard frame.stream > lastStreamID else {
+      // Trailers.
+      if isEnd { complete(frame.stream) }
+      return
+    }
+    lastStreamID = frame.stream
+    guard openStreams < Int(maxConcurrentStreams) else {
+      return reset(frame.stream, code: HTTP2ErrorCode.refusedStream)
+    }
+    incomplete.append(frame.stream)
+    if isEnd { complete(frame.stream) }
+  }
+
+  private func takeBody(_ frame: FrameScanner.Frame) {
+    consumed += frame.length
+    if consumed >= Self.windowStep {
+      sendWindow(0, consumed)
+      consumed = 0
+    }
+    if Self.isEnd(frame) {
+      complete(frame.stream)
+    } else if frame.length > 0 {
+      sendWindow(frame.stream, frame.length)
+    }
+  }
+
+  private static func isEnd(_ frame: FrameScanner.Frame) -> Bool {
+    frame.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+  }
+
+  private func complete(_ stream: Int32) {
+    guard let place = incomplete.lastIndex(of: stream) else { return }
+    incomplete.remove(at: place)
+    let request = pool.take()
+    request.pointee.streamID = stream
+    request.pointee.connectionToken = token
+    request.pointee.connection = connection
+    request.pointee.next = open
+    open?.pointee.previous = request
+    open = request
+    openCount += 1
+    pool.complete(request)
+  }
+
+  // MARK: Out
+
+  /// `:status: 200` by its number in the static table, all else as literals that are not indexed (RFC 7541 §6.2.2), of
+  /// names and values below 127 bytes. There is no body.
+  package func respond(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
+    body: UnsafeRawBufferPointer
+  ) {
+    precondition(body.isEmpty, "the fast profile has no answer with a body")
+    let isAccepted = headers.count > 0 && Self.isAccepted(headers.fields[0])
+    var length = isAccepted ? 1 : 0
+    let literals = (isAccepted ? 1 : 0)..<headers.count
+    for index in literals {
+      length += 3 + headers.fields[index].namelen + headers.fields[index].valuelen
+    }
+    let flags = NGHTTP2_FLAG_END_HEADERS.rawValue | NGHTTP2_FLAG_END_STREAM.rawValue
+    begin(length, UInt8(NGHTTP2_HEADERS.rawValue), UInt8(flags), request.pointee.streamID)
+    if isAccepted { outgoing.append(0x88) }
+    for index in literals {
+      let field = headers.fields[index]
+      outgoing.append(0)
+      append(field.name, field.namelen)
+      append(field.value, field.valuelen)
+    }
+    request.pointee.isHeld = false
+    close(request)
+  }
+
+  private static func isAccepted(_ field: nghttp2_nv) -> Bool {
+    guard field.namelen == 7, field.valuelen == 3, let name = field.name, let value = field.value
+    else { return false }
+    return name[0] == UInt8(ascii: ":") && value[0] == UInt8(ascii: "2")
+      && value[1] == UInt8(ascii: "0") && value[2] == UInt8(ascii: "0")
+  }
+
+  private func append(_ text: UnsafeMutablePointer<UInt8>?, _ count: Int) {
+    precondition(count < 127)
+    outgoing.append(UInt8(count))
+    outgoing.append(UnsafeRawBufferPointer(start: text, count: count))
+  }
+
+  package func reset(_ streamID: Int32, code: UInt32) {
+    begin(4, UInt8(NGHTTP2_RST_STREAM.rawValue), 0, streamID)
+    append(ServerFaults.bigEndian(code))
+    incomplete.removeAll { $0 == streamID }
+    var next = open
+    while let request = next {
+      next = request.pointee.next
+      if request.pointee.streamID == streamID { close(request) }
+    }
+  }
+
+  package func sendGoAway(lastStreamID: Int32?, code: UInt32, debug: [UInt8]) {
+    isGoingAway = true
+    let last = UInt32(bitPattern: lastStreamID ?? self.lastStreamID)
+    append(
+      ServerFaults.frame(
+        type: NGHTTP2_GOAWAY, ServerFaults.bigEndian(last) + ServerFaults.bigEndian(code) + debug))
+  }
+
+  private func sendWindow(_ stream: Int32, _ count: Int) {
+    begin(4, UInt8(NGHTTP2_WINDOW_UPDATE.rawValue), 0, stream)
+    append(ServerFaults.bigEndian(UInt32(count)))
+  }
+
+  /// The header of a frame.
+  private func begin(_ length: Int, _ type: UInt8, _ flags: UInt8, _ stream: Int32) {
+    append(UInt64(length) << 40 | UInt64(type) << 32 | UInt64(flags) << 24 | UInt64(stream) >> 8)
+    outgoing.append(UInt8(truncatingIfNeeded: stream))
+  }
+
+  private func append(_ number: UInt64) {
+    withUnsafeBytes(of: number.bigEndian) { outgoing.append($0) }
+  }
+
+  private func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { outgoing.append($0) } }
+
+  package func produceOutput(
+    into buffer: inout ByteBuffer, upTo limit: Int
+  ) throws(ConnectionFailure) -> Bool {
+    let count = min(outgoing.count, max(0, limit - buffer.count))
+    buffer.append(UnsafeRawBufferPointer(rebasing: outgoing.bytes[..<count]))
+    outgoing.removeFirst(count)
+    return !outgoing.isEmpty
+  }
+
+  // MARK: Requests
+
+  private func close(_ request: UnsafeMutablePointer<ServerRequest>) {
+    let next = request.pointee.next
+    let previous = request.pointee.previous
+    next?.pointee.previous = previous
+    if let previous { previous.pointee.next = next } else { open = next }
+    openCount -= 1
+    request.pointee.next = nil
+    request.pointee.previous = nil
+    request.pointee.connection = nil
+    if !request.pointee.isHeld { pool.recycle(request) }
+  }
+
+  package func abandon() {
+    while let request = open { close(request) }
+    incomplete = []
+  }
+
+  package func takeNotices() -> [ConnectionNotice] {
+    defer { notices = [] }
+    return notices
+  }
+
+  package func post(_ notice: ConnectionNotice) { notices.append(notice) }
+}

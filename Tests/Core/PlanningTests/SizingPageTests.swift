@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import Planning
+import Testing
+
+@Suite struct SizingPageTests {
+  private let path =
+    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" } + "/docs/sizing.md"
+
+  @Test func `the page in docs is what the planner says`() throws {
+    let text = SizingPage.text(.measured)
+    if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(path, "w") {
+      fputs(text, file)
+      fclose(file)
+    }
+    #expect(
+      String(decoding: try File.read(path), as: UTF8.self) == text,
+      "out of date: MARTLET_WRITE_DOCS=1 swift test --filter SizingPageTests")
+  }
+}

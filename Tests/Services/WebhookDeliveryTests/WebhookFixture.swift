@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Kafka
+import Pipeline
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
+
+@testable import WebhookDelivery
+
+/// A cluster with the topics that webhooks are made of.
+final class WebhookFixture {
+  static let secret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"
+
+  let kafka: KafkaFixture
+  let folder = TemporaryFolder()
+  let names: TopicNames
+  let producer: KafkaProducer
+  private let partitions: Int
+
+  init(partitions: Int = 2) throws {
+    self.partitions = partitions
+    kafka = try KafkaFixture(
+      topics: [
+        ("receipts", partitions), ("devices", 1), ("invalid-tokens", 1), ("dead-letters", 1),
+      ])
+    names = TopicNames(prefix: kafka.prefix)
+    producer = try KafkaProducer(kafka.configuration)
+  }
+
+  deinit { producer.close() }
+
+  /// A subscription as the file has it.
+  static func subscription(
+    _ name: String, _ url: String, events: String = "*", more: String = ""
+  ) -> String {
+    """
+    {"name":"\(name)","url":"\(url)","secrets":["\(secret)"],"events":["\(events)"],\
+    "linger_ms":0,"timeout_ms":1000\(more)}
+    """
+  }
+
+  func start(_ subscriptions: [String], _ flags: [String] = []) throws -> RunningWebhooks {
+    let file = folder.file("subscriptions-\(UInt32.random(in: 0 ... .max))")
+    try File.write(file, Array("[\(subscriptions.joined(separator: ","))]".utf8), mode: 0o600)
+    let table = CommonSettings.table(of: WebhookService.self)
+    let values = try table.read(
+      CommandLineFlags(
+        ["--topic-prefix", kafka.prefix, "--subscriptions", file, "--allow-http"] + flags,
+        for: table))
+    var settings = try WebhookSettings(values)
+    settings.kafka = kafka.configuration
+    return try RunningWebhooks(settings, values)
+  }
+
+  /// Produces receipts with these ids to a partition chosen by a key, each a record of its own.
+  func receipts(_ ids: [String], key: String? = nil, outcome: String = "delivered") throws {
+    try produce(names.receipts, ids.map { (key, Self.receipt($0, outcome: outcome)) })
+  }
+
+  static func receipt(_ id: String, outcome: String = "delivered") -> String {
+    """
+    {"outcome":"\(outcome)","apns_id":"6f9619ff-8b86-4d01-8b42-00cf4fc964ff","id":"\(id)",\
+    "app":"com.example.app","environment":"production","token":"ab","at":1795000000045}
+    """
+  }
+
+  func produce(_ topic: String, _ records: [(key: String?, value: String)]) throws {
+    let topic = try producer.topic(named: topic)
+    for (key, value) in records {
+      let bytes = key.map { Array($0.utf8) }
+      let result = Array(value.utf8).withUnsafeBytes { value in
+        (bytes ?? []).withUnsafeBytes { key in
+          producer.produce(
+            topic, key: bytes == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : key,
+            value: value, tag: 0)
+        }
+      }
+      guard case .queued = result else { throw KafkaFixtureTimeout() }
+    }
+    guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+  }
+
+  /// The committed offsets of an endpoint's group over the receipts, added up.
+  func committed(_ endpoint: String) throws -> Int64 {
+    let admin = try KafkaAdmin(kafka.configuration)
+    defer { admin.close() }
+    let all = (0..<Int32(partitions)).map {
+      TopicPartition(topic: names.receipts, partition: $0)
+    }
+    return try admin.groupOffsets(
+      names.webhookGroup(endpoint), all, timeoutMilliseconds: 5_000
+    ).reduce(0) { $0 + ($1.offset ?? 0) }
+  }
+}
+
+/// `martlet-webhooks` on threads of this process.
+final class RunningWebhooks {
+  let context: ServiceContext
+  let failure = Mailbox<String>(wakeup: Wakeup())
+  private var thread: LoopThread?
+
+  init(_ settings: WebhookSettings, _ values: SettingValues) throws {
+    context = ServiceContext(
+      name: "martlet-webhooks", log: Logger(service: "webhooks", level: .error), values: values)
+    let context = self.context
+    let failure = self.failure
+    thread = try LoopThread(name: "webhooks") {
+      do throws(ServiceFailure) {
+        try WebhookService.run(settings, context)
+      } catch {
+        failure.post("\(error)")
+      }
+    }
+  }
+
+  deinit { stop() }
+
+  /// The page that Prometheus reads.
+  var metrics: MetricPage {
+    get throws { try MetricPage(MetricText.page(context.counters.samples)) }
+  }
+
+  /// Stops it as SIGTERM does and waits for its end.
+  func stop() {
+    context.signals.requestStop()
+    thread.take()?.join()
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// `benchmarks/run` with --kafka, on a broker of another process; the figures do not matter here.
+@Suite(.serialized) struct BenchmarkRunTests {
+  private static let root =
+    #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
+
+  @Test(arguments: [
+    "sender --count 1000", "ingest --count 1000", "feedback --count 1000",
+    "pipeline --senders 1 --count 1000", "latency --count 1000 --seconds 2",
+    "backlog --count 1000", "scale --senders 1 --count 1000", "api --count 1000",
+  ])
+  func `a measurement runs on the Kafka that it is given`(words: String) throws {
+    let folder = TemporaryFolder()
+    let address = folder.file("address")
+    let broker = try BuiltProgram.start(
+      "martlet", ["broker", "--address-file", address], in: folder)
+    defer { withExtendedLifetime(broker) {} }
+    let kafka = try #require(Self.text(address), "\(broker.output)")
+    let build = ChildProcess.sibling("martlet").split(separator: "/").dropLast()
+      .reduce("") { "\($0)/\($1)" }
+    let result = try BuiltProgram.run(
+      "/usr/bin/env",
+      ["BENCHMARK_BUILD=\(build)", "\(Self.root)/benchmarks/run"]
+        + words.split(separator: " ").map(String.init)
+        + ["--rounds", "1", "--kafka", kafka, "--json"],
+      in: folder, withinMilliseconds: 300_000)
+    #expect(result.status == 0, "\(result.output)")
+    #expect(result.output.contains("\"kafka\": \"cluster\""), "\(result.output)")
+    #expect(!result.output.contains("\"kafka\": \"embedded\""))
+    #expect(!result.output.contains(kafka + "\""), "the address is not kept: \(result.output)")
+  }
+
+  /// The file's line when it is whole; nil after 30 s.
+  private static func text(_ path: String) -> String? {
+    for _ in 0..<600 {
+      if let text = try? String(decoding: File.read(path), as: UTF8.self), text.hasSuffix("\n") {
+        return String(text.dropLast())
+      }
+      usleep(50_000)
+    }
+    return nil
+  }
+}

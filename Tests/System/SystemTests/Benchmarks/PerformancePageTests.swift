@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// docs/performance.md and the README's figures are what benchmarks/results has.
+@Suite struct PerformancePageTests {
+  private static let root =
+    #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
+
+  private func pages(_ words: String..., in folder: TemporaryFolder) throws -> (
+    status: Int32, output: String
+  ) {
+    try BuiltProgram.run(
+      "/usr/bin/env", ["python3", "\(Self.root)/benchmarks/pages"] + words, in: folder,
+      withinMilliseconds: 60_000)
+  }
+
+  @Test func `pages, plots and the planner's costs are those of the results`() throws {
+    let result = try pages("--check", in: TemporaryFolder())
+    #expect(result.status == 0, "\(result.output)")
+  }
+
+  @Test func `another figure in the results is noticed`() throws {
+    let folder = TemporaryFolder()
+    let name = "\(Self.root)/benchmarks/results/http2.jsonl"
+    let text = String(decoding: try File.read(name), as: UTF8.self)
+    let figure = try #require(text.firstMatch(of: #/"ratio_to_h2load": ([0-9.]+)/#))
+    var changed = text
+    changed.replaceSubrange(figure.range, with: "\"ratio_to_h2load\": 77.7")
+    let copy = try BuiltProgram.run(
+      "/bin/cp", ["-r", "\(Self.root)/benchmarks/results", folder.file("results")], in: folder)
+    #expect(copy.status == 0)
+    try File.write(folder.file("results/http2.jsonl"), Array(changed.utf8), mode: 0o644)
+    let result = try pages("--check", "--results", folder.file("results"), in: folder)
+    #expect(result.status == 1)
+    #expect(result.output.contains("docs/performance.md is not what"), "\(result.output)")
+  }
+
+  @Test func `every measurement of the suite has a command that benchmarks/run knows`() throws {
+    let folder = TemporaryFolder()
+    let known = try BuiltProgram.run(
+      "\(Self.root)/benchmarks/run", ["--help"], in: folder, withinMilliseconds: 60_000)
+    let suite = String(
+      decoding: try File.read("\(Self.root)/benchmarks/suite.py"), as: UTF8.self)
+    let commands = suite.matches(of: #/"[a-z0-9-]+": "([a-z0-9]+)/#).map { String($0.1) }
+    #expect(commands.count > 20)
+    for command in commands {
+      #expect(known.output.contains("benchmarks/run \(command)"), "\(command)")
+    }
+  }
+}

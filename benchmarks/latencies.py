@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latency under a steady load: an open loop, so that a stall counts for every record that was due meanwhile."""
+from harness import Failure, Rig, log
+from results import median, quantiles, row
+
+# Of what the pipeline takes, in percent.
+LEVELS = (10, 50, 80)
+# Receipts of 64 partitions stay in an embedded broker long enough to be read: about a million.
+RECEIPT_PARTITIONS = 64
+
+
+def latency(options):
+    """Request to answer through the whole pipeline, at an idle rate and at shares of what it takes, milliseconds.
+
+    A record's time runs from when it was due (the run's start and its number by the rate), not from when the load came
+    to produce it: a load that waits for the pipeline would leave out just those records that wait (coordinated
+    omission).
+    """
+    with Rig(options) as rig:
+        parts = rig.broker(receipts=RECEIPT_PARTITIONS)
+        rig.simulator("--profile", "fast")
+        rig.signer()
+        parts += [rig.ingest(), rig.sender()]
+        rig.load("requests", 2_000, "--rate", 500)
+        count = min(options.count, 200_000)
+        rates = [rig.load("requests", count) for _ in range(max(1, min(options.rounds, 3)))]
+        most = median(rates)
+        log(f"the pipeline takes {most:,.0f} requests per second")
+        steps = [("20 per second", 20, options.seconds)]
+        steps += [(f"{level} % of saturation", most * level / 100, options.seconds) for level in LEVELS]
+        rows = [row("saturation", 0, 0, most, 0)]
+        for name, rate, seconds in steps:
+            entry = row(name, 0, 0, rate, 0)
+            entry["latency_ms"] = paced(rig, int(rate), seconds)
+            log(f"{name}, {rate:,.0f} per second: {entry['latency_ms']}")
+            rows.append(entry)
+        return rows
+
+
+def paced(rig, rate, seconds, kind="requests"):
+    """Runs a load at a rate; its latencies, from when each record was due to its outcome."""
+    rate, count = max(1, rate), max(1, rate) * seconds
+    result = rig.loaded(kind, count, "--rate", rate)
+    times = sorted(due_times(rig, result, rate))
+    if len(times) < count * 0.9:
+        raise Failure(f"{len(times)} of {count} receipts were found: use fewer --seconds")
+    return quantiles(times)
+
+
+def due_times(rig, result, rate):
+    """For each receipt of a run: milliseconds from when its record was due to its outcome."""
+    run = f"{result['run']:04x}"
+    for receipt in rig.receipts():
+        # A request's id is its own; a notification's is the apns-id.
+        number, tag = (receipt.get("id") or receipt["apns_id"]).split("-")[:2]
+        if tag == run:
+            due = result["started_at"] + int(number, 16) * 1_000 / rate
+            yield max(0, round(receipt["at"] - due, 1))

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long and wide loads: a backlog, memory over millions of notifications, and how cost grows with scale."""
+import argparse
+import contextlib
+import itertools
+import re
+import time
+import urllib.request
+
+from harness import Failure, Rig, free_port, log
+from results import median, row
+
+# Records that one partition of an embedded broker (5 MiB) surely holds.
+EMBEDDED_RECORDS = 7_000
+
+
+def numbers(text):
+    return [int(number) for number in str(text).split(",")]
+
+
+def feedback(options):
+    """The whole feedback process: answers of APNs about gone devices into a SQLite database.
+
+    At most 100,000 a round: an embedded broker keeps every invalid token, and takes no more when a partition is full.
+    """
+    count = min(options.count, 100_000)
+    with Rig(options) as rig:
+        tokens = max(12, 1 + (options.rounds * count + 2_000) // EMBEDDED_RECORDS)
+        rig.broker(**{"feedback": options.partitions, "invalid-tokens": tokens})
+        rig.simulator("--profile", "fast")
+        process = rig.feedback()
+        rig.load("feedback", 2_000)
+        results = []
+        for number in range(options.rounds):
+            before = process.cpu()
+            rate = rig.load("feedback", count)
+            cpu = (process.cpu() - before) / count
+            results.append((cpu, rig.h2load(count), rate))
+            log(f"round {number + 1} of {options.rounds}: {cpu:.2f} µs, {rate:,.0f} per second")
+        cpu, yardstick, rate = zip(*results)
+        ratio = median([a / b for a, b in zip(cpu, yardstick)])
+        return [
+            row("feedback", median(cpu), ratio, median(rate), process.resident_mib()),
+            row("h2load", median(yardstick), 1, 0, 0)]
+
+
+def backlog(options):
+    """A backlog of one credential that a sender finds at its start: from its first outcome until the last.
+
+    Its CPU includes the sender's start. Every fetch is full.
+    """
+    rounds = []
+    for number in range(options.rounds):
+        with Rig(options) as rig:
+            embedded = bool(rig.broker())
+            count = options.count
+            if embedded:
+                count = min(count, EMBEDDED_RECORDS * numbers(options.partitions)[0])
+            rig.simulator("--profile", "fast")
+            rig.signer()
+            rig.load("notifications", count, "--unread")
+            process = rig.sender("--http", f"127.0.0.1:{free_port()}")
+            rate = drained(process, count)
+            cpu = process.cpu() / count
+            resident = process.resident_mib()
+            floor = rig.h2load(count)
+            rounds.append((cpu, cpu / floor, rate, resident))
+            log(f"round {number + 1} of {options.rounds}: {cpu:.2f} µs, {rate:,.0f} per second, {resident:.0f} MiB")
+    cpu, ratio, rate, resident = zip(*rounds)
+    return [row(f"backlog of {count:,}", median(cpu), median(ratio), median(rate), max(resident))]
+
+
+def drained(process, count, seconds=600):
+    """Notifications that end per second, from the first that is seen to have ended until all have."""
+    deadline = time.monotonic() + seconds
+    first = None
+    while time.monotonic() < deadline:
+        process.check()
+        done, now = outcomes(process), time.monotonic()
+        if done > 0 and first is None:
+            first = (done, now)
+        if done >= count:
+            return (count - first[0]) / max(0.001, now - first[1])
+        time.sleep(0.02)
+    raise Failure(f"{process.name} did not finish {count} notifications within {seconds} s:\n{process.tail()}")
+
+
+def outcomes(process):
+    """Notifications that have ended, from the status page of a sender that was started with --http."""
+    arguments = process.popen.args
+    address = arguments[arguments.index("--http") + 1]
+    with contextlib.suppress(OSError):
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        found = re.findall(r"^martlet_sender_notifications_total\{[^}]*\} (\S+)", text, re.MULTILINE)
+        return int(sum(float(value) for value in found))
+    return 0
+
+
+def memory(options):
+    """Resident memory of every process over many notifications through the whole pipeline, each second.
+
+    It counts from the end of the first minute (of a short run: of its first third) and is flat if it then stays within
+    10 % of what it was.
+    """
+    with Rig(options) as rig:
+        parts = rig.broker()
+        parts += [rig.simulator("--profile", "fast"), rig.signer(), rig.ingest(), rig.sender(), rig.feedback()]
+        load = rig.start_load("requests", options.count)
+        start = time.monotonic()
+        samples = [[] for _ in parts]
+        while load.popen.poll() is None:
+            for process, values in zip(parts, samples):
+                process.check()
+                values.append(round(process.resident_mib(), 1))
+            time.sleep(1)
+        seconds = time.monotonic() - start
+        if load.popen.returncode != 0:
+            raise Failure(f"the load failed:\n{load.tail()}")
+        return [flatness(process.name, values, options.count / seconds) for process, values in zip(parts, samples)]
+
+
+def flatness(name, values, rate):
+    warm = min(60, len(values) // 3)
+    base, rest = values[warm], values[warm:]
+    entry = row(re.sub(r"-\d+$", "", name), 0, 0, rate, max(rest))
+    entry |= {
+        "after_warm_up_mib": base, "least_percent": round(100 * min(rest) / base - 100, 1),
+        "most_percent": round(100 * max(rest) / base - 100, 1)}
+    entry["flat"] = -10 <= entry["least_percent"] and entry["most_percent"] <= 10
+    # At most 200 for the plot.
+    entry["samples"] = values[::max(1, len(values) // 200)]
+    log(f"{entry['name']}: {base} MiB, then {entry['least_percent']} to {entry['most_percent']} %")
+    return entry
+
+
+def scale(options):
+    """How cost and rate change with senders, loops, partitions and credentials, behind a gateway of 50 ms."""
+    rows = []
+    shapes = itertools.product(
+        numbers(options.senders), numbers(options.loops), numbers(options.partitions), numbers(options.credentials))
+    for senders, loops, partitions, credentials in shapes:
+        changed = {"loops": loops, "partitions": partitions, "apps": credentials}
+        with Rig(argparse.Namespace(**{**vars(options), **changed})) as rig:
+            rig.broker()
+            rig.simulator("--profile", "fast", "--latency", "50ms")
+            rig.signer(credentials=credentials)
+            processes = [rig.sender() for _ in range(senders)]
+            rig.load("notifications", max(2_000, 20 * credentials))
+            results = []
+            for _ in range(options.rounds):
+                before = sum(process.cpu() for process in processes)
+                rate = rig.load("notifications", options.count)
+                cpu = (sum(process.cpu() for process in processes) - before) / options.count
+                connections = max(10, credentials)
+                floor = rig.h2load(
+                    options.count, connections=connections, streams=max(1, 4_000 // connections))
+                results.append((cpu, cpu / floor, rate))
+            cpu, ratio, rate = (median(values) for values in zip(*results))
+            resident = sum(process.resident_mib() for process in processes)
+            entry = row(
+                f"{senders} × {loops} loops, {partitions} partitions, {credentials} credentials", cpu, ratio, rate,
+                resident)
+            entry |= {"senders": senders, "loops": loops, "partitions": partitions, "credentials": credentials}
+            log(f"{entry['name']}: {cpu:.2f} µs, {ratio:.2f} × h2load, {rate:,.0f} per second")
+            rows.append(entry)
+    return rows

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fills the figures of benchmarks/results/ into docs/performance.md and README.md.
+
+benchmarks/performance.template has these places between double braces:
+
+    FILE | ROW | FIELD | FORMAT      a figure: of the row with this name, or that begins so; FIELD as in latency_ms.p50
+    more | FILE | ROW | ROW | FIELD  by how many percent the second row's figure exceeds the first one's
+    rows | FILE | FIELD, FIELD …     a table of all rows
+    command | FILE                   what was run, with "under load" if the machine was busy
+    files                            every file with its command, date, commit and machine
+"""
+import re
+import textwrap
+
+import results
+
+NONE = "not measured"
+TITLES = {
+    "cpu_us_per_notification": "CPU µs each", "ratio_to_h2load": "× h2load", "notifications_per_second": "per second",
+    "resident_mib": "resident MiB"}
+BEGIN, END = "<!-- figures: benchmarks/run pages -->", "<!-- end of the figures -->"
+
+
+def texts(root, folder, figures):
+    """The pages with their text as it has to be."""
+    template = (root / "benchmarks" / "performance.template").read_text()
+    yield root / "docs" / "performance.md", filled(template, figures)
+    readme = root / "README.md"
+    text = readme.read_text()
+    before, found, rest = text.partition(BEGIN)
+    section, ended, after = rest.partition(END)
+    if not (found and ended):
+        raise SystemExit(f"benchmarks/pages: README.md has no place for the figures: {BEGIN} … {END}")
+    place = (root / "benchmarks" / "readme.template").read_text()
+    shown = filled(place, figures) + newest(folder, figures)
+    yield readme, before + BEGIN + "\n" + shown + END + after
+    table = costs(figures)
+    if table:
+        yield root / "Sources" / "Core" / "Planning" / "MeasuredCosts+Table.swift", table
+
+
+# Records per second of the measurement that tells what a batch of Kafka costs, and how many batches and requests bring
+# them at 12 and at 64 partitions with a linger.ms of 5.
+PACED_RATE, FEW_BATCHES, MANY_BATCHES, REQUESTS = 5_000, 2_400, 5_000, 200
+
+
+def costs(figures):
+    """What the planner reckons with, as source code; None while it is not measured."""
+    full = value(figures, "sender", "sender, 12 partitions", "ratio_to_h2load")
+    few, many = (
+        value(figures, "sender-partitions-paced", f"sender, {count} partitions", "ratio_to_h2load")
+        for count in (12, 64))
+    ingest, feedback = (
+        value(figures, name, name, "ratio_to_h2load") for name in ("ingest", "feedback"))
+    h2load = value(figures, "sender", "h2load", "cpu_us_per_notification")
+    if None in (full, few, many, ingest, feedback, h2load):
+        return None
+    batch = max(0, many - few) * PACED_RATE / (MANY_BATCHES - FEW_BATCHES)
+    request = max(0, (few - full) * PACED_RATE - batch * FEW_BATCHES) / REQUESTS
+    line = figures["sender"][0]
+    fields = {
+        "sender": full * h2load, "batch": batch * h2load, "request": request * h2load, "ingest": ingest * h2load,
+        "feedback": feedback * h2load,
+        "h2load": h2load, "senderMiB": value(figures, "sender", "sender", "resident_mib"),
+        "ingestMiB": value(figures, "ingest", "ingest", "resident_mib")}
+    words = ", ".join(f"{name}: {figure:.2f}" for name, figure in fields.items())
+    first, last = words.split(", h2load", 1)
+    return f"""// SPDX-License-Identifier: Apache-2.0
+
+// Written by `benchmarks/run pages` from benchmarks/results: sender, sender-partitions-paced, ingest, feedback. The costs
+// are their ratios to h2load, times what h2load takes beside the sender.
+extension MeasuredCosts {{
+  package static let measured = MeasuredCosts(
+    {first},
+    h2load{last},
+    source: "{line["machine"]}, commit {line["commit"]}")
+}}
+"""
+
+
+def filled(template, figures):
+    blocks = [block(text, figures) for text in re.split(r"\n\n", template)]
+    return "\n\n".join(blocks)
+
+
+def block(text, figures):
+    """One paragraph or table: a cell says once that something was not measured, prose is wrapped anew."""
+    full = re.sub(r"\{\{(.*?)\}\}", lambda match: figure(match.group(1), figures), text)
+    if full == text:
+        return text
+    if text.startswith("|"):
+        return "\n".join(
+            "|".join(f" {NONE} " if NONE in cell else cell for cell in line.split("|")) for line in full.split("\n"))
+    end = "\n" if text.endswith("\n") else ""
+    if NONE in full:
+        return "Not measured yet." + end
+    if "\n|" in full or full.startswith("|"):
+        return full
+    return textwrap.fill(full, 120, break_long_words=False, break_on_hyphens=False) + end
+
+
+def figure(place, figures):
+    words = [word.strip() for word in place.split("|")]
+    match words:
+        case ["files"]:
+            return files(figures)
+        case ["command", name]:
+            return command(figures.get(name))
+        case ["rows", name, *fields]:
+            return rows(figures.get(name), fields[0].split(", ") if fields else list(TITLES))
+        case ["more", name, first, second, field]:
+            return more(value(figures, name, first, field), value(figures, name, second, field))
+        case [name, row, field, *form]:
+            found = value(figures, name, row, field)
+            return NONE if found is None else format(found, form[0] if form else "")
+    raise SystemExit(f"benchmarks/pages: {{{{{place}}}}} is no place for a figure")
+
+
+def value(figures, name, row, field):
+    """A figure, or None if it was not measured."""
+    lines = figures.get(name, [])
+    line = next((line for line in lines if line["name"] == row), None)
+    line = line or next((line for line in lines if line["name"].startswith(row)), None)
+    for part in re.split(r"\.(?!9)", field):
+        line = line.get(part) if line else None
+    return line
+
+
+def more(first, second):
+    if not first or second is None:
+        return NONE
+    percent = round(100 * second / first - 100)
+    return f"{abs(percent)} % {'more' if percent >= 0 else 'less'}"
+
+
+def command(lines):
+    if not lines:
+        return NONE
+    busy = ", under load" if results.was_busy(lines[0]) else ""
+    return f"`{lines[0]['command']}`{busy}"
+
+
+def rows(lines, fields):
+    if not lines:
+        return NONE
+    titles = [TITLES.get(field, field.replace("_", " ").replace(".", " ")) for field in fields]
+    table = [f"Under load (average {lines[0]['load_average']}):", ""] if results.was_busy(lines[0]) else []
+    table += ["| | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(fields)]
+    for line in lines:
+        cells = [shown(value({"": [line]}, "", line["name"], field)) for field in fields]
+        table.append(f"| {line['name']} | " + " | ".join(cells) + " |")
+    return "\n".join(table)
+
+
+def shown(found):
+    if found is None or found == 0:
+        return ""
+    return f"{found:,}"
+
+
+def files(figures):
+    table = ["| file | command | day | commit | load average | Kafka |", "| --- | --- | --- | --- | --- | --- |"]
+    for name, lines in figures.items():
+        line = lines[0]
+        table.append(
+            f"| [{name}](../benchmarks/results/{name}.jsonl) | `{line['command']}` | {line['at'][:10]} |"
+            f" {line['commit']} | {line['load_average']} | {line['kafka']} |")
+    return "\n".join(table)
+
+
+def drawn(folder, figures):
+    return [name for name in figures if (folder / f"{name}.svg").exists()]
+
+
+def newest(folder, figures):
+    """The two newest plots, as Markdown."""
+    names = sorted(drawn(folder, figures), key=lambda name: (figures[name][0]["at"], name))[-2:]
+    return "".join(
+        f"\n![{figures[name][0]['command']}](benchmarks/results/{name}.svg)\n" for name in reversed(names))
+
+
+def old_plots(folder, figures):
+    """Plots whose results are others by now, or are gone."""
+    problems = []
+    for plot in sorted(folder.glob("*.svg")):
+        lines = figures.get(plot.stem)
+        about = lines and f"{lines[0]['at'][:10]}, commit {lines[0]['commit']}"
+        if not lines or about not in plot.read_text():
+            problems.append(f"{plot.name} is older than its results: benchmarks/run pages")
+    return problems
