@@ -58,6 +58,7 @@ extension Misbehaviour {
     .init("the field upgrade", head(ok + field("upgrade", "h3")), .stream(.protocolError)),
     .init("a status of four digits", head(field(":status", "1000")), .stream(.protocolError)),
     .init("a status with a sign", head(field(":status", "+20")), .stream(.protocolError)),
+    .init("a name that is no token", head(ok + field("[a", "b")), .stream(.protocolError)),
     .init("a name above ASCII", head(ok + field("é", "a")), .stream(.protocolError)),
     .init("a value with a carriage return", head(ok + field("a", "b\r")), .stream(.protocolError)),
     .init("a value with a tab in front", head(ok + field("a", "\tb")), .stream(.protocolError)),

@@ -101,6 +101,11 @@ private enum Conversation {
       collect()
       _ = client.takeNotices()
     } while heard.isWhole && !rest.isEmpty
+    // nghttp2 has failed once its GOAWAY is written.
+    output.removeAll()
+    if heard.isWhole, (try? client.produceOutput(into: &output, upTo: .max)) == nil {
+      heard.isWhole = false
+    }
     heard.isWhole = heard.isWhole && !client.hasFailed
     client.abandon()
     collect()

@@ -54,7 +54,7 @@ import Testing
     "read-only",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
     "minutes", "mutations", "seeds", "steps", "last", "fail-with-body", "production", "group",
-    "topic", "all-topics", "reset-offsets", "to-current", "to-datetime", "export", "execute",
+    "all-topics", "topic", "reset-offsets", "to-datetime", "to-current", "export", "execute",
   ]
 
   @Test(arguments: documents)

@@ -110,14 +110,17 @@ package struct AnswerHead {
     return first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09
   }
 
+  /// What a name may have (RFC 9110 §5.6.2), in lower case as RFC 9113 §8.2.1 wants it.
+  private static let isNameByte: [Bool] = {
+    let allowed = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz".utf8)
+    return (0..<256).map { allowed.contains(UInt8($0)) }
+  }()
+
   /// Names in capitals, bytes that a name must not have, and fields of HTTP/1.1 connections.
   private static func isForbidden(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
     if name.count == 0 { return true }
     for index in name.indices {
-      let byte = name[index]
-      if byte <= 0x20 || byte >= 0x7F || byte == 0x3A || (0x41...0x5A).contains(byte) {
-        return true
-      }
+      if !isNameByte[Int(name[index])] { return true }
     }
     for connection in connectionNames where name.equals(connection) { return true }
     return name.equals(teName) && !value.equals(trailers)
