@@ -27,7 +27,7 @@ import Testing
     let table = CommonSettings.table(of: TokensImportCommand.self)
     let prefix = fixture.map { ["--topic-prefix", $0.prefix] } ?? ["--dry-run"]
     let values = try table.read(
-      CommandLineFlags([file, "--progress", "false"] + prefix + flags, for: table),
+      CommandLineFlags([file, "--progress=false"] + prefix + flags, for: table),
       environment: [:], file: nil)
     let settings = try TokensImportCommand.settings(values)
     let context = ServiceContext(
