@@ -528,6 +528,34 @@ def store(options):
     return rows
 
 
+def suppression(options):
+    """What ingest's table of invalid tokens takes up: resident memory with and without --count tokens."""
+    with Rig(options) as rig:
+        rig.broker()
+        process = rig.start("martlet-ingest", "--kafka", rig.kafka, "--counters-interval", "1s")
+        rig.load("invalid-tokens", 1_000)
+        wait_for_count(process, "invalid_tokens", 1_000)
+        before = process.resident_mib()
+        rate = rig.load("invalid-tokens", options.count)
+        wait_for_count(process, "invalid_tokens", options.count + 1_000)
+        # What librdkafka has fetched goes back.
+        time.sleep(3)
+        after = process.resident_mib()
+        entry = row("ingest, invalid tokens", 0, 0, rate, after)
+        entry["mb_per_million"] = round((after - before) * 1.048576 / options.count * 1e6, 1)
+        log(f"{options.count:,} invalid tokens: {entry['mb_per_million']} MB per million; the goal is 40")
+        return [entry]
+
+
+def wait_for_count(process, counter, count):
+    for _ in range(1_200):
+        process.check()
+        if process.counter(counter) >= count:
+            return
+        time.sleep(0.1)
+    raise Failure(f"{process.name} has {counter} {process.counter(counter)}, not {count}")
+
+
 def api(options):
     """The HTTP API: NDJSON through one copy, and single requests one after the other, on the embedded broker."""
     with Rig(options) as rig:
@@ -628,7 +656,7 @@ ALL = {
     "latency": latencies.latency, "feedback": loads.feedback, "backlog": loads.backlog,
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
     "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
-    "api": api, "store": store,
+    "api": api, "store": store, "suppression": suppression,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 package import Delivery
+import Pipeline
 
 /// What is known of some devices, taken from the database at once, changed in memory, and written back at once.
 package struct DeviceRows {
   private var states: [DeviceIdentity: DeviceState]
   /// Those that are not as the database has them, each once.
   fileprivate private(set) var changed: Set<DeviceIdentity> = []
+  /// By how much the changes alter how many devices are in each state.
+  fileprivate private(set) var counts = DeviceCounts()
 
   fileprivate init(_ states: [DeviceIdentity: DeviceState]) { self.states = states }
 
@@ -14,7 +17,9 @@ package struct DeviceRows {
   package subscript(device: DeviceIdentity) -> DeviceState {
     get { states[device] ?? DeviceState() }
     set {
-      guard newValue != self[device] else { return }
+      let old = self[device]
+      guard newValue != old else { return }
+      counts.move(from: old.word, to: newValue.word)
       states[device] = newValue
       changed.insert(device)
     }
@@ -38,8 +43,9 @@ extension TokenStore {
 
   /// Writes what was changed.
   package func write(_ rows: DeviceRows) throws(StoreError) {
+    try counts.add(rows.counts)
     guard let many else {
-      for identity in rows.changed { try put(identity, rows[identity]) }
+      for identity in rows.changed { try replace(identity, rows[identity]) }
       return
     }
     let gone = rows.changed.filter { rows[$0].isEmpty }
@@ -57,15 +63,15 @@ struct ManyDevices {
   init(_ database: PostgresDatabase) throws(StoreError) {
     select = try database.prepare(
       """
-      SELECT token, app, environment, registered_at, removed_at, invalid_since, invalid_reason,
-        recorded_at, alive_from
+      SELECT token, app, environment, \(TokenStore.SQL.stateColumns)
       FROM unnest(?1::text[], ?2::text[], ?3::text[]) AS wanted (token, app, environment)
       JOIN devices USING (token, app, environment)
       """)
     upsert = try database.prepare(
       """
       INSERT INTO devices SELECT * FROM unnest(?1::text[], ?2::text[], ?3::text[], ?4::bigint[],
-        ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[])
+        ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[], ?10::text[], ?11::text[],
+        ?12::text[], ?13::text[], ?14::text[], ?15::text[])
       \(TokenStore.SQL.replacesDevice)
       """)
     delete = try database.prepare(
@@ -97,20 +103,29 @@ struct ManyDevices {
     let sorted = devices.sorted { $0.token < $1.token }
     bind(upsert, sorted)
     var times = [PostgresArray](repeating: PostgresArray(), count: 5)
-    var reasons = PostgresArray()
+    // The reason, the details, the history.
+    var texts = [PostgresArray](repeating: PostgresArray(), count: 7)
     for device in sorted {
       let state = rows[device]
       times[0].append(state.registeredAt)
       times[1].append(state.removedAt)
       times[2].append(state.mark?.since)
-      reasons.append(state.mark?.reason)
       times[3].append(state.mark?.recordedAt)
       times[4].append(state.mark?.aliveFrom)
+      texts[0].append(state.mark?.reason)
+      texts[1].append(state.details.pushType)
+      texts[2].append(state.details.user)
+      texts[3].append(state.details.locale)
+      texts[4].append(state.details.appVersion)
+      texts[5].append(state.details.bundle)
+      texts[6].append(state.earlierFacts)
     }
     for (index, column) in zip([4, 5, 6, 8, 9] as [Int32], times) {
       upsert.bind(index, column.literal)
     }
-    upsert.bind(7, reasons.literal)
+    for (index, column) in zip([7, 10, 11, 12, 13, 14, 15] as [Int32], texts) {
+      upsert.bind(index, column.literal)
+    }
     try Statement.postgres(upsert).run()
   }
 
