@@ -119,6 +119,8 @@ enum Migrations {
     (
       "details, history, receipts",
       """
+      -- devices_dead serves the same questions.
+      DROP INDEX devices_invalid;
       -- What the newest registration said besides.
       ALTER TABLE devices ADD COLUMN push_type TEXT;
       ALTER TABLE devices ADD COLUMN user_name TEXT;

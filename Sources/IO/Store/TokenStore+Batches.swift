@@ -5,23 +5,43 @@ import Pipeline
 
 /// What is known of some devices, taken from the database at once, changed in memory, and written back at once.
 package struct DeviceRows {
-  private var states: [DeviceIdentity: DeviceState]
-  /// Those that are not as the database has them, each once.
-  fileprivate private(set) var changed: Set<DeviceIdentity> = []
+  private var places: [DeviceIdentity: Int] = [:]
+  private var rows: [Row] = []
   /// By how much the changes alter how many devices are in each state.
   fileprivate private(set) var counts = DeviceCounts()
 
-  fileprivate init(_ states: [DeviceIdentity: DeviceState]) { self.states = states }
+  fileprivate struct Row {
+    let device: DeviceIdentity
+    var state: DeviceState
+    /// Whether it is not as the database has it.
+    var isChanged = false
+  }
+
+  fileprivate init(capacity: Int) {
+    places.reserveCapacity(capacity)
+    rows.reserveCapacity(capacity)
+  }
+
+  /// Takes in what the database has of a device, once.
+  fileprivate mutating func append(_ device: DeviceIdentity, _ state: DeviceState) {
+    places[device] = rows.count
+    rows.append(Row(device: device, state: state))
+  }
+
+  /// Those that are not as the database has them, each once.
+  fileprivate var changed: [Row] { rows.filter(\.isChanged) }
 
   /// What is known of a device that was asked for.
   package subscript(device: DeviceIdentity) -> DeviceState {
-    get { states[device] ?? DeviceState() }
+    get { places[device].map { rows[$0].state } ?? DeviceState() }
     set {
-      let old = self[device]
+      if places[device] == nil { append(device, DeviceState()) }
+      let place = places[device]!
+      let old = rows[place].state
       guard newValue != old else { return }
       counts.move(from: old.word, to: newValue.word)
-      states[device] = newValue
-      changed.insert(device)
+      rows[place].state = newValue
+      rows[place].isChanged = true
     }
   }
 }
@@ -29,28 +49,31 @@ package struct DeviceRows {
 extension TokenStore {
   /// What is known of these devices.
   package func rows(of devices: Set<DeviceIdentity>) throws(StoreError) -> DeviceRows {
-    guard let many else {
-      var states: [DeviceIdentity: DeviceState] = [:]
-      states.reserveCapacity(devices.count)
-      for identity in devices {
-        let state = try device(identity)
-        if !state.isEmpty { states[identity] = state }
-      }
-      return DeviceRows(states)
+    var rows = DeviceRows(capacity: devices.count)
+    // In the order of the table: each page is then looked for once, when it is read and when it is written.
+    let sorted = devices.sorted { $0.token < $1.token }
+    if let many {
+      let states = devices.isEmpty ? [:] : try many.states(of: sorted)
+      for device in sorted { rows.append(device, states[device] ?? DeviceState()) }
+    } else {
+      for device in sorted { rows.append(device, try self.device(device)) }
     }
-    return DeviceRows(devices.isEmpty ? [:] : try many.states(of: devices))
+    return rows
   }
 
   /// Writes what was changed.
   package func write(_ rows: DeviceRows) throws(StoreError) {
     try counts.add(rows.counts)
+    let changed = rows.changed
     guard let many else {
-      for identity in rows.changed { try replace(identity, rows[identity]) }
+      for row in changed { try replace(row.device, row.state) }
       return
     }
-    let gone = rows.changed.filter { rows[$0].isEmpty }
+    let gone = changed.filter { $0.state.isEmpty }.map(\.device)
     if !gone.isEmpty { try many.delete(gone) }
-    if gone.count < rows.changed.count { try many.put(rows, rows.changed.subtracting(gone)) }
+    if gone.count < changed.count {
+      try many.put(changed.filter { !$0.state.isEmpty }.map { ($0.device, $0.state) })
+    }
   }
 }
 
@@ -82,7 +105,7 @@ struct ManyDevices {
       """)
   }
 
-  func states(of devices: Set<DeviceIdentity>) throws(StoreError) -> [DeviceIdentity: DeviceState] {
+  func states(of devices: [DeviceIdentity]) throws(StoreError) -> [DeviceIdentity: DeviceState] {
     bind(select, devices)
     var states: [DeviceIdentity: DeviceState] = [:]
     states.reserveCapacity(devices.count)
@@ -93,20 +116,17 @@ struct ManyDevices {
     return states
   }
 
-  func delete(_ devices: Set<DeviceIdentity>) throws(StoreError) {
+  func delete(_ devices: [DeviceIdentity]) throws(StoreError) {
     bind(delete, devices)
     try Statement.postgres(delete).run()
   }
 
-  func put(_ rows: DeviceRows, _ devices: Set<DeviceIdentity>) throws(StoreError) {
-    // In the order of the key: pages of the index are then written one after the other.
-    let sorted = devices.sorted { $0.token < $1.token }
-    bind(upsert, sorted)
+  func put(_ rows: [(device: DeviceIdentity, state: DeviceState)]) throws(StoreError) {
+    bind(upsert, rows.map(\.device))
     var times = [PostgresArray](repeating: PostgresArray(), count: 5)
     // The reason, the details, the history.
     var texts = [PostgresArray](repeating: PostgresArray(), count: 7)
-    for device in sorted {
-      let state = rows[device]
+    for (_, state) in rows {
       times[0].append(state.registeredAt)
       times[1].append(state.removedAt)
       times[2].append(state.mark?.since)
@@ -129,7 +149,7 @@ struct ManyDevices {
     try Statement.postgres(upsert).run()
   }
 
-  private func bind(_ statement: PostgresStatement, _ devices: some Sequence<DeviceIdentity>) {
+  private func bind(_ statement: PostgresStatement, _ devices: [DeviceIdentity]) {
     var columns = [PostgresArray](repeating: PostgresArray(), count: 3)
     for device in devices {
       columns[0].append(device.token)

@@ -11,9 +11,9 @@ import Testing
 @Suite(.serialized) struct FeedbackLiftTests {
   private typealias Fixture = FeedbackFixture
 
-  /// Suppression ends with the tombstone that a registration leads to. It takes some tens of milliseconds, and a second
-  /// is promised (docs/operations.md has the figure); on a machine that does much else the bound here lies between that
-  /// and the minute after which all marks are looked at anyway.
+  /// Suppression ends with the tombstone that a registration leads to. On a machine that does much else each step may
+  /// take long, but a wait by the clock (of a poll, a batch, a commit or a round) would be in each of the nine times. So
+  /// the shortest shows that there is none of a second; docs/tokens.md has the usual time.
   @Test(arguments: DatabaseKind.allCases)
   func `a registration takes an invalid token off the topic at once, not in the next round`(
     kind: DatabaseKind
@@ -50,6 +50,7 @@ import Testing
       times.append(MonotonicClock.milliseconds() - start)
     }
     times.sort()
-    #expect(times[times.count / 2] < 8_000, "\(times)")
+    print("registrations lifted marks within these times, in ms (\(kind)): \(times)")
+    #expect(times[0] < 1_000, "\(times)")
   }
 }

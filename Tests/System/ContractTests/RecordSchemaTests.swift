@@ -73,7 +73,9 @@ import Testing
         #"{"token":"ab","app":"a.b","environment":"production","\#(event)":1795000000000}"#)
       table.add(
         base,
-        places: ["token", "app", "environment", "registered_at", "removed_at", "colour"],
+        places: [
+          "token", "app", "environment", "registered_at", "removed_at", "type", "user", "colour",
+        ],
         values: Self.values)
     }
     let names = TopicNames()
