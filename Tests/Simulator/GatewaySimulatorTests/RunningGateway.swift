@@ -171,15 +171,21 @@ final class GatewayClient {
       hasUniqueID: exchange.pointee.hasUniqueID)
   }
 
-  /// Writes a push at once.
+  /// Sends a push and does not wait for its answer.
   func begin(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
     let exchange = submit(push)
     connection.flush()
     return exchange
   }
 
-  /// Queues a push, which leaves with the next write: several of them leave together.
-  func submit(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
+  /// Sends so many with one write, so that the gateway has all of them before it answers the first.
+  func begin(_ push: PushText, times count: Int) -> [UnsafeMutablePointer<Exchange>] {
+    let exchanges = (0..<count).map { _ in submit(push) }
+    connection.flush()
+    return exchanges
+  }
+
+  private func submit(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
     var headers = HeaderList()
     for field in push.fields {
       guard let name = Self.names[field.name] else { continue }
