@@ -80,7 +80,7 @@ let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
   "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
-  "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka",
+  "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -122,6 +122,7 @@ let package = Package(
     core("Settings"),
     core("Telemetry"),
     core("Access"),
+    core("TokenFiles", ["APNS", "Pipeline"]),
     core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
     core("HTTP2Engine"),
     core("Planning", ["Pipeline", "Delivery", "Random", "Settings", "Telemetry"]),
@@ -141,7 +142,7 @@ let package = Package(
     io("Compatibility", ["JSON", "APNS", "Records"]),
     io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
-    io("Store", ["APNS", "Delivery", "CSQLite", "CPostgres"]),
+    io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
     io("Signing", ["Bytes", "COpenSSL"]),
 
     // Services: one room a process.
@@ -192,7 +193,7 @@ let package = Package(
       "OperatorCommand",
       [
         "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "Planning", "EventLoop", "Kafka",
-        "JSON", "Records", "HTTPClient", "HTTPServer",
+        "JSON", "Records", "HTTPClient", "HTTPServer", "Store", "TokenFiles",
       ]),
 
     // Executables: parse, build, run.
@@ -238,7 +239,8 @@ let package = Package(
     labProgram(
       "benchmark-load",
       [
-        "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit", "Settings",
+        "APNS", "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit",
+        "Settings",
       ]),
     labProgram(
       "benchmark-topics", ["Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
@@ -264,6 +266,7 @@ let package = Package(
     tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Webhooks", ["Delivery", "Webhooks"]),
     tests("Core", "Telemetry", ["Telemetry"]),
+    tests("Core", "TokenFiles", ["APNS", "Pipeline", "Random", "TokenFiles"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
     tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
@@ -276,7 +279,7 @@ let package = Package(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
     tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Records"]),
     tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
-    tests("IO", "Store", ["APNS", "Delivery", "Bytes", "Store", "TestSupport"]),
+    tests("IO", "Store", ["APNS", "Pipeline", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
@@ -338,7 +341,7 @@ let package = Package(
         "OperatorCommand", "APNS", "Signing", "Pipeline", "Delivery", "Kafka", "EventLoop",
         "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
         "TestSupport",
-        "Telemetry",
+        "Telemetry", "Store",
       ]),
     tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
     tests("Simulator", "Gateway", ["APNS", "Gateway", "Random"]),

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import time
@@ -517,15 +518,79 @@ def store(options):
             numbers = itertools.count()
 
             def measure():
+                before = server.cpu()
                 output = call([
                     "taskset", "-c", "0", BUILD / "store-benchmark", place(next(numbers)),
                     options.count], timeout=600)
                 figures = json.loads(output.strip().splitlines()[-1])
-                return figures["cpu_us_per_upsert"], figures["upserts_per_second"]
+                served = (server.cpu() - before) / options.count if name == "PostgreSQL" else 0
+                return figures["cpu_us_per_upsert"] + served, figures["upserts_per_second"]
 
             cpu, rate = rounds(options, measure)
+            log(f"{name}: a core that does nothing else takes {1e6 / median(cpu):,.0f} upserts per second")
             rows.append(row(f"store, {name}", median(cpu), 0, median(rate), 0))
     return rows
+
+
+def suppression(options):
+    """What ingest's table of invalid tokens takes up: resident memory with and without --count tokens."""
+    with Rig(options) as rig:
+        rig.broker(**{"invalid-tokens": embedded_partitions(options.count + 1_000)})
+        process = rig.start("martlet-ingest", "--kafka", rig.kafka, "--counters-interval", "1s")
+        rig.load("invalid-tokens", 1_000)
+        wait_for_count(process, "invalid_tokens", 1_000)
+        before = process.resident_mib()
+        rate = rig.load("invalid-tokens", options.count)
+        wait_for_count(process, "invalid_tokens", options.count + 1_000)
+        # What librdkafka has fetched goes back.
+        time.sleep(3)
+        after = process.resident_mib()
+        entry = row("ingest, invalid tokens", 0, 0, rate, after)
+        entry["mb_per_million"] = round((after - before) * 1.048576 / options.count * 1e6, 1)
+        log(f"{options.count:,} invalid tokens: {entry['mb_per_million']} MB per million; the goal is 40")
+        return [entry]
+
+
+def embedded_partitions(records):
+    """How many partitions of an embedded broker surely hold that many small records."""
+    return 1 + records // loads.EMBEDDED_RECORDS
+
+
+def imports(options):
+    """martlet tokens import of --count tokens, until Kafka has them, and until the SQLite database has them."""
+    with Rig(options) as rig:
+        rig.broker(devices=embedded_partitions(options.count))
+        process = rig.feedback()
+        file = rig.folder / "tokens.txt"
+        file.write_text("".join(f"{hashlib.sha256(str(n).encode()).hexdigest()}\n" for n in range(options.count)))
+        start = time.monotonic()
+        output = call([
+            BUILD / "martlet", "tokens", "import", file, "--app", "com.example.app", *rig.topics(), "--json",
+            "--progress=false"], timeout=600)
+        produced = time.monotonic() - start
+        if json.loads(output.strip().splitlines()[-1])["devices"] != options.count:
+            raise Failure(output)
+        count = 0
+        while count < options.count:
+            process.check()
+            time.sleep(0.2)
+            words = call([BUILD / "martlet", "tokens", "list", "--count", "--database", rig.folder / "tokens.db"])
+            count = int(re.search(r"registered\D+(\d+)", words.replace(",", ""))[1])
+        stored = time.monotonic() - start
+        log(f"{options.count:,} tokens: on push.devices after {produced:.1f} s, in the database after {stored:.1f} s")
+        cpu = process.cpu() / options.count
+        return [
+            row("tokens import, until Kafka has them", 0, 0, options.count / produced, 0),
+            row("the same, until the database has them", cpu, 0, options.count / stored, process.resident_mib())]
+
+
+def wait_for_count(process, counter, count):
+    for _ in range(1_200):
+        process.check()
+        if process.counter(counter) >= count:
+            return
+        time.sleep(0.1)
+    raise Failure(f"{process.name} has {counter} {process.counter(counter)}, not {count}")
 
 
 def api(options):
@@ -620,6 +685,17 @@ class PostgresServer:
         self.run("createdb", "-h", self.folder, "-U", "martlet", name)
         return f"postgresql://martlet@/{name}?host={self.folder}"
 
+    def cpu(self):
+        """Microseconds of all its processes, also of those that have ended."""
+        server = (self.folder / "data" / "postmaster.pid").read_text().splitlines()[0]
+        ticks = 0
+        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                fields = path.read_text().rpartition(")")[2].split()
+                if server in (path.parent.name, fields[1]):
+                    ticks += sum(map(int, fields[11:15]))
+        return ticks * 1_000_000 / os.sysconf("SC_CLK_TCK")
+
     def __exit__(self, *_):
         self.run("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
 
@@ -628,7 +704,8 @@ ALL = {
     "latency": latencies.latency, "feedback": loads.feedback, "backlog": loads.backlog,
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
     "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
-    "api": api, "store": store,
+    "api": api, "store": store, "suppression": suppression,
+    "import": imports,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,

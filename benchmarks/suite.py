@@ -26,6 +26,8 @@ RUNS = {
         "rebalance": "rebalance --partitions 12,128 --rounds 3",
         "api": "api --rounds 3",
         "store": "store --rounds 3",
+        "import": "import --count 1000000",
+        "suppression": "suppression --count 1000000",
         "demo": "demo --senders 2,4 --count 200000",
         "plan": "plan",
         "memory": "memory --count 10000000",

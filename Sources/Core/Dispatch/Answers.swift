@@ -20,6 +20,7 @@ extension Dispatcher {
     perform(pools.connections[number].machine.accepted(), on: number)
     pools[pool].health.served(app: pushes[slot].app, sentAt: pushes[slot].sentAt)
     shares.answered(Pool.destination(pool))
+    devices.lives(pushes[slot], now: now)
     finish(slot, .delivered)
   }
 
@@ -41,7 +42,9 @@ extension Dispatcher {
     let verdict = response.verdict(for: pushes[slot].target)
     switch verdict {
     case .delivered: finish(slot, .delivered, isAnswered: true)
-    case .rejected(aboutToken: true): rejectToken(slot)
+    case .rejected(aboutToken: true):
+      if response.status == 410 { devices.died(pushes[slot], now: now) }
+      rejectToken(slot)
     case .rejected(aboutToken: false): finish(slot, .rejected, isAnswered: true)
     default:
       retry(

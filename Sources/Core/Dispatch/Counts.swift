@@ -9,6 +9,8 @@ package enum SenderCounter: Int, CaseIterable, Sendable {
   case delivered
   case rejected
   case expired
+  /// Not sent, because APNs called the token dead a short while ago.
+  case suppressed
   case deduplicated
   case deadLettered
   /// Records that are no notification; they count as dead-lettered, too.
@@ -73,7 +75,7 @@ package enum SenderCounter: Int, CaseIterable, Sendable {
 
 /// The counters' values, written by the one owner.
 package struct Counts: Sendable {
-  @usableFromInline var values = InlineArray<38, Int>(repeating: 0)
+  @usableFromInline var values = InlineArray<39, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 
@@ -90,7 +92,8 @@ extension Outcome {
     case .delivered: .delivered
     case .rejected: .rejected
     case .expired: .expired
-    case .deduplicated, .suppressed: .deduplicated
+    case .suppressed: .suppressed
+    case .deduplicated: .deduplicated
     case .deadLettered: .deadLettered
     }
   }

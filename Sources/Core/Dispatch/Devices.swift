@@ -2,9 +2,11 @@
 
 internal import Delivery
 
-/// What is kept about single devices: which are throttled, and whose turn it is where order is kept.
+/// What is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it is where
+/// order is kept.
 struct Devices: Sendable {
   private var throttled = ThrottleTable()
+  private var invalid = RecentInvalidations()
   /// Only where order is kept.
   private var order: DeviceOrder?
   /// Pushes whose device's turn has come.
@@ -32,6 +34,26 @@ struct Devices: Sendable {
   /// APNs throttles the device.
   mutating func throttle(_ device: UInt64, until: UInt64) {
     throttled.throttle(device, until: until)
+  }
+
+  // MARK: Dead devices
+
+  /// APNs has called the device of a push dead.
+  mutating func died(_ push: borrowing PushState, now: UInt64) {
+    invalid.note(push.tokenKey, sentAt: push.sentAt, now: now)
+  }
+
+  /// APNs has accepted a push: its device lives.
+  mutating func lives(_ push: borrowing PushState, now: UInt64) {
+    if !invalid.isEmpty(now: now) { invalid.forget(push.tokenKey, now: now) }
+  }
+
+  /// False when certainly no device is known to be dead, which costs one comparison.
+  func mayBeDead(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
+
+  /// Whether a push was requested before its device was called dead.
+  func isDead(_ push: borrowing PushState, now: UInt64) -> Bool {
+    invalid.covers(push.tokenKey, created: push.created, now: now)
   }
 
   // MARK: Order of each device

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import APNS
 package import Delivery
 internal import Pipeline
 import Random
@@ -88,6 +89,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   /// Decides where a push goes from here: in line, aside, or to its end.
   mutating func route(_ slot: UInt32) {
     if pushes[slot].isExpired(at: wall) { return expire(slot) }
+    if devices.mayBeDead(now: now), suppressIfDead(slot) { return }
     if devices.mayThrottle(now: now), parkIfThrottled(slot) { return }
     if pauses.hasApps, divertIfPaused(slot) { return }
     guard let credential = credentials.credential(for: pushes[slot]) else {
@@ -240,6 +242,15 @@ package struct Dispatcher: ~Copyable, Sendable {
   }
 
   // MARK: Devices
+
+  /// Ends a push unsent if APNs has called its device dead since it was requested.
+  mutating func suppressIfDead(_ slot: UInt32) -> Bool {
+    guard pushes[slot].target == .device, devices.isDead(pushes[slot], now: now) else {
+      return false
+    }
+    finish(slot, .suppressed, .recentlyInvalid)
+    return true
+  }
 
   /// Moves a push to a retry topic if its device is throttled.
   mutating func parkIfThrottled(_ slot: UInt32) -> Bool {

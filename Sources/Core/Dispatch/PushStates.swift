@@ -61,6 +61,12 @@ package struct PushState: Sendable {
   var hasTurn = false
   var setback = Setback()
 
+  /// A hash of device token, app and environment.
+  var tokenKey: UInt64 {
+    let origin = app ^ (kind.environment == .sandbox ? 0x5851_F42D_4C95_7F2D : 0)
+    return device ^ (origin &* 0x9E37_79B9_7F4A_7C15)
+  }
+
   /// Whether it is of no more use, at a time in milliseconds since the epoch.
   func isExpired(at wall: Int64) -> Bool { wall >= expiresAt || wall > agesAt }
 

@@ -47,6 +47,8 @@ extension Dispatcher {
       expire(slot)
       return .ended
     }
+    // APNs may have called the device dead while this stood in line.
+    if devices.mayBeDead(now: now), suppressIfDead(slot) { return .ended }
     // APNs may have throttled the device while this stood in line.
     if devices.mayThrottle(now: now), parkIfThrottled(slot) { return .ended }
     // Its app may have been paused since.

@@ -15,10 +15,19 @@ package struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
   /// The origin that a header names; nil for a text of another form.
   package init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 3, let partition = Int32(parts[1]), let offset = Int64(parts[2]) else {
-      return nil
-    }
+    guard parts.count == 3, Self.isTopic(parts[0]), let partition = Int32(parts[1]),
+      let offset = Int64(parts[2])
+    else { return nil }
     self.init(topic: String(parts[0]), partition: partition, offset: offset)
+  }
+
+  /// Whether Kafka takes this as a topic's name: 1 to 249 letters, digits, `.`, `_` and `-`.
+  private static func isTopic(_ name: Substring) -> Bool {
+    (1...249).contains(name.utf8.count)
+      && name.utf8.allSatisfy { byte in
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF)
+          || byte == 0x2E || byte == 0x5F || byte == 0x2D
+      }
   }
 
   package var description: String { "\(topic)/\(partition)/\(offset)" }

@@ -86,7 +86,7 @@ package enum DeadLetterReason: String, Sendable, CaseIterable {
 }
 
 /// The process that wrote a dead letter.
-package enum DeadLetterStage: String, Sendable {
+package enum DeadLetterStage: String, Sendable, CaseIterable {
   case ingest
   case sender
   case feedback

@@ -8,8 +8,10 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case expiration
   /// `expired`: older than its lane allows.
   case age
-  /// `suppressed`
+  /// `suppressed`, by ingest.
   case invalidToken
+  /// `suppressed`, by the sender.
+  case recentlyInvalid
   /// `deduplicated`
   case repeatedID
   /// `dead_lettered`, with the reason of the dead letter, as the following ones.
@@ -27,6 +29,7 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
     case .expiration: "expiration_passed"
     case .age: "max_age_passed"
     case .invalidToken: "token_known_invalid"
+    case .recentlyInvalid: "token_recently_invalid"
     case .repeatedID: "apns_id_repeated"
     case .retries: "retries_exhausted"
     case .noCredential, .certificateOnly, .certificateNeeded: "no_credential"
@@ -47,6 +50,8 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
       "it was older than its lane allows (martlet-sender --max-age) before it could be delivered"
     case .invalidToken:
       "APNs reported the token dead, and no newer registration is known; it was not sent"
+    case .recentlyInvalid:
+      "APNs reported the token dead after this push was requested; it was not sent"
     case .repeatedID: "its apns-id was taken before; it was not sent again"
     case .retries: "every attempt failed"
     case .noCredential: "no provider token serves this app and environment"

@@ -2,6 +2,7 @@
 
 package import APNS
 package import JSON
+package import Pipeline
 
 /// Which device of which app in which environment a record is about: the key that `push.feedback`,
 /// `push.devices` and `push.invalid-tokens` share, `<token>:<app>:<environment>`.
@@ -118,10 +119,13 @@ package struct DeviceRecord: Equatable, Sendable {
 
   package var device: DeviceKey
   package var event: Event
+  /// Of a registration.
+  package var details: DeviceDetails
 
-  package init(device: DeviceKey, event: Event) {
+  package init(device: DeviceKey, event: Event, details: DeviceDetails = .none) {
     self.device = device
     self.event = event
+    self.details = details
   }
 
   package init(
@@ -132,8 +136,12 @@ package struct DeviceRecord: Equatable, Sendable {
     let registered = try fields.optionalInteger("registered_at")
     let removed = try fields.optionalInteger("removed_at")
     switch (registered, removed) {
-    case (let time?, nil): event = .registered(at: time)
-    case (nil, let time?): event = .removed(at: time)
+    case (let time?, nil):
+      event = .registered(at: time)
+      details = DeviceDetails(named: fields.detail)
+    case (nil, let time?):
+      event = .removed(at: time)
+      details = .none
     case (nil, nil): throw fields.fail("registered_at", "is required (or removed_at)")
     default: throw fields.fail("removed_at", "cannot be combined with registered_at")
     }
@@ -147,7 +155,27 @@ package struct DeviceRecord: Equatable, Sendable {
     case .registered(let time): object.append("registered_at", .integer(time))
     case .removed(let time): object.append("removed_at", .integer(time))
     }
+    object.append(details)
     return JSONValue.object(object).text
+  }
+}
+
+extension RecordFields {
+  /// A detail of a registration. One that is no usable text is left out: the registration counts all the same.
+  fileprivate func detail(_ name: String) -> String? {
+    guard let text = try? optionalText(name), !text.isEmpty,
+      text.utf8.count <= DeviceDetails.longest
+    else { return nil }
+    return text
+  }
+}
+
+extension JSONObject {
+  /// The details that are there.
+  package mutating func append(_ details: DeviceDetails) {
+    for (name, value) in details.members {
+      if let value { append(name, .string(value)) }
+    }
   }
 }
 

@@ -13,4 +13,7 @@ package struct DeviceIdentity: Hashable, Sendable {
     self.app = app
     self.environment = environment
   }
+
+  /// Few devices have a token in common.
+  package func hash(into hasher: inout Hasher) { hasher.combine(token) }
 }

@@ -116,6 +116,59 @@ enum Migrations {
         WHERE invalid_since IS NOT NULL;
       """
     ),
+    (
+      "details, history, receipts",
+      """
+      -- devices_dead serves the same questions.
+      DROP INDEX devices_invalid;
+      -- What the newest registration said besides.
+      ALTER TABLE devices ADD COLUMN push_type TEXT;
+      ALTER TABLE devices ADD COLUMN user_name TEXT;
+      ALTER TABLE devices ADD COLUMN locale TEXT;
+      ALTER TABLE devices ADD COLUMN app_version TEXT;
+      ALTER TABLE devices ADD COLUMN bundle TEXT;
+      -- Earlier facts, as DeviceHistory writes them; NULL: none but those of the row.
+      ALTER TABLE devices ADD COLUMN history TEXT;
+      DROP VIEW dead_tokens;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle
+        FROM devices
+        WHERE invalid_since IS NOT NULL AND ifnull(registered_at < alive_from, 1);
+
+      -- How many devices are in each state, changed together with the rows.
+      CREATE TABLE device_counts (
+        state TEXT PRIMARY KEY CHECK (state IN ('registered', 'removed', 'invalid')),
+        count INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO device_counts VALUES ('invalid', (SELECT count(*) FROM dead_tokens)),
+        ('registered', (SELECT count(*) FROM devices WHERE registered_at IS NOT NULL
+          AND (invalid_since IS NULL OR registered_at >= alive_from))),
+        ('removed', (SELECT count(*) FROM devices
+          WHERE registered_at IS NULL AND invalid_since IS NULL));
+
+      -- Outcomes of notifications, where they are kept: lines of push.receipts.
+      CREATE TABLE receipts (
+        at INTEGER NOT NULL,
+        partition INTEGER NOT NULL,
+        record_offset INTEGER NOT NULL,
+        line INTEGER NOT NULL,
+        app TEXT NOT NULL,
+        request_id TEXT,
+        apns_id TEXT,
+        receipt TEXT NOT NULL,
+        PRIMARY KEY (at, partition, record_offset, line)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX receipts_request ON receipts (request_id) WHERE request_id IS NOT NULL;
+      CREATE INDEX receipts_apns ON receipts (apns_id) WHERE apns_id IS NOT NULL;
+      -- Since when they are kept, and for how many milliseconds each; no row: they are not.
+      CREATE TABLE receipt_keeping (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        since INTEGER NOT NULL,
+        retention INTEGER NOT NULL
+      ) STRICT;
+      """
+    ),
   ]
 
   /// What SQLite files of ours have in their header: "MART".

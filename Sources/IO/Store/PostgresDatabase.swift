@@ -190,7 +190,9 @@ final class PostgresStatement {
   func bind(_ index: Int32, _ text: String?) {
     while parameters.count < index { parameters.append(nil) }
     // No text of PostgreSQL has a NUL.
-    parameters[Int(index) - 1] = text?.replacing("\0", with: "\u{FFFD}")
+    parameters[Int(index) - 1] = text.map {
+      $0.utf8.contains(0) ? $0.replacing("\0", with: "\u{FFFD}") : $0
+    }
   }
 
   /// Steps to the next row; false at the end, and the statement is ready for new values.

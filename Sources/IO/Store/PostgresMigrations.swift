@@ -57,7 +57,45 @@ enum PostgresMigrations {
         PRIMARY KEY (app, environment, from_time)
       );
       """
-    )
+    ),
+    (
+      "details, history, receipts",
+      """
+      ALTER TABLE devices ADD COLUMN push_type text, ADD COLUMN user_name text,
+        ADD COLUMN locale text, ADD COLUMN app_version text, ADD COLUMN bundle text,
+        ADD COLUMN history text;
+      DROP VIEW dead_tokens;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle
+        FROM devices
+        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
+      CREATE TABLE device_counts (
+        state text PRIMARY KEY CHECK (state IN ('registered', 'removed', 'invalid')),
+        count bigint NOT NULL
+      );
+      INSERT INTO device_counts VALUES ('invalid', (SELECT count(*) FROM dead_tokens)),
+        ('registered', (SELECT count(*) FROM devices WHERE registered_at IS NOT NULL
+          AND (invalid_since IS NULL OR registered_at >= alive_from))),
+        ('removed', (SELECT count(*) FROM devices
+          WHERE registered_at IS NULL AND invalid_since IS NULL));
+      CREATE TABLE receipts (
+        at bigint NOT NULL,
+        partition bigint NOT NULL,
+        record_offset bigint NOT NULL,
+        line bigint NOT NULL,
+        app text COLLATE "C" NOT NULL,
+        request_id text COLLATE "C",
+        apns_id text COLLATE "C",
+        receipt text NOT NULL,
+        PRIMARY KEY (at, partition, record_offset, line)
+      );
+      CREATE INDEX receipts_request ON receipts (request_id) WHERE request_id IS NOT NULL;
+      CREATE INDEX receipts_apns ON receipts (apns_id) WHERE apns_id IS NOT NULL;
+      CREATE TABLE receipt_keeping (
+        id bigint PRIMARY KEY CHECK (id = 1), since bigint NOT NULL, retention bigint NOT NULL);
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

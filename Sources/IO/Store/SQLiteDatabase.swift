@@ -108,8 +108,8 @@ final class SQLiteStatement {
     sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : sqlite3_column_int64(raw, column)
   }
 
-  func text(_ column: Int32) -> String {
-    guard let bytes = sqlite3_column_text(raw, column) else { return "" }
+  func text(_ column: Int32) -> String? {
+    guard let bytes = sqlite3_column_text(raw, column) else { return nil }
     let count = Int(sqlite3_column_bytes(raw, column))
     return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import APNS
 package import Delivery
+package import Pipeline
 
 /// A dead token as `TokenQueries` lists it.
 package struct ListedToken: Equatable, Sendable {
@@ -10,6 +11,8 @@ package struct ListedToken: Equatable, Sendable {
   package let reason: String
   /// When APNs said so.
   package let recordedAt: Int64
+  /// Of its newest registration.
+  package let details: DeviceDetails
 }
 
 /// Which dead tokens of an app, by the time at which APNs called them dead.
@@ -45,6 +48,8 @@ package struct DeadTokenPage: Equatable, Sendable {
 package final class TokenQueries {
   private let device: Statement
   private let dead: Statement
+  private let outcomes: Statement
+  private let keeping: Statement
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   package init(_ location: String) throws(StoreError) {
@@ -52,11 +57,36 @@ package final class TokenQueries {
     device = try database.prepare(TokenStore.SQL.select)
     dead = try database.prepare(
       """
-      SELECT token, app, environment, invalid_since, invalid_reason, recorded_at FROM dead_tokens
-      WHERE app = ?1 AND (recorded_at, token, environment) > (?2, ?3, ?4)
+      SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+        user_name, locale, app_version, bundle
+      FROM dead_tokens WHERE app = ?1 AND (recorded_at, token, environment) > (?2, ?3, ?4)
         AND (environment = ?5 OR ?5 = '')
       ORDER BY recorded_at, token, environment LIMIT ?6
       """)
+    outcomes = try database.prepare(
+      """
+      SELECT app, receipt FROM receipts WHERE request_id = ?1 OR apns_id = ?1
+      ORDER BY at, partition, record_offset, line LIMIT ?2
+      """)
+    keeping = try database.prepare(ReceiptStatements.keepingSQL)
+  }
+
+  /// Since when outcomes are kept; nil: they are not.
+  package func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
+    try keeping.receiptKeeping()
+  }
+
+  /// The outcomes of a request or of one notification, oldest first: lines of `push.receipts`, each with its app.
+  ///
+  /// - Parameter id: a request id, or an `apns-id`.
+  package func outcomes(
+    of id: String, limit: Int
+  ) throws(StoreError) -> [(app: String, receipt: String)] {
+    outcomes.bind(1, id)
+    outcomes.bind(2, Int64(limit))
+    var found: [(app: String, receipt: String)] = []
+    while try outcomes.next() { found.append((outcomes.text(0), outcomes.text(1))) }
+    return found
   }
 
   /// What is known of a device.
@@ -81,7 +111,7 @@ package final class TokenQueries {
       tokens.append(
         ListedToken(
           device: identity, since: dead.integer(3) ?? 0, reason: dead.text(4),
-          recordedAt: dead.integer(5) ?? 0))
+          recordedAt: dead.integer(5) ?? 0, details: dead.details(from: 6)))
     }
     return tokens
   }

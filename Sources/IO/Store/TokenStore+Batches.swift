@@ -1,22 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 package import Delivery
+import Pipeline
 
 /// What is known of some devices, taken from the database at once, changed in memory, and written back at once.
 package struct DeviceRows {
-  private var states: [DeviceIdentity: DeviceState]
-  /// Those that are not as the database has them, each once.
-  fileprivate private(set) var changed: Set<DeviceIdentity> = []
+  private var places: [DeviceIdentity: Int] = [:]
+  private var rows: [Row] = []
+  /// By how much the changes alter how many devices are in each state.
+  fileprivate private(set) var counts = DeviceCounts()
 
-  fileprivate init(_ states: [DeviceIdentity: DeviceState]) { self.states = states }
+  fileprivate struct Row {
+    let device: DeviceIdentity
+    var state: DeviceState
+    /// Whether it is not as the database has it.
+    var isChanged = false
+  }
+
+  fileprivate init(capacity: Int) {
+    places.reserveCapacity(capacity)
+    rows.reserveCapacity(capacity)
+  }
+
+  /// Takes in what the database has of a device, once.
+  fileprivate mutating func append(_ device: DeviceIdentity, _ state: DeviceState) {
+    places[device] = rows.count
+    rows.append(Row(device: device, state: state))
+  }
+
+  /// Those that are not as the database has them, each once.
+  fileprivate var changed: [Row] { rows.filter(\.isChanged) }
 
   /// What is known of a device that was asked for.
   package subscript(device: DeviceIdentity) -> DeviceState {
-    get { states[device] ?? DeviceState() }
+    get { places[device].map { rows[$0].state } ?? DeviceState() }
     set {
-      guard newValue != self[device] else { return }
-      states[device] = newValue
-      changed.insert(device)
+      if places[device] == nil { append(device, DeviceState()) }
+      let place = places[device]!
+      let old = rows[place].state
+      guard newValue != old else { return }
+      counts.move(from: old.word, to: newValue.word)
+      rows[place].state = newValue
+      rows[place].isChanged = true
     }
   }
 }
@@ -24,27 +49,31 @@ package struct DeviceRows {
 extension TokenStore {
   /// What is known of these devices.
   package func rows(of devices: Set<DeviceIdentity>) throws(StoreError) -> DeviceRows {
-    guard let many else {
-      var states: [DeviceIdentity: DeviceState] = [:]
-      states.reserveCapacity(devices.count)
-      for identity in devices {
-        let state = try device(identity)
-        if !state.isEmpty { states[identity] = state }
-      }
-      return DeviceRows(states)
+    var rows = DeviceRows(capacity: devices.count)
+    // In the order of the table: each page is then looked for once, when it is read and when it is written.
+    let sorted = devices.sorted { $0.token < $1.token }
+    if let many {
+      let states = devices.isEmpty ? [:] : try many.states(of: sorted)
+      for device in sorted { rows.append(device, states[device] ?? DeviceState()) }
+    } else {
+      for device in sorted { rows.append(device, try self.device(device)) }
     }
-    return DeviceRows(devices.isEmpty ? [:] : try many.states(of: devices))
+    return rows
   }
 
   /// Writes what was changed.
   package func write(_ rows: DeviceRows) throws(StoreError) {
+    try counts.add(rows.counts)
+    let changed = rows.changed
     guard let many else {
-      for identity in rows.changed { try put(identity, rows[identity]) }
+      for row in changed { try replace(row.device, row.state) }
       return
     }
-    let gone = rows.changed.filter { rows[$0].isEmpty }
+    let gone = changed.filter { $0.state.isEmpty }.map(\.device)
     if !gone.isEmpty { try many.delete(gone) }
-    if gone.count < rows.changed.count { try many.put(rows, rows.changed.subtracting(gone)) }
+    if gone.count < changed.count {
+      try many.put(changed.filter { !$0.state.isEmpty }.map { ($0.device, $0.state) })
+    }
   }
 }
 
@@ -57,15 +86,15 @@ struct ManyDevices {
   init(_ database: PostgresDatabase) throws(StoreError) {
     select = try database.prepare(
       """
-      SELECT token, app, environment, registered_at, removed_at, invalid_since, invalid_reason,
-        recorded_at, alive_from
+      SELECT token, app, environment, \(TokenStore.SQL.stateColumns)
       FROM unnest(?1::text[], ?2::text[], ?3::text[]) AS wanted (token, app, environment)
       JOIN devices USING (token, app, environment)
       """)
     upsert = try database.prepare(
       """
       INSERT INTO devices SELECT * FROM unnest(?1::text[], ?2::text[], ?3::text[], ?4::bigint[],
-        ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[])
+        ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[], ?10::text[], ?11::text[],
+        ?12::text[], ?13::text[], ?14::text[], ?15::text[])
       \(TokenStore.SQL.replacesDevice)
       """)
     delete = try database.prepare(
@@ -76,7 +105,7 @@ struct ManyDevices {
       """)
   }
 
-  func states(of devices: Set<DeviceIdentity>) throws(StoreError) -> [DeviceIdentity: DeviceState] {
+  func states(of devices: [DeviceIdentity]) throws(StoreError) -> [DeviceIdentity: DeviceState] {
     bind(select, devices)
     var states: [DeviceIdentity: DeviceState] = [:]
     states.reserveCapacity(devices.count)
@@ -87,34 +116,40 @@ struct ManyDevices {
     return states
   }
 
-  func delete(_ devices: Set<DeviceIdentity>) throws(StoreError) {
+  func delete(_ devices: [DeviceIdentity]) throws(StoreError) {
     bind(delete, devices)
     try Statement.postgres(delete).run()
   }
 
-  func put(_ rows: DeviceRows, _ devices: Set<DeviceIdentity>) throws(StoreError) {
-    // In the order of the key: pages of the index are then written one after the other.
-    let sorted = devices.sorted { $0.token < $1.token }
-    bind(upsert, sorted)
+  func put(_ rows: [(device: DeviceIdentity, state: DeviceState)]) throws(StoreError) {
+    bind(upsert, rows.map(\.device))
     var times = [PostgresArray](repeating: PostgresArray(), count: 5)
-    var reasons = PostgresArray()
-    for device in sorted {
-      let state = rows[device]
+    // The reason, the details, the history.
+    var texts = [PostgresArray](repeating: PostgresArray(), count: 7)
+    for (_, state) in rows {
       times[0].append(state.registeredAt)
       times[1].append(state.removedAt)
       times[2].append(state.mark?.since)
-      reasons.append(state.mark?.reason)
       times[3].append(state.mark?.recordedAt)
       times[4].append(state.mark?.aliveFrom)
+      texts[0].append(state.mark?.reason)
+      texts[1].append(state.details.pushType)
+      texts[2].append(state.details.user)
+      texts[3].append(state.details.locale)
+      texts[4].append(state.details.appVersion)
+      texts[5].append(state.details.bundle)
+      texts[6].append(state.earlierFacts)
     }
     for (index, column) in zip([4, 5, 6, 8, 9] as [Int32], times) {
       upsert.bind(index, column.literal)
     }
-    upsert.bind(7, reasons.literal)
+    for (index, column) in zip([7, 10, 11, 12, 13, 14, 15] as [Int32], texts) {
+      upsert.bind(index, column.literal)
+    }
     try Statement.postgres(upsert).run()
   }
 
-  private func bind(_ statement: PostgresStatement, _ devices: some Sequence<DeviceIdentity>) {
+  private func bind(_ statement: PostgresStatement, _ devices: [DeviceIdentity]) {
     var columns = [PostgresArray](repeating: PostgresArray(), count: 3)
     for device in devices {
       columns[0].append(device.token)

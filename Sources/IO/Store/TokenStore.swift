@@ -3,6 +3,7 @@ import APNS
 import CSQLite
 package import Delivery
 import Glibc
+import Pipeline
 
 /// The database of device tokens, as its writer sees it: SQLite with a write-ahead log, or PostgreSQL.
 ///
@@ -19,6 +20,8 @@ package final class TokenStore {
   private let upsertPosition: Statement
   private let upsertCompleteness: Statement
   let suspicions: SuspicionStatements
+  let counts: CountStatements
+  let receipts: ReceiptStatements
   /// With PostgreSQL: what is done for many devices at once.
   let many: ManyDevices?
 
@@ -59,6 +62,8 @@ package final class TokenStore {
     upsertPosition = try database.prepare(SQL.upsertPosition)
     upsertCompleteness = try database.prepare(SQL.upsertCompleteness)
     suspicions = try SuspicionStatements(database)
+    counts = try CountStatements(database)
+    receipts = try ReceiptStatements(database)
     self.database = database
   }
 
@@ -71,6 +76,9 @@ package final class TokenStore {
   package static func mayAppear(_ location: String) -> Bool {
     PostgresLocation.isURL(location) || access(location, F_OK) == 0
   }
+
+  private static let cacheKilobytes = 65_536
+  private static let checkpointPages = 8_000
 
   /// Switches to a write-ahead log, which the file remembers.
   ///
@@ -90,7 +98,13 @@ package final class TokenStore {
         waited += sqlite3_sleep(10)
       }
     }
-    try database.execute("PRAGMA synchronous = FULL")
+    // Pages of 4 KiB: rows of a batch are all over the file, so that most of a small cache would be read again for each.
+    // A checkpoint writes a page once, however many transactions have changed it.
+    try database.execute(
+      """
+      PRAGMA synchronous = FULL; PRAGMA cache_size = -\(cacheKilobytes);
+      PRAGMA wal_autocheckpoint = \(checkpointPages)
+      """)
     return mode
   }
 
@@ -111,6 +125,13 @@ package final class TokenStore {
 
   /// Replaces what is known of a device.
   package func put(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
+    var rows = try rows(of: [identity])
+    rows[identity] = state
+    try write(rows)
+  }
+
+  /// Replaces the row of a device.
+  func replace(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
     guard !state.isEmpty else {
       delete.bind(identity)
       return try delete.run()
@@ -122,6 +143,12 @@ package final class TokenStore {
     upsert.bind(7, optional: state.mark?.reason)
     upsert.bind(8, state.mark?.recordedAt)
     upsert.bind(9, state.mark?.aliveFrom)
+    upsert.bind(10, optional: state.details.pushType)
+    upsert.bind(11, optional: state.details.user)
+    upsert.bind(12, optional: state.details.locale)
+    upsert.bind(13, optional: state.details.appVersion)
+    upsert.bind(14, optional: state.details.bundle)
+    upsert.bind(15, optional: state.earlierFacts)
     try upsert.run()
   }
 
@@ -186,6 +213,7 @@ package final class TokenStore {
       case .sqlite: try database.execute("DELETE FROM devices; DELETE FROM changelog")
       case .postgres: try database.execute("TRUNCATE devices, changelog")
       }
+      try database.execute("UPDATE device_counts SET count = 0")
       try setComplete(at: time)
     }
   }
@@ -193,97 +221,5 @@ package final class TokenStore {
   /// Makes the database full at that many pages of 4 KiB: what a full disk looks like, for tests.
   package func limitPages(to pages: Int) throws(StoreError) {
     try database.execute("PRAGMA max_page_count = \(pages)")
-  }
-}
-
-extension TokenStore {
-  /// The statements. ?1 token, ?2 app, ?3 environment.
-  enum SQL {
-    static let select = """
-      SELECT registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from
-      FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
-      """
-
-    static let upsert =
-      "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \(replacesDevice)"
-
-    /// How an inserted device takes the place of the row that there is.
-    static let replacesDevice = """
-      ON CONFLICT (token, app, environment) DO UPDATE SET registered_at = excluded.registered_at,
-        removed_at = excluded.removed_at, invalid_since = excluded.invalid_since,
-        invalid_reason = excluded.invalid_reason, recorded_at = excluded.recorded_at,
-        alive_from = excluded.alive_from
-      """
-
-    static let upsertPosition = """
-      INSERT INTO changelog VALUES (?1, ?2, ?3, ?4, ?5)
-      ON CONFLICT (topic, partition) DO UPDATE SET last_offset = excluded.last_offset,
-        timestamp = excluded.timestamp, key_hash = excluded.key_hash
-      """
-
-    static let upsertCompleteness = """
-      INSERT INTO completeness VALUES (1, ?1)
-      ON CONFLICT (id) DO UPDATE SET complete_at = excluded.complete_at
-      """
-
-    static let delete =
-      "DELETE FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3"
-
-    static let refuted = """
-      SELECT token, app, environment FROM devices
-      WHERE registered_at >= alive_from AND (token, app, environment) > (?1, ?2, ?3)
-      ORDER BY token, app, environment LIMIT ?4
-      """
-  }
-}
-
-extension DeviceState {
-  var removedAt: Int64? {
-    if case .removed(let time) = presence { time } else { nil }
-  }
-}
-
-extension Statement {
-  /// What is known of a device: six columns in the order of the table, from this one on.
-  func deviceState(from column: Int32) -> DeviceState {
-    var state = DeviceState()
-    if let time = integer(column) {
-      state.apply(.registered(at: time))
-    } else if let time = integer(column + 1) {
-      state.apply(.removed(at: time))
-    }
-    if let since = integer(column + 2) {
-      state.apply(
-        DeviceState.Mark(
-          since: since, aliveFrom: integer(column + 5) ?? since + 1, reason: text(column + 3),
-          recordedAt: integer(column + 4) ?? since))
-    }
-    return state
-  }
-
-  /// Binds a device to ?1, ?2, ?3.
-  func bind(_ identity: DeviceIdentity) {
-    bind(1, identity.token)
-    bind(2, identity.app)
-    bind(3, identity.environment.description)
-  }
-
-  /// Binds a place in the order of devices to ?1, ?2, ?3; nil: before the first.
-  func bind(after identity: DeviceIdentity?) {
-    // No token is empty.
-    bind(1, identity?.token ?? "")
-    bind(2, identity?.app ?? "")
-    bind(3, identity?.environment.description ?? "")
-  }
-
-  func bind(_ index: Int32, optional text: String?) {
-    guard let text else { return bind(index, Int64?.none) }
-    bind(index, text)
-  }
-
-  /// The device in the first three columns.
-  var identity: DeviceIdentity? {
-    guard let environment = Environment(text(2)) else { return nil }
-    return DeviceIdentity(token: text(0), app: text(1), environment: environment)
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Bytes
 import EventLoop
 import Glibc
@@ -22,11 +23,12 @@ enum LoadCommand: Service {
 
     @Declared(
       .choice(
-        "kind", of: ["notifications", "bulk", "requests", "feedback", "provider-tokens"],
+        "kind",
+        of: ["notifications", "bulk", "requests", "feedback", "provider-tokens", "invalid-tokens"],
         default: "notifications",
         "Which topic is written: push.notifications, push.notifications.bulk, push.requests,"
-          + " push.feedback with an answer 410 for each record, or push.provider-tokens with one"
-          + " credential for each app.")) var kind: String
+          + " push.feedback with an answer 410 for each record, push.provider-tokens with one"
+          + " credential for each app, or push.invalid-tokens.")) var kind: String
 
     @Declared(
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."))
@@ -53,8 +55,8 @@ enum LoadCommand: Service {
     var body: Int
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
-    /// Provider tokens are a table: no group commits what it has read of them.
-    var waits: Bool { kind != "provider-tokens" && !isUnread }
+    /// Provider tokens and invalid tokens are tables: no group commits what it has read of them.
+    var waits: Bool { kind != "provider-tokens" && kind != "invalid-tokens" && !isUnread }
   }
 
   static let name = "benchmark-load"
@@ -108,6 +110,8 @@ private final class Producing {
     case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
     case "provider-tokens":
       (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
+    case "invalid-tokens":
+      (topicName, group) = (load.names.invalidTokens, load.names.group(.ingest))
     default: (topicName, group) = (load.names.notifications, load.names.group(.sender))
     }
     producer = try KafkaProducer(kafka, wakeup: wakeup)
@@ -183,8 +187,20 @@ private final class Producing {
     switch load.kind {
     case "requests": fillRequest(number)
     case "feedback": fillFeedback(number)
+    case "invalid-tokens": fillInvalidToken(number)
     default: fillNotification(number)
     }
+  }
+
+  private func fillInvalidToken(_ number: Int) {
+    let device = DeviceKey(
+      token: String(decoding: key.bytes, as: UTF8.self), app: load.app, environment: .production)
+    let record = InvalidTokenRecord(
+      device: device, invalidSince: WallClock.milliseconds(), reason: "Unregistered",
+      at: WallClock.milliseconds())
+    key.removeAll()
+    device.bytes.withUnsafeBytes { key.append($0) }
+    record.value.withUnsafeBytes { value.append($0) }
   }
 
   /// An answer of APNs that the device is gone.

@@ -51,6 +51,7 @@ extension APILoop {
         .device(
           DeviceIdentity(
             token: device.token, app: device.app, environment: device.environment)))
+    case (.notification(let id), _): return .ask(.outcomes(id: try DeviceArguments.id(id), key))
     case (.invalidTokens, _), (.notifications, _), (.gorush, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
       try demandRead(page.app, key)
@@ -81,7 +82,7 @@ extension APILoop {
           throw .init(.tooLarge(Self.longestBody))
         }
         let record = try DeviceArguments.registration(
-          token, device.body.bytes, now: WallClock.milliseconds(), deviceParser)
+          token, device.body.bytes, now: WallClock.milliseconds(), settings.pushTypes, deviceParser)
         guard device.key.maySend(for: record.device.app) else {
           throw .init(.forbidden(app: record.device.app))
         }

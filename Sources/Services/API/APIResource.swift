@@ -6,10 +6,13 @@ enum APIResource: Equatable {
   /// The token as it stands in the path.
   case device(token: String)
   case invalidTokens
+  /// A request id or an `apns-id`, as it stands in the path.
+  case notification(id: String)
   /// gorush's own.
   case gorush
 
   private static let devices = "/v1/devices/"
+  private static let outcomes = "/v1/notifications/"
 
   /// - Parameter gorush: whether gorush's path is served.
   init?(path: String, gorush: Bool) {
@@ -17,6 +20,11 @@ enum APIResource: Equatable {
     case "/api/push" where gorush: self = .gorush
     case "/v1/notifications": self = .notifications
     case "/v1/invalid-tokens": self = .invalidTokens
+    case _ where path.hasPrefix(Self.outcomes):
+      // An id may have a slash.
+      let id = path.dropFirst(Self.outcomes.count)
+      guard !id.isEmpty else { return nil }
+      self = .notification(id: String(id))
     default:
       guard path.hasPrefix(Self.devices) else { return nil }
       let token = path.dropFirst(Self.devices.count)
@@ -29,7 +37,7 @@ enum APIResource: Equatable {
     switch self {
     case .notifications, .gorush: ["POST"]
     case .device: ["GET", "PUT", "DELETE"]
-    case .invalidTokens: ["GET"]
+    case .invalidTokens, .notification: ["GET"]
     }
   }
 }

@@ -3,6 +3,8 @@ import APNS
 import Delivery
 import HTTPServer
 import JSON
+import Pipeline
+import Records
 import Store
 
 /// What the database knows, as JSON.
@@ -18,7 +20,7 @@ enum DeviceAnswers {
     object.append("token", .string(identity.token))
     object.append("app", .string(identity.app))
     object.append("environment", .string(identity.environment.description))
-    object.append("state", .string(word(state)))
+    object.append("state", .string((state.word ?? .removed).rawValue))
     switch state.presence {
     case .registered(let time): object.append("registered_at", .integer(time))
     case .removed(let time): object.append("removed_at", .integer(time))
@@ -29,12 +31,19 @@ enum DeviceAnswers {
       object.append("reason", .string(mark.reason))
       object.append("recorded_at", .integer(mark.recordedAt))
     }
+    object.append(state.details)
+    object.append("history", .array(state.history.changes.map(entry)))
     return ok(object)
   }
 
-  private static func word(_ state: DeviceState) -> String {
-    if state.isDead { return "invalid" }
-    return state.registeredAt == nil ? "removed" : "registered"
+  private static func entry(
+    _ change: DeviceHistory.Change, _ time: Int64, _ reason: String
+  ) -> JSONValue {
+    var entry = JSONObject()
+    entry.append("state", .string(change.rawValue))
+    entry.append("at", .integer(time))
+    if change == .invalid { entry.append("reason", .string(reason)) }
+    return .object(entry)
   }
 
   static func tokens(_ tokens: [ListedToken], _ page: DeadTokenPage) -> HTTPResponse {
@@ -49,6 +58,7 @@ enum DeviceAnswers {
           entry.append("invalid_since", .integer(token.since))
           entry.append("reason", .string(token.reason))
           entry.append("recorded_at", .integer(token.recordedAt))
+          entry.append(token.details)
           return .object(entry)
         }))
     object.append("has_more", .bool(tokens.count == page.limit))

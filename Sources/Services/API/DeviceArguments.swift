@@ -26,6 +26,12 @@ enum DeviceArguments {
     return token
   }
 
+  /// A request id or an `apns-id`.
+  static func id(_ text: String) throws(Failure) -> String {
+    guard text.utf8.count <= 128 else { throw refuse("has more than 128 bytes", "id") }
+    return text
+  }
+
   static func app(_ text: String?) throws(Failure) -> String {
     guard let text else { throw refuse("is required", "app") }
     do throws(RequestError) {
@@ -56,14 +62,18 @@ enum DeviceArguments {
 
   /// A registration: the body of a PUT.
   ///
-  /// - Parameter now: milliseconds since the epoch, for a registration without a time.
+  /// - Parameters:
+  ///   - now: milliseconds since the epoch, for a registration without a time.
+  ///   - types: those that a token may be for.
   static func registration(
-    _ token: String, _ body: UnsafeRawBufferPointer, now: Int64, _ parser: JSONParser
+    _ token: String, _ body: UnsafeRawBufferPointer, now: Int64, _ types: PushTypes,
+    _ parser: JSONParser
   ) throws(Failure) -> DeviceRecord {
     guard let object = (try? parser.parse(Array(body)))?.object, object.duplicateKey == nil else {
       throw Failure(.malformed("the body is not a JSON object"))
     }
-    let known = ["app", "environment", "registered_at"]
+    let known =
+      ["app", "environment", "registered_at"] + DeviceDetails.none.members.map(\.name)
     if let unknown = object.members.first(where: { !known.contains($0.key) }) {
       throw refuse("is not a member of a registration", unknown.key)
     }
@@ -72,15 +82,26 @@ enum DeviceArguments {
       guard let text = value.string else { throw refuse("is not a string", name) }
       return text
     }
+    func detail(_ name: String) throws(Failure) -> String? {
+      guard let text = try text(name) else { return nil }
+      guard (1...DeviceDetails.longest).contains(text.utf8.count) else {
+        throw refuse("has not 1 to \(DeviceDetails.longest) bytes", name)
+      }
+      return text
+    }
     let device = try device(token, app: text("app"), environment: text("environment"))
+    let details = try DeviceDetails(named: detail)
+    if let type = details.pushType, types.find(type.utf8.span) == nil {
+      throw refuse("is not a push type", "type")
+    }
     guard let given = object["registered_at"], !given.isNull else {
-      return DeviceRecord(device: device, event: .registered(at: now))
+      return DeviceRecord(device: device, event: .registered(at: now), details: details)
     }
     guard let time = given.int, (earliest...now + dayMilliseconds).contains(time) else {
       throw refuse(
         "is not a time in milliseconds since 1970, up to a day from now", "registered_at")
     }
-    return DeviceRecord(device: device, event: .registered(at: time))
+    return DeviceRecord(device: device, event: .registered(at: time), details: details)
   }
 
   /// A smaller number of milliseconds is a time since 2001 in seconds.

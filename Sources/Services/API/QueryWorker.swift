@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Access
 import Bytes
 import EventLoop
 import HTTPServer
@@ -10,6 +11,8 @@ final class QueryWorker {
   enum Question: Sendable {
     case device(DeviceIdentity)
     case deadTokens(DeadTokenPage)
+    /// What became of a request or a notification, as far as the key may read it.
+    case outcomes(id: String, APIKey)
   }
 
   struct Answer: Sendable {
@@ -105,6 +108,11 @@ final class QueryWorker {
         return DeviceAnswers.device(identity, try queries.state(identity))
       case .deadTokens(let page):
         return DeviceAnswers.tokens(try queries.deadTokens(page), page)
+      case .outcomes(let id, let key):
+        let limit = OutcomeAnswers.limit
+        let found = try queries.outcomes(of: id, limit: limit + 1)
+        guard found.isEmpty else { return OutcomeAnswers.outcomes(found, key) }
+        return OutcomeAnswers.none(try queries.receiptKeeping())
       }
     }
   }

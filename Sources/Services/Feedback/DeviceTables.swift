@@ -17,8 +17,9 @@ final class DeviceTables {
   /// One of the two topics.
   private final class Table {
     let changelog: KafkaChangelog
-    /// Read, and not yet in the database.
-    var batch = KafkaBatch(capacity: 2_000)
+    /// Read, and not yet in the database. The more records a transaction has, the more of them share a page that is
+    /// written.
+    var batch = KafkaBatch(capacity: 8_000)
     /// The last record of each partition that is in the database.
     var positions: [ChangelogPosition] = []
     var checks: [AnchorCheck] = []

@@ -29,6 +29,10 @@ enum FeedbackCounter: Int, CounterKey {
   case databaseFailing
   /// How often the database was rebuilt from the topics.
   case restores
+  /// Outcomes of notifications that the database has taken, that are no receipt, and whose time was over.
+  case receiptsKept
+  case receiptsUnusable
+  case receiptsRemoved
   case partitionsAssigned
   /// Age of the oldest record of the batch under way.
   case backlogMilliseconds

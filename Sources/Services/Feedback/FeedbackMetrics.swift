@@ -39,6 +39,15 @@ package enum FeedbackMetrics {
     "martlet_feedback_restores_total", .counter,
     event: "rebuilding the database from the topics; judging starts when it is complete",
     "Times that the database was rebuilt from the topics.")
+  static let receiptsKept = Metric(
+    "martlet_feedback_receipts_kept_total", .counter,
+    "Outcomes of notifications that were written to the database (--keep-receipts).")
+  static let receiptsUnusable = Metric(
+    "martlet_feedback_receipts_unusable_total", .counter,
+    "Lines of the receipts topic that are no receipt and were not kept.")
+  static let receiptsRemoved = Metric(
+    "martlet_feedback_receipts_removed_total", .counter,
+    "Outcomes of notifications that were removed from the database because their time was over.")
   static let partitions = Metric(
     "martlet_feedback_partitions_assigned", .gauge,
     "Partitions that the group has given to this process.")
@@ -50,12 +59,13 @@ package enum FeedbackMetrics {
   static let devices = Metric(
     "martlet_feedback_devices", .gauge, labels: ["state"], bound: "4",
     "Rows of the database of device tokens: live, removed by the application, dead, and those of them that APNs has"
-      + " called bad since their registration (suspected). Counted every minute, or less often where that takes long;"
+      + " called bad since their registration (suspected). Looked up every minute;"
       + " all processes with one database count the same rows.")
 
   package static let all = [
     answers, verdicts, registrations, waves, revived, deadLetters, published, databaseRetries,
-    databaseFailing, restores, partitions, backlog, devices,
+    databaseFailing, restores, receiptsKept, receiptsUnusable, receiptsRemoved, partitions, backlog,
+    devices,
   ]
 }
 
@@ -75,6 +85,9 @@ extension FeedbackCounter {
     case .databaseRetries: MetricSeries(FeedbackMetrics.databaseRetries)
     case .databaseFailing: MetricSeries(FeedbackMetrics.databaseFailing)
     case .restores: MetricSeries(FeedbackMetrics.restores)
+    case .receiptsKept: MetricSeries(FeedbackMetrics.receiptsKept)
+    case .receiptsUnusable: MetricSeries(FeedbackMetrics.receiptsUnusable)
+    case .receiptsRemoved: MetricSeries(FeedbackMetrics.receiptsRemoved)
     case .partitionsAssigned: MetricSeries(FeedbackMetrics.partitions)
     case .backlogMilliseconds: MetricSeries(FeedbackMetrics.backlog, isMilliseconds: true)
     }

@@ -33,7 +33,8 @@ package enum FeedbackService: Service {
   ) throws(ServiceFailure) {
     do {
       let names = TopicNames(prefix: settings.topicPrefix)
-      let own = [names.feedback, names.devices, names.invalidTokens]
+      let read = FeedbackWorker.topics(settings, names)
+      let own = read + [names.invalidTokens]
       guard
         var cluster = try ClusterView.wait(
           settings.kafka, topics: own + [names.deadLetters] + settings.pusherTopics.map(\.name),

@@ -35,6 +35,14 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
         + " and none of them is recorded as invalid.")
   ) package var badTokenLimit: Int
 
+  /// In milliseconds; 0: none are kept.
+  @Declared(
+    .duration(
+      "keep-receipts", default: "0s", in: 0...31_536_000_000,
+      "Keeps the outcomes of notifications in the database for this long, for GET /v1/notifications/{id} of"
+        + " martlet-api. 0s keeps none. Give all copies the same.")
+  ) package var keepReceipts: Int64
+
   /// Most records in one database transaction.
   package var batchSize = 500
 

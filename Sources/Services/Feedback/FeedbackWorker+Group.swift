@@ -9,9 +9,14 @@ import ServiceKit
 extension FeedbackWorker {
   static func plan(_ settings: FeedbackSettings, _ names: TopicNames) -> GroupPlan {
     GroupPlan(
-      group: names.group(.feedback), topics: [names.feedback, names.devices],
+      group: names.group(.feedback), topics: topics(settings, names),
       instanceID: settings.instanceID, commitInterval: settings.commitIntervalMilliseconds,
       rebalancePatience: 3_000, stopPatience: 10_000, cost: "applies what is above them again")
+  }
+
+  /// What the group reads.
+  static func topics(_ settings: FeedbackSettings, _ names: TopicNames) -> [String] {
+    [names.feedback, names.devices] + (settings.keepReceipts > 0 ? [names.receipts] : [])
   }
 
   /// Whether records come from `feedback` there: the first topic of the plan.

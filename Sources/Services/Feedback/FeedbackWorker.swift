@@ -19,6 +19,10 @@ final class FeedbackWorker {
   private static let turnMilliseconds: Int32 = 100
   /// How often all marks and suspicions are looked at, besides when something has changed.
   private static let roundMilliseconds: UInt64 = 60_000
+  /// With receipts: how many records are taken before their lines are counted, and lines in one database transaction,
+  /// besides those of the last such step.
+  private static let recordsAtOnce = 16
+  private static let mostLines = 4_000
 
   let settings: FeedbackSettings
   let log: Logger
@@ -50,6 +54,7 @@ final class FeedbackWorker {
   private var refuting = PagedRound()
   private var confirming = PagedRound()
   private var nextRound: UInt64 = 0
+  private var upkeep: DatabaseUpkeep
 
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
@@ -69,6 +74,7 @@ final class FeedbackWorker {
       settings, context, names, store, invalidator, cluster, counters, wakeup: wakeup)
     feedbackPartitions = cluster.partitions[names.feedback] ?? 0
     patience = DatabaseRetry(context.log, counters)
+    upkeep = DatabaseUpkeep(store, settings, context.log, counters)
     records = KafkaBatch(capacity: settings.batchSize)
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     invalidTokens = try producer.topic(known: names.invalidTokens)
@@ -109,10 +115,11 @@ final class FeedbackWorker {
     let isReading = try tables.turn()
     let hasMore = batch.isIdle && takeRecords()
     try advance()
+    let isRemoving = try upkeep.turn(now: MonotonicClock.milliseconds())
     watch.turn(producer, now: MonotonicClock.milliseconds())
     counters.set(.backlogMilliseconds, batch.age(now: WallClock.milliseconds()))
     // What became idle in this turn need not wait for the next event.
-    return hasMore || isReading || (member.isDraining && batch.isIdle)
+    return hasMore || isReading || isRemoving || (member.isDraining && batch.isIdle)
   }
 
   // MARK: Steps of a batch
@@ -122,9 +129,15 @@ final class FeedbackWorker {
   /// - Returns: true when there were records.
   private func takeRecords() -> Bool {
     guard !member.isDraining, !producer.isThrottled else { return false }
-    _ = member.take(into: &records, upTo: settings.batchSize)
-    for index in 0..<records.count { note(records[index]) }
-    records.release()
+    var lines = 0
+    repeat {
+      // A record of receipts has many lines.
+      let most = settings.keepReceipts > 0 ? Self.recordsAtOnce : settings.batchSize
+      guard member.take(into: &records, upTo: most) > 0 else { break }
+      for index in 0..<records.count { lines += note(records[index]) }
+      records.release()
+    } while settings.keepReceipts > 0 && batch.jobs.count + Self.recordsAtOnce <= settings.batchSize
+      && lines < Self.mostLines
     startRoundsIfDue()
     guard !batch.jobs.isEmpty || refuting.isDue || isConfirming else { return false }
     tables.want()
@@ -132,7 +145,8 @@ final class FeedbackWorker {
     return !batch.jobs.isEmpty
   }
 
-  private func note(_ record: KafkaRecord) {
+  /// - Returns: how many receipts are in it.
+  private func note(_ record: KafkaRecord) -> Int {
     let source = member.source(record)
     if record.isEndOfPartition {
       if isFeedback(source) { ended.insert(source.partition) }
@@ -141,9 +155,12 @@ final class FeedbackWorker {
       log.warning("cannot read records; retrying", ["error": "\(error)"])
     } else {
       if isFeedback(source) { ended.remove(source.partition) }
-      guard member.admit(source, record.offset) == .new else { return }
-      batch.append(reader.job(record), timestamp: record.timestamp)
+      guard member.admit(source, record.offset) == .new else { return 0 }
+      let job = reader.job(record)
+      batch.append(job, timestamp: record.timestamp)
+      if case .receipts(let receipts, _) = job.content { return receipts.count }
     }
+    return 0
   }
 
   /// Has all marks and suspicions looked at.

@@ -4,6 +4,7 @@ import JSON
 import Kafka
 import Pipeline
 import Records
+import Store
 
 /// What is to be done with one consumed record; a copy, so that Kafka's memory is free while it waits.
 struct Job {
@@ -14,6 +15,8 @@ struct Job {
     case deadLetter(RefusedRecord)
     /// A tombstone of `devices`: the registration is forgotten.
     case nothing
+    /// A record of `receipts`: its lines, and how many of them cannot be used.
+    case receipts([KeptReceipt], unusable: Int)
   }
 
   let partition: TopicPartition
@@ -55,6 +58,11 @@ struct JobReader {
 
   func job(_ record: KafkaRecord) -> Job {
     let partition = TopicPartition(topic: record.topic, partition: record.partition)
+    if partition.topic == names.receipts {
+      return Job(
+        partition: partition, offset: record.offset,
+        content: receipts(record.value, partition.partition, record.offset))
+    }
     return Job(
       partition: partition, offset: record.offset,
       content: content(
@@ -134,6 +142,29 @@ struct JobReader {
     default: problem = "is not a time in milliseconds since 1970 (\(time))"
     }
     throw RecordError(record: kind, field: field, problem: problem)
+  }
+
+  /// The lines of a record of `receipts`. Only what questions are about is looked at; the rest is kept as it stands.
+  private func receipts(
+    _ value: UnsafeRawBufferPointer, _ partition: Int32, _ offset: Int64
+  ) -> Job.Content {
+    var (kept, line, unusable): ([KeptReceipt], Int, Int) = ([], 0, 0)
+    Receipt.forEachLine(in: value) { bytes in
+      line += 1
+      guard let receipt = try? Receipt(bytes, parser: parser),
+        let text = String(validating: bytes, as: UTF8.self)
+      else {
+        unusable += 1
+        return
+      }
+      // Without an app nobody may read it.
+      guard let app = receipt.app else { return }
+      kept.append(
+        KeptReceipt(
+          place: .init(partition: partition, offset: offset, line: line), at: receipt.at, app: app,
+          requestID: receipt.id, apnsID: receipt.apnsID.map { "\($0)" }, receipt: text))
+    }
+    return .receipts(kept, unusable: unusable)
   }
 
   private func copy(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {

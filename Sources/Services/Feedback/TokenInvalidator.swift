@@ -59,9 +59,9 @@ struct TokenInvalidator {
     var state = rows[device.identity]
     if topic == names.devices {
       switch reader.content(topic, key: key, value: value, timestamp: timestamp) {
-      case .device(let record): state.apply(record.presence)
+      case .device(let record): state.apply(record.presence, record.details)
       case .nothing: state.apply(DeviceState.Presence?.none)
-      case .feedback, .deadLetter: return false
+      case .feedback, .deadLetter, .receipts: return false
       }
     } else if value.baseAddress == nil {
       state.apply(DeviceState.Mark?.none)
@@ -85,6 +85,10 @@ struct TokenInvalidator {
       case .feedback(let record): try judge(record, rows, &tally)
       case .device, .nothing: tally.add(.devices)
       case .deadLetter: tally.add(.deadLettered)
+      case .receipts(let receipts, let unusable):
+        try store.keep(receipts)
+        tally.add(.receiptsKept, receipts.count)
+        tally.add(.receiptsUnusable, unusable)
       }
     }
     var outcome = tally.outcome
@@ -221,7 +225,9 @@ private struct Tally {
 
   init(clockSkew: Int64) { marks = DeviceMarks(clockSkew: clockSkew) }
 
-  mutating func add(_ counter: FeedbackCounter) { counts[counter.rawValue] += 1 }
+  mutating func add(_ counter: FeedbackCounter, _ count: Int = 1) {
+    counts[counter.rawValue] += count
+  }
 
   var outcome: TokenInvalidator.Outcome {
     TokenInvalidator.Outcome(

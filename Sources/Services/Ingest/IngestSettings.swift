@@ -46,7 +46,7 @@ package struct IngestSettings: DeclaredSettings, Sendable {
   @Declared(
     .integer(
       "max-invalid-tokens", default: 4_000_000, in: 0...100_000_000,
-      "Most invalid device tokens kept in memory for suppression, at 32 to 64 bytes each; further ones are"
+      "Most invalid device tokens kept in memory for suppression, at 21 to 32 bytes each; further ones are"
         + " sent to, and APNs reports them again.")
   ) package var maxInvalidTokens: Int
 

@@ -17,6 +17,9 @@ package final class LineSource {
     totalBytes.map { $0 == 0 ? 1 : Double(readBytes) / Double($0) }
   }
 
+  /// Whether the last bytes that `next` gave are only a part of a line that is too long.
+  package private(set) var isCut = false
+
   private let descriptor: Int32
   private var buffer = ByteBuffer(capacity: 1 << 18)
   private var consumed = 0
@@ -44,6 +47,7 @@ package final class LineSource {
   package func next() throws(ServiceFailure) -> UnsafeRawBufferPointer? {
     buffer.removeFirst(consumed)
     consumed = 0
+    isCut = false
     var searched = 0
     while true {
       let bytes = buffer.bytes
@@ -53,7 +57,10 @@ package final class LineSource {
       }
       if isAtEnd { return bytes.isEmpty ? nil : take(bytes.count, bytes.count) }
       searched = bytes.count
-      if searched > Self.longestLine { return take(searched, searched) }
+      if searched > Self.longestLine {
+        isCut = true
+        return take(searched, searched)
+      }
       try fill()
     }
   }

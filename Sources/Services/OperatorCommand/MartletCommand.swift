@@ -15,6 +15,8 @@ package enum MartletCommand {
       ChannelsDeleteCommand.self,
       DoctorCommand.self, StatusCommand.self, ConsoleCommand.self, TraceCommand.self,
       CanaryCommand.self, PauseCommand.self, ResumeCommand.self,
+      TokensShowCommand.self, TokensListCommand.self, TokensExportCommand.self,
+      TokensImportCommand.self, TokensReviveCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       PlanCommand.self,
       CompletionCommand.self,

@@ -58,13 +58,18 @@ struct ReplayPlanner {
       return .skip(.unreadable)
     }
     // A request in another server's format names no app, and goes to the topic that it came from.
-    if object.given("app") == nil, ![names.requests, ""].contains(letter.originTopic) {
+    if object.given("app") == nil, isForeign(letter.originTopic) {
       return .send(topic: letter.originTopic, key: letter.key, value: value)
     }
     if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
     let isNamed = object.given("id") != nil || object.given("apns_id") != nil
     return .send(
       topic: names.requests, key: letter.key, value: isNamed ? value : named(value, letter.origin))
+  }
+
+  /// Whether this is a topic of somebody else: nothing that a letter says makes it a record of our own topics.
+  private func isForeign(_ topic: String) -> Bool {
+    !topic.isEmpty && !names.all.contains { $0.name == topic }
   }
 
   /// A request without an id is named by its place: with that as its id it keeps its name elsewhere.
@@ -94,21 +99,21 @@ struct ReplayPlanner {
     of request: borrowing PushRequest, token: String, origin: String
   ) -> [UInt8] {
     var buffer = ByteBuffer(capacity: 8 << 10)
-    buffer.append("{\"id\":" as StaticString)
-    if request.id.isEmpty {
-      buffer.append(jsonString: origin)
-    } else {
-      buffer.append("\"" as StaticString)
-      buffer.append(request.escapedID)
-      buffer.append("\"" as StaticString)
-    }
+    buffer.append("{\"app\":" as StaticString)
+    buffer.append(jsonString: String(decoding: request.app, as: UTF8.self))
     func member(_ name: StaticString, _ value: String) {
       buffer.append(",\"" as StaticString)
       buffer.append(name)
       buffer.append("\":" as StaticString)
       buffer.append(jsonString: value)
     }
-    member("app", String(decoding: request.app, as: UTF8.self))
+    if !request.id.isEmpty {
+      buffer.append(",\"id\":\"" as StaticString)
+      buffer.append(request.escapedID)
+      buffer.append("\"" as StaticString)
+    } else if !origin.isEmpty {
+      member("id", origin)
+    }
     member("token", token)
     member("environment", request.environment.description)
     member("type", String(decoding: request.typeName, as: UTF8.self))

@@ -105,8 +105,7 @@ final class LoopTelemetry: MetricSource {
   private static let outcomeLabels = Outcome.allCases.flatMap { outcome in
     Lane.allCases.flatMap { lane in
       Environment.allCases.map { environment in
-        // Ingest's outcome.
-        outcome == .suppressed ? nil : ["\(outcome)", "\(lane)", "\(environment)"]
+        ["\(outcome)", "\(lane)", "\(environment)"]
       }
     }
   }

@@ -15,11 +15,11 @@ package enum SenderMetrics {
     "martlet_sender_records_taken_total", .counter, "Records taken out of Kafka.")
   static let notifications = Metric(
     "martlet_sender_notifications_total", .counter, labels: ["outcome", "lane", "environment"],
-    bound: "5 outcomes × 2 lanes × 2 environments",
+    bound: "6 outcomes × 2 lanes × 2 environments",
     "Notifications that have ended, by what became of them.")
   static let appNotifications = Metric(
     "martlet_sender_app_notifications_total", .counter, labels: ["app", "outcome"],
-    bound: "\(AppCounts.namedApps + 1) apps × 5 outcomes",
+    bound: "\(AppCounts.namedApps + 1) apps × 6 outcomes",
     "Notifications that have ended, by app: the first \(AppCounts.namedApps) that a credential names, and other for all"
       + " the others.")
   static let invalidRecords = Metric(
@@ -235,7 +235,7 @@ extension SenderCounter {
     switch self {
     case .taken: MetricSeries(SenderMetrics.taken)
     // By lane and environment in `SenderMetrics.notifications`, by cause in `goAways`.
-    case .delivered, .rejected, .expired, .deduplicated, .deadLettered, .goAways: nil
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .deadLettered, .goAways: nil
     // In `SenderMetrics.connections`, by state.
     case .openConnections: nil
     case .invalidRecords: MetricSeries(SenderMetrics.invalidRecords)

@@ -193,6 +193,48 @@ struct DispatcherTests {
     expect([.send(slot: other, connection: 0)], of: &dispatcher)
   }
 
+  @Test
+  func `what was queued for a dead token is not sent in vain, what was requested later is`() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    connect(&dispatcher)
+    func queued(_ number: UInt64, createdAgo age: Int64) -> PushFacts {
+      var facts = facts(number)
+      (facts.device, facts.created) = (1, Self.wall - age)
+      return facts
+    }
+    // Already in line when the answer comes, behind the one that is sent.
+    dispatcher.dispatch()
+    let inLine = take(queued(2, createdAgo: 5_000), 1, &dispatcher)
+    _ = actions(&dispatcher)
+    dispatcher.refused(
+      slot, GatewayResponse(status: 410, reason: .unregistered, timestamp: Self.wall),
+      retryAfter: 0)
+    expect([.feedback(slot: slot)], of: &dispatcher)
+    dispatcher.dispatch()
+    let suppressed = Action.receipt(
+      slot: inLine, .suppressed, .recentlyInvalid, isAnswered: false)
+    expect([suppressed], of: &dispatcher)
+    let old = take(queued(3, createdAgo: 60_000), 2, &dispatcher)
+    expect(
+      [.receipt(slot: old, .suppressed, .recentlyInvalid, isAnswered: false)], of: &dispatcher)
+    #expect(dispatcher.counts[.suppressed] == 2 && dispatcher.counts[.rejected] == 1)
+    // Requested after the dead push was sent, as after a registration: it goes, and when APNs takes it, so do all.
+    let later = take(queued(4, createdAgo: 0), 3, &dispatcher)
+    var elsewhere = queued(5, createdAgo: 60_000)
+    elsewhere.app = AppTable.hash("other".utf8.span)
+    let other = take(elsewhere, 4, &dispatcher)
+    dispatcher.dispatch()
+    // One push at a time until the connection has accepted one.
+    expect([.send(slot: later, connection: 0)], of: &dispatcher)
+    dispatcher.accepted(later)
+    _ = actions(&dispatcher)
+    let last = take(queued(6, createdAgo: 60_000), 5, &dispatcher)
+    dispatcher.dispatch()
+    expect(
+      [.send(slot: other, connection: 0), .send(slot: last, connection: 0)], of: &dispatcher)
+  }
+
   @Test(
     arguments: [
       (.seconds5, .minute1), (.minute1, .minutes15), (.minutes15, .minutes15),

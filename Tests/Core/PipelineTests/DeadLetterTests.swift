@@ -59,7 +59,9 @@ import Testing
     ])
     #expect(odd.attempts == nil && odd.at == nil && odd.origin == nil)
     #expect(odd.reason == "of_tomorrow")
-    for text in ["", "a/b/c", "push.requests//1", "a/1/2/3", "push.requests/3/x"] {
+    for text in [
+      "", "a/b/c", "push.requests//1", "a/1/2/3", "push.requests/3/x", "a b/3/4", "/3/4", "é/3/4",
+    ] {
       #expect(DeadLetterOrigin(text) == nil, "\(text)")
     }
   }

@@ -26,7 +26,7 @@ struct FuzzTarget {
       // Settings, and the files that they name.
       properties(), settings(), forms(), proxy(), credentials(), certificates(), certificate(),
       keyFile(), subscriptions(),
-    ]
+    ] + tokenFiles()
   }
 
   static func named(_ name: String) -> FuzzTarget? { all().first { $0.name == name } }

@@ -109,6 +109,7 @@ extension FuzzTarget {
         return key.elementsEqual(record.key) ? nil : "a device under another key"
       case .deadLetter(let letter): return letter.detail.isEmpty ? "refused without words" : nil
       case .nothing: return topic == names.devices ? nil : "feedback is ignored"
+      case .receipts: return "receipts on another topic"
       }
     }
   }

@@ -34,8 +34,8 @@ struct IngestPartsTests {
     var set = KeySet(limit: 100_000)
     var expected: Set<UInt64> = []
     func key(_ number: UInt64) -> KeyHash.Value {
-      // Few low bits, so that many keys meet in one place.
-      KeyHash.Value(low: number & 15, high: number &+ 1)
+      // Few places, so that many keys meet in one; the last of them goes on at the first.
+      KeyHash.Value(low: (number & 15) << 60 | 0xFFF_FFFF_FFFF_FFFF, high: number &+ 1)
     }
     for _ in 0..<20_000 {
       let number = random.next() % 400
@@ -56,6 +56,22 @@ struct IngestPartsTests {
     set.removeAll()
     let isEmpty = set.count == 0
     #expect(isEmpty)
+  }
+
+  @Test
+  func `take at most 32 bytes for each of a million keys, and for any number of them`() {
+    var random = SeededGenerator(seed: 1)
+    var set = KeySet(limit: .max)
+    var (most, atMillion) = (0.0, 0.0)
+    for number in 1...1_300_000 {
+      set.insert(.init(low: random.next(), high: random.next()))
+      let each = Double(set.bytes) / Double(number)
+      if number > 100 { most = max(most, each) }
+      if number == 1_000_000 { atMillion = each }
+    }
+    #expect(most <= 32.5 && atMillion <= 32)
+    let count = set.count
+    #expect(count == 1_300_000)
   }
 
   @Test

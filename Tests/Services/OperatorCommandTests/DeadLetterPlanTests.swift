@@ -178,6 +178,19 @@ enum Letter {
     }
   }
 
+  @Test(arguments: [
+    "push.provider-tokens/0/1", "push.re quests/0/1", "a\u{0}b/0/1", "/0/1", "../0",
+  ])
+  func `a request whose origin is no topic of others goes to the topic of requests`(
+    origin: String
+  ) {
+    guard case .send(let topic, _, _) = plan("{\"x\":1}", "ingest", origin: origin) else {
+      Issue.record("not replayed")
+      return
+    }
+    #expect(topic == "push.requests")
+  }
+
   @Test func `of a good request only the token that was refused goes again`() throws {
     let request =
       #"{"app":"a.b","tokens":["\#(Letter.token)","xyz"],"payload":{"aps":{"badge":1.0},"z":"é"},"#
@@ -195,11 +208,11 @@ enum Letter {
     #expect(document["expiration"]?.int == 0)
     #expect(document["collapse_id"]?.string == #"c"1"#)
     let named = #"{"id":"a\tb","app":"a.b","tokens":["ab","x"],"payload":{"aps":{"badge":1}}}"#
-    let quoted = plan(
-      request, "ingest", "invalid_token", origin: #"a"b/0/1"#, more: [("martlet-token", "xyz")])
-    #expect(try JSONDocument(try #require(value(quoted))).root["id"]?.string == #"a"b/0/1"#)
+    let nameless = plan(
+      request, "ingest", "invalid_token", origin: "nowhere", more: [("martlet-token", "xyz")])
+    #expect(try JSONDocument(try #require(value(nameless))).root["id"] == nil)
     let kept = plan(named, "ingest", "invalid_token", more: [("martlet-token", "x")])
-    #expect(value(kept)?.hasPrefix(#"{"id":"a\tb","app":"a.b","token":"x","#) == true)
+    #expect(value(kept)?.hasPrefix(#"{"app":"a.b","id":"a\tb","token":"x","#) == true)
     #expect(plan(named, "ingest", "invalid_token") == .skip(.unreadable))
   }
 

@@ -111,7 +111,7 @@ import Testing
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"150ms\"}]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"goaway_form\",\"behind\":2,\"when\":{\"nth\":5}}]")
-    let exchanges = (0..<5).map { _ in client.begin(client.push) }
+    let exchanges = client.begin(client.push, times: 5)
     try client.wait { exchanges.allSatisfy { $0.pointee.fate != .pending } }
     #expect(
       exchanges.map(\.pointee.fate) == [
@@ -156,7 +156,7 @@ import Testing
     try rig.add(
       "[{\"id\":\"connection_lost\",\"with\":\"\(way)\",\"at\":\"\(moment)\",\"when\":{\"nth\":3}}]"
     )
-    let exchanges = (0..<5).map { _ in client.begin(client.push) }
+    let exchanges = client.begin(client.push, times: 5)
     try client.wait { client.connection.isClosed }
     #expect(client.failure != nil)
     #expect(client.goAways.isEmpty)

@@ -171,7 +171,21 @@ final class GatewayClient {
       hasUniqueID: exchange.pointee.hasUniqueID)
   }
 
+  /// Sends a push and does not wait for its answer.
   func begin(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
+    let exchange = submit(push)
+    connection.flush()
+    return exchange
+  }
+
+  /// Sends so many with one write, so that the gateway has all of them before it answers the first.
+  func begin(_ push: PushText, times count: Int) -> [UnsafeMutablePointer<Exchange>] {
+    let exchanges = (0..<count).map { _ in submit(push) }
+    connection.flush()
+    return exchanges
+  }
+
+  private func submit(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
     var headers = HeaderList()
     for field in push.fields {
       guard let name = Self.names[field.name] else { continue }
@@ -187,7 +201,6 @@ final class GatewayClient {
     exchanges.append(exchange)
     let isTaken = connection.submit(headers, exchange)
     #expect(isTaken)
-    connection.flush()
     return exchange
   }
 

@@ -73,7 +73,9 @@ import Testing
         #"{"token":"ab","app":"a.b","environment":"production","\#(event)":1795000000000}"#)
       table.add(
         base,
-        places: ["token", "app", "environment", "registered_at", "removed_at", "colour"],
+        places: [
+          "token", "app", "environment", "registered_at", "removed_at", "type", "user", "colour",
+        ],
         values: Self.values)
     }
     let names = TopicNames()
@@ -120,7 +122,7 @@ import Testing
     let texts = Self.values.filter { $0 == nil || $0?.string != nil } + ["17", "-17", "1.5", "17x"]
     table.add(.object(object), places: object.keys, values: texts)
     for reason in DeadLetterReason.allCases {
-      for stage in [DeadLetterStage.ingest, .sender, .feedback] {
+      for stage in DeadLetterStage.allCases {
         let other = DeadLetter(reason, "d", by: stage, attempts: 7, from: origin, at: 1)
         var headers = JSONObject()
         for header in other.headers { headers.append(header.name, .string(header.value)) }

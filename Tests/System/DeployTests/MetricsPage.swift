@@ -82,7 +82,7 @@ enum MetricsPage {
 
     **The number of series is bounded**, as the tables say. Labels never hold a device or an id. Apps and credentials
     have series of their own up to a number; all others share `other`. The apps of `martlet canary` are its settings. A
-    sender has about 2,300 series at most, 1,900 of them by app, credential and certificate; a signer 230, `martlet canary`
+    sender has about 2,400 series at most, 2,000 of them by app, credential and certificate; a signer 230, `martlet canary`
     98 per canary, and every other process fewer than 120.
 
     Client certificates have an end, and a metric for it. Apple's `.p8` keys have none: a key serves until it is revoked,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Pipeline
+
 /// What the topics say of one device: its newest registration or removal (`push.devices`) and whether it is
 /// marked dead (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
-/// process ends in the same one.
+/// process ends in the same one. Only the history depends on more: which of the facts that compaction removes since a
+/// process has read.
 ///
 /// Times are milliseconds since the epoch.
 package struct DeviceState: Equatable, Sendable {
@@ -42,10 +45,34 @@ package struct DeviceState: Equatable, Sendable {
   package private(set) var presence: Presence?
   /// nil: not marked, or the mark was taken back.
   package private(set) var mark: Mark?
+  /// Of the newest registration.
+  package private(set) var details: DeviceDetails
+  /// Since the row is there; it has always what is in `presence` and `mark`.
+  package private(set) var history = DeviceHistory()
 
-  package init(presence: Presence? = nil, mark: Mark? = nil) {
+  /// - Parameter history: earlier facts.
+  package init(
+    presence: Presence? = nil, mark: Mark? = nil, details: DeviceDetails = .none,
+    history: DeviceHistory = DeviceHistory()
+  ) {
     self.presence = presence
     self.mark = mark
+    self.details = details
+    self.history = history
+    if let presence { self.history.note(presence) }
+    if let mark { self.history.note(mark) }
+  }
+
+  /// What a device is, in one word.
+  package enum Word: String, CaseIterable, Sendable {
+    case registered, removed, invalid
+  }
+
+  /// nil: nothing is known.
+  package var word: Word? {
+    if isDead { return .invalid }
+    if isEmpty { return nil }
+    return registeredAt == nil ? .removed : .registered
   }
 
   /// The newest registration, unless a removal came after it.
@@ -67,16 +94,30 @@ package struct DeviceState: Equatable, Sendable {
 
   /// A record of `push.devices`. The newest by its own time counts; of two at the same time, the later record. nil:
   /// a tombstone, the registration is forgotten.
-  package mutating func apply(_ fact: Presence?) {
-    guard let fact, let known = presence else {
-      presence = fact
-      return
+  ///
+  /// - Parameter details: what a registration says besides.
+  package mutating func apply(_ fact: Presence?, _ details: DeviceDetails = .none) {
+    guard let fact else {
+      presence = nil
+      self.details = .none
+      return forgetIfEmpty()
     }
-    if fact.time >= known.time { presence = fact }
+    history.note(fact)
+    if let known = presence, fact.time < known.time { return }
+    presence = fact
+    self.details = if case .registered = fact { details } else { .none }
   }
 
   /// A record of `push.invalid-tokens`: the last one counts. nil: a tombstone.
-  package mutating func apply(_ mark: Mark?) { self.mark = mark }
+  package mutating func apply(_ mark: Mark?) {
+    self.mark = mark
+    if let mark { history.note(mark) } else { forgetIfEmpty() }
+  }
+
+  /// With the row goes its history.
+  private mutating func forgetIfEmpty() {
+    if isEmpty { history = DeviceHistory() }
+  }
 
   /// Whether this mark has to be published: the topic has none, or one that an earlier registration refutes.
   package func needs(_ new: Mark) -> Bool {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the topics have said of one device, bounded: of each kind the newest facts, and the first registration.
+///
+/// It is a set. The order in which facts come, and how often, changes nothing: each process that has read the same
+/// facts has the same history.
+package struct DeviceHistory: Equatable, Sendable {
+  package enum Kind: UInt8, Sendable {
+    // In this order where times are the same: a registration at the very moment from which one revives does so.
+    case invalid, registered, removed
+  }
+
+  /// A registration, a removal, or a mark. Times are milliseconds since the epoch.
+  package struct Fact: Hashable, Comparable, Sendable {
+    package let kind: Kind
+    /// When it happened; of a mark, since when the token is dead.
+    package let at: Int64
+    /// Of a mark, the earliest registration that revives the token; otherwise `at`.
+    package let effect: Int64
+    /// Of a mark, APNs' reason; otherwise empty.
+    package let reason: String
+
+    package static func < (one: Fact, other: Fact) -> Bool {
+      (one.effect, one.kind.rawValue, one.at, one.reason)
+        < (other.effect, other.kind.rawValue, other.at, other.reason)
+    }
+  }
+
+  /// What a fact made of the device.
+  package enum Change: String, Sendable {
+    case registered, invalid, revived, removed
+  }
+
+  /// How many facts of a kind are kept, besides the first registration.
+  package static let perKind = 4
+
+  /// In the order of their effect.
+  package private(set) var facts: [Fact] = []
+
+  package init() {}
+
+  package mutating func note(_ presence: DeviceState.Presence) {
+    let time = presence.time
+    let kind: Kind = if case .registered = presence { .registered } else { .removed }
+    insert(Fact(kind: kind, at: time, effect: time, reason: ""))
+  }
+
+  package mutating func note(_ mark: DeviceState.Mark) {
+    insert(
+      Fact(
+        kind: .invalid, at: mark.since, effect: mark.aliveFrom, reason: Self.word(mark.reason)))
+  }
+
+  /// Takes in what another one has.
+  package mutating func merge(_ other: DeviceHistory) {
+    for fact in other.facts { insert(fact) }
+  }
+
+  private mutating func insert(_ fact: Fact) {
+    var place = facts.count
+    while place > 0, fact < facts[place - 1] { place -= 1 }
+    guard place == 0 || facts[place - 1] != fact else { return }
+    facts.insert(fact, at: place)
+    let kept = fact.kind == .registered ? Self.perKind + 1 : Self.perKind
+    guard facts.count(where: { $0.kind == fact.kind }) > kept else { return }
+    var oldest = facts.indices.filter { facts[$0].kind == fact.kind }
+    if fact.kind == .registered { oldest.removeFirst() }
+    facts.remove(at: oldest[0])
+  }
+
+  /// The changes that the facts came to, oldest first: what changed nothing is left out.
+  package var changes: [(change: Change, at: Int64, reason: String)] {
+    var changes: [(change: Change, at: Int64, reason: String)] = []
+    var isDead = false
+    for fact in facts {
+      let change: Change
+      switch fact.kind {
+      case .invalid: change = .invalid
+      case .removed: change = .removed
+      case .registered: change = isDead ? .revived : .registered
+      }
+      if fact.kind != .removed { isDead = fact.kind == .invalid }
+      let last = changes.last?.change
+      let isSame = last == change || (change == .registered && last == .revived)
+      if !isSame { changes.append((change, fact.at, fact.reason)) }
+    }
+    return changes
+  }
+}
+
+// MARK: As text
+
+extension DeviceHistory {
+  /// The facts with blanks between them, each a letter and a time: `r1795000000000`; a mark has also from how much
+  /// later on a registration revives, and the reason: `i1795000000000+1:Unregistered`.
+  package var text: String {
+    var text = ""
+    for fact in facts {
+      if !text.isEmpty { text.append(" ") }
+      switch fact.kind {
+      case .registered: text.append("r")
+      case .removed: text.append("x")
+      case .invalid: text.append("i")
+      }
+      text.append(String(fact.at))
+      guard fact.kind == .invalid else { continue }
+      text.append("+")
+      text.append(String(fact.effect &- fact.at))
+      text.append(":")
+      text.append(fact.reason)
+    }
+    return text
+  }
+
+  /// Reads such a text; what in it is none is left out.
+  package init(text: String) {
+    for part in text.utf8.split(separator: UInt8(ascii: " ")) {
+      guard let fact = Fact(String(Substring(part))) else { continue }
+      insert(fact)
+    }
+  }
+
+  /// A reason in a form that needs no escapes.
+  static func word(_ reason: String) -> String {
+    let bytes = reason.utf8.prefix(48).map { byte -> UInt8 in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
+        byte
+      default: UInt8(ascii: "_")
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension DeviceHistory.Fact {
+  fileprivate init?(_ text: String) {
+    guard let letter = text.first else { return nil }
+    let rest = text.dropFirst()
+    switch letter {
+    case "r", "x":
+      guard let time = Int64(rest) else { return nil }
+      self.init(kind: letter == "r" ? .registered : .removed, at: time, effect: time, reason: "")
+    case "i":
+      guard let colon = rest.firstIndex(of: ":"),
+        let plus = rest[..<colon].lastIndex(of: "+"), let since = Int64(rest[..<plus]),
+        let later = Int64(rest[rest.index(after: plus)..<colon])
+      else { return nil }
+      let reason = String(rest[rest.index(after: colon)...])
+      guard reason == DeviceHistory.word(reason) else { return nil }
+      self.init(kind: .invalid, at: since, effect: since &+ later, reason: reason)
+    default: return nil
+    }
+  }
+}

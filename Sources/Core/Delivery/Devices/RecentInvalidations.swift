@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The devices that APNs has called dead a short while ago (410), so that what was queued for them before is not sent in
+/// vain. Bounded: a new one takes the place of the oldest in its row. One that is forgotten costs a request, no more.
+///
+/// The rule is that of times: a push that was requested before the dead one was sent is of no use. One that was requested
+/// later is sent: the app may have registered in between, and ingest, which hears of registrations, has let it through.
+package struct RecentInvalidations: Sendable {
+  /// How long one is remembered, in milliseconds: an app that registers again meanwhile loses what was requested before.
+  package static let memory: UInt64 = 3_600_000
+  /// By how much the clock of the requests may be ahead or behind ours, in milliseconds.
+  package static let tolerance: Int64 = 1_000
+  /// Devices that have a place in common.
+  private static let width = 4
+
+  private struct Entry: Sendable {
+    var device: UInt64 = 0
+    /// When the push was sent that found it dead, milliseconds since the epoch.
+    var sentAt: Int64 = 0
+    /// Until when it is remembered, monotonic milliseconds; 0: nothing is here.
+    var until: UInt64 = 0
+  }
+
+  private var entries: [Entry]
+  private let mask: UInt64
+  /// Until when the newest is remembered: no look is needed after that.
+  private var until: UInt64 = 0
+
+  /// - Parameter capacity: devices that are remembered at most, a power of two from 4 on; 24 bytes for each.
+  package init(capacity: Int = 8_192) {
+    precondition(capacity >= Self.width && capacity & (capacity - 1) == 0, "a power of two from 4")
+    entries = Array(repeating: Entry(), count: capacity)
+    mask = UInt64(capacity / Self.width - 1)
+  }
+
+  /// Whether any is remembered: the usual case is none, which costs one comparison.
+  package func isEmpty(now: UInt64) -> Bool { until <= now }
+
+  /// APNs has answered 410 for a device.
+  ///
+  /// - Parameters:
+  ///   - device: a hash of token, app and environment.
+  ///   - sentAt: when the push was sent, milliseconds since the epoch.
+  ///   - now: monotonic milliseconds.
+  package mutating func note(_ device: UInt64, sentAt: Int64, now: UInt64) {
+    let row = row(of: device)
+    var place = row.lowerBound
+    for index in row {
+      if entries[index].device == device, entries[index].until != 0 {
+        place = index
+        break
+      }
+      if entries[index].until < entries[place].until { place = index }
+    }
+    let known = entries[place].device == device && entries[place].until > now
+    entries[place] = Entry(
+      device: device, sentAt: known ? max(sentAt, entries[place].sentAt) : sentAt,
+      until: now + Self.memory)
+    until = now + Self.memory
+  }
+
+  /// Whether a push is of no use.
+  ///
+  /// - Parameter created: when it was requested, milliseconds since the epoch.
+  package func covers(_ device: UInt64, created: Int64, now: UInt64) -> Bool {
+    guard !isEmpty(now: now) else { return false }
+    for index in row(of: device)
+    where entries[index].device == device && entries[index].until > now {
+      return created + Self.tolerance <= entries[index].sentAt
+    }
+    return false
+  }
+
+  /// APNs has accepted a push for the device: it lives.
+  package mutating func forget(_ device: UInt64, now: UInt64) {
+    guard !isEmpty(now: now) else { return }
+    for index in row(of: device) where entries[index].device == device { entries[index].until = 0 }
+  }
+
+  private func row(of device: UInt64) -> Range<Int> {
+    let first = Int((device &* 0x9E37_79B9_7F4A_7C15) >> 32 & mask) * Self.width
+    return first..<first + Self.width
+  }
+}

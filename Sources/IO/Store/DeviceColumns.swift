@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Pipeline
+
+extension DeviceState {
+  var removedAt: Int64? {
+    if case .removed(let time) = presence { time } else { nil }
+  }
+
+  /// The history as its column has it: nil if it is no more than the row itself.
+  var earlierFacts: String? {
+    history.facts.count == (presence == nil ? 0 : 1) + (mark == nil ? 0 : 1) ? nil : history.text
+  }
+}
+
+extension Statement {
+  /// What is known of a device: `SQL.stateColumns`, from this one on.
+  func deviceState(from column: Int32) -> DeviceState {
+    var presence: DeviceState.Presence?
+    if let time = integer(column) {
+      presence = .registered(at: time)
+    } else if let time = integer(column + 1) {
+      presence = .removed(at: time)
+    }
+    let mark = integer(column + 2).map { since in
+      DeviceState.Mark(
+        since: since, aliveFrom: integer(column + 5) ?? since + 1, reason: text(column + 3),
+        recordedAt: integer(column + 4) ?? since)
+    }
+    let history = optionalText(column + 11).map { DeviceHistory(text: $0) } ?? DeviceHistory()
+    return DeviceState(
+      presence: presence, mark: mark, details: details(from: column + 6), history: history)
+  }
+
+  /// The details in five columns.
+  func details(from column: Int32) -> DeviceDetails {
+    DeviceDetails(
+      pushType: optionalText(column), user: optionalText(column + 1),
+      locale: optionalText(column + 2), appVersion: optionalText(column + 3),
+      bundle: optionalText(column + 4))
+  }
+
+  /// Binds a device to ?1, ?2, ?3.
+  func bind(_ identity: DeviceIdentity) {
+    bind(1, identity.token)
+    bind(2, identity.app)
+    bind(3, identity.environment.description)
+  }
+
+  /// Binds a place in the order of devices to ?1, ?2, ?3; nil: before the first.
+  func bind(after identity: DeviceIdentity?) {
+    // No token is empty.
+    bind(1, identity?.token ?? "")
+    bind(2, identity?.app ?? "")
+    bind(3, identity?.environment.description ?? "")
+  }
+
+  func bind(_ index: Int32, optional text: String?) {
+    guard let text else { return bind(index, Int64?.none) }
+    bind(index, text)
+  }
+
+  /// The device in the first three columns.
+  var identity: DeviceIdentity? {
+    guard let environment = Environment(text(2)) else { return nil }
+    return DeviceIdentity(token: text(0), app: text(1), environment: environment)
+  }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An outcome of a notification as the database keeps it: a line of `push.receipts`.
+package struct KeptReceipt: Equatable, Sendable {
+  /// Where the line stands: its record's partition and offset, and its number in the record. The same line is kept
+  /// once, however often it is read.
+  package struct Place: Hashable, Sendable {
+    package let partition: Int32
+    package let offset: Int64
+    package let line: Int
+
+    package init(partition: Int32, offset: Int64, line: Int) {
+      self.partition = partition
+      self.offset = offset
+      self.line = line
+    }
+  }
+
+  package let place: Place
+  /// The time of the outcome, milliseconds since the epoch.
+  package let at: Int64
+  package let app: String
+  package let requestID: String?
+  package let apnsID: String?
+  /// The line itself, JSON.
+  package let receipt: String
+
+  package init(
+    place: Place, at: Int64, app: String, requestID: String?, apnsID: String?, receipt: String
+  ) {
+    self.place = place
+    self.at = at
+    self.app = app
+    self.requestID = requestID
+    self.apnsID = apnsID
+    self.receipt = receipt
+  }
+}
+
+/// Since when outcomes are kept, and for how long each; in milliseconds.
+package struct ReceiptKeeping: Equatable, Sendable {
+  package let since: Int64
+  package let retention: Int64
+
+  package init(since: Int64, retention: Int64) {
+    self.since = since
+    self.retention = retention
+  }
+}
+
+extension TokenStore {
+  /// Keeps receipts that are not yet there, in the caller's transaction.
+  package func keep(_ kept: [KeptReceipt]) throws(StoreError) {
+    if !kept.isEmpty { try receipts.insert(kept) }
+  }
+
+  /// Removes the oldest receipts from before a time.
+  ///
+  /// - Parameter limit: at most so many.
+  /// - Returns: how many they were.
+  package func removeReceipts(before time: Int64, limit: Int) throws(StoreError) -> Int {
+    try receipts.remove(before: time, limit: limit)
+  }
+
+  /// Notes for readers that receipts are kept.
+  package func set(_ keeping: ReceiptKeeping) throws(StoreError) {
+    try transaction { () throws(StoreError) in
+      let upsert = try database.prepare(
+        """
+        INSERT INTO receipt_keeping VALUES (1, ?1, ?2)
+        ON CONFLICT (id) DO UPDATE SET retention = excluded.retention
+        """)
+      upsert.bind(1, keeping.since)
+      upsert.bind(2, keeping.retention)
+      try upsert.run()
+    }
+  }
+
+  /// What was noted about receipts; nil: they are not kept.
+  package func receiptKeeping() throws(StoreError) -> ReceiptKeeping? { try receipts.keeping() }
+
+  /// Notes that receipts are no longer kept, if none is left, in the caller's transaction.
+  package func endReceiptKeeping() throws(StoreError) {
+    try database.execute(
+      "DELETE FROM receipt_keeping WHERE NOT EXISTS (SELECT 1 FROM receipts)")
+  }
+}
+
+/// The statements about receipts.
+struct ReceiptStatements {
+  private let insert: Statement
+  private let remove: Statement
+  private let selectKeeping: Statement
+  /// With PostgreSQL many at once.
+  private let isMany: Bool
+
+  init(_ database: Database) throws(StoreError) {
+    switch database {
+    case .sqlite:
+      isMany = false
+      insert = try database.prepare(
+        """
+        INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+        ON CONFLICT (at, partition, record_offset, line) DO NOTHING
+        """)
+    case .postgres:
+      isMany = true
+      insert = try database.prepare(
+        """
+        INSERT INTO receipts SELECT * FROM unnest(?1::bigint[], ?2::bigint[], ?3::bigint[],
+          ?4::bigint[], ?5::text[], ?6::text[], ?7::text[], ?8::text[])
+        ON CONFLICT (at, partition, record_offset, line) DO NOTHING
+        """)
+    }
+    remove = try database.prepare(
+      """
+      DELETE FROM receipts WHERE (at, partition, record_offset, line) IN (
+        SELECT at, partition, record_offset, line FROM receipts WHERE at < ?1
+        ORDER BY at, partition, record_offset, line LIMIT ?2)
+      RETURNING 1
+      """)
+    selectKeeping = try database.prepare(Self.keepingSQL)
+  }
+
+  static let keepingSQL = "SELECT since, retention FROM receipt_keeping"
+
+  func keeping() throws(StoreError) -> ReceiptKeeping? { try selectKeeping.receiptKeeping() }
+
+  func insert(_ receipts: [KeptReceipt]) throws(StoreError) {
+    if isMany { return try insertMany(receipts) }
+    for receipt in receipts {
+      insert.bind(1, receipt.at)
+      insert.bind(2, Int64(receipt.place.partition))
+      insert.bind(3, receipt.place.offset)
+      insert.bind(4, Int64(receipt.place.line))
+      insert.bind(5, receipt.app)
+      insert.bind(6, optional: receipt.requestID)
+      insert.bind(7, optional: receipt.apnsID)
+      insert.bind(8, receipt.receipt)
+      try insert.run()
+    }
+  }
+
+  private func insertMany(_ receipts: [KeptReceipt]) throws(StoreError) {
+    var columns = [PostgresArray](repeating: PostgresArray(), count: 8)
+    for receipt in receipts {
+      columns[0].append(receipt.at)
+      columns[1].append(Int64(receipt.place.partition))
+      columns[2].append(receipt.place.offset)
+      columns[3].append(Int64(receipt.place.line))
+      columns[4].append(receipt.app)
+      columns[5].append(receipt.requestID)
+      columns[6].append(receipt.apnsID)
+      columns[7].append(receipt.receipt)
+    }
+    for (index, column) in columns.enumerated() { insert.bind(Int32(index + 1), column.literal) }
+    try insert.run()
+  }
+
+  func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
+    remove.bind(1, time)
+    remove.bind(2, Int64(limit))
+    var count = 0
+    while try remove.next() { count += 1 }
+    return count
+  }
+}
+
+extension Statement {
+  /// Runs `ReceiptStatements.keepingSQL`.
+  func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
+    guard try next() else { return nil }
+    defer { reset() }
+    return ReceiptKeeping(since: integer(0) ?? 0, retention: integer(1) ?? 0)
+  }
+}

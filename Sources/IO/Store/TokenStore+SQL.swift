@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension TokenStore {
+  /// The statements. ?1 token, ?2 app, ?3 environment.
+  enum SQL {
+    static let select = """
+      SELECT \(stateColumns) FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
+      """
+
+    /// What `deviceState(from:)` reads.
+    static let stateColumns = """
+      registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from, push_type,
+      user_name, locale, app_version, bundle, history
+      """
+
+    static let upsert = """
+      INSERT INTO devices VALUES
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \(replacesDevice)
+      """
+
+    /// How an inserted device takes the place of the row that there is.
+    static let replacesDevice = """
+      ON CONFLICT (token, app, environment) DO UPDATE SET registered_at = excluded.registered_at,
+        removed_at = excluded.removed_at, invalid_since = excluded.invalid_since,
+        invalid_reason = excluded.invalid_reason, recorded_at = excluded.recorded_at,
+        alive_from = excluded.alive_from, push_type = excluded.push_type,
+        user_name = excluded.user_name, locale = excluded.locale,
+        app_version = excluded.app_version, bundle = excluded.bundle, history = excluded.history
+      """
+
+    static let upsertPosition = """
+      INSERT INTO changelog VALUES (?1, ?2, ?3, ?4, ?5)
+      ON CONFLICT (topic, partition) DO UPDATE SET last_offset = excluded.last_offset,
+        timestamp = excluded.timestamp, key_hash = excluded.key_hash
+      """
+
+    static let upsertCompleteness = """
+      INSERT INTO completeness VALUES (1, ?1)
+      ON CONFLICT (id) DO UPDATE SET complete_at = excluded.complete_at
+      """
+
+    static let delete =
+      "DELETE FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3"
+
+    static let refuted = """
+      SELECT token, app, environment FROM devices
+      WHERE registered_at >= alive_from AND (token, app, environment) > (?1, ?2, ?3)
+      ORDER BY token, app, environment LIMIT ?4
+      """
+  }
+}

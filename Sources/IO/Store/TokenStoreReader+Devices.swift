@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+package import Delivery
+
+/// A device with what is known of it.
+package struct KnownDevice: Equatable, Sendable {
+  package let device: DeviceIdentity
+  package let state: DeviceState
+
+  package init(device: DeviceIdentity, state: DeviceState) {
+    self.device = device
+    self.state = state
+  }
+}
+
+/// Which devices are wanted.
+package struct DeviceFilter: Sendable {
+  /// nil: of all apps, in both environments, in every state.
+  package var app: String?
+  package var environment: Environment?
+  package var word: DeviceState.Word?
+
+  package init(
+    app: String? = nil, environment: Environment? = nil, word: DeviceState.Word? = nil
+  ) {
+    self.app = app
+    self.environment = environment
+    self.word = word
+  }
+}
+
+extension TokenStoreReader {
+  /// How many devices are in each state.
+  package func deviceCounts() throws(StoreError) -> DeviceCounts {
+    try CountStatements.read(try database.prepare(CountStatements.selectSQL))
+  }
+
+  /// What is known of a token, for each of its apps and environments.
+  package func devices(token: String) throws(StoreError) -> [KnownDevice] {
+    let statement = try database.prepare(
+      """
+      SELECT token, app, environment, \(TokenStore.SQL.stateColumns) FROM devices
+      WHERE token = ?1 ORDER BY app, environment
+      """)
+    statement.bind(1, token)
+    var devices: [KnownDevice] = []
+    while try statement.next() {
+      if let device = statement.knownDevice { devices.append(device) }
+    }
+    return devices
+  }
+
+  /// Calls `body` for every device that the filter takes, by token, app and environment; `body` returns false to stop.
+  ///
+  /// Reads page by page, as `forEachInvalidDevice` does.
+  package func forEachDevice(
+    _ filter: DeviceFilter, pageSize: Int = 1_000, _ body: (KnownDevice) -> Bool
+  ) throws(StoreError) {
+    let statement = try database.prepare(
+      """
+      SELECT token, app, environment, \(TokenStore.SQL.stateColumns) FROM devices
+      WHERE (token, app, environment) > (?1, ?2, ?3) AND (app = ?4 OR ?4 = '')
+        AND (environment = ?5 OR ?5 = '')
+      ORDER BY token, app, environment LIMIT ?6
+      """)
+    var last: DeviceIdentity?
+    while true {
+      statement.bind(after: last)
+      statement.bind(4, filter.app ?? "")
+      statement.bind(5, filter.environment?.description ?? "")
+      statement.bind(6, Int64(pageSize))
+      var page: [KnownDevice] = []
+      while try statement.next() {
+        if let device = statement.knownDevice { page.append(device) }
+      }
+      for device in page where filter.word.map({ $0 == device.state.word }) ?? true {
+        guard body(device) else { return }
+      }
+      guard page.count == pageSize else { return }
+      last = page.last?.device
+    }
+  }
+}
+
+extension Statement {
+  /// The device in the first three columns with `SQL.stateColumns` behind them.
+  fileprivate var knownDevice: KnownDevice? {
+    identity.map { KnownDevice(device: $0, state: deviceState(from: 3)) }
+  }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import ServiceKit
+import Store
+
+/// What the database needs besides records: receipts whose time is over go, a bounded number at a time.
+struct DatabaseUpkeep {
+  /// In milliseconds.
+  private static let removalPeriod: UInt64 = 2_000
+  /// Receipts in one transaction.
+  private static let removalLimit = 2_000
+
+  private let store: TokenStore
+  private let retention: Int64
+  private let counters: Counters<FeedbackCounter>
+  private var patience: DatabaseRetry
+  private var isKeepingNoted: Bool
+  private var nextRemoval: UInt64 = 0
+
+  init(
+    _ store: TokenStore, _ settings: FeedbackSettings, _ log: Logger,
+    _ counters: Counters<FeedbackCounter>
+  ) {
+    self.store = store
+    retention = settings.keepReceipts
+    self.counters = counters
+    patience = DatabaseRetry(log, counters)
+    isKeepingNoted = retention == 0
+  }
+
+  /// - Parameter now: monotonic milliseconds.
+  /// - Returns: whether there is more to do at once.
+  mutating func turn(now: UInt64) throws(ServiceFailure) -> Bool {
+    guard now >= nextRemoval, patience.isOver else { return false }
+    var hasMore = false
+    do throws(StoreError) {
+      if !isKeepingNoted {
+        try store.set(ReceiptKeeping(since: WallClock.milliseconds(), retention: retention))
+        isKeepingNoted = true
+      }
+      hasMore = try removeReceipts()
+      nextRemoval = hasMore ? now : now + Self.removalPeriod
+    } catch {
+      try patience.failed(error)
+      return false
+    }
+    patience.succeeded()
+    return hasMore
+  }
+
+  /// By what the database says of itself: also a process that keeps none removes what others have kept.
+  private func removeReceipts() throws(StoreError) -> Bool {
+    guard let keeping = try store.receiptKeeping() else { return false }
+    let oldest = WallClock.milliseconds() - keeping.retention
+    let count = try store.transaction { () throws(StoreError) -> Int in
+      let count = try store.removeReceipts(before: oldest, limit: Self.removalLimit)
+      if retention == 0, count < Self.removalLimit { try store.endReceiptKeeping() }
+      return count
+    }
+    counters.add(.receiptsRemoved, count)
+    return count == Self.removalLimit
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Pipeline
+import Records
+import TokenFiles
+
+/// What a line of a file lacks.
+struct TokenDefaults {
+  var app: String?
+  var environment = Environment.production
+  /// The time of a registration without one. An early one: a later answer of APNs that the token is dead counts.
+  var registeredAt: Int64 = 0
+}
+
+/// What is to be produced for a token: the registration or removal on `devices`, and the answer of APNs on `feedback`,
+/// by which `martlet-feedback` judges as by any other.
+struct TokenRecords {
+  let device: DeviceRecord?
+  let feedback: FeedbackRecord?
+
+  struct Problem: Error, Equatable {
+    let field: String
+    let text: String
+  }
+
+  init(_ token: ImportedToken, _ defaults: TokenDefaults) throws(Problem) {
+    let key = DeviceKey(
+      token: try Self.digits(token.token), app: try Self.app(token.app ?? defaults.app),
+      environment: token.environment ?? defaults.environment)
+    var device: DeviceRecord?
+    if let time = token.removedAt {
+      try Self.check(time, "removed_at")
+      device = DeviceRecord(device: key, event: .removed(at: time))
+    } else if let time = token.registeredAt ?? (token.death == nil ? defaults.registeredAt : nil) {
+      try Self.check(time, "registered_at")
+      try Self.check(token.details)
+      device = DeviceRecord(device: key, event: .registered(at: time), details: token.details)
+    }
+    self.device = device
+    feedback = try token.death.map { death throws(Problem) in try Self.feedback(key, death) }
+  }
+
+  private static func digits(_ text: String) throws(Problem) -> String {
+    let digits = text.utf8.filter { !DeviceToken.isDecoration($0) }
+    let token = String(decoding: digits, as: UTF8.self).lowercased()
+    do throws(DeviceToken.Problem) {
+      try DeviceToken.validate(token.utf8.span)
+    } catch {
+      throw Problem(field: "token", text: "\(error)")
+    }
+    return token
+  }
+
+  private static func app(_ name: String?) throws(Problem) -> String {
+    guard let name else {
+      throw Problem(field: "app", text: "is not in the file; pass --app")
+    }
+    guard (try? RequestRules.checkName(name.utf8.span, .app)) != nil else {
+      throw Problem(field: "app", text: "is not a bundle id")
+    }
+    return name
+  }
+
+  private static func check(_ details: DeviceDetails) throws(Problem) {
+    for (name, value) in details.members {
+      guard let value, value.utf8.count > DeviceDetails.longest else { continue }
+      throw Problem(field: name, text: "has more than \(DeviceDetails.longest) bytes")
+    }
+  }
+
+  /// As `martlet-feedback` checks it; a time in seconds would be refused there.
+  private static func check(_ time: Int64, _ field: String) throws(Problem) {
+    switch time {
+    case 1_000_000_000..<100_000_000_000:
+      throw Problem(field: field, text: "is in seconds; milliseconds since 1970 are expected")
+    case 0...253_402_300_799_999: return
+    default: throw Problem(field: field, text: "is not a time in milliseconds since 1970")
+    }
+  }
+
+  private static func feedback(
+    _ key: DeviceKey, _ death: ImportedToken.Death
+  ) throws(Problem) -> FeedbackRecord {
+    try check(death.since, "invalid_since")
+    let at = death.recordedAt ?? death.since
+    try check(at, "recorded_at")
+    // Of an answer without APNs' time, the moment of the push stands for it.
+    let hasTime = death.aliveFrom != death.since
+    return FeedbackRecord(
+      device: key, topic: key.app, status: 410, reason: death.reason,
+      timestamp: hasTime ? death.since : nil, apnsID: "", sentAt: hasTime ? at : death.since, at: at
+    )
+  }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import JSON
+import Kafka
+import Pipeline
+package import ServiceKit
+package import Settings
+import TokenFiles
+
+/// `martlet tokens import FILE`: device tokens from a file onto `push.devices`.
+package enum TokensImportCommand: Service {
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
+    var file = ""
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+
+    @Declared(
+      .choice(
+        "format", of: ["auto"] + TokenFileFormat.allCases.map(\.rawValue), default: "auto",
+        "The file's form: a token in each line (plain), the lines of martlet tokens export (ndjson), a CSV export of"
+          + " OneSignal, objects of Parse's _Installation, or a dump of an rpush database. auto looks at the first"
+          + " line.")) fileprivate var formatName: String
+
+    @Declared(
+      .text("app", placeholder: "APP", "The app of tokens for which the file names none."))
+    fileprivate var app: String?
+
+    @Declared(
+      .choice(
+        "environment", of: ["production", "sandbox"], default: "production",
+        "The environment of tokens for which the file names none.")) fileprivate var environment:
+      String
+
+    @Declared(
+      .text(
+        "table", placeholder: "TABLE",
+        "With rpush: the table of devices. Without it, every table with device in its name."))
+    fileprivate var table: String?
+
+    @Declared(
+      .integer(
+        "registered-at", default: 0, in: 0...253_402_300_799_999,
+        "Time of registrations for which the file has none, in milliseconds since 1970. Answers of APNs that are"
+          + " older than it no longer count, so it is not the time of the import.")) fileprivate
+      var registeredAt: Int
+
+    @Declared(.boolean("dry-run", "Read the file and say what is wrong with it; produce nothing."))
+    var isDry: Bool
+
+    @Declared(.boolean("strict", "Exit with status 1 if anything in the file cannot be used."))
+    var isStrict: Bool
+
+    @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
+
+    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
+    var showsProgress: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var format: TokenFileFormat? { TokenFileFormat(rawValue: formatName) }
+    var deviceTable: String? { table }
+    var defaults: TokenDefaults {
+      TokenDefaults(
+        app: app, environment: environment == "sandbox" ? .sandbox : .production,
+        registeredAt: Int64(registeredAt))
+    }
+
+    package init() {}
+  }
+
+  package static let name = "tokens import"
+  package static let summary =
+    "Registers the device tokens of a file by producing them to the devices topic; tokens that the file calls dead go"
+    + " to the feedback topic as answers of APNs. What is wrong is reported with its line and field, and the rest goes"
+    + " on."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    declaredBy: Settings.self, kafkaProperties: true,
+    operands: .init("FILE", 1...1, "The file; - is standard input."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
+    settings.file = values.operands[0]
+    if let app = settings.app, (try? RequestRules.checkName(app.utf8.span, .app)) == nil {
+      throw values.error("app", "\"\(app)\" is not a bundle id")
+    }
+    return settings
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let source = try LineSource(settings.file)
+    let result: TokenImportResult
+    if settings.isDry {
+      result = try TokenImporter(source, settings, nil, context).run()
+    } else {
+      let cluster = try KafkaCluster(settings.kafka, context)
+      defer { cluster.admin.close() }
+      for topic in [settings.names.devices, settings.names.feedback] {
+        try cluster.demand(
+          topic, "nothing was imported: check --topic-prefix, or make it with martlet topics create"
+        )
+      }
+      let output = try TokenProducer(cluster, settings.names)
+      result = try TokenImporter(source, settings, output, context).run()
+    }
+    StandardOutput.line(settings.isJSON ? result.json : result.text)
+    if result.wasStopped {
+      throw context.signals.interrupted("\(settings.file) was not read to its end")
+    }
+    if result.refused > 0 {
+      throw ServiceFailure("\(result.refused) records could not be produced; they are listed above")
+    }
+    if settings.isStrict && result.problems > 0 {
+      throw ServiceFailure("\(result.problems) entries cannot be used")
+    }
+  }
+}
+
+/// What an import of tokens came to.
+package struct TokenImportResult: Sendable, Equatable {
+  /// Registrations and removals, and answers that a token is dead: those that Kafka has, or would get.
+  package var devices = 0
+  package var dead = 0
+  /// Entries that are for other platforms, or without a token.
+  package var skipped = 0
+  /// Entries that cannot be used.
+  package var problems = 0
+  /// Records that Kafka will never take.
+  package var refused = 0
+  package var milliseconds: UInt64 = 0
+  package var isDry = false
+  package var wasStopped = false
+
+  var text: String {
+    let tenths = milliseconds / 100
+    let rate = milliseconds > 0 ? UInt64(devices + dead) * 1_000 / milliseconds : 0
+    return "\(devices) registrations and \(dead) dead tokens \(isDry ? "read" : "produced") in"
+      + " \(tenths / 10).\(tenths % 10) s (\(rate)/s); \(skipped) skipped, \(problems) wrong,"
+      + " \(refused) refused" + (isDry ? "; nothing was produced" : "")
+      + (wasStopped ? "; stopped before the end" : "")
+  }
+
+  /// The same for a program; `complete` is false if it was stopped before the end.
+  var json: String {
+    let object: JSONValue = [
+      "devices": .integer(Int64(devices)), "dead": .integer(Int64(dead)),
+      "skipped": .integer(Int64(skipped)), "problems": .integer(Int64(problems)),
+      "refused": .integer(Int64(refused)), "milliseconds": .integer(Int64(milliseconds)),
+      "dry_run": .bool(isDry), "complete": .bool(!wasStopped),
+    ]
+    return String(decoding: object.text, as: UTF8.self)
+  }
+}

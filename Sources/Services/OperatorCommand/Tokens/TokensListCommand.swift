@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Glibc
+import JSON
+package import ServiceKit
+package import Settings
+import Store
+import Telemetry
+
+/// `martlet tokens list`: device tokens of the database, one in each line.
+package enum TokensListCommand: Service {
+  package struct Settings: DeclaredSettings, Sendable {
+    @Declared(TokenSettings.database) var database: String
+    @Declared(TokenSettings.app) fileprivate var app: String?
+    @Declared(TokenSettings.environment) fileprivate var environment: String?
+
+    @Declared(
+      .choice("state", of: ["registered", "removed", "invalid"], "Only tokens in this state."))
+    fileprivate var state: String?
+
+    @Declared(.integer("limit", default: 100, "At most this many; 0 means all.")) var limit: Int
+
+    @Declared(.boolean("count", "Print only how many tokens of the database are in each state."))
+    var isCount: Bool
+
+    var filter: DeviceFilter {
+      DeviceFilter(
+        app: app, environment: environment.flatMap { Environment($0) },
+        word: state.flatMap { DeviceState.Word(rawValue: $0) })
+    }
+
+    package init() {}
+  }
+
+  package static let name = "tokens list"
+  package static let summary =
+    "Lists device tokens of the database with app, environment and state, in the order of the tokens."
+  package static let reportsCounters = false
+  package static let table = SettingTable(declaredBy: Settings.self)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    Settings.reading(values)
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    do throws(StoreError) {
+      let reader = try TokenStoreReader(settings.database)
+      if settings.isCount { return show(try reader.deviceCounts()) }
+      var count = 0
+      try reader.forEachDevice(settings.filter) { known in
+        if settings.limit > 0, count == settings.limit {
+          StandardError.line("… more than \(settings.limit); --limit 0 shows all")
+          return false
+        }
+        count += 1
+        return StandardOutput.line(TerminalText.plain(line(known))) && !context.signals.isStopping
+      }
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    if context.signals.isStopping { throw context.signals.interrupted("not all was listed") }
+  }
+
+  private static func line(_ known: KnownDevice) -> String {
+    "\(known.device.token)  \(known.device.app)  \(known.device.environment)"
+      + "  \(TokenText.state(known.state))"
+  }
+
+  private static func show(_ counts: DeviceCounts) {
+    for word in DeviceState.Word.allCases {
+      StandardOutput.line("\(word.rawValue) \(counts[word])")
+    }
+  }
+}
+
+/// `martlet tokens export`: all of it, for `martlet tokens import` and for other programs.
+package enum TokensExportCommand: Service {
+  package struct Settings: DeclaredSettings, Sendable {
+    @Declared(TokenSettings.database) var database: String
+    @Declared(TokenSettings.app) fileprivate var app: String?
+    @Declared(TokenSettings.environment) fileprivate var environment: String?
+
+    @Declared(
+      .choice("state", of: ["registered", "removed", "invalid"], "Only tokens in this state."))
+    fileprivate var state: String?
+
+    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
+    var showsProgress: Bool
+
+    var filter: DeviceFilter {
+      DeviceFilter(
+        app: app, environment: environment.flatMap { Environment($0) },
+        word: state.flatMap { DeviceState.Word(rawValue: $0) })
+    }
+
+    package init() {}
+  }
+
+  package static let name = "tokens export"
+  package static let summary =
+    "Writes the device tokens of the database to standard output, one JSON object in each line, which martlet tokens"
+    + " import reads. The database may be in use."
+  package static let reportsCounters = false
+  package static let table = SettingTable(declaredBy: Settings.self)
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    Settings.reading(values)
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    var progress =
+      settings.showsProgress && isatty(STDOUT_FILENO) == 0
+      ? ProgressLine("tokens export", unit: "tokens") : nil
+    var count = 0
+    do throws(StoreError) {
+      try TokenStoreReader(settings.database).forEachDevice(settings.filter) { known in
+        count += 1
+        if count % 256 == 0 { progress?.update(count: count, fraction: nil) }
+        let line = String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
+        return StandardOutput.line(line) && !context.signals.isStopping
+      }
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    progress?.end()
+    if context.signals.isStopping { throw context.signals.interrupted("not all was exported") }
+  }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import EventLoop
+import Kafka
+import Pipeline
+import Records
+package import ServiceKit
+package import Settings
+import Store
+
+/// `martlet tokens revive TOKEN…`: registers tokens now, so that they are sent to again.
+package enum TokensReviveCommand: Service {
+  package struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
+    var tokens: [String] = []
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(TokenSettings.database) var database: String
+    @Declared(TokenSettings.app) var app: String?
+    @Declared(TokenSettings.environment) var environment: String?
+    @Declared(.boolean("yes", "Do not ask.")) var isConfirmed: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    package init() {}
+  }
+
+  package static let name = "tokens revive"
+  package static let summary =
+    "Declares invalid tokens alive: produces a registration of now to the devices topic for each, with the details that"
+    + " the database has. For tokens that were called dead by mistake; APNs may call them dead again."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    declaredBy: Settings.self, kafkaProperties: true,
+    operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
+    settings.tokens = values.operands.map { $0.lowercased() }
+    for token in settings.tokens {
+      do throws(DeviceToken.Problem) {
+        try DeviceToken.validate(token.utf8.span)
+      } catch {
+        throw SettingErrors(nil, "the token \(DeviceToken.shortened(token)) \(error)")
+      }
+    }
+    return settings
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let dead = try invalidDevices(settings)
+    guard !dead.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
+    if !settings.isConfirmed {
+      try Confirmation.ask("register \(dead.count) invalid tokens as of now")
+    }
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    try cluster.demand(settings.names.devices, "nothing was done: check --topic-prefix")
+    let output = try TokenProducer(cluster, settings.names)
+    defer { output.close() }
+    let revived = try produce(dead, output, context)
+    StandardOutput.line("\(revived) tokens registered as of now")
+  }
+
+  private static func invalidDevices(
+    _ settings: Settings
+  ) throws(ServiceFailure) -> [KnownDevice] {
+    do throws(StoreError) {
+      let reader = try TokenStoreReader(settings.database)
+      var dead: [KnownDevice] = []
+      for token in settings.tokens {
+        dead += try reader.devices(token: token).filter { known in
+          known.state.isDead && (settings.app ?? known.device.app) == known.device.app
+            && (settings.environment ?? known.device.environment.description)
+              == known.device.environment.description
+        }
+      }
+      return dead
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func produce(
+    _ dead: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext
+  ) throws(ServiceFailure) -> Int {
+    let now = WallClock.milliseconds()
+    var revived = 0
+    func drain() throws(ServiceFailure) {
+      let taken = output.takeProgress()
+      revived += taken.devices
+      if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
+    }
+    for (index, known) in dead.enumerated() {
+      let key = DeviceKey(
+        token: known.device.token, app: known.device.app, environment: known.device.environment)
+      // APNs' clock may be ahead of ours: the registration is later than its word in any case.
+      let time = max(now, known.state.mark?.aliveFrom ?? now)
+      let record = DeviceRecord(
+        device: key, event: .registered(at: time), details: known.state.details)
+      do throws(KafkaError) {
+        while try !output.produce(record, line: index) { output.flush() }
+      } catch {
+        throw ServiceFailure("\(error)")
+      }
+    }
+    while output.outstanding > 0 {
+      if context.signals.isStopping {
+        throw context.signals.interrupted("\(revived) of \(dead.count) tokens were registered")
+      }
+      output.flush()
+      try drain()
+    }
+    try drain()
+    return revived
+  }
+}

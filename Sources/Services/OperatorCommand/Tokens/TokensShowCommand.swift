@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import JSON
+import Pipeline
+package import ServiceKit
+package import Settings
+import Store
+import Telemetry
+
+/// `martlet tokens show TOKEN`: what is known of a device token, and its history.
+package enum TokensShowCommand: Service {
+  package struct Settings: DeclaredSettings, Sendable {
+    var token = ""
+    @Declared(TokenSettings.database) var database: String
+    @Declared(TokenSettings.app) fileprivate var app: String?
+    @Declared(TokenSettings.environment) fileprivate var environment: String?
+
+    @Declared(.boolean("json", "Print one JSON object for each app and environment."))
+    var isJSON: Bool
+
+    package init() {}
+  }
+
+  package static let name = "tokens show"
+  package static let summary =
+    "Shows what is known of a device token: whether it is registered, removed or invalid, since when and why, and how it"
+    + " came to that."
+  package static let reportsCounters = false
+  package static let table = SettingTable(
+    declaredBy: Settings.self, operands: .init("TOKEN", 1...1, "A device token, hex digits."))
+
+  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
+    settings.token = values.operands[0].lowercased()
+    do throws(DeviceToken.Problem) {
+      try DeviceToken.validate(settings.token.utf8.span)
+    } catch {
+      throw SettingErrors(nil, "the TOKEN \(error)")
+    }
+    return settings
+  }
+
+  package static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let devices: [KnownDevice]
+    do throws(StoreError) {
+      devices = try TokenStoreReader(settings.database).devices(token: settings.token)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    let shown = devices.filter { known in
+      (settings.app ?? known.device.app) == known.device.app
+        && (settings.environment ?? known.device.environment.description)
+          == known.device.environment.description
+    }
+    guard !shown.isEmpty else { throw ServiceFailure("nothing is known of this token") }
+    for known in shown {
+      guard settings.isJSON else {
+        for line in TokenText.lines(known) { StandardOutput.line(TerminalText.plain(line)) }
+        continue
+      }
+      StandardOutput.line(String(decoding: JSONValue.object(known.shown).text, as: UTF8.self))
+    }
+  }
+}
+
+/// A device token for people.
+enum TokenText {
+  private static func line(_ name: String, _ text: String) -> String {
+    "  " + name + String(repeating: " ", count: max(1, 13 - name.count)) + text
+  }
+
+  static func lines(_ known: KnownDevice) -> [String] {
+    var lines = [
+      known.device.token, line("app", "\(known.device.app), \(known.device.environment)"),
+      line("state", state(known.state)),
+    ]
+    switch known.state.presence {
+    case .registered(let time): lines.append(line("registered", moment(time)))
+    case .removed(let time): lines.append(line("removed", moment(time)))
+    case nil: break
+    }
+    for (name, value) in known.state.details.members {
+      if let value { lines.append(line(name, value)) }
+    }
+    for (index, change) in known.state.history.changes.enumerated() {
+      let reason = change.change == .invalid && !change.reason.isEmpty ? " (\(change.reason))" : ""
+      lines.append(
+        line(index == 0 ? "history" : "", "\(moment(change.at)) \(change.change)\(reason)"))
+    }
+    return lines
+  }
+
+  static func state(_ state: DeviceState) -> String {
+    guard state.isDead, let mark = state.mark else { return state.word?.rawValue ?? "unknown" }
+    let reason = mark.reason.isEmpty ? "" : " (\(mark.reason))"
+    return
+      "invalid since \(moment(mark.since))\(reason), as APNs said at \(moment(mark.recordedAt))"
+  }
+
+  static func moment(_ time: Int64) -> String { Timestamp.text(milliseconds: time) }
+}

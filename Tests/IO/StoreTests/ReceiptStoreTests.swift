@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite struct ReceiptStoreTests {
+  private let folder = TemporaryFolder()
+
+  private func receipt(
+    _ number: Int, at time: Int64, app: String = "a", id: String? = nil, apnsID: String? = nil
+  ) -> KeptReceipt {
+    KeptReceipt(
+      place: .init(partition: 3, offset: Int64(number / 10), line: number % 10), at: time, app: app,
+      requestID: id, apnsID: apnsID, receipt: #"{"n":\#(number),"x":"é\\","y":"{,}"}"#)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `receipts are found by request and by apns-id, in the order of their times, each line once`(
+    kind: DatabaseKind
+  ) throws {
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    let queries = try TokenQueries(location)
+    let all = [
+      receipt(1, at: 20, id: "order", apnsID: "u1"), receipt(2, at: 10, id: "order", apnsID: "u2"),
+      receipt(3, at: 30, app: "b", id: "order"), receipt(4, at: 40, apnsID: "order"),
+      receipt(5, at: 50, id: "other", apnsID: "u5"),
+    ]
+    for _ in 0..<2 {
+      try store.transaction { () throws(StoreError) in try store.keep(all) }
+    }
+    try store.keep([])
+    let found = try queries.outcomes(of: "order", limit: 10)
+    #expect(found.map(\.receipt) == [2, 1, 3, 4].map { all[$0 - 1].receipt })
+    #expect(found.map(\.app) == ["a", "a", "b", "a"])
+    #expect(try queries.outcomes(of: "u2", limit: 10).map(\.receipt) == [all[1].receipt])
+    #expect(try queries.outcomes(of: "order", limit: 1).count == 1)
+    #expect(try queries.outcomes(of: "none", limit: 10).isEmpty)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `the oldest go first, a bounded number at a time, and nothing newer`(kind: DatabaseKind)
+    throws
+  {
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    try store.keep((0..<100).map { receipt($0, at: Int64(99 - $0), id: "r") })
+    #expect(try store.removeReceipts(before: 60, limit: 25) == 25)
+    #expect(try store.database.integer("SELECT min(at) FROM receipts") == 25)
+    #expect(try store.removeReceipts(before: 60, limit: 100) == 35)
+    #expect(try store.removeReceipts(before: 60, limit: 100) == 0)
+    #expect(try store.database.integer("SELECT count(*) FROM receipts") == 40)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `it is noted since when receipts are kept, until the last one is gone`(kind: DatabaseKind)
+    throws
+  {
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    let queries = try TokenQueries(location)
+    #expect(try queries.receiptKeeping() == nil)
+    try store.set(ReceiptKeeping(since: 5, retention: 100))
+    try store.set(ReceiptKeeping(since: 9, retention: 200))
+    #expect(try queries.receiptKeeping() == ReceiptKeeping(since: 5, retention: 200))
+    try store.keep([receipt(1, at: 3, id: "r")])
+    try store.endReceiptKeeping()
+    #expect(try store.receiptKeeping() != nil)
+    _ = try store.removeReceipts(before: 10, limit: 10)
+    try store.endReceiptKeeping()
+    #expect(try store.receiptKeeping() == nil)
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Kafka
+import Pipeline
+import Store
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// `--keep-receipts`, and what the metrics say of the database.
+@Suite(.serialized) struct FeedbackReceiptsTests {
+  private typealias Fixture = FeedbackFixture
+
+  private static func line(_ number: Int, at time: Int64, app: String? = "com.example.app")
+    -> String
+  {
+    let digits = String(number, radix: 16)
+    let id = String(repeating: "0", count: 12 - digits.count) + digits
+    let app = app.map { #","app":"\#($0)""# } ?? ""
+    return
+      #"{"outcome":"delivered","apns_id":"00000000-0000-4000-8000-\#(id)","id":"order-\#(number / 2)"\#(app)"#
+      + #","environment":"production","lane":"bulk","status":200,"attempts":1,"created":1,"at":\#(time)}"#
+  }
+
+  private func produce(_ fixture: Fixture, _ records: [[String]]) throws {
+    try fixture.produce(
+      fixture.names.receipts, records.map { ([], Array(($0.joined(separator: "\n") + "\n").utf8)) })
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `outcomes are kept, each line once, and found by request and notification`(
+    kind: DatabaseKind
+  ) throws {
+    let fixture = try Fixture(kind)
+    try fixture.kafka.createTopic("receipts", partitions: 2)
+    let now = WallClock.milliseconds()
+    let lines = (0..<600).map { Self.line($0, at: now - Int64($0)) }
+    try produce(fixture, stride(from: 0, to: 600, by: 50).map { Array(lines[$0..<$0 + 50]) })
+    try produce(
+      fixture, [["nonsense", Self.line(700, at: now, app: nil), Self.line(701, at: now)]])
+    // A token's answer is judged beside them.
+    try fixture.send([Fixture.feedback(Fixture.device(1))])
+    var service = try fixture.start(flags: ["--keep-receipts", "7d"])
+    #expect(fixture.invalid(atLeast: 1).count == 1)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.committed(fixture.names.receipts, partitions: 2) == 13
+      })
+    #expect(service.count("receipts_kept") == 601)
+    #expect(service.count("receipts_unusable") == 1)
+    #expect(try TokenStoreReader(fixture.database).deviceCounts() == DeviceCounts(invalid: 1))
+    service.stop()
+    // Another process has the same lines once more, as after a crash before the commit.
+    let queries = try TokenQueries(fixture.database)
+    let before = try queries.outcomes(of: "order-7", limit: 10)
+    #expect(before.map(\.receipt) == [lines[15], lines[14]])
+    #expect(before.map(\.app) == ["com.example.app", "com.example.app"])
+    try produce(fixture, [[Self.line(15, at: now)]])
+    service = try fixture.start(flags: ["--keep-receipts", "7d"])
+    defer { service.stop() }
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try queries.outcomes(of: "order-7", limit: 10).count == 3
+      })
+    let id = "00000000-0000-4000-8000-00000000000f"
+    #expect(try queries.outcomes(of: id, limit: 10).count == 2)
+    #expect(try queries.receiptKeeping()?.retention == 7 * 86_400_000)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `outcomes go when their time is over, also where none are kept any more`(
+    kind: DatabaseKind
+  ) throws {
+    let fixture = try Fixture(kind)
+    try fixture.kafka.createTopic("receipts", partitions: 2)
+    let now = WallClock.milliseconds()
+    let old = (0..<50).map { Self.line($0, at: now - 3_600_000) }
+    try produce(fixture, [old + [Self.line(90, at: now + 600_000)]])
+    var service = try fixture.start(flags: ["--keep-receipts", "1m"])
+    #expect(eventually(withinMilliseconds: 60_000) { service.count("receipts_removed") == 50 })
+    let queries = try TokenQueries(fixture.database)
+    #expect(try queries.outcomes(of: "order-45", limit: 2).count == 1)
+    #expect(try queries.outcomes(of: "order-3", limit: 2).isEmpty)
+    service.stop()
+    // What nobody keeps any longer: the last one goes in its time, and with it the note that there are some.
+    try TokenStore(fixture.database, now: 1).set(ReceiptKeeping(since: 1, retention: -1_200_000))
+    service = try fixture.start()
+    defer { service.stop() }
+    #expect(
+      try eventually(withinMilliseconds: 30_000) { try queries.receiptKeeping() == nil })
+    #expect(try queries.outcomes(of: "order-45", limit: 2).isEmpty)
+  }
+}

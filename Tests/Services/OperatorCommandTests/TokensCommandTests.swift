@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Delivery
+import JSON
+import Kafka
+import Pipeline
+import Records
+import ServiceKit
+import Settings
+import Store
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+@Suite struct TokensImportTests {
+  private let folder = TemporaryFolder()
+  private let token = String(repeating: "ab", count: 32)
+
+  private func run(
+    _ content: String, _ fixture: KafkaFixture? = nil, flags: [String] = []
+  ) throws -> TokenImportResult {
+    let file = folder.file("tokens-\(UInt32.random(in: .min ... .max))")
+    try File.write(file, Array(content.utf8))
+    let table = CommonSettings.table(of: TokensImportCommand.self)
+    let prefix = fixture.map { ["--topic-prefix", $0.prefix] } ?? ["--dry-run"]
+    let values = try table.read(
+      CommandLineFlags([file, "--progress=false"] + prefix + flags, for: table),
+      environment: [:], file: nil)
+    let settings = try TokensImportCommand.settings(values)
+    let context = ServiceContext(
+      name: "tokens", log: Logger(service: "test", level: .error), values: values)
+    let output = try fixture.map {
+      try TokenProducer(
+        KafkaCluster($0.configuration, context), TopicNames(prefix: $0.prefix))
+    }
+    return try TokenImporter(LineSource(file), settings, output, context).run()
+  }
+
+  @Test func `tokens of a list are registrations, early ones, so that what APNs says counts`()
+    throws
+  {
+    let fixture = try KafkaFixture(topics: [("devices", 2), ("feedback", 2)])
+    let result = try run(
+      "\n\(token.uppercased())\n<abcd 0123>\nno token\n", fixture, flags: ["--app", "a.b"])
+    #expect(result.devices == 2 && result.problems == 1 && result.dead == 0)
+    let records = try fixture.read(fixture.name("devices"), count: 2)
+    #expect(Set(records.map(\.key)) == ["\(token):a.b:production", "abcd0123:a.b:production"])
+    #expect(records.allSatisfy { $0.value?.contains("\"registered_at\":0") == true })
+  }
+
+  @Test func `dead tokens of rpush are answers of APNs, and its devices are registrations`() throws
+  {
+    let fixture = try KafkaFixture(topics: [("devices", 1), ("feedback", 1)])
+    let text = """
+      COPY public.rpush_feedback (id, device_token, failed_at) FROM stdin;
+      1\t\(token)\t2026-11-01 10:00:00
+      \\.
+      COPY public.devices (token, updated_at, user_id) FROM stdin;
+      \(token)\t2026-10-01 10:00:00\tann
+      \\.
+      """
+    let result = try run(text, fixture, flags: ["--app", "a.b", "--environment", "sandbox"])
+    #expect(result.devices == 1 && result.dead == 1 && result.problems == 0)
+    let death = try #require(try fixture.read(fixture.name("feedback"), count: 1).first)
+    #expect(death.key == "\(token):a.b:sandbox")
+    let answer = try Array((death.value ?? "").utf8).withUnsafeBytes {
+      try FeedbackRecord($0, parser: JSONParser())
+    }
+    #expect(answer.status == 410 && answer.timestamp == 1_793_527_200_000)
+    let device = try #require(try fixture.read(fixture.name("devices"), count: 1).first?.value)
+    #expect(device.contains("\"user\":\"ann\"") && device.contains("1790848800000"))
+  }
+
+  @Test func `a dry run reads everything, produces nothing, and needs no Kafka`() throws {
+    let text = """
+      {"results":[{"deviceType":"ios","deviceToken":"\(token)","appIdentifier":"a.b","updatedAt":"2026-11-01T10:00:00Z"},
+      {"deviceType":"android","deviceToken":"x"},{"deviceType":"ios"},
+      {"deviceType":"ios","deviceToken":"xyz","appIdentifier":"a.b"},
+      {"deviceType":"ios","deviceToken":"\(token)"}]}
+      """
+    let result = try run(text)
+    #expect(result.isDry && result.devices == 1 && result.skipped == 2 && result.problems == 2)
+    #expect(result.text.contains("nothing was produced"))
+  }
+
+  /// 20,000 lines of each kind of mistake and not one of them ends the import.
+  @Test func `what is wrong with each line is named, and the rest goes on`() throws {
+    func problem(_ line: String) throws -> String {
+      do throws(TokenRecords.Problem) {
+        _ = try TokenRecords(
+          TokenObjects().line(Array(line.utf8)), TokenDefaults(app: "a.b"))
+        return ""
+      } catch {
+        return "\(error.field): \(error.text)"
+      }
+    }
+    #expect(try problem(#"{"token":"\#(token)"}"#) == "")
+    #expect(try problem("[]").hasPrefix("-: "))
+    #expect(try problem("{}") == "token: is required")
+    #expect(try problem(#"{"token":"abc"}"#).hasPrefix("token: has an odd number"))
+    #expect(try problem(#"{"token":"ab","app":"a b"}"#).hasPrefix("app: "))
+    #expect(try problem(#"{"token":"ab","environment":"x"}"#).hasPrefix("environment: "))
+    #expect(try problem(#"{"token":"ab","registered_at":1795000000}"#).contains("is in seconds"))
+    #expect(try problem(#"{"token":"ab","removed_at":-1}"#).hasPrefix("removed_at: "))
+    #expect(try problem(#"{"token":"ab","invalid_since":"x"}"#).hasPrefix("invalid_since: "))
+    #expect(try problem(#"{"token":"ab","user":5}"#).hasPrefix("user: "))
+    #expect(try problem(#"{"token":"ab","colour":5}"#).hasPrefix("colour: "))
+    let long = String(repeating: "x", count: 257)
+    #expect(try problem(#"{"token":"ab","locale":"\#(long)"}"#).hasPrefix("locale: "))
+    let lines = (0..<60_000).map { $0 % 3 == 0 ? #"{"token":"abcd"}"# : $0 % 3 == 1 ? "{" : "{}" }
+    let result = try run(
+      lines.joined(separator: "\n"), flags: ["--app", "a.b", "--format", "ndjson"])
+    #expect(result.devices == 20_000 && result.problems == 40_000)
+  }
+}
+
+@Suite struct TokensExportTests {
+  private static func device(_ number: Int) -> DeviceIdentity {
+    let digits = String(number + 0x1000, radix: 16)
+    return DeviceIdentity(
+      token: String(repeating: "0", count: 64 - digits.count) + digits, app: "a.b",
+      environment: number % 2 == 0 ? .sandbox : .production)
+  }
+
+  /// What the topics make of what an import produces, as `martlet-feedback` applies and judges it.
+  private func state(_ records: TokenRecords) -> DeviceState {
+    var state = DeviceState()
+    if let record = records.device {
+      switch record.event {
+      case .registered(let time): state.apply(.registered(at: time), record.details)
+      case .removed(let time): state.apply(.removed(at: time))
+      }
+    }
+    guard let answer = records.feedback else { return state }
+    var marks = DeviceMarks<String>(clockSkew: 0)
+    _ = marks.judge(
+      TokenAnswer(
+        status: answer.status, reason: answer.reason, timestamp: answer.timestamp,
+        sentAt: answer.sentAt, at: answer.at), "x", state)
+    if let mark = marks.marks.first?.mark { state.apply(mark) }
+    return state
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `what is exported and imported again is what it was`(kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    let time: Int64 = 1_795_000_000_000
+    let details = DeviceDetails(
+      pushType: "voip", user: "a\"b\n", locale: "de", appVersion: "1", bundle: "x.y")
+    let states = [
+      DeviceState(presence: .registered(at: time), details: details),
+      DeviceState(presence: .removed(at: time)),
+      DeviceState(
+        mark: .init(since: time, aliveFrom: time + 1, reason: "Unregistered", recordedAt: time + 9)),
+      DeviceState(
+        presence: .registered(at: time),
+        mark: .init(
+          since: time + 5, aliveFrom: time + 5, reason: "BadDeviceToken", recordedAt: time + 5),
+        details: details),
+      DeviceState(
+        presence: .registered(at: time + 9),
+        mark: .init(since: time, aliveFrom: time + 1, reason: "Unregistered", recordedAt: time + 2)),
+      DeviceState(presence: .registered(at: 0)),
+    ]
+    for (number, state) in states.enumerated() { try store.put(Self.device(number), state) }
+    var lines: [[UInt8]] = []
+    try TokenStoreReader(location).forEachDevice(DeviceFilter()) { known in
+      lines.append(JSONValue.object(known.exported).text)
+      return true
+    }
+    #expect(lines.count == states.count)
+    for (number, (line, expected)) in zip(lines, states).enumerated() {
+      let records = try TokenRecords(TokenObjects().line(line), TokenDefaults())
+      let state = state(records)
+      #expect(state.presence == expected.presence, "\(number)")
+      #expect(state.details == expected.details, "\(number)")
+      #expect(state.word == expected.word, "\(number)")
+      if expected.isDead { #expect(state.mark == expected.mark, "\(number)") }
+    }
+  }
+
+  @Test func `a token is shown with its details and how it came to its state`() {
+    var state = DeviceState()
+    state.apply(.registered(at: 1_000), DeviceDetails(user: "ann"))
+    state.apply(
+      DeviceState.Mark(since: 2_000, aliveFrom: 2_001, reason: "Unregistered", recordedAt: 2_500))
+    let known = KnownDevice(device: Self.device(1), state: state)
+    let text = TokenText.lines(known).joined(separator: "\n")
+    #expect(
+      text.contains(
+        "invalid since 1970-01-01T00:00:02.000Z (Unregistered), as APNs said at 1970-01-01T00:00:02.500Z"
+      ))
+    #expect(text.contains("user         ann"))
+    #expect(text.contains("history      1970-01-01T00:00:01.000Z registered\n"))
+    #expect(text.contains("1970-01-01T00:00:02.000Z invalid (Unregistered)"))
+    let shown = JSONValue.object(known.shown)
+    #expect(shown["history"]?.array?.map { $0["state"]?.string } == ["registered", "invalid"])
+  }
+}
