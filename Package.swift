@@ -372,7 +372,7 @@ let package = Package(
       [
         "Bytes", "EventLoop", "HTTPClient", "JSON", "Kafka", "Pipeline", "Signing",
         "SystemTestSupport", "TestSupport",
-      ]),
+      ], exclude: ["Python"]),
     tests(
       "System", "ForeignClient",
       [

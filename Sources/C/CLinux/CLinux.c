@@ -24,11 +24,16 @@ const void *martlet_find(
 
 /* Only async-signal-safe calls between fork and exec: other threads may hold any lock. */
 static void become(
-    const char *path, char *const *arguments, char *const *environment, int output,
+    const char *path, char *const *arguments, char *const *environment, int output, int holds_stop,
     int complaint, pid_t parent) {
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
+  sigset_t held;
+  sigemptyset(&held);
+  if (holds_stop) {
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGHUP);
+  }
+  sigprocmask(SIG_SETMASK, &held, NULL);
   signal(SIGPIPE, SIG_DFL);
   /* A group of its own: Ctrl-C in a terminal reaches the parent alone, which ends its children in order. */
   setpgid(0, 0);
@@ -48,14 +53,16 @@ static void become(
 }
 
 int martlet_spawn(
-    const char *path, char *const *arguments, char *const *environment, int output) {
+    const char *path, char *const *arguments, char *const *environment, int output, int holds_stop) {
   int ends[2];
   int code = 0;
   pid_t parent = getpid();
   /* Closed by a successful exec, so reading tells whether the program began. */
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
   pid_t child = fork();
-  if (child == 0) become(path, arguments, environment, output, ends[1], parent);
+  if (child == 0) {
+    become(path, arguments, environment, output, holds_stop, ends[1], parent);
+  }
   close(ends[1]);
   if (child > 0 && read(ends[0], &code, sizeof(code)) == sizeof(code)) {
     errno = code;

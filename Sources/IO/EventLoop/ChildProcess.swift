@@ -7,20 +7,24 @@ import Glibc
 package enum ChildProcess {
   /// Starts a program and returns its process id; the caller reaps it with waitpid(2).
   ///
-  /// The child has no signal blocked and nothing on its standard input. It gets SIGTERM when the
-  /// thread that called this ends, so call it from one that lasts.
+  /// The child has nothing on its standard input. It gets SIGTERM when the thread that called this ends, so
+  /// call it from one that lasts.
   ///
   /// - Parameters:
   ///   - environment: `NAME=value` each.
   ///   - output: where both of its outputs go; nil leaves them where ours go.
+  ///   - holdsStop: whether SIGTERM, SIGINT and SIGHUP wait from the start until the program takes them, as ours
+  ///     do (`SignalSource`). Otherwise it has no signal blocked.
   ///
   /// Throws what the system says, also when the file is not a program.
   package static func spawn(
-    _ path: String, _ arguments: [String], environment: [String], output: Int32? = nil
+    _ path: String, _ arguments: [String], environment: [String], output: Int32? = nil,
+    holdsStop: Bool = false
   ) throws(SystemError) -> Int32 {
     let arguments = CStrings([path] + arguments)
     let environment = CStrings(environment)
-    let pid = martlet_spawn(path, arguments.pointers, environment.pointers, output ?? -1)
+    let pid = martlet_spawn(
+      path, arguments.pointers, environment.pointers, output ?? -1, holdsStop ? 1 : 0)
     guard pid > 0 else { throw .last("cannot start \(path)") }
     return pid
   }

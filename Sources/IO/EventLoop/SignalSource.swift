@@ -15,9 +15,7 @@ package final class SignalSource {
   /// socket would raise.
   package init(_ signals: [Int32] = [SIGTERM, SIGINT]) throws(SystemError) {
     signal(SIGPIPE, SIG_IGN)
-    var set = sigset_t()
-    sigemptyset(&set)
-    for signal in signals { sigaddset(&set, signal) }
+    var set = Self.set(signals)
     let code = pthread_sigmask(SIG_BLOCK, &set, nil)
     guard code == 0 else { throw SystemError(code: code, attempt: "cannot block signals") }
     let opened = signalfd(-1, &set, Int32(SFD_NONBLOCK) | Int32(SFD_CLOEXEC))
@@ -26,6 +24,26 @@ package final class SignalSource {
   }
 
   deinit { close(fd) }
+
+  /// Makes signals wait, in this thread and those that it starts, until a source takes them: for a program that
+  /// is asked to stop before it has one.
+  package static func hold(_ signals: [Int32]) {
+    var set = set(signals)
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+  }
+
+  /// Lets signals that wait, and later ones, do what they do by default.
+  package static func release(_ signals: [Int32]) {
+    var set = set(signals)
+    pthread_sigmask(SIG_UNBLOCK, &set, nil)
+  }
+
+  private static func set(_ signals: [Int32]) -> sigset_t {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in signals { sigaddset(&set, signal) }
+    return set
+  }
 
   /// The next signal that arrived, or nil.
   package func next() -> Int32? {

@@ -65,9 +65,7 @@ struct ChaosPlace {
   }
 
   /// How the pipeline of a scenario is started.
-  func plan(
-    _ options: ChaosOptions, _ scenario: Scenario, brokerControl: String
-  ) -> LocalPipeline.Plan {
+  func plan(_ options: ChaosOptions, _ scenario: Scenario) -> LocalPipeline.Plan {
     var plan = LocalPipeline.Plan(
       folder: folder,
       credentials: [
@@ -79,7 +77,7 @@ struct ChaosPlace {
     plan.senders = scenario.senders
     plan.kafka = options.kafka
     plan.topicPrefix = names.prefix
-    plan.brokerFlags = ["--control", brokerControl, "--brokers", "\(scenario.brokers)"]
+    plan.brokerFlags = ["--control", "127.0.0.1:0", "--brokers", "\(scenario.brokers)"]
     let session = scenario.sessionMilliseconds ?? options.sessionMilliseconds
     plan.kafkaFlags = [
       "--kafka.consumer.session.timeout.ms=\(session)",

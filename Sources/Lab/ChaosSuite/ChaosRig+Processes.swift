@@ -30,11 +30,7 @@ extension ChaosRig {
 
   private func end(_ name: String, _ signal: Int32, _ ending: Int32) throws {
     // It may still wait to be started again after the last time.
-    let runs = try pump(
-      until: {
-        guard let pid = pipeline.processes.state(name)?.pid else { return false }
-        return signal != SIGTERM || ProcessStatus(pid)?.handlesTermination == true
-      }, within: 20_000)
+    let runs = try pump(until: { isRunning(name) }, within: 20_000)
     guard runs, pipeline.processes.signal(name, signal) else {
       return problem("\(name) does not run")
     }

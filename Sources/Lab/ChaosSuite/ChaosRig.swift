@@ -37,7 +37,8 @@ final class ChaosRig {
   private(set) var load: RequestLoad!
   private(set) var checkpoints: OffsetCheckpoint!
   private(set) var kafka: KafkaConfiguration!
-  private let brokerControl: String
+  /// Base URL of the embedded broker's faults; empty on a real cluster.
+  private var brokerControl = ""
   private let producesOneAtATime: Bool
   private let hasStragglers: Bool
   private let http = HTTPClient(timeoutMilliseconds: 5_000)
@@ -63,10 +64,7 @@ final class ChaosRig {
     hasStragglers = scenario.hasStragglers
     random = SeededGenerator(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
     place = try ChaosPlace(options, scenario, log)
-    let port = try FreePorts.find(1)[0]
-    brokerControl = "http://127.0.0.1:\(port)"
-    pipeline = try LocalPipeline(
-      place.plan(options, scenario, brokerControl: "127.0.0.1:\(port)"), log: log)
+    pipeline = try LocalPipeline(place.plan(options, scenario), log: log)
   }
 
   var isEmbedded: Bool { options.kafka == nil }
@@ -78,6 +76,7 @@ final class ChaosRig {
   /// Starts everything, and the load once every reader has its partitions.
   func start() throws {
     try pipeline.start()
+    if isEmbedded { brokerControl = try faultInterface() }
     gateway = DemoGateway(address: pipeline.gatewayAdmin)
     if hasStragglers {
       try addGatewayFaults([
@@ -96,6 +95,15 @@ final class ChaosRig {
     firstAssignments = assignments
     load = try RequestLoad(
       configuration, place.names, place.generator, perSecond: options.rate)
+  }
+
+  /// Where the embedded broker takes faults: it has said so before its address.
+  private func faultInterface() throws -> String {
+    let text = logText("broker")
+    guard let line = text.firstRange(of: "fault interface url=") else {
+      throw ServiceFailure("the broker does not say where it takes faults")
+    }
+    return String(text[line.upperBound...].prefix { !$0.isWhitespace })
   }
 
   private func awaitMembers() throws {

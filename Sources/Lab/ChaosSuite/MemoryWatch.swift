@@ -23,6 +23,11 @@ struct MemoryWatch {
   private static let rememberedPerPush = 1_024
   /// What any process may have at most, in MiB; those that remember, beside what they remember.
   private static let limit = 160
+  /// What a process may come to have at any time of its life, in MiB; only above it does growth count. It is 32 MiB
+  /// of records that wait to be read (`dividePrefetch`), which large ones fill late or never, as much again for the
+  /// last batch of each partition, which may exceed its share, and as much for libraries, the arenas of threads and
+  /// the database's pages.
+  static let workingSet = 96
   /// A process that lived shorter says nothing about growth.
   private static let shortestLife: UInt64 = 60_000
 
@@ -65,9 +70,14 @@ struct MemoryWatch {
     let quarter = life.samples.count / 4
     let before = life.samples[quarter..<quarter * 2].map(\.kilobytes).max() ?? 0
     let after = life.samples[(quarter * 3)...].map(\.kilobytes).max() ?? 0
-    let allowed = max(16 << 10, before / 4)
-    if after > before + allowed {
+    if Self.isGrowth(from: before, to: after) {
       growths.append("\(name) grew from \(before >> 10) to \(after >> 10) MiB")
     }
+  }
+
+  /// Whether a process that had so much, in KiB, and later so much, keeps on growing.
+  static func isGrowth(from before: Int, to after: Int) -> Bool {
+    let plateau = max(before, workingSet << 10)
+    return after > plateau + max(16 << 10, plateau / 4)
   }
 }

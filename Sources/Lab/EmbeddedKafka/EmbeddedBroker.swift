@@ -34,22 +34,47 @@ package final class EmbeddedBroker: @unchecked Sendable {
     try native.set("client.id", "embedded-broker")
     try native.set("log_level", "3")
     client = try native.makeClient(RD_KAFKA_PRODUCER)
-    martlet_bind_next_to(port)
-    let made = rd_kafka_mock_cluster_new(client, Int32(brokers))
-    martlet_bind_next_to(0)
-    guard let cluster = made else {
+    do throws(KafkaError) {
+      cluster = try Self.start(topics, brokers: brokers, port: port, client)
+    } catch {
       rd_kafka_destroy(client)
-      throw .invalid("cannot start the embedded broker: no port of 127.0.0.1 is free")
+      throw error
     }
-    self.cluster = cluster
     self.brokers = brokers
     bootstrap = String(cString: rd_kafka_mock_cluster_bootstraps(cluster))
-    for topic in topics { try createTopic(topic.name, partitions: topic.partitions) }
   }
 
   deinit {
     rd_kafka_mock_cluster_destroy(cluster)
     rd_kafka_destroy(client)
+  }
+
+  /// So often a cluster is begun anew before it is given up.
+  private static let attempts = 20
+
+  /// A cluster with these topics.
+  ///
+  /// It answers as soon as it listens. A client of an earlier broker on the port may ask for a topic before it is
+  /// created, and so creates it with another number of partitions: then everything begins anew, while the client
+  /// waits before it connects again.
+  private static func start(
+    _ topics: [KafkaTopicSpecification], brokers: Int, port: UInt16, _ client: OpaquePointer
+  ) throws(KafkaError) -> OpaquePointer {
+    for attempt in 1... {
+      martlet_bind_next_to(port)
+      let made = rd_kafka_mock_cluster_new(client, Int32(brokers))
+      martlet_bind_next_to(0)
+      guard let made else { break }
+      do throws(KafkaError) {
+        for topic in topics { try create(topic.name, partitions: topic.partitions, in: made) }
+        return made
+      } catch {
+        rd_kafka_mock_cluster_destroy(made)
+        let isTaken = error.code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
+        guard isTaken, attempt < attempts else { throw error }
+      }
+    }
+    throw .invalid("cannot start the embedded broker: no port of 127.0.0.1 is free")
   }
 
   /// A port that cannot be had ends the process inside librdkafka, so it is tried before.
@@ -66,6 +91,12 @@ package final class EmbeddedBroker: @unchecked Sendable {
   /// Creates a topic. One that somebody asked for before exists already, with four partitions, and
   /// cannot be created again.
   package func createTopic(_ name: String, partitions: Int) throws(KafkaError) {
+    try Self.create(name, partitions: partitions, in: cluster)
+  }
+
+  private static func create(
+    _ name: String, partitions: Int, in cluster: OpaquePointer
+  ) throws(KafkaError) {
     let code = rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
       throw KafkaError(code, "cannot create topic \(name) on the embedded broker")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
+import EventLoop
 import Kafka
 import Settings
 import Telemetry
@@ -21,6 +22,8 @@ enum Checkup {
       show(findings(error, program), isJSON: flags.text(CommonSettings.logFormat.name) == "json")
       return ServiceRunner.misconfigured
     }
+    // Nothing here listens for them.
+    SignalSource.release(Housekeeper.signals)
     let isJSON = values[CommonSettings.logFormat] == LogFormat.json.rawValue
     let level = LogLevel(text: values[CommonSettings.logLevel]) ?? .info
     // What librdkafka complains about is among the findings.

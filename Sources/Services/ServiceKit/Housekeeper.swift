@@ -12,6 +12,9 @@ import Telemetry
 /// the time for either is up, or with a third one, the process ends as it is: nothing is lost then, and what was
 /// done since the last commit is done again.
 struct Housekeeper: ~Copyable {
+  /// What asks a service to stop or to reload.
+  static let signals = [SIGTERM, SIGINT, SIGHUP]
+
   private let end: EndFlag
   private let thread: LoopThread
 
@@ -19,7 +22,7 @@ struct Housekeeper: ~Copyable {
   ///
   /// - Parameter interval: Milliseconds between counters lines; 0 prints none.
   init(_ context: ServiceContext, reportsEvery interval: Int64) throws(SystemError) {
-    let source = try SignalSource([SIGTERM, SIGINT, SIGHUP])
+    let source = try SignalSource(Self.signals)
     let poller = try Poller(capacity: 4)
     let end = EndFlag()
     try poller.add(source.fd, token: 0, .readable)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import Glibc
 import Kafka
 import Settings
@@ -7,6 +8,8 @@ import Telemetry
 
 /// Runs a process of the pipeline: the whole of an executable's `main`.
 package func runService<S: Service>(_ service: S.Type) -> Never {
+  // A stop that comes while the settings are read waits, and is then a clean one.
+  SignalSource.hold(Housekeeper.signals)
   let status = ServiceRunner.run(
     service, program: S.name, Array(CommandLine.arguments.dropFirst()))
   exit(StandardOutput.endStatus(status, program: S.name))
@@ -18,6 +21,7 @@ package func runService<S: Service>(_ service: S.Type) -> Never {
 package func runCommands(
   program: String, summary: String, _ commands: [any Service.Type], sibling: SiblingProgram? = nil
 ) -> Never {
+  SignalSource.hold(Housekeeper.signals)
   let arguments = Array(CommandLine.arguments.dropFirst())
   if let sibling, sibling.hasCommand(arguments) {
     StandardError.line("\(program): \(sibling.run(program: program, arguments))")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
+import Glibc
 import Kafka
 import TestSupport
 import Testing
@@ -31,5 +32,40 @@ import Testing
     }
     // Others are not touched by it.
     #expect(try EmbeddedBroker(brokers: 2).bootstrap.contains(":\(port)") == false)
+  }
+
+  /// Asks for a topic as soon as somebody listens on the port, as a client of an earlier broker does. Once.
+  private func firstClient(of topic: String, port: UInt16) throws -> LoopThread {
+    // Metadata, version 0.
+    let name = Array(topic.utf8)
+    let body = [0, 3, 0, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0, 0, 0, 1, 0, UInt8(name.count)] + name
+    let request = [0, 0, 0, UInt8(body.count)] + body
+    return try LoopThread(name: "client") {
+      var answer = [UInt8](repeating: 0, count: 64)
+      while true {
+        guard let socket = try? Socket.connecting(to: .loopback(port: port)) else { continue }
+        guard case .moved = request.withUnsafeBytes({ socket.write($0) }) else { continue }
+        var entry = pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)
+        _ = poll(&entry, 1, 10_000)
+        if case .moved = answer.withUnsafeMutableBytes({ socket.read(into: $0) }) { return }
+      }
+    }
+  }
+
+  @Test
+  func
+    `a client that asks for a topic before it is created does not keep the broker from starting`()
+    throws
+  {
+    KafkaLog.silence()
+    let port = try freePort()
+    let client = try firstClient(of: "things", port: port)
+    // So many others before it that the client is there first.
+    let others = (0..<200).map { KafkaTopicSpecification("other-\($0)", partitions: 1) }
+    let broker = try EmbeddedBroker(others + [.init("things", partitions: 2)], port: port)
+    client.join()
+    let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "test"))
+    #expect(try admin.partitionCounts(timeoutMilliseconds: 20_000)["things"] == 2)
+    admin.close()
   }
 }

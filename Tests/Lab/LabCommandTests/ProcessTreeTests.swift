@@ -55,6 +55,23 @@ import Testing
     tree.stopAll()
   }
 
+  @Test func `a stop waits for a program that takes it, however early it comes`() throws {
+    let tree = try ProcessTree(log: log)
+    // It takes the signal long after its start: one that did not wait would have ended it by then.
+    var program = ChildProgram(
+      "slow", path: "/usr/bin/python3",
+      arguments: ["-c", "import signal, time; time.sleep(0.2); signal.sigwait([signal.SIGTERM])"],
+      restarts: false)
+    program.holdsStop = true
+    try tree.start(program)
+    #expect(tree.stop("slow") == 0)
+    program.name = "not held"
+    program.holdsStop = false
+    try tree.start(program)
+    #expect(tree.stop("not held") == 128 + SIGTERM)
+    tree.stopAll()
+  }
+
   @Test func `higher stages end before lower ones`() throws {
     let folder = TemporaryFolder()
     let ends = folder.file("ends")

@@ -31,4 +31,27 @@ extension BuiltProgram {
     else { return 0 }
     return Int(field.dropFirst(name.count + 1).prefix { $0.isNumber }) ?? 0
   }
+
+  /// The process id of one of its children, by the name of the program and, where it has one, of its command; nil
+  /// if there is none.
+  package func child(_ name: String, _ command: String? = nil) -> Int32? {
+    let tasks = "/proc/\(pid)/task"
+    var found: Int32?
+    guard let folder = opendir(tasks) else { return nil }
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+      let task = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      guard let list = try? File.read("\(tasks)/\(task)/children") else { continue }
+      for text in list.split(separator: 32) {
+        guard let pid = Int32(String(decoding: text, as: UTF8.self)) else { continue }
+        let words = ((try? File.read("/proc/\(pid)/cmdline")) ?? []).split(separator: 0)
+          .map { String(decoding: $0, as: UTF8.self) }
+        let isNamed = words.first?.hasSuffix("/" + name) == true
+        if isNamed, command == nil || words.dropFirst().first == command { found = pid }
+      }
+    }
+    return found
+  }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import JSON
 import ServiceKit
 import SystemTestSupport
@@ -29,10 +30,10 @@ import Testing
   }
 
   @Test func `every image has a version, and every port is this machine's own`() throws {
-    #expect(try services().count == 14)
+    #expect(try services().count == 18)
     for (name, service) in try services().map({ ($0.key, $0.value) }) {
       let image = try #require(service["image"]?.string, "\(name)")
-      #expect(image.contains(#/:v?\d+\.\d+\.\d+$/#), "\(name): \(image)")
+      #expect(image.contains(#/:v?\d+\.\d+(\.\d+)?$/#), "\(name): \(image)")
       if image.hasPrefix("martlet:") { #expect(image == "martlet:\(Version.text)") }
       for port in texts(service["ports"]) { #expect(port.hasPrefix("127.0.0.1:"), "\(name)") }
     }
@@ -103,6 +104,38 @@ import Testing
       SystemProgram.promtool(), ["check", "config", folder.file("prometheus.yml")], in: folder,
       withinMilliseconds: 60_000)
     #expect(run.status == 0, "\(run.output)")
+  }
+
+  @Test func `webhooks get a subscription with a secret of its own, which only they can read`()
+    throws
+  {
+    let service = try compose()["services"]?["subscriptions"]
+    let folder = TemporaryFolder()
+    let file = folder.file("subscriptions.json")
+    let words = texts(service?["command"])
+    let script = try #require(words.last)
+      .replacing("$$", with: "$").replacing("/var/lib/martlet", with: folder.path)
+    for _ in 0..<2 {
+      let made = try BuiltProgram.run("/bin/sh", ["-c", script], in: folder)
+      #expect(made.status == 0 && made.output.isEmpty, "\(made.output)")
+    }
+    let webhooks = try #require(
+      try ManifestContainer.ofCompose().first { $0.words[0] == "martlet-webhooks" })
+    // The program itself reads the file, which it refuses if others can read it.
+    let checked = try BuiltProgram.run(
+      ChildProcess.sibling("martlet-webhooks"),
+      webhooks.words.dropFirst().map { $0.replacing("/var/lib/martlet", with: folder.path) }
+        + ["--check-config"], in: folder)
+    #expect(checked.status == 0, "\(checked.output)")
+    let url = try JSONDocument(try File.read(file)).root.array?.first?["url"]?.string
+    let receiver = try #require(url?.firstMatch(of: #/http://([a-z]+):(\d+)//#))
+    #expect(try services().contains { $0.key == receiver.1 })
+    let settings = try DeployedFiles.text("docker/receiver.conf")
+    #expect(settings.contains("listen \(receiver.2);"))
+    let nginx = try BuiltProgram.run(
+      SystemProgram.nginx(), ["-t", "-c", "\(DeployedFiles.folder)/docker/receiver.conf"],
+      in: folder)
+    #expect(nginx.status == 0, "\(nginx.output)")
   }
 
   @Test func `the traffic is requests that ingest accepts`() throws {

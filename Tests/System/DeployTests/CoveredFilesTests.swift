@@ -17,7 +17,7 @@ import Testing
     (#"faults/[a-z0-9-]+\.json"#, "ReadyMadeScripts"),
     (#"docker/(compose|prometheus)\.yaml"#, "ComposeTests, ManifestSettingsTests"),
     (#"docker/grafana/[a-z]+\.yaml"#, "GrafanaProvisioningTests"),
-    (#"docker/traffic\.sh"#, "ComposeTests"),
+    (#"docker/(traffic\.sh|receiver\.conf)"#, "ComposeTests"),
     (#"docker/Dockerfile(\.dockerignore)?"#, "ImageTests"),
     (
       #"kubernetes/(kustomization|namespace|settings|topics|api|ingest|signer|sender|feedback|webhooks|canary|network)\.yaml"#,

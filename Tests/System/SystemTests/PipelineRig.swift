@@ -33,11 +33,12 @@ final class PipelineRig {
     let made = try BuiltProgram.run(
       ChildProcess.sibling("martlet"), ["keys", "generate", keys], in: folder)
     try #require(made.status == 0, "keys generate printed: \(made.output)")
-    control = "127.0.0.1:\(try FreePort.find())"
     let file = folder.file("broker.address")
     broker = try BuiltProgram.start(
-      "martlet", ["broker", "--address-file", file, "--control", control] + flags, in: folder)
+      "martlet", ["broker", "--address-file", file, "--control", "127.0.0.1:0"] + flags, in: folder)
     kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
+    let faults = broker.output.firstMatch(of: #/fault interface url=http://([0-9.:]+)/#)
+    control = String(try #require(faults, "it printed: \(broker.output)").1)
   }
 
   // MARK: Processes

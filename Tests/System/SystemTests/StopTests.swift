@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import SystemTestSupport
+import TestSupport
 import Testing
 
 @Suite("Every process ends when it is asked to, in bounded time", .serialized)
@@ -22,6 +23,28 @@ struct StopTests {
     rig.signal(SIGHUP)
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: 15_000) { $0 == 0 }
+    rig.stop()
+  }
+
+  @Test(arguments: PipelineRig.services)
+  func `SIGTERM that comes while the settings are read ends a service with status 0`(_ name: String)
+    throws
+  {
+    let rig = try PipelineRig()
+    let settings = rig.folder.file("settings.properties")
+    try #require(mkfifo(settings, 0o600) == 0)
+    try rig.start(name, ["--config", settings])
+    // The service waits for its settings, and this for the service, which has opened them then.
+    var file: Int32 = -1
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        file = open(settings, O_WRONLY | O_NONBLOCK)
+        return file >= 0
+      })
+    rig.signal(SIGTERM)
+    usleep(100_000)
+    close(file)
+    rig.expectEnd(withinMilliseconds: 20_000) { $0 == 0 }
     rig.stop()
   }
 

@@ -26,9 +26,9 @@ void martlet_name_thread(const char *name);
 const void *martlet_find(const void *bytes, size_t count, const void *wanted, size_t wanted_count);
 
 /* Starts a program as posix_spawn does, which cannot do what is needed here: no signal is blocked in
- * the child, standard input is /dev/null, both outputs go to `output` (kept as they are when it is
- * negative), and the child gets SIGTERM when the *thread* that called this ends. Returns the process
- * id, or -1 with errno. */
+ * the child (with `holds_stop` SIGTERM, SIGINT and SIGHUP alone are), standard input is /dev/null, both
+ * outputs go to `output` (kept as they are when it is negative), and the child gets SIGTERM when the
+ * *thread* that called this ends. Returns the process id, or -1 with errno. */
 int martlet_spawn(
-    const char *path, char *const *arguments, char *const *environment, int output);
+    const char *path, char *const *arguments, char *const *environment, int output, int holds_stop);
 #endif

@@ -34,8 +34,9 @@ package enum BrokerCommand: Service {
     @Declared(
       .endpoint(
         "control",
-        "Address and port of an HTTP interface that injects faults, for tests (docs/chaos.md). Off by"
-          + " default; keep it on a loopback address.")) var control: Endpoint?
+        "Address and port (0 takes a free one) of an HTTP interface that injects faults, for tests"
+          + " (docs/chaos.md). Off by default; keep it on a loopback address.")) var control:
+      Endpoint?
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
     var port: UInt16 { UInt16(portNumber) }
@@ -73,6 +74,9 @@ package enum BrokerCommand: Service {
         try BrokerControl(broker, settings.topics).serve(host: $0.host, port: $0.port)
       }
       defer { withExtendedLifetime(control) {} }
+      if let control, let host = settings.control?.host {
+        context.log.info("fault interface", ["url": "http://\(host):\(control.port)"])
+      }
       StandardOutput.line(broker.bootstrap)
       if let file = settings.addressFile {
         try File.write(file, Array((broker.bootstrap + "\n").utf8), mode: 0o644)

@@ -45,9 +45,14 @@ extension LocalPipeline {
     for state in processes.states where state.pid == nil {
       let isBase = state.name == "broker" || state.name == "simulator"
       guard isBase || state.restarts > 3, let status = state.lastStatus else { continue }
-      let text = DemoDatabase.text(logFile(state.name))
-      let end = text.split(separator: "\n").suffix(5).joined(separator: "\n")
-      throw ServiceFailure("\(state.name) ended with status \(status); its log ends with\n\(end)")
+      throw ending(of: state.name, status)
     }
+  }
+
+  /// Says how a process ended, and why, as far as the end of its log tells.
+  func ending(of name: String, _ status: Int32) -> ServiceFailure {
+    let text = DemoDatabase.text(logFile(name))
+    let end = text.split(separator: "\n").suffix(5).joined(separator: "\n")
+    return ServiceFailure("\(name) ended with status \(status); its log ends with\n\(end)")
   }
 }

@@ -273,6 +273,7 @@ package final class LocalPipeline {
       name, path: path, arguments: arguments + form + (plan.extra[executable] ?? []),
       logFile: logFile(name), restarts: restarts, stage: stage)
     program.logLimit = plan.logLimit
+    program.holdsStop = true
     program.environment = plan.environment[name] ?? []
     // What an earlier pipeline of this folder said is kept apart: what follows is about this one.
     rename(logFile(name), logFile(name) + ".1")
@@ -288,7 +289,7 @@ package final class LocalPipeline {
         return String(decoding: bytes, as: UTF8.self)
       }
       if let status = processes.state(name)?.lastStatus {
-        throw ServiceFailure("\(name) ended with status \(status); see \(logFile(name))")
+        throw ending(of: name, status)
       }
       usleep(10_000)
     }

@@ -21,6 +21,8 @@ package struct ChildProgram: Sendable {
   package var stage: Int
   /// Variables beside the inherited ones, `NAME=value` each.
   package var environment: [String] = []
+  /// Whether a stop waits until the program takes it, however early it comes: for our own programs, which do.
+  package var holdsStop = false
 
   package init(
     _ name: String, path: String, arguments: [String] = [], logFile: String? = nil,
@@ -256,6 +258,6 @@ package final class ProcessTree: Sendable {
     let environment = try ChildProcess.inheritedEnvironment().filter { !$0.hasPrefix("MARTLET_") }
     return try ChildProcess.spawn(
       program.path, program.arguments, environment: environment + program.environment,
-      output: output)
+      output: output, holdsStop: program.holdsStop)
   }
 }

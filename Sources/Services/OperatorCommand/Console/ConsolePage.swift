@@ -27,7 +27,11 @@ enum ConsolePage {
   private static let style = """
     :root { color-scheme: light dark; --line: #8886; --good: #1a7f37; --bad: #c62828; --soft: #8881 }
     @media (prefers-color-scheme: dark) { :root { --good: #57c776; --bad: #ff7b72 } }
-    body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 72rem; padding: 1rem }
+    :focus-visible { outline: 3px solid var(--good); outline-offset: 2px }
+    button { font: inherit; padding: .1rem .7rem }
+    button[aria-pressed=true] { color: var(--bad); font-weight: 600 }
+    .scroll { overflow-x: auto }
+    body { background: Canvas; color: CanvasText; font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 72rem; padding: 1rem }
     header { display: flex; gap: 1rem; align-items: baseline; flex-wrap: wrap }
     h1 { font-size: 1.4rem; margin: 0 } h2 { font-size: 1rem; margin: 1.6rem 0 .5rem }
     #state { font-weight: 600 } .good { color: var(--good) } .bad { color: var(--bad) }
@@ -44,8 +48,8 @@ enum ConsolePage {
     td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
     svg { width: 100%; height: 6rem; background: var(--soft); border-radius: .5rem }
     polyline { fill: none; stroke: var(--good); stroke-width: 2; vector-effect: non-scaling-stroke }
-    dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: 0 }
-    dt { opacity: .7 } dd { margin: 0; font-variant-numeric: tabular-nums }
+    dl { display: grid; grid-template-columns: fit-content(45%) 1fr; gap: .2rem 1rem; margin: 0 }
+    dt { opacity: .7 } dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums }
     """
 
   private static let body = """
@@ -53,6 +57,7 @@ enum ConsolePage {
       <h1>Martlet</h1>
       <p id="state" role="status" aria-live="polite">Reading …</p>
       <p id="time"></p>
+      <button id="pause" type="button" aria-pressed="false">Pause</button>
     </header>
     <main>
     <ul id="warnings" aria-live="polite" aria-label="What needs a look"></ul>
@@ -64,11 +69,13 @@ enum ConsolePage {
     <h2>Figures</h2>
     <dl id="figures"></dl>
     <h2 id="processes-title">Processes</h2>
+    <div class="scroll" role="region" tabindex="0" aria-labelledby="processes-title">
     <table aria-labelledby="processes-title">
     <thead><tr><th scope="col">Process</th><th scope="col">State</th>
     <th scope="col" class="number">CPU</th><th scope="col" class="number">Memory</th></tr></thead>
     <tbody id="processes"></tbody>
     </table>
+    </div>
     <noscript><p>This page needs JavaScript; <code>martlet status</code> shows the same in a terminal.</p></noscript>
     </main>
     """

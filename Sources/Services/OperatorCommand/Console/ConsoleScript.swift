@@ -6,6 +6,7 @@ extension ConsolePage {
     'use strict';
     const $ = id => document.getElementById(id);
     const deliveries = [];
+    let isPaused = false;
     const number = value => value === null || value === undefined ? '–'
       : value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
     const rate = value => number(value) + '/s';
@@ -43,8 +44,8 @@ extension ConsolePage {
       const held = Object.keys(status.destinations).some(state => state !== 'working');
       const ended = status.outcomes_per_second;
       const open = sum(status.connections);
-      return [
-        box('Requests', [rate(status.requests_per_second)], true),
+      const boxes = [
+        box('Requests', [rate(status.requests_per_second)], isWell(status, 'api')),
         box('Ingest', ['validates'], isWell(status, 'ingest')),
         box('Senders', [number(status.in_flight) + ' in flight', number(status.waiting) + ' waiting'],
           isWell(status, 'sender')),
@@ -52,6 +53,10 @@ extension ConsolePage {
         box('Receipts', [rate(sum(ended)), 'delivered ' + rate(ended.delivered || 0)], true),
         box('Feedback', ['judges device tokens'], isWell(status, 'feedback')),
       ];
+      if (status.processes.some(p => p.name.includes('webhooks'))) {
+        boxes.push(box('Webhooks', ['tell subscribers'], isWell(status, 'webhooks')));
+      }
+      return boxes;
     }
 
     function figures(status) {
@@ -113,12 +118,20 @@ extension ConsolePage {
 
     async function turn() {
       try {
-        show(await (await fetch('status.json', { cache: 'no-store' })).json());
+        const limit = AbortSignal.timeout(5000);
+        const status = isPaused || await (await fetch('status.json', { cache: 'no-store', signal: limit })).json();
+        if (!isPaused) show(status);
       } catch (error) {
-        state('No answer from martlet console', false);
+        if (!isPaused) state('No answer from martlet console', false);
       }
       setTimeout(turn, 1000);
     }
+
+    $('pause').addEventListener('click', () => {
+      isPaused = !isPaused;
+      $('pause').setAttribute('aria-pressed', isPaused);
+      if (isPaused) $('time').textContent += ' (paused)';
+    });
     turn();
     """
 }
