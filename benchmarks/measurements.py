@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import pathlib
-import re
 import shutil
 import socket
 import time
@@ -557,31 +556,20 @@ def embedded_partitions(records):
 
 
 def imports(options):
-    """martlet tokens import of --count tokens, until Kafka has them, and until the SQLite database has them."""
+    """martlet tokens import of --count tokens, each time until Kafka has acknowledged all of them."""
     with Rig(options) as rig:
         rig.broker(devices=embedded_partitions(options.count))
-        process = rig.feedback()
         file = rig.folder / "tokens.txt"
         file.write_text("".join(f"{hashlib.sha256(str(n).encode()).hexdigest()}\n" for n in range(options.count)))
         start = time.monotonic()
         output = call([
             BUILD / "martlet", "tokens", "import", file, "--app", "com.example.app", *rig.topics(), "--json",
             "--progress=false"], timeout=600)
-        produced = time.monotonic() - start
+        seconds = time.monotonic() - start
         if json.loads(output.strip().splitlines()[-1])["devices"] != options.count:
             raise Failure(output)
-        count = 0
-        while count < options.count:
-            process.check()
-            time.sleep(0.2)
-            words = call([BUILD / "martlet", "tokens", "list", "--count", "--database", rig.folder / "tokens.db"])
-            count = int(re.search(r"registered\D+(\d+)", words.replace(",", ""))[1])
-        stored = time.monotonic() - start
-        log(f"{options.count:,} tokens: on push.devices after {produced:.1f} s, in the database after {stored:.1f} s")
-        cpu = process.cpu() / options.count
-        return [
-            row("tokens import, until Kafka has them", 0, 0, options.count / produced, 0),
-            row("the same, until the database has them", cpu, 0, options.count / stored, process.resident_mib())]
+        log(f"{options.count:,} tokens in {seconds:.1f} s; the goal for a million is 60")
+        return [row("tokens import", 0, 0, options.count / seconds, 0)]
 
 
 def wait_for_count(process, counter, count):
