@@ -209,7 +209,8 @@ let package = Package(
     // Simulator: APNs as a server.
     simulator("Gateway", ["APNS", "Settings"], settings: pure),
     simulator("Faults", ["APNS", "Random"], settings: pure),
-    simulator("HTTP2Server", ["Bytes", "EventLoop", "TLS", "HTTP2", "CNghttp2"]),
+    simulator(
+      "HTTP2Server", ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CNghttp2"]),
     simulator(
       "GatewaySimulator",
       [
@@ -272,7 +273,8 @@ let package = Package(
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
-      "IO", "HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Server", "Signing"]),
+      "IO", "HTTP2",
+      ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing"]),
     tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(

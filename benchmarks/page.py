@@ -44,19 +44,31 @@ def texts(root, folder, figures):
 PACED_RATE, FEW_BATCHES, MANY_BATCHES, REQUESTS = 5_000, 2_400, 5_000, 200
 
 
-def costs(figures):
-    """What the planner reckons with, as source code; None while it is not measured."""
+def sender_costs(figures):
+    """What a sender takes for a push in full batches, one more batch and one more request of Kafka, relative to h2load;
+    None while it is not measured."""
     full = value(figures, "sender", "sender, 12 partitions", "ratio_to_h2load")
     few, many = (
         value(figures, "sender-partitions-paced", f"sender, {count} partitions", "ratio_to_h2load")
         for count in (12, 64))
+    if None in (full, few, many):
+        return None
+    # What small batches cost is shared out: to their number as far as more of them cost more, but no more than all.
+    most = max(0, few - full) * PACED_RATE
+    batch = min(max(0, many - few) * PACED_RATE / (MANY_BATCHES - FEW_BATCHES), most / FEW_BATCHES)
+    request = (most - batch * FEW_BATCHES) / REQUESTS
+    return full, batch, request
+
+
+def costs(figures):
+    """What the planner reckons with, as source code; None while it is not measured."""
+    sender = sender_costs(figures)
     ingest, feedback = (
         value(figures, name, name, "ratio_to_h2load") for name in ("ingest", "feedback"))
     h2load = value(figures, "sender", "h2load", "cpu_us_per_notification")
-    if None in (full, few, many, ingest, feedback, h2load):
+    if None in (sender, ingest, feedback, h2load):
         return None
-    batch = max(0, many - few) * PACED_RATE / (MANY_BATCHES - FEW_BATCHES)
-    request = max(0, (few - full) * PACED_RATE - batch * FEW_BATCHES) / REQUESTS
+    full, batch, request = sender
     line = figures["sender"][0]
     fields = {
         "sender": full * h2load, "batch": batch * h2load, "request": request * h2load, "ingest": ingest * h2load,
@@ -144,7 +156,7 @@ def rows(lines, fields):
     if not lines:
         return NONE
     titles = [TITLES.get(field, field.replace("_", " ").replace(".", " ")) for field in fields]
-    table = [f"Under load (average {lines[0]['load_average']}):", ""] if results.was_busy(lines[0]) else []
+    table = [f"Under load ({load(lines[0])}):", ""] if results.was_busy(lines[0]) else []
     table += ["| | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(fields)]
     for line in lines:
         cells = [shown(value({"": [line]}, "", line["name"], field)) for field in fields]
@@ -159,13 +171,20 @@ def shown(found):
 
 
 def files(figures):
-    table = ["| file | command | day | commit | load average | Kafka |", "| --- | --- | --- | --- | --- | --- |"]
+    table = ["| file | command | day | commit | other load | Kafka |", "| --- | --- | --- | --- | --- | --- |"]
     for name, lines in figures.items():
         line = lines[0]
         table.append(
             f"| [{name}](../benchmarks/results/{name}.jsonl) | `{line['command']}` | {line['at'][:10]} |"
-            f" {line['commit']} | {line['load_average']} | {line['kafka']} |")
+            f" {line['commit']} | {load(line)} | {line['kafka']} |")
     return "\n".join(table)
+
+
+def load(line):
+    """What else the machine did meanwhile."""
+    if "others_percent" in line:
+        return f"{line['others_percent']} % of the cores"
+    return f"load average {line['load_average']}"
 
 
 def drawn(folder, figures):

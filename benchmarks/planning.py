@@ -3,7 +3,9 @@
 import argparse
 import json
 
-from harness import BUILD, Rig, call, log
+import page
+import results
+from harness import BUILD, Failure, Rig, call, log
 from latencies import paced
 from results import median, row
 
@@ -14,7 +16,7 @@ TOLERANCE = 20
 def plan(options):
     """Five predictions beside five measured runs of one sender loop.
 
-    The plan's costs come from benchmarks/results, scaled by h2load in the same rounds. Two runs ask for CPU at rates at
+    The plan's costs come from benchmarks/results as they are now, scaled by h2load in the same rounds. Two runs ask for CPU at rates at
     which no cost was measured, one at another number of partitions, one for latency, one for what a slow gateway allows.
     """
     rows = [
@@ -28,6 +30,10 @@ def plan(options):
 def predicted(rate, latency, yardstick, **flags):
     """What the plan says of one loop, on a machine where h2load takes so many microseconds."""
     words = [word for name, value in flags.items() for word in (f"--{name.replace('_', '-')}", value)]
+    ratios = page.sender_costs(results.load(results.ROOT / "benchmarks" / "results"))
+    if ratios is None:
+        raise Failure("there are no costs: benchmarks/run all --only sender,sender-partitions-paced")
+    words += ["--sender-costs", ",".join(f"{ratio * yardstick:.3f}" for ratio in ratios)]
     output = call([
         BUILD / "martlet", "plan", "--json", "--rate", rate, "--latency", latency, "--loops", 1, "--bulk", 0,
         "--h2load", f"{yardstick:.3f}", *words])

@@ -6,12 +6,16 @@ import os
 import pathlib
 import platform
 import re
+import resource
 import statistics
 import subprocess
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
-# Above this load average before a run, per core, the machine was busy with something else.
+# Above this share of all cores, used by others during a run, the machine was busy with something else.
+BUSY_PERCENT = 10
+# The same of files from before that was measured: the load average before the run, per core.
 BUSY = 0.35
 
 
@@ -64,7 +68,33 @@ def context(command, options):
     }
 
 
+class Others:
+    """What the rest of the machine uses from now on, while this program and what it starts run."""
+
+    def __init__(self):
+        self.start = self.now()
+
+    def percent(self):
+        """Of all cores. Every process that was started must have ended."""
+        (began, busy_before, own_before), (ended, busy, own) = self.start, self.now()
+        others = (busy - busy_before) - (own - own_before)
+        return round(max(0, 100 * others / max(0.001, ended - began) / os.cpu_count()), 1)
+
+    @staticmethod
+    def now():
+        """The time, and the seconds of CPU that everything and that this program's processes have used."""
+        user, nice, system, _, _, interrupts, soft, stolen = map(
+            int, pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9])
+        own = sum(
+            usage.ru_utime + usage.ru_stime
+            for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+        ticks = user + nice + system + interrupts + soft + stolen
+        return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), own
+
+
 def was_busy(line):
+    if "others_percent" in line:
+        return line["others_percent"] > BUSY_PERCENT
     cores = re.search(r"(\d+) cores", line["machine"])
     return line["load_average"] > BUSY * int(cores.group(1) if cores else 1)
 
@@ -89,7 +119,7 @@ def show(rows, run, as_json):
         for entry in rows:
             print(json.dumps({**run, **entry}))
         return
-    busy = f", load average {run['load_average']}" if was_busy(run) else ""
+    busy = f", others used {run['others_percent']} % of the cores" if was_busy(run) else ""
     print(f"{run['machine']}, commit {run['commit']}{busy}")
     columns = [
         ("cpu_us_per_notification", "CPU µs each", "{:.2f}"), ("ratio_to_h2load", "× h2load", "{:.2f}"),

@@ -63,6 +63,14 @@ package enum PlanCommand: Service {
         "CPU of h2load per request on your machine, as benchmarks/run sender prints it; without it the plan is for the"
           + " machine that was measured.")) fileprivate var h2load: String?
 
+    @Declared(
+      .text(
+        "sender-costs", placeholder: "PUSH,BATCH,REQUEST",
+        "CPU microseconds of a sender on that machine, if they were measured anew: of a notification in full batches,"
+          + " of one more batch of Kafka, and of one more request for batches (docs/sizing.md)."))
+    fileprivate
+      var senderCosts: String?
+
     @Declared(.integer("seed", default: 1, "Seed of the simulation.")) fileprivate var seed: Int
 
     @Declared(.boolean("json", "Print one JSON object per rate.")) var printsJSON: Bool
@@ -93,6 +101,18 @@ package enum PlanCommand: Service {
         throw values.error("h2load", "must be a number of microseconds, such as 2.7")
       }
       settings.costs = settings.costs.scaled(h2load: cost)
+    }
+    if let text = settings.senderCosts {
+      let costs = text.split(separator: ",", omittingEmptySubsequences: false).compactMap {
+        Double($0).flatMap { (0...10_000).contains($0) ? $0 : nil }
+      }
+      guard costs.count == 3, costs[0] > 0 else {
+        throw values.error(
+          "sender-costs", "must be three numbers of microseconds, such as 4.1,3.5,20")
+      }
+      (settings.costs.sender, settings.costs.batch, settings.costs.request) = (
+        costs[0], costs[1], costs[2]
+      )
     }
     return settings
   }

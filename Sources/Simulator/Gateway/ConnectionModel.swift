@@ -42,6 +42,9 @@ package struct ConnectionModel: Sendable, Equatable {
   /// A request came in.
   package mutating func received(now: Int64) { lastRequest = now }
 
+  /// An acceptance changes nothing: there is no limit to lift or to restore.
+  package func isSettled(_ most: UInt32) -> Bool { isUnlocked && limit == most }
+
   /// A request was answered.
   ///
   /// - Parameters:
@@ -50,8 +53,7 @@ package struct ConnectionModel: Sendable, Equatable {
   package mutating func answered(
     _ reason: Reason?, isAuthenticated: Bool, _ rules: GatewayRules, now: Int64
   ) -> ConnectionStep {
-    // The usual case first: nothing to lift, nothing to restore.
-    if reason == nil, isUnlocked, limit == rules.maxConcurrentStreams { return ConnectionStep() }
+    if reason == nil, isSettled(rules.maxConcurrentStreams) { return ConnectionStep() }
     var step = ConnectionStep()
     let isGone = reason?.rule.status == 410
     if isAuthenticated, !isUnlocked,

@@ -108,11 +108,19 @@ package struct ConnectionBinding: Sendable, Equatable {
     var updates = TokenUpdates()
   }
 
+  /// A token that was accepted, for as long as nothing but the time can change that.
+  private struct Pass: Sendable, Equatable {
+    let token: UInt64
+    /// Milliseconds since the epoch.
+    let times: ClosedRange<Int64>
+  }
+
   private var first: Use?
   /// The related key's, once it came.
   private var second: Use?
   /// An expired token came, and nothing else will be said.
   private var isWedged = false
+  private var passed: Pass?
 
   package init() {}
 
@@ -128,6 +136,25 @@ package struct ConnectionBinding: Sendable, Equatable {
     return key.apps
   }
 
+  /// Whether the last token to be judged was this one, was accepted, and would be again.
+  ///
+  /// - Parameters:
+  ///   - token: Whatever tells apart tokens, keys and rules.
+  ///   - now: Milliseconds since the epoch.
+  package func letsPass(_ token: UInt64, now: Int64) -> Bool {
+    passed.map { $0.token == token && $0.times.contains(now) } ?? false
+  }
+
+  /// The token that was judged at `now` was accepted, and its team and environment will stay right.
+  package mutating func remember(
+    _ token: SignedToken, as number: UInt64, _ rules: GatewayRules, now: Int64
+  ) {
+    // A wider scope's rule counts what others send, too.
+    guard case .connection = rules.tokenUpdateScope else { return }
+    let end = (token.issuedAt + ProviderTokenClaims.lifetime) * 1_000
+    if now <= end { passed = Pass(token: number, times: now...end) }
+  }
+
   /// Judges a token whose signature is right.
   ///
   /// - Parameters:
@@ -138,6 +165,7 @@ package struct ConnectionBinding: Sendable, Equatable {
     _ token: SignedToken, of key: ProviderKey, _ environment: Environment, _ rules: GatewayRules,
     now: Int64, shared: (SignedToken) -> TokenVerdict = { _ in .accepted }
   ) -> TokenVerdict {
+    passed = nil
     if isWedged, rules.expiredToken == .wedge { return .refused(.expiredProviderToken) }
     let age = now / 1_000 - token.issuedAt
     if age > ProviderTokenClaims.lifetime || token.issuedAt <= rules.tokensExpiredUpTo {

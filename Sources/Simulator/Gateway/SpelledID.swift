@@ -18,13 +18,20 @@ package struct SpelledID: Sendable, Equatable, CustomStringConvertible {
   package init?(_ text: Span<UInt8>) {
     guard text.count == NotificationID.textLength, let id = NotificationID(text) else { return nil }
     self.id = id
+    // Of the characters of an id only capital letters have this bit and not the next one.
+    var odd: UInt8 = 0
+    for index in 0..<NotificationID.textLength { odd |= text[index] & ~(text[index] &<< 1) }
+    capitals = odd & 0x40 == 0 ? 0 : Self.capitals(of: text)
+  }
+
+  private static func capitals(of text: Span<UInt8>) -> UInt32 {
     var capitals: UInt32 = 0
     var digit: UInt32 = 0
     for index in 0..<text.count where text[index] != UInt8(ascii: "-") {
       if text[index] < UInt8(ascii: "a") { capitals |= 1 << digit }
       digit += 1
     }
-    self.capitals = capitals
+    return capitals
   }
 
   /// The id with this text, or nil.

@@ -28,9 +28,9 @@ final class GatewayConnection {
   var settings: SessionSettings
   /// The largest header list that was announced; a larger one is answered 431.
   var headerListLimit: Int { Int(settings.maxHeaderListSize ?? .max) }
-  var access = ConnectionAccess()
+  @exclusivity(unchecked) var access = ConnectionAccess()
   /// nil before TLS is up, and in the fast profile.
-  var model: ConnectionModel?
+  @exclusivity(unchecked) var model: ConnectionModel?
   var isAuthenticated = false
   var isTouched = false
   /// TLS is up and SETTINGS are on their way.

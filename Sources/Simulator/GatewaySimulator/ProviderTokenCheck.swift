@@ -4,6 +4,7 @@ package import Gateway
 import HTTP2Server
 import JSON
 package import Signing
+import Synchronization
 
 /// A signing key that the gateway knows.
 package struct GatewayKey: Sendable {
@@ -46,11 +47,18 @@ package struct ProviderTokenCheck {
   private var known: [Known] = []
   private var places: [UInt64: Int] = [:]
   private var latest = -1
-  /// The key of the token that was checked last.
-  private(set) var currentKey: ProviderKey?
+  /// The place of the key whose token was accepted; nil when the last one was refused.
+  private var current: Int?
+  /// Counts checks, and tokens that were forgotten: with a token's place it tells tokens, keys and rules apart.
+  private var generation = Self.nextGeneration()
+  private static let generations = Atomic<UInt64>(0)
 
   /// So many tokens are remembered; then all are forgotten.
   private static let capacity = 4_096
+
+  private static func nextGeneration() -> UInt64 {
+    generations.add(1, ordering: .relaxed).newValue
+  }
 
   package init(
     keys: [GatewayKey], environment: Environment, rules: GatewayRules = GatewayRules()
@@ -66,32 +74,40 @@ package struct ProviderTokenCheck {
     _ authorization: UnsafeRawBufferPointer?, binding: inout ConnectionBinding, now: Int64,
     shared: (String, SignedToken) -> TokenVerdict = { _, _ in .accepted }
   ) -> TokenVerdict {
-    currentKey = nil
+    current = nil
     guard let authorization, authorization.count > 7, authorization[6] == UInt8(ascii: " "),
       isBearer(UnsafeRawBufferPointer(rebasing: authorization[..<6]))
     else { return .refused(.missingProviderToken) }
     switch finding(UnsafeRawBufferPointer(rebasing: authorization[7...])) {
     case .refused(let reason): return .refused(reason)
     case .signed(let token, let place):
+      let number = generation << 16 | UInt64(latest)
+      if binding.letsPass(number, now: now) {
+        current = place
+        return .accepted
+      }
       let key = keys[place].facts
       let verdict = binding.judge(token, of: key, environment, rules, now: now) {
         shared(key.teamID, $0)
       }
-      if verdict == .accepted { currentKey = key }
+      guard verdict == .accepted else { return verdict }
+      current = place
+      binding.remember(token, as: number, rules, now: now)
       return verdict
     }
   }
 
   private func isBearer(_ scheme: UnsafeRawBufferPointer) -> Bool {
-    rules.providerTokenForm == .strict
-      ? scheme.spells("bearer") : scheme.foldedHash == Self.bearer
+    if scheme.spells("bearer") { return true }
+    guard case .lenient = rules.providerTokenForm else { return false }
+    return scheme.foldedHash == Self.bearer
   }
 
   /// Whether the key of the token checked last may send to this topic: its bundle ids, with or
   /// without a suffix.
   func allows(topic: UnsafeRawBufferPointer, _ binding: ConnectionBinding) -> Bool {
-    guard let currentKey, currentKey.apps != nil || rules.snapshotsTopics,
-      let apps = binding.apps(of: currentKey, rules)
+    guard let current, rules.snapshotsTopics || keys[current].facts.apps != nil,
+      let apps = binding.apps(of: keys[current].facts, rules)
     else { return true }
     return apps.contains { app in
       topic.count >= app.count
@@ -113,6 +129,7 @@ package struct ProviderTokenCheck {
     if known.count >= Self.capacity {
       known = []
       places = [:]
+      generation = Self.nextGeneration()
     }
     let entry = Known(
       bytes: Array(token), finding: examine(Array(token), identity: token.foldedHash))

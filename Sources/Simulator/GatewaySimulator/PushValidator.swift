@@ -75,7 +75,7 @@ package struct PushValidator {
     var judgement = PushJudgement()
     if push.topic == nil, let topic = access.certificate?.defaultTopic { push.topic = topic }
     for check in rules.checks {
-      if check == .deviceToken {
+      if case .deviceToken = check {
         judgement.device = push.deviceToken.flatMap { token in
           token.withSpan { devices.find($0) }
         }
@@ -118,12 +118,13 @@ package struct PushValidator {
     return token.count == 0 ? Refusal(.missingDeviceToken) : nil
   }
 
+  private var isStrict: Bool { if case .strict = rules.identifierForm { true } else { false } }
+
   func identifier(_ push: PushFields) -> Refusal? {
     guard let text = push.identifier else { return nil }
     let isCanonical = text.count == NotificationID.textLength && text.id != nil
-    let isCase =
-      rules.identifierForm == .lenient || !text.contains { (0x41...0x46).contains($0) }
-    return isCanonical && isCase ? nil : Refusal(.badMessageId)
+    guard isCanonical, isStrict else { return isCanonical ? nil : Refusal(.badMessageId) }
+    return text.contains { (0x41...0x46).contains($0) } ? Refusal(.badMessageId) : nil
   }
 
   mutating func credential(
@@ -207,9 +208,9 @@ package struct PushValidator {
   }
 
   private func json(_ push: PushFields, _ judgement: inout PushJudgement) -> Refusal? {
-    guard rules.jsonCheck != .off else { return nil }
+    if case .off = rules.jsonCheck { return nil }
     judgement.isBrokenJSON = !parser.isObject(push.body)
-    guard rules.jsonCheck == .strict else { return nil }
+    guard case .strict = rules.jsonCheck else { return nil }
     // What APNs makes of broken JSON is not documented; one other mock answers so.
     guard !judgement.isBrokenJSON, let body = try? parser.parse(push.body) else {
       return Refusal(.payloadEmpty)
@@ -245,15 +246,15 @@ package struct PushValidator {
     return shared.tokenRate(token.foldedHash, now) ? nil : Refusal(.tooManyRequests)
   }
 
-  static func isTopic(_ topic: UnsafeRawBufferPointer) -> Bool {
-    topic.count <= 256 && topic.allSatisfy { isTopicByte[Int($0)] }
-  }
-
   /// Letters, digits, `.`, `-` and `_`: what bundle ids and Apple's suffixes are made of.
-  private static let isTopicByte: [Bool] = (0..<256).map { byte in
-    let scalar = UnicodeScalar(UInt8(byte))
-    return scalar.isASCII
-      && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-        || ".-_".unicodeScalars.contains(scalar))
+  static func isTopic(_ topic: UnsafeRawBufferPointer) -> Bool {
+    guard topic.count <= 256 else { return false }
+    for byte in topic {
+      guard
+        (byte | 0x20) &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10
+          || byte &- UInt8(ascii: "-") < 2 || byte == UInt8(ascii: "_")
+      else { return false }
+    }
+    return true
   }
 }

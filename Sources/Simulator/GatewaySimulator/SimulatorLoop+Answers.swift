@@ -82,6 +82,10 @@ extension SimulatorLoop {
 
   /// Lets the connection's model draw its conclusions from an answer.
   private func advise(_ connection: GatewayConnection, _ reason: Reason?) {
+    // The usual case, without a copy of the rules.
+    if reason == nil, connection.model?.isSettled(known.rules.maxConcurrentStreams) ?? true {
+      return
+    }
     guard
       let step = connection.model?.answered(
         reason, isAuthenticated: connection.isAuthenticated, known.rules, now: wallNow)

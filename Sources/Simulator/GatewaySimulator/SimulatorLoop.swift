@@ -11,7 +11,8 @@ import TLS
 
 /// One thread of the gateway: its listeners, its connections and the requests on them.
 ///
-/// This file holds the state and the turn; what happens in a turn stands in the extensions.
+/// This file holds the state and the turn; what happens in a turn stands in the extensions. Exclusivity checks are off
+/// for what every request touches (decision 006): nothing but the loop's own methods does.
 final class SimulatorLoop {
   let settings: SimulatorSettings
   let context: ServiceContext
@@ -26,12 +27,12 @@ final class SimulatorLoop {
   var touched: [GatewayConnection] = []
   var ready: [UnsafeMutablePointer<ServerRequest>] = []
   var wheel: AnswerWheel
-  var answers: Answers
+  @exclusivity(unchecked) var answers: Answers
   var customAnswers = CustomAnswers()
-  var validators: [PushValidator]
+  @exclusivity(unchecked) var validators: [PushValidator]
   var knownVersion: Int
-  var known: GatewayWorld.Knowledge
-  var random: SeededGenerator
+  @exclusivity(unchecked) var known: GatewayWorld.Knowledge
+  @exclusivity(unchecked) var random: SeededGenerator
   /// Milliseconds of a clock that only goes forward.
   var now: UInt64
   /// Milliseconds since the epoch.

@@ -7,11 +7,20 @@ package import HTTP2
 package final class HTTP2ServerSession: ServerSession {
   let session: OpaquePointer
   private let state: UnsafeMutablePointer<ServerState>
+  private let readsBlocks: Bool
+  @exclusivity(unchecked) private var frames = ClientFrames()
+  @exclusivity(unchecked) private var blocks = HeaderBlocks()
   /// What the server does wrong on purpose; nil is nothing.
   var faults: ServerFaults?
 
   /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.
-  package init(settings: SessionSettings?, pool: ServerRequestPool, token: UInt64) {
+  ///
+  /// - Parameter leavesBlocksToNGHTTP2: Header blocks are read by nghttp2 alone, which costs twice as much.
+  package init(
+    settings: SessionSettings?, pool: ServerRequestPool, token: UInt64,
+    leavesBlocksToNGHTTP2: Bool = false
+  ) {
+    readsBlocks = !leavesBlocksToNGHTTP2
     state = .allocate(capacity: 1)
     state.initialize(to: ServerState(pool: pool, token: token))
     var options: OpaquePointer?
@@ -101,6 +110,31 @@ package final class HTTP2ServerSession: ServerSession {
   }
 
   package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+    guard readsBlocks else { return try tell(bytes) }
+    try frames.take(bytes) { (piece) throws(ConnectionFailure) in
+      switch piece {
+      case .other(let bytes): try tell(bytes)
+      case .block(let head, let frame): try read(head, frame)
+      }
+    }
+  }
+
+  private func read(
+    _ head: FrameHead, _ frame: UnsafeRawBufferPointer
+  ) throws(ConnectionFailure) {
+    let pool = state.pointee.pool
+    let request = pool.take()
+    let isPrepared = blocks.read(head, frame, request)
+    if isPrepared { state.pointee.prepared = request }
+    defer {
+      // nghttp2 has taken a prepared one if it has begun the stream.
+      if !isPrepared || state.pointee.prepared != nil { pool.recycle(request) }
+      state.pointee.prepared = nil
+    }
+    try tell(blocks.output)
+  }
+
+  private func tell(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let result = nghttp2_session_mem_recv(session, start, bytes.count)
     guard result >= 0 else {

@@ -117,13 +117,16 @@ package struct ServerRequest {
   }
 
   mutating func addField(
-    _ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>,
-    _ valueCount: Int, isNeverIndexed: Bool = false
+    _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isNeverIndexed: Bool = false
   ) {
+    let (nameCount, valueCount) = (name.count, value.count)
     if fieldCount < Self.fieldCapacity {
       reserve(nameCount + valueCount)
-      (bytes + count).update(from: name, count: nameCount)
-      (bytes + count + nameCount).update(from: value, count: valueCount)
+      let place = UnsafeMutableRawPointer(bytes + count)
+      if let name = name.baseAddress { place.copyMemory(from: name, byteCount: nameCount) }
+      if let value = value.baseAddress {
+        (place + nameCount).copyMemory(from: value, byteCount: valueCount)
+      }
       fields[fieldCount] = HeaderField(
         nameStart: UInt32(count), nameCount: UInt32(nameCount),
         valueStart: UInt32(count + nameCount), valueCount: UInt32(valueCount),
@@ -157,8 +160,12 @@ package struct ServerRequest {
     count += kept
   }
 
+  @inline(__always)
   private mutating func reserve(_ wanted: Int) {
-    guard capacity - count < wanted else { return }
+    if capacity - count < wanted { grow(wanted) }
+  }
+
+  private mutating func grow(_ wanted: Int) {
     capacity = max(capacity * 2, count + wanted)
     let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
     larger.update(from: bytes, count: count)
@@ -169,9 +176,9 @@ package struct ServerRequest {
 
 /// The requests of all connections of one loop, used again and again. Owned by one thread.
 package final class ServerRequestPool {
-  private var free: [UnsafeMutablePointer<ServerRequest>] = []
+  @exclusivity(unchecked) private var free: [UnsafeMutablePointer<ServerRequest>] = []
   private var all: [UnsafeMutablePointer<ServerRequest>] = []
-  private var ready: [UnsafeMutablePointer<ServerRequest>] = []
+  @exclusivity(unchecked) private var ready: [UnsafeMutablePointer<ServerRequest>] = []
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
   /// Keep header fields and bodies. Without it a request has neither, and its session is the one for load tests.

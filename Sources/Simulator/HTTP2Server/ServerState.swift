@@ -11,7 +11,9 @@ struct ServerState {
   /// Head of the list of requests whose streams are open.
   var open: UnsafeMutablePointer<ServerRequest>?
   var openCount = 0
-  /// The request whose header block is being read.
+  /// A request whose header fields are complete, before nghttp2 is told of it.
+  var prepared: UnsafeMutablePointer<ServerRequest>?
+  /// The request whose header block is being read by nghttp2.
   var current: UnsafeMutablePointer<ServerRequest>?
   var notices: [ConnectionNotice] = []
   var isGoingAway = false
@@ -32,7 +34,7 @@ struct ServerState {
   }
 
   mutating func begin(_ stream: Int32) -> UnsafeMutablePointer<ServerRequest> {
-    let request = pool.take()
+    let request = prepared ?? pool.take()
     request.pointee.streamID = stream
     request.pointee.connectionToken = token
     request.pointee.connection = connection
@@ -108,7 +110,9 @@ enum ServerCallbacks {
     guard frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
     let request = state.pointee.begin(frame.pointee.hd.stream_id)
     nghttp2_session_set_stream_user_data(session, frame.pointee.hd.stream_id, request)
-    state.pointee.current = request
+    // The fields of a prepared one stand in it already.
+    if state.pointee.prepared == nil { state.pointee.current = request }
+    state.pointee.prepared = nil
     return 0
   }
 
@@ -118,7 +122,8 @@ enum ServerCallbacks {
     guard let request = state.pointee.current, let name, let value else { return 0 }
     let isNeverIndexed = UInt32(flags) & NGHTTP2_NV_FLAG_NO_INDEX.rawValue != 0
     request.pointee.addField(
-      name, nameCount, value, valueCount, isNeverIndexed: isNeverIndexed)
+      UnsafeRawBufferPointer(start: name, count: nameCount),
+      UnsafeRawBufferPointer(start: value, count: valueCount), isNeverIndexed: isNeverIndexed)
     return 0
   }
 

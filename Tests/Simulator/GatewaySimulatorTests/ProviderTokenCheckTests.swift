@@ -55,6 +55,38 @@ import Testing
     }
   }
 
+  /// One check remembers what it accepted on a connection; the other is new for every push and remembers nothing.
+  @Test(arguments: 0..<40)
+  func `what is remembered changes no verdict`(seed: UInt64) throws {
+    var rules = GatewayRules()
+    try rules.set("token-update-rule", ["wedge", "token", "blackhole", "off"][Int(seed % 4)])
+    try rules.set("token-update-scope", seed % 5 == 0 ? "team" : "connection")
+    try rules.set("expired-token", seed % 3 == 0 ? "answer" : "wedge")
+    let keys = [gatewayKey(key)]
+    let texts = try [0, -600, -3_000].map {
+      PushText(token: try key.token(issuedAt: Self.now + $0))
+    }
+    var remembering = ProviderTokenCheck(keys: keys, environment: .production, rules: rules)
+    var bindings = (ConnectionBinding(), ConnectionBinding())
+    var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+    var now = Self.now
+    for _ in 0..<60 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      let draw = Int64(state >> 40)
+      // Mostly the same token again; the clock goes on, and sometimes back.
+      let text = texts[draw % 8 < 6 ? 0 : Int(draw % 3)]
+      now += draw % 11 == 0 ? -(draw % 900) : draw % 400
+      let verdicts = text.withFields { push in
+        var fresh = ProviderTokenCheck(keys: keys, environment: .production, rules: rules)
+        return (
+          remembering.judge(push.authorization, binding: &bindings.0, now: now * 1_000),
+          fresh.judge(push.authorization, binding: &bindings.1, now: now * 1_000)
+        )
+      }
+      #expect(verdicts.0 == verdicts.1, "at \(now)")
+    }
+  }
+
   @Test func `unknown keys wrong teams and foreign signatures are invalid`() throws {
     let stranger = try TestKey(id: "KEY0000002")
     #expect(answer(try stranger.token(issuedAt: Self.now)) == .invalidProviderToken)

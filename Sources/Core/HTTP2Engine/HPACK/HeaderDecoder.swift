@@ -5,7 +5,7 @@
 /// Blocks must be read in the order of their arrival and up to their end, also those of streams that are gone.
 package struct HeaderDecoder {
   /// The last field.
-  private(set) var text = FieldText()
+  package private(set) var text = FieldText()
   /// No fields of a block may count for more, nor may one string be longer.
   let listLimit: Int
   private var table = DynamicTable(capacity: Self.initialCapacity)
