@@ -20,7 +20,8 @@ struct HeaderBlocks: ~Copyable {
   /// The block as nghttp2 is told of it, and the frames around it.
   private var literals = ByteBuffer(capacity: 1_024)
   private var frames = ByteBuffer(capacity: 1_024)
-  private var repeated = RepeatedField()
+  /// The fields of the last block by their places, but for the first one.
+  private let repeated: UnsafeMutablePointer<RepeatedField>
 
   /// No block's fields count for more, nor are more bytes of one kept while it has no end.
   private static let listLimit = 1 << 20
@@ -29,6 +30,13 @@ struct HeaderBlocks: ~Copyable {
     decoder = HeaderDecoder(listLimit: Self.listLimit)
     // nghttp2 sees each change of the table's size, and knows how large the table may be.
     decoder.changeLimit(.max)
+    repeated = .allocate(capacity: RepeatedField.places)
+    for place in 0..<RepeatedField.places { (repeated + place).initialize(to: RepeatedField()) }
+  }
+
+  deinit {
+    repeated.deinitialize(count: RepeatedField.places)
+    repeated.deallocate()
   }
 
   /// The bytes to tell nghttp2 after `read`; valid until the next one.
@@ -174,9 +182,16 @@ struct HeaderBlocks: ~Copyable {
     _ block: UnsafeRawBufferPointer, _ position: inout Int,
     _ request: UnsafeMutablePointer<ServerRequest>, _ told: inout ToldRequest
   ) throws(HPACKError) -> Bool {
-    if position > 0, let count = repeated.length(in: block, at: position) {
+    let place = told.count
+    told.count += 1
+    // The decoder has to see a block's beginning.
+    let canRepeat = place > 0 && place < RepeatedField.places
+    if canRepeat,
+      let count = repeated[place].length(in: block, at: position, decoder.generation)
+    {
       position += count
-      told.take(repeated.name, repeated.value, isOrdinary: true, request, &literals)
+      told.take(
+        repeated[place].name, repeated[place].value, isKnown: true, request, &literals)
       return true
     }
     let start = position
@@ -185,13 +200,13 @@ struct HeaderBlocks: ~Copyable {
     ).span
     guard try decoder.next(in: span, at: &position) else { return false }
     let (nameCount, valueCount) = (decoder.text.nameCount, decoder.text.valueCount)
-    let isLong = start > 0 && position - start >= RepeatedField.least
     decoder.text.bytes.withUnsafeBytes { text in
       let name = UnsafeRawBufferPointer(rebasing: text[..<nameCount])
       let value = UnsafeRawBufferPointer(rebasing: text[nameCount..<nameCount + valueCount])
-      told.take(name, value, isOrdinary: PlainRequest.isOrdinary(value), request, &literals)
-      if isLong {
-        repeated.keep(UnsafeRawBufferPointer(rebasing: block[start..<position]), name, value)
+      told.take(name, value, isKnown: false, request, &literals)
+      if canRepeat, told.isPlain {
+        let coded = UnsafeRawBufferPointer(rebasing: block[start..<position])
+        repeated[place].keep(coded, name, value, decoder.generation)
       }
     }
     return true
@@ -216,17 +231,21 @@ struct HeaderBlocks: ~Copyable {
 private struct ToldRequest {
   var isPlain: Bool
   var plain = PlainRequest()
+  /// Fields so far.
+  var count = 0
   /// The field that comes next is a literal that is never indexed (RFC 7541 §6.2.3).
   var isNeverIndexed = false
 
+  /// - Parameter isKnown: A field with this name and value was taken before, and was ordinary.
   @inline(__always)
   mutating func take(
-    _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isOrdinary: Bool,
+    _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isKnown: Bool,
     _ request: UnsafeMutablePointer<ServerRequest>, _ literals: inout ByteBuffer
   ) {
     if isPlain {
-      if isOrdinary, request.pointee.fieldCount < ServerRequest.fieldCapacity,
-        plain.takes(name, value)
+      if isKnown || PlainRequest.isOrdinary(value),
+        request.pointee.fieldCount < ServerRequest.fieldCapacity,
+        plain.takes(name, value, isKnown: isKnown)
       {
         request.pointee.addField(name, value, isNeverIndexed: isNeverIndexed)
         return

@@ -21,21 +21,27 @@ struct PlainRequest {
   var isComplete: Bool { method && scheme != 0 && path && authority }
 
   /// Takes the next field into account, whose value is ordinary; false if it is not beyond doubt.
+  ///
+  /// - Parameter isKnown: It was taken before.
   @inline(__always)
-  mutating func takes(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
+  mutating func takes(
+    _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isKnown: Bool
+  ) -> Bool {
     guard let first = name.first else { return false }
-    if first == UInt8(ascii: ":") { return takesPseudo(name, value) }
+    if first == UInt8(ascii: ":") { return takesPseudo(name, value, isKnown: isKnown) }
     isPastPseudo = true
-    return Self.isName(name) && takesRegular(name, value)
+    return (isKnown || Self.isName(name)) && takesRegular(name, value)
   }
 
   private mutating func takesPseudo(
-    _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isKnown: Bool
   ) -> Bool {
     guard !isPastPseudo, !value.isEmpty else { return false }
     switch name.count {
     case 5 where name.spells(":path"):
-      guard !path, value[0] == UInt8(ascii: "/"), Self.hasNoSpace(value) else { return false }
+      guard !path, value[0] == UInt8(ascii: "/"), isKnown || Self.hasNoSpace(value) else {
+        return false
+      }
       path = true
     case 7 where name.spells(":method"):
       guard !method, value.spells("POST") else { return false }
@@ -45,7 +51,7 @@ struct PlainRequest {
       scheme = value.spells("https") ? Self.https : value.spells("http") ? Self.http : 0
       return scheme != 0
     case 10 where name.spells(":authority"):
-      guard !authority, value.allSatisfy(Self.isHost) else { return false }
+      guard !authority, isKnown || value.allSatisfy(Self.isHost) else { return false }
       authority = true
     default: return false
     }

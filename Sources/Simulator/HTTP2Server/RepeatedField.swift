@@ -2,20 +2,24 @@
 import Bytes
 import Glibc
 
-/// The last long literal: a provider token comes again with every push, and is not decoded again.
+/// A field of the last block: what comes again with every push, such as the provider token, is not decoded again.
 struct RepeatedField: ~Copyable {
-  /// Shorter ones are decoded as fast.
-  static let least = 64
+  /// So many fields of a block are remembered.
+  static let places = 24
 
-  private var coded = ByteBuffer()
-  private var text = ByteBuffer()
+  private var coded = ByteBuffer(capacity: 16)
+  private var text = ByteBuffer(capacity: 16)
   private var nameCount = 0
+  private var generation = -1
 
-  /// Its length as it stands in `block` at `position`; nil if something else stands there.
+  /// Its length if it stands in `block` at `position`; nil if something else stands there, or the compression table
+  /// has changed.
   @inline(__always)
-  func length(in block: UnsafeRawBufferPointer, at position: Int) -> Int? {
+  func length(
+    in block: UnsafeRawBufferPointer, at position: Int, _ generation: Int
+  ) -> Int? {
     let count = coded.count
-    guard count > 0, block.count - position >= count, block[position] == coded.bytes[0],
+    guard self.generation == generation, count > 0, block.count - position >= count,
       let here = block.baseAddress, let known = coded.bytes.baseAddress
     else { return nil }
     return memcmp(here + position, known, count) == 0 ? count : nil
@@ -24,22 +28,18 @@ struct RepeatedField: ~Copyable {
   var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: text.bytes[..<nameCount]) }
   var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: text.bytes[nameCount...]) }
 
-  /// Remembers a field if the same bytes always mean it: a literal that enters no table, whose name is in none that
-  /// changes, with a value of ordinary characters.
+  /// Remembers a field, unless it enters the compression table: that happens with every such field.
   mutating func keep(
     _ field: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer,
-    _ value: UnsafeRawBufferPointer
+    _ value: UnsafeRawBufferPointer, _ generation: Int
   ) {
-    guard field[0] < 0x20, field[0] & 0x0F < 15 || field[1] <= Self.lastStaticIndex - 15,
-      PlainRequest.isOrdinary(value)
-    else { return }
     coded.removeAll()
+    guard field[0] & 0xC0 != 0x40 else { return }
     coded.append(field)
     text.removeAll()
     text.append(name)
     text.append(value)
     nameCount = name.count
+    self.generation = generation
   }
-
-  private static let lastStaticIndex: UInt8 = 61
 }

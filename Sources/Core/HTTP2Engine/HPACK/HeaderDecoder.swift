@@ -27,6 +27,9 @@ package struct HeaderDecoder {
   /// What the fields of the compression table count for.
   var tableSize: Int { table.size }
 
+  /// Says whether what an index meant still holds.
+  package var generation: Int { table.generation }
+
   /// The peer has acknowledged another SETTINGS_HEADER_TABLE_SIZE.
   ///
   /// A lower one takes effect with the peer's change of its table. RFC 9113 §4.3.1 wants COMPRESSION_ERROR if its next
