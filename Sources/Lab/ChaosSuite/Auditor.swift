@@ -27,6 +27,8 @@ package final class Auditor {
   private var answers: [NotificationID: Set<Answer>] = [:]
   /// The retry records of a notification in the order in which they were read, each as a person reads it.
   private var retries: [NotificationID: [String]] = [:]
+  /// When a notification on the 15-minute topic is due, in milliseconds since the epoch.
+  private var quarterHours: [NotificationID: Int64] = [:]
   /// Notifications that stand on any topic that senders read.
   private var onLanes: Set<NotificationID> = []
   /// Records that ended as dead letters, by where they came from.
@@ -104,16 +106,26 @@ package final class Auditor {
   ///
   /// - Parameters:
   ///   - retry: on a retry topic: its name, attempts and reason, for people.
-  ///   - end: when it is of no more use, in milliseconds since the epoch.
+  ///   - due: on the 15-minute topic: when it is due, in milliseconds since the epoch.
+  ///   - end: when it is of no more use, likewise.
   ///   - arrival: when it came to its lane, likewise, and for which app.
   package func laneRecord(
-    _ id: NotificationID, retry: String? = nil, end: Int64 = .max,
+    _ id: NotificationID, retry: String? = nil, due: Int64? = nil, end: Int64 = .max,
     arrival: (at: Int64, app: String)? = nil
   ) {
     onLanes.insert(id)
     if let arrival, arrivals[id] == nil { arrivals[id] = arrival }
     ends[id] = min(end, ends[id] ?? .max)
     if let retry { retries[id, default: []].append(retry) }
+    if let due { quarterHours[id] = due }
+  }
+
+  /// Whether a notification waits, or waited, on the 15-minute topic.
+  package func waitsLong(_ id: NotificationID) -> Bool { quarterHours[id] != nil }
+
+  /// When the last of those is due that wait on the 15-minute topic, in milliseconds since the epoch; nil if none does.
+  package var lastDue: Int64? {
+    quarterHours.filter { ledger[$0.key]?.isAccountedFor != true }.values.max()
   }
 
   /// A request as the gateway's list has it.

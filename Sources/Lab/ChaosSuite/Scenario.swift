@@ -87,6 +87,8 @@ struct Scenario: Sendable {
   var sessionMilliseconds: Int?
   /// Whether one answer in fifty takes a second longer, so that there are holes for maps to tell of.
   var hasStragglers = false
+  /// Whether a notification may meet so many outages that its last wait is that of the 15-minute topic.
+  var mayWaitLong = false
   /// Whether it is part of the short form.
   var isShort = false
   let bound: DuplicateBound

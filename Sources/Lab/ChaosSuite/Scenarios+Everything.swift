@@ -11,7 +11,7 @@ extension Scenario {
     name: "everything",
     summary: "every kind of fault in random order, often before the last one is over",
     brokers: 3, senderFlags: ["--request-timeout", "3s"], producesOneAtATime: true,
-    takesShim: true,
+    takesShim: true, mayWaitLong: true,
     bound: DuplicateBound(
       embeddedSeconds: 1,
       embeddedReason: "half of the faults repeat nothing, the others up to twice as much",

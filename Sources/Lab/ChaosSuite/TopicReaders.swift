@@ -114,8 +114,10 @@ final class TopicReaders {
       notifications += 1
     }
     let app = String(decoding: record.value[envelope.app.indices], as: UTF8.self)
+    let due =
+      place.topic == names.retries15m ? record.timestamp + RetryTier.minutes15.delay : nil
     auditor.laneRecord(
-      id, retry: retry, end: Self.end(of: envelope),
+      id, retry: retry, due: due, end: Self.end(of: envelope),
       arrival: isRetry ? nil : (at: envelope.created, app: app))
   }
 

@@ -223,6 +223,24 @@ import Testing
     try receipt("delivered", id)
     #expect(auditor.ledger.settledRequests() == 2)
   }
+
+  @Test func `a request settles while it waits on the 15-minute topic, if it may, and is not over`()
+    throws
+  {
+    ask(id, offset: 0)
+    ask(other, offset: 1)
+    try receipt("delivered", other)
+    #expect(auditor.lastDue == nil)
+    auditor.laneRecord(id, retry: "push.retries.5s")
+    #expect(auditor.ledger.settledRequests(auditor.waitsLong) == 0)
+    auditor.laneRecord(id, retry: "push.retries.15m", due: 900_000)
+    #expect(auditor.ledger.settledRequests() == 0)
+    #expect(auditor.ledger.settledRequests(auditor.waitsLong) == 2)
+    #expect(auditor.ledger.missing == 1)
+    #expect(auditor.lastDue == 900_000)
+    try receipt("delivered", id)
+    #expect(auditor.lastDue == nil)
+  }
 }
 
 @Suite struct DuplicateBoundTests {
