@@ -54,6 +54,20 @@ package struct KafkaConfiguration: Sendable {
     consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
   }
 
+  /// One budget for a reader whose partitions share a queue, as a preference of the service: librdkafka then compares
+  /// the whole queue with the limits, and stops fetching all of the partitions for a second when one is reached. So the
+  /// limits are not divided, and leave room for a second's work.
+  ///
+  /// - Parameter partitions: those that are read; only what one answer may bring is divided among them.
+  package mutating func sharePrefetch(
+    among partitions: Int, records: Int = 32_000, bytes: Int = 16 << 20
+  ) {
+    consumerPreferences.append(("queued.min.messages", "\(records)"))
+    consumerPreferences.append(("queued.max.messages.kbytes", "\(bytes >> 10)"))
+    let fetch = min(max((8 << 20) / max(partitions, 1), 64 << 10), 1 << 20)
+    consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
+  }
+
   /// Lets a reader that does nothing but read do so as fast as it can, as a preference: librdkafka 2.0.2 stops
   /// fetching a partition for a second when its share of either limit waits. What waits takes 512 MiB at most,
   /// and only while it is read faster than it is shown.

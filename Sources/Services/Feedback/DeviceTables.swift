@@ -69,10 +69,11 @@ final class DeviceTables {
     var partitions: [TopicPartition] = []
     for topic in [names.devices, names.invalidTokens] {
       let count = cluster.partitions[topic] ?? 0
+      var configuration = cluster.configuration
+      configuration.sharePrefetch(among: count)
       tables.append(
         Table(
-          try KafkaChangelog(
-            cluster.configuration, topic: topic, partitions: count, wakeup: wakeup)))
+          try KafkaChangelog(configuration, topic: topic, partitions: count, wakeup: wakeup)))
       partitions += (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     }
     self.tables = tables

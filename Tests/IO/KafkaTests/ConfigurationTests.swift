@@ -115,6 +115,14 @@ import Testing
     #expect(limits(0) == ["4000", "32768", "1048576"])
   }
 
+  @Test func `partitions that share a queue share its limits undivided`() {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.dividePrefetch(among: 28)
+    configuration.sharePrefetch(among: 28)
+    #expect(
+      configuration.consumerPreferences.suffix(3).map(\.value) == ["32000", "16384", "299593"])
+  }
+
   @Test func `the embedded broker is recognised`() throws {
     let fixture = try KafkaFixture(embedded: true)
     var configuration = fixture.configuration
