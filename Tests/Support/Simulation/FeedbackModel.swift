@@ -102,7 +102,8 @@ final class FeedbackModel: GroupProcess {
   private var jobs: [(partition: Int, offset: Int64)] = []
   private var outgoing: [DeviceTopicsModel.MarkRecord] = []
   private var states: [DeviceOfApp: DeviceState] = [:]
-  /// Its clients have fetched nothing of the tables before: they start late, and now and then they lag.
+  /// Its clients have fetched nothing of the tables before: that takes up to a minute at the start, when answers come
+  /// already, and now and then they lag.
   private var fetchesAt: UInt64?
   /// Registrations of both partitions, and marks.
   private var read: [Int64] = [0, 0, 0]
@@ -166,7 +167,9 @@ final class FeedbackModel: GroupProcess {
 
   private func hasFetched(_ world: inout World) -> Bool {
     if world.isCalm { return true }
-    if fetchesAt == nil || world.chance.oneIn(500) {
+    if fetchesAt == nil {
+      fetchesAt = world.now + UInt64(world.chance.below(60_000))
+    } else if world.chance.oneIn(500) {
       fetchesAt = world.now + UInt64(world.chance.below(10_000))
     }
     return world.now >= fetchesAt!

@@ -214,7 +214,17 @@ struct KafkaModel {
 
   mutating func cut(_ partition: Int, below offset: Int64) {
     note("\(partition): retention removes everything below \(offset)")
+    excuseRepeats(partition, below: offset)
     remove(partitions[partition].cut(below: offset))
+  }
+
+  /// What retention removes is in no window that is rebuilt later: a repeat of it is sent again.
+  private mutating func excuseRepeats(_ partition: Int, below offset: Int64) {
+    let state = partitions[partition]
+    for place in max(state.base, state.low)..<max(state.base, state.low, min(offset, state.end))
+    where state[place].isSettled {
+      notifications[state[place].notification].excusable += 1
+    }
   }
 
   mutating func remake(_ partition: Int) {

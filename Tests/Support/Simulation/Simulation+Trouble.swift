@@ -67,6 +67,7 @@ extension Simulation {
     case 4..<6: remake(world.chance.below(world.kafka.partitions.count))
     case 6..<12: wantRebalance(in: 0)
     case 12: hurtSender()
+    case 13..<17: remakeAgain()
     default: break
     }
   }
@@ -278,6 +279,12 @@ extension Simulation {
     wantRebalance(in: 5_000)
   }
 
+  /// The topic that was made again last is made again once more: its reader began at its first record, and only offsets
+  /// that go back, to where it has read already, tell that this is another log.
+  private mutating func remakeAgain() {
+    if let lastRemade { remake(lastRemade) }
+  }
+
   /// A topic is deleted and made again, while somebody reads it.
   private mutating func remake(_ partition: Int) {
     let owner = senders.first {
@@ -287,5 +294,6 @@ extension Simulation {
     guard let owner, world.kafka[partition].end > 0 else { return }
     world.kafka.remake(partition)
     owner.remade(partition)
+    lastRemade = partition
   }
 }

@@ -27,6 +27,8 @@ package struct Simulation {
   var feedback = [FeedbackModel(), FeedbackModel()]
   /// Processes that do nothing until then.
   var stalls: [ObjectIdentifier: UInt64] = [:]
+  /// The partition whose topic was made again last.
+  var lastRemade: Int?
   private var settings: DispatchSettings
   private var nextSeed: UInt64
   /// When the senders' group begins its next rebalance, and when it leaves behind who has not answered.
