@@ -1,138 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Delivery
-import Random
+internal import APNS
+internal import Delivery
 
-/// Connections come and go.
-extension Dispatcher {
-  /// Between two looks at a pool where answers are all that is waited for, in milliseconds.
-  private static let calmInterval: UInt64 = 100
+/// Connections come and go: when they are opened, watched, replaced and closed, and what their ends say about the
+/// destination.
+struct Connecting: Sendable {
+  private let settings: DispatchSettings
+
+  init(_ settings: DispatchSettings) { self.settings = settings }
 
   // MARK: Events
 
-  /// Something was heard of a connection.
-  ///
-  /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
-  ///   refused: that is judged by the new one.
-  package mutating func touched(_ number: Int32, limit: Int) {
-    pools.touch(pools.connections[number].pool)
-    if limit < pools.connections[number].machine.limit {
-      pools.connections[number].machine.settings(limit: limit)
-    }
-  }
-
   /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
-  package mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
-    pools.endedLookUp(pool)
-    pools.touch(pool)
-    guard !partitions.isStopping, !pools[pool].isRetired else { return }
+  func lookedUp(
+    _ pool: Int32, _ addresses: [PeerAddress]?, _ pools: inout Pools, _ turn: inout Turn
+  ) {
     guard let addresses else {
-      pools[pool].health.connectFailed(now: now, random: random.next())
-      return noteLoss(pool)
+      pools[pool].health.connectFailed(now: turn.now, random: turn.chance())
+      return noteLoss(pool, &pools, &turn)
     }
     // To the one that has failed least and serves least.
     pools[pool].health.lookedUp(addresses)
     let inUse = pools[pool].connections.map { pools.connections[$0].address }
-    guard let address = pools[pool].health.address(inUse: inUse, now: now) else { return }
-    open(pool, address)
+    guard let address = pools[pool].health.address(inUse: inUse, now: turn.now) else { return }
+    open(pool, address, &pools, &turn)
   }
 
-  private mutating func open(_ pool: Int32, _ address: PeerAddress) {
+  private func open(
+    _ pool: Int32, _ address: PeerAddress, _ pools: inout Pools, _ turn: inout Turn
+  ) {
     let age = settings.connectionAge
     let number = pools.connections.add(
       pool: pool, address: address, authentication: pools[pool].authentication,
-      maximumStreams: settings.connectionRequests, now: now,
-      replaceAt: now + age / 2 + random.next() % (age / 2 + 1))
+      maximumStreams: settings.connectionRequests, now: turn.now,
+      replaceAt: turn.now + age / 2 + turn.chance() % (age / 2 + 1))
     pools[pool].connections.append(number)
-    counts[.connects] += 1
-    counts[.openConnections] = pools.connections.count
-    actions.append(.open(connection: number))
+    turn.count(.connects)
+    turn.set(.openConnections, pools.connections.count)
+    turn.append(.open(connection: number))
   }
 
   /// A connection could not even be begun.
-  package mutating func notOpened(_ number: Int32) {
+  func notOpened(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     let pool = pools.connections[number].pool
-    remove(number)
-    pools[pool].health.connectFailed(now: now, random: random.next())
+    remove(number, &pools, &turn)
+    pools[pool].health.connectFailed(now: turn.now, random: turn.chance())
   }
 
   /// TLS is up.
-  package mutating func connected(_ number: Int32) {
+  func connected(_ number: Int32, _ pools: inout Pools, now: UInt64) {
     pools.connections[number].lastHeard = now
     pools.connections[number].isMade = true
     pools[pools.connections[number].pool].health.connected()
   }
 
-  /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
-  package mutating func settings(_ number: Int32, limit: Int) {
-    pools.connections[number].machine.settings(limit: limit)
-    pools.connections[number].machine.connected()
-  }
-
   /// The gateway is leaving.
-  package mutating func goAway(_ number: Int32, _ reason: Reason?) {
-    counts[.goAways] += 1
+  func goAway(_ number: Int32, _ reason: Reason?, _ pools: inout Pools, _ turn: inout Turn) {
+    turn.count(.goAways)
     let pool = pools.connections[number].pool
     let farewell = pools[pool].health.goAway(
-      reason, hasAccepted: pools.connections[number].machine.hasAccepted, now: now,
-      random: random.next())
+      reason, hasAccepted: pools.connections[number].machine.hasAccepted, now: turn.now,
+      random: turn.chance())
     if farewell.isNewRefusal {
-      counts[.credentialRefusals] += 1
-      actions.append(.reportRefusal(pool: pool, app: nil))
+      turn.count(.credentialRefusals)
+      turn.append(.reportRefusal(pool: pool, app: nil))
     }
-    if farewell.asksForToken { requestToken(pool) }
-    if farewell.isTrouble { noteTrouble(number) }
-    perform(pools.connections[number].machine.goAway(), on: number)
+    if farewell.asksForToken { turn.requestToken(pool) }
+    if farewell.isTrouble { noteTrouble(number, &pools, &turn) }
+    pools.connections.perform(pools.connections[number].machine.goAway(), on: number, &turn)
   }
 
   /// The gateway answered a PING.
-  package mutating func ponged(_ number: Int32) {
+  func ponged(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     pools.connections[number].pingedAt = nil
-    pools.connections[number].lastHeard = now
-    perform(pools.connections[number].machine.ponged(), on: number)
+    pools.connections[number].lastHeard = turn.now
+    pools.connections.perform(pools.connections[number].machine.ponged(), on: number, &turn)
   }
 
   /// A connection is over, and all its streams have ended.
   ///
   /// - Parameter isFailure: not in good order.
-  package mutating func closed(_ number: Int32, isFailure: Bool) {
+  func closed(_ number: Int32, isFailure: Bool, _ pools: inout Pools, _ turn: inout Turn) {
     pools.connections[number].machine.closed()
     let pool = pools.connections[number].pool
-    if isFailure { noteTrouble(number) }
-    noteLeaving(number)
+    if isFailure { noteTrouble(number, &pools, &turn) }
+    noteLeaving(number, &pools, &turn)
     let wasSilent = pools.connections[number].wasSilent
-    remove(number)
-    if isFailure { counts[.connectionsLost] += 1 }
+    remove(number, &pools, &turn)
+    if isFailure { turn.count(.connectionsLost) }
     // Silence is a loss, although it is we who close.
-    if isFailure || wasSilent { noteLoss(pool) }
+    if isFailure || wasSilent { noteLoss(pool, &pools, &turn) }
   }
 
-  private mutating func remove(_ number: Int32) {
+  private func remove(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     pools[pools.connections[number].pool].connections.removeAll { $0 == number }
     pools.connections.remove(number)
-    counts[.openConnections] = pools.connections.count
+    turn.set(.openConnections, pools.connections.count)
   }
 
   // MARK: What that says about the destination
 
   /// A connection is lost, or was not made.
-  private mutating func noteLoss(_ pool: Int32) {
+  private func noteLoss(_ pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     pools[pool].health.lost(
-      isLast: pools.load(of: pool).serving == 0, now: now, random: random.next())
+      isLast: pools.load(of: pool).serving == 0, now: turn.now, random: turn.chance())
   }
 
   /// A connection failed us: its address is put aside.
-  private mutating func noteTrouble(_ number: Int32) {
+  private func noteTrouble(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     guard !pools.connections[number].wasTroubled else { return }
     pools.connections[number].wasTroubled = true
     pools[pools.connections[number].pool].health.troubled(
-      pools.connections[number].address, now: now, random: random.next())
-    counts[.addressesAside] += 1
+      pools.connections[number].address, now: turn.now, random: turn.chance())
+    turn.count(.addressesAside)
   }
 
   /// Tells the pool's health of a connection that takes no more pushes, once.
-  private mutating func noteLeaving(_ number: Int32) {
+  private func noteLeaving(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     let machine = pools.connections[number].machine
     guard machine.state == .draining || machine.state == .closed,
       !pools.connections[number].hasLeft
@@ -143,110 +128,138 @@ extension Dispatcher {
     pools[connection.pool].health.connectionEnded(
       .init(
         address: connection.address, wasMade: connection.isMade, hasAccepted: machine.hasAccepted,
-        lived: now - connection.startedAt, wasTroubled: connection.wasTroubled),
-      now: now, random: random.next())
-  }
-
-  /// What the connection's state machine wants done.
-  mutating func perform(_ action: ConnectionStateMachine.Action, on number: Int32) {
-    switch action {
-    case .nothing: break
-    case .ping:
-      pools.connections[number].pingedAt = now
-      actions.append(.ping(connection: number))
-    case .close: actions.append(.close(connection: number))
-    }
+        lived: turn.now - connection.startedAt, wasTroubled: connection.wasTroubled),
+      now: turn.now, random: turn.chance())
   }
 
   // MARK: Time goes by for a pool
 
-  /// Opens and closes connections as the pool's policy says, and looks after silent ones.
-  mutating func lookAfter(_ pool: Int32) {
-    pools[pool].lookAt = now + Self.calmInterval
-    for number in pools[pool].connections { watch(number) }
-    if !pools[pool].apart.isEmpty { bringBack(pool) }
-    if !pools[pool].isRetired { maintain(pool) }
-    if !pools[pool].queue.isEmpty { dispatch(pool) }
-    if !pools.isSettled(pool) { pools.activate(pool) }
-  }
-
+  /// Opens and closes connections as the pool's policy says.
+  ///
   /// - Parameter isNext: the pool's turn for the room that there is has come.
-  mutating func maintain(_ pool: Int32, isNext: Bool = false) {
-    for number in pools[pool].connections { noteLeaving(number) }
-    replaceAged(pool)
+  func maintain(
+    _ pool: Int32, isNext: Bool = false, _ pools: inout Pools, _ turn: inout Turn
+  ) {
+    for number in pools[pool].connections { noteLeaving(number, &pools, &turn) }
+    replaceAged(pool, &pools, &turn)
     while true {
-      switch pools.decide(pool, isNext: isNext, now: now) {
+      switch pools.decide(pool, isNext: isNext, now: turn.now) {
       case .nothing: return
       case .awaitRoom: return pools.awaitRoom(pool)
       case .open:
         pools.beganLookUp(pool)
         // Asked anew before each connect: APNs spreads its load by what a name means now.
-        actions.append(.lookUp(pool: pool, seed: UInt32(truncatingIfNeeded: random.next())))
-      case .closeOne: return closeIdlest(pool)
+        turn.append(.lookUp(pool: pool, seed: UInt32(truncatingIfNeeded: turn.chance())))
+      case .closeOne: return closeIdlest(pool, &pools, &turn)
       }
     }
   }
 
   /// Retires a connection that is too old once another one can serve in its place. One at a time.
-  private mutating func replaceAged(_ pool: Int32) {
+  private func replaceAged(_ pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     let serving = pools[pool].connections.filter { pools.connections[$0].isServing }
     guard let aged = serving.first(where: { pools.connections[$0].isAged }) else { return }
     let canGo =
       serving.contains { !pools.connections[$0].isAged }
       || (pools.connections[aged].machine.openStreams == 0 && pools[pool].isIdle)
     guard canGo else { return }
-    counts[.replacedAged] += 1
-    perform(pools.connections[aged].machine.retire(), on: aged)
+    turn.count(.replacedAged)
+    pools.retire(connection: aged, &turn)
   }
 
   // MARK: Signs of life
 
-  private mutating func watch(_ number: Int32) {
+  /// Looks after the pool's silent connections.
+  func watch(_ pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
+    for number in pools[pool].connections { watch(connection: number, &pools, &turn) }
+  }
+
+  private func watch(connection number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     switch pools.connections[number].machine.state {
     case .connecting:
-      if now - pools.connections[number].startedAt >= settings.connectTimeout {
-        counts[.connectTimeouts] += 1
-        actions.append(.abandon(connection: number))
+      if turn.now - pools.connections[number].startedAt >= settings.connectTimeout {
+        turn.count(.connectTimeouts)
+        turn.append(.abandon(connection: number))
       }
       return
-    case .draining: watchDraining(number)
+    case .draining: watchDraining(number, &pools, &turn)
     case .priming, .ready, .suspect, .closed: break
     }
-    if now >= pools.connections[number].replaceAt { pools.connections[number].isAged = true }
+    if turn.now >= pools.connections[number].replaceAt { pools.connections[number].isAged = true }
     if let pingedAt = pools.connections[number].pingedAt {
-      if now - pingedAt >= settings.pingTimeout { closeSilent(number) }
+      if turn.now - pingedAt >= settings.pingTimeout { closeSilent(number, &pools, &turn) }
       return
     }
-    let silence = pools.connections[number].silence(now: now)
+    let silence = pools.connections[number].silence(now: turn.now)
     if pools.connections[number].machine.owesSignOfLife {
       if silence >= settings.pingAfter {
-        perform(pools.connections[number].machine.silent(), on: number)
+        pools.connections.perform(pools.connections[number].machine.silent(), on: number, &turn)
       }
     } else if silence >= settings.idlePing {
-      perform(.ping, on: number)
+      pools.connections.perform(.ping, on: number, &turn)
     }
   }
 
-  private mutating func watchDraining(_ number: Int32) {
+  private func watchDraining(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     // Drained by the choice of a token, which closes nothing by itself.
     if pools.connections[number].machine.openStreams == 0 {
-      perform(pools.connections[number].machine.retire(), on: number)
+      pools.retire(connection: number, &turn)
     }
     guard pools.connections[number].machine.isAbandoned else { return }
     // It will not serve again: it waits a little for the answers that are on their way.
-    let since = pools.connections[number].abandonedAt ?? now
+    let since = pools.connections[number].abandonedAt ?? turn.now
     pools.connections[number].abandonedAt = since
-    if now - since >= ConnectionStateMachine.grace {
-      perform(pools.connections[number].machine.graceOver(), on: number)
+    if turn.now - since >= ConnectionStateMachine.grace {
+      pools.connections.perform(pools.connections[number].machine.graceOver(), on: number, &turn)
     }
   }
 
-  private mutating func closeSilent(_ number: Int32) {
+  private func closeSilent(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     pools.connections[number].pingedAt = nil
     pools.connections[number].wasSilent = true
-    counts[.silentConnections] += 1
-    noteTrouble(number)
-    actions.append(.reportSilence(connection: number))
-    perform(pools.connections[number].machine.pingTimedOut(), on: number)
+    turn.count(.silentConnections)
+    noteTrouble(number, &pools, &turn)
+    turn.append(.reportSilence(connection: number))
+    pools.connections.perform(pools.connections[number].machine.pingTimedOut(), on: number, &turn)
+  }
+
+  // MARK: All pools together stay within `ConnectionBudget`
+
+  /// Gives the room that there is to those in line, and has others give way if that is not enough.
+  func giveRoom(_ pools: inout Pools, _ turn: inout Turn) {
+    while let pool = pools.nextWithRoom() {
+      if !pools[pool].isRetired { maintain(pool, isNext: true, &pools, &turn) }
+    }
+    guard let yields = pools.yields(now: turn.now) else { return }
+    turn.count(.waitsForRoom)
+    for yield in yields {
+      switch yield {
+      case .all(let pool): closeAll(of: pool, &pools, &turn)
+      case .one(let pool): closeIdlest(pool, &pools, &turn)
+      }
+    }
+  }
+
+  /// Closes pools that nothing has been sent through for long.
+  func closeIdlePools(_ pools: inout Pools, _ turn: inout Turn) {
+    for pool in pools.idleTooLong(now: turn.now) {
+      turn.count(.closedIdle)
+      closeAll(of: pool, &pools, &turn)
+    }
+  }
+
+  /// The pool's connections close as their streams end; it opens one when it has something to send.
+  private func closeAll(of pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
+    pools[pool].health.rested()
+    for number in pools[pool].connections where pools.connections[number].isStaying {
+      pools.retire(connection: number, &turn)
+    }
+    pools.activate(pool)
+  }
+
+  /// The connection with the fewest open streams closes as these end.
+  private func closeIdlest(_ pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
+    guard let idlest = pools.idlest(of: pool) else { return }
+    pools.retire(connection: idlest, &turn)
   }
 }

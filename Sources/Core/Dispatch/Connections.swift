@@ -64,7 +64,7 @@ package struct Connections: Sendable {
 
   /// A connection that is there.
   package internal(set) subscript(_ number: Int32) -> Connection {
-    @inline(__always) _read { yield places[Int(number)] }
+    @inline(__always) get { places[Int(number)] }
     @inline(__always) _modify { yield &places[Int(number)] }
   }
 
@@ -95,6 +95,25 @@ package struct Connections: Sendable {
     }
     places[Int(number)] = connection
     return number
+  }
+
+  /// The gateway allows so many streams at once: pushes may go out.
+  mutating func settings(_ number: Int32, limit: Int) {
+    places[Int(number)].machine.settings(limit: limit)
+    places[Int(number)].machine.connected()
+  }
+
+  /// What a connection's state machine wants done.
+  mutating func perform(
+    _ action: ConnectionStateMachine.Action, on number: Int32, _ turn: inout Turn
+  ) {
+    switch action {
+    case .nothing: break
+    case .ping:
+      places[Int(number)].pingedAt = turn.now
+      turn.append(.ping(connection: number))
+    case .close: turn.append(.close(connection: number))
+    }
   }
 
   mutating func remove(_ number: Int32) {

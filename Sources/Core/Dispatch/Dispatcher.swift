@@ -1,48 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+package import APNS
 package import Delivery
 internal import Pipeline
-import Random
 
 /// One loop of the sender as a value: it is told what happens and says what is to be done.
 ///
 /// Each verb is an event: a record was taken, a push was accepted or refused, a connection ended, a token came, Kafka
-/// acknowledged, partitions were given or asked back, time went by. What is to be done follows in `actions`, which name
+/// acknowledged, partitions were given or asked back, time went by. What is to be done follows as actions, which name
 /// slots, connections and pools by number. The owner performs them before it tells the next event. It holds the bytes,
 /// the sockets and Kafka's handles; nothing here knows them, or a clock: `beginTurn` tells the time.
 ///
 /// The way of a push: `nextTake` asks for a record, `accept` gives it a slot and routes it into its pool's line,
 /// `dispatch` sends it, `accepted`, `refused` or `unanswered` ends it in a receipt, a retry or a dead letter, and
 /// `acknowledged` completes its offset.
+///
+/// It decides nothing itself: each event goes to the value that decides, with what else that needs.
 package struct Dispatcher: ~Copyable, Sendable {
-  package let settings: DispatchSettings
-  /// Monotonic and wall-clock milliseconds of this turn.
-  package private(set) var now: UInt64
-  package private(set) var wall: Int64
-  /// What is to be done, in this order.
-  package var actions = ActionQueue()
-  package internal(set) var counts = Counts()
-
-  package internal(set) var pushes: PushStates
-  package internal(set) var partitions = Partitions()
-  package internal(set) var pools: Pools
-  package internal(set) var credentials: Credentials
-  var shares: Shares
-  var devices: Devices
-  /// What an operator has paused.
-  var pauses = Pauses()
-  var intake = IntakeCursor()
-  var schedule = Schedule()
-  var random: SeededGenerator
-
-  /// When things are due that time alone makes due, in monotonic milliseconds.
-  struct Schedule: Sendable {
-    var upkeep: UInt64 = 0
-    var round: UInt64 = 0
-    var expiry: UInt64 = 0
-    var report: UInt64 = 0
-  }
+  package private(set) var turn: Turn
+  package internal(set) var work: Workload
+  package private(set) var destinations: Destinations
+  private let connecting: Connecting
+  private let sending: Sending
+  private var intake = Intake()
+  private var rounds: Upkeep
+  private var progress: Progress
 
   /// - Parameters:
   ///   - certificates: the client certificates that there are.
@@ -53,238 +35,280 @@ package struct Dispatcher: ~Copyable, Sendable {
     _ settings: DispatchSettings, certificates: [CertificateBook.Entry] = [], now: UInt64,
     wall: Int64, seed: UInt64
   ) {
-    self.settings = settings
-    self.now = now
-    self.wall = wall
-    credentials = Credentials(certificates: CertificateBook(certificates, now: wall / 1_000))
-    pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
-    pools = Pools(limits: settings.budget)
-    shares = Shares(
-      slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
-    devices = Devices(settings)
-    random = SeededGenerator(seed: seed)
+    turn = Turn(now: now, wall: wall, seed: seed)
+    work = Workload(settings)
+    destinations = Destinations(
+      settings, certificates: CertificateBook(certificates, now: wall / 1_000))
+    connecting = Connecting(settings)
+    sending = Sending(settings)
+    rounds = Upkeep(connecting, sending)
+    progress = Progress(settings)
   }
+
+  // MARK: Turns
 
   /// A turn of the owner begins: the time of all that it tells until the next one.
-  package mutating func beginTurn(now: UInt64, wall: Int64) {
-    self.now = now
-    self.wall = wall
-  }
+  package mutating func beginTurn(now: UInt64, wall: Int64) { turn.begin(now: now, wall: wall) }
 
-  /// Whether the loop feeds: it has its partitions and nobody has asked for them back.
-  package var isFeeding: Bool { partitions.isFeeding }
+  /// The next action to perform; nil when all are done.
+  package mutating func nextAction() -> Action? { turn.nextAction() }
 
   /// When something is due that time alone makes due, in monotonic milliseconds.
   package var nextDue: UInt64 {
-    if !credentials.backlog.isEmpty { return now }
-    var due = schedule.report
-    if let next = pushes.nextTimeOut { due = min(due, next) }
-    if let next = partitions.nextRetryDue { due = min(due, next) }
-    if !credentials.waiting.isEmpty || pools.hasActive { due = min(due, schedule.upkeep) }
-    return due
+    if !destinations.credentials.backlog.isEmpty { return turn.now }
+    var due = progress.due
+    if let next = work.pushes.nextTimeOut { due = min(due, next) }
+    if let next = work.partitions.nextRetryDue { due = min(due, next) }
+    return destinations.isBusy ? min(due, rounds.due) : due
   }
 
-  // MARK: From a slot to a line
+  // MARK: Records are taken
 
-  /// Decides where a push goes from here: in line, aside, or to its end.
-  mutating func route(_ slot: UInt32) {
-    if pushes[slot].isExpired(at: wall) { return expire(slot) }
-    if devices.mayBeDead(now: now), suppressIfDead(slot) { return }
-    if devices.mayThrottle(now: now), parkIfThrottled(slot) { return }
-    if pauses.hasApps, divertIfPaused(slot) { return }
-    guard let credential = credentials.credential(for: pushes[slot]) else {
-      requestAppToken(slot)
-      guard hold(slot, forAllowed: Int32(Fairness.noCredential), .credential) else { return }
-      return waitForCredential(slot)
-    }
-    let pool = pool(of: credential, pushes[slot].kind)
-    guard hold(slot, forAllowed: Pool.destination(pool), .share) else { return }
-    enqueue(slot, pool)
+  /// Records taken from one partition before the next has its turn.
+  package static let takeAtOnce = 64
+
+  /// A partition's queue has records.
+  package mutating func signalled(_ partition: Int) { work.partitions.signalled(partition) }
+
+  /// Any partition's queue may have records.
+  package mutating func signalledAll() { work.partitions.signalledAll() }
+
+  /// Whether a turn right now would find records and room for them.
+  package mutating func canTake(isProducerOpen: Bool, hasBrokerRoom: Bool) -> Bool {
+    intake.canTake(
+      isProducerOpen: isProducerOpen, hasBrokerRoom: hasBrokerRoom, &destinations, &work,
+      now: turn.now)
   }
 
-  /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
-  /// turn counts for it, too: or an app that hangs would have all slots with what waits behind its open pushes.
+  /// A turn's intake begins.
   ///
-  /// - Returns: false when it has been moved aside, or waits for its turn.
-  private mutating func hold(
-    _ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason
-  ) -> Bool {
-    if pushes[slot].destination != destination {
-      guard admits(slot, to: destination) else {
-        divert(slot, reason)
-        return false
-      }
-      hold(slot, for: destination)
-    }
-    return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot)
+  /// - Parameter hasBrokerRoom: the topics that an answer may lead to have room. While they have not, only retries are
+  ///   taken: that is what empties them.
+  package mutating func beginIntake(hasBrokerRoom: Bool) {
+    intake.begin(hasBrokerRoom: hasBrokerRoom, &destinations, &work, &turn)
   }
 
-  /// Puts a push in line at its pool.
-  mutating func enqueue(_ slot: UInt32, _ pool: Int32) {
-    hold(slot, for: Pool.destination(pool))
-    pools.touch(pool)
-    pushes[slot].life.wait()
-    pools[pool].queue.append(slot, pushes[slot].life.sendClass)
+  /// What is to be taken next; `took` follows. Nil: nothing more in this turn.
+  ///
+  /// - Parameter isProducerOpen: the producer takes further records now.
+  package mutating func nextTake(isProducerOpen: Bool) -> Take? {
+    intake.next(isProducerOpen: isProducerOpen, &destinations, &work, &turn)
   }
 
-  // MARK: Ends
+  /// So many records were taken of those that were asked for last, and told one by one.
+  package mutating func took(_ count: Int) { intake.took(count, &work.partitions) }
 
-  /// Ends a push with a receipt.
-  mutating func finish(
-    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause? = nil, isAnswered: Bool = false
-  ) {
-    counts[outcome.counter] += 1
-    actions.append(.receipt(slot: slot, outcome, cause, isAnswered: isAnswered))
-    leave(slot)
+  /// A record comes: whether it is to be worked on. If so `accept` or `acceptUnreadable` follows.
+  package mutating func admit(_ offset: Int64, from partition: Int) -> OffsetLedger.Admission {
+    work.admit(offset, from: partition, &turn)
   }
 
-  /// Ends a push that is of no more use.
-  mutating func expire(_ slot: UInt32, isAnswered: Bool = false) {
-    let cause: ReceiptCause = pushes[slot].expiresAt <= wall ? .expiration : .age
-    finish(slot, .expired, cause, isAnswered: isAnswered)
+  /// A record that an earlier assignment completed: a later one with its id is still a repeat.
+  package mutating func remember(_ id: NotificationID, from partition: Int) {
+    guard !work.partitions[partition].isRetry else { return }
+    _ = work.partitions.isFirst(id, in: partition)
   }
 
-  /// Ends a push that cannot be delivered.
-  mutating func deadLetter(
-    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause, isAnswered: Bool = false
-  ) {
-    counts[.deadLettered] += 1
-    actions.append(.deadLetter(slot: slot, reason, cause, isAnswered: isAnswered))
-    leave(slot)
+  /// A record that is no notification: its owner writes a dead letter.
+  ///
+  /// - Returns: what the acknowledgement of that completes.
+  package mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
+    work.acceptUnreadable(offset, from: partition, &turn)
   }
 
-  /// Moves a push to a retry topic.
-  mutating func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason) {
-    counts[reason == .failure ? .retried : .diverted] += 1
-    actions.append(.park(slot: slot, tier, reason))
-    leave(slot)
-  }
-
-  /// Moves a push to a retry topic, unsent, to look at it again later. No attempt is counted.
-  mutating func divert(_ slot: UInt32, _ reason: ParkReason) {
-    park(slot, Fairness.tier(age: wall - pushes[slot].created), reason)
-  }
-
-  /// Moves a push to a retry topic if its app is paused. Nothing of such an app waits here: whoever shares its credential
-  /// is not kept waiting by it.
-  mutating func divertIfPaused(_ slot: UInt32) -> Bool {
-    guard pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment) else {
-      return false
-    }
-    divert(slot, .paused)
-    return true
-  }
-
-  /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
-  package mutating func pausesCame(_ pauses: Pauses) { self.pauses = pauses }
-
-  /// Drops a push unsent: its partition's next owner sends the record.
-  mutating func handBack(_ slot: UInt32) {
-    counts[.handedBack] += 1
-    partitions.handBack(pushes[slot].origin, pushes[slot].takenID)
-    actions.append(.handBack(slot: slot))
-    free(slot)
-  }
-
-  /// A push ends in a record that Kafka is to acknowledge.
-  mutating func leave(_ slot: UInt32) {
-    partitions.ended()
-    free(slot)
-  }
-
-  private mutating func free(_ slot: UInt32) {
-    if pushes[slot].hasTurn { passTurn(slot) }
-    release(slot)
-    pushes.put(slot)
-  }
-
-  // MARK: Shares of destinations
-
-  /// Whether a push may wait for a destination; no: it is to be moved aside.
-  private mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
-    let partition = partitions.place(of: pushes[slot].origin)
-    var left = 0
-    if shares.isDiverting, let partition { left = partitions[partition].allowance() }
-    return shares.admits(destination, free: freeSlots, partition: partition, left: left)
-  }
-
-  /// Slots that nobody holds.
-  var freeSlots: Int { settings.maxInFlight - pushes.count }
-
-  /// The push takes a slot of this destination from now on, of no other.
-  mutating func hold(_ slot: UInt32, for destination: Int32) {
-    guard pushes[slot].destination != destination else { return }
-    release(slot)
-    pushes[slot].destination = destination
-    shares.took(destination, partition: partitions.place(of: pushes[slot].origin))
-  }
-
-  /// The push gives its slot back.
-  private mutating func release(_ slot: UInt32) {
-    let destination = pushes[slot].destination
-    guard destination >= 0 else { return }
-    pushes[slot].destination = -1
-    shares.released(destination, partition: partitions.place(of: pushes[slot].origin))
-  }
-
-  /// Moves aside what a stuck destination holds over its share.
-  mutating func shed() {
-    guard let (destination, surplus) = shares.fairness.crowded else { return }
-    for _ in 0..<surplus {
-      if destination == Fairness.noCredential {
-        guard let slot = credentials.waiting.popFirst() else { return }
-        divert(slot, .credential)
-      } else {
-        guard let slot = pools[Int32(destination) - 1].queue.popLeast() else { return }
-        divert(slot, .share)
-      }
-    }
-  }
-
-  // MARK: Devices
-
-  /// Ends a push unsent if APNs has called its device dead since it was requested.
-  mutating func suppressIfDead(_ slot: UInt32) -> Bool {
-    guard pushes[slot].target == .device, devices.isDead(pushes[slot], now: now) else {
-      return false
-    }
-    finish(slot, .suppressed, .recentlyInvalid)
-    return true
-  }
-
-  /// Moves a push to a retry topic if its device is throttled.
-  mutating func parkIfThrottled(_ slot: UInt32) -> Bool {
-    let remaining = devices.pause(pushes[slot].device, now: now)
-    // The throttled push itself comes back about when the time is over, by another clock.
-    let isDue = pushes[slot].life.sendClass == .retry && remaining < 1_000
-    guard remaining > 0, !isDue else { return false }
-    park(slot, RetryTier.fitting(remaining), .device)
-    return true
-  }
-
-  /// Whether a push may go now; if not it waits for the one before it, or its device has too many.
-  private mutating func takeTurn(_ slot: UInt32) -> Bool {
-    switch devices.enter(slot, device: pushes[slot].device) {
-    case .goes:
-      pushes[slot].hasTurn = true
-      return true
-    case .waits: pushes[slot].life.putAside()
-    case .refused: divert(slot, .order)
-    }
-    return false
-  }
-
-  /// A push that had its device's turn has ended: the next one's begins.
-  private mutating func passTurn(_ slot: UInt32) {
-    pushes[slot].hasTurn = false
-    if let next = devices.leave(slot) { pushes[next].hasTurn = true }
+  /// Takes a notification in. Whatever it is, it ends in an outcome.
+  ///
+  /// - Parameter written: the record's timestamp, in milliseconds since the epoch.
+  /// - Returns: its slot, in which the owner keeps its bytes until its end.
+  package mutating func accept(
+    _ facts: PushFacts, offset: Int64, from partition: Int, written: Int64
+  ) -> UInt32 {
+    let (slot, goesOn) = work.accept(
+      facts, offset: offset, from: partition, written: written, &turn)
+    if goesOn { destinations.route(slot, &work, &turn) }
+    return slot
   }
 
   /// Lets the pushes go whose device's turn has come.
   package mutating func takeTurns() {
-    while let slot = devices.nextTurn() {
-      pushes[slot].life.resume()
-      if isFeeding, partitions.hasNow(pushes[slot].origin) { route(slot) } else { handBack(slot) }
+    while let slot = work.nextTurn() {
+      if work.isCurrent(slot) {
+        destinations.route(slot, &work, &turn)
+      } else {
+        work.handBack(slot, &turn)
+      }
     }
+  }
+
+  /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
+  package mutating func pausesCame(_ pauses: Pauses) { work.pauses = pauses }
+
+  // MARK: Pushes go out
+
+  /// Sends what waits and can go now.
+  package mutating func dispatch() { sending.dispatch(&destinations.pools, &work, &turn) }
+
+  /// A push could not be sent after all.
+  package mutating func notSent(_ slot: UInt32) {
+    sending.notSent(slot, &destinations.pools, &work, &turn)
+  }
+
+  /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
+  package mutating func expireDeadlines() {
+    sending.expireDeadlines(destinations.pools, &work, &turn)
+  }
+
+  // MARK: Streams end
+
+  /// APNs answered a push with 200.
+  package mutating func accepted(_ slot: UInt32) {
+    EndedStream(slot, &destinations.pools, &work).accepted(&destinations.pools, &work, &turn)
+  }
+
+  /// APNs answered a push with anything else.
+  ///
+  /// - Parameter retryAfter: seconds that the answer asked to wait; 0 if it did not.
+  package mutating func refused(
+    _ slot: UInt32, _ response: GatewayResponse, retryAfter: UInt32
+  ) {
+    EndedStream(slot, &destinations.pools, &work).refused(
+      response, retryAfter: UInt64(retryAfter) * 1_000, &destinations, &work, &turn)
+  }
+
+  /// A push's stream ended without an answer.
+  ///
+  /// - Parameters:
+  ///   - isUnprocessed: APNs has certainly not processed it.
+  ///   - isLost: the connection has ended, and the stream with it.
+  package mutating func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool) {
+    let timedOut = work.pushes[slot].life.state == .timedOut
+    EndedStream(slot, isUnprocessed: isUnprocessed, &destinations.pools, &work).unanswered(
+      isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &destinations, &work, &turn)
+  }
+
+  /// Kafka has what a push, or a record that was none, ended in.
+  package mutating func acknowledged(_ origin: Origin) { work.partitions.acknowledged(origin) }
+
+  // MARK: Connections
+
+  /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
+  package mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
+    destinations.pools.endedLookUp(pool)
+    destinations.pools.touch(pool)
+    guard !work.partitions.isStopping, !destinations.pools[pool].isRetired else { return }
+    connecting.lookedUp(pool, addresses, &destinations.pools, &turn)
+  }
+
+  /// A connection could not even be begun.
+  package mutating func notOpened(_ number: Int32) {
+    connecting.notOpened(number, &destinations.pools, &turn)
+  }
+
+  /// TLS is up.
+  package mutating func connected(_ number: Int32) {
+    connecting.connected(number, &destinations.pools, now: turn.now)
+  }
+
+  /// Something was heard of a connection.
+  ///
+  /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
+  ///   refused: that is judged by the new one.
+  package mutating func touched(_ number: Int32, limit: Int) {
+    destinations.pools.touch(connection: number, limit: limit)
+  }
+
+  /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
+  package mutating func settings(_ number: Int32, limit: Int) {
+    destinations.pools.connections.settings(number, limit: limit)
+  }
+
+  /// The gateway is leaving.
+  package mutating func goAway(_ number: Int32, _ reason: Reason?) {
+    connecting.goAway(number, reason, &destinations.pools, &turn)
+  }
+
+  /// The gateway answered a PING.
+  package mutating func ponged(_ number: Int32) {
+    connecting.ponged(number, &destinations.pools, &turn)
+  }
+
+  /// A connection is over, and all its streams have ended.
+  ///
+  /// - Parameter isFailure: not in good order.
+  package mutating func closed(_ number: Int32, isFailure: Bool) {
+    connecting.closed(number, isFailure: isFailure, &destinations.pools, &turn)
+  }
+
+  // MARK: Credentials
+
+  /// Records of the provider tokens' topic have come, in this order.
+  ///
+  /// - Parameter isComplete: all credentials that the topic held at the start are known.
+  package mutating func tokensCame(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
+    destinations.credentials.backlog.append(updates, isComplete: isComplete)
+  }
+
+  /// Applies some of the records that have come.
+  package mutating func applyTokens() { destinations.applyTokens(&work, &turn) }
+
+  /// Client certificates were read again: what is new serves from now on, what is gone drains.
+  ///
+  /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
+  package mutating func certificatesCame(_ entries: [CertificateBook.Entry], places: [Int?]) {
+    destinations.certificatesCame(entries, places: places, &work, &turn)
+  }
+
+  // MARK: Partitions
+
+  /// Whether the loop feeds: it has its partitions and nobody has asked for them back.
+  package var isFeeding: Bool { work.partitions.isFeeding }
+
+  /// A partition is the loop's now.
+  ///
+  /// - Returns: its number until all are given back.
+  package mutating func granted(_ start: GrantedPartition) -> Int { work.granted(start) }
+
+  /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
+  package mutating func windowCame(_ window: DedupWindow, of partition: Int, isWhole: Bool) {
+    work.partitions[partition].inherit(window, isWhole: isWhole)
+    if isWhole { turn.count(.dedupRebuilds) }
+  }
+
+  /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
+  /// what is in flight gets until the deadline (monotonic milliseconds).
+  package mutating func release(until deadline: UInt64) {
+    work.partitions.release(until: deadline)
+    destinations.handBack(&work, &turn)
+    work.handBackEarly(&turn)
+    takeTurns()
+  }
+
+  /// A release under way has less time than it was told.
+  package mutating func hurryRelease(until deadline: UInt64) {
+    work.partitions.hurry(until: deadline)
+  }
+
+  /// The same as `release`, and nothing is given to the loop afterwards.
+  package mutating func stop(until deadline: UInt64) {
+    work.partitions.stop()
+    release(until: deadline)
+  }
+
+  /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
+  package mutating func handOver() -> [HandedOverPartition]? { work.handOver(now: turn.now) }
+
+  // MARK: Time goes by
+
+  /// Looks after pools, connections and credentials.
+  ///
+  /// - Returns: false when that is not due yet.
+  package mutating func upkeep() -> Bool { rounds.run(&destinations, &work, &turn) }
+
+  /// What may be committed, and what is strange; nil while that is not due yet.
+  package mutating func report() -> [PartitionReport]? { progress.report(&work, &turn) }
+
+  /// How far a partition is.
+  package mutating func standing(of partition: Int) -> PartitionStanding {
+    work.partitions[partition].standing(now: turn.now)
   }
 }

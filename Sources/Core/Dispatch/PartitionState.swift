@@ -219,8 +219,14 @@ package struct PartitionState: Sendable {
     return recent.merged()
   }
 
-  /// Begins without the ids that have not been read yet.
-  mutating func goOnWithoutWindow() { windowDeadline = nil }
+  /// Begins without the ids that have not been read yet, if it has waited long enough for them.
+  ///
+  /// - Returns: whether it does so now.
+  mutating func goOnWithoutWindow(now: UInt64) -> Bool {
+    guard let deadline = windowDeadline, now >= deadline else { return false }
+    windowDeadline = nil
+    return true
+  }
 
   // MARK: What the control thread is told
 
@@ -257,6 +263,12 @@ package struct PartitionState: Sendable {
     }
     if head.offset != ledger.committable { head = (ledger.committable, now) }
     return now - head.since
+  }
+
+  /// How far it is.
+  mutating func standing(now: UInt64) -> PartitionStanding {
+    PartitionStanding(
+      open: open, committable: ledger?.committable, headAge: headAge(now: now))
   }
 
   /// Offsets between the oldest open record and the newest.

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-internal import Delivery
+package import Delivery
 internal import Pipeline
+
+/// A partition as it is given back.
+package struct HandedOverPartition: Sendable {
+  package let partition: Int
+  package let done: PartitionDone
+  /// The `apns-id`s of what was completed, if they are all known.
+  package let window: DedupWindow?
+}
 
 /// The partitions of one loop in one assignment, by index, and which of them may have records.
 package struct Partitions: Sendable {
@@ -22,7 +30,7 @@ package struct Partitions: Sendable {
   package private(set) var isStopping = false
 
   package internal(set) subscript(_ index: Int) -> PartitionState {
-    @inline(__always) _read { yield all[index] }
+    @inline(__always) get { all[index] }
     @inline(__always) _modify { yield &all[index] }
   }
 
@@ -56,8 +64,27 @@ package struct Partitions: Sendable {
     return all.allSatisfy(\.isDrained) || now >= releaseDeadline
   }
 
-  /// The assignment is over.
-  mutating func removeAll() {
+  /// Gives all back: the assignment is over.
+  ///
+  /// - Parameter unfinished: the ids of the pushes that are still to be answered.
+  mutating func handOver(
+    unfinished: [(partition: Int, id: NotificationID)]
+  ) -> [HandedOverPartition] {
+    var given: [HandedOverPartition] = []
+    for index in all.indices {
+      guard let done = all[index].done else { continue }
+      let window =
+        isStopping
+        ? nil
+        : all[index].keptWindow(
+          without: unfinished.compactMap { $0.partition == index ? $0.id : nil })
+      given.append(HandedOverPartition(partition: index, done: done, window: window))
+    }
+    removeAll()
+    return given
+  }
+
+  private mutating func removeAll() {
     all.removeAll()
     ready.removeAll()
     retries.removeAll()
@@ -124,22 +151,5 @@ package struct Partitions: Sendable {
     var next = UInt64.max
     for index in retries { next = min(next, all[index].nextDue) }
     return next == .max ? nil : next
-  }
-}
-
-/// The figures of all partitions of a loop.
-struct PartitionGauges {
-  var open = 0
-  var runs = 0
-  var age: UInt64 = 0
-  var span: Int64 = 0
-  var paused = 0
-
-  mutating func add(_ partition: inout PartitionState, reserve: Int, now: UInt64) {
-    open += partition.open
-    runs += partition.runCount
-    age = max(age, partition.headAge(now: now))
-    span = max(span, partition.span)
-    if partition.windowDeadline == nil, partition.allowance(reserve: reserve) == 0 { paused += 1 }
   }
 }

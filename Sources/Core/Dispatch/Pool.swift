@@ -67,6 +67,23 @@ package struct Pool: Sendable {
   /// Nothing waits to be sent.
   var isIdle: Bool { queue.isEmpty && apart.isEmpty }
 
+  /// Takes the provider token that its credential has now; nil for none that may be sent.
+  ///
+  /// - Returns: whether that is another one.
+  mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
+    let hadToken = token != nil
+    guard let newest else {
+      token = nil
+      return hadToken
+    }
+    // The same token under another generation is no other token.
+    if hadToken, tokenBytes == newest.bytes { return false }
+    token = newest.stamp
+    tokenBytes = newest.bytes
+    tokenNumber += 1
+    return true
+  }
+
   /// Takes the next push that may go; it counts as open from now on.
   ///
   /// - Parameter capacity: streams that its connections may have open in all.

@@ -24,7 +24,7 @@ package struct Pools: Sendable {
   init(limits: ConnectionBudget.Limits) { budget = ConnectionBudget(limits: limits) }
 
   package internal(set) subscript(_ pool: Int32) -> Pool {
-    @inline(__always) _read { yield all[Int(pool)] }
+    @inline(__always) get { all[Int(pool)] }
     @inline(__always) _modify { yield &all[Int(pool)] }
   }
 
@@ -47,6 +47,14 @@ package struct Pools: Sendable {
       touched.append(pool)
     }
     activate(pool)
+  }
+
+  /// Something was heard of a connection, whose gateway allows so many streams at once now.
+  mutating func touch(connection number: Int32, limit: Int) {
+    touch(connections[number].pool)
+    if limit < connections[number].machine.limit {
+      connections[number].machine.settings(limit: limit)
+    }
   }
 
   /// Something goes on in a pool: each upkeep looks after it until all of it is settled.
@@ -152,6 +160,31 @@ package struct Pools: Sendable {
       idleSince: hasNothing ? max(state.health.heardAt, last) : nil)
   }
 
+  /// A connection closes as its streams end.
+  mutating func retire(connection number: Int32, _ turn: inout Turn) {
+    connections.perform(connections[number].machine.retire(), on: number, &turn)
+  }
+
+  // MARK: Provider tokens
+
+  /// Puts the pool's newest provider token on one of its connections, if the rules allow it.
+  ///
+  /// - Returns: false when no push may go out on this connection now.
+  mutating func prepareToken(of number: Int32, _ turn: inout Turn) -> Bool {
+    let pool = connections[number].pool
+    guard let newest = all[Int(pool)].token else {
+      return all[Int(pool)].authentication == .certificate
+    }
+    switch connections[number].machine.chooseToken(newest: newest, now: turn.wall) {
+    case .current: return true
+    case .newest:
+      connections[number].token = all[Int(pool)].tokenNumber
+      turn.append(.changeToken(connection: number))
+      return true
+    case .none: return false
+    }
+  }
+
   // MARK: A pool's connections together
 
   /// Streams that may be open in all, as far as is known.
@@ -166,6 +199,16 @@ package struct Pools: Sendable {
     var sum = 0
     for number in all[Int(pool)].connections { sum += connections[number].machine.credit }
     return sum
+  }
+
+  /// How many more pushes of a class would be sent now, in all pools.
+  mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
+    var demand = 0
+    for pool in indices where !all[Int(pool)].isRemoved {
+      demand += all[Int(pool)].demand(
+        for: sendClass, credit: credit(of: pool), capacity: capacity(of: pool), now: now)
+    }
+    return demand
   }
 
   /// The connection with the most free streams, or nil when none has any.

@@ -150,7 +150,7 @@ package struct PushStates: Sendable {
   }
 
   package internal(set) subscript(_ slot: UInt32) -> PushState {
-    @inline(__always) _read { yield states[Int(slot)] }
+    @inline(__always) get { states[Int(slot)] }
     @inline(__always) _modify { yield &states[Int(slot)] }
   }
 
@@ -239,11 +239,34 @@ package struct PushStates: Sendable {
   /// How long an answer may take, in milliseconds.
   var timeout: UInt64 { deadlines.timeout }
 
-  /// Calls `body` with each push in the table.
-  func visit(_ body: (_ slot: UInt32, _ push: borrowing PushState) -> Void) {
-    for index in states.indices where states[index].life.state != .free {
-      body(UInt32(index), states[index])
+  /// The ids of an assignment's pushes that are in the table.
+  func ids(of partitions: borrowing Partitions) -> [(partition: Int, id: NotificationID)] {
+    states.indices.compactMap { index in
+      guard states[index].life.state != .free, partitions.hasNow(states[index].origin) else {
+        return nil
+      }
+      return (Int(states[index].origin.partition), states[index].takenID)
     }
+  }
+
+  /// The slot of each partition's oldest push, by its offset.
+  package func oldest(of partitions: borrowing Partitions) -> [UInt32?] {
+    var oldest = [UInt32?](repeating: nil, count: partitions.indices.count)
+    for index in states.indices where states[index].life.state != .free {
+      guard let place = partitions.place(of: states[index].origin) else { continue }
+      if let known = oldest[place],
+        states[Int(known)].origin.offset <= states[index].origin.offset
+      {
+        continue
+      }
+      oldest[place] = UInt32(index)
+    }
+    return oldest
+  }
+
+  /// How many were created at this time (milliseconds since the epoch) or earlier.
+  package func count(createdBy wall: Int64) -> Int {
+    states.count { $0.life.state != .free && $0.created <= wall }
   }
 
   private mutating func grow() {

@@ -15,7 +15,7 @@ struct ControlReports {
   // MARK: Partitions
 
   /// What may be committed, and what is strange.
-  func report(_ reports: [Dispatcher.Report], of queues: borrowing PartitionQueues) {
+  func report(_ reports: [PartitionReport], of queues: borrowing PartitionQueues) {
     var moved: [PartitionProgress<TopicPartition>] = []
     var jumps: [LogJump] = []
     for report in reports {
@@ -47,7 +47,7 @@ struct ControlReports {
 
   /// The partitions are given back.
   func handOver(
-    _ given: [Dispatcher.HandedOver], of queues: borrowing PartitionQueues, isStopping: Bool
+    _ given: [HandedOverPartition], of queues: borrowing PartitionQueues, isStopping: Bool
   ) {
     var last: [PartitionProgress<TopicPartition>] = []
     var windows: [ReleasedWindow] = []

@@ -28,23 +28,27 @@ extension LoopStatus {
     _ dispatcher: inout Dispatcher, _ gateways: Gateways, _ queues: borrowing PartitionQueues,
     _ outcomes: OutcomeWriter
   ) {
-    for number in dispatcher.pools.connections.numbers {
+    for number in dispatcher.destinations.pools.connections.numbers {
       guard let connection = gateways.connection(number) else { continue }
       connections.append(
-        Connection(connection, dispatcher.pools.connections[number], now: dispatcher.now))
+        Connection(
+          connection, dispatcher.destinations.pools.connections[number], now: dispatcher.turn.now))
     }
-    for number in dispatcher.pools.indices where !dispatcher.pools[number].isRemoved {
-      destinations.append(Destination(gateways.pool(number), dispatcher.pools[number]))
+    for number in dispatcher.destinations.pools.indices
+    where !dispatcher.destinations.pools[number].isRemoved {
+      destinations.append(Destination(gateways.pool(number), dispatcher.destinations.pools[number]))
     }
-    at = dispatcher.now
-    slow = dispatcher.pushes(atLeast: Self.slowMilliseconds)
-    let oldest = dispatcher.oldestPushes()
-    for number in dispatcher.partitions.indices {
+    at = dispatcher.turn.now
+    slow = dispatcher.work.pushes.count(
+      createdBy: dispatcher.turn.wall - Self.slowMilliseconds)
+    let oldest = dispatcher.work.pushes.oldest(of: dispatcher.work.partitions)
+    for number in dispatcher.work.partitions.indices {
       var partition = Partition(
-        dispatcher.standing(of: number), dispatcher.partitions[number].feed,
+        dispatcher.standing(of: number), dispatcher.work.partitions[number].feed,
         queues.name(number))
       if let slot = oldest[number] {
-        partition.oldest = Record(outcomes[slot], dispatcher.pushes[slot], dispatcher.wall)
+        partition.oldest = Record(
+          outcomes[slot], dispatcher.work.pushes[slot], dispatcher.turn.wall)
       }
       partitions.append(partition)
     }

@@ -34,6 +34,7 @@ final class SenderLoop {
   private let gateways: Gateways
   private let publisher: Publisher
   private let outcomes: OutcomeWriter
+  private let performer: ActionPerformer
   private let parser = JSONParser()
 
   // One thread owns the loop and no property is handed to a callback, so what every push touches goes without
@@ -45,10 +46,6 @@ final class SenderLoop {
   @exclusivity(unchecked) private var batch = KafkaBatch(capacity: Dispatcher.takeAtOnce)
   @exclusivity(unchecked) private var completed: [UnsafeMutablePointer<Exchange>] = []
   @exclusivity(unchecked) private var ready: [ReadyEvent] = []
-  /// The GOAWAY that is being handled.
-  private var goAway: GoAwayReason?
-  /// What could not be done: pushes whose connection had no stream, connections that could not be begun.
-  @exclusivity(unchecked) private var undone: (pushes: [UInt32], connections: [Int32]) = ([], [])
   private var statusPace = StatusPace()
   private var hasEnded = false
 
@@ -65,6 +62,7 @@ final class SenderLoop {
     gateways = try Gateways(settings, context.log, access, poller, inbox.wakeup)
     publisher = try Publisher(context, names, cluster, inbox.wakeup)
     outcomes = OutcomeWriter(publisher, telemetry.recorder)
+    performer = ActionPerformer(context.log, gateways, outcomes, reports)
     heartbeat = context.status.heartbeat(name)
     dispatcher = Dispatcher(
       settings.dispatch, certificates: access.certificates.map(\.entry),
@@ -120,7 +118,7 @@ final class SenderLoop {
     gateways.flush()
     if processEvents() { publishCounts() }
     if publisher.hasReceipts {
-      publisher.flushReceipts(isIdle: dispatcher.pushes.count == 0 && !canTake)
+      publisher.flushReceipts(isIdle: dispatcher.work.pushes.count == 0 && !canTake)
     }
     if let news = dispatcher.report(), !news.isEmpty { reports.report(news, of: queues) }
     handOver()
@@ -128,8 +126,8 @@ final class SenderLoop {
 
   /// Whoever sees what the loop does next finds it counted.
   private func publishCounts() {
-    for counter in Self.allCounters { counters.set(counter, dispatcher.counts[counter]) }
-    counters.set(.inFlight, dispatcher.pushes.count)
+    for counter in Self.allCounters { counters.set(counter, dispatcher.turn.counts[counter]) }
+    counters.set(.inFlight, dispatcher.work.pushes.count)
   }
 
   /// How long the poller may wait, in milliseconds: until the next thing that time alone makes due.
@@ -143,7 +141,7 @@ final class SenderLoop {
 
   /// Writes down how the loop stands: once a second while somebody watches, else now and then.
   private func publishStatus() {
-    guard statusPace.isDue(telemetry, now: dispatcher.now) else { return }
+    guard statusPace.isDue(telemetry, now: dispatcher.turn.now) else { return }
     telemetry.publish(LoopStatus(&dispatcher, gateways, queues, outcomes))
   }
 
@@ -196,8 +194,9 @@ final class SenderLoop {
     nameApps(of: access)
     dispatcher.certificatesCame(access.certificates.map(\.entry), places: places)
     perform()
-    for pool in dispatcher.pools.indices where !dispatcher.pools[pool].isRetired {
-      gateways.renewTLS(pool, dispatcher.pools[pool].credential)
+    for pool in dispatcher.destinations.pools.indices
+    where !dispatcher.destinations.pools[pool].isRetired {
+      gateways.renewTLS(pool, dispatcher.destinations.pools[pool].credential)
     }
   }
 
@@ -205,7 +204,9 @@ final class SenderLoop {
 
   /// A signal that librdkafka did not give costs no more than the longest sleep.
   private func lookAtAllQueues() {
-    if queues.isLookDue(every: Self.longestSleep, now: dispatcher.now) { dispatcher.signalledAll() }
+    if queues.isLookDue(every: Self.longestSleep, now: dispatcher.turn.now) {
+      dispatcher.signalledAll()
+    }
   }
 
   /// Whether a turn right now would find records and room for them.
@@ -292,11 +293,11 @@ final class SenderLoop {
     let push = outcomes[slot]
     switch push.pointee.exchange.fate {
     case .answered where push.pointee.exchange.status == 200:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes.sentAt(slot))
+      outcomes.noteAnswer(slot, sentAt: dispatcher.work.pushes.sentAt(slot))
       connection.pool.accepted &+= 1
       dispatcher.accepted(slot)
     case .answered:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.pushes.sentAt(slot))
+      outcomes.noteAnswer(slot, sentAt: dispatcher.work.pushes.sentAt(slot))
       connection.pool.refused &+= 1
       let answer = GatewayAnswer(
         status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
@@ -328,13 +329,13 @@ final class SenderLoop {
       context.log.info(
         "GOAWAY received",
         ["gateway": "\(connection.address)", "code": "\(code)", "reason": reason.text])
-      goAway = reason
+      performer.goAway = reason
       dispatcher.goAway(number, reason.reason)
       perform()
-      goAway = nil
+      performer.goAway = nil
     case .pong: dispatcher.ponged(number)
     case .closed(let failure):
-      let wasServing = dispatcher.pools.connections[number].machine.hasAccepted
+      let wasServing = dispatcher.destinations.pools.connections[number].machine.hasAccepted
       dispatcher.closed(number, isFailure: failure != nil)
       gateways.remove(number)
       guard let failure else { return }
@@ -344,96 +345,17 @@ final class SenderLoop {
     }
   }
 
-  // MARK: What the dispatcher wants done
-
-  private func perform() {
-    while true {
-      while let action = dispatcher.actions.next() { perform(action) }
-      // What could not be done is told when everything else is.
-      if undone.pushes.isEmpty, undone.connections.isEmpty { return }
-      if let slot = undone.pushes.popLast() {
-        dispatcher.notSent(slot)
-      } else if let connection = undone.connections.popLast() {
-        dispatcher.notOpened(connection)
-      }
-    }
-  }
-
-  private func perform(_ action: Action) {
-    switch action {
-    case .send(let slot, let connection):
-      if !gateways.send(outcomes[slot], on: connection) { undone.pushes.append(slot) }
-    case .receipt(let slot, let outcome, let cause, let isAnswered):
-      outcomes.finish(
-        slot, outcome, cause, isAnswered: isAnswered, dispatcher.pushes.ending(slot))
-    case .feedback(let slot): outcomes.writeFeedback(slot, dispatcher.pushes[slot])
-    case .park(let slot, let tier, let reason):
-      outcomes.park(slot, tier, reason, dispatcher.pushes[slot])
-    case .deadLetter(let slot, let reason, let cause, let isAnswered):
-      let state = dispatcher.pushes[slot]
-      outcomes.deadLetter(
-        slot, reason, cause, isAnswered: isAnswered, state,
-        from: queues.name(Int(state.origin.partition)))
-    case .handBack(let slot): outcomes.drop(slot)
-    case .reset(let slot, let connection): gateways.reset(outcomes[slot], on: connection)
-    case .open(let connection):
-      let state = dispatcher.pools.connections[connection]
-      if !gateways.open(connection, to: state.address, of: state.pool) {
-        undone.connections.append(connection)
-      }
-    case .changeToken(let connection): gateways.connection(connection)?.changeToken()
-    case .ping(let connection): gateways.ping(connection)
-    case .close(let connection): gateways.close(connection)
-    case .abandon(let connection): gateways.abandon(connection)
-    default: performForPool(action)
-    }
-  }
-
-  private func performForPool(_ action: Action) {
-    switch action {
-    case .lookUp(let pool, let seed): gateways.lookUp(pool, seed: seed)
-    case .openPool(let pool):
-      gateways.addPool(pool, dispatcher.pools[pool], dispatcher.credentials.tokens)
-    case .authorize(let pool):
-      let state = dispatcher.pools[pool]
-      gateways.pool(pool).authorization =
-        state.token == nil ? nil : Authorization(token: state.tokenBytes)
-    case .retirePool(let number):
-      let pool = gateways.pool(number)
-      context.log.info(
-        "credential withdrawn; its connections drain",
-        ["credential": pool.credential, "environment": "\(pool.environment)"])
-    case .removePool(let pool): gateways.removePool(pool)
-    case .requestToken(let pool):
-      reports.requestToken(gateways.pool(pool), reason: refusal, at: dispatcher.wall)
-    case .requestAppToken(let slot):
-      reports.requestToken(forAppOf: outcomes[slot], at: dispatcher.wall)
-    case .reportRefusal(let pool, let slot):
-      let app = slot.map { outcomes[$0].pointee.appName }
-      reports.reportRefusal(gateways.pool(pool), app: app, refusal)
-    case .reportSilence(let number):
-      guard let connection = gateways.connection(number) else { return }
-      context.log.warning(
-        "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
-    default: preconditionFailure("an action that nobody performs")
-    }
-  }
-
-  /// What APNs says is wrong with a credential.
-  private var refusal: String {
-    if let goAway { return goAway.text }
-    guard let response = outcomes.answer?.response else { return "" }
-    return response.reason?.name ?? "\(response.status)"
-  }
+  /// Does what the dispatcher wants done: before it is told the next event.
+  private func perform() { performer.perform(&dispatcher, queues) }
 
   // MARK: Partitions
 
   /// Gives the partitions back once they were asked for and are done with.
   private func handOver() {
     guard let given = dispatcher.handOver() else { return }
-    reports.handOver(given, of: queues, isStopping: dispatcher.partitions.isStopping)
+    reports.handOver(given, of: queues, isStopping: dispatcher.work.partitions.isStopping)
     queues.removeAll()
-    guard dispatcher.partitions.isStopping else { return }
+    guard dispatcher.work.partitions.isStopping else { return }
     hasEnded = true
     gateways.closeAll()
     while let connection = gateways.nextEventful() { processEvents(connection) }

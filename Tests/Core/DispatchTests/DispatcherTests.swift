@@ -45,7 +45,7 @@ struct DispatcherTests {
 
   private func actions(_ dispatcher: inout Dispatcher) -> [Action] {
     var all: [Action] = []
-    while let action = dispatcher.actions.next() { all.append(action) }
+    while let action = dispatcher.nextAction() { all.append(action) }
     return all
   }
 
@@ -83,7 +83,7 @@ struct DispatcherTests {
     expect([.park(slot: next, .seconds5, .paused)], of: &dispatcher)
     let old = take(facts(3, expiresAt: Self.wall - 1), 2, &dispatcher)
     expect([.receipt(slot: old, .expired, .expiration, isAnswered: false)], of: &dispatcher)
-    #expect(dispatcher.counts[.diverted] == 2)
+    #expect(dispatcher.turn.counts[.diverted] == 2)
     dispatcher.pausesCame(Pauses())
     let resumed = take(facts(4), 3, &dispatcher)
     dispatcher.dispatch()
@@ -148,13 +148,15 @@ struct DispatcherTests {
     expect([.changeToken(connection: 0), .send(slot: slot, connection: 0)], of: &dispatcher)
     dispatcher.accepted(slot)
     expect([.receipt(slot: slot, .delivered, nil, isAnswered: false)], of: &dispatcher)
-    let origin = dispatcher.pushes[slot].origin
-    var done = dispatcher.partitions[0].news()
+    let origin = dispatcher.work.pushes[slot].origin
+    var done = dispatcher.work.partitions[0].news()
     #expect(done?.committable == 0, "nothing is committed before its outcome")
     dispatcher.acknowledged(origin)
-    done = dispatcher.partitions[0].news()
+    done = dispatcher.work.partitions[0].news()
     #expect(done?.committable == 1)
-    let (held, unacknowledged) = (dispatcher.pushes.count, dispatcher.partitions.unacknowledged)
+    let (held, unacknowledged) = (
+      dispatcher.work.pushes.count, dispatcher.work.partitions.unacknowledged
+    )
     #expect(held == 0 && unacknowledged == 0)
   }
 
@@ -218,7 +220,7 @@ struct DispatcherTests {
     let old = take(queued(3, createdAgo: 60_000), 2, &dispatcher)
     expect(
       [.receipt(slot: old, .suppressed, .recentlyInvalid, isAnswered: false)], of: &dispatcher)
-    #expect(dispatcher.counts[.suppressed] == 2 && dispatcher.counts[.rejected] == 1)
+    #expect(dispatcher.turn.counts[.suppressed] == 2 && dispatcher.turn.counts[.rejected] == 1)
     // Requested after the dead push was sent, as after a registration: it goes, and when APNs takes it, so do all.
     let later = take(queued(4, createdAgo: 0), 3, &dispatcher)
     var elsewhere = queued(5, createdAgo: 60_000)
@@ -303,7 +305,9 @@ struct DispatcherTests {
     _ inLine: Int, beside: Int, _ dispatcher: inout Dispatcher,
     at location: SourceLocation = #_sourceLocation
   ) {
-    let found = (dispatcher.pools[0].queue.inLine, dispatcher.pools[0].queue.beside)
+    let found = (
+      dispatcher.destinations.pools[0].queue.inLine, dispatcher.destinations.pools[0].queue.beside
+    )
     #expect(found == (inLine, beside), sourceLocation: location)
   }
 
@@ -342,7 +346,7 @@ struct DispatcherTests {
     expect([.openPool(0), .openPool(1)], of: &dispatcher)
     dispatcher.certificatesCame([stays], places: [nil, 0])
     expect([.retirePool(0)], of: &dispatcher)
-    let destination = dispatcher.pushes[slot].destination
+    let destination = dispatcher.work.pushes[slot].destination
     #expect(destination == Pool.destination(1))
   }
 }

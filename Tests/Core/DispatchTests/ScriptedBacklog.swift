@@ -113,7 +113,7 @@ final class ScriptedBacklog {
   var summary: String {
     let left = logs.indices.map { logs[$0].count - read[$0] }
     let held = records.keys.sorted().prefix(12).map { slot in
-      let push = dispatcher.pushes[slot]
+      let push = dispatcher.work.pushes[slot]
       return "\(slot): \(push.life.state) \(push.life.sendClass) on \(push.connection)"
     }
     return "\(elapsed) ms, \(delivered) delivered, \(moved) moved, not read \(left), held \(held)"
@@ -153,7 +153,7 @@ final class ScriptedBacklog {
     while answered < answers.count, answers[answered].at <= now {
       let slot = answers[answered].slot
       answered += 1
-      dispatcher.touched(dispatcher.pushes[slot].connection, limit: Self.streams)
+      dispatcher.touched(dispatcher.work.pushes[slot].connection, limit: Self.streams)
       dispatcher.accepted(slot)
       perform()
     }
@@ -195,7 +195,7 @@ final class ScriptedBacklog {
   // MARK: What the dispatcher wants done
 
   private func perform() {
-    while let action = dispatcher.actions.next() { perform(action) }
+    while let action = dispatcher.nextAction() { perform(action) }
   }
 
   private func perform(_ action: Action) {
@@ -228,6 +228,6 @@ final class ScriptedBacklog {
       delivered += 1
       deliveredTo[Int(record.credential)] += 1
     }
-    dispatcher.acknowledged(dispatcher.pushes[slot].origin)
+    dispatcher.acknowledged(dispatcher.work.pushes[slot].origin)
   }
 }

@@ -82,7 +82,7 @@ final class ScriptedDestination {
   private var wall: Int64 { Self.epoch + Int64(now) }
 
   /// What keeps its pushes back.
-  var trouble: DestinationHealth.Trouble? { dispatcher.pools[0].health.trouble }
+  var trouble: DestinationHealth.Trouble? { dispatcher.destinations.pools[0].health.trouble }
 
   /// The most connects within so many milliseconds, not counting the first ones.
   func mostConnects(within span: UInt64, from begin: Int = 0) -> Int {
@@ -231,7 +231,7 @@ final class ScriptedDestination {
 
   /// Notes how many attempts count, and does what follows.
   private func count(_ slot: UInt32) {
-    mostCounted = max(mostCounted, dispatcher.pushes[slot].life.countedAttempts)
+    mostCounted = max(mostCounted, dispatcher.work.pushes[slot].life.countedAttempts)
     perform()
   }
 
@@ -260,7 +260,7 @@ final class ScriptedDestination {
   // MARK: What the dispatcher wants done
 
   private func perform() {
-    while let action = dispatcher.actions.next() { perform(action) }
+    while let action = dispatcher.nextAction() { perform(action) }
   }
 
   private func perform(_ action: Action) {
@@ -289,13 +289,13 @@ final class ScriptedDestination {
   private func send(_ slot: UInt32, _ number: Int32) {
     let app = pushes[slot]!.app
     sends[app, default: 0] += 1
-    if dispatcher.pushes[slot].life.sends > 1 { sentAgain += 1 }
+    if dispatcher.work.pushes[slot].life.sends > 1 { sentAgain += 1 }
     sockets[number]!.open.append((slot, now))
   }
 
   /// A push has ended, and Kafka has it at once.
   private func end(_ slot: UInt32, _ note: (_ app: Int) -> Void) {
     note(pushes.removeValue(forKey: slot)!.app)
-    dispatcher.acknowledged(dispatcher.pushes[slot].origin)
+    dispatcher.acknowledged(dispatcher.work.pushes[slot].origin)
   }
 }

@@ -44,9 +44,9 @@ struct SharesTests {
     settings.isOrdered = true
     var dispatcher = loop(settings)
     for number in 0..<6 { _ = take(UInt64(number % 2), Int64(number), &dispatcher) }
-    #expect(dispatcher.shares.fairness.taken(by: 1) == 6)
+    #expect(dispatcher.work.shares.fairness.taken(by: 1) == 6)
     dispatcher.release(until: 2_000)
-    #expect(dispatcher.shares.fairness.taken(by: 1) == 0 && dispatcher.pushes.count == 0)
+    #expect(dispatcher.work.shares.fairness.taken(by: 1) == 0 && dispatcher.work.pushes.count == 0)
   }
 
   @Test
@@ -55,7 +55,7 @@ struct SharesTests {
     settings.maxInFlight = 30
     var dispatcher = loop(settings)
     for number in 0..<25 { _ = take(UInt64(number), Int64(number), &dispatcher) }
-    while dispatcher.actions.next() != nil {}
+    while dispatcher.nextAction() != nil {}
     // The other destination that is known holds nothing: it might work.
     dispatcher.tokensCame([.token(entry("second"))], isComplete: true)
     dispatcher.applyTokens()
@@ -64,7 +64,7 @@ struct SharesTests {
       dispatcher.beginIntake(hasBrokerRoom: true)
     }
     var moved = 0
-    while let action = dispatcher.actions.next() {
+    while let action = dispatcher.nextAction() {
       if case .park(_, .seconds5, .share) = action { moved += 1 }
     }
     #expect(moved == 5)

@@ -88,7 +88,7 @@ extension LoopModel {
     }
   }
 
-  func finishRelease(_ handed: [Dispatcher.HandedOver], _ world: inout World) {
+  func finishRelease(_ handed: [HandedOverPartition], _ world: inout World) {
     for one in handed {
       note(places[one.partition].partition, one.done)
       guard let window = one.window else { continue }
@@ -110,7 +110,7 @@ extension LoopModel {
   }
 
   /// A refusal costs duplicates, not records.
-  func commitLast(_ handed: [Dispatcher.HandedOver], _ world: inout World) {
+  func commitLast(_ handed: [HandedOverPartition], _ world: inout World) {
     let plans = offsets.commits.everything(now: world.now)
     guard !world.chance.oneIn(5), apply(plans, &world) else { return offsets.commits.refused() }
     offsets.commits.answered(plans.map { ($0.partition, $0.offset) })

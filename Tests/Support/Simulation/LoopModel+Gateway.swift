@@ -35,7 +35,7 @@ extension LoopModel {
 
   func process(_ message: GatewayMessage, _ number: Int32, _ world: inout World) {
     world.kafka.note(
-      "sender \(self.number), pool \(dispatcher.pools.connections[number].pool), connection \(number): \(message)"
+      "sender \(self.number), pool \(dispatcher.destinations.pools.connections[number].pool), connection \(number): \(message)"
     )
     switch message {
     case .connected: dispatcher.connected(number)
@@ -44,7 +44,7 @@ extension LoopModel {
       dispatcher.settings(number, limit: limit)
     case .accepted(let slot):
       guard end(slot, number) else { return }
-      noteAccepted(slot, by: dispatcher.pools.connections[number].pool, world.now)
+      noteAccepted(slot, by: dispatcher.destinations.pools.connections[number].pool, world.now)
       dispatcher.accepted(slot)
     case .refused(let slot, let response, let retryAfter):
       guard end(slot, number) else { return }
@@ -112,7 +112,7 @@ extension LoopModel {
 
   func perform(_ world: inout World) {
     while true {
-      while let action = dispatcher.actions.next() { perform(action, &world) }
+      while let action = dispatcher.nextAction() { perform(action, &world) }
       guard let slot = unsent.popLast() else { return }
       dispatcher.notSent(slot)
     }
@@ -138,7 +138,7 @@ extension LoopModel {
       lookUps.sort { $0.at < $1.at }
     case .open(let number): open(number, &world)
     case .changeToken(let number):
-      connections[number]?.token = dispatcher.pools.connections[number].machine.token
+      connections[number]?.token = dispatcher.destinations.pools.connections[number].machine.token
     case .ping(let number):
       connections[number]?.model.ping(
         now: world.now, isSilent: world.mood.whole == .silent, &world.chance)
@@ -177,7 +177,7 @@ extension LoopModel {
     guard var facts = held[slot]?.facts else {
       return world.kafka.fail("a push was moved that is not there")
     }
-    facts.attempt = UInt16(clamping: dispatcher.pushes[slot].life.countedAttempts)
+    facts.attempt = UInt16(clamping: dispatcher.work.pushes[slot].life.countedAttempts)
     if reason == .share, let acceptedAt = acceptedAt[facts.app],
       world.now - acceptedAt < Fairness.patience - Fairness.longestTurn
     {
@@ -189,8 +189,8 @@ extension LoopModel {
   }
 
   func open(_ number: Int32, _ world: inout World) {
-    let state = dispatcher.pools.connections[number]
-    let isCertificate = dispatcher.pools[state.pool].authentication == .certificate
+    let state = dispatcher.destinations.pools.connections[number]
+    let isCertificate = dispatcher.destinations.pools[state.pool].authentication == .certificate
     let address = world.addresses.firstIndex(of: state.address) ?? 0
     connections[number] = Connected(
       model: ConnectionModel(
@@ -222,13 +222,13 @@ extension LoopModel {
         DeviceOfApp(app: push.facts.app, device: push.facts.device),
         TokenAnswer(
           status: answer.status, reason: answer.reason?.name ?? "", timestamp: answer.timestamp,
-          sentAt: dispatcher.pushes.sentAt(slot), at: world.wall)), slot, &world)
+          sentAt: dispatcher.work.pushes.sentAt(slot), at: world.wall)), slot, &world)
   }
 
   func requestToken(_ pool: Int32, _ world: inout World) {
-    guard case .token(let index) = dispatcher.pools[pool].credential else { return }
+    guard case .token(let index) = dispatcher.destinations.pools[pool].credential else { return }
     world.tokens.request(
-      dispatcher.credentials.tokens.entries[index].credential, at: world.wall)
+      dispatcher.destinations.credentials.tokens.entries[index].credential, at: world.wall)
   }
 }
 

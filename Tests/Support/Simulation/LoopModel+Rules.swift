@@ -24,7 +24,7 @@ extension LoopModel {
       world.kafka.fail("a token of a clock that is ahead was used")
     }
     // One more than the limit: a send that is spared afterwards counts until then.
-    if dispatcher.pushes[slot].life.countedAttempts > settings.maxAttempts {
+    if dispatcher.work.pushes[slot].life.countedAttempts > settings.maxAttempts {
       world.kafka.fail("a push is sent once more after its last attempt")
     }
     noteSend(number, &world)
@@ -38,7 +38,7 @@ extension LoopModel {
 
   /// A gateway that answers everybody with 503 sees few pushes.
   func noteSend(_ number: Int32, _ world: inout World) {
-    let pool = dispatcher.pools.connections[number].pool
+    let pool = dispatcher.destinations.pools.connections[number].pool
     guard let since = world.unavailableSince, world.now >= since + 30_000 else {
       sends[pool] = nil
       return
@@ -52,8 +52,8 @@ extension LoopModel {
 
   /// First sends to a device leave in the order of their records.
   func judgeOrder(_ slot: UInt32, _ push: Held, _ world: inout World) {
-    let origin = dispatcher.pushes[slot].origin
-    guard !push.wasSent, push.facts.attempt == 0, origin.epoch == dispatcher.partitions.epoch,
+    let origin = dispatcher.work.pushes[slot].origin
+    guard !push.wasSent, push.facts.attempt == 0, origin.epoch == dispatcher.work.partitions.epoch,
       push.log == places[Int(origin.partition)].log
     else { return }
     let last = lastSent[push.place]?[push.facts.device] ?? -1
@@ -63,11 +63,11 @@ extension LoopModel {
 
   /// Whether an app's pushes go to this pool as long as all credentials are there; some may still wait in another one.
   private func serves(_ pool: Int32, _ app: UInt64) -> Bool {
-    guard case .token(let index) = dispatcher.pools[pool].credential else {
+    guard case .token(let index) = dispatcher.destinations.pools[pool].credential else {
       return app == Simulation.apps.last
     }
     let key = "key\(Simulation.credential(of: app))"
-    return dispatcher.credentials.tokens.entries[index].credential == key
+    return dispatcher.destinations.credentials.tokens.entries[index].credential == key
       && app != Simulation.apps.last
   }
 

@@ -222,28 +222,34 @@ final class LoopModel {
 
   /// Whether a push is the head of a retry topic whose time has not come.
   func isNotDue(_ slot: UInt32) -> Bool {
-    guard dispatcher.pushes[slot].life.state == .aside, let push = held[slot] else { return false }
-    return push.wasSent == false && dispatcher.pushes[slot].life.sendClass == .retry
+    guard dispatcher.work.pushes[slot].life.state == .aside, let push = held[slot] else {
+      return false
+    }
+    return push.wasSent == false && dispatcher.work.pushes[slot].life.sendClass == .retry
   }
 
   // MARK: What must hold after every step
 
   private func check(_ world: inout World) {
-    if dispatcher.pushes.count != held.count { world.kafka.fail("slots are miscounted") }
-    if dispatcher.pushes.count > settings.maxInFlight {
-      world.kafka.fail("\(dispatcher.pushes.count) pushes are held")
+    if dispatcher.work.pushes.count != held.count { world.kafka.fail("slots are miscounted") }
+    if dispatcher.work.pushes.count > settings.maxInFlight {
+      world.kafka.fail("\(dispatcher.work.pushes.count) pushes are held")
     }
     if let slot = held.keys.max(), Int(slot) >= PushStates.slots(for: settings.maxInFlight) {
       world.kafka.fail("memory grows: slot \(slot) is in use")
     }
-    if dispatcher.partitions.unacknowledged != outgoing.count {
+    if dispatcher.work.partitions.unacknowledged != outgoing.count {
       world.kafka.fail("what Kafka has not acknowledged is miscounted")
     }
-    if dispatcher.partitions.unacknowledged > settings.unacknowledgedAtMost + settings.maxInFlight {
-      world.kafka.fail("\(dispatcher.partitions.unacknowledged) outcomes wait for Kafka")
+    if dispatcher.work.partitions.unacknowledged > settings.unacknowledgedAtMost
+      + settings.maxInFlight
+    {
+      world.kafka.fail("\(dispatcher.work.partitions.unacknowledged) outcomes wait for Kafka")
     }
     for (number, connected) in connections
-    where dispatcher.pools.connections[number].machine.openStreams != connected.open.count {
+    where dispatcher.destinations.pools.connections[number].machine.openStreams
+      != connected.open.count
+    {
       world.kafka.fail("streams are miscounted")
     }
     for partition in passedOver.keys.sorted() {
@@ -254,26 +260,26 @@ final class LoopModel {
       }
     }
     for place in places.indices
-    where dispatcher.partitions[place].open > settings.partitionBounds.openAtMost {
-      world.kafka.fail("\(dispatcher.partitions[place].open) records of a partition are open")
+    where dispatcher.work.partitions[place].open > settings.partitionBounds.openAtMost {
+      world.kafka.fail("\(dispatcher.work.partitions[place].open) records of a partition are open")
     }
   }
 
   /// How many pushes are in each state, for a report.
   private var states: [String] {
-    let all = held.keys.map { "\(dispatcher.pushes[$0].life.state)" }
+    let all = held.keys.map { "\(dispatcher.work.pushes[$0].life.state)" }
     return Dictionary(grouping: all) { $0 }.map { "\($0) \($1.count)" }.sorted()
   }
 
   /// How it is, for a report.
   var summary: String {
     let connected = connections.keys.sorted().map { number in
-      let state = dispatcher.pools.connections[number]
+      let state = dispatcher.destinations.pools.connections[number]
       return "\(state.pool): \(state.machine.state) \(state.machine.openStreams)"
     }
-    let waiting = dispatcher.pools.indices.map { pool in
-      let queue = dispatcher.pools[pool].queue
-      return "\(queue.inLine)+\(queue.beside)+\(dispatcher.pools[pool].apart.count)"
+    let waiting = dispatcher.destinations.pools.indices.map { pool in
+      let queue = dispatcher.destinations.pools[pool].queue
+      return "\(queue.inLine)+\(queue.beside)+\(dispatcher.destinations.pools[pool].apart.count)"
     }
     return
       "holds \(held.count) \(states), in line, beside, and apart [\(waiting.joined(separator: ", "))], on the way to Kafka \(outgoing.count), connections [\(connected.joined(separator: ", "))]"

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+internal import Delivery
+internal import Pipeline
+
+/// A stream that has ended: of which push, on which connection of which pool. Its answer becomes an outcome; a push that
+/// failed is sent again, kept, parked or given up.
+struct EndedStream {
+  private let slot: UInt32
+  private let number: Int32
+  private let pool: Int32
+
+  /// - Parameter isUnprocessed: APNs has certainly not processed the push.
+  init(
+    _ slot: UInt32, isUnprocessed: Bool = false, _ pools: inout Pools, _ work: inout Workload
+  ) {
+    self.slot = slot
+    number = work.pushes.close(slot, isUnprocessed: isUnprocessed)
+    pool = pools.connections[number].pool
+    pools[pool].queue.ended(work.pushes[slot].life.sendClass)
+  }
+
+  // MARK: Events
+
+  /// APNs answered with 200.
+  func accepted(_ pools: inout Pools, _ work: inout Workload, _ turn: inout Turn) {
+    heard(&pools, now: turn.now)
+    if !pools.connections[number].machine.hasAccepted {
+      pools[pool].health.connectionAccepted(
+        app: work.pushes[slot].app, at: pools.connections[number].address)
+    }
+    pools.connections.perform(pools.connections[number].machine.accepted(), on: number, &turn)
+    pools[pool].health.served(app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt)
+    work.shares.answered(Pool.destination(pool))
+    work.devices.lives(work.pushes[slot], now: turn.now)
+    work.finish(slot, .delivered, nil, &turn)
+  }
+
+  /// APNs answered with anything else: the decision table says what it means for push, connection and credential.
+  ///
+  /// - Parameter retryAfter: milliseconds that the answer asked to wait; 0 if it did not.
+  func refused(
+    _ response: GatewayResponse, retryAfter: UInt64, _ destinations: inout Destinations,
+    _ work: inout Workload, _ turn: inout Turn
+  ) {
+    heard(&destinations.pools, now: turn.now)
+    let reaction = judge(response, retryAfter, &destinations.pools, work.pushes[slot], &turn)
+    if reaction.isServed { work.shares.answered(Pool.destination(pool)) }
+    destinations.pools.connections.perform(
+      destinations.pools.connections[number].machine.answered(
+        status: response.status, connection: reaction.connection), on: number, &turn)
+    report(response, isNewRefusal: reaction.isNewRefusal, &destinations.pools, &turn)
+    let verdict = response.verdict(for: work.pushes[slot].target)
+    switch verdict {
+    case .delivered: work.finish(slot, .delivered, nil, isAnswered: true, &turn)
+    case .rejected(aboutToken: true):
+      if response.status == 410 { work.devices.died(work.pushes[slot], now: turn.now) }
+      work.rejectToken(slot, &turn)
+    case .rejected(aboutToken: false): work.finish(slot, .rejected, nil, isAnswered: true, &turn)
+    default:
+      let failure = Failure(cause: .answered(verdict), retryAfter: Int64(retryAfter))
+      retry(failure, &destinations, &work, &turn)
+    }
+  }
+
+  /// It ended without an answer.
+  ///
+  /// - Parameters:
+  ///   - isUnprocessed: APNs has certainly not processed the push.
+  ///   - timedOut: we have given it up.
+  ///   - isLost: the connection has ended, and the stream with it.
+  func unanswered(
+    isUnprocessed: Bool, timedOut: Bool, isLost: Bool, _ destinations: inout Destinations,
+    _ work: inout Workload, _ turn: inout Turn
+  ) {
+    let action =
+      if isUnprocessed {
+        destinations.pools.connections[number].machine.refused()
+      } else if timedOut {
+        destinations.pools.connections[number].machine.timedOut()
+      } else {
+        destinations.pools.connections[number].machine.reset()
+      }
+    destinations.pools.connections.perform(action, on: number, &turn)
+    // Nobody had an answer for as long as this push waited: all of the gateway is silent.
+    let isSilent =
+      !isUnprocessed && timedOut
+      && destinations.pools[pool].health.heardAt + work.pushes.timeout <= turn.now
+    if !isLost { noteFailure(isSilent: isSilent, &destinations.pools, &turn) }
+    let failure = Failure(cause: isUnprocessed ? .unprocessed : .ambiguous, isLost: isLost)
+    retry(failure, &destinations, &work, &turn)
+  }
+
+  // MARK: What it is evidence about
+
+  private func heard(_ pools: inout Pools, now: UInt64) {
+    pools.connections[number].lastHeard = now
+    pools[pool].health.heard(now: now)
+  }
+
+  /// A connection failed some of its requests: one failure of the destination for each moment, however many
+  /// requests were open, because its sisters may be well. A lost connection is noted when it is gone.
+  private func noteFailure(isSilent: Bool, _ pools: inout Pools, _ turn: inout Turn) {
+    guard pools.connections[number].failedAt != turn.now else { return }
+    pools.connections[number].failedAt = turn.now
+    pools[pool].health.failed(isSilent: isSilent, now: turn.now, random: turn.chance())
+  }
+
+  private func judge(
+    _ response: GatewayResponse, _ retryAfter: UInt64, _ pools: inout Pools,
+    _ push: borrowing PushState, _ turn: inout Turn
+  ) -> DestinationHealth.Reaction {
+    let connection = pools.connections[number]
+    return pools[pool].health.answered(
+      response, app: push.app,
+      on: .init(
+        hasAccepted: connection.machine.hasAccepted, startedAt: connection.startedAt,
+        hasNewestToken: pools[pool].token == nil
+          ? connection.token == 0 : connection.token == pools[pool].tokenNumber),
+      sentAt: push.sentAt, retryAfter: retryAfter, now: turn.now, random: turn.chance())
+  }
+
+  /// What an answer asks of the signer and the operator.
+  private func report(
+    _ response: GatewayResponse, isNewRefusal: Bool, _ pools: inout Pools, _ turn: inout Turn
+  ) {
+    let asks =
+      switch response.credential {
+      case .refresh, .refreshIfOld: true
+      // Only the signer can tell whether the token is the one that it has signed.
+      case .stop: pools[pool].authentication == .providerToken
+      case .none, .freeze: false
+      }
+    if asks, pools[pool].health.asksForToken(now: turn.now) { turn.requestToken(pool) }
+    guard isNewRefusal else { return }
+    turn.count(.credentialRefusals)
+    turn.append(.reportRefusal(pool: pool, app: response.credential == .stop ? slot : nil))
+  }
+
+  // MARK: What becomes of a push that failed
+
+  /// How a push failed.
+  private struct Failure {
+    var cause: RetryPolicy.Cause
+    /// Milliseconds that the answer asked to wait.
+    var retryAfter: Int64 = 0
+    /// Its connection has ended.
+    var isLost = false
+
+    var isAnswered: Bool { if case .answered = cause { true } else { false } }
+
+    /// Refused for its app or its credential: if it is this push alone, another one finds out that they are served.
+    var isOfApp: Bool { if case .answered(.credentialRefused) = cause { true } else { false } }
+  }
+
+  /// Sends again, keeps, parks, or gives up.
+  private func retry(
+    _ failure: Failure, _ destinations: inout Destinations, _ work: inout Workload,
+    _ turn: inout Turn
+  ) {
+    // A partition that is leaving or gone: its next owner sends the record again.
+    guard work.isCurrent(slot) else { return work.handBack(slot, &turn) }
+    if failure.cause != .unprocessed { noteSetback(destinations.pools, &work, turn) }
+    let retry = destinations.pools[pool].health.retry(
+      failed(failure, work), now: turn.now, wall: turn.wall)
+    if retry.isOverBudget { turn.count(.retriesOverBudget) }
+    if failure.cause.isFault, retry.decision != .keep {
+      work.pushes[slot].setback.hasMetFault = true
+    }
+    switch retry.decision {
+    case .keep: keep(failure.cause, &destinations, &work, &turn)
+    case .now(let counts):
+      turn.count(counts ? .resentAmbiguous : .resentUnprocessed)
+      destinations.requeue(slot, pool, isLast: failure.isOfApp, &work, &turn)
+    case .tier(let tier):
+      if failure.cause == .answered(.retryLater(.soon)) {
+        work.devices.throttle(work.pushes[slot].device, until: turn.now + UInt64(tier.delay))
+      }
+      work.park(slot, tier, .failure, &turn)
+    case .deadLetter:
+      work.deadLetter(slot, .retriesExhausted, .retries, isAnswered: failure.isAnswered, &turn)
+    case .expired: work.expire(slot, isAnswered: failure.isAnswered, &turn)
+    case .final: work.finish(slot, .rejected, nil, isAnswered: true, &turn)
+    }
+  }
+
+  private func noteSetback(
+    _ pools: borrowing Pools, _ work: inout Workload, _ turn: borrowing Turn
+  ) {
+    work.pushes[slot].setback.connection = pools.connections[number].serial
+    work.pushes[slot].setback.address = pools.connections[number].address
+    work.pushes[slot].setback.at = turn.now
+    if work.pushes[slot].life.sends == 1 { work.pushes[slot].setback.since = turn.wall }
+  }
+
+  private func failed(
+    _ failure: Failure, _ work: borrowing Workload
+  ) -> DestinationHealth.FailedPush {
+    let push = work.pushes[slot]
+    return .init(
+      push.life, failure.cause, cameFrom: work.partitions.tier(of: push.origin),
+      failingSince: push.setback.since, expiresAt: min(push.agesAt, push.expiresAt),
+      retryAfter: failure.retryAfter,
+      hasMetFault: push.setback.hasMetFault, isLost: failure.isLost)
+  }
+
+  /// The whole destination fails: the push waits for its recovery, and the attempt is not held against it.
+  private func keep(
+    _ cause: RetryPolicy.Cause, _ destinations: inout Destinations, _ work: inout Workload,
+    _ turn: inout Turn
+  ) {
+    turn.count(.keptInOutage)
+    if cause != .unprocessed { work.pushes[slot].life.spare() }
+    // Behind the others: if it is this push that fails, another one finds out that the destination works.
+    destinations.requeue(slot, pool, isLast: true, &work, &turn)
+  }
+}

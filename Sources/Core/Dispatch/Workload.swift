@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+internal import Delivery
+internal import Pipeline
+
+/// The pushes that the loop works on, from being taken to their ends, and what they hold meanwhile: a slot, a part of
+/// their destination's share, an open offset of their partition, their device's turn.
+///
+/// Here a push begins and ends; between that, `Destinations` decides where it goes.
+package struct Workload: Sendable {
+  package internal(set) var pushes: PushStates
+  package internal(set) var partitions = Partitions()
+  var shares: Shares
+  var devices: Devices
+  /// What an operator has paused.
+  var pauses = Pauses()
+  private let settings: DispatchSettings
+
+  init(_ settings: DispatchSettings) {
+    self.settings = settings
+    pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
+    shares = Shares(
+      slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
+    devices = Devices(settings)
+  }
+
+  /// Slots that nobody holds.
+  var freeSlots: Int { settings.maxInFlight - pushes.count }
+
+  /// Slots for records of a class: a part of all is kept for the transactional one, as a part of the streams is.
+  func freeSlots(for sendClass: SendClass) -> Int {
+    sendClass == .transactional
+      ? freeSlots : min(freeSlots, settings.slotsForOthers - pushes.others)
+  }
+
+  /// Whether Kafka is so far behind with what pushes ended in that nothing more is taken.
+  var isBehind: Bool { partitions.unacknowledged >= settings.unacknowledgedAtMost }
+
+  /// Whether a push is of this assignment, and nobody has asked for that back: or its partition's next owner sends it.
+  func isCurrent(_ slot: UInt32) -> Bool {
+    partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
+  }
+
+  // MARK: Partitions
+
+  /// A partition is the loop's now.
+  ///
+  /// - Returns: its number until all are given back.
+  mutating func granted(_ start: GrantedPartition) -> Int {
+    shares.partitionAdded()
+    return partitions.add(
+      PartitionState(start, bounds: settings.partitionBounds, window: settings.dedupWindow))
+  }
+
+  /// Drops the retries that were read before they were due.
+  mutating func handBackEarly(_ turn: inout Turn) {
+    for index in partitions.indices {
+      if let early = partitions[index].notDue { handBack(early.slot, &turn) }
+      partitions[index].notDue = nil
+    }
+  }
+
+  /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
+  mutating func handOver(now: UInt64) -> [HandedOverPartition]? {
+    guard partitions.isReleaseDue(now: now) else { return nil }
+    let given = partitions.handOver(
+      unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
+    shares.removePartitions()
+    return given
+  }
+
+  /// How many records may be taken from a partition now, as far as it alone is concerned.
+  mutating func allowance(of index: Int) -> Int {
+    let allowance = partitions[index].allowance(reserve: shares.reserve)
+    guard allowance > 0, shares.isPaused(index) else { return allowance }
+    let left = partitions[index].allowance()
+    return shares.staysPaused(index, free: freeSlots, left: left) ? 0 : allowance
+  }
+
+  // MARK: A push begins
+
+  /// A record comes: whether it is to be worked on.
+  mutating func admit(
+    _ offset: Int64, from partition: Int, _ turn: inout Turn
+  ) -> OffsetLedger.Admission {
+    let admission = partitions[partition].admit(offset)
+    if admission == .new { turn.count(.taken) }
+    return admission
+  }
+
+  /// Takes a notification in.
+  ///
+  /// - Returns: its slot, and whether it goes on now: not if it has ended, or is not due yet.
+  mutating func accept(
+    _ facts: PushFacts, offset: Int64, from index: Int, written: Int64, _ turn: inout Turn
+  ) -> (slot: UInt32, goesOn: Bool) {
+    let slot = pushes.take(partitions[index].sendClass, earlier: facts.attempt)
+    pushes[slot].fill(
+      facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
+      maxAge: settings.maxAge(facts.lane),
+      kind: settings.gatewayKind(facts.environment, facts.target))
+    if facts.waitedSince != 0 {
+      let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
+      pushes[slot].waitingSince = turn.now - min(turn.now, waited)
+    }
+    let due =
+      partitions[index].isRetry
+      ? partitions.due(
+        index, written: written, wall: turn.wall, now: turn.now, random: turn.chance()) : 0
+    if !partitions.isFirst(facts.takenID, in: index) {
+      finish(slot, .deduplicated, .repeatedID, &turn)
+    } else if due > turn.now {
+      pushes[slot].life.putAside()
+      partitions[index].notDue = (slot, due)
+    } else {
+      return (slot, true)
+    }
+    return (slot, false)
+  }
+
+  /// A record that is no notification has ended in a dead letter.
+  ///
+  /// - Returns: what the acknowledgement of that completes.
+  mutating func acceptUnreadable(
+    _ offset: Int64, from partition: Int, _ turn: inout Turn
+  ) -> Origin {
+    turn.count(.deadLettered)
+    turn.count(.invalidRecords)
+    partitions.ended()
+    return Origin(partition: Int32(partition), epoch: partitions.epoch, offset: offset)
+  }
+
+  /// The retry that was read before it was due, once it is.
+  mutating func takeDue(of partition: Int, now: UInt64) -> UInt32? {
+    guard let slot = partitions[partition].takeDue(now) else { return nil }
+    pushes[slot].life.resume()
+    return slot
+  }
+
+  // MARK: What keeps it from going
+
+  /// Whether a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
+  /// its device dead, its device is throttled, or its app is paused. Asked when it is routed and when it is sent, for that
+  /// may have changed in line.
+  mutating func mayGo(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+    if pushes[slot].isExpired(at: turn.wall) {
+      expire(slot, &turn)
+      return false
+    }
+    if devices.mayBeDead(now: turn.now), suppressIfDead(slot, &turn) { return false }
+    if devices.mayThrottle(now: turn.now), parkIfThrottled(slot, &turn) { return false }
+    return !(pauses.hasApps && divertIfPaused(slot, &turn))
+  }
+
+  /// Ends a push unsent if APNs has called its device dead since it was requested.
+  private mutating func suppressIfDead(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+    guard pushes[slot].target == .device, devices.isDead(pushes[slot], now: turn.now) else {
+      return false
+    }
+    finish(slot, .suppressed, .recentlyInvalid, &turn)
+    return true
+  }
+
+  /// Moves a push to a retry topic if its device is throttled.
+  private mutating func parkIfThrottled(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+    let remaining = devices.pause(pushes[slot].device, now: turn.now)
+    // The throttled push itself comes back about when the time is over, by another clock.
+    let isDue = pushes[slot].life.sendClass == .retry && remaining < 1_000
+    guard remaining > 0, !isDue else { return false }
+    park(slot, RetryTier.fitting(remaining), .device, &turn)
+    return true
+  }
+
+  /// Moves a push to a retry topic if its app is paused. Nothing of such an app waits here: whoever shares its credential
+  /// is not kept waiting by it.
+  private mutating func divertIfPaused(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+    guard pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment) else {
+      return false
+    }
+    divert(slot, .paused, &turn)
+    return true
+  }
+
+  // MARK: What it holds
+
+  /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
+  /// turn counts for it, too: or an app that hangs would have all slots with what waits behind its open pushes.
+  ///
+  /// - Returns: false when it has been moved aside, or waits for its turn.
+  mutating func hold(
+    _ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason, _ turn: inout Turn
+  ) -> Bool {
+    if pushes[slot].destination != destination {
+      guard admits(slot, to: destination) else {
+        divert(slot, reason, &turn)
+        return false
+      }
+      hold(slot, for: destination)
+    }
+    return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot, &turn)
+  }
+
+  /// Whether a push may wait for a destination; no: it is to be moved aside.
+  private mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
+    let partition = partitions.place(of: pushes[slot].origin)
+    var left = 0
+    if shares.isDiverting, let partition { left = partitions[partition].allowance() }
+    return shares.admits(destination, free: freeSlots, partition: partition, left: left)
+  }
+
+  /// The push takes a slot of this destination from now on, of no other.
+  mutating func hold(_ slot: UInt32, for destination: Int32) {
+    guard pushes[slot].destination != destination else { return }
+    release(slot)
+    pushes[slot].destination = destination
+    shares.took(destination, partition: partitions.place(of: pushes[slot].origin))
+  }
+
+  /// The push gives its slot back.
+  private mutating func release(_ slot: UInt32) {
+    let destination = pushes[slot].destination
+    guard destination >= 0 else { return }
+    pushes[slot].destination = -1
+    shares.released(destination, partition: partitions.place(of: pushes[slot].origin))
+  }
+
+  /// Whether a push may go now; if not it waits for the one before it, or its device has too many.
+  private mutating func takeTurn(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+    switch devices.enter(slot, device: pushes[slot].device) {
+    case .goes:
+      pushes[slot].hasTurn = true
+      return true
+    case .waits: pushes[slot].life.putAside()
+    case .refused: divert(slot, .order, &turn)
+    }
+    return false
+  }
+
+  /// The next push whose device's turn has come.
+  mutating func nextTurn() -> UInt32? {
+    guard let slot = devices.nextTurn() else { return nil }
+    pushes[slot].life.resume()
+    return slot
+  }
+
+  // MARK: It ends
+
+  /// Ends a push with a receipt.
+  mutating func finish(
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool = false,
+    _ turn: inout Turn
+  ) {
+    turn.count(outcome.counter)
+    turn.append(.receipt(slot: slot, outcome, cause, isAnswered: isAnswered))
+    leave(slot)
+  }
+
+  /// Ends a push that was rejected for its device token.
+  mutating func rejectToken(_ slot: UInt32, _ turn: inout Turn) {
+    turn.count(.rejected)
+    turn.append(.feedback(slot: slot))
+    leave(slot)
+  }
+
+  /// Ends a push that is of no more use.
+  mutating func expire(_ slot: UInt32, isAnswered: Bool = false, _ turn: inout Turn) {
+    let cause: ReceiptCause = pushes[slot].expiresAt <= turn.wall ? .expiration : .age
+    finish(slot, .expired, cause, isAnswered: isAnswered, &turn)
+  }
+
+  /// Ends a push that cannot be delivered.
+  mutating func deadLetter(
+    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause, isAnswered: Bool = false,
+    _ turn: inout Turn
+  ) {
+    turn.count(.deadLettered)
+    turn.append(.deadLetter(slot: slot, reason, cause, isAnswered: isAnswered))
+    leave(slot)
+  }
+
+  /// Moves a push to a retry topic.
+  mutating func park(
+    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ turn: inout Turn
+  ) {
+    turn.count(reason == .failure ? .retried : .diverted)
+    turn.append(.park(slot: slot, tier, reason))
+    leave(slot)
+  }
+
+  /// Moves a push to a retry topic, unsent, to look at it again later. No attempt is counted.
+  mutating func divert(_ slot: UInt32, _ reason: ParkReason, _ turn: inout Turn) {
+    park(slot, Fairness.tier(age: turn.wall - pushes[slot].created), reason, &turn)
+  }
+
+  /// Drops a push unsent: its partition's next owner sends the record.
+  mutating func handBack(_ slot: UInt32, _ turn: inout Turn) {
+    turn.count(.handedBack)
+    partitions.handBack(pushes[slot].origin, pushes[slot].takenID)
+    turn.append(.handBack(slot: slot))
+    free(slot)
+  }
+
+  /// A push ends in a record that Kafka is to acknowledge.
+  private mutating func leave(_ slot: UInt32) {
+    partitions.ended()
+    free(slot)
+  }
+
+  /// Frees the slot, and what the push held. If it had its device's turn, the next one's begins.
+  private mutating func free(_ slot: UInt32) {
+    if pushes[slot].hasTurn {
+      pushes[slot].hasTurn = false
+      if let next = devices.leave(slot) { pushes[next].hasTurn = true }
+    }
+    release(slot)
+    pushes.put(slot)
+  }
+}

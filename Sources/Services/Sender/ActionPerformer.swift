@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Dispatch
+import Records
+import ServiceKit
+
+/// Does what a loop's `Dispatcher` wants done, with the sockets, bytes and mailboxes that its numbers stand for.
+///
+/// Owner: one sender loop.
+final class ActionPerformer {
+  private let log: Logger
+  private let gateways: Gateways
+  private let outcomes: OutcomeWriter
+  private let reports: ControlReports
+  /// What could not be done: pushes whose connection had no stream, connections that could not be begun.
+  @exclusivity(unchecked) private var undone: (pushes: [UInt32], connections: [Int32]) = ([], [])
+  /// The GOAWAY that is being handled.
+  var goAway: GoAwayReason?
+
+  init(
+    _ log: Logger, _ gateways: Gateways, _ outcomes: OutcomeWriter, _ reports: ControlReports
+  ) {
+    self.log = log
+    self.gateways = gateways
+    self.outcomes = outcomes
+    self.reports = reports
+  }
+
+  /// Performs all actions, in their order. What could not be done is told when everything else is.
+  func perform(_ dispatcher: inout Dispatcher, _ queues: borrowing PartitionQueues) {
+    while true {
+      while let action = dispatcher.nextAction() { perform(action, dispatcher, queues) }
+      if undone.pushes.isEmpty, undone.connections.isEmpty { return }
+      if let slot = undone.pushes.popLast() {
+        dispatcher.notSent(slot)
+      } else if let connection = undone.connections.popLast() {
+        dispatcher.notOpened(connection)
+      }
+    }
+  }
+
+  // MARK: Pushes and connections
+
+  private func perform(
+    _ action: Action, _ dispatcher: borrowing Dispatcher, _ queues: borrowing PartitionQueues
+  ) {
+    switch action {
+    case .send(let slot, let connection):
+      if !gateways.send(outcomes[slot], on: connection) { undone.pushes.append(slot) }
+    case .receipt(let slot, let outcome, let cause, let isAnswered):
+      outcomes.finish(
+        slot, outcome, cause, isAnswered: isAnswered, dispatcher.work.pushes.ending(slot))
+    case .feedback(let slot): outcomes.writeFeedback(slot, dispatcher.work.pushes[slot])
+    case .park(let slot, let tier, let reason):
+      outcomes.park(slot, tier, reason, dispatcher.work.pushes[slot])
+    case .deadLetter(let slot, let reason, let cause, let isAnswered):
+      let state = dispatcher.work.pushes[slot]
+      outcomes.deadLetter(
+        slot, reason, cause, isAnswered: isAnswered, state,
+        from: queues.name(Int(state.origin.partition)))
+    case .handBack(let slot): outcomes.drop(slot)
+    case .reset(let slot, let connection): gateways.reset(outcomes[slot], on: connection)
+    case .open(let connection): open(connection, dispatcher)
+    case .changeToken(let connection): gateways.connection(connection)?.changeToken()
+    case .ping(let connection): gateways.ping(connection)
+    case .close(let connection): gateways.close(connection)
+    case .abandon(let connection): gateways.abandon(connection)
+    default: performForPool(action, dispatcher)
+    }
+  }
+
+  private func open(_ connection: Int32, _ dispatcher: borrowing Dispatcher) {
+    let state = dispatcher.destinations.pools.connections[connection]
+    if !gateways.open(connection, to: state.address, of: state.pool) {
+      undone.connections.append(connection)
+    }
+  }
+
+  // MARK: Pools
+
+  private func performForPool(_ action: Action, _ dispatcher: borrowing Dispatcher) {
+    switch action {
+    case .lookUp(let pool, let seed): gateways.lookUp(pool, seed: seed)
+    case .openPool(let pool):
+      gateways.addPool(
+        pool, dispatcher.destinations.pools[pool], dispatcher.destinations.credentials.tokens)
+    case .authorize(let pool):
+      let state = dispatcher.destinations.pools[pool]
+      gateways.pool(pool).authorization =
+        state.token == nil ? nil : Authorization(token: state.tokenBytes)
+    case .retirePool(let number):
+      let pool = gateways.pool(number)
+      log.info(
+        "credential withdrawn; its connections drain",
+        ["credential": pool.credential, "environment": "\(pool.environment)"])
+    case .removePool(let pool): gateways.removePool(pool)
+    default: report(action, at: dispatcher.turn.wall)
+    }
+  }
+
+  // MARK: What somebody should know
+
+  private func report(_ action: Action, at wall: Int64) {
+    switch action {
+    case .requestToken(let pool):
+      reports.requestToken(gateways.pool(pool), reason: refusal, at: wall)
+    case .requestAppToken(let slot): reports.requestToken(forAppOf: outcomes[slot], at: wall)
+    case .reportRefusal(let pool, let slot):
+      let app = slot.map { outcomes[$0].pointee.appName }
+      reports.reportRefusal(gateways.pool(pool), app: app, refusal)
+    case .reportSilence(let number):
+      guard let connection = gateways.connection(number) else { return }
+      log.warning(
+        "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
+    default: preconditionFailure("an action that nobody performs")
+    }
+  }
+
+  /// What APNs says is wrong with a credential.
+  private var refusal: String {
+    if let goAway { return goAway.text }
+    guard let response = outcomes.answer?.response else { return "" }
+    return response.reason?.name ?? "\(response.status)"
+  }
+}
