@@ -175,6 +175,7 @@ package struct PartitionState: Sendable {
       return .alreadyReceived
     }
     fault = .restarted(at: offset)
+    recent.restart()
     ledger = OffsetLedger(nextOffset: offset)
     start = offset
     told = (-1, 0)

@@ -110,19 +110,31 @@ package final class KafkaGroupConsumer {
   package func logStarts(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
+    offsets(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
+  }
+
+  /// Where the logs of partitions end: one past the last record. As `logStarts`.
+  package func logEnds(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Int64] {
+    offsets(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
+  }
+
+  /// - Parameter place: a place in a log that a broker translates into an offset.
+  private func offsets(
+    _ partitions: [TopicPartition], _ place: Int64, _ timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Int64] {
     guard !partitions.isEmpty else { return [:] }
     let list = PartitionList(capacity: partitions.count)
-    for partition in partitions {
-      list.add(partition).pointee.offset = Int64(RD_KAFKA_OFFSET_BEGINNING)
-    }
+    for partition in partitions { list.add(partition).pointee.offset = place }
     let code = rd_kafka_offsets_for_times(raw, list.raw, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
-    var starts: [TopicPartition: Int64] = [:]
+    var offsets: [TopicPartition: Int64] = [:]
     for entry in PartitionList.read(list.raw)
     where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR && entry.offset >= 0 {
-      starts[entry.identity] = entry.offset
+      offsets[entry.identity] = entry.offset
     }
-    return starts
+    return offsets
   }
 
   /// Opens the queue of one partition, before it is assigned.

@@ -16,10 +16,21 @@ struct Main {
     var failures = Int.max
   }
 
+  private static let help = """
+    usage: scripts/simulate [options]    docs/chaos.md describes what is simulated
+      --steps N       steps of each seed (100000)
+      --seeds N       seeds to run (10), the first one at random
+      --seed N        this seed alone
+      --last N        events shown of a run that fails (40)
+      --failures N    stop after so many failed runs
+      --mutations     run deliberate defects instead: are they found?
+    """
+
   static func main() {
     var plan = Plan()
     var arguments = CommandLine.arguments.dropFirst()
     while let option = arguments.popFirst() {
+      if option == "--help" { return print(help) }
       guard let text = arguments.popFirst(), let number = UInt64(text) else {
         return end("\(option) needs a number")
       }
@@ -29,10 +40,7 @@ struct Main {
       case "--seed": (plan.first, plan.seeds) = (number, 1)
       case "--last": plan.last = Int(number)
       case "--failures": plan.failures = Int(number)
-      default:
-        return end(
-          "unknown option \(option); there are --steps, --seeds, --seed, --last, --failures and --mutations"
-        )
+      default: return end("unknown option \(option)\n\(help)")
       }
     }
     run(plan)
@@ -51,6 +59,7 @@ struct Main {
       print(
         "seed \(seed), \(simulation.steps) steps: \(simulation.notifications) notifications, \(simulation.delivered) delivered; \(text)"
       )
+      fflush(nil)
       guard problem != nil else { continue }
       failed += 1
       for event in plan.last == 0

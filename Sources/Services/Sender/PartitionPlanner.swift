@@ -53,9 +53,11 @@ struct PartitionPlanner {
 
   /// - Parameters:
   ///   - logStarts: where the logs begin of which the group has committed nothing, as far as that is known.
+  ///   - logEnds: where the logs end of which it has committed a map, as far as that is known.
   ///   - open: opens a partition's queue, which signals that wakeup.
   mutating func plan(
-    _ committed: [CommittedOffset], logStarts: [TopicPartition: Int64], epoch: UInt32, now: UInt64,
+    _ committed: [CommittedOffset], logStarts: [TopicPartition: Int64],
+    logEnds: [TopicPartition: Int64], epoch: UInt32, now: UInt64,
     open: (TopicPartition, Wakeup) -> KafkaQueue
   ) -> Plan {
     var plan = Plan(grants: Array(repeating: [], count: loops.count))
@@ -65,7 +67,8 @@ struct PartitionPlanner {
       guard let feed = feed(of: entry.partition.topic) else { continue }
       let loop = loopOf[entry.partition] ?? 0
       let (resume, isNews) = memory.resume(
-        entry.partition, committed: entry.offset, map: map(beside: entry),
+        entry.partition, committed: entry.offset,
+        map: map(beside: entry, logEnd: logEnds[entry.partition]),
         logStart: logStarts[entry.partition])
       let wasRead = entry.offset != nil
       let start = isLane(feed) && wasRead ? windowStart(entry.partition, resume) : nil
@@ -117,10 +120,10 @@ struct PartitionPlanner {
 
   /// What the map committed beside an offset says. Without a map that can be believed the offset is a safe
   /// start: what was completed above it is sent again.
-  private func map(beside entry: CommittedOffset) -> [Range<Int64>] {
+  private func map(beside entry: CommittedOffset, logEnd: Int64?) -> [Range<Int64>] {
     guard let offset = entry.offset, !entry.metadata.isEmpty else { return [] }
     do throws(OffsetMap.Problem) {
-      return try OffsetMap.decode(entry.metadata, base: offset)
+      return try OffsetMap.decode(entry.metadata, base: offset, logEnd: logEnd)
     } catch {
       counters.add(.offsetMapsRefused)
       log.warning(

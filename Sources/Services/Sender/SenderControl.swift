@@ -146,8 +146,10 @@ final class SenderControl {
     let now = MonotonicClock.milliseconds()
     guard let committed = group.committed(assignment, now: now) else { return }
     let unread = committed.filter { $0.offset == nil }.map(\.partition)
+    let mapped = committed.filter { !$0.metadata.isEmpty }.map(\.partition)
     let plan = planner.plan(
       committed, logStarts: group.client.logStarts(unread, timeoutMilliseconds: 2_000),
+      logEnds: group.client.logEnds(mapped, timeoutMilliseconds: 2_000),
       epoch: assignment.epoch, now: MonotonicClock.milliseconds(), open: group.client.openQueue)
     guard group.begin(plan.starts, of: assignment, now: MonotonicClock.milliseconds()) else {
       plan.close()

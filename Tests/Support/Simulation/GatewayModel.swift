@@ -48,6 +48,17 @@ enum GatewayMessage {
   case pong
   /// The socket is gone.
   case lost
+
+  /// What is left of it when a stream is given up.
+  func without(_ given: UInt32) -> GatewayMessage? {
+    switch self {
+    case .accepted(let slot), .refused(let slot, _, _), .reset(let slot, _):
+      slot == given ? nil : self
+    case .goAway(let reason, let refused):
+      .goAway(reason, refused: refused.filter { $0 != given })
+    case .connected, .settings, .pong, .lost: self
+    }
+  }
 }
 
 /// A request on the way.
@@ -157,8 +168,14 @@ struct ConnectionModel {
     if !isMute, !isSilent { send(.pong, now: now, &chance) }
   }
 
-  /// The sender gave a stream up.
-  mutating func cancel(_ slot: UInt32) { streams.removeAll { $0.request.slot == slot } }
+  /// The sender gave a stream up. What is on its way about it concerns nobody any more: the number of a stream is never
+  /// used again, only the slot is.
+  mutating func cancel(_ slot: UInt32) {
+    streams.removeAll { $0.request.slot == slot }
+    outbox = outbox.compactMap { entry in
+      entry.message.without(slot).map { (entry.at, $0) }
+    }
+  }
 
   /// Answers what is due, and misbehaves as its mood is.
   mutating func turn(_ world: borrowing GatewayView, _ chance: inout SeededGenerator) {

@@ -206,8 +206,16 @@ struct KafkaModel {
       note("\(partition): an offset of the log before goes unnoticed")
       remove(partitions[partition].cut(below: next))
       partitions[partition].reported.append(0..<next)
+      for offset in resume.completedAbove.joined() { takeForCompleted(partition, offset) }
     }
     return LoopModel.Place(partition: partition, next: next, log: log)
+  }
+
+  /// Nobody sends this record: the group takes it for one of the log before.
+  private mutating func takeForCompleted(_ partition: Int, _ offset: Int64) {
+    guard offset < partitions[partition].end, !partitions[partition].isDone(offset) else { return }
+    remove([partitions[partition][offset].notification])
+    partitions[partition][offset].isSettled = true
   }
 
   // MARK: What goes wrong with logs

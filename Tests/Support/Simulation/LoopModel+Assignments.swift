@@ -36,7 +36,7 @@ extension LoopModel {
     let committed = offsets.remade.contains(partition) ? nil : state.committed
     var map: [Range<Int64>] = []
     if let committed, !state.metadata.isEmpty {
-      map = (try? OffsetMap.decode(state.metadata, base: committed)) ?? []
+      map = (try? OffsetMap.decode(state.metadata, base: committed, logEnd: state.end)) ?? []
     }
     let (resume, isNews) = offsets.memory.resume(partition, committed: committed, map: map)
     let start = windowStart(partition, state.feed, resume)

@@ -146,7 +146,9 @@ extension LoopModel {
       case .restarted:
         offsets.commits.restart(partition, epoch: offsets.epoch)
         offsets.forgetLog(of: partition)
-        places[report.partition].log = world.kafka[partition].log
+        places[report.partition].log =
+          places[report.partition].otherLog ?? world.kafka[partition].log
+        places[report.partition].otherLog = nil
       case .mustResume: resume([partition], &world)
       case .wentBack(let offset):
         offsets.doubted.insert(partition)

@@ -58,8 +58,10 @@ final class LoopModel {
     var partition: Int
     /// The next offset to read.
     var next: Int64
-    /// Which log its offsets are of.
+    /// Which log its offsets are of, as far as the reader knows.
     var log: Int
+    /// The first other log that it has read from.
+    var otherLog: Int?
   }
 
   /// Counts the processes of a run, for its trace.
@@ -197,6 +199,7 @@ final class LoopModel {
     }
     places[number].next = offset + 1
     let log = world.kafka[place.partition].log
+    if log != place.log, place.otherLog == nil { places[number].otherLog = log }
     switch dispatcher.admit(offset, from: number) {
     case .new: break
     case .alreadyCompleted:

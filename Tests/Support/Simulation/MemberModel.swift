@@ -45,6 +45,8 @@ struct MemberModel {
   private var hasHeardLoss = false
   /// It was told to stop, and how long what is under way gets.
   private(set) var stopPatience: UInt64?
+  /// Its process stands still until then.
+  var stalledUntil: UInt64 = 0
 
   init(_ kind: GroupModel.Kind) { self.kind = kind }
 

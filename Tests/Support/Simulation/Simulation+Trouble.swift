@@ -191,7 +191,7 @@ extension Simulation {
       process(kind, index).member.stop(patience: patience)
     default:
       world.kafka.note("\(kind) \(index) stands still")
-      stalls[ObjectIdentifier(process(kind, index))] = world.now + 4 * patience
+      process(kind, index).member.stalledUntil = world.now + 4 * patience
       world[kind].wantRebalance(at: world.now + patience)
     }
   }
@@ -225,7 +225,7 @@ extension Simulation {
     world.now += 3_600_000
     world.tokens.troubleUntil = world.now + 600_000
     let longer = world.now + UInt64(world.chance.within(60_000...300_000))
-    for signer in signers { stalls[ObjectIdentifier(signer)] = longer }
+    for signer in signers { signer.member.stalledUntil = longer }
   }
 
   private mutating func rebalance() {

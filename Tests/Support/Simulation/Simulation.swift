@@ -25,8 +25,6 @@ package struct Simulation {
   var ingest = [IngestModel(), IngestModel()]
   var signers: [SignerModel] = []
   var feedback = [FeedbackModel(), FeedbackModel()]
-  /// Processes that do nothing until then.
-  var stalls: [ObjectIdentifier: UInt64] = [:]
   /// The partition whose topic was made again last.
   var lastRemade: Int?
   private var settings: DispatchSettings
@@ -109,8 +107,8 @@ package struct Simulation {
       world.chance.oneIn(pauses) ? world.chance.below(longest) : world.chance.below(30))
   }
 
-  private func isAwake(_ process: AnyObject) -> Bool {
-    (stalls[ObjectIdentifier(process)] ?? 0) <= world.now
+  private func isAwake(_ process: any GroupProcess) -> Bool {
+    process.member.stalledUntil <= world.now
   }
 
   /// Runs so many steps, then until everything has its outcome.

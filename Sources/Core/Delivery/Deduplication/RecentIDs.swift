@@ -12,6 +12,8 @@ package struct RecentIDs: Sendable {
   @usableFromInline var taken: DedupWindow?
   /// What was read again after the first id was taken here.
   @usableFromInline var inherited: DedupWindow?
+  /// What is read again is of a log that is gone.
+  private var isOfAnotherLog = false
 
   /// - Parameter capacity: ids to remember, 0 (none) … 2³⁰. Memory is taken with the first id.
   package init(capacity: Int) {
@@ -24,8 +26,15 @@ package struct RecentIDs: Sendable {
 
   /// Takes in what was read again; it replaces what was read before.
   package mutating func inherit(_ window: DedupWindow) {
-    guard capacity > 0 else { return }
+    guard capacity > 0, !isOfAnotherLog else { return }
     inherited = window
+  }
+
+  /// The log is another one and is read from its start: forgets all ids, and takes in none that are read again. They may
+  /// be those of records that have not been taken yet.
+  package mutating func restart() {
+    (taken, inherited) = (nil, nil)
+    isOfAnotherLog = true
   }
 
   /// Takes an id back: its record was given up unsent, and comes again.

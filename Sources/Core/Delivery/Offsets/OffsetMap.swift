@@ -34,6 +34,8 @@ package enum OffsetMap {
     case corrupt
     /// Well written and impossible.
     case absurd
+    /// It speaks of offsets that the log does not have: it was made for another log, or this one was cut.
+    case beyondLog
   }
 
   /// The map as text.
@@ -72,8 +74,18 @@ package enum OffsetMap {
 
   /// The completed ranges that a text speaks of, ascending.
   ///
-  /// - Parameter base: the offset that was committed with the text.
-  package static func decode(_ text: [UInt8], base: Int64) throws(Problem) -> [Range<Int64>] {
+  /// - Parameters:
+  ///   - base: the offset that was committed with the text.
+  ///   - logEnd: where the log ends, if that is known: one past its last record.
+  package static func decode(
+    _ text: [UInt8], base: Int64, logEnd: Int64? = nil
+  ) throws(Problem) -> [Range<Int64>] {
+    let runs = try decode(text, base)
+    if let logEnd, let last = runs.last, last.upperBound > logEnd { throw .beyondLog }
+    return runs
+  }
+
+  private static func decode(_ text: [UInt8], _ base: Int64) throws(Problem) -> [Range<Int64>] {
     guard text.count <= charactersAtMost else { throw .tooLong }
     guard text.starts(with: prefix) else { throw .foreign }
     let end = text.count - 1 - checksumCount

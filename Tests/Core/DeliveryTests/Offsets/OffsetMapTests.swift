@@ -118,6 +118,16 @@ import Testing
     }
   }
 
+  @Test func `a map that reaches beyond the end of the log is refused`() throws {
+    let text = bytes(OffsetMap.encode(base: 3, [5..<100]))
+    #expect(try OffsetMap.decode(text, base: 3, logEnd: 100) == [5..<100])
+    for end in [99, 4, 0] as [Int64] {
+      #expect(throws: OffsetMap.Problem.beyondLog) {
+        try OffsetMap.decode(text, base: 3, logEnd: end)
+      }
+    }
+  }
+
   /// Lesson: a text that is cut or changed anywhere must never make a record count as done.
   @Test func `every cut and every changed bit is refused`() {
     let text = bytes(OffsetMap.encode(base: 77, [79..<90, 95..<96, 200..<4_000]))
