@@ -112,7 +112,9 @@ extension LoopModel {
   /// A refusal costs duplicates, not records.
   func commitLast(_ handed: [HandedOverPartition], _ world: inout World) {
     let plans = offsets.commits.everything(now: world.now)
-    guard !world.chance.oneIn(5), apply(plans, &world) else { return offsets.commits.refused() }
+    guard !world.chance.oneIn(5), apply(plans, logs, &world) else {
+      return offsets.commits.refused()
+    }
     offsets.commits.answered(plans.map { ($0.partition, $0.offset) })
     for one in handed {
       let place = places[one.partition]

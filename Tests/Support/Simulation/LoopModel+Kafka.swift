@@ -10,6 +10,8 @@ struct SenderOffsets {
   /// A commit on its way to the coordinator and back.
   struct OnTheWay {
     var plans: [PlannedCommit<Int>]
+    /// Which log each of them is of: a topic may be made again before it arrives.
+    var logs: [Int: Int]
     var arrivesAt: UInt64
     var answersAt: UInt64
     var isTaken: Bool?
@@ -214,7 +216,7 @@ extension LoopModel {
   private func moveCommit(_ world: inout World) {
     if var commit = offsets.onTheWay {
       if commit.isTaken == nil, world.now >= commit.arrivesAt {
-        commit.isTaken = !world.chance.oneIn(20) && apply(commit.plans, &world)
+        commit.isTaken = !world.chance.oneIn(20) && apply(commit.plans, commit.logs, &world)
       }
       offsets.onTheWay = commit
       if let isTaken = commit.isTaken, world.now >= commit.answersAt {
@@ -229,15 +231,22 @@ extension LoopModel {
     let arrival = world.now + UInt64(world.chance.within(1...50))
     let late = world.chance.oneIn(50) ? 15_000 : 50
     offsets.onTheWay = .init(
-      plans: plans, arrivesAt: arrival,
+      plans: plans, logs: logs, arrivesAt: arrival,
       answersAt: arrival + UInt64(world.chance.within(1...late)))
   }
 
-  func apply(_ plans: [PlannedCommit<Int>], _ world: inout World) -> Bool {
+  /// Which log each partition is read from, as far as the reader knows.
+  var logs: [Int: Int] {
+    Dictionary(places.map { ($0.partition, $0.log) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func apply(
+    _ plans: [PlannedCommit<Int>], _ logs: [Int: Int], _ world: inout World
+  ) -> Bool {
     guard !isFenced, generation == world.kafka.generation else { return false }
     for plan in plans.sorted(by: { $0.partition < $1.partition }) {
-      guard let place = places.first(where: { $0.partition == plan.partition }) else { continue }
-      _ = world.kafka.commit(plan, generation: generation, log: place.log)
+      guard let log = logs[plan.partition] else { continue }
+      _ = world.kafka.commit(plan, generation: generation, log: log)
     }
     return true
   }
