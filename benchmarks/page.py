@@ -5,6 +5,8 @@ benchmarks/performance.template has these places between double braces:
 
     FILE | ROW | FIELD | FORMAT      a figure: of the row with this name, or that begins so; FIELD as in latency_ms.p50
     more | FILE | ROW | ROW | FIELD  by how many percent the second row's figure exceeds the first one's
+    seconds | FILE | ROW | COUNT     how long so many take at the row's rate
+    times | FILE | ROW | FIELD | COUNT | FORMAT    the figure, that many times
     rows | FILE | FIELD, FIELD …     a table of all rows
     command | FILE                   what was run, with "under load" if the machine was busy
     files                            every file with its command, date, commit and machine
@@ -18,6 +20,22 @@ NONE = "not measured"
 TITLES = {
     "cpu_us_per_notification": "CPU µs each", "ratio_to_h2load": "× h2load", "notifications_per_second": "per second",
     "resident_mib": "resident MiB"}
+# What other pages say about the results.
+SENTENCES = {
+    "docs/promises.md": [
+        "({{connections|1000 credentials|kib_per_connection|.0f}} KiB for each further one)",
+        "A gateway connection takes {{connections|1000 credentials|kib_per_connection|.0f}} KiB in addition: 1,000"
+        " connections take {{times|connections|1000 credentials|kib_per_connection|0.9765625|.0f}} MiB, 4,096 connections"
+        " {{times|connections|1000 credentials|kib_per_connection|4|.0f}} MiB"],
+    "docs/tokens.md": [
+        "its table takes {{suppression|ingest|mb_per_million|.0f}} MB for a million tokens",
+        "A million tokens of a plain list take {{seconds|import|tokens import|1000000}} s"],
+    "docs/operations.md": [
+        "takes {{store|store, SQLite|cpu_us_per_notification|.0f}} µs of CPU with SQLite and"
+        " {{store|store, PostgreSQL|cpu_us_per_notification|.0f}} µs with PostgreSQL",
+        "{{store|store, SQLite|notifications_per_second|,}} and {{store|store, PostgreSQL|notifications_per_second|,}}"
+        " per second"],
+}
 BEGIN, END = "<!-- figures: benchmarks/run pages -->", "<!-- end of the figures -->"
 
 
@@ -122,6 +140,12 @@ def figure(place, figures):
             return rows(figures.get(name), fields[0].split(", ") if fields else list(TITLES))
         case ["more", name, first, second, field]:
             return more(value(figures, name, first, field), value(figures, name, second, field))
+        case ["seconds", name, row, count]:
+            rate = value(figures, name, row, "notifications_per_second")
+            return f"{int(count) / rate:.1f}" if rate else NONE
+        case ["times", name, row, field, factor, form]:
+            found = value(figures, name, row, field)
+            return NONE if found is None else format(found * float(factor), form)
         case [name, row, field, *form]:
             found = value(figures, name, row, field)
             return NONE if found is None else format(found, form[0] if form else "")
@@ -196,6 +220,18 @@ def newest(folder, figures):
     names = sorted(drawn(folder, figures), key=lambda name: (figures[name][0]["at"], name))[-2:]
     return "".join(
         f"\n![{figures[name][0]['command']}](benchmarks/results/{name}.svg)\n" for name in reversed(names))
+
+
+def old_sentences(root, figures):
+    """Sentences of other pages that do not say what the results say."""
+    problems = []
+    for name, sentences in SENTENCES.items():
+        text = " ".join((root / name).read_text().split())
+        for sentence in sentences:
+            wanted = re.sub(r"\{\{(.*?)\}\}", lambda match: figure(match.group(1), figures), sentence)
+            if wanted not in text:
+                problems.append(f"{name} must say: {wanted}")
+    return problems
 
 
 def old_plots(folder, figures):

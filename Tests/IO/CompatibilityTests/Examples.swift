@@ -23,7 +23,7 @@ struct Push: Equatable, CustomStringConvertible {
       + " \(id ?? "-") \(String(decoding: body.text, as: UTF8.self))"
   }
 
-  /// The pushes of a record of `push.requests`, as ingest reads it.
+  /// The pushes of a record of `push.requests`, as ingest reads it. Throws also for a token that ingest refuses.
   static func all(of record: [UInt8], types: PushTypes = .builtIn) throws -> [Push] {
     let reader = RequestReader(types: types)
     return try record.withUnsafeBytes { bytes in
@@ -32,9 +32,11 @@ struct Push: Equatable, CustomStringConvertible {
         String(decoding: bytes, as: UTF8.self)
       }
       let body = try JSONParser().parse(request.payload)
-      return (0..<request.tokens.count).map { index in
+      return try (0..<request.tokens.count).map { index in
         Push(
-          token: text(request.tokens[index]), environment: request.environment.description,
+          token: try String(unsafeUninitializedCapacity: DeviceToken.maximumDigits) {
+            try request.tokens.normalize(index, into: $0.baseAddress!)
+          }, environment: request.environment.description,
           topic: text(request.app) + text(request.topicSuffix), type: text(request.typeName),
           priority: "\(request.priority)", expiration: request.expiration.map { "\($0)" },
           collapseID: request.collapseID.isEmpty ? nil : text(request.collapseID),

@@ -85,6 +85,33 @@ import Testing
     #expect(try sandbox.requests(one).first?["environment"]?.string == "sandbox")
   }
 
+  @Test func `what goes to iOS through Firebase is none for APNs`() throws {
+    #expect(
+      try pushes(
+        #"""
+        {"notifications":[
+          {"tokens":["aa"],"platform":2,"title":"t","message":"m",
+           "apns":{"payload":{"aps":{"sound":{"name":"default","critical":1,"volume":0.1}}}}},
+          {"topic":"scores","platform":2,"message":"m"},
+          {"to":"/topics/scores","platform":2,"message":"m"},
+          {"topic":"scores","platform":3,"title":"t","message":"m"}]}
+        """#
+      ).isEmpty)
+  }
+
+  @Test func `two notifications of a body may differ in their environment`() throws {
+    let both = try pushes(
+      #"""
+      {"notifications":[
+        {"tokens":["aa","bb"],"platform":1,"production":true,"message":"Production"},
+        {"tokens":["aa","bb"],"platform":1,"development":true,"message":"Sandbox"}]}
+      """#)
+    #expect(both.map(\.environment) == ["production", "production", "sandbox", "sandbox"])
+    #expect(both.map(\.token) == ["aa", "bb", "aa", "bb"])
+    #expect(both.allSatisfy { $0.topic == "com.example.app" && $0.type == "alert" })
+    #expect(both.map { $0.body["aps"]?["alert"]?.string ?? "" }.last == "Sandbox")
+  }
+
   // MARK: Header fields
 
   @Test func `each header field has its member`() throws {
@@ -199,6 +226,14 @@ import Testing
     let requests = try translator.requests(one)
     #expect(requests.map { $0["tokens"]?.array?.count } == [1_000, 1_000, 500])
     #expect(requests.allSatisfy { $0["id"]?.string == "n" })
+  }
+
+  @Test
+  func `a token that is not hexadecimal is refused, as the placeholders of gorush's examples are`()
+  {
+    #expect(throws: (any Error).self) {
+      try pushes(#"{"notifications":[{"tokens":["token_a"],"platform":1,"message":"x"}]}"#)
+    }
   }
 
   @Test func `a volume above 1 is refused, as gorush's example of a sound has it`() throws {

@@ -30,6 +30,7 @@ import Testing
           body: ["aps": ["alert": "Helena miss you! come play!"]]))
     // That of its tests: names in another case.
     let other = try push(#"{"deviceToken":"ab", "payload": {"aps": {"alert": "Hello"}}}"#)
+    #expect(try push(#"{"DeviceToken":"00FC","Payload":{"aps":{"badge":1}}}"#).token == "00fc")
     #expect(other.token == "ab" && other.body == ["aps": ["alert": "Hello"]])
     #expect(
       try push(
@@ -38,6 +39,26 @@ import Testing
         == Push(
           token: "ab", environment: "sandbox", topic: "com.game.test", collapseID: "c",
           body: ["aps": ["badge": 1]]))
+  }
+
+  @Test func `a record without a token, or with letters beyond f, is no push`() {
+    // The token of its README's example has both.
+    #expect(throws: (any Error).self) {
+      try push(#"{"DeviceToken":"H9ZQ","Payload":{"aps":{"alert":"x"}},"push_expiry":0}"#)
+    }
+    // As some of its tests have it.
+    #expect(throws: (any Error).self) {
+      try push(#"{"Payload":{"aps":{"alert":"x"}},"Metadata":{"some":"data"}}"#)
+    }
+  }
+
+  @Test func `an expired record with metadata keeps both`() throws {
+    let expired = try push(
+      #"{"DeviceToken":"ab","Payload":{"aps":{"alert":"x"}},"Metadata":{"expiration":0},"push_expiry":1700000000}"#
+    )
+    // Its tests give seconds where milliseconds belong: long past.
+    #expect(expired.expiration == "1700000")
+    #expect(try expired.body == json(#"{"M":{"expiration":0},"aps":{"alert":"x"}}"#))
   }
 
   @Test func `metadata stands at M, but for what is there`() throws {

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Delivery
+import EventLoop
 import Store
 import SystemTestSupport
 import TestSupport
@@ -37,13 +38,27 @@ import Testing
     }
   }
 
-  /// Runs the commands of the page that have a text in them, all lines of the block or one.
-  private func run(_ text: String, line: Int? = nil, database: String = "") throws {
+  /// A text in each block of commands of the page; the tests below run every line of each.
+  private static let blocks = [".backup", "cp tokens-backup.db", "pg_dump", "tokens export"]
+
+  private func block(_ text: String) throws -> String {
     let page = try Contract.text("docs/backup.md")
-    let blocks = page.matches(of: #/```sh\n((?s).*?)\n```/#)
-    var commands = String(try #require(blocks.first { $0.1.contains(text) }).1)
+    let blocks = page.matches(of: #/```sh\n((?s).*?)\n```/#).map { String($0.1) }
+    try #require(blocks.count == Self.blocks.count, "a block of the page that no test runs")
+    return try #require(blocks.first { $0.contains(text) }, "\(text)")
+  }
+
+  /// Runs all lines of a block of the page, or one.
+  private func run(
+    _ text: String, line: Int? = nil, database: String = "", kafka: String = ""
+  ) throws {
+    var commands = try block(text)
     if let line { commands = String(commands.split(separator: "\n")[line]) }
-    let script = "set -eu; cd '\(folder.path)'; DATABASE='\(database)'\n\(commands)"
+    let script = """
+      set -eu; cd '\(folder.path)'; DATABASE='\(database)'; export MARTLET_KAFKA='\(kafka)'
+      martlet() { '\(ChildProcess.sibling("martlet"))' "$@"; }
+      \(commands)
+      """
     let result = try BuiltProgram.run(
       try SystemProgram.path("bash"), ["-c", script], in: folder, withinMilliseconds: 60_000)
     #expect(result.status == 0, "\(result.output)")
@@ -85,5 +100,29 @@ import Testing
     try expect(database, from: 5_000)
     try run("pg_dump", line: 1, database: database)
     try expect(database, from: 1_000)
+  }
+
+  @Test func `an export makes the same rows on a Kafka that has nothing`() throws {
+    do { try fill(try TokenStore(folder.file("tokens.db"), now: 1), from: 1_795_000_000_000) }
+    let file = folder.file("broker.address")
+    let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
+    let kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
+    try run("tokens export", kafka: kafka)
+    let feedback = try BuiltProgram.start(
+      "martlet-feedback", ["--kafka", kafka, "--database", folder.file("other.db")], in: folder)
+    try #require(feedback.prints("assigned", withinMilliseconds: 60_000), "\(feedback.output)")
+    let exported = String(decoding: try File.read(folder.file("tokens.ndjson")), as: UTF8.self)
+    #expect(exported.split(separator: "\n").count == 200)
+    var again = ""
+    let isSame = try eventually(withinMilliseconds: 120_000, pauseMilliseconds: 300) {
+      again =
+        try BuiltProgram.run(
+          ChildProcess.sibling("martlet"),
+          ["tokens", "export", "--database", folder.file("other.db")], in: folder
+        ).output
+      return again == exported
+    }
+    #expect(isSame, "\(again.prefix(2_000))")
+    #expect(feedback.stop(withinMilliseconds: 60_000) == 0, "\(feedback.output)")
   }
 }
