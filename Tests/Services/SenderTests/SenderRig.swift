@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Delivery
 import Dispatch
 import EventLoop
 import GatewaySimulator
@@ -207,6 +208,13 @@ final class SenderRig {
       }
     }
     if case .refused(let error) = result { throw error }
+  }
+
+  /// Pauses the transactional lane, or resumes it.
+  func pauseLane(_ isPaused: Bool) throws {
+    let topic = try producer.topic(named: names.controls)
+    _ = try fixture.produce(
+      producer, topic, key: Pauses.Subject.lane(.transactional).key, value: isPaused ? "{}" : nil)
   }
 
   /// Receipts until there are `count`, or the time is up.
