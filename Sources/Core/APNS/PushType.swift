@@ -149,31 +149,13 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
     case (UInt8(ascii: "n"), 10): candidate = .nowplaying
     default: return nil
     }
-    guard name.spells(candidate.text) else { return nil }
+    // A name is short enough for a string without an allocation.
+    guard name.spells(candidate.description) else { return nil }
     self = candidate
   }
 
   /// The type with this name, or `nil`.
   package init?(_ name: String) {
     self.init(name.utf8.span)
-  }
-
-  /// The name as a string that lives in the program: no allocation for what it is compared with.
-  private var text: String {
-    switch self {
-    case .alert: "alert"
-    case .background: "background"
-    case .location: "location"
-    case .voip: "voip"
-    case .complication: "complication"
-    case .fileprovider: "fileprovider"
-    case .mdm: "mdm"
-    case .liveactivity: "liveactivity"
-    case .pushtotalk: "pushtotalk"
-    case .widgets: "widgets"
-    case .controls: "controls"
-    case .nowplaying: "nowplaying"
-    case .custom: "custom"
-    }
   }
 }

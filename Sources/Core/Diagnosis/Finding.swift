@@ -7,9 +7,9 @@ package struct Finding: Sendable, Equatable {
   /// From good to bad.
   package enum Status: String, Sendable, CaseIterable, Comparable {
     case ok
-    /// Worth a look; the program does its part.
+    /// Worth a look; the program works.
     case warning
-    /// The program cannot do its part, or part of it.
+    /// The program cannot work, or not as it should.
     case error
 
     package static func < (one: Status, other: Status) -> Bool { one.rank < other.rank }

@@ -64,7 +64,7 @@ package enum GatewayFindings {
     return [
       .error(
         .gateway, facts.address,
-        "serves \(served), but is set for \(facts.environment): every token would be called bad",
+        "serves \(served), but is set for \(facts.environment): APNs would answer BadDeviceToken for every token",
         remedy: "exchange gateway and sandbox-gateway")
     ]
   }

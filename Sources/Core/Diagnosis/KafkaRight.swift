@@ -42,7 +42,7 @@ package enum KafkaUser: String, Sendable, CaseIterable {
   package var hasGroups: Bool { self == .webhooks }
 }
 
-/// The least rights with which each program does its part: one table for `--check`, `martlet doctor` and docs/kafka.md.
+/// The least rights with which each program works: one table for `--check`, `martlet doctor` and docs/kafka.md.
 ///
 /// `DescribeConfigs` only lets a program compare a topic's settings with the table; it works without.
 package struct KafkaRights: Sendable {

@@ -23,7 +23,7 @@ package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
 
 /// What is known of the lines of a log.
 package enum LogLine {
-  /// The message of a service that does its part.
+  /// The message of a service that is ready.
   package static let ready = "ready"
 
   /// A line in the form for people taken apart again; nil for what is no line of a Martlet program.

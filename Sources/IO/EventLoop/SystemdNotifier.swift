@@ -23,7 +23,7 @@ package struct SystemdNotifier: Sendable {
     getenv(name).map { String(cString: $0) }
   }
 
-  /// The service does its part.
+  /// The service is ready.
   package func ready() { send("READY=1") }
   /// It begins to stop.
   package func stopping() { send("STOPPING=1") }

@@ -5,9 +5,7 @@ import EventLoop
 /// What nghttp2's callbacks work on: raw memory, so that a callback costs neither reference
 /// counting nor exclusivity checks.
 struct ClientState {
-  /// Head of the list of open exchanges.
-  var open: UnsafeMutablePointer<Exchange>?
-  var openCount = 0
+  private(set) var open = OpenList<Exchange>()
   /// The exchange whose answer's header block is being read.
   var current: UnsafeMutablePointer<Exchange>?
   var completed: [UnsafeMutablePointer<Exchange>] = []
@@ -22,23 +20,11 @@ struct ClientState {
     user.unsafelyUnwrapped.assumingMemoryBound(to: ClientState.self)
   }
 
-  mutating func insert(_ exchange: UnsafeMutablePointer<Exchange>) {
-    exchange.pointee.previous = nil
-    exchange.pointee.next = open
-    open?.pointee.previous = exchange
-    open = exchange
-    openCount += 1
-  }
+  mutating func insert(_ exchange: UnsafeMutablePointer<Exchange>) { open.insert(exchange) }
 
   /// Takes an exchange off the list and hands it to the owner. Each goes through here once.
   mutating func complete(_ exchange: UnsafeMutablePointer<Exchange>, as fate: ExchangeFate) {
-    let next = exchange.pointee.next
-    let previous = exchange.pointee.previous
-    next?.pointee.previous = previous
-    if let previous { previous.pointee.next = next } else { open = next }
-    exchange.pointee.next = nil
-    exchange.pointee.previous = nil
-    openCount -= 1
+    open.remove(exchange)
     if current == exchange { current = nil }
     exchange.pointee.fate = fate
     completed.append(exchange)

@@ -19,7 +19,7 @@ package enum ExchangeFate: UInt8, Sendable {
 ///
 /// From `submit` until it appears among the completed ones the exchange, the header values and the
 /// body must stay where they are.
-package struct Exchange {
+package struct Exchange: ListMember {
   /// Free for the owner, e.g. its slot number.
   package var owner: UInt32 = 0
   /// The request body; nil or empty for none.
@@ -69,8 +69,8 @@ package struct Exchange {
   package internal(set) var responseTotal: UInt32 = 0
 
   // The session's list of open exchanges.
-  var next: UnsafeMutablePointer<Exchange>?
-  var previous: UnsafeMutablePointer<Exchange>?
+  package var next: UnsafeMutablePointer<Exchange>?
+  package var previous: UnsafeMutablePointer<Exchange>?
 
   package init(owner: UInt32 = 0) { self.owner = owner }
 

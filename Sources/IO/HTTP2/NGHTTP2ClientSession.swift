@@ -38,7 +38,7 @@ package final class NGHTTP2ClientSession {
   }
 
   /// Requests that have been submitted and are not completed.
-  var openStreams: Int { state.pointee.openCount }
+  var openStreams: Int { state.pointee.open.count }
   /// How many streams the peer allows at once; 1 until it has said.
   var remoteMaxConcurrentStreams: UInt32 { state.pointee.remoteMaxConcurrentStreams }
   /// GOAWAY was received or sent: no new streams.
@@ -58,7 +58,7 @@ package final class NGHTTP2ClientSession {
   func submit(
     _ headers: borrowing HeaderList, _ exchange: UnsafeMutablePointer<Exchange>
   ) -> Bool {
-    guard state.pointee.openCount < state.pointee.remoteMaxConcurrentStreams,
+    guard state.pointee.open.count < state.pointee.remoteMaxConcurrentStreams,
       !state.pointee.isGoingAway
     else { return false }
     exchange.pointee.prepare()
@@ -120,7 +120,7 @@ package final class NGHTTP2ClientSession {
       isRefused = true
       state.pointee.isGoingAway = true
       state.pointee.notices.append(.goAway(lastStreamID: last, code: code, debug: debug))
-      while let exchange = state.pointee.open {
+      while let exchange = state.pointee.open.first {
         let isUnprocessed = exchange.pointee.streamID > last
         exchange.pointee.closeCode =
           isUnprocessed ? HTTP2ErrorCode.refusedStream : HTTP2ErrorCode.internalError
@@ -149,7 +149,7 @@ package final class NGHTTP2ClientSession {
   /// The connection is gone: every open exchange completes, by what is known about it.
   func abandon() {
     state.pointee.isGoingAway = true
-    while let exchange = state.pointee.open {
+    while let exchange = state.pointee.open.first {
       let isWritten = nghttp2_session_find_stream(session, exchange.pointee.streamID) != nil
       exchange.pointee.closeCode = HTTP2ErrorCode.internalError
       state.pointee.complete(

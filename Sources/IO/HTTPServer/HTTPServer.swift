@@ -23,22 +23,13 @@ package final class HTTPServer: Sendable {
     host: String = "127.0.0.1", port: UInt16, bodyLimit: Int = 1 << 20, idleSeconds: UInt32 = 60,
     routes: [HTTPRoute]
   ) throws(HTTPServerError) {
-    var address = in_addr()
-    guard inet_pton(AF_INET, host, &address) == 1 else {
-      throw HTTPServerError(description: "\(host) is not a numeric IPv4 address")
+    let router = Router(routes: routes, bodyLimit: bodyLimit)
+    daemon = try ServerContext.listen(host: host, port: port) { address in
+      martlet_http_start(
+        address, port, accept, completed, connectionChanged,
+        Unmanaged.passUnretained(router).toOpaque(), UInt32(Self.connectionLimit), idleSeconds)
     }
-    let context = Unmanaged.passRetained(Router(routes: routes, bodyLimit: bodyLimit))
-    errno = 0
-    let daemon = martlet_http_start(
-      address.s_addr, port, accept, completed, connectionChanged, context.toOpaque(),
-      UInt32(Self.connectionLimit), idleSeconds)
-    guard let daemon else {
-      let reason = errno == 0 ? "the server did not start" : String(cString: strerror(errno))
-      context.release()
-      throw HTTPServerError(description: "cannot listen on \(host):\(port): \(reason)")
-    }
-    self.daemon = daemon
-    self.context = context
+    context = Unmanaged.passRetained(router)
     self.port = martlet_http_port(daemon)
   }
 
@@ -97,17 +88,6 @@ private func completed(
   state?.pointee = nil
 }
 
-/// A connection has begun, or is gone.
-private func connectionChanged(
-  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
-  _ change: MHD_ConnectionNotificationCode
-) {
-  guard let context, let connection else { return }
-  let router = Unmanaged<Router>.fromOpaque(context).takeUnretainedValue()
-  router.connections.changed(connection, change)
-}
-
 /// The body of a request while it arrives.
 private final class ReceivedBody {
   private(set) var bytes: [UInt8] = []
@@ -124,15 +104,14 @@ private final class ReceivedBody {
 }
 
 /// Finds the route of a request.
-private final class Router: @unchecked Sendable {
-  // Sendable by hand: the connections are the server thread's own.
-  let connections = OpenConnections(limit: HTTPServer.connectionLimit)
+private final class Router: ServerContext, @unchecked Sendable {
   let routes: [HTTPRoute]
   let bodyLimit: Int
 
   init(routes: [HTTPRoute], bodyLimit: Int) {
     self.routes = routes
     self.bodyLimit = bodyLimit
+    super.init(connections: HTTPServer.connectionLimit)
   }
 
   func answer(_ request: HTTPRequest, isTooLong: Bool) -> HTTPResponse {

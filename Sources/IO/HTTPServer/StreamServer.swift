@@ -50,26 +50,18 @@ package final class StreamServer {
     host: String, port: UInt16, connections: Int, idleSeconds: UInt32, identity: Identity?,
     handler: any StreamHandler
   ) throws(HTTPServerError) {
-    var address = in_addr()
-    guard inet_pton(AF_INET, host, &address) == 1 else {
-      throw HTTPServerError(description: "\(host) is not a numeric IPv4 address")
-    }
-    let core = Unmanaged.passRetained(StreamCore(handler, connections: connections))
-    errno = 0
-    let daemon = Self.withText(identity?.certificate) { certificate in
-      Self.withText(identity?.key) { key in
-        martlet_http_start_polled(
-          address.s_addr, port, acceptStream, completedStream, changedStream, core.toOpaque(),
-          UInt32(connections), idleSeconds, Self.connectionMemory, certificate, key)
+    let core = StreamCore(handler, connections: connections)
+    daemon = try ServerContext.listen(host: host, port: port) { address in
+      Self.withText(identity?.certificate) { certificate in
+        Self.withText(identity?.key) { key in
+          martlet_http_start_polled(
+            address, port, acceptStream, completedStream, connectionChanged,
+            Unmanaged.passUnretained(core).toOpaque(), UInt32(connections), idleSeconds,
+            Self.connectionMemory, certificate, key)
+        }
       }
     }
-    guard let daemon else {
-      let reason = errno == 0 ? "the server did not start" : String(cString: strerror(errno))
-      core.release()
-      throw HTTPServerError(description: "cannot listen on \(host):\(port): \(reason)")
-    }
-    self.daemon = daemon
-    self.core = core
+    self.core = Unmanaged.passRetained(core)
     self.port = martlet_http_port(daemon)
   }
 
@@ -161,14 +153,13 @@ package final class StreamExchange {
 }
 
 /// What the callbacks know.
-private final class StreamCore {
+private final class StreamCore: ServerContext {
   unowned let handler: any StreamHandler
-  let connections: OpenConnections
   var open: [ObjectIdentifier: StreamExchange] = [:]
 
   init(_ handler: any StreamHandler, connections: Int) {
     self.handler = handler
-    self.connections = OpenConnections(limit: connections)
+    super.init(connections: connections)
   }
 
   /// libmicrohttpd cannot stop while a connection is suspended.
@@ -223,14 +214,4 @@ private func completedStream(
   state?.pointee = nil
   core.open[ObjectIdentifier(exchange)] = nil
   core.handler.gone(exchange)
-}
-
-private func changedStream(
-  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
-  _ change: MHD_ConnectionNotificationCode
-) {
-  guard let context, let connection else { return }
-  let core = Unmanaged<StreamCore>.fromOpaque(context).takeUnretainedValue()
-  core.connections.changed(connection, change)
 }

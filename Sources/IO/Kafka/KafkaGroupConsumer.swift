@@ -139,22 +139,7 @@ package final class KafkaGroupConsumer {
 
   /// Opens the queue of one partition, before it is assigned.
   package func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
-    let queue = KafkaQueue(
-      partitions: [partition], queue: separated(partition), forwarded: [], wakeup)
-    queues.append(queue)
-    return queue
-  }
-
-  /// Opens one queue for the records of several partitions, before they are assigned. Holding one
-  /// of them back then holds back all; the fetch limits count for all of them together.
-  package func openSharedQueue(_ partitions: [TopicPartition], wakeup: Wakeup) -> KafkaQueue {
-    let shared = rd_kafka_queue_new(raw)!
-    let forwarded = partitions.map { partition in
-      let queue = separated(partition)
-      rd_kafka_queue_forward(queue, shared)
-      return queue
-    }
-    let queue = KafkaQueue(partitions: partitions, queue: shared, forwarded: forwarded, wakeup)
+    let queue = KafkaQueue(partition, queue: separated(partition), wakeup)
     queues.append(queue)
     return queue
   }
@@ -171,7 +156,7 @@ package final class KafkaGroupConsumer {
   /// for 500 ms at most, and in `nextEvent` until it answers.
   package func assign(_ starts: [PartitionStart]) throws(KafkaError) {
     queues.removeAll { $0.isClosed }
-    let open = Set(queues.flatMap(\.partitions))
+    let open = Set(queues.map(\.partition))
     for start in starts where !open.contains(start.partition) {
       throw .invalid("\(start.partition) was assigned without an open queue")
     }
@@ -220,30 +205,12 @@ package final class KafkaGroupConsumer {
   package func unassign() throws(KafkaError) {
     queues.removeAll { $0.isClosed }
     guard queues.isEmpty else {
-      throw .invalid("\(queues[0].partitions[0]) was unassigned while a loop holds its queue")
+      throw .invalid("\(queues[0].partition) was unassigned while a loop holds its queue")
     }
     let code = rd_kafka_assign(raw, nil)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "cannot unassign") }
     starts = []
     unplaced = []
-  }
-
-  /// Makes librdkafka look again whether the partition's broker may send more, by asking it for the
-  /// partition's ends; returns them.
-  ///
-  /// In 2.0.2 a fetcher whose queues are all full sleeps for up to a second, however soon they are
-  /// emptied, so a reader that is behind gets no more than its prefetch limit each second. Asking
-  /// every 20 ms while a reader empties full queues lifts that. Blocks for one round trip; nil when
-  /// no answer came within the time.
-  @discardableResult
-  package func wakeFetcher(
-    of partition: TopicPartition, timeoutMilliseconds: Int32 = 100
-  ) -> Watermarks? {
-    var low: Int64 = 0
-    var high: Int64 = 0
-    let code = rd_kafka_query_watermark_offsets(
-      raw, partition.topic, partition.partition, &low, &high, timeoutMilliseconds)
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? Watermarks(low: low, high: high) : nil
   }
 
   /// Commits and waits for the coordinator's answer, no longer than the time given; says what became of each

@@ -2,7 +2,7 @@
 internal import CRdKafka
 package import EventLoop
 
-/// Records that wait for one loop, of one partition or of several.
+/// Records of one partition that wait for one loop.
 ///
 /// They wait inside librdkafka, which stops fetching when enough are here: holding records back is
 /// not taking them. Owned by one thread at a time (hence unchecked: it is handed over once, by the
@@ -12,23 +12,18 @@ package import EventLoop
 /// 0 comes back before sleeping; who stops earlier must come back by itself, and a loop looks at its
 /// queues on a timer as well (100 ms).
 package final class KafkaQueue: @unchecked Sendable {
-  /// The partitions whose records arrive here.
-  package let partitions: [TopicPartition]
+  /// The partition whose records arrive here.
+  package let partition: TopicPartition
   /// Whether `close()` has been called.
   package private(set) var isClosed = false
   private let queue: OpaquePointer
-  /// The partitions' own queues when they are forwarded to a shared one.
-  private let forwarded: [OpaquePointer]
   private let wakeup: Wakeup
   /// Who is signalled instead, once somebody is.
   private var signals: SourceSignals?
 
-  init(
-    partitions: [TopicPartition], queue: OpaquePointer, forwarded: [OpaquePointer], _ wakeup: Wakeup
-  ) {
-    self.partitions = partitions
+  init(_ partition: TopicPartition, queue: OpaquePointer, _ wakeup: Wakeup) {
+    self.partition = partition
     self.queue = queue
-    self.forwarded = forwarded
     self.wakeup = wakeup
     var one: UInt64 = 1
     rd_kafka_queue_io_event_enable(queue, wakeup.fd, &one, MemoryLayout<UInt64>.size)
@@ -65,10 +60,6 @@ package final class KafkaQueue: @unchecked Sendable {
     guard !isClosed else { return }
     isClosed = true
     rd_kafka_queue_io_event_enable(queue, -1, nil, 0)
-    for partition in forwarded {
-      rd_kafka_queue_forward(partition, nil)
-      rd_kafka_queue_destroy(partition)
-    }
     rd_kafka_queue_destroy(queue)
   }
 }

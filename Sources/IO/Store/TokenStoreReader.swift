@@ -49,19 +49,4 @@ package final class TokenStoreReader {
     }
     return devices
   }
-
-  /// Every dead token, by token, app and environment; `body` returns false to stop.
-  ///
-  /// Reads page by page, so that memory stays small and a slow caller does not keep the writer from
-  /// cleaning its log up. What changes meanwhile may be seen or not.
-  package func forEachInvalidDevice(
-    pageSize: Int = 1_000, _ body: (InvalidDevice) -> Bool
-  ) throws(StoreError) {
-    var page = try invalidDevices(limit: pageSize)
-    while true {
-      for device in page where !body(device) { return }
-      guard page.count == pageSize, let last = page.last else { return }
-      page = try invalidDevices(after: last.device, limit: pageSize)
-    }
-  }
 }

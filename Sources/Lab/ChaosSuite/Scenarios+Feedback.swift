@@ -35,8 +35,8 @@ extension Scenario {
     Scenario(
       name: "feedback-stall",
       summary:
-        "SIGSTOP of one of two feedback hosts past its session time-out; devices that it has called dead"
-        + " register; then SIGCONT",
+        "SIGSTOP of one of two feedback hosts past its session time-out; devices that it has recorded"
+        + " as invalid register; then SIGCONT",
       // What a producer still has when its process stops comes to the topic late.
       feedbackFlags: ["--kafka.producer.linger.ms=1000"],
       bound: .none("feedback holds no notifications")

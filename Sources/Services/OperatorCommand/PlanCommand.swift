@@ -80,7 +80,7 @@ package enum PlanCommand: Service {
 
   package static let name = "plan"
   package static let summary =
-    "Says what a rate needs: senders, cores, connections, partitions, memory, brokers and network, and how long"
+    "Prints what a rate needs: senders, cores, connections, partitions, memory, brokers and network, and how long"
     + " notifications take. From measured costs and a simulation (docs/sizing.md); connects to nothing."
   package static let reportsCounters = false
   package static let table = SettingTable(declaredBy: Settings.self)

@@ -16,7 +16,7 @@ package enum SenderMetrics {
   static let notifications = Metric(
     "martlet_sender_notifications_total", .counter, labels: ["outcome", "lane", "environment"],
     bound: "6 outcomes × 2 lanes × 2 environments",
-    "Notifications that have ended, by what became of them.")
+    "Notifications that have ended, by outcome.")
   static let appNotifications = Metric(
     "martlet_sender_app_notifications_total", .counter, labels: ["app", "outcome"],
     bound: "\(AppCounts.namedApps + 1) apps × 6 outcomes",
@@ -67,7 +67,7 @@ package enum SenderMetrics {
     "Requests that were not answered within --request-timeout.")
 
   static let connects = Metric(
-    "martlet_sender_connects_total", .counter, "Connections to APNs that were begun.")
+    "martlet_sender_connects_total", .counter, "Attempts to connect to APNs.")
   static let connectionFailures = Metric(
     "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
     event: "connection lost",
@@ -90,7 +90,7 @@ package enum SenderMetrics {
     "Destinations whose connections were closed because nothing was sent through them for long.")
   static let waitsForRoom = Metric(
     "martlet_sender_waits_for_connections_total", .counter,
-    "Looks at which a destination had no connection because the process had as many as it may have."
+    "Checks at which a destination had no connection because the process was at its limit."
   )
   static let tokenRequests = Metric(
     "martlet_sender_provider_token_requests_total", .counter,
@@ -176,7 +176,7 @@ package enum SenderMetrics {
     "Windows of apns-ids that were read again after an assignment.")
   static let dedupRebuildsLate = Metric(
     "martlet_sender_dedup_rebuilds_late_total", .counter,
-    "Partitions that were begun before their window of apns-ids was whole.")
+    "Partitions that were started before their window of apns-ids was complete.")
   static let dedupWindowsKept = Metric(
     "martlet_sender_dedup_windows_kept_total", .counter,
     "Windows of apns-ids that were kept over a rebalance.")

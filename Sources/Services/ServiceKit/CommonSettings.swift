@@ -54,7 +54,7 @@ package enum CommonSettings {
   package static let http = SettingKey<Endpoint?>.endpointOrOff(
     "http", default: "127.0.0.1:0",
     "Where the status pages are: /metrics, /healthz, /readyz, /version, /debug/state. Port 0 takes a free one,"
-      + " which the log names; off serves none. They hold no secret, but keep them from the outside."
+      + " which the log names; off serves none. They hold no secret, but do not expose them."
   )
 
   /// A service's table with the settings that the harness adds.

@@ -5,7 +5,7 @@ import Telemetry
 enum GroupCounter: Int, CounterKey {
   /// Times that the group had given this process's partitions away before it let go of them.
   case assignmentsLost
-  /// Times that partitions that were assigned could not be begun; tried again until they can.
+  /// Times that partitions that were assigned could not be started; retried until they can.
   case beginningsFailed
 
   var series: MetricSeries? {

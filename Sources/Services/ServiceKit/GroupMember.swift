@@ -129,7 +129,7 @@ package struct GroupMember {
     nextQueue &+= 1
     for step in queues.indices where batch.count < most {
       let queue = queues[(step + nextQueue) % queues.count]
-      guard isWanted(queue.partitions[0]) else { continue }
+      guard isWanted(queue.partition) else { continue }
       taken += queue.take(into: &batch, upTo: min(each, most - batch.count))
     }
     return taken

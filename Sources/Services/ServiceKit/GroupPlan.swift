@@ -19,7 +19,7 @@ package struct GroupPlan {
   /// Whether records that retention removed before they were read are a loss, and a log that is another one is
   /// to be read from its first record. Where it does not matter records that come again are worked on again.
   package var watchesLosses = true
-  /// Whether a process without partitions does not do its part; otherwise it stands by, and that is as it should be.
+  /// Whether a process without partitions counts as not ready; otherwise it is on standby, by design.
   package var needsPartitions = true
 
   package init(

@@ -8,7 +8,7 @@ package enum ProgramMetrics {
     "1, with the program and its release as labels.")
   static let ready = Metric(
     "martlet_ready", .gauge, merge: .lowest,
-    event: "ready", "1 while /readyz answers 200: the program does its part.")
+    event: "ready", "1 while /readyz answers 200: the process is ready.")
   static let notReady = Metric(
     "martlet_not_ready", .gauge, labels: ["condition"],
     bound: "\(StatusBoard.conditions.count)",
@@ -69,7 +69,7 @@ package enum KafkaMetrics {
   static let beginningsFailed = Metric(
     "martlet_kafka_assignments_failed_total", .counter,
     event: "cannot start the partitions; retrying",
-    "Times that assigned partitions could not be begun; retried until they can.")
+    "Times that assigned partitions could not be started; retried until they can.")
   static let producerQueue = Metric(
     "martlet_kafka_producer_queue_records", .gauge,
     "Records handed to the producer that Kafka has not acknowledged.")

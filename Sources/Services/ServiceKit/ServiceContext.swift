@@ -24,7 +24,7 @@ package struct ServiceContext: Sendable {
 
   private let readiness: Readiness
 
-  /// Says, once, that the service does its part: it has had its partitions from its group.
+  /// Reports, once, that the service is ready: its group has assigned its partitions.
   package func reportReady() {
     guard !readiness.isReported.exchange(true, ordering: .relaxed) else { return }
     status.set("start", obstacle: nil)

@@ -20,13 +20,13 @@ package final class Heartbeat: Sendable {
   var time: UInt64 { last.load(ordering: .relaxed) }
 }
 
-/// What a process knows of its own health: whether its threads turn, why it does not do its part, and how things
+/// What a process knows of its own health: whether its threads turn, why it is not ready, and how things
 /// stand inside it. Any thread may use it; none of it is for the way of a notification.
 package final class StatusBoard: Sendable {
   /// Milliseconds without a turn after which a thread counts as stuck.
   package static let patience: UInt64 = 30_000
 
-  /// What is not as it has to be for the process to do its part.
+  /// Conditions without which the process is not ready.
   package struct Obstacle: Sendable, Equatable {
     package let condition: String
     package let reason: String
@@ -57,7 +57,7 @@ package final class StatusBoard: Sendable {
     state.withLock { $0.heartbeats.removeAll { $0 === heartbeat } }
   }
 
-  /// Says how a condition stands without which the process does not do its part.
+  /// Sets a condition without which the process is not ready.
   ///
   /// - Parameter reason: why it is not met, as in "has no partitions"; nil when it is.
   package func set(_ condition: String, obstacle reason: String?) {
@@ -79,7 +79,7 @@ package final class StatusBoard: Sendable {
     state.withLock { $0.sections.append((name, value)) }
   }
 
-  /// Why the process does not do its part; empty when it does.
+  /// Why the process is not ready; empty when it is.
   package var obstacles: [Obstacle] { state.withLock { $0.obstacles } }
 
   /// Every thread, with the milliseconds since its last turn.

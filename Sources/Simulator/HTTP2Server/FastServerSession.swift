@@ -15,8 +15,7 @@ package final class FastServerSession: ServerSession {
   private var outgoing = ByteBuffer(capacity: 16_384)
   private var notices: [ConnectionNotice] = []
   /// Requests that are complete and not answered.
-  private var open: UnsafeMutablePointer<ServerRequest>?
-  private var openCount = 0
+  private var open = OpenList<ServerRequest>()
   /// Streams whose request is not complete. They are few: a client sends header fields and body together.
   private var incomplete: [Int32] = []
   private var maxConcurrentStreams = UInt32.max
@@ -38,7 +37,7 @@ package final class FastServerSession: ServerSession {
 
   deinit { abandon() }
 
-  package var openStreams: Int { openCount + incomplete.count }
+  package var openStreams: Int { open.count + incomplete.count }
   package var isFinished: Bool { isGoingAway && openStreams == 0 && outgoing.isEmpty }
 
   package func attach(_ connection: HTTP2ServerConnection) {
@@ -137,10 +136,7 @@ package final class FastServerSession: ServerSession {
     request.pointee.streamID = stream
     request.pointee.connectionToken = token
     request.pointee.connection = connection
-    request.pointee.next = open
-    open?.pointee.previous = request
-    open = request
-    openCount += 1
+    open.insert(request)
     pool.complete(request)
   }
 
@@ -189,7 +185,7 @@ package final class FastServerSession: ServerSession {
     begin(4, UInt8(NGHTTP2_RST_STREAM.rawValue), 0, streamID)
     append(ServerFaults.bigEndian(code))
     incomplete.removeAll { $0 == streamID }
-    var next = open
+    var next = open.first
     while let request = next {
       next = request.pointee.next
       if request.pointee.streamID == streamID { close(request) }
@@ -233,19 +229,13 @@ package final class FastServerSession: ServerSession {
   // MARK: Requests
 
   private func close(_ request: UnsafeMutablePointer<ServerRequest>) {
-    let next = request.pointee.next
-    let previous = request.pointee.previous
-    next?.pointee.previous = previous
-    if let previous { previous.pointee.next = next } else { open = next }
-    openCount -= 1
-    request.pointee.next = nil
-    request.pointee.previous = nil
+    open.remove(request)
     request.pointee.connection = nil
     if !request.pointee.isHeld { pool.recycle(request) }
   }
 
   package func abandon() {
-    while let request = open { close(request) }
+    while let request = open.first { close(request) }
     incomplete = []
   }
 

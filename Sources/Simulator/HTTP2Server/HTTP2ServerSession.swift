@@ -44,7 +44,7 @@ package final class HTTP2ServerSession: ServerSession {
   }
 
   /// Streams on which a request is being received or answered.
-  package var openStreams: Int { state.pointee.openCount }
+  package var openStreams: Int { state.pointee.open.count }
   package var isGoingAway: Bool { state.pointee.isGoingAway }
   package var isFinished: Bool {
     nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
@@ -180,7 +180,7 @@ package final class HTTP2ServerSession: ServerSession {
 
   /// The connection is gone: lets go of every request.
   package func abandon() {
-    while let request = state.pointee.open { state.pointee.close(request) }
+    while let request = state.pointee.open.first { state.pointee.close(request) }
   }
 
   package func takeNotices() -> [ConnectionNotice] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import HTTP2
 
 /// Where a header field lies in its request's bytes.
 package struct HeaderField {
@@ -13,7 +14,7 @@ package struct HeaderField {
 
 /// A complete request as a server sees it: every header field in the order of arrival (repeated ones
 /// too) and the body. Pooled memory: valid until it has been answered.
-package struct ServerRequest {
+package struct ServerRequest: ListMember {
   /// Fields beyond this many are counted but not kept.
   package static let fieldCapacity = 48
   /// A body is kept up to this size and counted beyond it.
@@ -58,8 +59,8 @@ package struct ServerRequest {
   var response: UnsafeRawPointer?
   var responseCount = 0
   var responseSent = 0
-  var next: UnsafeMutablePointer<ServerRequest>?
-  var previous: UnsafeMutablePointer<ServerRequest>?
+  package var next: UnsafeMutablePointer<ServerRequest>?
+  package var previous: UnsafeMutablePointer<ServerRequest>?
 
   init() {
     capacity = 2_048

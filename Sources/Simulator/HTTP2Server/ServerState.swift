@@ -8,9 +8,7 @@ struct ServerState {
   let token: UInt64
   /// The connection, which outlives its session.
   var connection: Unmanaged<HTTP2ServerConnection>?
-  /// Head of the list of requests whose streams are open.
-  var open: UnsafeMutablePointer<ServerRequest>?
-  var openCount = 0
+  private(set) var open = OpenList<ServerRequest>()
   /// A request whose header fields are complete, before nghttp2 is told of it.
   var prepared: UnsafeMutablePointer<ServerRequest>?
   /// The request whose header block is being read by nghttp2.
@@ -38,10 +36,7 @@ struct ServerState {
     request.pointee.streamID = stream
     request.pointee.connectionToken = token
     request.pointee.connection = connection
-    request.pointee.next = open
-    open?.pointee.previous = request
-    open = request
-    openCount += 1
+    open.insert(request)
     return request
   }
 
@@ -76,14 +71,8 @@ struct ServerState {
 
   /// The stream is over. A request that the owner still holds goes back when it lets go.
   mutating func close(_ request: UnsafeMutablePointer<ServerRequest>) {
-    let next = request.pointee.next
-    let previous = request.pointee.previous
-    next?.pointee.previous = previous
-    if let previous { previous.pointee.next = next } else { open = next }
-    openCount -= 1
+    open.remove(request)
     if current == request { current = nil }
-    request.pointee.next = nil
-    request.pointee.previous = nil
     request.pointee.connection = nil
     if !request.pointee.isHeld { pool.recycle(request) }
   }

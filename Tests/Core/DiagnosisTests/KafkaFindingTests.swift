@@ -45,7 +45,7 @@ struct KafkaFindingTests {
   }
 
   @Test
-  func `no answer and a refusal have different remedies, and nothing else is said`() {
+  func `no answer and a refusal have different remedies, and no other finding`() {
     let silent = findings(.sender) { $0.failure = "no broker answers" }
     #expect(silent.map(\.status) == [.error])
     #expect(silent[0].remedy.contains("firewall"))

@@ -153,7 +153,7 @@ import Testing
 
   @Test
   func
-    `resets: refused is not processed, anything else is in doubt, and a request given up is told to the server`()
+    `resets: refused is not processed, anything else is in doubt, and a cancelled request is reset`()
   {
     let wire = Wire()
     let ids = (0..<4).map { _ in wire.sent() }

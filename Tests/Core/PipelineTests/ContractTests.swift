@@ -137,7 +137,7 @@ struct RequestRulesTests {
   }
 
   @Test
-  func `are told in words that name the field`() {
+  func `are messages that name the field`() {
     let error = RequestError(.priority, .priorityNotAllowed(7, .alert, [10, 5, 1]), offset: 12)
     #expect(
       error.description == "priority: 7 is not allowed for type alert; use 10 or 5 or 1 (byte 12)")

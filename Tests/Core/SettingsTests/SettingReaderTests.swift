@@ -173,7 +173,7 @@ let sampleTable = SettingTable(
     #expect(refusal(["--loops="]) == "loops (flag): must not be empty")
   }
 
-  @Test func `all that is wrong is said at once`() {
+  @Test func `all errors are reported at once`() {
     let text = refusal(["--loops=0", "--budget=x"], environment: ["MARTLET_FAST": "?"])
     #expect(text.split(separator: "\n").count == 3)
   }

@@ -33,7 +33,7 @@ struct LibraryLogTests {
   }
 
   @Test
-  func `keep no more subjects than are told apart`() {
+  func `keep a bounded number of subjects`() {
     var log = LibraryLog()
     var shown = 0
     for number in 0..<10_000 where log.admit(severity: 3, subject: "s\(number)", now: 1) != nil {

@@ -171,7 +171,7 @@ import Testing
     }
   }
 
-  @Test func `the form of a file is told by its first line`() {
+  @Test func `the first line determines the format of a file`() {
     let forms: [(String, TokenFileFormat)] = [
       ("00ff", .plain), (#"{"token":"00ff"}"#, .ndjson), (#"{"deviceToken":"00ff"}"#, .parse),
       ("[", .parse), (#"{"results":["#, .parse), ("id,identifier,session_count", .onesignal),

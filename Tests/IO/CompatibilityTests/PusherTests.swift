@@ -81,7 +81,7 @@ import Testing
         == json(#"{"M":7,"aps":{"alert":"x"}}"#))
   }
 
-  @Test func `what expires is not sent later; that is also told to APNs`() throws {
+  @Test func `push_expiry becomes the expiration, for APNs too`() throws {
     func expiration(_ expiry: String) throws -> String? {
       try push(
         #"{"DeviceToken":"ab","Payload":{"aps":{"badge":1}},"push_expiry":\#(expiry)}"#

@@ -41,7 +41,7 @@ import Testing
     #expect(third.transfer == .failed(ECONNRESET))
   }
 
-  @Test func `a refused connection says so`() throws {
+  @Test func `a refused connection is an error`() throws {
     // A port that was free a moment ago.
     let port = try freePort()
     let client = try Socket.connecting(to: .loopback(port: port))

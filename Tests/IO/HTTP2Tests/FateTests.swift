@@ -98,7 +98,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases, [1, 4, 9, 20, 1_000])
-  func `a GOAWAY before settings is heard`(_ http2: HTTP2Implementation, piece: Int) throws {
+  func `a GOAWAY before SETTINGS is processed`(_ http2: HTTP2Implementation, piece: Int) throws {
     let pair = SessionPair(http2)
     let exchange = try #require(pair.submit())
     try pair.loseClientOutput()

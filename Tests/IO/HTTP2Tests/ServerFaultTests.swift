@@ -67,7 +67,7 @@ import Testing
     #expect(frames.map { $0.flags & 8 } == [8, 0, 8, 0, 8, 8, 8, 0])
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a raw GOAWAY says what it is told`(
+  @Test(arguments: HTTP2Implementation.allCases) func `a raw GOAWAY has the given bytes`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 4)
@@ -112,7 +112,7 @@ import Testing
     #expect(exchanges[0].pointee.status == 200)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a mute server says nothing at all`(
+  @Test(arguments: HTTP2Implementation.allCases) func `a mute server sends nothing`(
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct WaitingRequestsTests {
   @Test
-  func `requests that always have one behind them are forgotten once they are written`() {
+  func `requests that always have a successor are released once they are written`() {
     var waiting = WaitingRequests()
     var headers = HeaderList()
     headers.append(":path", "/3/device/00")

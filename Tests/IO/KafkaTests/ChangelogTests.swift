@@ -41,7 +41,9 @@ import Testing
     #expect(changelog.positions == ends)
   }
 
-  @Test func `a position that the log does not have is said, and reading can start again`() throws {
+  @Test func `a position that the log does not have is reported, and reading can start again`()
+    throws
+  {
     let fixture = try KafkaFixture(topics: [("table", 1)])
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("table"))

@@ -130,7 +130,7 @@ import Testing
     #expect(configuration.isEmbeddedBroker)
   }
 
-  @Test func `no broker at the address is said with the address`() {
+  @Test func `the error about an absent broker has its address`() {
     KafkaLog.silence()
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     let error = #expect(throws: KafkaError.self) {

@@ -33,7 +33,7 @@ import Testing
     second.close()
   }
 
-  @Test func `a member is told where a partition ends`() throws {
+  @Test func `a member gets the end of a partition`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 30)
@@ -47,12 +47,11 @@ import Testing
     member.close()
   }
 
-  @Test(arguments: [false, true])
-  func `a second member takes over partitions and nothing is lost`(shared: Bool) throws {
+  @Test func `a second member takes over partitions and nothing is lost`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 4)])
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 2_000)
-    let first = try GroupMember(fixture, group: "readers", topic: topic, shared: shared)
+    let first = try GroupMember(fixture, group: "readers", topic: topic)
     let begun = try eventually {
       try first.serve()
       // One at a time: what waits is held back by not taking it, also through the rebalance.
@@ -60,7 +59,7 @@ import Testing
       return first.taken.count >= 100
     }
     #expect(begun)
-    let second = try GroupMember(fixture, group: "readers", topic: topic, shared: shared)
+    let second = try GroupMember(fixture, group: "readers", topic: topic)
     let divided = try eventually(withinMilliseconds: 20_000) {
       try first.serve()
       try second.serve()
@@ -248,33 +247,6 @@ import Testing
     batch.release()
     #expect(String(decoding: kept.value, as: UTF8.self) == "1")
     kept.destroy()
-    member.close()
-  }
-
-  /// With a limit of 100 records a fetcher that sleeps a second each time it is full needs 29 s.
-  @Test func `a fetcher that is woken fills an emptied queue without sleeping a second`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 3_000)
-    var configuration = fixture.configuration
-    configuration.consumer += [("queued.min.messages", "100"), ("fetch.message.max.bytes", "2000")]
-    let member = try GroupMember(fixture, group: "readers", topic: topic, configuration)
-    let owned = try eventually {
-      try member.serve()
-      return !member.owned.isEmpty
-    }
-    #expect(owned)
-    let start = MonotonicClock.milliseconds()
-    let complete = eventually(pauseMilliseconds: 20) {
-      member.takeAll()
-      let marks = member.consumer.wakeFetcher(of: member.owned[0])
-      #expect(marks?.high == 3_000)
-      return member.taken.count >= 3_000
-    }
-    #expect(complete)
-    // With a sleep of a second for each 100 records it would be 30 s.
-    #expect(MonotonicClock.milliseconds() - start < 20_000)
-    #expect(member.taken.count == 3_000)
     member.close()
   }
 }

@@ -8,7 +8,6 @@ import TestSupport
 final class GroupMember {
   let consumer: KafkaGroupConsumer
   let wakeup = Wakeup()
-  let shared: Bool
   var queues: [KafkaQueue] = []
   var owned: [TopicPartition] = []
   var taken: [String] = []
@@ -23,10 +22,9 @@ final class GroupMember {
   private var batch = KafkaBatch(capacity: 200)
 
   init(
-    _ fixture: KafkaFixture, group: String, topic: String, shared: Bool = false,
+    _ fixture: KafkaFixture, group: String, topic: String,
     instanceID: String? = nil, reportsEnds: Bool = false, _ configuration: KafkaConfiguration? = nil
   ) throws {
-    self.shared = shared
     consumer = try KafkaGroupConsumer(
       configuration ?? fixture.configuration, group: fixture.name(group), topics: [topic],
       instanceID: instanceID, reportsEnds: reportsEnds, wakeup: wakeup)
@@ -48,11 +46,7 @@ final class GroupMember {
     assignments += 1
     owned = partitions
     let committed = try consumer.committed(partitions, timeoutMilliseconds: 5_000)
-    if shared && !partitions.isEmpty {
-      queues = [consumer.openSharedQueue(partitions, wakeup: wakeup)]
-    } else {
-      queues = partitions.map { consumer.openQueue($0, wakeup: wakeup) }
-    }
+    queues = partitions.map { consumer.openQueue($0, wakeup: wakeup) }
     try consumer.assign(committed.map { PartitionStart($0.partition, offset: $0.offset ?? 0) })
   }
 

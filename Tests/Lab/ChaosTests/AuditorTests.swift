@@ -154,7 +154,7 @@ import Testing
     #expect(auditor.untrue == [], "the shortest retry would come too late")
   }
 
-  @Test func `a notification that a sender gave up is told from poison`() {
+  @Test func `a notification that a sender gave up is distinguished from poison`() {
     ask(id)
     auditor.deadLetter(nil, id: other, isOneToken: false, isRequest: false, reason: "x")
     auditor.deadLetter(nil, id: id, isOneToken: true, isRequest: true, reason: "invalid_token")
@@ -200,7 +200,7 @@ import Testing
     #expect(auditor.undigested == [])
   }
 
-  @Test func `a sender's dead letters are told from those of ingest`() {
+  @Test func `a sender's dead letters are distinguished from those of ingest`() {
     auditor.deadLetter(nil, id: nil, isOneToken: true, isRequest: true, reason: "invalid_token")
     #expect(auditor.senderDeadLetters == [:])
     auditor.deadLetter(nil, id: id, isOneToken: false, isRequest: false, reason: "attempts")

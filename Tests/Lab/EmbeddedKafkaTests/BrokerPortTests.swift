@@ -13,7 +13,9 @@ import Testing
     return try #require(socket.localAddress?.port)
   }
 
-  @Test func `the embedded broker listens where it is told, also right after another one`() throws {
+  @Test func `the embedded broker listens at the given address, also right after another one`()
+    throws
+  {
     KafkaLog.silence()
     let port = try freePort()
     for _ in 0..<2 {

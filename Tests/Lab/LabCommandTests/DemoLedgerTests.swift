@@ -11,7 +11,7 @@ import Testing
 
   private func id(_ number: UInt64) -> NotificationID { NotificationID(high: 1, low: number) }
 
-  @Test func `a request that nothing was said about is lost`() {
+  @Test func `a request without any record is lost`() {
     ledger.produced(partition: 0, offset: 0, ids: [id(1), id(2)])
     #expect(ledger.missing == 2)
     ledger.receipt(id(1), .delivered, reason: nil)
@@ -81,7 +81,7 @@ import Testing
     #expect(ledger.totals.rejected == ["Unregistered": 1])
   }
 
-  @Test func `the first outcome counts, reasons are told apart`() {
+  @Test func `the first outcome counts, and each reason is counted`() {
     ledger.produced(partition: 0, offset: 0, ids: [id(1), id(2), id(3)])
     for number: UInt64 in 1...2 {
       ledger.receipt(id(number), .rejected, reason: "Unregistered")
@@ -115,7 +115,7 @@ import Testing
     #expect(ledger.totals.delivered == 1)
   }
 
-  @Test func `what is lost is named with what the gateway says`() {
+  @Test func `a lost notification is listed with the gateway's record`() {
     ledger.produced(partition: 2, offset: 5, ids: [id(1)])
     ledger.answered(id(1), status: 200)
     #expect(ledger.lostLines == ["\(id(1)) request=2/5 accepted=1 refused=0"])

@@ -105,8 +105,7 @@ import Testing
     return (try UpCommand.settings(values), context)
   }
 
-  @Test func `a cluster without the topics is told what to do, before anything is started`() throws
-  {
+  @Test func `without its topics the error says what to do, before anything is started`() throws {
     let fixture = try KafkaFixture()
     let folder = TemporaryFolder()
     let (settings, context) = try settings([

@@ -114,7 +114,7 @@ private let lower = token.lowercased()
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a device is told as the database knows it, to keys that may read its app`(
+  func `a key that may read the app gets the device from the database`(
     kind: DatabaseKind
   ) throws {
     let folder = TemporaryFolder()

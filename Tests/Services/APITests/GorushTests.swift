@@ -42,7 +42,7 @@ private let token = String(repeating: "ab", count: 32)
         ))
   }
 
-  @Test func `what is not sent is told in logs, token by token`() throws {
+  @Test func `logs has an entry for each token that is not sent`() throws {
     let fixture = try APIFixture(["--gorush", "--gorush-app", "com.example.shop"])
     let body =
       #"{"notifications":["#

@@ -164,7 +164,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(try fixture.send("DELETE", "devices/\(token)?app=a%2Eb").status == 202)
   }
 
-  @Test func `it listens on the loopback unless told otherwise`() {
+  @Test func `it listens on the loopback by default`() {
     let fallback = APISettings.table.settings.first { $0.name == "listen" }?.defaultText
     #expect(fallback?.hasPrefix("127.0.0.1:") == true)
   }

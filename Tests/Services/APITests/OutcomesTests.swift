@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `outcomes are told to keys that may read their app, and the lack of them is explained`(
+  func `a key that may read the app gets outcomes, or the reason why there are none`(
     kind: DatabaseKind
   ) throws {
     let folder = TemporaryFolder()
@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a device is told with its details and its history, and a listed one with its details`(
+  func `a device is returned with its details and history, a listed one with its details`(
     kind: DatabaseKind
   ) throws {
     let folder = TemporaryFolder()

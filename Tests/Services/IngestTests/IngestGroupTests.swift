@@ -130,7 +130,7 @@ struct IngestGroupTests {
     var batch = KafkaBatch(capacity: 500)
     let isComplete = try eventually(withinMilliseconds: 40_000) {
       if case .assigned(let partitions)? = reader.nextEvent(timeoutMilliseconds: 10) {
-        queue = reader.openSharedQueue(partitions, wakeup: .init())
+        queue = partitions.first.map { reader.openQueue($0, wakeup: .init()) }
         try reader.assign(partitions.map { PartitionStart($0, offset: nil) })
       }
       guard let queue else { return false }

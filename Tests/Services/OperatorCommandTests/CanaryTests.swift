@@ -20,7 +20,7 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
       try CanarySpecification.all(parsing: "com.example.app,production,\(target),1m").first)
   }
 
-  @Test func `a device's token and a channel's id are told apart`() throws {
+  @Test func `a device token and a channel id are distinguished`() throws {
     #expect(try canary(token).target == .device(token.lowercased()))
     #expect(try canary(channel).target == .channel(channel))
     #expect(try canary(token).labels == ["com.example.app", "production", "abababab"])

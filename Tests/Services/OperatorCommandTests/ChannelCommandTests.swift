@@ -182,7 +182,7 @@ private final class ChannelFixture {
     }
   }
 
-  @Test func `without a usable provider token it is said whose fault that is`() throws {
+  @Test func `an unusable provider token is an error that names the cause`() throws {
     let fixture = try ChannelFixture(hasToken: false)
     #expect(
       fixture.refusal { try $0.list() }.hasPrefix(
@@ -219,7 +219,7 @@ private final class ChannelFixture {
     #expect(said["apns_request_id"]?.string?.count == 36)
   }
 
-  @Test func `after a lost answer to create, one is told to look first`() throws {
+  @Test func `after a lost answer to create, the error asks to list the channels first`() throws {
     let fixture = try ChannelFixture(simulator: ["--latency", "20s"])
     let flags = ["--timeout", "700ms"]
     let text = fixture.refusal(flags) { try $0.create(storesLast: false) }

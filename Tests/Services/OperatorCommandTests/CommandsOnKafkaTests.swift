@@ -179,7 +179,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     #expect(lines == ["martlet-reason=invalid_request not\u{FFFD}[31m json\\n0a1b2c3d…"])
   }
 
-  @Test func `a tombstone is said to be one, with a short key`() throws {
+  @Test func `a tombstone is shown as one, with a short key`() throws {
     let lines = try shown("invalid-tokens", key: "0a1b2c3d4e:com.example:production", value: nil)
     #expect(lines == ["key=0a1b2c3d…:com.example:production (tombstone)"])
   }

@@ -107,7 +107,7 @@ private final class DeadLetterFixture {
 }
 
 @Suite struct DeadLetterListTests {
-  @Test func `the table has a line for each letter and a sum`() throws {
+  @Test func `the table has a line for each dead letter and a sum`() throws {
     let fixture = try DeadLetterFixture()
     #expect(try fixture.list().last == "no dead letter matches")
     try fixture.addSome()
@@ -130,13 +130,13 @@ private final class DeadLetterFixture {
     (["--id", Letter.id.uppercased()], 2), (["--id", Letter.id, "--topic", "notifications"], 1),
     (["--id", "order-7"], 0),
   ])
-  func `each filter lets its letters pass`(flags: [String], count: Int) throws {
+  func `each filter lets its dead letters pass`(flags: [String], count: Int) throws {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     #expect(try fixture.list(flags + ["--json"]).count == count)
   }
 
-  @Test func `as JSON a letter is one object, with its token shortened`() throws {
+  @Test func `as JSON a dead letter is one object, with its token shortened`() throws {
     let fixture = try DeadLetterFixture()
     let headers = Letter.headers(
       "ingest", "invalid_token", origin: "push.requests/0/1",
@@ -159,7 +159,9 @@ private final class DeadLetterFixture {
 }
 
 @Suite struct DeadLetterShowTests {
-  @Test func `one letter is shown by its place or id, with payload and a short token`() throws {
+  @Test func `one dead letter is shown by its position or id, with payload and a short token`()
+    throws
+  {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     let rows = try fixture.list(["--reason", "retries_exhausted", "--json"])
@@ -205,7 +207,7 @@ private final class DeadLetterFixture {
     #expect(result.lines(isDryRun: true).contains { $0.hasPrefix("1 would be replayed to") })
   }
 
-  @Test func `each letter goes back to where it belongs, by the filter`() throws {
+  @Test func `each dead letter goes back to where it belongs, by the filter`() throws {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     var result = try fixture.replay(["--stage", "sender", "--limit", "1"])
@@ -233,7 +235,7 @@ private final class DeadLetterFixture {
     }
   }
 
-  @Test func `letters are replayed by their places, with or without the topic`() throws {
+  @Test func `dead letters are replayed by their positions, with or without the topic`() throws {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     let first = try places(fixture, ["--reason", "retries_exhausted"])
@@ -248,7 +250,7 @@ private final class DeadLetterFixture {
     #expect(try fixture.replay(first + second + ["--limit", "1", "--dry-run"]).total == 1)
   }
 
-  @Test func `without a filter even one letter is not replayed unasked`() throws {
+  @Test func `without a filter even one dead letter is not replayed unasked`() throws {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     for flags in [[], ["--limit", "1"]] {
@@ -259,14 +261,16 @@ private final class DeadLetterFixture {
     #expect(try fixture.replay(["--limit", "1", "--yes"]).total == 1)
   }
 
-  @Test func `letters are replayed by their id`() throws {
+  @Test func `dead letters are replayed by their id`() throws {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     let result = try fixture.replay(["--id", Letter.id, "--reason", "no_credential"])
     #expect(result.sent == [fixture.names.notificationsBulk: 1])
   }
 
-  @Test func `a place without a letter, or one that a filter leaves out, stops a replay`() throws {
+  @Test func `a position without a dead letter, or one that a filter leaves out, stops a replay`()
+    throws
+  {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     let first = try places(fixture, ["--reason", "retries_exhausted"])[0]
@@ -282,7 +286,7 @@ private final class DeadLetterFixture {
     #expect(throws: SettingErrors.self) { try fixture.replay(["--", operand]) }
   }
 
-  @Test func `more than a few letters want a word first`() throws {
+  @Test func `more than a few dead letters need a confirmation`() throws {
     let fixture = try DeadLetterFixture()
     let headers = Letter.headers("sender", "no_credential", origin: "push.notifications/0/1")
     for _ in 0...DeadLettersReplayCommand.fewLetters {

@@ -89,7 +89,7 @@ enum Letter {
     return [letter, bad].map { filter.matches($0, parser) }
   }
 
-  @Test func `each condition lets its own letters pass`() {
+  @Test func `each condition lets its own dead letters pass`() {
     #expect(filter { _ in } == [true, true])
     #expect(filter { $0.reason = "retries_exhausted" } == [true, false])
     #expect(filter { $0.reason = "no_credential" } == [false, false])
@@ -216,7 +216,8 @@ enum Letter {
     #expect(plan(named, "ingest", "invalid_token") == .skip(.unreadable))
   }
 
-  @Test func `a notification is as new, with its id, its body and the letter it comes from`() throws
+  @Test func `a notification is as new, with its id, its body and the dead letter it comes from`()
+    throws
   {
     for lane in ["transactional", "bulk"] {
       let plan = plan(Letter.notification(lane: lane), "sender", "retries_exhausted")
@@ -280,7 +281,7 @@ enum Letter {
   }
 
   @Test(arguments: ["", "0a1b2", "xyz!"])
-  func `a letter that ended for its key stays`(key: String) {
+  func `a dead letter that ended for its key stays`(key: String) {
     let entry = DeadLetterEntry(
       partition: 2, offset: 9, timestamp: 1_000, key: Array(key.utf8),
       value: Array(Letter.notification().utf8),

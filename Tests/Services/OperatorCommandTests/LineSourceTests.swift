@@ -38,7 +38,7 @@ import Testing
     #expect(pieces.allSatisfy { $0.count <= LineSource.longestLine + 1 << 18 })
   }
 
-  @Test func `a file that is not there is said by name`() {
+  @Test func `an error about a missing file names it`() {
     let failure = #expect(throws: ServiceFailure.self) { _ = try LineSource("/nowhere/requests") }
     #expect(failure?.description.contains("/nowhere/requests") == true)
   }

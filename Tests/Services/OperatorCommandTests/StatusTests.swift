@@ -60,7 +60,7 @@ struct StatusTests {
   }
 
   @Test
-  func `what somebody has to look at is said, with its cause`() throws {
+  func `every problem is shown with its cause`() throws {
     let held = """
       martlet_sender_destinations{state="gateway"} 2
       martlet_sender_credentials_without_token 1

@@ -39,7 +39,7 @@ import Testing
     return try TokenImporter(LineSource(file), settings, output, context).run()
   }
 
-  @Test func `tokens of a list are registrations, early ones, so that what APNs says counts`()
+  @Test func `tokens of a list become registrations of 1970, so that answers of APNs count`()
     throws
   {
     let fixture = try KafkaFixture(topics: [("devices", 2), ("feedback", 2)])
@@ -184,7 +184,7 @@ import Testing
     }
   }
 
-  @Test func `a token is shown with its details and how it came to its state`() {
+  @Test func `a token is shown with its details and its history`() {
     var state = DeviceState()
     state.apply(.registered(at: 1_000), DeviceDetails(user: "ann"))
     state.apply(

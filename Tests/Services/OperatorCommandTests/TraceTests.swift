@@ -25,7 +25,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
       outcome: outcome)
   }
 
-  @Test func `each notification begins with its request and is told in the order of time`() {
+  @Test func `each notification begins with its request, in the order of time`() {
     let stories = TraceStory.stories(of: [
       hop(.outcome, 90, second, request: "r", outcome: "delivered"),
       hop(.queued, 20, first, request: "r"),

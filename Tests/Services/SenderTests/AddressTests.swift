@@ -39,7 +39,7 @@ struct AddressTests {
 
   @Test
   func
-    `an address that takes the TCP connection and says nothing costs the connect timeout, no more`()
+    `a silent address costs the connect timeout, no more`()
     throws
   {
     let rig = try SenderRig()

@@ -34,7 +34,7 @@ struct CoverageWarningTests {
   }
 
   @Test
-  func `a further sender takes partitions away, and that is said again`() {
+  func `a further sender takes partitions away, and the warning comes again`() {
     var warning = warning(loops: 6)
     #expect(warning.findings(partitions(24)).isEmpty)
     let two = warning.findings(partitions(12))

@@ -16,7 +16,7 @@ struct EarlyEndTests {
   /// nghttp2 takes a connection whose first frame is not SETTINGS for broken (RFC 9113 §3.4), so the goodbye
   /// and its reason would be lost; and a push that waits for such a connection would wait for ever.
   @Test(arguments: [true, false])
-  func `GOAWAY before SETTINGS: it is heard, the pushes go by another connection, and none waits`(
+  func `GOAWAY before SETTINGS: the pushes go over another connection at once`(
     closes: Bool
   ) throws {
     let rig = try SenderRig()

@@ -67,7 +67,7 @@ struct LedgerDeliveryTests {
   }
 
   @Test
-  func `a map of ours is believed: what it says is done is not sent`() throws {
+  func `records that our own offset map calls completed are not sent`() throws {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     for number in 0..<10 {

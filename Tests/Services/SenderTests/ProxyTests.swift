@@ -74,7 +74,7 @@ struct ProxyTests {
   }
 
   @Test
-  func `a refusal is an error that says what the proxy wants, and never what we said`() throws {
+  func `a refusal is an error with the proxy's demand, and without our password`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let strict = try TinyProxy(to: gateway.address, authorization: "Basic xyz")

@@ -16,7 +16,9 @@ import Testing
 @Suite("Windows over a rebalance", .serialized)
 struct RebalanceWindowTests {
   @Test(arguments: [1, 2])
-  func `what stays is not read again; what comes is; repeats are recognised`(loops: Int) throws {
+  func `windows of partitions that stay are not read again; new ones are; repeats are recognized`(
+    loops: Int
+  ) throws {
     let rig = try SenderRig(partitions: 4, embedded: true)
     try rig.publishToken()
     let count = 400
@@ -43,7 +45,7 @@ struct RebalanceWindowTests {
 
   @Test(arguments: [1, 2])
   func
-    `what is unfinished at a rebalance is sent again by its next owner, this process or another one`(
+    `records that are incomplete at a rebalance are sent again by their next owner, this process or another`(
       loops: Int
     ) throws
   {
@@ -85,7 +87,7 @@ struct RebalanceWindowTests {
 
   /// The same window is owed to a partition whose topic nobody finds when it is to be read.
   @Test
-  func `while their topic is away windows are not taken for read; they are read when it is back`()
+  func `windows whose topic is missing do not count as read; they are read when it is back`()
     throws
   {
     let count = 400

@@ -123,7 +123,7 @@ struct SenderCheckTests {
   }
 
   @Test
-  func `a gateway's date tells a wrong clock; without one nothing is said`() throws {
+  func `a gateway's date reveals a wrong clock; without a date there is no finding`() throws {
     let rig = try SenderRig()
     let gateway = try ScriptedGateway(try rig.gatewayIdentity())
     func found(_ date: String) throws -> [Finding] {

@@ -171,7 +171,7 @@ struct SenderDeliveryTests {
   }
 
   @Test
-  func `the signer is told that APNs calls a provider token invalid`() throws {
+  func `the signer gets a request when APNs calls a provider token invalid`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { _, _ in .answer(403, #"{"reason":"InvalidProviderToken"}"#) }

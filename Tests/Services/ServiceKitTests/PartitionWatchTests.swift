@@ -13,7 +13,7 @@ import Testing
 @Suite struct PartitionWatchTests {
   private final class Heard: Sendable { let changes = Mutex<[TopicChange]>([]) }
 
-  @Test func `a running service is told of partitions that were added, and of those that are gone`()
+  @Test func `a running service logs partitions that were added, and topics that are gone`()
     throws
   {
     let fixture = try KafkaFixture(topics: [("more", 4), ("fewer", 1), ("same", 2)])

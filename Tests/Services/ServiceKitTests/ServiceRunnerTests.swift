@@ -131,7 +131,7 @@ private enum FileService: Service {
     #expect(check("--topic-prefix", String(repeating: "x", count: 232)) == 2)
   }
 
-  @Test func `librdkafka's own names are told from others`() {
+  @Test func `librdkafka's own property names are recognized`() {
     for name in ["linger.ms", "ssl.ca.location", "sasl.password", "acks", "fetch.wait.max.ms"] {
       #expect(KafkaConfiguration.hasProperty(name), "\(name)")
     }
@@ -171,7 +171,7 @@ private enum WriteService: Service {
     ).answer(arguments, width: width)
   }
 
-  @Test func `no command is told which there are, with status 2`() {
+  @Test func `without a command the error lists the commands, with status 2`() {
     let usage = """
       Usage: post COMMAND [--setting value …]
 
@@ -189,7 +189,7 @@ private enum WriteService: Service {
     #expect(answer("--help") == .init(output: usage))
   }
 
-  @Test func `half a command is told its other half, with status 2`() {
+  @Test func `half a command is an error that names its other half, with status 2`() {
     let usage = """
       Usage: post letters COMMAND [--setting value …]
 
@@ -229,7 +229,7 @@ private enum WriteService: Service {
   }
 
   @Test(arguments: ["--version", "-V", "version"])
-  func `the version is told in each usual way`(word: String) {
+  func `every usual way prints the version`(word: String) {
     #expect(answer(word) == .init(output: "post \(Version.text)\n"))
   }
 

@@ -46,7 +46,7 @@ import Webhooks
     (#""max_events":0"#, "max_events"), (#""timeout_ms":1e9"#, "timeout_ms"),
     (#""colour":"red""#, "colour"),
   ])
-  func `a mistake is named, and no secret is said`(member: String, name: String) throws {
+  func `an error names the mistake, and no secret`(member: String, name: String) throws {
     let good = [
       "name": #""crm""#, "url": #""https://a.example""#, "secrets": #"["\#(Self.secret)"]"#,
       "events": #"["*"]"#,

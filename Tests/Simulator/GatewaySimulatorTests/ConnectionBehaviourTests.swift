@@ -164,7 +164,7 @@ import Testing
 
   // MARK: The end
 
-  @Test func `an idle connection is told so, or forgotten`() throws {
+  @Test func `an idle connection gets a GOAWAY, or silence`() throws {
     let gateway = try RunningGateway()
     let told = try GatewayClient(gateway)
     _ = try gateway.admin("POST", "/clock/advance", #"{"by":"61m"}"#)

@@ -137,7 +137,7 @@ import Testing
     #expect(try gateway.admin("GET", "/requests").split(separator: "\n").count == 10)
   }
 
-  @Test func `a stop answers what is open and says goodbye`() throws {
+  @Test func `a stop answers open requests and sends GOAWAY`() throws {
     let gateway = try RunningGateway { $0.latency = .fixed(100) }
     let client = try GatewayClient(gateway)
     let exchange = client.begin(client.push)

@@ -135,7 +135,8 @@ import Testing
     #expect(fresh.changed(rules) == 50)
   }
 
-  @Test func `seeded runs: the limit is told whenever it changes and stays within its bounds`() {
+  @Test func `seeded runs: every change of the limit is announced, and it stays within its bounds`()
+  {
     for seed in UInt64(1)...200 {
       var random = SeededGenerator(seed: seed)
       var rules = GatewayRules()

@@ -68,7 +68,7 @@ import WebhookDelivery
   }
 
   /// A dynamic user can read nothing of root's: secrets come by `LoadCredential=`, and each is used.
-  @Test func `what the units load as secrets is what their programs are told to read`() throws {
+  @Test func `the programs read the secrets that their units load`() throws {
     let known = Dictionary(uniqueKeysWithValues: Self.programs)
     for (file, program) in [
       ("martlet-sender@.service", "sender"), ("martlet-signer.service", "signer"),

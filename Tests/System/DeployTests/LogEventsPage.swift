@@ -34,13 +34,12 @@ enum LogEventsPage {
   private static let head = """
     # Log events
 
-    Every program writes one line per event to standard error: time, level, program, message, then fields as
-    `name=value` (`--log-format json` writes objects). The message is constant, so that it can be searched for and
-    alerted on; what differs stands in the fields. In the tables, `…` stands for the few parts that are only known when
-    it happens.
+    Every program writes one line per event to standard error: time, level, program, message, then fields as `name=value`
+    (`--log-format json` writes objects). The message is constant, so that you can search for it and alert on it; the
+    fields hold what varies. In the tables, `…` marks the few parts that are only known at run time.
 
-    No line holds a provider token, a signing key, a password, a payload or a whole device token, at any level. Which
-    event goes with a metric stands in [metrics.md](metrics.md).
+    No line holds a provider token, a signing key, a password, a payload or a whole device token, at any level.
+    [metrics.md](metrics.md) names the event that goes with each metric.
 
     This page is made from the sources by `MARTLET_WRITE_DOCS=1 swift test --filter LogEventsPageTests`;
     `scripts/test` fails when it is out of date.

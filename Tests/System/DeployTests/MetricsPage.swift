@@ -57,27 +57,26 @@ enum MetricsPage {
   private static let head = """
     # Status pages and metrics
 
-    Every process serves HTTP on `--http` (`127.0.0.1` and a free port unless told; the log line `status pages` names it,
+    Every process serves HTTP on `--http` (by default `127.0.0.1` and a free port; the log line `status pages` names it,
     `martlet up` writes all of them to `addresses.json` under `metrics`). `--http off` serves none. The pages hold no
-    secret, no payload and no device token, but say how the system is doing: keep the port inside. One thread of its own
-    answers from what the loops have written down; clients that are slow or send nothing delay no one.
+    secret, no payload and no device token, but they show the state of the system: do not expose the port. One thread of
+    its own serves what the loops have recorded; slow or silent clients delay no one.
 
     | page | meaning |
     | --- | --- |
     | `/metrics` | Prometheus' text format 0.0.4: the metrics below. |
     | `/healthz` | 200 while every thread turns; 503, with the threads as JSON, when one has not for 30 s: restart the process. |
-    | `/readyz` | 200 while the process does its part; 503 with the reasons as JSON, such as `has no partitions`, `no provider token for credential …`, `Kafka is unreachable`, `is stopping`. |
+    | `/readyz` | 200 while the process is ready; 503 with the reasons as JSON, such as `has no partitions`, `no provider token for credential …`, `Kafka is unreachable`, `is stopping`. |
     | `/version` | Program and release as JSON. |
-    | `/debug/state` | For people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries a list. |
+    | `/debug/state` | For people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries per list. |
 
     A process that systemd starts (`Type=notify`) reports that it is ready, that it is stopping, and, as long as every
     thread turns, that it is alive (`WatchdogSec`).
 
-    Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender writes gauges down
-    once per second, or every ten if no client has read them for a minute. `martlet_sender_backlog_seconds` is the age of
-    the oldest notification that a sender has taken and
-    not finished; what it has not taken yet is younger (`martlet_kafka_group_lag_records` counts it), or in a partition
-    from which it takes nothing
+    Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender updates gauges once per
+    second, or every ten seconds if no client has read them for a minute. `martlet_sender_backlog_seconds` is the age of the
+    oldest notification that a sender has taken and not finished; notifications that it has not taken yet are younger
+    (`martlet_kafka_group_lag_records` counts them), or in a partition from which it takes nothing
     (`martlet_sender_partitions_paused`).
 
     **The number of series is bounded**, as the tables say. Labels never hold a device or an id. Apps and credentials
@@ -85,14 +84,14 @@ enum MetricsPage {
     sender has about 2,400 series at most, 2,000 of them by app, credential and certificate; a signer 230, `martlet canary`
     98 per canary, and every other process fewer than 120.
 
-    Client certificates have an end, and a metric for it. Apple's `.p8` keys have none: a key serves until it is revoked,
-    and then APNs refuses it (`martlet_sender_credential_refusals_total`, MartletCredentialRefused). API keys have no end
-    either.
+    Client certificates expire, and a metric has the time. Apple's `.p8` keys do not: a key is valid until it is revoked,
+    and then APNs refuses it (`martlet_sender_credential_refusals_total`, MartletCredentialRefused). API keys do not
+    expire either.
 
     Recording costs a few additions per notification; `benchmarks/guard` counts its instructions.
 
     The last columns of each table name the panel of the dashboard (`deploy/grafana/martlet.json`) that shows the metric,
-    the alert that asks for it, and the event of the log ([logs.md](logs.md)) that says the same with details.
+    the alert that uses it, and the log event ([logs.md](logs.md)) that has the details.
 
     This page is made from the tables in the programs by `MARTLET_WRITE_DOCS=1 swift test --filter MetricsPageTests`;
     `scripts/test` fails when it is out of date.

@@ -10,7 +10,7 @@ struct BrokerAwayTests {
   private static let complaint = "no Kafka broker answers; waiting"
 
   @Test
-  func `every service says what it waits for, goes on when the broker comes, and works`() throws {
+  func `every service logs that it waits for the broker, and works once it is there`() throws {
     let rig = try PipelineRig()
     try rig.setBroker(#"{"up":false}"#)
     try rig.startServices()

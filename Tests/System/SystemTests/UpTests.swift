@@ -22,7 +22,7 @@ import Testing
     try BuiltProgram.run(ChildProcess.sibling("martlet"), arguments, in: folder)
   }
 
-  @Test func `up is up when every process works, and says where each one is`() throws {
+  @Test func `up is ready when every process is, and prints each address`() throws {
     let folder = TemporaryFolder()
     let up = try start(folder, ["--senders", "2"])
     #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
@@ -193,7 +193,7 @@ import Testing
     _ = broker.stop(withinMilliseconds: 60_000)
   }
 
-  @Test func `a loss on the embedded broker is said at once, and in the exit status`() throws {
+  @Test func `a loss on the embedded broker is reported at once, and by the exit status`() throws {
     let folder = TemporaryFolder()
     let up = try start(folder)
     #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")

@@ -3,7 +3,7 @@ import Glibc
 import ServiceKit
 import Telemetry
 
-/// Follows what the processes of a pipeline write to their log files: which of them do their part, and what went
+/// Follows what the processes of a pipeline write to their log files: which of them are ready, and what went
 /// wrong. Owned by one thread.
 final class ProcessJournal {
   private struct Log {
@@ -23,7 +23,7 @@ final class ProcessJournal {
   private var logs: [Log] = []
   private var piece = [UInt8](repeating: 0, count: pieceSize)
   private var errors: [(process: String, line: String)] = []
-  /// Processes that said that they do their part.
+  /// Processes that have reported that they are ready.
   private(set) var ready: Set<String> = []
   /// Where the processes' status pages are, by process: `http://127.0.0.1:43210`.
   private(set) var statusPages: [String: String] = [:]

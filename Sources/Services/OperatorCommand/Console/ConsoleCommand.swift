@@ -5,7 +5,7 @@ import HTTPServer
 package import ServiceKit
 package import Settings
 
-/// `martlet console`: one web page that shows how the pipeline is doing.
+/// `martlet console`: one web page that shows the state of the pipeline.
 package enum ConsoleCommand: Service {
   package struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
@@ -21,7 +21,7 @@ package enum ConsoleCommand: Service {
   package static let name = "console"
   package static let summary =
     "Serves one web page that shows the pipeline as it flows, live, from the status pages of its processes."
-    + " It holds no secret, but keep it from the outside."
+    + " It holds no secret, but do not expose it."
   package static let reportsCounters = false
   package static let table = SettingTable(
     declaredBy: Settings.self, operands: StatusSource.operands)

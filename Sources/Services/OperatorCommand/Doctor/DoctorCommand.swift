@@ -75,7 +75,7 @@ package enum DoctorCommand: Service {
     guard show(report, isJSON: settings.isJSON) else { return }
     let errors = report.count(.error)
     guard errors == 0 else {
-      throw ServiceFailure("\(report.summary); the remedies stand below the errors")
+      throw ServiceFailure("\(report.summary); the remedies are below the errors")
     }
   }
 

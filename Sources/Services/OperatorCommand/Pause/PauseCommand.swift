@@ -18,8 +18,8 @@ package enum PauseCommand: Service {
 
   package static let name = "pause"
   package static let summary =
-    "Pauses the pushes of an app, or of a lane: they wait in Kafka until martlet resume, and expire as always."
-    + " What is on its way to APNs goes on. Without an app or lane it lists what is paused."
+    "Pauses the pushes of an app, or of a lane: they wait in Kafka until martlet resume, and their expirations still apply."
+    + " Pushes in flight are not affected. Without an app or lane it lists what is paused."
   package static let reportsCounters = false
   private static let reason = SettingKey<String?>.text("reason", "Why, for whoever lists it.")
   package static let table = SettingTable(

@@ -12,8 +12,8 @@ package enum ResumeCommand: Service {
 
   package static let name = "resume"
   package static let summary =
-    "Lets the pushes of a paused app or lane go. Those of an app that were moved aside follow when their retry topic's"
-    + " time is over, at most 15 minutes later."
+    "Resumes a paused app or lane. Pushes of an app that were moved to a retry topic follow after its delay, at most"
+    + " 15 minutes."
   package static let reportsCounters = false
   package static let table = SettingTable(
     declaredBy: PauseTarget.Settings.self, kafkaProperties: true,

@@ -62,7 +62,7 @@ struct PipelineStatus: Sendable {
   /// Apps and lanes that an operator has paused, by kind.
   let paused: [Count]
 
-  /// Whether every process does its part.
+  /// Whether every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
 
   /// - Parameters:

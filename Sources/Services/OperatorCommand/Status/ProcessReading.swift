@@ -7,7 +7,7 @@ import Telemetry
 struct ProcessReading: Sendable {
   enum State: Sendable, Equatable {
     case ready
-    /// Why it does not do its part.
+    /// Why it is not ready.
     case notReady([String])
     /// Why its pages could not be read.
     case unreachable(String)

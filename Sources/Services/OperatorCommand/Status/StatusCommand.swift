@@ -5,7 +5,7 @@ import HTTPClient
 package import ServiceKit
 package import Settings
 
-/// `martlet status`: how the pipeline is doing, from the status pages of its processes.
+/// `martlet status`: the state of the pipeline, from the status pages of its processes.
 package enum StatusCommand: Service {
   package struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
@@ -26,8 +26,8 @@ package enum StatusCommand: Service {
 
   package static let name = "status"
   package static let summary =
-    "Shows how the pipeline is doing: which processes do their part, rates, outcomes, backlog, latency and"
-    + " what is held back. Exit status 1 if a process does not do its part."
+    "Shows the state of the pipeline: which processes are ready, rates, outcomes, backlog, latency and what is held"
+    + " back. Exit status 1 if a process is not ready."
   package static let reportsCounters = false
   package static let table = SettingTable(
     declaredBy: Settings.self, operands: StatusSource.operands)

@@ -70,9 +70,8 @@ package enum TokensImportCommand: Service {
 
   package static let name = "tokens import"
   package static let summary =
-    "Registers the device tokens of a file by producing them to the devices topic; tokens that the file calls dead go"
-    + " to the feedback topic as answers of APNs. What is wrong is reported with its line and field, and the rest goes"
-    + " on."
+    "Registers the device tokens of a file by producing them to the devices topic; invalid tokens of the file go"
+    + " to the feedback topic as answers of APNs. Reports every error with its line and field, and continues."
   package static let reportsCounters = false
   package static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,

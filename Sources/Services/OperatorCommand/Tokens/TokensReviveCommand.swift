@@ -28,8 +28,8 @@ package enum TokensReviveCommand: Service {
 
   package static let name = "tokens revive"
   package static let summary =
-    "Declares invalid tokens alive: produces a registration of now to the devices topic for each, with the details that"
-    + " the database has. For tokens that were called dead by mistake; APNs may call them dead again."
+    "Makes invalid tokens valid again: produces a registration with the current time and the details in the database to"
+    + " the devices topic for each. For tokens that were reported by mistake; APNs may report them again."
   package static let reportsCounters = false
   package static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,

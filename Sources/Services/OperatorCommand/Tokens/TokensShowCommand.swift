@@ -24,8 +24,7 @@ package enum TokensShowCommand: Service {
 
   package static let name = "tokens show"
   package static let summary =
-    "Shows what is known of a device token: whether it is registered, removed or invalid, since when and why, and how it"
-    + " came to that."
+    "Shows a device token: whether it is registered, removed or invalid, since when and why, and its history."
   package static let reportsCounters = false
   package static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("TOKEN", 1...1, "A device token, hex digits."))

@@ -46,7 +46,7 @@ package enum TraceCommand: Service {
 
   package static let name = "trace"
   package static let summary =
-    "Shows what became of a notification: each record about it on the topics, in the order of time, with the gaps."
+    "Shows the way of a notification: each record about it on the topics, in the order of time, with the gaps."
     + " Takes a request id or an apns-id, or with --token a device token."
   package static let reportsCounters = false
   package static let table = SettingTable(

@@ -31,7 +31,7 @@ struct ProviderTokenBacklogTests {
   }
 
   @Test
-  func `that everything is known is told without a record, too`() {
+  func `completeness is reported without a record, too`() {
     var backlog = ProviderTokenBacklog()
     #expect(backlog.isEmpty)
     backlog.append([], isComplete: true)

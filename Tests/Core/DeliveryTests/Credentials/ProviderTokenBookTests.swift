@@ -245,7 +245,7 @@ import Testing
     #expect(resolve(book, "stolen") == nil)
   }
 
-  @Test func `what changed by time is said once and also when a clock is set back`() {
+  @Test func `a change by time is reported once, also when a clock is set back`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"]), now: now)
     #expect(book.refresh(now: now + 56 * 60_000) == [0])

@@ -161,7 +161,7 @@ import Testing
     #expect(policy.decide(load(waiting: true), now: 3) == .open)
   }
 
-  @Test func `what health says bounds the pool`() {
+  @Test func `destination health bounds the pool`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     var health = DestinationHealth()
     let waiting = load(waiting: true)

@@ -5,7 +5,7 @@ import Testing
 @Suite("When an operator is told of a trouble")
 struct ProblemReminderTests {
   @Test
-  func `what heals by itself is not said; the rest is, again and again, and its end`() {
+  func `a problem that heals is not logged; another is, repeatedly, and so is its end`() {
     var reminder = ProblemReminder()
     var said: [UInt64] = []
     var ends: [UInt64] = []

@@ -70,7 +70,7 @@ import Testing
     #expect(!state.isUnanswered(now: State.patience))
   }
 
-  @Test func `of partitions that are gone nothing is owed`() {
+  @Test func `revoked partitions leave nothing to commit`() {
     var state = begun()
     state.note(progress(110))
     #expect(state.due(now: 0).count == 1)
@@ -139,7 +139,7 @@ import Testing
   }
 
   /// The topic may have been made again since, and its log may have grown past what was committed of the one before.
-  @Test func `what did not come back with an assignment is forgotten`() {
+  @Test func `progress of a partition that did not come back is dropped`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: 30, committable: 31, completedAbove: [40..<96])
     memory.remember(2, committed: 30, committable: 31, completedAbove: [40..<96])

@@ -37,7 +37,7 @@ import Testing
     #expect(committable(book, one) == 3)
   }
 
-  @Test func `what did not come and what came again is told`() {
+  @Test func `missing and repeated records are reported`() {
     var book = book()
     #expect(book.received(one, 5) == .new)
     #expect(book.received(one, 9) == .newAfter(6..<9))
@@ -73,7 +73,8 @@ import Testing
   }
 
   @Test
-  func `what is missing of a log that was empty is told, although nothing of it was read before`() {
+  func `records missing from a log that was empty are reported, although nothing was read before`()
+  {
     var book = book()
     #expect(book.ended(one, at: 0) == nil)
     #expect(book.received(one, 30) == .newAfter(0..<30))

@@ -64,7 +64,7 @@ import Testing
     #expect(ledger.committable == 10)
   }
 
-  @Test func `tells a record that comes again from a new one`() {
+  @Test func `distinguishes a repeated record from a new one`() {
     var ledger = OffsetLedger(nextOffset: 5)
     #expect(ledger.received(5) == .new)
     #expect(ledger.received(6) == .new)
