@@ -7,24 +7,27 @@ import subprocess
 import time
 import urllib.request
 
-from harness import BUILD, Failure, Rig, free_port, log
+import harness
+from harness import ROOT, Failure, Rig, free_port, log
 from results import median, row
 
 PROGRAMS = [
     "martlet", "martlet-api", "martlet-feedback", "martlet-ingest", "martlet-sender", "martlet-signer",
-    "apns-simulator"]
+    "martlet-webhooks", "martlet-lab", "apns-simulator"]
 
 
 def start(options):
     """From exec to the end of --version, its files not in memory before, and until a service's /healthz answers.
 
-    Both in milliseconds, the longest of the rounds; the limit is 200.
+    Both in milliseconds, of the programs that an operator installs; the limit is 200. The longest of the rounds is
+    told beside: the first time, a virtual machine may fetch a file's blocks from elsewhere.
     """
+    harness.BUILD = installed()
     rows = []
     for program in PROGRAMS:
-        cold = max(version(program) for _ in range(options.rounds))
+        times = [version(program) for _ in range(max(3, options.rounds))]
         entry = row(program, 0, 0, 0, 0)
-        entry["cold_ms"] = round(cold)
+        entry |= {"cold_ms": round(median(times)), "longest_ms": round(max(times))}
         rows.append(entry)
     with Rig(options) as rig:
         rig.broker()
@@ -34,14 +37,25 @@ def start(options):
                 ("martlet-sender", rig.sender)]:
             answers = median([healthy(rig, name, begin) for _ in range(options.rounds)])
             next(entry for entry in rows if entry["name"] == name)["healthy_ms"] = round(answers)
+    shown = ("name", "cold_ms", "longest_ms", "healthy_ms")
     for entry in rows:
-        log(", ".join(f"{key} {value}" for key, value in entry.items() if key in ("name", "cold_ms", "healthy_ms")))
+        log(", ".join(f"{key} {value}" for key, value in entry.items() if key in shown))
     return rows
+
+
+def installed():
+    """The programs as scripts/build makes them for other machines: with the Swift runtime inside, without symbols."""
+    if "BENCHMARK_BUILD" in os.environ:
+        return harness.BUILD
+    place = ROOT / ".build" / "dist" / "martlet"
+    log("building what an operator installs")
+    harness.call([ROOT / "scripts" / "build", "--release", "--output", place], timeout=3_600)
+    return place / "bin"
 
 
 def version(program):
     """Milliseconds of `PROGRAM --version`, with the program and its libraries dropped from memory first."""
-    path = BUILD / program
+    path = harness.BUILD / program
     libraries = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
     for file in [path, *map(pathlib.Path, re.findall(r"=> (/\S+)", libraries))]:
         forget(file)

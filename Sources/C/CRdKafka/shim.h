@@ -6,8 +6,8 @@
 
 /* Produces one record from the caller's bytes (copied) and returns the outcome as a value.
  *
- * rd_kafka_producev is variadic and so invisible to Swift; rd_kafka_produce reports through a
- * thread-local; rd_kafka_produceva wants an array of tagged unions that is cheap to fill in C only.
+ * rd_kafka_producev is variadic and so invisible to Swift; rd_kafka_produce takes no headers and reports
+ * through a thread-local; rd_kafka_produceva wants an array of tagged unions that is cheap to fill in C only.
  * `partition` < 0 lets the topic's partitioner choose. `headers` passes to librdkafka on success. */
 static inline rd_kafka_resp_err_t martlet_produce(
     rd_kafka_t *client, rd_kafka_topic_t *topic, int32_t partition, const void *key,
@@ -16,7 +16,12 @@ static inline rd_kafka_resp_err_t martlet_produce(
   rd_kafka_vu_t arguments[7];
   rd_kafka_error_t *error;
   rd_kafka_resp_err_t code;
-  size_t count = 6;
+  if (!headers) {
+    /* The same without a list of arguments to be read. */
+    int result = rd_kafka_produce(
+        topic, partition, RD_KAFKA_MSG_F_COPY, (void *)value, value_count, key, key_count, opaque);
+    return result == 0 ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_last_error();
+  }
   arguments[0].vtype = RD_KAFKA_VTYPE_RKT;
   arguments[0].u.rkt = topic;
   arguments[1].vtype = RD_KAFKA_VTYPE_PARTITION;
@@ -31,12 +36,9 @@ static inline rd_kafka_resp_err_t martlet_produce(
   arguments[4].u.ptr = opaque;
   arguments[5].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
   arguments[5].u.i = RD_KAFKA_MSG_F_COPY;
-  if (headers) {
-    arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
-    arguments[6].u.headers = headers;
-    count = 7;
-  }
-  error = rd_kafka_produceva(client, arguments, count);
+  arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
+  arguments[6].u.headers = headers;
+  error = rd_kafka_produceva(client, arguments, 7);
   if (!error) return RD_KAFKA_RESP_ERR_NO_ERROR;
   code = rd_kafka_error_code(error);
   rd_kafka_error_destroy(error);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Hexadecimal digits as bytes of text, eight at a time: an id has 32 of them, and a look at each by itself costs
-/// three times as much.
-enum HexWord {
-  private static let ones: UInt64 = 0x0101_0101_0101_0101
-  private static let highBits: UInt64 = 0x8080_8080_8080_8080
+/// Hexadecimal digits as bytes of text, eight at a time: an id has 32 of them, a device token 64 or more, and a look at
+/// each by itself costs three times as much.
+package enum HexWord {
+  private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+  private static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 
   /// The 32 bits that eight digits in either case stand for; of no use if `invalid` is not 0 afterwards.
   ///
@@ -13,18 +13,49 @@ enum HexWord {
   ///   - invalid: gets bits set if a byte is no digit.
   @inline(__always)
   static func value(_ text: UInt64, _ invalid: inout UInt64) -> UInt64 {
-    // 1 in the place of each letter, which is made a small one.
-    let letters = (text & (ones &* 0x40)) >> 6
+    let letters = letters(text)
+    let digits = digits(text, letters, &invalid)
+    var value = digits &+ letters &* 10
+    value = (value | value >> 4) & 0x00FF_00FF_00FF_00FF
+    value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF
+    return (value | value >> 16) & 0xFFFF_FFFF
+  }
+
+  /// Eight digits in lower case, in the order in which they are given; of no use if `invalid` is not 0 afterwards.
+  ///
+  /// - Parameter invalid: gets bits set if a byte is no digit.
+  package static func lowercase(_ text: UInt64, _ invalid: inout UInt64) -> UInt64 {
+    let letters = letters(text)
+    _ = digits(text, letters, &invalid)
+    return text | letters << 5
+  }
+
+  /// The eight lower-case digits of the low 32 bits, the first one in the highest byte.
+  package static func text(_ value: UInt64) -> UInt64 {
+    var digits = value & 0xFFFF_FFFF
+    digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
+    digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
+    digits = (digits | digits << 4) & 0x0F0F_0F0F_0F0F_0F0F
+    let letters = (digits &+ ones &* 6) >> 4 & ones
+    return digits &+ ones &* 0x30 &+ letters &* 0x27
+  }
+
+  /// 1 in the place of each letter.
+  @inline(__always)
+  private static func letters(_ text: UInt64) -> UInt64 { (text & (ones &* 0x40)) >> 6 }
+
+  /// Each byte less the first digit of its kind, '0' or 'a'.
+  @inline(__always)
+  private static func digits(
+    _ text: UInt64, _ letters: UInt64, _ invalid: inout UInt64
+  ) -> UInt64 {
     let folded = text | letters << 5
-    // Less the first digit, '0' or 'a'. A byte below it loses the high bit that it was lent; none borrows from another.
+    // A byte below the first digit loses the high bit that it was lent; none borrows from another.
     let lent = (folded | highBits) &- (ones &* 0x30 &+ letters &* 0x31)
     let digits = lent & ~highBits
     // Above '9' or 'f' the high bit comes up.
     let above = digits &+ ones &* 0x76 &+ letters &* 4
     invalid |= (text | ~lent | above) & highBits
-    var value = digits &+ letters &* 10
-    value = (value | value >> 4) & 0x00FF_00FF_00FF_00FF
-    value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF
-    return (value | value >> 16) & 0xFFFF_FFFF
+    return digits
   }
 }

@@ -83,6 +83,9 @@ package struct RequestTokens {
     let entry = entries[index]
     guard entry.is_string != 0 else { throw .notText }
     guard entry.count > 0, let text = entry.bytes else { throw .empty }
+    if Self.copyDigits(UnsafeRawPointer(text), Int(entry.count), to: destination) {
+      return Int(entry.count)
+    }
     var digits = 0
     for position in 0..<Int(entry.count) {
       let byte = text[position]
@@ -99,5 +102,26 @@ package struct RequestTokens {
     }
     try DeviceToken.validateLength(digits)
     return digits
+  }
+
+  /// Copies a token that is digits and nothing else, as nearly all are; false if it is another one.
+  private static func copyDigits(
+    _ text: UnsafeRawPointer, _ count: Int, to destination: UnsafeMutablePointer<UInt8>
+  ) -> Bool {
+    guard count <= DeviceToken.maximumDigits, count % 2 == 0 else { return false }
+    let copy = UnsafeMutableRawPointer(destination)
+    var invalid: UInt64 = 0
+    let whole = count & ~7
+    for position in stride(from: 0, to: whole, by: 8) {
+      let word = text.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+      copy.storeBytes(
+        of: HexWord.lowercase(word, &invalid), toByteOffset: position, as: UInt64.self)
+    }
+    for position in whole..<count {
+      let byte = text.load(fromByteOffset: position, as: UInt8.self)
+      invalid |= UInt64(HexDigit.isNone(byte))
+      destination[position] = byte | 0x20
+    }
+    return invalid == 0
   }
 }

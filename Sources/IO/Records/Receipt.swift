@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import APNS
+import Glibc
 package import JSON
 package import Pipeline
 
@@ -79,11 +80,13 @@ package struct Receipt: Equatable, Sendable {
   package static func forEachLine<E: Error>(
     in record: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(E) -> Void
   ) throws(E) {
+    guard let base = record.baseAddress else { return }
     var start = 0
-    for index in 0...record.count {
-      guard index == record.count || record[index] == UInt8(ascii: "\n") else { continue }
-      if index > start { try body(UnsafeRawBufferPointer(rebasing: record[start..<index])) }
-      start = index + 1
+    while start < record.count {
+      let found = memchr(base + start, 10, record.count - start)
+      let end = found.map { UnsafeRawPointer($0) - base } ?? record.count
+      if end > start { try body(UnsafeRawBufferPointer(rebasing: record[start..<end])) }
+      start = end + 1
     }
   }
 

@@ -12,7 +12,9 @@ package struct SHA1: ~Copyable {
   package init() {
     algorithm = EVP_MD_fetch(nil, "SHA1", nil)
     context = EVP_MD_CTX_new()
-    precondition(algorithm != nil && context != nil, "OpenSSL has no SHA-1")
+    precondition(
+      algorithm != nil && context != nil && EVP_DigestInit_ex2(context, algorithm, nil) == 1,
+      "OpenSSL has no SHA-1")
   }
 
   deinit {
@@ -26,7 +28,7 @@ package struct SHA1: ~Copyable {
     span.withUnsafeMutableBufferPointer { buffer in
       var count: UInt32 = 0
       let isDone =
-        EVP_DigestInit_ex2(context, algorithm, nil) == 1
+        EVP_DigestInit_ex2(context, nil, nil) == 1
         && EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
         && EVP_DigestFinal_ex(context, buffer.baseAddress, &count) == 1
       precondition(isDone && count == 20, "OpenSSL's SHA-1 failed")

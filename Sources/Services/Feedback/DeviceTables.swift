@@ -238,7 +238,8 @@ final class DeviceTables {
       let stored = try store.positions()[topic] ?? [:]
       for (partition, position) in table.positions.enumerated()
       where (stored[Int32(partition)]?.next ?? 0) < position.next { return nil }
-      var rows = try store.rows(of: devices(of: table, after: stored))
+      let devices = devices(of: table, after: stored)
+      var rows = try store.rows(of: Set(devices.lazy.compactMap { $0?.identity }))
       for entry in 0..<table.batch.count {
         let record = table.batch[entry]
         let partition = Int(record.partition)
@@ -257,7 +258,8 @@ final class DeviceTables {
         // Another process that shares the file may be ahead.
         guard record.offset >= stored[record.partition]?.next ?? 0, other == nil else { continue }
         applied.count += 1
-        if invalidator.follow(topic, record, &rows) { applied.refutes = true }
+        guard let device = devices[entry] else { continue }
+        if invalidator.follow(topic, device, record, &rows) { applied.refutes = true }
       }
       if other == nil { try store.write(rows) }
       for (partition, anchor) in applied.last
@@ -279,17 +281,16 @@ final class DeviceTables {
     return applied
   }
 
-  /// The devices that what was read is about, as far as the database does not have it yet.
+  /// The device that each record is about which the database does not have yet; nil for the others.
   private func devices(
     of table: Table, after stored: [Int32: ChangelogPosition]
-  ) -> Set<DeviceIdentity> {
-    var devices: Set<DeviceIdentity> = []
-    for entry in 0..<table.batch.count {
+  ) -> [DeviceKey?] {
+    (0..<table.batch.count).map { entry in
       let record = table.batch[entry]
-      guard record.offset >= stored[record.partition]?.next ?? 0 else { continue }
-      if let device = DeviceKey(key: record.key) { devices.insert(device.identity) }
+      guard !record.isEndOfPartition, record.offset >= stored[record.partition]?.next ?? 0
+      else { return nil }
+      return DeviceKey(key: record.key)
     }
-    return devices
   }
 
   /// What one transaction applied.

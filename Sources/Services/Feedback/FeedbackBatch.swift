@@ -49,6 +49,8 @@ struct FeedbackBatch {
   var jobs: [Job] = []
   /// When the oldest of their records was written, in milliseconds since the epoch; `.max` without one.
   private(set) var oldest = Int64.max
+  /// Keys and values of their records.
+  private(set) var bytes = 0
   var outgoing: [OutgoingRecord] = []
   /// Records handed to Kafka and not answered.
   var awaiting = 0
@@ -61,9 +63,12 @@ struct FeedbackBatch {
 
   /// Takes a job in.
   ///
-  /// - Parameter timestamp: its record's, in milliseconds since the epoch; below 0 for none.
-  mutating func append(_ job: Job, timestamp: Int64) {
+  /// - Parameters:
+  ///   - timestamp: its record's, in milliseconds since the epoch; below 0 for none.
+  ///   - bytes: of its record's key and value.
+  mutating func append(_ job: Job, timestamp: Int64, bytes: Int) {
     jobs.append(job)
+    self.bytes += bytes
     if timestamp >= 0 { oldest = min(oldest, timestamp) }
   }
 
@@ -83,6 +88,7 @@ struct FeedbackBatch {
     jobs.removeAll(keepingCapacity: true)
     outgoing.removeAll(keepingCapacity: true)
     awaiting = 0
+    bytes = 0
     oldest = .max
     number += 1
     phase = .idle

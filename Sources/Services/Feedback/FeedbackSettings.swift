@@ -43,8 +43,9 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
         + " martlet-api. 0s keeps none. Give all copies the same.")
   ) package var keepReceipts: Int64
 
-  /// Most records in one database transaction.
-  package var batchSize = 500
+  /// Most records that are judged together. Each batch waits for the tables, for the disk and for Kafka: the more
+  /// there is to do, the more of it shares these waits.
+  package var batchSize = 4_000
 
   /// In milliseconds.
   @Declared(

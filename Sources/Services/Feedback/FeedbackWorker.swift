@@ -19,10 +19,14 @@ final class FeedbackWorker {
   private static let turnMilliseconds: Int32 = 100
   /// How often all marks and suspicions are looked at, besides when something has changed.
   private static let roundMilliseconds: UInt64 = 60_000
-  /// With receipts: how many records are taken before their lines are counted, and lines in one database transaction,
-  /// besides those of the last such step.
-  private static let recordsAtOnce = 16
+  /// How many records are taken before their bytes and lines are counted. A record of receipts has many lines.
+  private static let recordsAtOnce = 100
+  private static let receiptRecordsAtOnce = 16
+  /// Lines in one database transaction, besides those of the last such step.
   private static let mostLines = 4_000
+  /// Bytes of records in a batch, besides those of the last such step: what follows from them is no more, and the
+  /// embedded broker's partitions have room for it when the batch begins.
+  private static let mostBytes = BrokerBackpressure.outstandingLimit
 
   let settings: FeedbackSettings
   let log: Logger
@@ -41,6 +45,8 @@ final class FeedbackWorker {
   private let invalidator: TokenInvalidator
   let tables: DeviceTables
   private let feedbackPartitions: Int
+  /// The names of what the group reads, by their places in its plan.
+  private let topics: [String]
 
   private var watch: ProducerWatch
   /// The partitions of `feedback` that are ours, and those of them that have been read to their end.
@@ -72,10 +78,12 @@ final class FeedbackWorker {
       store, names, clockSkew: settings.clockSkew, badTokenLimit: settings.badTokenLimit)
     tables = try DeviceTables(
       settings, context, names, store, invalidator, cluster, counters, wakeup: wakeup)
+    topics = Self.topics(settings, names)
     feedbackPartitions = cluster.partitions[names.feedback] ?? 0
     patience = DatabaseRetry(context.log, counters)
     upkeep = DatabaseUpkeep(store, settings, context.log, counters)
-    records = KafkaBatch(capacity: settings.batchSize)
+    records = KafkaBatch(
+      capacity: settings.keepReceipts > 0 ? Self.receiptRecordsAtOnce : Self.recordsAtOnce)
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     invalidTokens = try producer.topic(known: names.invalidTokens)
     deadLetters = try producer.topic(known: names.deadLetters)
@@ -131,13 +139,11 @@ final class FeedbackWorker {
     guard !member.isDraining, !producer.isThrottled else { return false }
     var lines = 0
     repeat {
-      // A record of receipts has many lines.
-      let most = settings.keepReceipts > 0 ? Self.recordsAtOnce : settings.batchSize
-      guard member.take(into: &records, upTo: most) > 0 else { break }
+      guard member.take(into: &records, upTo: records.capacity) > 0 else { break }
       for index in 0..<records.count { lines += note(records[index]) }
       records.release()
-    } while settings.keepReceipts > 0 && batch.jobs.count + Self.recordsAtOnce <= settings.batchSize
-      && lines < Self.mostLines
+    } while batch.jobs.count + records.capacity <= settings.batchSize && lines < Self.mostLines
+      && batch.bytes < Self.mostBytes
     startRoundsIfDue()
     guard !batch.jobs.isEmpty || refuting.isDue || isConfirming else { return false }
     tables.want()
@@ -156,8 +162,9 @@ final class FeedbackWorker {
     } else {
       if isFeedback(source) { ended.remove(source.partition) }
       guard member.admit(source, record.offset) == .new else { return 0 }
-      let job = reader.job(record)
-      batch.append(job, timestamp: record.timestamp)
+      let job = reader.job(record, topics[source.topic])
+      batch.append(
+        job, timestamp: record.timestamp, bytes: record.key.count + record.value.count)
       if case .receipts(let receipts, _) = job.content { return receipts.count }
     }
     return 0

@@ -51,14 +51,20 @@ struct RefusedRecord {
 
 /// Makes jobs of records.
 struct JobReader {
-  private let names: TopicNames
+  /// Names, made once.
+  private let receiptsTopic: String
+  private let devicesTopic: String
   private let parser = JSONParser()
 
-  init(_ names: TopicNames) { self.names = names }
+  init(_ names: TopicNames) {
+    receiptsTopic = names.receipts
+    devicesTopic = names.devices
+  }
 
-  func job(_ record: KafkaRecord) -> Job {
-    let partition = TopicPartition(topic: record.topic, partition: record.partition)
-    if partition.topic == names.receipts {
+  /// - Parameter topic: the name of its topic, which the record would make a copy of.
+  func job(_ record: KafkaRecord, _ topic: String) -> Job {
+    let partition = TopicPartition(topic: topic, partition: record.partition)
+    if topic == receiptsTopic {
       return Job(
         partition: partition, offset: record.offset,
         content: receipts(record.value, partition.partition, record.offset))
@@ -75,7 +81,7 @@ struct JobReader {
   func content(
     _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64
   ) -> Job.Content {
-    let isDevice = topic == names.devices
+    let isDevice = topic == devicesTopic
     if isDevice && value.baseAddress == nil { return .nothing }
     do throws(RecordError) {
       return isDevice ? try device(key, value, timestamp) : try feedback(key, value)

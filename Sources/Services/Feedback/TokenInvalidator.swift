@@ -27,7 +27,8 @@ struct TokenInvalidator {
   }
 
   let store: TokenStore
-  private let names: TopicNames
+  /// The name of the topic, made once.
+  private let devices: String
   private let reader: JobReader
   private let parser = JSONParser()
   private let clockSkew: Int64
@@ -35,7 +36,7 @@ struct TokenInvalidator {
 
   init(_ store: TokenStore, _ names: TopicNames, clockSkew: Int64, badTokenLimit: Int) {
     self.store = store
-    self.names = names
+    devices = names.devices
     reader = JobReader(names)
     self.clockSkew = clockSkew
     self.badTokenLimit = badTokenLimit
@@ -46,18 +47,22 @@ struct TokenInvalidator {
   /// Applies a record of `devices` or `invalid-tokens` to the row of its device. One that says nothing usable changes
   /// nothing: on `devices` its partition's owner makes a dead letter of it.
   ///
+  /// - Parameter device: what the record's key names.
   /// - Returns: whether the topic now has a mark that a registration refutes.
-  func follow(_ topic: String, _ record: KafkaRecord, _ rows: inout DeviceRows) -> Bool {
-    follow(topic, key: record.key, value: record.value, timestamp: record.timestamp, &rows)
+  func follow(
+    _ topic: String, _ device: DeviceKey, _ record: KafkaRecord, _ rows: inout DeviceRows
+  ) -> Bool {
+    follow(
+      topic, device, key: record.key, value: record.value, timestamp: record.timestamp, &rows)
   }
 
   func follow(
-    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64,
-    _ rows: inout DeviceRows
+    _ topic: String, _ device: DeviceKey, key: UnsafeRawBufferPointer,
+    value: UnsafeRawBufferPointer, timestamp: Int64, _ rows: inout DeviceRows
   ) -> Bool {
-    guard let device = DeviceKey(key: key) else { return false }
-    var state = rows[device.identity]
-    if topic == names.devices {
+    let identity = device.identity
+    var state = rows[identity]
+    if topic == devices {
       switch reader.content(topic, key: key, value: value, timestamp: timestamp) {
       case .device(let record): state.apply(record.presence, record.details)
       case .nothing: state.apply(DeviceState.Presence?.none)
@@ -70,7 +75,7 @@ struct TokenInvalidator {
       else { return false }
       state.apply(record.mark)
     }
-    rows[device.identity] = state
+    rows[identity] = state
     return state.isMarkObsolete
   }
 

@@ -101,10 +101,10 @@ extension IngestLoop {
       guard refuse(error) else { return false }
     case .fanOut:
       if request.isBroadcast {
-        guard mayProduce, broadcast() else { return false }
+        guard mayProduce(), broadcast() else { return false }
       }
       while nextToken < request.tokens.count {
-        guard mayProduce, notify(nextToken) else { return false }
+        guard mayProduce(), notify(nextToken) else { return false }
         nextToken += 1
       }
     }
@@ -142,6 +142,7 @@ extension IngestLoop {
     switch producer.produce(topic, key: key, value: value, tag: tag.number) {
     case .queued:
       counters.add(.notifications)
+      credit -= key.count + value.count
       requests.expect(slot)
       return true
     case .full: return false

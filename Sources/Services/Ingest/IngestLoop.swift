@@ -21,6 +21,7 @@ final class IngestLoop {
   static let batchCapacity = 256
   private static let lookMilliseconds: UInt64 = 1_000
   private static let batchesATurn = 4
+  private static let mostCredit = 16 << 10
 
   let settings: IngestSettings
   let context: ServiceContext
@@ -54,6 +55,8 @@ final class IngestLoop {
   // What was taken and is not complete.
   var requests: RequestTable
   var receipts = ReceiptBatch()
+  /// Bytes of notifications that may be written before it is asked again whether there is room.
+  var credit = 0
   private var watch: ProducerWatch
   private var nextLook: UInt64 = 0
   private var deliveries: [Delivery] = []
@@ -197,6 +200,8 @@ final class IngestLoop {
 
   private func takeRequests() -> Intake {
     guard member.isAssigned else { return .idle }
+    // Acknowledgements and readers have moved since the last turn.
+    credit = 0
     for _ in 0..<Self.batchesATurn {
       guard workOnBatch() else { return failure == nil ? .blocked : .idle }
       if member.take(into: &batch, upTo: Self.batchCapacity) == 0 { return .idle }
@@ -204,9 +209,14 @@ final class IngestLoop {
     return .busy
   }
 
-  /// Whether a further notification may be written now.
-  var mayProduce: Bool {
-    producer.outstandingBytes < settings.maxInFlightBytes && !producer.isThrottled
+  /// Whether a further notification may be written now. What changes the answer from one notification to the next is
+  /// how many bytes wait: it is asked again after some of them.
+  func mayProduce() -> Bool {
+    if credit > 0 { return true }
+    let room = settings.maxInFlightBytes - producer.outstandingBytes
+    guard room > 0, !producer.isThrottled else { return false }
+    credit = min(room, Self.mostCredit)
+    return true
   }
 
   // MARK: Acknowledgements

@@ -5,7 +5,9 @@ package import Kafka
 
 /// A process's membership in a consumer group, for a service that takes and completes records on one thread: a
 /// `GroupSession` with the partitions' queues and an `OffsetBook`. Owned by the service's thread.
-package struct GroupMember {
+///
+/// There is one of it: a question that is asked for each record must not copy its twenty references.
+package struct GroupMember: ~Copyable {
   /// What the service has to do.
   package enum Task: Equatable {
     /// These partitions are read from now on, unless there are none.
@@ -99,7 +101,8 @@ package struct GroupMember {
       closeQueues()
       return false
     }
-    offsets.begin(assignment.partitions.map(source), epoch: assignment.epoch)
+    let sources = assignment.partitions.map { source($0) }
+    offsets.begin(sources, epoch: assignment.epoch)
     return true
   }
 

@@ -264,7 +264,7 @@ final class EndpointWorker {
     repeat {
       while let task = member.next(now: now) {
         switch task {
-        case .begun(let partitions): machine.begin(partitions.map(member.source))
+        case .begun(let partitions): machine.begin(partitions.map { member.source($0) })
         case .drain: machine.drain()
         case .abandon:
           giveUp()

@@ -52,6 +52,24 @@ struct EnvelopeEncoderTests {
   }
 
   @Test
+  func `write an id as it describes itself, whatever its digits are`() {
+    var buffer = ByteBuffer()
+    for digit in UInt64(0)..<16 {
+      for place in stride(from: 0, to: 64, by: 4) {
+        let other = (15 - digit) * 0x1111_1111_1111_1111
+        for id in [
+          NotificationID(high: digit << UInt64(place), low: other),
+          NotificationID(high: other, low: digit << UInt64(place)),
+        ] {
+          buffer.removeAll()
+          buffer.append(id)
+          #expect(String(decoding: buffer.bytes, as: UTF8.self) == id.description)
+        }
+      }
+    }
+  }
+
+  @Test
   func `read back as what was asked for, for every type, lane and environment`() throws {
     for type in PushType.allCases {
       for lane in Lane.allCases {

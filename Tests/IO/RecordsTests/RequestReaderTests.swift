@@ -188,6 +188,53 @@ struct RequestReaderTests {
   }
 
   @Test
+  func `normalise tokens of any length, and name the first character that is no digit`() throws {
+    let digits = Array("0123456789abcdefABCDEF".utf8)
+    for count in [2, 6, 8, 10, 14, 16, 62, 64, 66, 200, 512] {
+      let good = (0..<count).map { digits[($0 * 7 + count) % digits.count] }
+      try normalize(good) { #expect($0 == String(decoding: good, as: UTF8.self).lowercased()) }
+      for position in 0..<count {
+        for byte in [0x01, 0x2F, 0x3A, 0x40, 0x47, 0x60, 0x67, 0x7E] as [UInt8] {
+          var bad = good
+          bad[position] = byte
+          try normalize(bad) {
+            #expect($0 == "\(DeviceToken.Problem.notHexadecimal(at: position))")
+          }
+        }
+      }
+      // Decorated, it is the same token.
+      let decorated =
+        [UInt8(ascii: "<")] + good.flatMap { [$0, UInt8(ascii: " ")] } + [UInt8(ascii: ">")]
+      try normalize(decorated) {
+        #expect($0 == String(decoding: good, as: UTF8.self).lowercased())
+      }
+    }
+  }
+
+  /// Gives `body` what becomes of a token: its text, or what is wrong with it.
+  private func normalize(_ token: [UInt8], _ body: (String) -> Void) throws {
+    let escaped = token.map { byte in
+      let isPlain = byte >= 0x20 && byte != 0x22 && byte != 0x5C
+      let digits = String(byte, radix: 16)
+      return isPlain
+        ? String(UnicodeScalar(byte))
+        : "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    }.joined()
+    let text = #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"token":""# + escaped + #""}"#
+    try read(text) { request in
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 512) { room in
+        guard let base = room.baseAddress else { return }
+        do throws(DeviceToken.Problem) {
+          let count = try request.tokens.normalize(0, into: base)
+          body(String(decoding: room[..<count], as: UTF8.self))
+        } catch {
+          body("\(error)")
+        }
+      }
+    }
+  }
+
+  @Test
   func `take 1,000 tokens and not one more`() throws {
     func text(_ count: Int) -> String {
       let list = (0..<count).map { _ in #""ab""# }.joined(separator: ",")

@@ -167,7 +167,8 @@ private final class ModelHost {
     record.key.withUnsafeBytes { key in
       (record.value ?? [0]).withUnsafeBytes { value in
         let value = record.value == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value
-        _ = invalidator.follow(topic, key: key, value: value, timestamp: -1, &rows)
+        guard let device = DeviceKey(key: key) else { return }
+        _ = invalidator.follow(topic, device, key: key, value: value, timestamp: -1, &rows)
       }
     }
   }

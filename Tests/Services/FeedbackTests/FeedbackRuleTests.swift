@@ -242,8 +242,9 @@ extension TokenInvalidator {
   func apply(
     _ topic: String, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) throws(StoreError) {
-    var rows = try store.rows(of: Set(DeviceKey(key: key).map { [$0.identity] } ?? []))
-    _ = follow(topic, key: key, value: value, timestamp: -1, &rows)
+    guard let device = DeviceKey(key: key) else { return }
+    var rows = try store.rows(of: [device.identity])
+    _ = follow(topic, device, key: key, value: value, timestamp: -1, &rows)
     try store.write(rows)
   }
 }

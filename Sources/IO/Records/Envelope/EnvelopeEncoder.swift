@@ -125,18 +125,22 @@ extension ByteBuffer {
   /// Replaces 36 bytes by an id in its canonical form.
   mutating func overwrite(at offset: Int, with id: NotificationID) {
     let text = mutableBytes(at: offset, count: NotificationID.textLength)
-    var position = 0
-    for half in 0..<2 {
-      var bits = half == 0 ? id.high : id.low
-      for digit in 0..<16 {
-        if half == 0 ? digit == 8 || digit == 12 : digit == 0 || digit == 4 {
-          text[position] = UInt8(ascii: "-")
-          position += 1
-        }
-        text[position] = HexDigit.character(UInt8(truncatingIfNeeded: bits >> 60))
-        bits <<= 4
-        position += 1
-      }
-    }
+    let (a, b) = (HexWord.text(id.high >> 32), HexWord.text(id.high))
+    let (c, d) = (HexWord.text(id.low >> 32), HexWord.text(id.low))
+    text.storeBytes(of: a.bigEndian, as: UInt64.self)
+    text.storeBytes(of: Self.four(b >> 32), toByteOffset: 9, as: UInt32.self)
+    text.storeBytes(of: Self.four(b), toByteOffset: 14, as: UInt32.self)
+    text.storeBytes(of: Self.four(c >> 32), toByteOffset: 19, as: UInt32.self)
+    text.storeBytes(of: Self.four(c), toByteOffset: 24, as: UInt32.self)
+    text.storeBytes(of: d.bigEndian, toByteOffset: 28, as: UInt64.self)
+    text[8] = UInt8(ascii: "-")
+    text[13] = UInt8(ascii: "-")
+    text[18] = UInt8(ascii: "-")
+    text[23] = UInt8(ascii: "-")
+  }
+
+  /// Four characters of the low half, the first one highest, as they stand in memory.
+  private static func four(_ characters: UInt64) -> UInt32 {
+    UInt32(truncatingIfNeeded: characters).bigEndian
   }
 }

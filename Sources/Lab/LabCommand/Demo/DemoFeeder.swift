@@ -18,6 +18,10 @@ package final class DemoFeeder {
   private let wakeup: Wakeup
   private let parser = JSONParser()
   private var waiting: [UInt: [UInt8]] = [:]
+  /// Lines with their places that the ledger does not have yet, and the bytes of their texts.
+  private var placed: [(delivery: Delivery, text: [UInt8])] = []
+  private var placedBytes = 0
+  private let mostBytes: Int
   private var deliveries: [Delivery] = []
 
   /// Lines that Kafka will never take, by number.
@@ -27,9 +31,12 @@ package final class DemoFeeder {
   /// not know them.
   package private(set) var unplaced: [(partition: Int32, text: [UInt8])] = []
 
-  /// - Parameter next: the next line without its end, valid until it is called again; nil after the last.
+  /// - Parameters:
+  ///   - mostBytes: how much may wait for `settle`. What notifications a line asks for is worked out for the ledger, and
+  ///     while the pipeline works that is taken from the pipeline.
+  ///   - next: the next line without its end, valid until it is called again; nil after the last.
   package init(
-    _ kafka: KafkaConfiguration, _ names: TopicNames,
+    _ kafka: KafkaConfiguration, _ names: TopicNames, mostBytes: Int = 0,
     next: @escaping () throws -> UnsafeRawBufferPointer?
   ) throws {
     wakeup = Wakeup()
@@ -38,6 +45,7 @@ package final class DemoFeeder {
     topic = try producer.topic(named: topicName)
     try BrokerBackpressure.install(
       on: producer, kafka, [.init(topic: topicName, group: names.group(.ingest))], wakeup: wakeup)
+    self.mostBytes = mostBytes
     self.next = next
     try advance()
   }
@@ -93,6 +101,15 @@ package final class DemoFeeder {
         unplaced.append((delivery.partition, text))
         continue
       }
+      placed.append((delivery, text))
+      placedBytes += text.count
+    }
+    if placedBytes > mostBytes { settle(ledger) }
+  }
+
+  /// Enters into the ledger what waits for that.
+  package func settle(_ ledger: DemoLedger) {
+    for (delivery, text) in placed {
       let ids = text.withUnsafeBytes {
         RequestLine.ids(
           $0, topic: topicName, partition: delivery.partition, offset: delivery.offset,
@@ -100,6 +117,8 @@ package final class DemoFeeder {
       }
       ledger.produced(partition: delivery.partition, offset: delivery.offset, ids: ids)
     }
+    placed.removeAll()
+    placedBytes = 0
   }
 
   package func close() { producer.close() }

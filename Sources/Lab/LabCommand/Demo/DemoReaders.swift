@@ -9,6 +9,9 @@ import Telemetry
 
 /// Follows receipts and dead letters, without a group, and enters them into the ledger.
 final class DemoReaders {
+  /// Most receipts that wait for the end of the load: 64 MiB.
+  private static let mostWaiting = 4 << 20
+
   private let receipts: KafkaTail
   private let deadLetters: KafkaTail
   private let admin: KafkaAdmin
@@ -24,6 +27,10 @@ final class DemoReaders {
   /// Receipts by their outcome, as they come; for the progress line.
   private(set) var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
   private(set) var unreadable = 0
+  /// Receipts read so far.
+  private(set) var receiptCount = 0
+  /// Delivered notifications that the ledger does not have yet.
+  private var delivered: [NotificationID] = []
 
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
     receipts = try KafkaTail(kafka, topic: names.receipts, from: .end)
@@ -59,6 +66,8 @@ final class DemoReaders {
     let count = receipts.poll(into: &batch, timeoutMilliseconds: 20)
     for index in 0..<count {
       Receipt.forEachLine(in: batch[index].value) { line in
+        receiptCount += 1
+        if let line = DeliveredLine(line) { return note(line, ledger) }
         guard let receipt = try? Receipt(line, parser: parser) else {
           unreadable += 1
           return
@@ -70,13 +79,29 @@ final class DemoReaders {
     return count > 0
   }
 
+  /// The ledger is a large table: what is looked up there while the pipeline works is taken from the pipeline.
+  private func note(_ line: DeliveredLine, _ ledger: DemoLedger) {
+    note(.delivered, created: line.created, at: line.at)
+    delivered.append(line.id)
+    if delivered.count >= Self.mostWaiting { settle(ledger) }
+  }
+
+  /// Enters into the ledger what waits for that.
+  func settle(_ ledger: DemoLedger) {
+    for id in delivered { ledger.receipt(id, .delivered, reason: nil) }
+    delivered.removeAll(keepingCapacity: true)
+  }
+
+  private func note(_ outcome: Outcome, created: Int64?, at: Int64) {
+    outcomes[Int(outcome.rawValue)] += 1
+    lastOutcome = max(lastOutcome, at)
+    guard let created else { return }
+    firstCreated = min(firstCreated, created)
+    if outcome == .delivered { latency.record(UInt64(max(0, at - created))) }
+  }
+
   private func enter(_ receipt: Receipt, _ ledger: DemoLedger) {
-    outcomes[Int(receipt.outcome.rawValue)] += 1
-    lastOutcome = max(lastOutcome, receipt.at)
-    if let created = receipt.created {
-      firstCreated = min(firstCreated, created)
-      if receipt.outcome == .delivered { latency.record(UInt64(max(0, receipt.at - created))) }
-    }
+    note(receipt.outcome, created: receipt.created, at: receipt.at)
     guard let id = receipt.apnsID else { return }
     ledger.receipt(id, receipt.outcome, reason: receipt.reason)
   }

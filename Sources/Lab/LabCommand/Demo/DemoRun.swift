@@ -11,6 +11,8 @@ import ServiceKit
 final class DemoRun {
   /// How long nothing new must come before the sums are trusted, and between two looks at them.
   private static let quietMilliseconds: UInt64 = 400
+  /// Texts of requests that wait for the end of the load before the ledger has them.
+  private static let mostBytes = 128 << 20
   /// Without progress for this long the run ends.
   private static let stallMilliseconds: UInt64 = 30_000
 
@@ -69,7 +71,9 @@ final class DemoRun {
   /// Feeds and follows until everything is accounted for, or nothing happens any more.
   private func follow(_ readers: DemoReaders) throws {
     let lines = try LineSource(place.requests)
-    let feeder = try DemoFeeder(try kafka(), place.names) { try lines.next() }
+    let feeder = try DemoFeeder(try kafka(), place.names, mostBytes: Self.mostBytes) {
+      try lines.next()
+    }
     defer { feeder.close() }
     var lastNews = MonotonicClock.milliseconds()
     var nextLook = lastNews
@@ -81,8 +85,10 @@ final class DemoRun {
       let now = MonotonicClock.milliseconds()
       if hasNews { lastNews = now }
       show(feeder, readers, lines.fraction)
-      killOnce(feeder)
+      killOnce(feeder, readers)
       if feeder.isDone, now - lastNews >= Self.quietMilliseconds, now >= nextLook {
+        feeder.settle(ledger)
+        readers.settle(ledger)
         if try isComplete(readers) { break }
         try pipeline.checkProcesses()
         nextLook = now + Self.quietMilliseconds
@@ -101,24 +107,23 @@ final class DemoRun {
   }
 
   private func isComplete(_ readers: DemoReaders) throws -> Bool {
-    try ledger.missing == 0 && ledger.receiptCount >= readers.laneRecords()
+    try ledger.missing == 0 && readers.receiptCount >= readers.laneRecords()
   }
 
   private func show(_ feeder: DemoFeeder, _ readers: DemoReaders, _ fed: Double?) {
-    let share = Double(ledger.receiptCount) / Double(max(1, ledger.notificationCount))
     let kinds = Outcome.allCases.compactMap { outcome -> String? in
       let count = readers.outcomes[Int(outcome.rawValue)]
       return count > 0 ? "\(count) \(outcome)" : nil
     }
     progress.update(
-      count: ledger.receiptCount, fraction: fed.map { $0 * min(1, share) },
+      count: readers.receiptCount, fraction: fed.map { min($0, 0.99) },
       note: (["\(feeder.acknowledged) requests"] + kinds).joined(separator: ", "))
   }
 
   /// With `--kill-sender`: when half of the requests are in and outcomes are coming.
-  private func killOnce(_ feeder: DemoFeeder) {
+  private func killOnce(_ feeder: DemoFeeder, _ readers: DemoReaders) {
     guard settings.killsSender, !hasKilled, feeder.acknowledged > settings.requests / 2,
-      ledger.receiptCount > settings.requests / 10
+      readers.receiptCount > settings.requests / 10
     else { return }
     hasKilled = true
     let name = pipeline.senderNames[0]

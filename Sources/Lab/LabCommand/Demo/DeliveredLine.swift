@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package import APNS
+import Bytes
+import Glibc
+
+/// What the audit wants of the receipt of a delivered notification, from a line as `ReceiptEncoder` writes it. Nearly all
+/// receipts are such, and to read one as JSON costs as much as to send the notification.
+package struct DeliveredLine: Equatable {
+  package let id: NotificationID
+  /// Milliseconds since the epoch: of the request, and of the outcome.
+  package let created: Int64
+  package let at: Int64
+
+  /// nil for any other line, which has to be read as JSON.
+  package init?(_ line: UnsafeRawBufferPointer) {
+    let begin = UnsafeRawBufferPointer("{\"outcome\":\"delivered\",\"apns_id\":\"" as StaticString)
+    let idEnd = begin.count + NotificationID.textLength
+    guard line.count > idEnd, memcmp(line.baseAddress!, begin.baseAddress!, begin.count) == 0,
+      line[idEnd] == UInt8(ascii: "\""),
+      let id = NotificationID(
+        UnsafeRawBufferPointer(rebasing: line[begin.count..<idEnd]).bindMemory(to: UInt8.self).span)
+    else { return nil }
+    // No text can contain the key: a quotation mark in it is escaped.
+    let last = UnsafeRawBufferPointer(rebasing: line.suffix(Self.numbers))
+    guard let created = Self.number("\"created\":", in: last),
+      let at = Self.number("\"at\":", in: last)
+    else { return nil }
+    (self.id, self.created, self.at) = (id, created, at)
+  }
+
+  /// Bytes at a line's end that have its times, whatever other numbers stand beside them.
+  private static let numbers = 160
+
+  /// The number of a key; nil without one, and for one of more than 18 digits.
+  private static func number(_ key: StaticString, in text: UnsafeRawBufferPointer) -> Int64? {
+    let key = UnsafeRawBufferPointer(key)
+    guard var place = find(key, in: text) else { return nil }
+    var (value, digits): (Int64, Int) = (0, 0)
+    while place < text.count, text[place] &- 0x30 < 10, digits <= 18 {
+      value = value * 10 + Int64(text[place] &- 0x30)
+      digits += 1
+      place += 1
+    }
+    return digits > 0 && digits <= 18 ? value : nil
+  }
+
+  /// The place behind a key, which begins with a quotation mark; nil if it is not there.
+  private static func find(
+    _ key: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer
+  ) -> Int? {
+    guard let base = text.baseAddress, let wanted = key.baseAddress else { return nil }
+    var place = 0
+    while place + key.count <= text.count {
+      guard let quote = memchr(base + place, 0x22, text.count - place) else { return nil }
+      place = UnsafeRawPointer(quote) - base
+      guard place + key.count <= text.count else { return nil }
+      if memcmp(quote, wanted, key.count) == 0 { return place + key.count }
+      place += 1
+    }
+    return nil
+  }
+}
