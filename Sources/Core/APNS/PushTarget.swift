@@ -7,6 +7,9 @@ package enum PushTarget: UInt8, Sendable, CaseIterable, CustomStringConvertible 
   /// A broadcast channel, which any number of devices follow.
   case channel
 
+  /// Whether it is a device token. On hot paths: `==` of an enumeration of another module is a call through a table.
+  @inlinable package var isDevice: Bool { if case .device = self { true } else { false } }
+
   /// The spelling in envelopes.
   @inlinable
   package var name: StaticString {

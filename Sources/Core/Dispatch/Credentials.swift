@@ -33,10 +33,8 @@ package struct Credentials: ~Copyable, Sendable {
     {
       return .certificate(certificate)
     }
-    guard push.authentication != .certificate,
-      let credential = tokens.resolve(appHash: push.app, environment: environment)
-    else { return nil }
-    return .token(credential)
+    if case .certificate = push.authentication { return nil }
+    return tokens.resolve(appHash: push.app, environment: environment).map { .token($0) }
   }
 
   /// Whether it may yet turn out that a credential serves the push: not all of them are known, or it is a certificate

@@ -51,12 +51,13 @@ package struct DispatchSettings: Sendable {
 
   /// Which gateway a push to an environment and target goes to.
   package func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
+    if target.isDevice { return GatewayKind(environment, ownForBroadcasts: false) }
     let own = environment == .production ? ownBroadcasts.production : ownBroadcasts.sandbox
-    return GatewayKind(environment, ownForBroadcasts: target == .channel && own)
+    return GatewayKind(environment, ownForBroadcasts: own)
   }
 
   package func maxAge(_ lane: Lane) -> Int64 {
-    lane == .transactional ? maxAge.transactional : maxAge.bulk
+    lane.isTransactional ? maxAge.transactional : maxAge.bulk
   }
 
   /// Slots that retries and bulk may hold together.

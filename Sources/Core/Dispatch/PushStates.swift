@@ -154,8 +154,7 @@ package struct PushStates: Sendable {
     @inline(__always) _modify { yield &states[Int(slot)] }
   }
 
-  /// What a push's receipt says of it. A plain call: reading through the subscript from another module costs a heap
-  /// allocation.
+  /// What a push's receipt says of it.
   package func ending(_ slot: UInt32) -> Ending {
     Ending(
       origin: states[Int(slot)].origin, attempts: states[Int(slot)].life.attempts,
@@ -182,7 +181,7 @@ package struct PushStates: Sendable {
   mutating func take(_ sendClass: SendClass, earlier: UInt16) -> UInt32 {
     if free.isEmpty { grow() }
     count += 1
-    if sendClass != .transactional { others += 1 }
+    if !sendClass.isTransactional { others += 1 }
     let slot = free.removeLast()
     states[Int(slot)].life.begin(sendClass, earlier: earlier)
     return slot
@@ -191,7 +190,7 @@ package struct PushStates: Sendable {
   /// Frees a slot for reuse: the push in it has its one end.
   mutating func put(_ slot: UInt32) {
     count -= 1
-    if states[Int(slot)].life.sendClass != .transactional { others -= 1 }
+    if !states[Int(slot)].life.sendClass.isTransactional { others -= 1 }
     states[Int(slot)].life.end()
     free.append(slot)
   }

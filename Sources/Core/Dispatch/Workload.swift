@@ -30,7 +30,7 @@ package struct Workload: Sendable {
 
   /// Slots for records of a class: a part of all is kept for the transactional one, as a part of the streams is.
   func freeSlots(for sendClass: SendClass) -> Int {
-    sendClass == .transactional
+    sendClass.isTransactional
       ? freeSlots : min(freeSlots, settings.slotsForOthers - pushes.others)
   }
 
@@ -85,7 +85,7 @@ package struct Workload: Sendable {
     _ offset: Int64, from partition: Int, _ turn: inout Turn
   ) -> OffsetLedger.Admission {
     let admission = partitions[partition].admit(offset)
-    if admission == .new { turn.count(.taken) }
+    if case .new = admission { turn.count(.taken) }
     return admission
   }
 
@@ -155,7 +155,7 @@ package struct Workload: Sendable {
 
   /// Ends a push unsent if APNs has called its device dead since it was requested.
   private mutating func suppressIfDead(_ slot: UInt32, _ turn: inout Turn) -> Bool {
-    guard pushes[slot].target == .device, devices.isDead(pushes[slot], now: turn.now) else {
+    guard pushes[slot].target.isDevice, devices.isDead(pushes[slot], now: turn.now) else {
       return false
     }
     finish(slot, .suppressed, .recentlyInvalid, &turn)

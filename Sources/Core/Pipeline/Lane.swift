@@ -7,6 +7,11 @@ package enum Lane: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case transactional
   case bulk
 
+  /// Whether it is the transactional lane. For hot paths, as `PushTarget.isDevice`.
+  @inlinable package var isTransactional: Bool {
+    if case .transactional = self { true } else { false }
+  }
+
   /// The spelling in requests, envelopes and receipts.
   @inlinable
   package var name: StaticString {

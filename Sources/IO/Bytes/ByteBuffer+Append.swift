@@ -131,15 +131,16 @@ extension ByteBuffer {
   static func nextEscape(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
     var index = start
-    while index + 8 <= bytes.count {
-      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+    guard let base = bytes.baseAddress else { return start }
+    while index &+ 8 <= bytes.count {
+      let word = base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
       let quote = word ^ (ones &* 0x22)
       let backslash = word ^ (ones &* 0x5C)
       let hits =
         (quote &- ones) & ~quote | (backslash &- ones) & ~backslash
         | (word &- ones &* 0x20) & ~word
       if hits & (ones &* 0x80) != 0 { break }
-      index += 8
+      index &+= 8
     }
     while index < bytes.count {
       let byte = bytes[index]

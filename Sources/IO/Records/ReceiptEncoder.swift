@@ -65,15 +65,17 @@ package enum ReceiptEncoder {
     plain("\",\"apns_id\":\"", line.apnsID, &buffer)
     plain("\",\"id\":\"", line.escapedID, &buffer)
     plain("\",\"app\":\"", line.app, &buffer)
-    if let environment = line.environment {
-      buffer.append("\",\"environment\":\"")
-      buffer.append(environment.name)
+    switch line.environment {
+    case .production: buffer.append("\",\"environment\":\"production")
+    case .sandbox: buffer.append("\",\"environment\":\"sandbox")
+    case nil: break
     }
     escaped("\",\"token\":\"", line.token, &buffer)
     escaped("\",\"channel\":\"", line.channel, &buffer)
-    if let lane = line.lane {
-      buffer.append("\",\"lane\":\"")
-      buffer.append(lane.name)
+    switch line.lane {
+    case .transactional: buffer.append("\",\"lane\":\"transactional")
+    case .bulk: buffer.append("\",\"lane\":\"bulk")
+    case nil: break
     }
     plain("\",\"replay\":\"", line.replay, &buffer)
     plain("\",\"traceparent\":\"", line.traceParent, &buffer)
@@ -83,8 +85,11 @@ package enum ReceiptEncoder {
     escaped("\",\"answered_apns_id\":\"", line.answeredID, &buffer)
     escaped("\",\"apns_request_id\":\"", line.gatewayRequestID, &buffer)
     // Every text is closed by the one after it; the numbers come last.
-    buffer.append("\"")
-    if line.status != 0 { number(",\"status\":", Int64(line.status), &buffer) }
+    if line.status != 0 {
+      number("\",\"status\":", Int64(line.status), &buffer)
+    } else {
+      buffer.append("\"")
+    }
     if line.attempts != 0 { number(",\"attempts\":", Int64(line.attempts), &buffer) }
     if line.created != 0 { number(",\"created\":", line.created, &buffer) }
     number(",\"at\":", line.at, &buffer)

@@ -29,7 +29,7 @@ final class ActionPerformer {
   /// Performs all actions, in their order. What could not be done is told when everything else is.
   func perform(_ dispatcher: inout Dispatcher, _ queues: borrowing PartitionQueues) {
     while true {
-      while let action = dispatcher.nextAction() { perform(action, dispatcher, queues) }
+      while let action = dispatcher.nextAction() { perform(action, &dispatcher, queues) }
       if undone.pushes.isEmpty, undone.connections.isEmpty { return }
       if let slot = undone.pushes.popLast() {
         dispatcher.notSent(slot)
@@ -41,15 +41,16 @@ final class ActionPerformer {
 
   // MARK: Pushes and connections
 
+  /// The dispatcher is read only; borrowed instead it would be passed as a copy.
   private func perform(
-    _ action: Action, _ dispatcher: borrowing Dispatcher, _ queues: borrowing PartitionQueues
+    _ action: Action, _ dispatcher: inout Dispatcher, _ queues: borrowing PartitionQueues
   ) {
     switch action {
     case .send(let slot, let connection):
       if !gateways.send(outcomes[slot], on: connection) { undone.pushes.append(slot) }
     case .receipt(let slot, let outcome, let cause, let isAnswered):
       outcomes.finish(
-        slot, outcome, cause, isAnswered: isAnswered, dispatcher.work.pushes.ending(slot))
+        slot, outcome, cause, isAnswered: isAnswered, dispatcher.ending(slot))
     case .feedback(let slot): outcomes.writeFeedback(slot, dispatcher.work.pushes[slot])
     case .park(let slot, let tier, let reason):
       outcomes.park(slot, tier, reason, dispatcher.work.pushes[slot])

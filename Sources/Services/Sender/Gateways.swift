@@ -146,9 +146,10 @@ final class Gateways {
   /// Submits a push's request. False when the connection has no stream for it.
   func send(_ push: UnsafeMutablePointer<Push>, on number: Int32) -> Bool {
     guard let connection = connections[Int(number)] else { return false }
-    connection.pool.headers.fill(for: push, on: connection)
+    let headers = connection.pool.headers
+    headers.fill(for: push, on: connection)
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
-    guard connection.http.submit(connection.pool.headers.list, exchange) else { return false }
+    guard connection.http.submit(headers.list, exchange) else { return false }
     connection.hasSent = true
     markDirty(connection)
     return true

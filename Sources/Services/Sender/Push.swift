@@ -69,9 +69,8 @@ struct Push {
 
   /// `/3/device/<token>`, or `/4/broadcasts/apps/<app>`.
   var path: UnsafeRawBufferPointer {
-    let isDevice = envelope.target == .device
-    return UnsafeRawBufferPointer(
-      start: block, count: Int(tokenStart) + (isDevice ? Int(tokenCount) : 0))
+    UnsafeRawBufferPointer(
+      start: block, count: Int(tokenStart) + (envelope.target.isDevice ? Int(tokenCount) : 0))
   }
   /// The device token, or the channel id of a broadcast: the record's key.
   var token: UnsafeRawBufferPointer {
@@ -117,7 +116,7 @@ struct Push {
   /// Bytes that a block needs for a record.
   static func blockBytes(token: Int, value: Int, _ envelope: Envelope = Envelope()) -> Int {
     let path =
-      envelope.target == .device
+      envelope.target.isDevice
       ? pathPrefixCount : broadcastPrefixCount + Int(envelope.app.count)
     return path + token + value + responseCapacity
   }

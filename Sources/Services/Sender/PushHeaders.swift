@@ -57,7 +57,7 @@ final class PushHeaders {
       list.append(.apnsExpiration, push.pointee.field(envelope.expirationText), .never)
     }
     let id = push.pointee.field(envelope.idText)
-    list.append(envelope.target == .device ? .apnsID : .apnsRequestID, id, .never)
+    list.append(envelope.target.isDevice ? .apnsID : .apnsRequestID, id, .never)
     if !envelope.collapseID.isEmpty {
       list.append(.apnsCollapseID, push.pointee.field(envelope.collapseID), .never)
     }
@@ -165,9 +165,9 @@ final class SharedHeaders {
 
   /// Whether a push has these values.
   func matches(_ push: UnsafeMutablePointer<Push>, _ authorization: Authorization?) -> Bool {
-    guard authorization === self.authorization, push.pointee.envelope.target == target else {
-      return false
-    }
+    guard authorization === self.authorization,
+      push.pointee.envelope.target.isDevice == target.isDevice
+    else { return false }
     let (topic, pushType, priority) = Self.values(push)
     return Self.equal(topic, self.topic) && Self.equal(pushType, self.pushType)
       && Self.equal(priority, self.priority)
@@ -188,7 +188,7 @@ final class SharedHeaders {
   ) -> (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer) {
     let envelope = push.pointee.envelope
     let topic =
-      envelope.target == .device ? push.pointee.field(envelope.topic) : push.pointee.token
+      envelope.target.isDevice ? push.pointee.field(envelope.topic) : push.pointee.token
     return (
       topic, push.pointee.field(envelope.pushTypeText), push.pointee.field(envelope.priorityText)
     )

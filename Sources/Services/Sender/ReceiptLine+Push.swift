@@ -39,10 +39,9 @@ extension UnsafeMutablePointer<Push> {
       line.reason = UnsafeRawBufferPointer(cause.code)
       line.detail = UnsafeRawBufferPointer(cause.detail)
     }
-    if end.answer == nil, end.outcome != .delivered {
-      ReceiptEncoder.append(line, into: &lines)
-    } else {
-      appendAnswered(&line, end.answer, end.cause, to: &lines)
+    switch (end.outcome, end.answer == nil) {
+    case (.delivered, _), (_, false): appendAnswered(&line, end.answer, end.cause, to: &lines)
+    default: ReceiptEncoder.append(line, into: &lines)
     }
   }
 

@@ -293,11 +293,11 @@ final class SenderLoop {
     let push = outcomes[slot]
     switch push.pointee.exchange.fate {
     case .answered where push.pointee.exchange.status == 200:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.work.pushes.sentAt(slot))
+      outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
       connection.pool.accepted &+= 1
       dispatcher.accepted(slot)
     case .answered:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.work.pushes.sentAt(slot))
+      outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
       connection.pool.refused &+= 1
       let answer = GatewayAnswer(
         status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,

@@ -12,8 +12,11 @@ package enum SendClass: UInt8, Sendable, CaseIterable {
   case bulk
 
   /// The class of a lane's own topic.
-  @inlinable package init(_ lane: Lane) {
-    self = lane == .transactional ? .transactional : .bulk
+  @inlinable package init(_ lane: Lane) { self = lane.isTransactional ? .transactional : .bulk }
+
+  /// Whether it is the transactional lane's. For hot paths, as `PushTarget.isDevice`.
+  @inlinable package var isTransactional: Bool {
+    if case .transactional = self { true } else { false }
   }
 }
 

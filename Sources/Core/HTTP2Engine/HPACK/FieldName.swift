@@ -4,6 +4,9 @@
 package enum FieldName: UInt8, CaseIterable, Sendable {
   case path, apnsExpiration, apnsID, apnsRequestID, apnsCollapseID
 
+  /// Whether it is the path.
+  @inlinable package var isPath: Bool { if case .path = self { true } else { false } }
+
   static let texts: [[UInt8]] = FieldName.allCases.map { name in
     let text =
       switch name {
