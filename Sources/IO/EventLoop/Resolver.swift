@@ -17,8 +17,6 @@ package struct ResolutionFailure: Error, Sendable, CustomStringConvertible {
   package let host: String
   /// The system's words.
   package let reason: String
-  /// The name does not exist, as opposed to a resolver that could not be asked.
-  package let isPermanent: Bool
 
   package var description: String { "cannot resolve \(host): \(reason)" }
 }
@@ -101,8 +99,7 @@ package final class Resolver {
     guard code == 0 else {
       return .failure(
         ResolutionFailure(
-          host: request.host, reason: String(cString: gai_strerror(code)),
-          isPermanent: code == EAI_NONAME))
+          host: request.host, reason: String(cString: gai_strerror(code))))
     }
     var addresses: [SocketAddress] = []
     var entry = list

@@ -74,7 +74,7 @@ import Testing
 }
 
 @Suite struct FolderLockTests {
-  @Test func `a folder is one process's, until it ends`() throws {
+  @Test func `a folder belongs to one process until that ends`() throws {
     let folder = TemporaryFolder()
     var first: FolderLock? = try FolderLock(folder.path)
     let error = #expect(throws: ServiceFailure.self) { _ = try FolderLock(folder.path) }

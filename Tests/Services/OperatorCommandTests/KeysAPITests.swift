@@ -29,7 +29,7 @@ import Testing
     #expect(entries[1]["sha256"]?.string == digest.joined())
   }
 
-  @Test func `a name that is taken, and a file that is none, are refused and left as they are`()
+  @Test func `an existing name and an invalid file are refused and left unchanged`()
     throws
   {
     let folder = TemporaryFolder()

@@ -43,7 +43,7 @@ import Testing
     #expect(held(looks) == 0)
   }
 
-  @Test func `another state, and another destination, begin anew`() {
+  @Test func `another state, or another destination, starts again`() {
     #expect(held([status(at: 1_000, .gateway), status(at: 9_000, .connects)]) == 0)
     #expect(held([status(at: 1_000, .gateway), status(at: 9_000, .gateway, index: 4)]) == 0)
   }

@@ -64,7 +64,7 @@ private enum SampleCounter: Int, CounterKey {
     #expect(Set(events.map(\.token)) == [1, 2])
   }
 
-  @Test func `a hurry is a stop as well, and wakes everybody again`() {
+  @Test func `a second stop request wakes every subscriber again`() {
     let signals = ServiceSignals()
     signals.requestStop()
     #expect(!signals.isHurrying)

@@ -102,7 +102,7 @@ import Testing
     #expect(repair?.record.generation == 2)
   }
 
-  @Test func `records that claim more than their token says are strangers`() throws {
+  @Test func `records that claim more than their token says are not the signer's own`() throws {
     var issuer = TokenIssuer([credential])
     var later = try record(10_000)
     later.issuedAt = 10_030

@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test func `no banned word stands anywhere`() {
+  @Test func `no file has a banned word`() {
     for path in repository.textPaths {
       let text = repository.text(path)
       for (word, reason) in SourceRules.bannedWords where SourceRules.contains(text, word) {
