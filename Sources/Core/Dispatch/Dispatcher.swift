@@ -186,13 +186,14 @@ package struct Dispatcher: ~Copyable, Sendable {
       isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &destinations, &work, &turn)
   }
 
-  // What a shell asks for each push is a plain call: reading through the properties from another module copies them.
+  // What a shell asks for each push is `mutating`, although it only reads: a borrow of so large a value is passed as a
+  // copy.
 
   /// What a push's receipt says of it.
-  package func ending(_ slot: UInt32) -> PushStates.Ending { work.pushes.ending(slot) }
+  package mutating func ending(_ slot: UInt32) -> PushStates.Ending { work.pushes.ending(slot) }
 
   /// Time of day of a push's last send, in milliseconds.
-  package func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
+  package mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
 
   /// Kafka has what a push, or a record that was none, ended in.
   package mutating func acknowledged(_ origin: Origin) { work.partitions.acknowledged(origin) }

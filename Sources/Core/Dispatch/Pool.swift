@@ -67,6 +67,9 @@ package struct Pool: Sendable {
   /// Nothing waits to be sent.
   var isIdle: Bool { queue.isEmpty && apart.isEmpty }
 
+  /// Whether some app has to wait. `mutating`, although it only reads: otherwise it would be asked of a copy.
+  mutating func hasRefusedApps() -> Bool { health.hasRefusedApps }
+
   /// Takes the provider token that its credential has now; nil for none that may be sent.
   ///
   /// - Returns: whether that is another one.

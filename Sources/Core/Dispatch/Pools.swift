@@ -102,9 +102,6 @@ package struct Pools: Sendable {
     return gone
   }
 
-  /// Whether some app has to wait. A plain call: through the subscript it is asked of a copy.
-  func hasRefusedApps(_ pool: Int32) -> Bool { all[Int(pool)].health.hasRefusedApps }
-
   // MARK: Connections of all pools
 
   /// Connections that there are or that are on their way.

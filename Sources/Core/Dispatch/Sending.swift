@@ -60,7 +60,7 @@ struct Sending: Sendable {
     _ turn: inout Turn
   ) -> Place {
     guard work.mayGo(slot, &turn) else { return .ended }
-    if pools.hasRefusedApps(pool) {
+    if pools[pool].hasRefusedApps() {
       switch pools[pool].health.passage(app: work.pushes[slot].app, now: turn.now) {
       case .now: break
       case .beside: return .beside
