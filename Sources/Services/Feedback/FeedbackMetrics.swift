@@ -8,15 +8,15 @@ package enum FeedbackMetrics {
     "Answers of APNs about device tokens that were read.")
   static let verdicts = Metric(
     "martlet_feedback_verdicts_total", .counter, labels: ["verdict"], bound: "4",
-    "What answers came to: the token is invalid (invalidated), the answer is older than the registration or not about"
-      + " the token (kept), it may be our own mistake (suspected), called bad on two days (confirmed)."
+    "Answers by verdict: the token is invalid (invalidated); the answer is older than the registration or not about the"
+      + " token (kept); it may be a mistake of ours (suspected); APNs reported the token as bad on two days (confirmed)."
   )
   static let registrations = Metric(
     "martlet_feedback_registrations_total", .counter, "Registrations and removals of devices.")
   static let waves = Metric(
     "martlet_feedback_bad_token_waves_total", .counter,
     event: "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
-    "Times that an abnormal number of an app's tokens was called bad: a configuration mistake, most likely."
+    "Times that APNs reported an abnormal number of an app's tokens as bad: most likely a configuration mistake."
   )
   static let revived = Metric(
     "martlet_feedback_revived_total", .counter,
@@ -59,7 +59,7 @@ package enum FeedbackMetrics {
   static let devices = Metric(
     "martlet_feedback_devices", .gauge, labels: ["state"], bound: "4",
     "Rows of the database of device tokens: live, removed by the application, dead, and those of them that APNs has"
-      + " called bad since their registration (suspected). Looked up every minute;"
+      + " reported as bad since their registration (suspected). Looked up every minute;"
       + " all processes with one database count the same rows.")
 
   package static let all = [
