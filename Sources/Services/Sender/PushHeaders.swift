@@ -15,15 +15,21 @@ final class PushHeaders {
   private let isPrepared: Bool
   private let authorizationIndexing: HeaderIndexing
   private let authority: UnsafeMutableRawBufferPointer
-  /// Sets of shared fields, each at the place that its key says.
+  /// Sets of shared fields, each at the place that its hash says or at one of the next.
   @exclusivity(unchecked) private var sets: [SharedHeaders?]
+  /// How many of these places have been used.
+  private var usedCount: UInt64 = 0
   /// The one that the list begins with.
   @exclusivity(unchecked) private var current: SharedHeaders?
   private var lastRound: UInt64 = 0
 
   private static let setCount = 256
+  /// Places that a set may stand in, from that of its hash on.
+  private static let tries = 4
   /// The same for all requests.
   private static let constantCount = 3
+  /// Sets that the engine of a connection keeps.
+  fileprivate static let keptAtMost = UInt64(ClientEngine.mostPrepared)
 
   init(authority name: String, _ http2: HTTP2Implementation, indexesAuthorization: Bool) {
     isPrepared = http2 == .engine
@@ -69,13 +75,29 @@ final class PushHeaders {
   private func set(
     for push: UnsafeMutablePointer<Push>, _ authorization: Authorization?
   ) -> SharedHeaders {
-    let place = SharedHeaders.hash(push) & (Self.setCount - 1)
-    if let known = sets[place], known.matches(push, authorization) { return known }
+    let first = SharedHeaders.hash(push)
+    var place = first & (Self.setCount - 1)
+    for step in 0..<Self.tries {
+      let next = (first + step) & (Self.setCount - 1)
+      guard let known = sets[next] else {
+        place = next
+        break
+      }
+      if known.matches(push, authorization) { return known }
+      // With all places taken the oldest one goes.
+      if let oldest = sets[place], known.key < oldest.key { place = next }
+    }
     lastRound += 1
-    let key = lastRound * UInt64(Self.setCount) + UInt64(place)
+    let key = lastRound * Self.keptAtMost + (sets[place]?.place ?? nextPlace())
     let made = SharedHeaders(push, authorization, key: key)
     sets[place] = made
     return made
+  }
+
+  /// The engine keeps fields where the key's low bits say: one after the other, so that few share a place.
+  private func nextPlace() -> UInt64 {
+    defer { usedCount += 1 }
+    return usedCount % Self.keptAtMost
   }
 
   private func change(to set: SharedHeaders, _ push: UnsafeMutablePointer<Push>) {
@@ -154,6 +176,9 @@ final class SharedHeaders {
   }
 
   deinit { memory.deallocate() }
+
+  /// Where the engine keeps the fields.
+  var place: UInt64 { key % PushHeaders.keptAtMost }
 
   var topic: UnsafeRawBufferPointer { part(0..<topicCount) }
   var pushType: UnsafeRawBufferPointer { part(topicCount..<topicCount + pushTypeCount) }

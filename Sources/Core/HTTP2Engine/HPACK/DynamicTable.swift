@@ -18,6 +18,19 @@ struct DynamicTable {
   /// The field with an index counted from the newest, 0…`count`−1.
   subscript(index: Int) -> TableField { fields[fields.count - 1 - index] }
 
+  /// The newest field with a name and this value, or else with the name: its index, counted from the newest.
+  func find(
+    _ name: Span<UInt8>, _ value: Span<UInt8>, _ marks: (name: UInt32, value: UInt32)
+  ) -> (index: Int, isWhole: Bool)? {
+    var found: Int?
+    for place in fields.indices.reversed() {
+      let matches = fields[place].matches(name, value, marks)
+      if matches.whole { return (fields.count - 1 - place, true) }
+      if matches.name, found == nil { found = fields.count - 1 - place }
+    }
+    return found.map { ($0, false) }
+  }
+
   /// Puts a field in; the oldest ones make room. One that is larger than the table empties it (RFC 7541 §4.4).
   mutating func insert(_ field: TableField) {
     generation += 1

@@ -24,7 +24,7 @@ package struct HeaderEncoder {
   private var announced: (least: Int, last: Int)?
 
   package init(
-    most: Int = HeaderDecoder.initialCapacity, blocksBetweenEvictions: Int = 1_000
+    most: Int = HeaderDecoder.initialCapacity, blocksBetweenEvictions: Int = 10_000
   ) {
     self.most = most
     self.blocksBetweenEvictions = blocksBetweenEvictions
@@ -96,20 +96,18 @@ package struct HeaderEncoder {
 
   /// The index of a name, 0 without one, and whether the entry has this value, too.
   func find(_ name: Span<UInt8>, _ value: Span<UInt8>) -> (index: Int, isWhole: Bool) {
+    let marks = (name: TableField.mark(name), value: TableField.mark(value))
+    let known = StaticTable.fields
     var found = 0
-    for place in 0..<StaticTable.count {
-      let field = StaticTable.fields[place]
-      guard name.equals(field.name) else { continue }
-      if value.equals(field.value) { return (place + 1, true) }
-      if found == 0 { found = place + 1 }
+    for place in known.indices {
+      let matches = known[place].matches(name, value, marks)
+      if matches.whole { return (place + 1, true) }
+      if matches.name, found == 0 { found = place + 1 }
     }
-    for place in 0..<table.count {
-      let field = table[place]
-      guard name.equals(field.name) else { continue }
-      if value.equals(field.value) { return (StaticTable.count + place + 1, true) }
-      if found == 0 { found = StaticTable.count + place + 1 }
+    guard let entry = table.find(name, value, marks), entry.isWhole || found == 0 else {
+      return (found, false)
     }
-    return (found, false)
+    return (StaticTable.count + entry.index + 1, entry.isWhole)
   }
 
   /// RFC 7541 §5.2.

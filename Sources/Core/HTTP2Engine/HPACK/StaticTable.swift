@@ -2,12 +2,34 @@
 
 /// A header field as it stands in a compression table.
 struct TableField: Equatable {
-  var name: [UInt8]
-  var value: [UInt8]
+  let name: [UInt8]
+  let value: [UInt8]
+  /// Equal for equal bytes, and different for most others: what is compared first.
+  private let nameMark: UInt32
+  private let valueMark: UInt32
 
   init(_ name: [UInt8], _ value: [UInt8]) {
     self.name = name
     self.value = value
+    nameMark = Self.mark(name.span)
+    valueMark = Self.mark(value.span)
+  }
+
+  /// The length of a text, and three of its bytes.
+  static func mark(_ bytes: Span<UInt8>) -> UInt32 {
+    let count = bytes.count
+    guard count > 1 else { return UInt32(count) &<< 24 | (count == 0 ? 0 : UInt32(bytes[0])) }
+    return UInt32(truncatingIfNeeded: count) &<< 24 | UInt32(bytes[count / 2]) &<< 16
+      | UInt32(bytes[count - 2]) &<< 8 | UInt32(bytes[count - 1])
+  }
+
+  /// Whether it has this name, and whether it has this value, too.
+  @inline(__always)
+  func matches(
+    _ name: Span<UInt8>, _ value: Span<UInt8>, _ marks: (name: UInt32, value: UInt32)
+  ) -> (name: Bool, whole: Bool) {
+    guard nameMark == marks.name, name.equals(self.name) else { return (false, false) }
+    return (true, valueMark == marks.value && value.equals(self.value))
   }
 
   /// What the field counts for in a table and in a list (RFC 7541 §4.1).
