@@ -15,6 +15,7 @@ extension Simulation {
     case .everything: troubleAnywhere()
     case .tokens: troubleWithTokens()
     case .logs: troubleWithLogs()
+    case .devices: troubleWithDevices()
     }
   }
 
@@ -68,6 +69,16 @@ extension Simulation {
     case 6..<12: wantRebalance(in: 0)
     case 12: hurtSender()
     case 13..<17: remakeAgain()
+    default: break
+    }
+  }
+
+  private mutating func troubleWithDevices() {
+    switch world.chance.below(2_000) {
+    case 0..<20: unregister()
+    case 20..<40: register()
+    case 40..<44: hurt(GroupModel.Kind.feedback.rawValue)
+    case 44..<46: world[.feedback].wantRebalance(at: world.now)
     default: break
     }
   }

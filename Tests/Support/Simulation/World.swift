@@ -35,11 +35,14 @@ enum Theme {
   case tokens
   /// Logs that are made again, cut and grow, while the group is balanced anew.
   case logs
+  /// Device tokens: apps are removed and come back, while feedback is killed, stands still and is balanced anew.
+  case devices
 
   init(seed: UInt64) {
     switch seed % 8 {
     case 5: self = .tokens
     case 6: self = .logs
+    case 7: self = .devices
     default: self = .everything
     }
   }
