@@ -73,7 +73,7 @@ def numbers(text):
 
 
 # What one loop has in flight at most (--max-in-flight).
-IN_FLIGHT = 4_000
+IN_FLIGHT = 10_000
 
 
 def same_shape(rig, count, credentials):

@@ -8,7 +8,7 @@ package import Pipeline
 /// milliseconds.
 package struct DispatchSettings: Sendable {
   /// Notifications that are held at most, from being taken to their outcome.
-  package var maxInFlight = 4_000
+  package var maxInFlight = 10_000
   /// Percent of streams and slots that only transactional first sends use, 0 … 90.
   package var reservedPercent = 20
   /// Prompt retries for 100 first sends to one destination.

@@ -14,7 +14,7 @@ package struct LoopLimits: Sendable, Equatable {
   package var streams: Int
 
   package init(
-    maxInFlight: Int = 4_000, reservedPercent: Int = 20,
+    maxInFlight: Int = 10_000, reservedPercent: Int = 20,
     pool: ConnectionPoolPolicy.Limits = .init(minimum: 1, maximum: 4), streams: Int = 1_000
   ) {
     self.maxInFlight = maxInFlight

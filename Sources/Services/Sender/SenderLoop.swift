@@ -22,6 +22,8 @@ final class SenderLoop {
   private static let longestSleep: UInt64 = 100
   private static let wakeupToken: UInt64 = 0
   private static let queuesToken = UInt64.max
+  /// Sockets that one turn hears of: the more of them do, the more pushes share each one's write.
+  private static let socketsATurn = 1_024
   private static let allCounters = SenderCounter.allCases
 
   private let context: ServiceContext
@@ -58,7 +60,7 @@ final class SenderLoop {
     self.inbox = inbox
     envelopes = EnvelopeReader(types: settings.pushTypes)
     reports = ControlReports(log: context.log, control: control)
-    poller = try Poller(capacity: 256)
+    poller = try Poller(capacity: Self.socketsATurn)
     gateways = try Gateways(settings, context.log, access, poller, inbox.wakeup)
     publisher = try Publisher(context, names, cluster, inbox.wakeup)
     outcomes = OutcomeWriter(publisher, telemetry.recorder)
