@@ -13,9 +13,18 @@ from results import median, row
 # Records that one partition of an embedded broker (5 MiB) surely holds.
 EMBEDDED_RECORDS = 7_000
 
+# What one loop has in flight at most (--max-in-flight).
+IN_FLIGHT = 10_000
+
 
 def numbers(text):
     return [int(number) for number in str(text).split(",")]
+
+
+def same_shape(rig, count, connections, *, most=100):
+    """h2load as the sender sends: as many connections, as much in flight, at most so many requests on one of them."""
+    streams = min(most, max(1, IN_FLIGHT // connections))
+    return rig.h2load(count, connections=connections, streams=streams)
 
 
 def feedback(options):
@@ -152,9 +161,7 @@ def scale(options):
                 before = sum(process.cpu() for process in processes)
                 rate = rig.load("notifications", options.count)
                 cpu = (sum(process.cpu() for process in processes) - before) / options.count
-                connections = max(10, credentials)
-                floor = rig.h2load(
-                    options.count, connections=connections, streams=max(1, 4_000 // connections))
+                floor = same_shape(rig, options.count, max(10, credentials), most=1_000)
                 results.append((cpu, cpu / floor, rate))
             cpu, ratio, rate = (median(values) for values in zip(*results))
             resident = sum(process.resident_mib() for process in processes)

@@ -72,16 +72,6 @@ def numbers(text):
     return [int(number) for number in str(text).split(",")]
 
 
-# What one loop has in flight at most (--max-in-flight).
-IN_FLIGHT = 10_000
-
-
-def same_shape(rig, count, credentials):
-    """h2load as the sender sends: a connection for each credential, as much in flight, at most 100 on one."""
-    streams = min(100, max(1, IN_FLIGHT // credentials))
-    return rig.h2load(count, connections=credentials, streams=streams)
-
-
 def sender(options):
     """The whole sender. Several numbers of partitions or credentials take turns, so that all meet the same machine.
 
@@ -104,7 +94,7 @@ def sender(options):
                 before = process.cpu()
                 rate = rig.load("notifications", options.count, "--rate", options.rate)
                 cpu = (process.cpu() - before) / options.count
-                floor = same_shape(rig, options.count, credentials)
+                floor = loads.same_shape(rig, options.count, credentials)
                 figures += [cpu, floor, rate, process.resident_mib()]
             return figures
 

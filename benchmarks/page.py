@@ -189,8 +189,14 @@ def rows(lines, fields):
 
 
 def shown(found):
-    if found is None or found == 0:
-        return ""
+    """A cell's text: empty for what was not measured, which rows hold as 0."""
+    match found:
+        case bool():
+            return "yes" if found else "no"
+        case str():
+            return found
+        case None | 0 if not isinstance(found, float):
+            return ""
     return f"{found:,}"
 
 
@@ -219,7 +225,7 @@ def newest(folder, figures):
     """The two newest plots, as Markdown."""
     names = sorted(drawn(folder, figures), key=lambda name: (figures[name][0]["at"], name))[-2:]
     return "".join(
-        f"\n![{figures[name][0]['command']}](benchmarks/results/{name}.svg)\n" for name in reversed(names))
+        f"\n![{figures[name][0]['command'].split(' --')[0]}](benchmarks/results/{name}.svg)\n" for name in reversed(names))
 
 
 def old_sentences(root, figures):

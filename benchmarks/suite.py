@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `benchmarks/run all` runs: by the name of the file in benchmarks/results/, the words of benchmarks/run.
 
-Together about 35 minutes on two quiet cores, after the build; memory and scale take four or five each. The budgets come
+Together about 35 minutes on two quiet cores, after the build; memory takes two of them and scale eight. The budgets come
 first, so that a run that is ended early has them.
 """
 
@@ -33,7 +33,7 @@ RUNS = {
         "compare": "compare --count 50000 --rounds 3",
         "rebalance": "rebalance --partitions 12,128 --rounds 2",
         "memory": "memory --count 10000000",
-        "scale": "scale --senders 1,2,4 --loops 1,2 --partitions 8,64 --credentials 1,1000 --count 30000 --rounds 1",
+        "scale": "scale --senders 1,2,4 --loops 1,2 --partitions 8,64 --credentials 1,1000 --count 30000 --rounds 3",
         "plan": "plan --rounds 3",
     }.items()
 }

@@ -59,6 +59,8 @@ final class ScriptedBacklog {
     apps = (0..<credentials).map { AppTable.hash("app\($0)".utf8.span) }
     deliveredTo = Array(repeating: 0, count: credentials)
     var settings = DispatchSettings()
+    // Fewer than one credential of ten has waiting: one that is stuck cannot hold all of its own.
+    settings.maxInFlight = 4_000
     settings.pool = .init(minimum: 1, maximum: 1)
     settings.requestTimeout = 600_000
     dispatcher = Dispatcher(settings, now: now, wall: Self.epoch + Int64(now), seed: seed)
