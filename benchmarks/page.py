@@ -195,7 +195,7 @@ def shown(found):
             return "yes" if found else "no"
         case str():
             return found
-        case None | 0 if not isinstance(found, float):
+        case int(0) | None:
             return ""
     return f"{found:,}"
 
@@ -224,8 +224,8 @@ def drawn(folder, figures):
 def newest(folder, figures):
     """The two newest plots, as Markdown."""
     names = sorted(drawn(folder, figures), key=lambda name: (figures[name][0]["at"], name))[-2:]
-    return "".join(
-        f"\n![{figures[name][0]['command'].split(' --')[0]}](benchmarks/results/{name}.svg)\n" for name in reversed(names))
+    titles = {name: figures[name][0]["command"].split(" --")[0] for name in reversed(names)}
+    return "".join(f"\n![{title}](benchmarks/results/{name}.svg)\n" for name, title in titles.items())
 
 
 def old_sentences(root, figures):

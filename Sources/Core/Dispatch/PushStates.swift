@@ -145,7 +145,7 @@ package struct PushStates: Sendable {
   /// - Parameters:
   ///   - most: pushes that are in the table at once at most.
   ///   - timeout: how long an answer may take, in milliseconds.
-  package init(most: Int = 10_000, timeout: UInt64 = 30_000) {
+  package init(most: Int = DispatchSettings().maxInFlight, timeout: UInt64 = 30_000) {
     deadlines = RequestDeadlines(capacity: Self.slots(for: most), timeout: timeout)
   }
 

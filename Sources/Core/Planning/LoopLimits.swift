@@ -22,4 +22,7 @@ package struct LoopLimits: Sendable, Equatable {
     self.pool = pool
     self.streams = streams
   }
+
+  /// Requests of one credential that a loop can have open: what it holds beyond that waits for a stream.
+  package var open: Int { min(maxInFlight, pool.maximum * streams) }
 }

@@ -20,7 +20,7 @@ package struct PipelinePlan: Sendable {
     self.costs = costs
     let share = Double(request.used) / 100
     loopsByInFlight = Self.up(
-      request.rate * request.answers.mean / 1_000 / (Double(request.limits.maxInFlight) * share))
+      request.rate * request.answers.mean / 1_000 / (Double(request.limits.open) * share))
     // Full batches: what comes in small ones at this rate is not what bounds it.
     loopsByCPU = Self.up(request.rate * costs.sender / 1e6 / share)
     loops = request.loops ?? max(loopsByCPU, loopsByInFlight)

@@ -39,7 +39,7 @@ package enum SizingPage {
     | mean time of an answer, m | median × e^(σ²/2), σ = ln(p99 / median) / 2.326 |
     | requests open at a time | R × m (Little's law) |
     | loops by CPU | R × \(PlanText.decimal(costs.sender)) µs / u |
-    | loops by what one holds | R × m / (\(PlanText.number(Double(request.limits.maxInFlight))) × u), `--max-in-flight` |
+    | loops by what one holds | R × m / (\(PlanText.number(Double(request.limits.open))) × u): `--max-in-flight`, or the streams of `--max-connections` if they are fewer |
     | partitions of each lane | 2 × loops, at least 12 |
     | batches of Kafka per second and loop, B | the lesser of its rate and its partitions / `linger.ms` |
     | requests that bring them, F | the lesser of the loop's rate and 1 / `linger.ms` |

@@ -42,7 +42,7 @@ package enum PlanCommand: Service {
 
     @Declared(
       .integer(
-        "max-in-flight", default: 10_000, in: 10...1_000_000,
+        "max-in-flight", default: DispatchSettings().maxInFlight, in: 10...1_000_000,
         "Notifications that a loop of a sender holds at most, as its own setting.")) fileprivate
       var maxInFlight: Int
 

@@ -148,7 +148,7 @@ package struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .integer(
-      "max-in-flight", default: 10_000, in: 1...100_000,
+      "max-in-flight", default: DispatchSettings().maxInFlight, in: 1...100_000,
       "Most notifications in a loop, from reading them to their outcome.")
   ) package var maxInFlight: Int
 

@@ -25,10 +25,10 @@ import Testing
 
   @Test func `slow answers ask for loops, fast ones for CPU`() {
     let slow = PipelinePlan(
-      PlanRequest(rate: 25_000, answers: AnswerTimes(median: 1_000, p99: 1_000)), costs)
+      PlanRequest(rate: 10_000, answers: AnswerTimes(median: 1_000, p99: 1_000)), costs)
     #expect(slow.loopsByInFlight == 4)
     #expect(slow.loops == 4)
-    #expect(slow.streams.rounded() == 25_000)
+    #expect(slow.streams.rounded() == 10_000)
     let fast = PipelinePlan(
       PlanRequest(rate: 200_000, answers: AnswerTimes(median: 1, p99: 1)), costs)
     #expect(fast.loopsByCPU == 2)
