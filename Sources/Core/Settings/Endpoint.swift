@@ -34,6 +34,9 @@ package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     guard isHost, !host.contains("/") else {
       throw ValueProblem(text: "must be host:port, without a scheme or blanks")
     }
+    guard !host.contains("["), !host.contains("]") else {
+      throw ValueProblem(text: "must be host:port; square brackets stand around an IPv6 address")
+    }
     self.init(host: String(host), port: port)
   }
 

@@ -114,7 +114,7 @@ import Testing
   @Test(arguments: [
     "localhost", "localhost:", "localhost:65536", "a:+1", ":9092", "::1:443", "https://a:443",
     "a b:1",
-    "a:b",
+    "a:b", "[[m]]:3", "[a:1", "a]:1",
   ])
   func `anything else is no endpoint`(text: String) {
     #expect(problem(.endpoint, text)?.hasPrefix("must be host:port") == true)
