@@ -8,16 +8,11 @@ import Testing
 
 @Suite struct BrokerPortTests {
   /// A port that was free a moment ago.
-  private func freePort() throws -> UInt16 {
-    let socket = try Socket.listening(on: .loopback(port: 0))
-    return try #require(socket.localAddress?.port)
-  }
-
   @Test func `the embedded broker listens at the given address, also right after another one`()
     throws
   {
     KafkaLog.silence()
-    let port = try freePort()
+    let port = try FreePort.find()
     for _ in 0..<2 {
       let broker = try EmbeddedBroker([.init("things", partitions: 2)], port: port)
       #expect(broker.bootstrap == "127.0.0.1:\(port)")
@@ -60,7 +55,7 @@ import Testing
     throws
   {
     KafkaLog.silence()
-    let port = try freePort()
+    let port = try FreePort.find()
     let client = try firstClient(of: "things", port: port)
     // So many others before it that the client is there first.
     let others = (0..<200).map { KafkaTopicSpecification("other-\($0)", partitions: 1) }

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Synchronization
+import TestSupport
 
 /// An HTTP proxy that knows CONNECT only, for a few connections: it passes bytes on between the client and
 /// one address, whatever name was asked for.
@@ -35,13 +36,13 @@ final class TinyProxy: Sendable {
 
   /// - Parameters:
   ///   - answer: what it says to a request that it lets through.
-  ///   - port: 0 takes a free one.
+  ///   - port: that of an earlier one; nil takes a free one.
   init(
     to target: SocketAddress, authorization: String? = nil,
     answer: String = "HTTP/1.1 200 Connection established\r\nVia: tiny\r\n\r\n",
-    port: UInt16 = 0
+    port: UInt16? = nil
   ) throws {
-    let listener = try Socket.listening(on: .loopback(port: port))
+    let listener = try Socket.listening(on: .loopback(port: port ?? FreePort.find()))
     address = listener.localAddress ?? .loopback(port: 0)
     let shared = Shared(target, authorization, answer)
     self.shared = shared

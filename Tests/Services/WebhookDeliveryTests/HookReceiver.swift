@@ -42,18 +42,18 @@ final class HookReceiver: Sendable {
   private let reply: @Sendable (Request, Int) -> Reply
 
   /// - Parameters:
-  ///   - port: 0 takes a free one.
+  ///   - port: that of an earlier one; nil takes a free one.
   ///   - reply: for a request, and how many came before it.
-  init(port: UInt16 = 0, _ reply: @escaping @Sendable (Request, Int) -> Reply = { _, _ in Reply() })
-    throws
-  {
+  init(
+    port: UInt16? = nil, _ reply: @escaping @Sendable (Request, Int) -> Reply = { _, _ in Reply() }
+  ) throws {
     self.reply = reply
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var one: Int32 = 1
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, 4)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
+    address.sin_port = try (port ?? FreePort.find()).bigEndian
     address.sin_addr.s_addr = in_addr_t(INADDR_LOOPBACK).bigEndian
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let handle = listener

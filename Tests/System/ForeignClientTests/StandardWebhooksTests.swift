@@ -32,8 +32,9 @@ final class StandardWebhooksTests {
   // MARK: Processes
 
   private func endpoint(
-    port: UInt16 = 0, secret: String = secret
+    port: UInt16? = nil, secret: String = secret
   ) throws -> (program: BuiltProgram, port: UInt16) {
+    let port = try port ?? FreePort.find()
     try? File.remove(folder.file("address"))
     let program = try PythonScript.start(
       "receive_webhooks.py",
