@@ -7,7 +7,6 @@ import TestSupport
 import Testing
 
 @Suite struct BrokerPortTests {
-  /// A port that was free a moment ago.
   @Test func `the embedded broker listens at the given address, also right after another one`()
     throws
   {
