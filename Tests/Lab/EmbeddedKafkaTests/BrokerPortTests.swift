@@ -30,6 +30,15 @@ import Testing
     #expect(try EmbeddedBroker(brokers: 2).bootstrap.contains(":\(port)") == false)
   }
 
+  @Test func `a broker with many topics does not wait a second for some of them`() throws {
+    KafkaLog.silence()
+    let topics = (0..<100).map { KafkaTopicSpecification("topic-\($0)", partitions: 1) }
+    let began = ContinuousClock.now
+    _ = try EmbeddedBroker(topics)
+    // A tenth of a second; it was half a minute.
+    #expect(began.duration(to: .now) < .seconds(10))
+  }
+
   /// Asks for a topic as soon as somebody listens on the port, as a client of an earlier broker does. Once.
   private func firstClient(of topic: String, port: UInt16) throws -> LoopThread {
     // Metadata, version 0.
