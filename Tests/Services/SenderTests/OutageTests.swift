@@ -17,7 +17,7 @@ struct OutageTests {
     flags: [String] = [], lasting milliseconds: UInt32 = 3_000, parkedAtMost: Int = 50,
     begin: (ScriptedGateway) -> Void, end: (ScriptedGateway) -> Void
   ) throws -> (rig: SenderRig, gateway: ScriptedGateway, sender: RunningSender) {
-    let gateway = try ScriptedGateway { _ in .accepted(after: 10) }
+    let gateway = try ScriptedGateway(port: FreePort.find()) { _ in .accepted(after: 10) }
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(

@@ -46,8 +46,19 @@ private struct ReasonRun: Sendable {
       })
     let delayed = Reason.allCases.count { $0.rule.verdict == .retryLater(.soon) }
     parked = Set(try rig.fixture.read(rig.names.retries5s, count: delayed).compactMap(\.key))
-    tokenRequests = try rig.fixture.read(rig.names.tokenRequests, count: 1)
-      .compactMap(\.value).joined(separator: "\n")
+    tokenRequests = try Self.tokenRequests(rig)
+  }
+
+  /// The requests for tokens, once each reason that is certain to ask has asked.
+  private static func tokenRequests(_ rig: SenderRig) throws -> String {
+    let asking = Reason.allCases.filter { $0.rule.credential == .refresh }.map(\.name)
+    let deadline = MonotonicClock.milliseconds() + 20_000
+    var asked = ""
+    repeat {
+      asked = try rig.fixture.read(rig.names.tokenRequests, count: 1_000, timeoutMilliseconds: 300)
+        .compactMap(\.value).joined(separator: "\n")
+    } while !asking.allSatisfy(asked.contains) && MonotonicClock.milliseconds() < deadline
+    return asked
   }
 
   static func number(_ reason: Reason) -> Int { Int(reason.rawValue) + 1 }

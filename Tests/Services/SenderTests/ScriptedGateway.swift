@@ -56,11 +56,13 @@ final class ScriptedGateway: Sendable {
     try self.init(identity, nil, on: address, clientTrust, script)
   }
 
-  /// With an authority of its own, on a free port of the loopback.
+  /// With an authority of its own, on the loopback.
   ///
-  /// - Parameter streams: the limit of each connection.
+  /// - Parameters:
+  ///   - streams: the limit of each connection.
+  ///   - port: 0 takes a free one, which somebody else may have once the gateway does not listen for a while.
   convenience init(
-    streams: UInt32 = 1_000,
+    streams: UInt32 = 1_000, port: UInt16 = 0,
     _ reply: @escaping @Sendable (GatewayRecord.Request) -> GatewayReply = { _ in .accepted() }
   ) throws {
     let authority = try CertificateAuthority()
@@ -69,7 +71,7 @@ final class ScriptedGateway: Sendable {
     try File.write(folder.file("root.pem"), authority.certificatePEM)
     try self.init(
       TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM), folder,
-      on: .loopback(port: 0), nil, Script(limit: streams, reply: { reply($1) }))
+      on: .loopback(port: port), nil, Script(limit: streams, reply: { reply($1) }))
   }
 
   private init(

@@ -50,7 +50,7 @@ final class ScriptedGatewayLoop {
       poller.wait(timeoutMilliseconds: due.isEmpty ? 2 : 1, into: &events)
       let script = shared.script.withLock { $0 }
       if script.listens != isListening {
-        if script.listens { try listen(Socket.listening(on: address)) } else { close() }
+        if script.listens { listenAgain() } else { close() }
       }
       for event in events { try handle(event, script) }
       pool.takeReady(into: &arrived)
@@ -65,6 +65,11 @@ final class ScriptedGatewayLoop {
     try poller.add(socket.fd, token: 0, .readable)
     listener = consume socket
     isListening = true
+  }
+
+  /// Tried again in the next turn if somebody has the port.
+  private func listenAgain() {
+    if let socket = try? Socket.listening(on: address) { try? listen(socket) }
   }
 
   private func close() {
