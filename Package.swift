@@ -31,6 +31,13 @@ let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 let swift: [SwiftSetting] =
   common + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
+/// `scripts/fuzz` asks for its program.
+let isFuzzing = Context.environment["MARTLET_TEST_FUZZ"] != nil
+
+/// Services, simulator and laboratory: in the fuzz program, where the parsers below them take the time, not optimized.
+let outer: [SwiftSetting] =
+  swift + (isFuzzing ? [.unsafeFlags(["-Onone"], .when(configuration: .release))] : [])
+
 func system(_ name: String, _ pkgConfig: String, _ debian: String) -> Target {
   .systemLibrary(
     name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([debian])])
@@ -48,12 +55,12 @@ func io(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 func service(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(
     name: name, dependencies: dependencies + ["ServiceKit", "Settings", "Telemetry", "Bytes"],
-    path: "Sources/Services/\(name)", swiftSettings: swift)
+    path: "Sources/Services/\(name)", swiftSettings: outer)
 }
 
 /// A part of the simulator; `settings` is `pure` for its model and its faults, which are values like Core.
 func simulator(
-  _ name: String, _ dependencies: [Target.Dependency], settings: [SwiftSetting] = swift
+  _ name: String, _ dependencies: [Target.Dependency], settings: [SwiftSetting] = outer
 ) -> Target {
   .target(
     name: name, dependencies: dependencies, path: "Sources/Simulator/\(name)",
@@ -61,19 +68,19 @@ func simulator(
 }
 
 func lab(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: swift)
+  .target(name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer)
 }
 
 func labProgram(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(
-    name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: swift)
+    name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer)
 }
 
 func executable(_ name: String, _ service: String) -> Target {
   .executableTarget(
     name: name, dependencies: [.init(stringLiteral: service), "ServiceKit"],
     path: "Sources/Executables/\(name)",
-    swiftSettings: swift)
+    swiftSettings: outer)
 }
 
 func tests(
@@ -95,7 +102,7 @@ let fuzzed: [Target.Dependency] = [
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
 /// which no ordinary build can link.
 let fuzz: Target =
-  Context.environment["MARTLET_TEST_FUZZ"] == nil
+  !isFuzzing
   ? .testTarget(
     name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz",
     exclude: ["Corpus", "Dictionaries", "Driver"], sources: ["Targets", "Regression"],
@@ -161,7 +168,7 @@ let package = Package(
         "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery", "Records", "Signing",
         "APNS", "Pipeline", "JSON", "HTTPServer", "Diagnosis",
       ],
-      path: "Sources/Services/ServiceKit", swiftSettings: swift),
+      path: "Sources/Services/ServiceKit", swiftSettings: outer),
     service(
       "Ingest",
       [
