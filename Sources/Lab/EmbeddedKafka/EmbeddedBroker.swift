@@ -67,7 +67,10 @@ package final class EmbeddedBroker: @unchecked Sendable {
       martlet_bind_next_to(0)
       guard let made else { break }
       do throws(KafkaError) {
-        for topic in topics { try create(topic.name, partitions: topic.partitions, in: made) }
+        let first = firstPort(of: made)
+        for topic in topics {
+          try create(topic.name, partitions: topic.partitions, in: made, firstPort: first)
+        }
         return made
       } catch {
         rd_kafka_mock_cluster_destroy(made)
@@ -92,23 +95,26 @@ package final class EmbeddedBroker: @unchecked Sendable {
   /// Creates a topic. One that somebody asked for before exists already, with four partitions, and
   /// cannot be created again.
   package func createTopic(_ name: String, partitions: Int) throws(KafkaError) {
-    try Self.create(name, partitions: partitions, in: cluster)
+    try Self.create(
+      name, partitions: partitions, in: cluster, firstPort: Self.firstPort(of: cluster))
   }
 
   private static func create(
-    _ name: String, partitions: Int, in cluster: OpaquePointer
+    _ name: String, partitions: Int, in cluster: OpaquePointer, firstPort: UInt16
   ) throws(KafkaError) {
     let code = rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
       throw KafkaError(code, "cannot create topic \(name) on the embedded broker")
     }
-    endTurn(of: cluster)
+    BrokerTurn.awaitEnd(port: firstPort)
   }
 
-  private static func endTurn(of cluster: OpaquePointer) {
-    let addresses = String(cString: rd_kafka_mock_cluster_bootstraps(cluster))
-    let first = addresses.prefix { $0 != "," }
-    guard let port = first.split(separator: ":").last.flatMap({ UInt16($0) }) else { return }
-    BrokerTurn.awaitEnd(port: port)
+  /// The port of the cluster's first broker.
+  private static func firstPort(of cluster: OpaquePointer) -> UInt16 {
+    let first = String(cString: rd_kafka_mock_cluster_bootstraps(cluster)).prefix { $0 != "," }
+    guard let port = first.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+      preconditionFailure("librdkafka's mock cluster calls itself \(first)")
+    }
+    return port
   }
 }

@@ -207,7 +207,9 @@ package final class FastServerSession: ServerSession {
 
   /// The header of a frame.
   private func begin(_ length: Int, _ type: UInt8, _ flags: UInt8, _ stream: Int32) {
-    append(UInt64(length) << 40 | UInt64(type) << 32 | UInt64(flags) << 24 | UInt64(stream) >> 8)
+    let size = UInt64(length) << 40
+    let kind = UInt64(type) << 32 | UInt64(flags) << 24
+    append(size | kind | UInt64(stream) >> 8)
     outgoing.append(UInt8(truncatingIfNeeded: stream))
   }
 

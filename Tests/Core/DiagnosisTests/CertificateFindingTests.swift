@@ -15,10 +15,10 @@ struct CertificateFindingTests {
     return facts
   }
 
-  @Test(arguments: [
-    (Int64(-1), Finding.Status.error), (0, .error), (1, .warning), (30 * 86_400 - 1, .warning),
-    (30 * 86_400, .ok),
-  ])
+  @Test(
+    arguments: [
+      (-1, .error), (0, .error), (1, .warning), (30 * 86_400 - 1, .warning), (30 * 86_400, .ok),
+    ] as [(Int64, Finding.Status)])
   func `an end within 30 days is a warning, a past one an error`(
     left: Int64, status: Finding.Status
   ) {

@@ -32,7 +32,7 @@ import Testing
     for width in [1, 8, 20, 400] {
       let lines = Paragraph.wrap(
         words.joined(separator: " "), indent: 2, hanging: 4, width: width)
-      #expect(lines.flatMap { $0.split(separator: " ").map(String.init) } == words)
+      #expect(lines.joined(separator: " ").split(separator: " ").map(String.init) == words)
       #expect(lines[0].hasPrefix("  x") && lines.dropFirst().allSatisfy { $0.hasPrefix("    x") })
     }
   }

@@ -235,7 +235,7 @@ struct HandMadeClient {
   mutating func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) {
     let count = payload.count
     bytes += [UInt8(count >> 16), UInt8(count >> 8 & 255), UInt8(count & 255), type, flags]
-    bytes += (0..<4).map { UInt8(stream >> (24 - 8 * $0) & 255) }
+    bytes += withUnsafeBytes(of: stream.bigEndian, Array.init)
     bytes += payload
   }
 

@@ -135,7 +135,7 @@ struct LedgerDeliveryTests {
     let runs = PartitionBounds().runsAtMost
     try rig.sendMany(0..<2 * runs + 1)
     _ = rig.producer.flush(timeoutMilliseconds: 10_000)
-    let done = (1...runs).map { Int64(2 * $0)..<Int64(2 * $0 + 1) }
+    let done = (1...Int64(runs)).map { run -> Range<Int64> in 2 * run..<2 * run + 1 }
     let map = try #require(OffsetMap.encode(base: 1, done))
     #expect(try OffsetMap.decode(Array(map.utf8), base: 1).count == runs)
     try rig.commit(offset: 1, metadata: map)

@@ -52,12 +52,12 @@ private struct ReasonRun: Sendable {
   /// The requests for tokens, once each reason that is certain to ask has asked.
   private static func tokenRequests(_ rig: SenderRig) throws -> String {
     let asking = Reason.allCases.filter { $0.rule.credential == .refresh }.map(\.name)
-    let deadline = MonotonicClock.milliseconds() + 20_000
     var asked = ""
-    repeat {
+    _ = try eventually(withinMilliseconds: 20_000) {
       asked = try rig.fixture.read(rig.names.tokenRequests, count: 1_000, timeoutMilliseconds: 300)
         .compactMap(\.value).joined(separator: "\n")
-    } while !asking.allSatisfy(asked.contains) && MonotonicClock.milliseconds() < deadline
+      return asking.allSatisfy(asked.contains)
+    }
     return asked
   }
 
