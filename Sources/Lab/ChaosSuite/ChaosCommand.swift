@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
 import Kafka
 package import ServiceKit
 package import Settings
@@ -48,29 +50,60 @@ package enum ChaosCommand: Service {
   private static func runAll(
     _ options: ChaosOptions, _ context: ServiceContext
   ) throws(ServiceFailure) -> [String] {
-    var failed: [String] = []
     if !options.printsJSON { StandardOutput.line(ScenarioReport.heading) }
-    for scenario in Scenario.all {
+    let queue = ScenarioQueue(chosen(options))
+    do {
+      try work(threads: options.atOnce, queue, options, context)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    return queue.failed
+  }
+
+  /// Runs the queue's scenarios on that many threads, this one among them.
+  private static func work(
+    threads: Int, _ queue: ScenarioQueue, _ options: ChaosOptions, _ context: ServiceContext
+  ) throws(SystemError) {
+    guard threads > 1 else { return work(queue, options, context) }
+    let thread = try LoopThread(name: "scenarios") { work(queue, options, context) }
+    try work(threads: threads - 1, queue, options, context)
+    thread.join()
+  }
+
+  private static func work(
+    _ queue: ScenarioQueue, _ options: ChaosOptions, _ context: ServiceContext
+  ) {
+    while !context.signals.isStopping, let scenario = queue.next() {
+      if !isPassed(scenario, options, context) { queue.addFailure(scenario) }
+    }
+  }
+
+  /// The scenarios that can be run with these options; the others get a line that says why.
+  private static func chosen(_ options: ChaosOptions) -> [Scenario] {
+    Scenario.all.filter { scenario in
       let isNamed = options.scenarios.contains(scenario.name)
       guard isNamed || options.scenarios.isEmpty && (!options.isShort || scenario.isShort) else {
-        continue
+        return false
       }
-      if let obstacle = scenario.obstacle(options) {
-        StandardOutput.line("\(scenario.name) skipped: \(obstacle)")
-        continue
-      }
-      do {
-        let report = try run(scenario, options, context)
-        StandardOutput.line(options.printsJSON ? report.json : report.row)
-        guard !report.problems.isEmpty else { continue }
-      } catch {
-        context.log.error("\(error)", ["scenario": scenario.name])
-      }
-      failed.append(scenario.name)
-      StandardError.line("run it again with: \(options.replay(scenario))")
-      if context.signals.isStopping { break }
+      guard let obstacle = scenario.obstacle(options) else { return true }
+      StandardOutput.line("\(scenario.name) skipped: \(obstacle)")
+      return false
     }
-    return failed
+  }
+
+  /// Runs a scenario and prints what it came to.
+  private static func isPassed(
+    _ scenario: Scenario, _ options: ChaosOptions, _ context: ServiceContext
+  ) -> Bool {
+    do {
+      let report = try run(scenario, options, context)
+      StandardOutput.line(options.printsJSON ? report.json : report.row)
+      if report.problems.isEmpty { return true }
+    } catch {
+      context.log.error("\(error)", ["scenario": scenario.name])
+    }
+    StandardError.line("run it again with: \(options.replay(scenario))")
+    return false
   }
 
   /// Runs a scenario, again if the embedded broker gave up: librdkafka's mock cluster has assertions that do not
@@ -78,13 +111,16 @@ package enum ChaosCommand: Service {
   private static func run(
     _ scenario: Scenario, _ options: ChaosOptions, _ context: ServiceContext
   ) throws -> ScenarioReport {
+    let shared = context.log
+    // Each line tells which scenario it is of.
+    let log = Logger(
+      service: "\(shared.service)/\(scenario.name)", level: shared.level, format: shared.format)
     for _ in 0..<2 {
-      let report = try ScenarioRun(scenario: scenario, options: options, log: context.log).run()
+      let report = try ScenarioRun(scenario: scenario, options: options, log: log).run()
       guard report.hasBrokerAborted else { return report }
-      context.log.warning(
-        "the embedded broker ended by an assertion of its own; running the scenario again",
-        ["scenario": scenario.name])
+      log.warning(
+        "the embedded broker ended by an assertion of its own; running the scenario again")
     }
-    return try ScenarioRun(scenario: scenario, options: options, log: context.log).run()
+    return try ScenarioRun(scenario: scenario, options: options, log: log).run()
   }
 }

@@ -22,6 +22,11 @@ package struct ChaosOptions: DeclaredSettings, Sendable {
       "short", "The form for every change: few faults, only the scenarios marked for it."))
   var isShort: Bool
 
+  /// They mostly wait. Each has its own processes, ports, folder and broker, and a cluster's topics of its own.
+  @Declared(
+    .integer("at-once", default: 1, in: 1...64, "Scenarios that run at the same time."))
+  var atOnce: Int
+
   @Declared(.endpoints("kafka", "A real cluster instead of the embedded broker."))
   private var cluster: [Endpoint]
 

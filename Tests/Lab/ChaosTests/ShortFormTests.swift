@@ -4,21 +4,36 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-/// The chaos suite's short form: a pipeline of real processes, hurt and audited.
-private enum ShortForm {
-  static func chaos(_ arguments: [String]) throws -> (status: Int32?, text: String) {
+/// The chaos suite as a process.
+private enum ChaosProgram {
+  static func run(_ arguments: [String]) throws -> (status: Int32?, text: String) {
     let folder = TemporaryFolder()
     let program = try BuiltProgram.start("martlet-chaos", arguments, in: folder)
-    let status = program.wait(withinMilliseconds: 300_000)
+    let status = program.wait(withinMilliseconds: 800_000)
     return (status, program.output)
   }
+}
 
-  /// Runs a scenario; nothing may be lost, and no more arrive twice than its bound.
-  static func expectSound(_ name: String) throws {
-    let (status, text) = try chaos([name, "--short", "--json"])
-    #expect(status == 0, "martlet-chaos printed: \(text.suffix(4_000))")
-    let line = text.split(separator: "\n").last { $0.hasPrefix("{") }
-    let report = try JSONDocument(String(try #require(line, "it printed: \(text)"))).root
+/// Pipelines of real processes, hurt and audited, three at a time.
+@Suite("The chaos suite's short form")
+struct ShortFormTests {
+  /// Every scenario of the short form, run once for all tests.
+  private static let outcome = Result {
+    try ChaosProgram.run(["--short", "--json", "--at-once", "3"])
+  }
+
+  @Test(arguments: [
+    "kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart", "broker-outage",
+    "rebalance-storm", "poison", "feedback-hosts", "gateway-faults", "gateway-outage",
+    "backlog-kill",
+  ])
+  func `nothing is lost, and no more arrives twice than the scenario's bound`(
+    _ name: String
+  ) throws {
+    let text = try Self.outcome.get().text
+    let line = text.split(separator: "\n").first { $0.hasPrefix("{") && $0.contains("\"\(name)\"") }
+    let report = try JSONDocument(String(try #require(line, "it printed: \(text.suffix(8_000))")))
+      .root
     #expect(report["scenario"]?.string == name)
     #expect(report["lost"]?.int == 0)
     #expect(report["problems"]?.array == [])
@@ -29,34 +44,18 @@ private enum ShortForm {
     let bound = try #require(report["bound"]?.int)
     #expect(duplicates <= bound)
   }
-}
 
-@Suite("The chaos suite's short form: processes are killed", .serialized)
-struct ShortFormKillTests {
-  @Test(arguments: ["kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart"])
-  func `nothing is lost, and no more arrives twice than the scenario's bound`(_ name: String) throws
-  { try ShortForm.expectSound(name) }
-}
-
-@Suite("The chaos suite's short form: Kafka and its records", .serialized)
-struct ShortFormKafkaTests {
-  @Test(arguments: ["broker-outage", "rebalance-storm", "poison", "feedback-hosts"])
-  func `nothing is lost, and no more arrives twice than the scenario's bound`(_ name: String) throws
-  { try ShortForm.expectSound(name) }
-}
-
-@Suite("The chaos suite's short form: the gateway", .serialized)
-struct ShortFormGatewayTests {
-  @Test(arguments: ["gateway-faults", "gateway-outage", "backlog-kill"])
-  func `nothing is lost, and no more arrives twice than the scenario's bound`(_ name: String) throws
-  { try ShortForm.expectSound(name) }
+  @Test func `all of them pass`() throws {
+    let (status, text) = try Self.outcome.get()
+    #expect(status == 0, "martlet-chaos printed: \(text.suffix(8_000))")
+  }
 }
 
 @Suite("The chaos suite's arguments")
 struct ChaosArgumentTests {
   @Test
   func `what only a real cluster can show is skipped with a line that says so`() throws {
-    let (status, text) = try ShortForm.chaos([
+    let (status, text) = try ChaosProgram.run([
       "static-member", "commit-in-rebalance", "broker-restart",
     ])
     #expect(status == 0, "martlet-chaos printed: \(text)")
@@ -68,7 +67,7 @@ struct ChaosArgumentTests {
 
   @Test
   func `a scenario that does not exist is refused with the names of those that do`() throws {
-    let (status, text) = try ShortForm.chaos(["kill-everybody"])
+    let (status, text) = try ChaosProgram.run(["kill-everybody"])
     #expect(status == 2)
     #expect(text.contains("kill-sender"))
   }

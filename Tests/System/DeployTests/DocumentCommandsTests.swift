@@ -53,7 +53,8 @@ import Testing
     "http2", "release", "deb", "output", "install-recommends", "create", "now", "rm",
     "read-only",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
-    "minutes", "mutations", "seeds", "steps", "last", "fail-with-body", "production", "group",
+    "minutes", "mutations", "seeds", "steps", "last", "at-once", "fail-with-body", "production",
+    "group",
     "all-topics", "topic", "reset-offsets", "to-datetime", "to-current", "export", "execute",
   ]
 
