@@ -32,33 +32,14 @@ package struct SystemdNotifier: Sendable {
 
   /// - Returns: whether the socket took it.
   @discardableResult package func send(_ message: String) -> Bool {
-    guard let path, var address = Self.address(path) else { return false }
+    guard let address = path.flatMap({ UnixAddress($0) }) else { return false }
     let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { return false }
     defer { close(socket) }
-    // What precedes the name, and the name: an abstract one has no end mark.
-    let length = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)! + path.utf8.count
     let bytes = Array(message.utf8)
-    let sent = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        sendto(
-          socket, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT),
-          $0, socklen_t(length))
-      }
+    let sent = address.withPointer {
+      sendto(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT), $0, $1)
     }
     return sent == bytes.count
-  }
-
-  /// `@name` is an abstract socket, whose name begins with a NUL.
-  private static func address(_ path: String) -> sockaddr_un? {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    var bytes = Array(path.utf8)
-    guard let first = bytes.first, bytes.count < MemoryLayout.size(ofValue: address.sun_path),
-      first == UInt8(ascii: "@") || first == UInt8(ascii: "/")
-    else { return nil }
-    if first == UInt8(ascii: "@") { bytes[0] = 0 }
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-    return address
   }
 }

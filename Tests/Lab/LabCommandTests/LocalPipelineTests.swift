@@ -94,6 +94,18 @@ import Testing
     #expect(!FreePorts.isFree(ports[0]))
     #expect(FreePorts.isFree(ports[1]))
   }
+
+  @Test func `a port is one pipeline's until that ends`() throws {
+    // Nobody listens on a port that is claimed: any will do.
+    let port = UInt16.random(in: 20_000..<30_000)
+    do {
+      let claim = try #require(PortClaim.take(port))
+      #expect(PortClaim.take(port) == nil)
+      #expect(PortClaim.take(port + 1) != nil)
+      withExtendedLifetime(claim) {}
+    }
+    #expect(PortClaim.take(port) != nil)
+  }
 }
 
 @Suite struct UpCommandTests {

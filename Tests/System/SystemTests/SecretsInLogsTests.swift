@@ -26,6 +26,10 @@ import Testing
         "--log-level", "debug", "--proxy",
         "http://user:\(Self.proxyPassword)@127.0.0.1:1",
       ], as: "proxied")
+    // It tries to when there is something for it to send.
+    try #require(
+      rig["proxied"].prints("partitions assigned", withinMilliseconds: 60_000),
+      "\(rig["proxied"].output)")
     try rig.produceRequests(0..<200, padding: 20)
     try rig.addGatewayFaults(
       #"[{"id":"stream_reset","when":{"every":7}},{"id":"any_answer","reason":"BadDeviceToken","#
@@ -46,6 +50,7 @@ import Testing
         && rig["martlet-feedback"].counter("feedback") > 10
     }
     #expect(hasEnded, "\(rig["martlet-sender"].output.suffix(2_000))")
+    #expect(rig["proxied"].prints("cannot connect", withinMilliseconds: 30_000))
     let shown =
       try Self.services.map { name in
         (name, rig[name].output + (try pages(rig[name])))
@@ -53,7 +58,6 @@ import Testing
     let keys = try keyMaterial(rig)
     #expect(!tokens.isEmpty && !keys.isEmpty)
     #expect(rig["martlet-sender"].output.contains(" debug "), "nothing was logged at this level")
-    #expect(rig["proxied"].prints("cannot connect", withinMilliseconds: 30_000))
     for (name, text) in shown {
       for token in tokens { #expect(!text.contains(token), "\(name) shows a provider token") }
       for key in keys { #expect(!text.contains(key), "\(name) shows a signing key") }

@@ -18,8 +18,8 @@ package final class LocalPipeline {
     package var senders = 1
     /// A cluster that runs already, or nil to run an embedded broker.
     package var kafka: String?
-    /// The embedded broker's port; 0 takes a free one.
-    package var kafkaPort: UInt16 = 0
+    /// The embedded broker's port; 0 takes a free one, nil the usual one if it is free.
+    package var kafkaPort: UInt16? = 0
     /// Bytes of a process's log above which it starts again, the last ones kept beside it. nil: never.
     package var logLimit: Int?
     package var topicPrefix = "push."
@@ -48,6 +48,10 @@ package final class LocalPipeline {
     }
   }
 
+  /// What clients of Kafka take for the port if none is said.
+  private static let kafkaPort: UInt16 = 9_092
+  private static let apiPort: UInt16 = 8_080
+
   package let plan: Plan
   package let processes: ProcessTree
   package let keys: KeyFolder
@@ -69,6 +73,8 @@ package final class LocalPipeline {
   private var writtenPages: [String]?
   /// Keeps other pipelines out of the folder.
   private var lock: FolderLock?
+  /// Keep other pipelines from the usual ports that this one has.
+  private var claims: [PortClaim] = []
   /// A properties file with which `martlet channels` finds the simulator.
   package var channelSettings: String { "\(plan.folder)/channels.properties" }
   package var database: String { "\(plan.folder)/tokens.db" }
@@ -119,6 +125,7 @@ package final class LocalPipeline {
     if lock != nil { try? File.remove(addressesFile) }
     let killed = processes.stopAll()
     lock = nil
+    claims = []
     return killed
   }
 
@@ -157,12 +164,12 @@ package final class LocalPipeline {
     }
     let file = "\(plan.folder)/broker.address"
     try File.remove(file)
+    let port = plan.kafkaPort ?? usual(Self.kafkaPort) ?? 0
     // Not started again: what it held is gone, and the others would wait for nothing.
     try startProgram(
       "broker", LabProgram.file,
       [
-        "broker", "--address-file", file, "--topic-prefix", plan.topicPrefix, "--port",
-        "\(plan.kafkaPort)",
+        "broker", "--address-file", file, "--topic-prefix", plan.topicPrefix, "--port", "\(port)",
       ] + plan.brokerFlags, stage: 0,
       restarts: false)
     kafka = try address(in: file, of: "broker").trimmingNewline
@@ -220,13 +227,20 @@ package final class LocalPipeline {
       try File.write(text, Array(key.utf8))
     }
     // Fixed, so that it keeps its address when it is started again.
-    let port = FreePorts.isFree(8_080) ? 8_080 : try FreePorts.find(1)[0]
+    let port = try usual(Self.apiPort) ?? FreePorts.find(1)[0]
     try startProgram(
       "api", "martlet-api",
       common + [
         "--listen", "127.0.0.1:\(port)", "--keys", entries, "--database", database,
       ], stage: 5)
     api = ("http://127.0.0.1:\(port)", String(decoding: try File.read(text), as: UTF8.self))
+  }
+
+  /// That port, if nobody listens there and no other pipeline is about to.
+  private func usual(_ port: UInt16) -> UInt16? {
+    guard let claim = PortClaim.take(port), FreePorts.isFree(port) else { return nil }
+    claims.append(claim)
+    return port
   }
 
   private func startConsole() throws {

@@ -51,8 +51,6 @@ package enum UpCommand: Service {
     package init() {}
   }
 
-  /// What clients of Kafka take for the port if none is said.
-  private static let usualPort: UInt16 = 9_092
   /// Bytes of a process's log; as many are kept beside it.
   private static let logLimit = 8 << 20
 
@@ -107,7 +105,7 @@ package enum UpCommand: Service {
       ])
     plan.senders = settings.senders
     plan.kafka = settings.cluster?.bootstrap
-    plan.kafkaPort = settings.kafkaPort ?? (FreePorts.isFree(usualPort) ? usualPort : 0)
+    plan.kafkaPort = settings.kafkaPort
     plan.topicPrefix = settings.names.prefix
     plan.kafkaFlags = settings.kafkaFlags
     plan.tokenKey = settings.tokenKey
