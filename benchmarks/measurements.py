@@ -20,6 +20,7 @@ import planning
 import programs
 import starts
 from harness import BUILD, TOKEN, Failure, Process, Rig, call, free_port, log
+from loads import numbers
 from results import median, quantiles, row
 
 
@@ -66,10 +67,6 @@ def http2(options):
 def ratio(values, yardsticks):
     """The median of the rounds' ratios: both sides of each were measured together."""
     return median([value / yardstick for value, yardstick in zip(values, yardsticks)])
-
-
-def numbers(text):
-    return [int(number) for number in str(text).split(",")]
 
 
 def sender(options):

@@ -31,19 +31,26 @@ def guard(options):
 
 
 def demo(options):
-    """scripts/demo: generated requests through everything, audited at the end."""
-    where = ["--kafka", options.kafka] if options.kafka else []
+    """scripts/demo: generated requests through everything, audited at the end; the round with the median rate."""
     rows = []
     for senders in [int(word) for word in options.senders.split(",")]:
-        output = call([
-            BUILD / "martlet", "demo", "--requests", options.count, "--senders", senders, "--json", *where],
-            timeout=1_800)
-        report = json.loads(output.strip().splitlines()[-1])
+        reports = sorted(
+            (demonstration(options, senders) for _ in range(options.rounds)),
+            key=lambda report: report["notifications_per_second"])
+        report = reports[len(reports) // 2]
         entry = row(f"demo, {senders} senders", 0, 0, report["notifications_per_second"], 0)
         entry |= {
-            "requests": report["requests"], "notifications": report["notifications"], "lost": report["lost"],
-            "duplicates": report["duplicates"],
+            "requests": report["requests"], "notifications": report["notifications"],
+            "lost": sum(each["lost"] for each in reports), "duplicates": sum(each["duplicates"] for each in reports),
             "latency_ms": report["latency_ms"]}
         log(f"{entry['name']}: {entry}")
         rows.append(entry)
     return rows
+
+
+def demonstration(options, senders):
+    """What one demo reports."""
+    where = ["--kafka", options.kafka] if options.kafka else []
+    output = call([
+        BUILD / "martlet", "demo", "--requests", options.count, "--senders", senders, "--json", *where], timeout=1_800)
+    return json.loads(output.strip().splitlines()[-1])
