@@ -6,6 +6,7 @@ import json
 import pathlib
 
 from harness import BUILD, Failure, call, log
+from loads import numbers
 from results import row
 
 
@@ -33,7 +34,7 @@ def guard(options):
 def demo(options):
     """scripts/demo: generated requests through everything, audited at the end; the round with the median rate."""
     rows = []
-    for senders in [int(word) for word in options.senders.split(",")]:
+    for senders in numbers(options.senders):
         reports = sorted(
             (demonstration(options, senders) for _ in range(options.rounds)),
             key=lambda report: report["notifications_per_second"])

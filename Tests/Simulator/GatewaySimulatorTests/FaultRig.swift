@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 import GatewaySimulator
 import Glibc
@@ -76,12 +75,6 @@ extension GatewayClient {
   /// Why the connection ended; nil while it has not, or when it ended in good order.
   var failure: ConnectionFailure? {
     if case .closed(let failure) = notices.last { failure } else { nil }
-  }
-
-  /// Whether it ended because the peer had closed its socket while this side still wrote.
-  var wasReset: Bool {
-    guard case .socket(let error) = failure else { return false }
-    return [ECONNRESET, EPIPE].contains(error.code)
   }
 
   var goAways: [(last: Int32, code: UInt32, debug: String)] {
