@@ -113,6 +113,9 @@ package struct Socket: ~Copyable {
     }
   }
 
+  /// Nothing more is written: the peer reads the end of the stream. Reading goes on.
+  package func finishWriting() { shutdown(fd, Int32(SHUT_WR)) }
+
   /// Closes with a reset instead of a FIN (for tests and fault injection).
   package consuming func abort() {
     var now = linger(l_onoff: 1, l_linger: 0)

@@ -168,8 +168,11 @@ package final class SecureChannel {
   }
 
   /// Says goodbye if the socket takes it, and closes it.
-  package func close() {
-    guard let open = socket.take() else { return }
+  package func close() { _ = release() }
+
+  /// Says goodbye if the socket takes it, and gives the socket to the caller; nil if it is closed already.
+  package func release() -> Socket? {
+    guard let open = socket.take() else { return nil }
     tls.end()
     if !waiting.pointee.isEmpty, !isConnecting,
       case .moved(let count) = open.write(waiting.pointee.bytes)
@@ -178,6 +181,7 @@ package final class SecureChannel {
     }
     poller.remove(open.fd)
     waiting.pointee.removeAll()
+    return open
   }
 
   /// Closes with a reset, as a crashed peer would.

@@ -96,7 +96,10 @@ struct ScenarioRun {
     let auditor = rig.auditor
     if report.lost > 0 {
       rig.problem("\(report.lost) lost")
-      for line in auditor.ledger.lostLines.prefix(10) { rig.problem("  lost: \(line)") }
+      for lost in auditor.ledger.lost.prefix(10) {
+        let place = "request \(lost.partition)/\(lost.offset)"
+        rig.problem("  lost: \(place): \(auditor.describe(lost.id))")
+      }
       for id in auditor.onlyDeduplicated.prefix(10) {
         rig.problem("  called a repeat, and never heard of: \(auditor.describe(id))")
       }

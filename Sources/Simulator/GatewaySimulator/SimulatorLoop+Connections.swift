@@ -43,7 +43,7 @@ extension SimulatorLoop {
       let http = try HTTP2ServerConnection(
         accepted: socket, poller: poller, token: UInt64(slot) + Self.firstConnectionToken,
         tls: plan.tls, settings: settings.isFast ? plan.settings : nil, pool: pool,
-        scratch: scratch)
+        scratch: scratch, closing: closing)
       let connection = GatewayConnection(
         http, slot: slot, id: plan.id, role: listener.role,
         settings: plan.settings, openedAt: wallNow)

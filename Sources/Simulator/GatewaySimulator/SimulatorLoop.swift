@@ -22,6 +22,7 @@ final class SimulatorLoop {
   var listeners: [GatewayListener]
   let pool: ServerRequestPool
   let scratch = ConnectionScratch()
+  let closing = ClosingSockets()
   var connections: [GatewayConnection?] = []
   var freeSlots: [Int] = []
   var touched: [GatewayConnection] = []
@@ -102,6 +103,7 @@ final class SimulatorLoop {
       tickConnections()
       endIdleConnections()
       flush()
+      closing.turn(now: now)
       if drainEnds == nil, context.signals.isStopping { drain() }
     }
     for connection in connections { connection?.http.close() }
@@ -110,7 +112,12 @@ final class SimulatorLoop {
 
   private var timeout: Int32 {
     let isPatient = !needsTicks && !(1..<10_000).contains(known.rules.idleTimeout)
-    let longest: UInt64 = drainEnds != nil ? 20 : isPatient ? 1_000 : Self.tickInterval
+    let longest: UInt64 =
+      if drainEnds != nil || !closing.isEmpty {
+        ClosingSockets.interval
+      } else {
+        isPatient ? 1_000 : Self.tickInterval
+      }
     return Int32(min(wheel.wait(from: now) ?? longest, longest))
   }
 

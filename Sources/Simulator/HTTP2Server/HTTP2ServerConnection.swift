@@ -14,6 +14,7 @@ package final class HTTP2ServerConnection {
   private let tls: TLSConnection
   private let scratch: ConnectionScratch
   private let pool: ServerRequestPool
+  private let closing: ClosingSockets?
   let session: any ServerSession
   /// The session if it can do what a server must not do: not in the fast profile.
   let faulty: HTTP2ServerSession?
@@ -39,14 +40,17 @@ package final class HTTP2ServerConnection {
   package var chooseSettings: ((HTTP2ServerConnection) -> SessionSettings)?
 
   /// Takes over an accepted socket and watches it. SETTINGS go out with the first `flush()` after
-  /// the handshake; nil leaves them to `chooseSettings`.
+  /// the handshake; nil leaves them to `chooseSettings`. With `closing` a client can read what it was told last,
+  /// whatever it sends meanwhile.
   package init(
     accepted socket: consuming Socket, poller: Poller, token: UInt64, tls: TLSContext,
-    settings: SessionSettings?, pool: ServerRequestPool, scratch: ConnectionScratch
+    settings: SessionSettings?, pool: ServerRequestPool, scratch: ConnectionScratch,
+    closing: ClosingSockets? = nil
   ) throws(ConnectionFailure) {
     self.token = token
     self.scratch = scratch
     self.pool = pool
+    self.closing = closing
     do { self.tls = try TLSConnection(server: tls) } catch { throw .tls(error) }
     faulty =
       pool.keepsContent ? HTTP2ServerSession(settings: settings, pool: pool, token: token) : nil
@@ -217,7 +221,11 @@ package final class HTTP2ServerConnection {
     guard !isClosed else { return }
     isClosed = true
     isConnected = false
-    channel.close()
+    if let closing, let socket = channel.release() {
+      closing.add(socket)
+    } else {
+      channel.close()
+    }
     session.abandon()
     session.post(.closed(failure))
   }

@@ -208,20 +208,27 @@ extension DemoLedger {
     return max(0, open - Int(request.deadTokens))
   }
 
-  /// The lost notifications and what the gateway says about them, a line each: for whoever looks for
-  /// the cause. `offset` is the request's place; many tokens of one request may have one bad among them.
-  package var lostLines: [String] {
-    var lines: [String] = []
+  /// The lost notifications, and where their requests are.
+  package var lost: [(id: NotificationID, partition: Int32, offset: Int64)] {
+    var lost: [(id: NotificationID, partition: Int32, offset: Int64)] = []
     for (place, request) in requests where !request.isDead {
       for index in request.firstID..<request.firstID + request.idCount {
         let id = ids[Int(index)]
-        guard let account = accounts[id], !account.isAccountedFor else { continue }
-        lines.append(
-          "\(id) request=\(place >> 48)/\(place & 0xffff_ffff_ffff)"
-            + " accepted=\(account.accepted) refused=\(account.refused)")
+        guard accounts[id]?.isAccountedFor != true else { continue }
+        lost.append((id, Int32(place >> 48), Int64(place & 0xffff_ffff_ffff)))
       }
     }
-    return lines
+    return lost
+  }
+
+  /// The lost notifications and what the gateway says about them, a line each: for whoever looks for
+  /// the cause. Many tokens of one request may have one bad among them.
+  package var lostLines: [String] {
+    lost.map { lost in
+      let account = accounts[lost.id] ?? Account()
+      return "\(lost.id) request=\(lost.partition)/\(lost.offset)"
+        + " accepted=\(account.accepted) refused=\(account.refused)"
+    }
   }
 
   /// The sums of all accounts.
