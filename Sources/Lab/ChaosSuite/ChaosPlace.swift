@@ -78,11 +78,7 @@ struct ChaosPlace {
     plan.kafka = options.kafka
     plan.topicPrefix = names.prefix
     plan.brokerFlags = ["--control", "127.0.0.1:0", "--brokers", "\(scenario.brokers)"]
-    let session = scenario.sessionMilliseconds ?? options.sessionMilliseconds
-    plan.kafkaFlags = [
-      "--kafka.consumer.session.timeout.ms=\(session)",
-      "--kafka.consumer.heartbeat.interval.ms=500",
-    ]
+    plan.kafkaFlags = ["--kafka.consumer.heartbeat.interval.ms=500"]
     if options.kafka == nil {
       // The embedded broker forgets a member whose session ends while it waits to join, which on a busy machine it may
       // by a moment, and answers nothing. The member joins again three seconds after this time.
@@ -94,6 +90,10 @@ struct ChaosPlace {
     plan.extra["martlet-sender"] =
       ["--loops", "2", "--counters-interval", "0s"] + scenario.senderFlags
     plan.extra["martlet-feedback"] = scenario.feedbackFlags
+    for name in ["martlet-sender", "martlet-feedback", "martlet-ingest", "martlet-signer"] {
+      let session = Self.session(of: name, options, scenario)
+      plan.extra[name, default: []].append("--kafka.consumer.session.timeout.ms=\(session)")
+    }
     if options.kafka == nil, !scenario.senderFlags.contains("--dedup-window") {
       // The embedded broker gives one batch of a partition at a time, and they are small: reading 20,000 ids back
       // takes half a minute there. The load repeats none of more than 500 requests before.
@@ -113,6 +113,15 @@ struct ChaosPlace {
       }
     }
     return plan
+  }
+
+  /// How long the group sessions of a program are, in milliseconds.
+  private static func session(
+    of program: String, _ options: ChaosOptions, _ scenario: Scenario
+  ) -> Int {
+    if let own = scenario.sessionMilliseconds { return own }
+    let stays = program == "martlet-sender" && scenario.sendersStay
+    return stays ? options.longSessionMilliseconds : options.sessionMilliseconds
   }
 
   /// Removes the folder.

@@ -85,6 +85,9 @@ struct Scenario: Sendable {
   var takesShim = false
   /// Group sessions where they are others than those of the suite, in milliseconds.
   var sessionMilliseconds: Int?
+  /// Whether no sender comes, goes or is stopped by its faults, and the broker stays. Then a rebalance of the senders is
+  /// none of them, and a busy machine must not make one: their sessions are longer.
+  var sendersStay = false
   /// Whether one answer in fifty takes a second longer, so that there are holes for maps to tell of.
   var hasStragglers = false
   /// Whether a notification may meet so many outages that its last wait is that of the 15-minute topic.

@@ -10,7 +10,7 @@ extension Scenario {
   static let databaseFaults = [
     Scenario(
       name: "database-locked", summary: "another process holds the token database for 2 to 8 s",
-      bound: .none("feedback waits and commits nothing meanwhile")
+      sendersStay: true, bound: .none("feedback waits and commits nothing meanwhile")
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
@@ -26,7 +26,7 @@ extension Scenario {
     },
     Scenario(
       name: "disk-full", summary: "writes to the token database fail with ENOSPC for 2 to 8 s",
-      need: .shim, bound: .none("feedback waits and commits nothing meanwhile")
+      need: .shim, sendersStay: true, bound: .none("feedback waits and commits nothing meanwhile")
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)

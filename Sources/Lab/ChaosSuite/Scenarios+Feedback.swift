@@ -10,7 +10,7 @@ extension Scenario {
       summary:
         "feedback hosts with disks of their own join with an empty or a stale one, are killed and leave;"
         + " half of the unregistered devices registered later",
-      isShort: true,
+      sendersStay: true, isShort: true,
       bound: .none("feedback holds no notifications")
     ) { rig in
       let hosts = try FeedbackHosts(rig)
@@ -39,7 +39,7 @@ extension Scenario {
         + " as invalid register; then SIGCONT",
       // What a producer still has when its process stops comes to the topic late.
       feedbackFlags: ["--kafka.producer.linger.ms=1000"],
-      bound: .none("feedback holds no notifications")
+      sendersStay: true, bound: .none("feedback holds no notifications")
     ) { rig in
       let hosts = try FeedbackHosts(rig)
       defer { hosts.close() }

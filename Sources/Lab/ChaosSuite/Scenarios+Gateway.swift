@@ -8,6 +8,7 @@ extension Scenario {
   static let gatewayFaults = [
     Scenario(
       name: "gateway-restart", summary: "SIGKILL of the gateway; it comes back on its port",
+      sendersStay: true,
       bound: DuplicateBound(
         embeddedSeconds: 1,
         embeddedReason:
@@ -25,7 +26,7 @@ extension Scenario {
     Scenario(
       name: "gateway-faults",
       summary: "GOAWAYs, resets, silence, 429, 503, moving limits, odd frames",
-      senderFlags: ["--request-timeout", "3s"], isShort: true,
+      senderFlags: ["--request-timeout", "3s"], sendersStay: true, isShort: true,
       bound: DuplicateBound(
         embeddedSeconds: 1,
         embeddedReason: "requests that the gateway processed and whose answers it never gave",

@@ -15,7 +15,7 @@ extension Scenario {
       }
     },
     Scenario(
-      name: "kill-ingest", summary: "SIGKILL of ingest", isShort: true,
+      name: "kill-ingest", summary: "SIGKILL of ingest", sendersStay: true, isShort: true,
       bound: .none(
         "what ingest produces again has the same apns-id and goes to the same partition, whose owner"
           + " stays: it ends as deduplicated")
@@ -24,7 +24,7 @@ extension Scenario {
     },
     Scenario(
       name: "kill-signer-feedback", summary: "SIGKILL of the signer and of feedback in turn",
-      isShort: true,
+      sendersStay: true, isShort: true,
       bound: .none("neither of them holds notifications")
     ) { rig in
       for turn in rig.turns(rig.options.kills) {

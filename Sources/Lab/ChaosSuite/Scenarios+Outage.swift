@@ -13,7 +13,7 @@ extension Scenario {
   static let gatewayOutages = [
     Scenario(
       name: "gateway-outage", summary: "the gateway answers 503 to everything for 3 to 8 s",
-      isShort: true, bound: .none("a refused push was not delivered")
+      sendersStay: true, isShort: true, bound: .none("a refused push was not delivered")
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 1_000, and: 2_000)
@@ -34,6 +34,7 @@ extension Scenario {
       name: "gateway-silence",
       summary: "SIGSTOP of the gateway for 2 to 8 s: connections stay open and nothing comes back",
       senderFlags: ["--request-timeout", "3s"],
+      sendersStay: true,
       bound: DuplicateBound(
         embeddedSeconds: 4,
         embeddedReason:

@@ -10,7 +10,7 @@ extension Scenario {
   static let poison = Scenario(
     name: "poison",
     summary: "garbage keys, headers and values, 1 MiB, empty, tombstones in every topic",
-    isShort: true, bound: .none("invalid records affect no other records")
+    sendersStay: true, isShort: true, bound: .none("invalid records affect no other records")
   ) { rig in
     let writer = try PoisonWriter(rig)
     defer { writer.close() }

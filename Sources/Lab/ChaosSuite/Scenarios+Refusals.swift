@@ -17,6 +17,7 @@ extension Scenario {
         "every connection ends the same way for 30 s, or every push is refused the same way (400, 403, 429, 503), each"
         + " time in another one",
       senderFlags: ["--request-timeout", "3s"], refusesTokenUpdates: true,
+      sendersStay: true,
       bound: DuplicateBound(
         embeddedSeconds: 1,
         embeddedReason:
@@ -47,7 +48,7 @@ extension Scenario {
       name: "app-refused",
       summary:
         "InvalidProviderToken to every push of one app for 10 s; the other apps of its key are served",
-      bound: .none("what is refused was not delivered")
+      sendersStay: true, bound: .none("what is refused was not delivered")
     ) { rig in
       // With more, the receipts fill the embedded broker, which then searches each fetch's start from the beginning:
       // answers would be read late, whenever they were given.

@@ -12,6 +12,7 @@ extension Scenario {
         "SIGSTOP of the signer, and the senders' clocks jump forward by 56 minutes: every provider token is too old,"
         + " for longer than unknown apps are waited for",
       need: .shim, senderFlags: ["--credential-wait", "2s"],
+      sendersStay: true,
       bound: DuplicateBound(
         embeddedSeconds: 0.5,
         embeddedReason: "a deadline that seems over while its answer is on the way",
@@ -35,7 +36,7 @@ extension Scenario {
       name: "signer-clock",
       summary:
         "the signer's clock goes a day ahead for 10 to 14 s and back; every second time it is killed",
-      need: .shim, bound: .none("no push is sent differently")
+      need: .shim, sendersStay: true, bound: .none("no push is sent differently")
     ) { rig in
       for turn in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)

@@ -42,7 +42,7 @@ extension IngestLoop {
     counters.add(.requests)
     traceParent = traceParent(of: record)
     let created = RequestRules.created(
-      recordTime: record.timestamp, now: WallClock.milliseconds())
+      recordTime: record.timestamp, now: takenAt)
     slot = requests.insert(
       topic: UInt8(truncatingIfNeeded: source.topic), partition: record.partition,
       epoch: member.epoch, offset: record.offset, created: created)

@@ -41,6 +41,8 @@ final class IngestLoop {
   // The batch at hand.
   var batch = KafkaBatch(capacity: IngestLoop.batchCapacity)
   var position = 0
+  /// When it was taken, in milliseconds since the epoch.
+  var takenAt: Int64 = 0
   var work = Work.none
   let reader: RequestReader
   var request = PushRequest()
@@ -205,6 +207,7 @@ final class IngestLoop {
     for _ in 0..<Self.batchesATurn {
       guard workOnBatch() else { return failure == nil ? .blocked : .idle }
       if member.take(into: &batch, upTo: Self.batchCapacity) == 0 { return .idle }
+      takenAt = WallClock.milliseconds()
     }
     return .busy
   }

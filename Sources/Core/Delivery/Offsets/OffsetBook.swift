@@ -30,8 +30,21 @@ package struct OffsetBook: Sendable {
     case known(expected: Int64)
   }
 
-  /// The ledgers of each topic by partition; nil where nothing came, or where the partition is another member's.
-  private var ledgers: [[OffsetLedger?]]
+  /// A partition's ledger. No optional: each look at one would copy the ledger.
+  private struct Entry {
+    var ledger: OffsetLedger
+    /// False where nothing came, or where the partition is another member's.
+    var hasBegun = false
+
+    /// Begins where what came first is.
+    mutating func begin(at offset: Int64) {
+      ledger = OffsetLedger(nextOffset: offset)
+      hasBegun = true
+    }
+  }
+
+  /// The ledgers of each topic by partition.
+  private var ledgers: [[Entry]]
   private var assigned: [Source] = []
   /// The number of the assignment: what was taken in an earlier one completes nothing in this one. 0: there is none.
   package private(set) var epoch: UInt32 = 0
@@ -48,27 +61,25 @@ package struct OffsetBook: Sendable {
     assigned = sources
     for topic in ledgers.indices {
       let highest = sources.lazy.filter { $0.topic == topic }.map(\.partition).max() ?? -1
-      ledgers[topic] = Array(repeating: nil, count: Int(highest) + 1)
+      let none = Entry(ledger: OffsetLedger(nextOffset: 0))
+      ledgers[topic] = Array(repeating: none, count: Int(highest) + 1)
     }
   }
 
   /// A record of an assigned partition was read.
   package mutating func received(_ source: Source, _ offset: Int64) -> Arrival {
     let place = Int(source.partition)
-    guard let expected = ledgers[source.topic][place]?.nextOffset else {
-      ledgers[source.topic][place] = OffsetLedger(nextOffset: offset)
-      _ = ledgers[source.topic][place]?.received(offset)
-      return .new
-    }
+    if !ledgers[source.topic][place].hasBegun { ledgers[source.topic][place].begin(at: offset) }
+    let expected = ledgers[source.topic][place].ledger.nextOffset
     guard offset >= expected else { return .known(expected: expected) }
-    _ = ledgers[source.topic][place]?.received(offset)
+    _ = ledgers[source.topic][place].ledger.received(offset)
     return offset == expected ? .new : .newAfter(expected..<offset)
   }
 
   /// A record is done. One of an earlier assignment changes nothing.
   package mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
-    guard epoch == self.epoch else { return }
-    _ = ledgers[source.topic][Int(source.partition)]?.completed(offset)
+    guard epoch == self.epoch, ledgers[source.topic][Int(source.partition)].hasBegun else { return }
+    _ = ledgers[source.topic][Int(source.partition)].ledger.completed(offset)
   }
 
   /// A partition was read to its end, one past its newest offset. Below it may be offsets that are no records, as the
@@ -78,31 +89,32 @@ package struct OffsetBook: Sendable {
   /// - Returns: the offsets that did not come, if there are any.
   package mutating func ended(_ source: Source, at end: Int64) -> Range<Int64>? {
     let place = Int(source.partition)
-    guard let expected = ledgers[source.topic][place]?.nextOffset else {
+    guard ledgers[source.topic][place].hasBegun else {
       // All below is done, or no record. If the log is empty, its first record is to be the one at 0: what is missing
       // before another one was removed unread. That 0 is progress: the next owner is to know it, too.
-      ledgers[source.topic][place] = OffsetLedger(nextOffset: end)
+      ledgers[source.topic][place].begin(at: end)
       return nil
     }
+    let expected = ledgers[source.topic][place].ledger.nextOffset
     guard end > expected else { return nil }
-    ledgers[source.topic][place]?.ended(at: end)
+    ledgers[source.topic][place].ledger.ended(at: end)
     return expected..<end
   }
 
   /// The partition's log starts again at this record, which is to be worked on; nothing that was taken of it before
   /// completes anything.
   package mutating func restart(_ source: Source, at offset: Int64) {
-    var ledger = OffsetLedger(nextOffset: offset)
-    _ = ledger.received(offset)
-    ledgers[source.topic][Int(source.partition)] = ledger
+    let place = Int(source.partition)
+    ledgers[source.topic][place].begin(at: offset)
+    _ = ledgers[source.topic][place].ledger.received(offset)
   }
 
   /// How far each partition is done, of those of which something came.
   package var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
-      ledgers[source.topic][Int(source.partition)].map {
-        PartitionProgress(source, epoch: epoch, committable: $0.committable)
-      }
+      let entry = ledgers[source.topic][Int(source.partition)]
+      guard entry.hasBegun else { return nil }
+      return PartitionProgress(source, epoch: epoch, committable: entry.ledger.committable)
     }
   }
 
