@@ -2,12 +2,12 @@
 
 /// The rules of a broadcast channel's id: base64 text that APNs made (RFC 4648 §4). Its size is not
 /// documented, its case matters.
-package enum ChannelID {
+public enum ChannelID {
   /// The most characters that are accepted.
-  package static let maximumLength = 512
+  public static let maximumLength = 512
 
   /// What is wrong with a channel id.
-  package enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
+  public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     case empty
     case tooLong(Int)
     /// The first byte that is no character of base64, and where it stands.
@@ -15,7 +15,7 @@ package enum ChannelID {
     /// No base64 text has this number of characters.
     case incomplete(Int)
 
-    package var description: String {
+    public var description: String {
       switch self {
       case .empty: "is empty"
       case .tooLong(let count):
@@ -27,7 +27,7 @@ package enum ChannelID {
   }
 
   /// Checks a channel id: 2…512 characters of base64, filled up with `=` to a multiple of four.
-  package static func validate(_ text: Span<UInt8>) throws(Problem) {
+  public static func validate(_ text: Span<UInt8>) throws(Problem) {
     guard text.count > 0 else { throw .empty }
     guard text.count <= maximumLength else { throw .tooLong(text.count) }
     var end = text.count

@@ -2,21 +2,20 @@
 
 /// The rules of a device token's text form. A token is opaque bytes, written as hexadecimal digits;
 /// its length is not fixed (Apple: "make no assumption about size").
-package enum DeviceToken {
+public enum DeviceToken {
   /// The most digits that are accepted: 256 bytes.
-  package static let maximumDigits = 512
+  public static let maximumDigits = 512
 
   /// The digits that today's tokens have: 32 to 128 bytes. Others are taken, and counted.
-  package static let usualDigits = 64...256
+  public static let usualDigits = 64...256
 
   /// Whether a byte only decorates a token: `<`, `>` and blanks of an old `NSData.description`.
-  @inlinable
-  package static func isDecoration(_ byte: UInt8) -> Bool {
+  public static func isDecoration(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
   }
 
   /// What is wrong with a token.
-  package enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
+  public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     case empty
     case oddLength(Int)
     case tooLong(Int)
@@ -25,7 +24,7 @@ package enum DeviceToken {
     /// A JSON value that is no string.
     case notText
 
-    package var description: String {
+    public var description: String {
       switch self {
       case .empty: "is empty"
       case .oddLength(let count): "has an odd number of digits (\(count))"
@@ -37,7 +36,7 @@ package enum DeviceToken {
   }
 
   /// Checks a token: an even number of hexadecimal digits, 2…512, in either case.
-  package static func validate(_ text: Span<UInt8>) throws(Problem) {
+  public static func validate(_ text: Span<UInt8>) throws(Problem) {
     try validateLength(text.count)
     var invalid: UInt8 = 0
     for index in text.indices { invalid |= HexDigit.isNone(text[index]) }
@@ -48,20 +47,19 @@ package enum DeviceToken {
   }
 
   /// The part of the rule that concerns the number of digits.
-  @inlinable
-  package static func validateLength(_ digits: Int) throws(Problem) {
+  public static func validateLength(_ digits: Int) throws(Problem) {
     guard digits > 0 else { throw .empty }
     guard digits <= maximumDigits else { throw .tooLong(digits) }
     guard digits % 2 == 0 else { throw .oddLength(digits) }
   }
 
   /// A token as it may be shown in logs: its first eight digits and an ellipsis.
-  package static func shortened(_ text: Span<UInt8>) -> String {
+  public static func shortened(_ text: Span<UInt8>) -> String {
     text.count <= 8 ? text.text : text.extracting(0..<8).text + "…"
   }
 
   /// A token as it may be shown in logs: its first eight digits and an ellipsis.
-  package static func shortened(_ text: String) -> String {
+  public static func shortened(_ text: String) -> String {
     shortened(text.utf8.span)
   }
 }

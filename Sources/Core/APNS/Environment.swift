@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Which of Apple's two gateways a notification is for. A device token is valid in one of them only.
-package enum Environment: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum Environment: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case production
   case sandbox
 
   /// The spelling in requests, envelopes and records.
-  @inlinable
-  package var name: StaticString {
+  public var name: StaticString {
     switch self {
     case .production: "production"
     case .sandbox: "sandbox"
     }
   }
 
-  package var description: String { name.description }
+  public var description: String { name.description }
 
   /// The environment with this name, or `nil`.
-  package init?(_ name: Span<UInt8>) {
+  public init?(_ name: Span<UInt8>) {
     switch name.count {
     case 10 where name.spells("production"): self = .production
     case 7 where name.spells("sandbox"): self = .sandbox
@@ -26,7 +25,7 @@ package enum Environment: UInt8, Sendable, CaseIterable, CustomStringConvertible
   }
 
   /// The environment with this name, or `nil`.
-  package init?(_ name: String) {
+  public init?(_ name: String) {
     self.init(name.utf8.span)
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An answer of APNs to one request: the status and what its body means. The body's JSON is read in IO.
-package struct GatewayResponse: Equatable, Sendable {
-  package let status: UInt16
+public struct GatewayResponse: Equatable, Sendable {
+  public let status: UInt16
   /// The reason, if the body gave one that is known.
-  package let reason: Reason?
+  public let reason: Reason?
   /// With 410: when APNs last knew the token to be dead, in milliseconds since the epoch.
-  package let timestamp: Int64?
+  public let timestamp: Int64?
 
-  package init(status: UInt16, reason: Reason? = nil, timestamp: Int64? = nil) {
+  public init(status: UInt16, reason: Reason? = nil, timestamp: Int64? = nil) {
     self.status = status
     self.reason = reason
     self.timestamp = timestamp
@@ -16,7 +16,7 @@ package struct GatewayResponse: Equatable, Sendable {
 
   /// What to do with the notification. A known reason decides with its row; an unknown or missing one
   /// (APNs may add reasons, intermediaries send none) by the class of the status.
-  package var verdict: Verdict {
+  public var verdict: Verdict {
     if status == 200 { return .delivered }
     if let rule = reason?.rule { return rule.verdict }
     switch status {
@@ -32,7 +32,7 @@ package struct GatewayResponse: Equatable, Sendable {
 
   /// What to do with a notification to this kind of target. An answer to a broadcast says nothing about
   /// any device token, whatever its words.
-  package func verdict(for target: PushTarget) -> Verdict {
+  public func verdict(for target: PushTarget) -> Verdict {
     if target == .channel, case .rejected(aboutToken: true) = verdict {
       return .rejected(aboutToken: false)
     }
@@ -40,25 +40,25 @@ package struct GatewayResponse: Equatable, Sendable {
   }
 
   /// What a final answer says to whoever made the request, in words.
-  package var meaning: StaticString {
+  public var meaning: StaticString {
     if let rule = reason?.rule { return rule.kind.meaning }
     return status == 410 ? ReasonClass.token.meaning : "the answer has no reason that is known"
   }
 
   /// What to do with the connection.
-  package var connection: ConnectionAction {
+  public var connection: ConnectionAction {
     if let rule = reason?.rule, status != 200 { return rule.connection }
     return status >= 500 ? .closeIfRepeated : .keep
   }
 
   /// What to do about the credential.
-  package var credential: CredentialAction {
+  public var credential: CredentialAction {
     if status == 200 { return .none }
     return reason?.rule.credential ?? .none
   }
 
   /// Whether a person should know; unknown reasons are worth a look, once each.
-  package var alert: AlertLevel {
+  public var alert: AlertLevel {
     if status == 200 { return .none }
     if let rule = reason?.rule { return rule.alert }
     return status == 410 ? .none : .notify

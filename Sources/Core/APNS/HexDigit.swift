@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Hexadecimal digits as bytes of text.
-package enum HexDigit {
+public enum HexDigit {
   /// The value 0…15 of a digit in either case, or 255 if it is none.
-  @inlinable @inline(__always)
-  package static func value(_ byte: UInt8) -> UInt8 {
+  @inline(__always)
+  public static func value(_ byte: UInt8) -> UInt8 {
     // Selects instead of branches: digits are random, so branches on them are guessed wrong every third time.
     let decimal = byte &- 0x30
     let letter = (byte | 0x20) &- 0x61
@@ -13,16 +13,16 @@ package enum HexDigit {
   }
 
   /// 0 for a digit in either case, 1 for any other byte; without a branch, and cheaper than its value.
-  @inlinable @inline(__always)
-  package static func isNone(_ byte: UInt8) -> UInt8 {
+  @inline(__always)
+  public static func isNone(_ byte: UInt8) -> UInt8 {
     let isDecimal: UInt8 = byte &- 0x30 < 10 ? 1 : 0
     let isLetter: UInt8 = (byte | 0x20) &- 0x61 < 6 ? 1 : 0
     return (isDecimal | isLetter) ^ 1
   }
 
   /// The lower-case digit of the low four bits.
-  @inlinable @inline(__always)
-  package static func character(_ value: UInt8) -> UInt8 {
+  @inline(__always)
+  public static func character(_ value: UInt8) -> UInt8 {
     let digit = value & 15
     return digit < 10 ? 0x30 + digit : 0x57 + digit
   }

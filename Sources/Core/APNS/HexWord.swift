@@ -2,9 +2,9 @@
 
 /// Hexadecimal digits as bytes of text, eight at a time: an id has 32 of them, a device token 64 or more, and a look at
 /// each by itself costs three times as much.
-package enum HexWord {
-  private static var ones: UInt64 { 0x0101_0101_0101_0101 }
-  private static var highBits: UInt64 { 0x8080_8080_8080_8080 }
+public enum HexWord {
+  @inlinable static var ones: UInt64 { 0x0101_0101_0101_0101 }
+  @inlinable static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 
   /// The 32 bits that eight digits in either case stand for; of no use if `invalid` is not 0 afterwards.
   ///
@@ -24,14 +24,16 @@ package enum HexWord {
   /// Eight digits in lower case, in the order in which they are given; of no use if `invalid` is not 0 afterwards.
   ///
   /// - Parameter invalid: gets bits set if a byte is no digit.
-  package static func lowercase(_ text: UInt64, _ invalid: inout UInt64) -> UInt64 {
+  @inlinable @inline(__always)
+  public static func lowercase(_ text: UInt64, _ invalid: inout UInt64) -> UInt64 {
     let letters = letters(text)
     _ = digits(text, letters, &invalid)
     return text | letters << 5
   }
 
   /// The eight lower-case digits of the low 32 bits, the first one in the highest byte.
-  package static func text(_ value: UInt64) -> UInt64 {
+  @inlinable @inline(__always)
+  public static func text(_ value: UInt64) -> UInt64 {
     var digits = value & 0xFFFF_FFFF
     digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
     digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
@@ -41,12 +43,12 @@ package enum HexWord {
   }
 
   /// 1 in the place of each letter.
-  @inline(__always)
-  private static func letters(_ text: UInt64) -> UInt64 { (text & (ones &* 0x40)) >> 6 }
+  @inlinable @inline(__always)
+  static func letters(_ text: UInt64) -> UInt64 { (text & (ones &* 0x40)) >> 6 }
 
   /// Each byte less the first digit of its kind, '0' or 'a'.
-  @inline(__always)
-  private static func digits(
+  @inlinable @inline(__always)
+  static func digits(
     _ text: UInt64, _ letters: UInt64, _ invalid: inout UInt64
   ) -> UInt64 {
     let folded = text | letters << 5

@@ -3,28 +3,27 @@
 /// A notification's `apns-id`: a UUID (RFC 9562) as a value, without text.
 ///
 /// It stays the same over replays and attempts, which is what makes a duplicate recognisable.
-package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
+public struct NotificationID: Hashable, Sendable, CustomStringConvertible {
   /// The first eight bytes in network order.
-  package let high: UInt64
+  public let high: UInt64
   /// The last eight bytes in network order.
-  package let low: UInt64
+  public let low: UInt64
 
   /// Characters of the canonical form: 32 digits in groups of 8-4-4-4-12.
-  package static let textLength = 36
+  public static let textLength = 36
 
   /// The namespace of the ids that Martlet derives: fixed for ever, or replays get new ids.
-  package static let namespace = NotificationID(
+  public static let namespace = NotificationID(
     high: 0x6D61_7274_6C65_5470, low: 0xB573_6800_0000_0001)
 
-  @inlinable
-  package init(high: UInt64, low: UInt64) {
+  public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 
   /// The UUIDv5 (RFC 9562 §5.5) of a SHA-1 digest over namespace and name: its first 16 bytes with
   /// version 5 and the RFC's variant set. `digest` holds at least 16 bytes.
-  package init(version5Digest digest: Span<UInt8>) {
+  public init(version5Digest digest: Span<UInt8>) {
     precondition(digest.count >= 16, "a SHA-1 digest has 20 bytes")
     var high: UInt64 = 0
     var low: UInt64 = 0
@@ -37,7 +36,7 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The UUIDv4 (RFC 9562 §5.4) of 128 random bits, of which version and variant take six.
-  package init(version4 high: UInt64, _ low: UInt64) {
+  public init(version4 high: UInt64, _ low: UInt64) {
     self.high = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
     self.low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
   }
@@ -45,7 +44,7 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
   /// The id in canonical form at the start of `text` + `offset`, in either case, or `nil`.
   ///
   /// Only the 36 characters from `offset` are looked at.
-  package init?(_ text: Span<UInt8>, at offset: Int = 0) {
+  public init?(_ text: Span<UInt8>, at offset: Int = 0) {
     guard offset >= 0, text.count - offset >= Self.textLength else { return nil }
     let id = text.extracting(offset..<offset + Self.textLength)
     var invalid: UInt64 = 0
@@ -62,7 +61,7 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The id with this text in canonical form, in either case, or `nil`.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     guard text.utf8.count == Self.textLength else { return nil }
     self.init(text.utf8.span)
   }
@@ -75,7 +74,7 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The canonical form, lower case.
-  package var characters: InlineArray<36, UInt8> {
+  public var characters: InlineArray<36, UInt8> {
     InlineArray<36, UInt8> { (position: Int) -> UInt8 in
       switch position {
       case 8, 13, 18, 23: return UInt8(ascii: "-")
@@ -88,7 +87,7 @@ package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  package var description: String {
+  public var description: String {
     characters.span.text
   }
 }

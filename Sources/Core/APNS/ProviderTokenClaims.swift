@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a provider token (JWT, ES256) says. Source: Apple, "Establishing a token-based connection".
-package struct ProviderTokenClaims: Equatable, Sendable {
+public struct ProviderTokenClaims: Equatable, Sendable {
   /// `iss`: the team that owns the key.
-  package let teamID: String
+  public let teamID: String
   /// `kid`: the key that signed.
-  package let keyID: String
+  public let keyID: String
   /// `iat`: when it was issued, in seconds since the UNIX epoch.
-  package let issuedAt: Int64
+  public let issuedAt: Int64
 
   /// APNs refuses a token older than this many seconds.
-  package static let lifetime: Int64 = 3_600
+  public static let lifetime: Int64 = 3_600
   /// Characters of a team id and of a key id.
-  package static let identifierLength = 10
+  public static let identifierLength = 10
 
-  package init(teamID: String, keyID: String, issuedAt: Int64) {
+  public init(teamID: String, keyID: String, issuedAt: Int64) {
     self.teamID = teamID
     self.keyID = keyID
     self.issuedAt = issuedAt
   }
 
   /// Whether APNs would call the token expired at `now` (seconds).
-  package func isExpired(at now: Int64) -> Bool {
+  public func isExpired(at now: Int64) -> Bool {
     now - issuedAt > Self.lifetime
   }
 
   /// Whether a team id or key id has Apple's form: ten capital letters and digits.
-  package static func isIdentifier(_ text: String) -> Bool {
+  public static func isIdentifier(_ text: String) -> Bool {
     text.utf8.count == identifierLength
       && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
   }

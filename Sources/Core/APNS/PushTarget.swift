@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a notification is addressed to: the kind of its record's key.
-package enum PushTarget: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum PushTarget: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   /// A device token.
   case device
   /// A broadcast channel, which any number of devices follow.
   case channel
 
   /// Whether it is a device token. On hot paths: `==` of an enumeration of another module is a call through a table.
-  @inlinable package var isDevice: Bool { if case .device = self { true } else { false } }
+  public var isDevice: Bool { if case .device = self { true } else { false } }
 
   /// The spelling in envelopes.
-  @inlinable
-  package var name: StaticString {
+  public var name: StaticString {
     switch self {
     case .device: "device"
     case .channel: "channel"
     }
   }
 
-  package var description: String { name.description }
+  public var description: String { name.description }
 
   /// The target with this name, or `nil`.
-  package init?(_ name: Span<UInt8>) {
+  public init?(_ name: Span<UInt8>) {
     if name.spells("device") {
       self = .device
     } else if name.spells("channel") {

@@ -4,7 +4,7 @@
 /// priorities that are allowed and how large the body may be.
 ///
 /// Source: Apple, "Sending notification requests to APNs".
-package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible {
+public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible {
   case alert
   case background
   case location
@@ -22,14 +22,13 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
   case custom(UInt8)
 
   /// The types that are built in.
-  package static let allCases: [PushType] = [
+  public static let allCases: [PushType] = [
     .alert, .background, .location, .voip, .complication, .fileprovider, .mdm, .liveactivity,
     .pushtotalk, .widgets, .controls, .nowplaying,
   ]
 
   /// The value of the `apns-push-type` header, also the spelling in requests; for a custom type see `PushTypes`.
-  @inlinable
-  package var name: StaticString {
+  public var name: StaticString {
     switch self {
     case .alert: "alert"
     case .background: "background"
@@ -47,17 +46,16 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
     }
   }
 
-  package var description: String { name.description }
+  public var description: String { name.description }
 
   /// As messages name it: the type's name is not always at hand.
-  package var phrase: String {
+  public var phrase: String {
     if case .custom = self { "a type of --push-type" } else { "type \(self)" }
   }
 
   /// What follows the bundle id in `apns-topic`. An MDM topic is not made of a bundle id: it is the
   /// UID of the push certificate, which then stands as the app. That of a custom type is in `PushTypes`.
-  @inlinable
-  package var topicSuffix: StaticString {
+  public var topicSuffix: StaticString {
     switch self {
     case .alert, .background, .mdm, .custom: ""
     case .location: ".location-query"
@@ -73,16 +71,15 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
   }
 
   /// The largest body in bytes: 5,120 for VoIP, 4,096 for everything else.
-  @inlinable
-  package var payloadLimit: Int {
+  public var payloadLimit: Int {
     self == .voip ? 5_120 : 4_096
   }
 
   /// The largest body of a broadcast to a channel, in bytes.
-  package static let broadcastPayloadLimit = 5_120
+  public static let broadcastPayloadLimit = 5_120
 
   /// How a request of this type may be authenticated.
-  package enum Authentication: UInt8, Sendable {
+  public enum Authentication: UInt8, Sendable {
     /// A provider token or a certificate that lists the topic.
     case either
     case providerToken
@@ -92,7 +89,7 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
   /// Location, widget, control and media pushes take a provider token only; device management is bound to the
   /// push certificate that its topic is the UID of. Live Activities are not documented with a certificate,
   /// but a certificate that lists their topic has been seen to work.
-  package var authentication: Authentication {
+  public var authentication: Authentication {
     switch self {
     case .location, .widgets, .controls, .nowplaying: .providerToken
     case .mdm: .certificate
@@ -103,15 +100,14 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
   }
 
   /// The priority of a request that gives none: 5 for background pushes, else 10.
-  @inlinable
-  package var defaultPriority: UInt8 {
+  public var defaultPriority: UInt8 {
     self == .background ? 5 : 10
   }
 
   /// Whether a request of this type makes sense with this priority: what APNs takes, less what defeats
   /// the type. A call (VoIP) that waits for the device to save power comes too late, and a location
   /// query at priority 1 never wakes the device.
-  package func suits(priority: Int64) -> Bool {
+  public func suits(priority: Int64) -> Bool {
     switch self {
     case .voip: priority == 10
     case .location: priority == 5 || priority == 10
@@ -121,8 +117,7 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
 
   /// Whether APNs takes the type with this priority: 10, 5 or 1; a background push only with 5; a
   /// Live Activity and a media session not with 1.
-  @inlinable
-  package func allows(priority: Int64) -> Bool {
+  public func allows(priority: Int64) -> Bool {
     switch self {
     case .background: priority == 5
     case .liveactivity, .nowplaying: priority == 5 || priority == 10
@@ -131,7 +126,7 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
   }
 
   /// The type with this name, or `nil`.
-  package init?(_ name: Span<UInt8>) {
+  public init?(_ name: Span<UInt8>) {
     guard name.count > 0 else { return nil }
     let candidate: PushType
     switch (name[0], name.count) {
@@ -155,7 +150,7 @@ package enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible
   }
 
   /// The type with this name, or `nil`.
-  package init?(_ name: String) {
+  public init?(_ name: String) {
     self.init(name.utf8.span)
   }
 }

@@ -2,37 +2,37 @@
 
 /// The push types that a process knows: those of Apple's that are built in, and those of its setting `--push-type`.
 /// APNs may have a new type before a release of Martlet has it.
-package struct PushTypes: Sendable, Equatable {
+public struct PushTypes: Sendable, Equatable {
   /// A type of the setting: its name (`apns-push-type`), and what follows the bundle id in its topic.
-  package struct Custom: Sendable, Equatable {
-    package let name: String
-    package let suffix: String
+  public struct Custom: Sendable, Equatable {
+    public let name: String
+    public let suffix: String
   }
 
   /// Why a text is not `NAME=SUFFIX`: the end of a sentence.
-  package struct Problem: Error, Equatable {
-    package let text: String
+  public struct Problem: Error, Equatable {
+    public let text: String
   }
 
   /// At most so many.
-  package static let maximumCustom = 64
+  public static let maximumCustom = 64
   /// The most bytes of a name and of a suffix.
-  package static let maximumText = 64
+  public static let maximumText = 64
 
   /// What is built in.
-  package static let builtIn = PushTypes()
+  public static let builtIn = PushTypes()
   /// For programs that only look at records and know no setting: every text that can be a name is a type.
-  package static let any = PushTypes(acceptsAny: true)
+  public static let any = PushTypes(acceptsAny: true)
   /// A type that `any` accepts.
   private static let unlisted = UInt8.max
 
-  package private(set) var custom: [Custom] = []
+  public private(set) var custom: [Custom] = []
   private let acceptsAny: Bool
 
   private init(acceptsAny: Bool = false) { self.acceptsAny = acceptsAny }
 
   /// - Parameter texts: each `NAME=SUFFIX`; the suffix may be empty.
-  package init(_ texts: [String]) throws(Problem) {
+  public init(_ texts: [String]) throws(Problem) {
     acceptsAny = false
     for text in texts { try add(text) }
   }
@@ -79,7 +79,7 @@ package struct PushTypes: Sendable, Equatable {
   }
 
   /// The type with this name, or `nil`.
-  package func find(_ name: Span<UInt8>) -> PushType? {
+  public func find(_ name: Span<UInt8>) -> PushType? {
     if let type = PushType(name) { return type }
     for index in custom.indices where name.spells(custom[index].name) {
       return .custom(UInt8(truncatingIfNeeded: index))
@@ -88,22 +88,22 @@ package struct PushTypes: Sendable, Equatable {
   }
 
   /// The names of all types, those of the setting last.
-  package var names: [String] { PushType.allCases.map(\.description) + custom.map(\.name) }
+  public var names: [String] { PushType.allCases.map(\.description) + custom.map(\.name) }
 
   /// The value of `apns-push-type`.
-  package func name(of type: PushType) -> String {
+  public func name(of type: PushType) -> String {
     guard case .custom(let index) = type, Int(index) < custom.count else { return "\(type)" }
     return custom[Int(index)].name
   }
 
   /// What follows the bundle id in the topic; `nil` if it is unknown.
-  package func suffix(of type: PushType) -> String? {
+  public func suffix(of type: PushType) -> String? {
     guard case .custom(let index) = type else { return type.topicSuffix.description }
     return Int(index) < custom.count ? custom[Int(index)].suffix : nil
   }
 
   /// Bytes of that suffix; 0 if it is unknown.
-  package func suffixLength(of type: PushType) -> Int {
+  public func suffixLength(of type: PushType) -> Int {
     guard case .custom = type else { return type.topicSuffix.utf8CodeUnitCount }
     return suffix(of: type)?.utf8.count ?? 0
   }

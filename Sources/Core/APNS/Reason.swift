@@ -3,7 +3,7 @@
 /// Why APNs refused something: the `reason` of its error bodies and GOAWAY frames.
 ///
 /// The facts about each stand in one row of `ReasonRule.table`.
-package enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case badCollapseId, badDeviceToken, badExpirationDate, badMessageId, badPriority, badTopic
   case deviceTokenNotForTopic, duplicateHeaders, idleTimeout, invalidPushType, missingDeviceToken
   case missingTopic, payloadEmpty, topicDisallowed
@@ -17,15 +17,15 @@ package enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case badRequestPayload, missingPushType, cannotCreateChannelConfig, missingChannelQueueSize
 
   /// The row that says everything about this reason.
-  package var rule: ReasonRule { ReasonRule.table[Int(rawValue)] }
+  public var rule: ReasonRule { ReasonRule.table[Int(rawValue)] }
 
   /// The spelling that APNs uses.
-  package var name: String { rule.name }
+  public var name: String { rule.name }
 
-  package var description: String { name }
+  public var description: String { name }
 
   /// The reason with this spelling, or `nil` for one that is not known (yet).
-  package init?(_ name: Span<UInt8>) {
+  public init?(_ name: Span<UInt8>) {
     let hash = ReasonRule.hash(name)
     for (index, candidate) in ReasonRule.hashes.enumerated() where candidate == hash {
       guard name.spells(ReasonRule.table[index].name) else { continue }
@@ -36,7 +36,7 @@ package enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   }
 
   /// The reason with this spelling, or `nil` for one that is not known (yet).
-  package init?(_ name: String) {
+  public init?(_ name: String) {
     self.init(name.utf8.span)
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What kind of answer a reason is; the class decides what is not said in a row of its own.
-package enum ReasonClass: UInt8, Sendable {
+public enum ReasonClass: UInt8, Sendable {
   /// The request is wrong: never send it again unchanged.
   case fix
   /// The device token is dead.
@@ -20,7 +20,7 @@ package enum ReasonClass: UInt8, Sendable {
 
 extension ReasonClass {
   /// What an answer of this kind says to whoever made the request, where it is final.
-  package var meaning: StaticString {
+  public var meaning: StaticString {
     switch self {
     case .fix: "APNs refuses the request as it is; change it before you send it again"
     case .token: "the device token is no longer active for this app"
@@ -33,31 +33,31 @@ extension ReasonClass {
 }
 
 /// Where a reason may be seen.
-package struct ReasonOrigin: OptionSet, Sendable {
-  package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
+public struct ReasonOrigin: OptionSet, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// Answers to device pushes.
-  package static let device = ReasonOrigin(rawValue: 1)
+  public static let device = ReasonOrigin(rawValue: 1)
   /// Answers to broadcasts and channel management.
-  package static let broadcast = ReasonOrigin(rawValue: 2)
+  public static let broadcast = ReasonOrigin(rawValue: 2)
   /// The debug data of a GOAWAY frame.
-  package static let goAway = ReasonOrigin(rawValue: 4)
+  public static let goAway = ReasonOrigin(rawValue: 4)
 }
 
 /// One row of the decision table: all that is known and decided about one reason of APNs.
-package struct ReasonRule: Sendable {
-  package let reason: Reason
+public struct ReasonRule: Sendable {
+  public let reason: Reason
   /// The spelling in APNs' JSON.
-  package let name: String
+  public let name: String
   /// The HTTP status it comes with.
-  package let status: UInt16
-  package let origin: ReasonOrigin
-  package let kind: ReasonClass
-  package let verdict: Verdict
-  package let connection: ConnectionAction
-  package let credential: CredentialAction
-  package let alert: AlertLevel
+  public let status: UInt16
+  public let origin: ReasonOrigin
+  public let kind: ReasonClass
+  public let verdict: Verdict
+  public let connection: ConnectionAction
+  public let credential: CredentialAction
+  public let alert: AlertLevel
 
   fileprivate init(
     _ reason: Reason, _ name: String, _ status: UInt16, _ origin: ReasonOrigin, _ kind: ReasonClass,
@@ -105,7 +105,7 @@ extension ReasonRule {
   /// Sources: Apple, "Handling notification responses from APNs" (statuses, reasons, what is final, the
   /// 15 minutes after a 5xx) and "Handling error responses from APNs" (broadcast); the columns about
   /// the connection follow what the maintainers of Pushy and others observed.
-  package static let table: [ReasonRule] = deviceRows + credentialRows + answerRows + channelRows
+  public static let table: [ReasonRule] = deviceRows + credentialRows + answerRows + channelRows
 
   private static let deviceRows: [ReasonRule] = [
     .init(.badCollapseId, "BadCollapseId", 400, .device, .fix),

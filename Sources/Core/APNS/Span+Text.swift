@@ -2,7 +2,7 @@
 
 extension Span<UInt8> {
   /// Whether the span holds exactly these UTF-8 bytes.
-  package func spells(_ text: String) -> Bool {
+  public func spells(_ text: String) -> Bool {
     let other = text.utf8.span
     guard count == other.count else { return false }
     for index in 0..<count where self[index] != other[index] { return false }
@@ -10,7 +10,7 @@ extension Span<UInt8> {
   }
 
   /// The bytes as text; broken UTF-8 shows as replacement characters. For messages.
-  package var text: String {
+  public var text: String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)
     for index in 0..<count { bytes.append(self[index]) }

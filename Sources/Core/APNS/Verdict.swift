@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What an answer of APNs means for the notification that it answers.
-package enum Verdict: Equatable, Sendable {
+public enum Verdict: Equatable, Sendable {
   /// APNs took it (which is not yet delivery to a device).
   case delivered
   /// Final. `aboutToken`: the answer says something about the device token and belongs on the
@@ -19,7 +19,7 @@ package enum Verdict: Equatable, Sendable {
 }
 
 /// How long to wait before a notification is sent again.
-package enum RetryDelay: UInt8, Equatable, Sendable {
+public enum RetryDelay: UInt8, Equatable, Sendable {
   /// From a second up, doubling: the device was used too often.
   case soon
   /// A quarter of an hour: Apple's advice for its own faults (500, 503).
@@ -27,7 +27,7 @@ package enum RetryDelay: UInt8, Equatable, Sendable {
 }
 
 /// What an answer means for the connection that it came on.
-package enum ConnectionAction: UInt8, Equatable, Sendable {
+public enum ConnectionAction: UInt8, Equatable, Sendable {
   case keep
   /// Send nothing new on it, let the open streams end, then close it.
   case drain
@@ -38,7 +38,7 @@ package enum ConnectionAction: UInt8, Equatable, Sendable {
 }
 
 /// What an answer means for the credential (provider token or certificate) in use.
-package enum CredentialAction: UInt8, Equatable, Sendable {
+public enum CredentialAction: UInt8, Equatable, Sendable {
   case none
   /// A newer provider token is needed; never sooner than 20 minutes after the last.
   case refresh
@@ -52,7 +52,7 @@ package enum CredentialAction: UInt8, Equatable, Sendable {
 }
 
 /// Whether a person should know.
-package enum AlertLevel: UInt8, Equatable, Sendable {
+public enum AlertLevel: UInt8, Equatable, Sendable {
   case none
   /// When the rate of this answer leaves its usual range.
   case onSpike

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a key of the HTTP API allows. The key itself is not known here: only its SHA-256.
-package struct APIKey: Sendable, Equatable {
+public struct APIKey: Sendable, Equatable {
   /// Who has it, for logs and metrics.
-  package let name: String
+  public let name: String
   /// The 32 bytes of SHA-256 over the key.
-  package let digest: [UInt8]
+  public let digest: [UInt8]
   /// Apps that it may send for; `*` means all.
-  package let apps: Set<String>
+  public let apps: Set<String>
   /// Apps whose device tokens and outcomes it may read; `*` means all.
-  package let readable: Set<String>
+  public let readable: Set<String>
   /// Items per second; nil means no limit.
-  package let rate: Int?
+  public let rate: Int?
   /// The most bytes of a body that is not NDJSON; nil means the process's own limit.
-  package let maxBody: Int?
+  public let maxBody: Int?
 
-  package init(
+  public init(
     name: String, digest: [UInt8], apps: Set<String>, readable: Set<String>, rate: Int?,
     maxBody: Int?
   ) {
@@ -28,18 +28,18 @@ package struct APIKey: Sendable, Equatable {
     self.maxBody = maxBody
   }
 
-  package func maySend(for app: String) -> Bool { apps.contains("*") || apps.contains(app) }
-  package func mayRead(_ app: String) -> Bool { readable.contains("*") || readable.contains(app) }
+  public func maySend(for app: String) -> Bool { apps.contains("*") || apps.contains(app) }
+  public func mayRead(_ app: String) -> Bool { readable.contains("*") || readable.contains(app) }
 }
 
 /// All keys of the HTTP API.
-package struct APIKeyTable: Sendable, Equatable {
-  package let keys: [APIKey]
+public struct APIKeyTable: Sendable, Equatable {
+  public let keys: [APIKey]
 
-  package init(_ keys: [APIKey]) { self.keys = keys }
+  public init(_ keys: [APIKey]) { self.keys = keys }
 
   /// The index of the key with this digest. Every byte of every key is compared, so that the time tells nothing.
-  package func index(ofDigest digest: Span<UInt8>) -> Int? {
+  public func index(ofDigest digest: Span<UInt8>) -> Int? {
     guard digest.count == 32 else { return nil }
     var found: Int?
     for index in keys.indices {

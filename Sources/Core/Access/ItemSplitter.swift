@@ -4,8 +4,8 @@
 ///
 /// It looks at structure only, strings and brackets; whether an item is JSON is the parser's matter. The owner keeps the
 /// bytes that are not part of a finished item yet, and removes what `next` has passed.
-package struct ItemSplitter: Sendable, Equatable {
-  package enum Form: Sendable, Equatable {
+public struct ItemSplitter: Sendable, Equatable {
+  public enum Form: Sendable, Equatable {
     /// One item per line (NDJSON); empty lines are none.
     case lines
     /// A JSON array of items, or one object.
@@ -13,7 +13,7 @@ package struct ItemSplitter: Sendable, Equatable {
   }
 
   /// Why the body cannot be split any further.
-  package enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
+  public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     /// Neither an object nor an array.
     case notADocument
     /// Something else than a comma or the end between elements.
@@ -24,7 +24,7 @@ package struct ItemSplitter: Sendable, Equatable {
     case afterTheEnd
     case unfinished
 
-    package var description: String {
+    public var description: String {
       switch self {
       case .notADocument:
         "the body is neither a JSON object nor an array; send lines as application/x-ndjson"
@@ -47,7 +47,7 @@ package struct ItemSplitter: Sendable, Equatable {
     case end
   }
 
-  package let form: Form
+  public let form: Form
   private var place = Place.start
   private var depth = 0
   private var isInString = false
@@ -56,17 +56,17 @@ package struct ItemSplitter: Sendable, Equatable {
   private var scanned = 0
   private var itemStart = 0
 
-  package init(_ form: Form) { self.form = form }
+  public init(_ form: Form) { self.form = form }
 
   /// Whether the body is a JSON array: its answer is one, too.
-  package private(set) var isArray = false
+  public private(set) var isArray = false
 
   /// The next item among the bytes at hand, nil when it is not complete yet. `passed` bytes may be removed then.
   ///
   /// - Parameters:
   ///   - bytes: what has arrived and was not removed.
   ///   - isEnd: whether nothing will follow.
-  package mutating func next(
+  public mutating func next(
     in bytes: Span<UInt8>, isEnd: Bool
   ) throws(Problem) -> Range<Int>? {
     switch form {
@@ -76,10 +76,10 @@ package struct ItemSplitter: Sendable, Equatable {
   }
 
   /// Bytes at the front that belong to no unfinished item.
-  package var passed: Int { itemStart }
+  public var passed: Int { itemStart }
 
   /// The owner has removed the passed bytes.
-  package mutating func removedPassed() {
+  public mutating func removedPassed() {
     scanned -= itemStart
     itemStart = 0
   }

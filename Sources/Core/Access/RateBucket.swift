@@ -4,16 +4,16 @@
 ///
 /// A body that has begun may overdraw it, and what follows waits until the debt is paid: a long stream is slowed down,
 /// never cut.
-package struct RateBucket: Sendable, Equatable {
+public struct RateBucket: Sendable, Equatable {
   /// Items per second.
-  package let rate: Int
+  public let rate: Int
   private var thousandths: Int
   private var updated: UInt64
 
   /// - Parameters:
   ///   - rate: items per second, at least 1.
   ///   - now: monotonic milliseconds.
-  package init(rate: Int, now: UInt64) {
+  public init(rate: Int, now: UInt64) {
     precondition(rate > 0, "a rate is at least one item per second")
     self.rate = rate
     thousandths = rate * 1_000
@@ -21,13 +21,13 @@ package struct RateBucket: Sendable, Equatable {
   }
 
   /// Takes items out, into debt if need be.
-  package mutating func take(_ items: Int, now: UInt64) {
+  public mutating func take(_ items: Int, now: UInt64) {
     refill(now)
     thousandths -= items * 1_000
   }
 
   /// Milliseconds until something may be asked for; 0 means now.
-  package mutating func wait(now: UInt64) -> UInt64 {
+  public mutating func wait(now: UInt64) -> UInt64 {
     refill(now)
     return thousandths > 0 ? 0 : UInt64(-thousandths / rate + 1)
   }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A client certificate as the sender lists it.
-package struct CertificateFacts: Sendable, Equatable {
-  package var path: String
+public struct CertificateFacts: Sendable, Equatable {
+  public var path: String
   /// The subject's UID; nil without one.
-  package var bundleID: String?
+  public var bundleID: String?
   /// Topics that the certificate may send to.
-  package var topics: [String]
+  public var topics: [String]
   /// Bundle ids that its list lets it serve.
-  package var apps: [String]
+  public var apps: [String]
   /// Whether it has the marks of the sandbox (…6.3.1), of production (…6.3.2).
-  package var hasSandboxMark: Bool
-  package var hasProductionMark: Bool
+  public var hasSandboxMark: Bool
+  public var hasProductionMark: Bool
   /// Seconds since the epoch.
-  package var expiresAt: Int64
+  public var expiresAt: Int64
 
-  package init(
+  public init(
     path: String, bundleID: String?, topics: [String], apps: [String], hasSandboxMark: Bool,
     hasProductionMark: Bool, expiresAt: Int64
   ) {
@@ -30,12 +30,12 @@ package struct CertificateFacts: Sendable, Equatable {
 }
 
 /// What is worth knowing about client certificates that can be read and belong to their keys.
-package enum CertificateFindings {
+public enum CertificateFindings {
   /// Days before its end from which on a certificate is worth a warning.
-  package static let warningDays: Int64 = 30
+  public static let warningDays: Int64 = 30
 
   /// - Parameter now: seconds since the epoch.
-  package static func all(_ certificate: CertificateFacts, now: Int64) -> [Finding] {
+  public static func all(_ certificate: CertificateFacts, now: Int64) -> [Finding] {
     let wrong = [expiry(certificate, now), marks(certificate), topics(certificate)].compactMap {
       $0
     }

@@ -2,13 +2,13 @@
 
 /// What is known about the clock of this machine. APNs refuses provider tokens that are older than an hour or from the
 /// future, so a signer's clock must be right.
-package enum ClockFindings {
+public enum ClockFindings {
   /// A difference that is worth an error, in seconds.
-  package static let tolerance: Int64 = 60
+  public static let tolerance: Int64 = 60
   private static let remedy = "synchronize the clock: chronyc tracking, timedatectl"
 
   /// - Parameter isSynchronized: whether the kernel says that something keeps the clock right; nil if it does not say.
-  package static func local(isSynchronized: Bool?) -> Finding {
+  public static func local(isSynchronized: Bool?) -> Finding {
     switch isSynchronized {
     case true?: .ok(.clock, "this machine", "is synchronized")
     case false?:
@@ -20,7 +20,7 @@ package enum ClockFindings {
   /// - Parameters:
   ///   - gateway: who sent the date.
   ///   - ahead: seconds that this machine is ahead of it; nil if it sent none, which says nothing.
-  package static func compared(to gateway: String, secondsAhead ahead: Int64?) -> [Finding] {
+  public static func compared(to gateway: String, secondsAhead ahead: Int64?) -> [Finding] {
     guard let ahead else { return [] }
     guard ahead.magnitude > tolerance.magnitude else {
       return [.ok(.clock, gateway, "agrees with this machine within a minute")]

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A signing key as its list names it. Holds no secret.
-package struct CredentialFacts: Sendable, Equatable {
-  package let teamID: String
-  package let keyID: String
+public struct CredentialFacts: Sendable, Equatable {
+  public let teamID: String
+  public let keyID: String
   /// The path of the `.p8` file.
-  package let keyFile: String
+  public let keyFile: String
   /// In words: production, sandbox, any.
-  package let environment: String
-  package let apps: [String]
+  public let environment: String
+  public let apps: [String]
 
-  package init(
+  public init(
     teamID: String, keyID: String, keyFile: String, environment: String, apps: [String]
   ) {
     self.teamID = teamID
@@ -22,7 +22,7 @@ package struct CredentialFacts: Sendable, Equatable {
 
   /// The key id that the file's name states, as Apple names its downloads: `AuthKey_ABC123DEFG.p8`; nil for other
   /// names.
-  package var namedKeyID: String? {
+  public var namedKeyID: String? {
     let name = keyFile.split(separator: "/").last ?? ""
     guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
     let id = name.dropFirst("AuthKey_".count).dropLast(".p8".count)
@@ -35,9 +35,9 @@ package struct CredentialFacts: Sendable, Equatable {
 
 /// What can be wrong with signing keys that are readable and well formed: ids that were mixed up. APNs answers to such
 /// keys with 403 InvalidProviderToken, and does not say which of the two ids is wrong.
-package enum CredentialFindings {
+public enum CredentialFindings {
   /// One finding a credential.
-  package static func all(_ credentials: [CredentialFacts]) -> [Finding] {
+  public static func all(_ credentials: [CredentialFacts]) -> [Finding] {
     let teams = Set(credentials.map(\.teamID))
     let keys = Set(credentials.map(\.keyID))
     return credentials.map { finding($0, teams: teams, keys: keys) }

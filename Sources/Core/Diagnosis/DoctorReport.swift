@@ -2,18 +2,18 @@
 
 /// What several programs found, as one report: what more than one of them found stands once, and what they must have
 /// in common is compared.
-package struct DoctorReport: Sendable, Equatable {
-  package struct Entry: Sendable, Equatable {
-    package let finding: Finding
+public struct DoctorReport: Sendable, Equatable {
+  public struct Entry: Sendable, Equatable {
+    public let finding: Finding
     /// Who found it.
-    package internal(set) var programs: [String]
+    public internal(set) var programs: [String]
   }
 
   /// By subject, then in the order in which they were found.
-  package let entries: [Entry]
+  public let entries: [Entry]
 
   /// - Parameter results: of each program, in the order of the pipeline.
-  package init(_ results: [(program: String, findings: [Finding])]) {
+  public init(_ results: [(program: String, findings: [Finding])]) {
     var entries: [Entry] = []
     for (program, findings) in results {
       for finding in findings {
@@ -31,7 +31,7 @@ package struct DoctorReport: Sendable, Equatable {
   }
 
   /// Settings that every program of a pipeline must have in common: a check states the value of each as its message.
-  package static let shared = ["kafka", "topic-prefix"]
+  public static let shared = ["kafka", "topic-prefix"]
 
   private static func differences(_ entries: [Entry]) -> [Entry] {
     shared.compactMap { setting in
@@ -50,12 +50,12 @@ package struct DoctorReport: Sendable, Equatable {
     }
   }
 
-  package func count(_ status: Finding.Status) -> Int {
+  public func count(_ status: Finding.Status) -> Int {
     entries.count { $0.finding.status == status }
   }
 
   /// `2 errors, 1 warning, 20 ok`
-  package var summary: String {
+  public var summary: String {
     func words(_ count: Int, _ noun: String) -> String {
       "\(count) \(noun)\(count == 1 ? "" : "s")"
     }

@@ -3,35 +3,35 @@
 /// One thing that was looked at before a program runs, and how it is: what `--check` and `martlet doctor` print.
 ///
 /// No field holds a secret: keys, tokens and passwords are named by their file or setting.
-package struct Finding: Sendable, Equatable {
+public struct Finding: Sendable, Equatable {
   /// From good to bad.
-  package enum Status: String, Sendable, CaseIterable, Comparable {
+  public enum Status: String, Sendable, CaseIterable, Comparable {
     case ok
     /// Worth a look; the program works.
     case warning
     /// The program cannot work, or not as it should.
     case error
 
-    package static func < (one: Status, other: Status) -> Bool { one.rank < other.rank }
+    public static func < (one: Status, other: Status) -> Bool { one.rank < other.rank }
 
     private var rank: Int { Status.allCases.firstIndex(of: self) ?? 0 }
   }
 
   /// What kind of thing it is.
-  package enum Subject: String, Sendable, CaseIterable {
+  public enum Subject: String, Sendable, CaseIterable {
     case settings, credential, certificate, root, clock, kafka, topic, group, partitions, proxy,
       gateway
   }
 
-  package let status: Status
-  package let subject: Subject
+  public let status: Status
+  public let subject: Subject
   /// Which one: a file, a setting, a topic, an address.
-  package let place: String
-  package let message: String
+  public let place: String
+  public let message: String
   /// What to do; empty if nothing is to be done.
-  package let remedy: String
+  public let remedy: String
 
-  package init(
+  public init(
     _ status: Status, _ subject: Subject, _ place: String, _ message: String, remedy: String = ""
   ) {
     self.status = status
@@ -41,24 +41,24 @@ package struct Finding: Sendable, Equatable {
     self.remedy = remedy
   }
 
-  package static func ok(_ subject: Subject, _ place: String, _ message: String) -> Finding {
+  public static func ok(_ subject: Subject, _ place: String, _ message: String) -> Finding {
     Finding(.ok, subject, place, message)
   }
 
-  package static func warning(
+  public static func warning(
     _ subject: Subject, _ place: String, _ message: String, remedy: String
   ) -> Finding {
     Finding(.warning, subject, place, message, remedy: remedy)
   }
 
-  package static func error(
+  public static func error(
     _ subject: Subject, _ place: String, _ message: String, remedy: String
   ) -> Finding {
     Finding(.error, subject, place, message, remedy: remedy)
   }
 
   /// The finding on one line, except for the remedy, which has a line of its own.
-  package var text: String {
+  public var text: String {
     let first = "\(status.rawValue.padded(9))\(subject.rawValue.padded(13))\(place): \(message)"
     return remedy.isEmpty ? first : first + "\n" + String(repeating: " ", count: 22) + "→ " + remedy
   }

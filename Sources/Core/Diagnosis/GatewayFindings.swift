@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// What became of one request to a gateway that carries neither a provider token nor a payload.
-package struct GatewayFacts: Sendable, Equatable {
-  package enum Outcome: Sendable, Equatable {
+public struct GatewayFacts: Sendable, Equatable {
+  public enum Outcome: Sendable, Equatable {
     /// The host's name has no address.
     case unresolved(String)
     /// No TCP connection.
@@ -20,17 +20,17 @@ package struct GatewayFacts: Sendable, Equatable {
     case answered(status: Int, reason: String)
   }
 
-  package var environment: Environment
+  public var environment: Environment
   /// `host:port`.
-  package var address: String
-  package var host: String
+  public var address: String
+  public var host: String
   /// The proxy's address without credentials; nil without one.
-  package var proxy: String?
+  public var proxy: String?
   /// The file of the client certificate that was shown; nil without one.
-  package var certificate: String?
-  package var outcome: Outcome
+  public var certificate: String?
+  public var outcome: Outcome
 
-  package init(
+  public init(
     environment: Environment, address: String, host: String, proxy: String? = nil,
     certificate: String? = nil, outcome: Outcome
   ) {
@@ -44,8 +44,8 @@ package struct GatewayFacts: Sendable, Equatable {
 }
 
 /// The rules: whether a gateway can be reached, and whether it is APNs of the right environment.
-package enum GatewayFindings {
-  package static func all(_ facts: GatewayFacts) -> [Finding] {
+public enum GatewayFindings {
+  public static func all(_ facts: GatewayFacts) -> [Finding] {
     environment(facts) + [outcome(facts)]
   }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The time of a `date` header (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
-package enum HTTPDate {
+public enum HTTPDate {
   /// Its only form that is still sent has so many bytes.
-  package static let length = 29
+  public static let length = 29
 
   private static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
   /// Seconds since the epoch; nil for anything else than that form. The day of the week is not looked at.
-  package static func seconds(_ text: String) -> Int64? {
+  public static func seconds(_ text: String) -> Int64? {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     guard text.utf8.count == length, words.count == 6, words[5] == "GMT",
       let day = number(words[1], 2), let month = months.firstIndex(of: String(words[2])),

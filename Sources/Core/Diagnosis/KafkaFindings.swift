@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Pipeline
+public import Pipeline
 
 /// What a program found out about its Kafka cluster before it runs, and what follows from it.
-package struct KafkaFacts: Sendable {
+public struct KafkaFacts: Sendable {
   /// What became of a question to the cluster.
-  package enum Answer: Sendable, Equatable {
+  public enum Answer: Sendable, Equatable {
     case allowed
     /// The cluster's authorizer says no.
     case refused
@@ -14,15 +14,15 @@ package struct KafkaFacts: Sendable {
     case unknown
   }
 
-  package struct Topic: Sendable, Equatable {
+  public struct Topic: Sendable, Equatable {
     /// nil if it does not exist.
-    package var state: TopicState?
+    public var state: TopicState?
     /// Whether the user may see it.
-    package var describe: Answer
+    public var describe: Answer
     /// Whether the user may read it; `unknown` for one that the program does not read.
-    package var read: Answer
+    public var read: Answer
 
-    package init(state: TopicState?, describe: Answer, read: Answer = .unknown) {
+    public init(state: TopicState?, describe: Answer, read: Answer = .unknown) {
       self.state = state
       self.describe = describe
       self.read = read
@@ -30,36 +30,36 @@ package struct KafkaFacts: Sendable {
   }
 
   /// The addresses given.
-  package var bootstrap: String
+  public var bootstrap: String
   /// nil when a broker answers; else why none does.
-  package var failure: String?
+  public var failure: String?
   /// Whether it refused us or cannot be trusted, as opposed to not answering.
-  package var isRefusal = false
+  public var isRefusal = false
   /// librdkafka's broker in memory, which has no settings and no authorizer.
-  package var isEmbedded = false
-  package var brokers = 0
+  public var isEmbedded = false
+  public var brokers = 0
   /// The principal as far as it is known: the SASL user name; nil without one.
-  package var user: String?
-  package var topics: [String: Topic] = [:]
-  package var group: Answer = .unknown
+  public var user: String?
+  public var topics: [String: Topic] = [:]
+  public var group: Answer = .unknown
 
-  package init(bootstrap: String) { self.bootstrap = bootstrap }
+  public init(bootstrap: String) { self.bootstrap = bootstrap }
 }
 
 /// The rules.
-package struct KafkaFindings {
+public struct KafkaFindings {
   private let facts: KafkaFacts
   private let rights: KafkaRights
   private let names: TopicNames
 
-  package init(_ facts: KafkaFacts, _ rights: KafkaRights, _ names: TopicNames) {
+  public init(_ facts: KafkaFacts, _ rights: KafkaRights, _ names: TopicNames) {
     self.facts = facts
     self.rights = rights
     self.names = names
   }
 
   /// In the order cluster, topics, group.
-  package var all: [Finding] {
+  public var all: [Finding] {
     if let failure = facts.failure { return [unreachable(failure)] }
     return [cluster] + rights.topics.flatMap(topic) + group
   }

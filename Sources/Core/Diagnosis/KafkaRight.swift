@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Pipeline
+public import Pipeline
 
 /// What a user of Kafka may do to a topic or a consumer group.
-package struct KafkaRight: Sendable, Equatable {
-  package enum Resource: Sendable, Hashable {
+public struct KafkaRight: Sendable, Equatable {
+  public enum Resource: Sendable, Hashable {
     case topic(String)
     case group(String)
   }
 
   /// Kafka's operations of an access control entry. `Read` and `Write` include `Describe`.
-  package enum Operation: String, Sendable {
+  public enum Operation: String, Sendable {
     case read = "Read"
     case write = "Write"
     case describeConfigs = "DescribeConfigs"
   }
 
-  package let resource: Resource
+  public let resource: Resource
   /// Without repetition, in the order of the enumeration.
-  package let operations: [Operation]
+  public let operations: [Operation]
 
-  package init(_ resource: Resource, _ operations: [Operation]) {
+  public init(_ resource: Resource, _ operations: [Operation]) {
     self.resource = resource
     self.operations = operations
   }
 }
 
 /// A program with rights of its own: the members of each consumer group, and those that are in none.
-package enum KafkaUser: String, Sendable, CaseIterable {
+public enum KafkaUser: String, Sendable, CaseIterable {
   case ingest = "martlet-ingest"
   case sender = "martlet-sender"
   case feedback = "martlet-feedback"
@@ -36,21 +36,21 @@ package enum KafkaUser: String, Sendable, CaseIterable {
   case canary = "martlet-canary"
 
   /// The consumer group that it reads in; nil for none.
-  package var group: ReaderGroup? { ReaderGroup(rawValue: rawValue) }
+  public var group: ReaderGroup? { ReaderGroup(rawValue: rawValue) }
 
   /// Whether `group` is only how the names of its groups begin: `martlet-webhooks` has one for each endpoint.
-  package var hasGroups: Bool { self == .webhooks }
+  public var hasGroups: Bool { self == .webhooks }
 }
 
 /// The least rights with which each program works: one table for `--check`, `martlet doctor` and docs/kafka.md.
 ///
 /// `DescribeConfigs` only lets a program compare a topic's settings with the table; it works without.
-package struct KafkaRights: Sendable {
-  package let program: KafkaUser
+public struct KafkaRights: Sendable {
+  public let program: KafkaUser
   /// Topics in the order of the pipeline's table, then the group if there is one.
-  package let all: [KafkaRight]
+  public let all: [KafkaRight]
 
-  package init(of program: KafkaUser, _ names: TopicNames) {
+  public init(of program: KafkaUser, _ names: TopicNames) {
     self.program = program
     let (read, written) = Self.topics(of: program, names)
     let topics = names.all.map(\.name).compactMap { topic -> KafkaRight? in
@@ -96,10 +96,10 @@ package struct KafkaRights: Sendable {
   }
 
   /// The topics of the program, in the order of the table.
-  package var topics: [String] { topics { _ in true } }
+  public var topics: [String] { topics { _ in true } }
 
   /// The topics that it reads.
-  package var readTopics: [String] { topics { $0.contains(.read) } }
+  public var readTopics: [String] { topics { $0.contains(.read) } }
 
   private func topics(_ isWanted: ([KafkaRight.Operation]) -> Bool) -> [String] {
     all.compactMap { right in
@@ -111,7 +111,7 @@ package struct KafkaRights: Sendable {
   /// What grants the rights: one command of Kafka's for each set of operations.
   ///
   /// - Parameter user: the principal, such as `User:martlet-ingest`.
-  package func commands(user: String) -> [String] {
+  public func commands(user: String) -> [String] {
     var sets: [[KafkaRight.Operation]] = []
     for right in all where !sets.contains(right.operations) { sets.append(right.operations) }
     return sets.flatMap { operations -> [String] in
@@ -129,7 +129,7 @@ package struct KafkaRights: Sendable {
   }
 
   /// What grants the rights to one topic or group.
-  package func command(for resource: KafkaRight.Resource, user: String) -> String {
+  public func command(for resource: KafkaRight.Resource, user: String) -> String {
     let operations = all.first { $0.resource == resource }?.operations ?? [.read]
     switch resource {
     case .topic(let name): return command(user, operations, "--topic", [name])

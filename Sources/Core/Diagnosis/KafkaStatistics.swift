@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One reading of librdkafka's statistics (STATISTICS.md), as far as it explains why a partition does not move.
-package struct KafkaStatistics: Sendable, Equatable {
-  package struct Partition: Sendable, Equatable {
-    package var topic: String
-    package var number: Int
+public struct KafkaStatistics: Sendable, Equatable {
+  public struct Partition: Sendable, Equatable {
+    public var topic: String
+    public var number: Int
     /// The id of the broker that leads it; -1 without one.
-    package var leader: Int
+    public var leader: Int
     /// `fetch_state`: `active` while it is fetched.
-    package var fetchState: String
+    public var fetchState: String
     /// The offset that is fetched next.
-    package var nextOffset: Int64
+    public var nextOffset: Int64
     /// Records that wait in this process.
-    package var waiting: Int
+    public var waiting: Int
     /// Records between what was taken and the log's end; -1 when not known.
-    package var lag: Int64
+    public var lag: Int64
 
-    package init(
+    public init(
       topic: String, number: Int, leader: Int, fetchState: String, nextOffset: Int64, waiting: Int,
       lag: Int64
     ) {
@@ -30,21 +30,21 @@ package struct KafkaStatistics: Sendable, Equatable {
     }
   }
 
-  package struct Broker: Sendable, Equatable {
-    package var id: Int
-    package var name: String
+  public struct Broker: Sendable, Equatable {
+    public var id: Int
+    public var name: String
     /// `UP`, `CONNECT`, `DOWN`, …
-    package var state: String
+    public var state: String
     /// Average time of an answer, in microseconds.
-    package var roundTrip: Int
+    public var roundTrip: Int
     /// Requests that wait to be sent, and those that wait for their answer.
-    package var toSend: Int
-    package var unanswered: Int
+    public var toSend: Int
+    public var unanswered: Int
     /// Since the start.
-    package var timeouts: Int
-    package var errors: Int
+    public var timeouts: Int
+    public var errors: Int
 
-    package init(
+    public init(
       id: Int, name: String, state: String, roundTrip: Int, toSend: Int, unanswered: Int,
       timeouts: Int, errors: Int
     ) {
@@ -59,10 +59,10 @@ package struct KafkaStatistics: Sendable, Equatable {
     }
   }
 
-  package var partitions: [Partition]
-  package var brokers: [Broker]
+  public var partitions: [Partition]
+  public var brokers: [Broker]
 
-  package init(partitions: [Partition], brokers: [Broker]) {
+  public init(partitions: [Partition], brokers: [Broker]) {
     self.partitions = partitions
     self.brokers = brokers
   }
@@ -70,12 +70,12 @@ package struct KafkaStatistics: Sendable, Equatable {
 
 /// Finds partitions that Kafka does not deliver: nothing of them waits in this process, the offset that is fetched next
 /// stands still, and either the log goes on behind it or its leader cannot be reached.
-package struct FetchStallWatch: Sendable {
+public struct FetchStallWatch: Sendable {
   /// A partition that stands still, with its leader; nil without one.
-  package struct Stall: Sendable, Equatable {
-    package let partition: KafkaStatistics.Partition
-    package let broker: KafkaStatistics.Broker?
-    package let seconds: UInt64
+  public struct Stall: Sendable, Equatable {
+    public let partition: KafkaStatistics.Partition
+    public let broker: KafkaStatistics.Broker?
+    public let seconds: UInt64
   }
 
   /// Times in milliseconds.
@@ -86,17 +86,17 @@ package struct FetchStallWatch: Sendable {
   }
 
   /// A stall of this length is worth a line, and another one after as long again.
-  package static let patience: UInt64 = 30_000
+  public static let patience: UInt64 = 30_000
 
   private let patience: UInt64
   /// By topic and number, of the last reading.
   private var stands: [String: Stand] = [:]
 
   /// - Parameter patience: milliseconds.
-  package init(patience: UInt64 = patience) { self.patience = patience }
+  public init(patience: UInt64 = patience) { self.patience = patience }
 
   /// Takes a reading; returns the stalls that are to be reported now.
-  package mutating func observe(_ statistics: KafkaStatistics, now: UInt64) -> [Stall] {
+  public mutating func observe(_ statistics: KafkaStatistics, now: UInt64) -> [Stall] {
     var next: [String: Stand] = [:]
     var stalls: [Stall] = []
     for partition in statistics.partitions {

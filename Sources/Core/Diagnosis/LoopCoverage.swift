@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Whether a lane has a partition for every loop of every sender. A loop without one sends nothing of that lane.
-package struct LoopCoverage: Sendable, Equatable {
+public struct LoopCoverage: Sendable, Equatable {
   /// Event loops of each sender.
-  package let loops: Int
+  public let loops: Int
   /// How many senders share the lane, at least.
-  package let senders: Int
+  public let senders: Int
 
-  package init(loops: Int, senders: Int) {
+  public init(loops: Int, senders: Int) {
     self.loops = loops
     self.senders = max(1, senders)
   }
@@ -18,23 +18,23 @@ package struct LoopCoverage: Sendable, Equatable {
   /// - Parameters:
   ///   - assigned: partitions that this sender has, of all topics.
   ///   - partitions: of all topics together.
-  package init(loops: Int, assigned: Int, of partitions: Int) {
+  public init(loops: Int, assigned: Int, of partitions: Int) {
     self.init(loops: loops, senders: max(0, partitions) / (max(0, assigned) + 1) + 1)
   }
 
   /// Partitions that a lane needs so that all loops have work.
-  package var needed: Int { loops * senders }
+  public var needed: Int { loops * senders }
 
   /// Loops that have nothing of a lane with so many partitions.
-  package func idleLoops(partitions: Int) -> Int { max(0, needed - partitions) }
+  public func idleLoops(partitions: Int) -> Int { max(0, needed - partitions) }
 
   /// What to do about it.
-  package func remedy(topic: String) -> String {
+  public func remedy(topic: String) -> String {
     "add partitions (kafka-topics.sh --alter --topic \(topic) --partitions \(needed); docs/operations.md, Adding"
       + " partitions), lower --loops, or run fewer senders"
   }
 
-  package func finding(topic: String, partitions: Int) -> Finding {
+  public func finding(topic: String, partitions: Int) -> Finding {
     let who = senders == 1 ? "one sender has" : "\(senders) senders have"
     let all = "\(partitions) partitions; \(who) \(needed) loop\(needed == 1 ? "" : "s")"
     let idle = idleLoops(partitions: partitions)

@@ -2,15 +2,15 @@
 
 /// Whether the trust store has the two roots that Apple's page "Setting up a remote notification server" names. Only
 /// the new one is needed: the gateways moved to it in 2025.
-package enum RootFindings {
-  package static let current = "USERTrust RSA Certification Authority"
-  package static let former = "AAA Certificate Services"
+public enum RootFindings {
+  public static let current = "USERTrust RSA Certification Authority"
+  public static let former = "AAA Certificate Services"
 
   /// - Parameters:
   ///   - store: what was looked at: a file, or the system's store.
   ///   - hasCurrent: USERTrust RSA is trusted.
   ///   - hasFormer: AAA is trusted.
-  package static func all(store: String, hasCurrent: Bool, hasFormer: Bool) -> Finding {
+  public static func all(store: String, hasCurrent: Bool, hasFormer: Bool) -> Finding {
     guard hasCurrent else {
       let note = hasFormer ? "; the former root, \(former), is" : ""
       return .error(

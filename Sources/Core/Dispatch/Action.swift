@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Pipeline
+public import Pipeline
 
 /// What the `Dispatcher` wants done. Slots, connections and pools are named by their numbers.
 ///
 /// The owner does all that is named before it tells the next event: until then a slot that has ended is not reused,
 /// and what is known of its push can be asked for.
-package enum Action: Sendable, Equatable {
+public enum Action: Sendable, Equatable {
   // Pushes.
 
   /// Send the push on a connection that has a stream for it; `notSent` if it has none after all.
@@ -62,7 +62,7 @@ package enum Action: Sendable, Equatable {
 }
 
 /// Why a push goes to a retry topic, as the record's last reason.
-package enum ParkReason: UInt8, Sendable, Equatable {
+public enum ParkReason: UInt8, Sendable, Equatable {
   /// The answer, or that there was none.
   case failure
   /// Its destination holds more than its share of the loop.
@@ -79,7 +79,7 @@ package enum ParkReason: UInt8, Sendable, Equatable {
   case paused
 
   /// The reason in the record; nil where the answer says it.
-  package var text: StaticString? {
+  public var text: StaticString? {
     switch self {
     case .failure: nil
     case .share: "over share"
@@ -93,14 +93,14 @@ package enum ParkReason: UInt8, Sendable, Equatable {
 }
 
 /// Actions in their order, in memory that is reused.
-package struct ActionQueue: Sendable {
+public struct ActionQueue: Sendable {
   private var storage: [Action] = []
   private var head = 0
   private var end = 0
 
-  package init() { storage.reserveCapacity(256) }
+  public init() { storage.reserveCapacity(256) }
 
-  package var isEmpty: Bool { head == end }
+  public var isEmpty: Bool { head == end }
 
   mutating func append(_ action: Action) {
     if end == storage.count { storage.append(action) } else { storage[end] = action }
@@ -108,7 +108,7 @@ package struct ActionQueue: Sendable {
   }
 
   /// The next action to perform; nil when all are done.
-  package mutating func next() -> Action? {
+  public mutating func next() -> Action? {
     guard head < end else { return nil }
     let action = storage[head]
     head += 1

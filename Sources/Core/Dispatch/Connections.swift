@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Delivery
+public import Delivery
 
 /// One connection of a pool, as it is decided by. Its socket is elsewhere.
-package struct Connection: Sendable {
+public struct Connection: Sendable {
   /// What of it a push remembers: unlike its place, no later connection has it.
   let serial: UInt32
   /// −1 in a place that is free: an optional would be copied whole at each look.
-  package fileprivate(set) var pool: Int32
-  package let address: PeerAddress
-  package internal(set) var machine: ConnectionStateMachine
+  public fileprivate(set) var pool: Int32
+  public let address: PeerAddress
+  public internal(set) var machine: ConnectionStateMachine
   /// The token that it carries, as its pool numbers them; 0 for none yet.
   var token: UInt32 = 0
   /// Monotonic milliseconds of the start, of the last answer (the start before the first), and of the moment
   /// when the first of the open streams was opened.
-  package let startedAt: UInt64
+  public let startedAt: UInt64
   var lastHeard: UInt64
   var busySince: UInt64
   /// Monotonic milliseconds of the last failure that was held against the destination.
@@ -51,29 +51,29 @@ package struct Connection: Sendable {
 }
 
 /// The connections of one loop, by number. Numbers are reused.
-package struct Connections: Sendable {
+public struct Connections: Sendable {
   private var places: [Connection] = []
   private var free: [Int32] = []
   private var serial: UInt32 = 0
 
   /// Connections that there are.
-  package var count: Int { places.count - free.count }
+  public var count: Int { places.count - free.count }
 
   /// Those of them that close as soon as their streams end.
   var leaving: Int { places.count { $0.pool >= 0 && !$0.isStaying } }
 
   /// A connection that is there.
-  package internal(set) subscript(_ number: Int32) -> Connection {
+  public internal(set) subscript(_ number: Int32) -> Connection {
     @inline(__always) get { places[Int(number)] }
     @inline(__always) _modify { yield &places[Int(number)] }
   }
 
-  package func contains(_ number: Int32) -> Bool {
+  public func contains(_ number: Int32) -> Bool {
     Int(number) < places.count && places[Int(number)].pool >= 0
   }
 
   /// The numbers of all.
-  package var numbers: [Int32] { places.indices.map { Int32($0) }.filter { contains($0) } }
+  public var numbers: [Int32] { places.indices.map { Int32($0) }.filter { contains($0) } }
 
   /// Makes one.
   ///

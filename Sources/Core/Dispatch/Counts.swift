@@ -3,7 +3,7 @@
 internal import Pipeline
 
 /// What a sender loop counts. Every record taken ends in exactly one of the outcomes or a retry.
-package enum SenderCounter: Int, CaseIterable, Sendable {
+public enum SenderCounter: Int, CaseIterable, Sendable {
   /// Records taken out of Kafka.
   case taken
   case delivered
@@ -74,12 +74,12 @@ package enum SenderCounter: Int, CaseIterable, Sendable {
 }
 
 /// The counters' values, written by the one owner.
-package struct Counts: Sendable {
-  @usableFromInline var values = InlineArray<39, Int>(repeating: 0)
+public struct Counts: Sendable {
+  var values = InlineArray<39, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 
-  @inlinable package internal(set) subscript(_ counter: SenderCounter) -> Int {
+  public internal(set) subscript(_ counter: SenderCounter) -> Int {
     get { values[counter.rawValue] }
     set { values[counter.rawValue] = newValue }
   }

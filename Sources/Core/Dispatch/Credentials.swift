@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-package import Delivery
+public import Delivery
 internal import Pipeline
 
 /// The credentials that the sender knows, and which pool serves which of them.
-package struct Credentials: ~Copyable, Sendable {
-  package internal(set) var tokens = ProviderTokenBook()
+public struct Credentials: ~Copyable, Sendable {
+  public internal(set) var tokens = ProviderTokenBook()
   private(set) var certificates: CertificateBook
   /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
   private var tokenPools: [Int32] = []

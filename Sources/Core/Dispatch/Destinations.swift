@@ -8,9 +8,9 @@ internal import Pipeline
 ///
 /// Credentials come, change and go while pushes are under way: connections that used the old one drain, what waited for
 /// them goes on with the new one, and nothing is dropped.
-package struct Destinations: ~Copyable, Sendable {
-  package internal(set) var pools: Pools
-  package internal(set) var credentials: Credentials
+public struct Destinations: ~Copyable, Sendable {
+  public internal(set) var pools: Pools
+  public internal(set) var credentials: Credentials
   private let settings: DispatchSettings
 
   init(_ settings: DispatchSettings, certificates: CertificateBook) {

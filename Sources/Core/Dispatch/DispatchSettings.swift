@@ -1,62 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Delivery
-package import Pipeline
+public import APNS
+public import Delivery
+public import Pipeline
 
 /// What one loop of the sender decides by: an operator's settings, and numbers that none changes. All times are
 /// milliseconds.
-package struct DispatchSettings: Sendable {
+public struct DispatchSettings: Sendable {
   /// Notifications that are held at most, from being taken to their outcome.
-  package var maxInFlight = 10_000
+  public var maxInFlight = 10_000
   /// Percent of streams and slots that only transactional first sends use, 0 … 90.
-  package var reservedPercent = 20
+  public var reservedPercent = 20
   /// Prompt retries for 100 first sends to one destination.
-  package var retryBudgetPercent = 20
+  public var retryBudgetPercent = 20
   /// Sends of one notification, the first included.
-  package var maxAttempts = 8
+  public var maxAttempts = 8
   /// From sending a request to giving up on its answer.
-  package var requestTimeout: UInt64 = 30_000
+  public var requestTimeout: UInt64 = 30_000
   /// TCP, TLS and the gateway's SETTINGS together.
-  package var connectTimeout: UInt64 = 10_000
+  public var connectTimeout: UInt64 = 10_000
   /// Silence with open streams until a PING, without them (APNs asks for at most one per hour or so), and how long
   /// its answer may take.
-  package var pingAfter: UInt64 = 10_000
-  package var idlePing: UInt64 = 2_700_000
-  package var pingTimeout: UInt64 = 10_000
+  public var pingAfter: UInt64 = 10_000
+  public var idlePing: UInt64 = 2_700_000
+  public var pingTimeout: UInt64 = 10_000
   /// A connection is replaced at a random age between half of this and all of it.
-  package var connectionAge: UInt64 = 86_400_000
+  public var connectionAge: UInt64 = 86_400_000
   /// Requests after which a connection is replaced: HTTP/2 has numbers for 1,073,741,824.
-  package var connectionRequests: UInt64 = 1_000_000_000
+  public var connectionRequests: UInt64 = 1_000_000_000
   /// When a pool opens and closes connections.
-  package var pool = ConnectionPoolPolicy.Limits(minimum: 1, maximum: 4)
+  public var pool = ConnectionPoolPolicy.Limits(minimum: 1, maximum: 4)
   /// What all pools may have together.
-  package var budget = ConnectionBudget.Limits()
+  public var budget = ConnectionBudget.Limits()
   /// How long a notification waits for a provider token of its app.
-  package var credentialWait: UInt64 = 60_000
+  public var credentialWait: UInt64 = 60_000
   /// Older notifications end as `expired`, by lane.
-  package var maxAge: (transactional: Int64, bulk: Int64) = (3_600_000, 86_400_000)
+  public var maxAge: (transactional: Int64, bulk: Int64) = (3_600_000, 86_400_000)
   /// `apns-id`s that one partition remembers.
-  package var dedupWindow = 20_000
+  public var dedupWindow = 20_000
   /// What one partition may have unfinished.
-  package var partitionBounds = PartitionBounds()
+  public var partitionBounds = PartitionBounds()
   /// One notification in flight per device.
-  package var isOrdered = false
+  public var isOrdered = false
   /// Broadcasts have gateways of their own.
-  package var ownBroadcasts = (production: false, sandbox: false)
+  public var ownBroadcasts = (production: false, sandbox: false)
   /// Between two commits of offsets.
-  package var commitInterval: UInt64 = 200
+  public var commitInterval: UInt64 = 200
 
-  package init() {}
+  public init() {}
 
   /// Which gateway a push to an environment and target goes to.
-  package func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
+  public func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
     if target.isDevice { return GatewayKind(environment, ownForBroadcasts: false) }
     let own = environment == .production ? ownBroadcasts.production : ownBroadcasts.sandbox
     return GatewayKind(environment, ownForBroadcasts: own)
   }
 
-  package func maxAge(_ lane: Lane) -> Int64 {
+  public func maxAge(_ lane: Lane) -> Int64 {
     lane.isTransactional ? maxAge.transactional : maxAge.bulk
   }
 
@@ -64,5 +64,5 @@ package struct DispatchSettings: Sendable {
   var slotsForOthers: Int { maxInFlight - maxInFlight * reservedPercent / 100 }
 
   /// Outcomes that may wait for Kafka's acknowledgement before nothing more is taken.
-  package var unacknowledgedAtMost: Int { max(20_000, 4 * maxInFlight) }
+  public var unacknowledgedAtMost: Int { max(20_000, 4 * maxInFlight) }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Delivery
+public import APNS
+public import Delivery
 internal import Pipeline
 
 /// One loop of the sender as a value: it is told what happens and says what is to be done.
@@ -16,10 +16,10 @@ internal import Pipeline
 /// `acknowledged` completes its offset.
 ///
 /// It decides nothing itself: each event goes to the value that decides, with what else that needs.
-package struct Dispatcher: ~Copyable, Sendable {
-  package private(set) var turn: Turn
-  package internal(set) var work: Workload
-  package private(set) var destinations: Destinations
+public struct Dispatcher: ~Copyable, Sendable {
+  public private(set) var turn: Turn
+  public internal(set) var work: Workload
+  public private(set) var destinations: Destinations
   private let connecting: Connecting
   private let sending: Sending
   private var intake = Intake()
@@ -31,7 +31,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   ///   - now: monotonic milliseconds.
   ///   - wall: milliseconds since the epoch.
   ///   - seed: of the jitter.
-  package init(
+  public init(
     _ settings: DispatchSettings, certificates: [CertificateBook.Entry] = [], now: UInt64,
     wall: Int64, seed: UInt64
   ) {
@@ -48,13 +48,13 @@ package struct Dispatcher: ~Copyable, Sendable {
   // MARK: Turns
 
   /// A turn of the owner begins: the time of all that it tells until the next one.
-  package mutating func beginTurn(now: UInt64, wall: Int64) { turn.begin(now: now, wall: wall) }
+  public mutating func beginTurn(now: UInt64, wall: Int64) { turn.begin(now: now, wall: wall) }
 
   /// The next action to perform; nil when all are done.
-  package mutating func nextAction() -> Action? { turn.nextAction() }
+  public mutating func nextAction() -> Action? { turn.nextAction() }
 
   /// When something is due that time alone makes due, in monotonic milliseconds.
-  package var nextDue: UInt64 {
+  public var nextDue: UInt64 {
     if !destinations.credentials.backlog.isEmpty { return turn.now }
     var due = progress.due
     if let next = work.pushes.nextTimeOut { due = min(due, next) }
@@ -65,16 +65,16 @@ package struct Dispatcher: ~Copyable, Sendable {
   // MARK: Records are taken
 
   /// Records taken from one partition before the next has its turn.
-  package static let takeAtOnce = 64
+  public static let takeAtOnce = 64
 
   /// A partition's queue has records.
-  package mutating func signalled(_ partition: Int) { work.partitions.signalled(partition) }
+  public mutating func signalled(_ partition: Int) { work.partitions.signalled(partition) }
 
   /// Any partition's queue may have records.
-  package mutating func signalledAll() { work.partitions.signalledAll() }
+  public mutating func signalledAll() { work.partitions.signalledAll() }
 
   /// Whether a turn right now would find records and room for them.
-  package mutating func canTake(isProducerOpen: Bool, hasBrokerRoom: Bool) -> Bool {
+  public mutating func canTake(isProducerOpen: Bool, hasBrokerRoom: Bool) -> Bool {
     intake.canTake(
       isProducerOpen: isProducerOpen, hasBrokerRoom: hasBrokerRoom, &destinations, &work,
       now: turn.now)
@@ -84,27 +84,27 @@ package struct Dispatcher: ~Copyable, Sendable {
   ///
   /// - Parameter hasBrokerRoom: the topics that an answer may lead to have room. While they have not, only retries are
   ///   taken: that is what empties them.
-  package mutating func beginIntake(hasBrokerRoom: Bool) {
+  public mutating func beginIntake(hasBrokerRoom: Bool) {
     intake.begin(hasBrokerRoom: hasBrokerRoom, &destinations, &work, &turn)
   }
 
   /// What is to be taken next; `took` follows. Nil: nothing more in this turn.
   ///
   /// - Parameter isProducerOpen: the producer takes further records now.
-  package mutating func nextTake(isProducerOpen: Bool) -> Take? {
+  public mutating func nextTake(isProducerOpen: Bool) -> Take? {
     intake.next(isProducerOpen: isProducerOpen, &destinations, &work, &turn)
   }
 
   /// So many records were taken of those that were asked for last, and told one by one.
-  package mutating func took(_ count: Int) { intake.took(count, &work.partitions) }
+  public mutating func took(_ count: Int) { intake.took(count, &work.partitions) }
 
   /// A record comes: whether it is to be worked on. If so `accept` or `acceptUnreadable` follows.
-  package mutating func admit(_ offset: Int64, from partition: Int) -> OffsetLedger.Admission {
+  public mutating func admit(_ offset: Int64, from partition: Int) -> OffsetLedger.Admission {
     work.admit(offset, from: partition, &turn)
   }
 
   /// A record that an earlier assignment completed: a later one with its id is still a repeat.
-  package mutating func remember(_ id: NotificationID, from partition: Int) {
+  public mutating func remember(_ id: NotificationID, from partition: Int) {
     guard !work.partitions[partition].isRetry else { return }
     _ = work.partitions.isFirst(id, in: partition)
   }
@@ -112,7 +112,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   /// A record that is no notification: its owner writes a dead letter.
   ///
   /// - Returns: what the acknowledgement of that completes.
-  package mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
+  public mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
     work.acceptUnreadable(offset, from: partition, &turn)
   }
 
@@ -120,7 +120,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   ///
   /// - Parameter written: the record's timestamp, in milliseconds since the epoch.
   /// - Returns: its slot, in which the owner keeps its bytes until its end.
-  package mutating func accept(
+  public mutating func accept(
     _ facts: PushFacts, offset: Int64, from partition: Int, written: Int64
   ) -> UInt32 {
     let (slot, goesOn) = work.accept(
@@ -130,7 +130,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// Lets the pushes go whose device's turn has come.
-  package mutating func takeTurns() {
+  public mutating func takeTurns() {
     while let slot = work.nextTurn() {
       if work.isCurrent(slot) {
         destinations.route(slot, &work, &turn)
@@ -141,34 +141,34 @@ package struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
-  package mutating func pausesCame(_ pauses: Pauses) { work.pauses = pauses }
+  public mutating func pausesCame(_ pauses: Pauses) { work.pauses = pauses }
 
   // MARK: Pushes go out
 
   /// Sends what waits and can go now.
-  package mutating func dispatch() { sending.dispatch(&destinations.pools, &work, &turn) }
+  public mutating func dispatch() { sending.dispatch(&destinations.pools, &work, &turn) }
 
   /// A push could not be sent after all.
-  package mutating func notSent(_ slot: UInt32) {
+  public mutating func notSent(_ slot: UInt32) {
     sending.notSent(slot, &destinations.pools, &work, &turn)
   }
 
   /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
-  package mutating func expireDeadlines() {
+  public mutating func expireDeadlines() {
     sending.expireDeadlines(destinations.pools, &work, &turn)
   }
 
   // MARK: Streams end
 
   /// APNs answered a push with 200.
-  package mutating func accepted(_ slot: UInt32) {
+  public mutating func accepted(_ slot: UInt32) {
     EndedStream(slot, &destinations.pools, &work).accepted(&destinations.pools, &work, &turn)
   }
 
   /// APNs answered a push with anything else.
   ///
   /// - Parameter retryAfter: seconds that the answer asked to wait; 0 if it did not.
-  package mutating func refused(
+  public mutating func refused(
     _ slot: UInt32, _ response: GatewayResponse, retryAfter: UInt32
   ) {
     EndedStream(slot, &destinations.pools, &work).refused(
@@ -180,7 +180,7 @@ package struct Dispatcher: ~Copyable, Sendable {
   /// - Parameters:
   ///   - isUnprocessed: APNs has certainly not processed it.
   ///   - isLost: the connection has ended, and the stream with it.
-  package mutating func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool) {
+  public mutating func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool) {
     let timedOut = work.pushes[slot].life.state == .timedOut
     EndedStream(slot, isUnprocessed: isUnprocessed, &destinations.pools, &work).unanswered(
       isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &destinations, &work, &turn)
@@ -190,18 +190,18 @@ package struct Dispatcher: ~Copyable, Sendable {
   // copy.
 
   /// What a push's receipt says of it.
-  package mutating func ending(_ slot: UInt32) -> PushStates.Ending { work.pushes.ending(slot) }
+  public mutating func ending(_ slot: UInt32) -> PushStates.Ending { work.pushes.ending(slot) }
 
   /// Time of day of a push's last send, in milliseconds.
-  package mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
+  public mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
 
   /// Kafka has what a push, or a record that was none, ended in.
-  package mutating func acknowledged(_ origin: Origin) { work.partitions.acknowledged(origin) }
+  public mutating func acknowledged(_ origin: Origin) { work.partitions.acknowledged(origin) }
 
   // MARK: Connections
 
   /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
-  package mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
+  public mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
     destinations.pools.endedLookUp(pool)
     destinations.pools.touch(pool)
     guard !work.partitions.isStopping, !destinations.pools[pool].isRetired else { return }
@@ -209,12 +209,12 @@ package struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// A connection could not even be begun.
-  package mutating func notOpened(_ number: Int32) {
+  public mutating func notOpened(_ number: Int32) {
     connecting.notOpened(number, &destinations.pools, &turn)
   }
 
   /// TLS is up.
-  package mutating func connected(_ number: Int32) {
+  public mutating func connected(_ number: Int32) {
     connecting.connected(number, &destinations.pools, now: turn.now)
   }
 
@@ -222,29 +222,29 @@ package struct Dispatcher: ~Copyable, Sendable {
   ///
   /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
   ///   refused: that is judged by the new one.
-  package mutating func touched(_ number: Int32, limit: Int) {
+  public mutating func touched(_ number: Int32, limit: Int) {
     destinations.pools.touch(connection: number, limit: limit)
   }
 
   /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
-  package mutating func settings(_ number: Int32, limit: Int) {
+  public mutating func settings(_ number: Int32, limit: Int) {
     destinations.pools.connections.settings(number, limit: limit)
   }
 
   /// The gateway is leaving.
-  package mutating func goAway(_ number: Int32, _ reason: Reason?) {
+  public mutating func goAway(_ number: Int32, _ reason: Reason?) {
     connecting.goAway(number, reason, &destinations.pools, &turn)
   }
 
   /// The gateway answered a PING.
-  package mutating func ponged(_ number: Int32) {
+  public mutating func ponged(_ number: Int32) {
     connecting.ponged(number, &destinations.pools, &turn)
   }
 
   /// A connection is over, and all its streams have ended.
   ///
   /// - Parameter isFailure: not in good order.
-  package mutating func closed(_ number: Int32, isFailure: Bool) {
+  public mutating func closed(_ number: Int32, isFailure: Bool) {
     connecting.closed(number, isFailure: isFailure, &destinations.pools, &turn)
   }
 
@@ -253,39 +253,39 @@ package struct Dispatcher: ~Copyable, Sendable {
   /// Records of the provider tokens' topic have come, in this order.
   ///
   /// - Parameter isComplete: all credentials that the topic held at the start are known.
-  package mutating func tokensCame(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
+  public mutating func tokensCame(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
     destinations.credentials.backlog.append(updates, isComplete: isComplete)
   }
 
   /// Applies some of the records that have come.
-  package mutating func applyTokens() { destinations.applyTokens(&work, &turn) }
+  public mutating func applyTokens() { destinations.applyTokens(&work, &turn) }
 
   /// Client certificates were read again: what is new serves from now on, what is gone drains.
   ///
   /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
-  package mutating func certificatesCame(_ entries: [CertificateBook.Entry], places: [Int?]) {
+  public mutating func certificatesCame(_ entries: [CertificateBook.Entry], places: [Int?]) {
     destinations.certificatesCame(entries, places: places, &work, &turn)
   }
 
   // MARK: Partitions
 
   /// Whether the loop feeds: it has its partitions and nobody has asked for them back.
-  package var isFeeding: Bool { work.partitions.isFeeding }
+  public var isFeeding: Bool { work.partitions.isFeeding }
 
   /// A partition is the loop's now.
   ///
   /// - Returns: its number until all are given back.
-  package mutating func granted(_ start: GrantedPartition) -> Int { work.granted(start) }
+  public mutating func granted(_ start: GrantedPartition) -> Int { work.granted(start) }
 
   /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
-  package mutating func windowCame(_ window: DedupWindow, of partition: Int, isWhole: Bool) {
+  public mutating func windowCame(_ window: DedupWindow, of partition: Int, isWhole: Bool) {
     work.partitions[partition].inherit(window, isWhole: isWhole)
     if isWhole { turn.count(.dedupRebuilds) }
   }
 
   /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
   /// what is in flight gets until the deadline (monotonic milliseconds).
-  package mutating func release(until deadline: UInt64) {
+  public mutating func release(until deadline: UInt64) {
     work.partitions.release(until: deadline)
     destinations.handBack(&work, &turn)
     work.handBackEarly(&turn)
@@ -293,31 +293,31 @@ package struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// A release under way has less time than it was told.
-  package mutating func hurryRelease(until deadline: UInt64) {
+  public mutating func hurryRelease(until deadline: UInt64) {
     work.partitions.hurry(until: deadline)
   }
 
   /// The same as `release`, and nothing is given to the loop afterwards.
-  package mutating func stop(until deadline: UInt64) {
+  public mutating func stop(until deadline: UInt64) {
     work.partitions.stop()
     release(until: deadline)
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
-  package mutating func handOver() -> [HandedOverPartition]? { work.handOver(now: turn.now) }
+  public mutating func handOver() -> [HandedOverPartition]? { work.handOver(now: turn.now) }
 
   // MARK: Time goes by
 
   /// Looks after pools, connections and credentials.
   ///
   /// - Returns: false when that is not due yet.
-  package mutating func upkeep() -> Bool { rounds.run(&destinations, &work, &turn) }
+  public mutating func upkeep() -> Bool { rounds.run(&destinations, &work, &turn) }
 
   /// What may be committed, and what is strange; nil while that is not due yet.
-  package mutating func report() -> [PartitionReport]? { progress.report(&work, &turn) }
+  public mutating func report() -> [PartitionReport]? { progress.report(&work, &turn) }
 
   /// How far a partition is.
-  package mutating func standing(of partition: Int) -> PartitionStanding {
+  public mutating func standing(of partition: Int) -> PartitionStanding {
     work.partitions[partition].standing(now: turn.now)
   }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// A gateway that the sender knows. Broadcasts go to the same one as pushes unless they were given their own.
-package enum GatewayKind: UInt8, Sendable, CaseIterable {
+public enum GatewayKind: UInt8, Sendable, CaseIterable {
   case production
   case sandbox
   case productionBroadcasts
   case sandboxBroadcasts
 
-  package init(_ environment: Environment, ownForBroadcasts: Bool = false) {
+  public init(_ environment: Environment, ownForBroadcasts: Bool = false) {
     switch environment {
     case .production: self = ownForBroadcasts ? .productionBroadcasts : .production
     case .sandbox: self = ownForBroadcasts ? .sandboxBroadcasts : .sandbox
     }
   }
 
-  package var environment: Environment {
+  public var environment: Environment {
     switch self {
     case .production, .productionBroadcasts: .production
     case .sandbox, .sandboxBroadcasts: .sandbox

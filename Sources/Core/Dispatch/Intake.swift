@@ -4,10 +4,10 @@ internal import Delivery
 internal import Pipeline
 
 /// Records to be taken from a partition.
-package struct Take: Sendable, Equatable {
-  package let partition: Int
+public struct Take: Sendable, Equatable {
+  public let partition: Int
   /// How many at most.
-  package let count: Int
+  public let count: Int
 }
 
 /// Which records are wanted, and how far a turn's intake is: as many as there are streams and slots for.

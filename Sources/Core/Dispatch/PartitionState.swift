@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-package import Delivery
-package import Pipeline
+public import Delivery
+public import Pipeline
 
 /// What kind of topic a partition belongs to: decides its turn and when its records are due.
-package enum Feed: Sendable, Equatable {
+public enum Feed: Sendable, Equatable {
   case lane(Lane)
   case retries(RetryTier)
 }
 
 /// Where a partition is begun, and what is known of its records.
-package struct GrantedPartition: Sendable {
-  package var feed: Feed
+public struct GrantedPartition: Sendable {
+  public var feed: Feed
   /// Where to go on, and what is done above that.
-  package var resume: ResumePoint
+  public var resume: ResumePoint
   /// The `apns-id`s that are known: those of what was completed here when the partition was ours before.
-  package var window: DedupWindow?
+  public var window: DedupWindow?
   /// While the window of `apns-id`s is rebuilt from the partition's tail: when to go on without it, in
   /// monotonic milliseconds. Until then nothing is taken.
-  package var windowDeadline: UInt64?
+  public var windowDeadline: UInt64?
 
-  package init(
+  public init(
     feed: Feed, resume: ResumePoint, window: DedupWindow? = nil, windowDeadline: UInt64? = nil
   ) {
     self.feed = feed
@@ -32,25 +32,25 @@ package struct GrantedPartition: Sendable {
 }
 
 /// How far a partition is done.
-package struct PartitionDone: Sendable, Equatable {
+public struct PartitionDone: Sendable, Equatable {
   /// One past the contiguous prefix of completed records.
-  package var committable: Int64
+  public var committable: Int64
   /// What is completed above it, ascending.
-  package var completedAbove: [Range<Int64>]
+  public var completedAbove: [Range<Int64>]
 }
 
 /// How far a partition is, for those who look.
-package struct PartitionStanding: Sendable {
+public struct PartitionStanding: Sendable {
   /// Records taken and not completed.
-  package let open: Int
+  public let open: Int
   /// The first offset that is not complete; nil while nothing was read.
-  package let committable: Int64?
+  public let committable: Int64?
   /// How long that has not moved, in milliseconds.
-  package let headAge: UInt64
+  public let headAge: UInt64
 }
 
 /// The log is not the one that was being read: it was cut, or the topic was made again.
-package enum LogFault: Sendable, Equatable {
+public enum LogFault: Sendable, Equatable {
   /// Nothing was read yet: reading begins at its first record.
   case restarted(at: Int64)
   case mustResume
@@ -60,8 +60,8 @@ package enum LogFault: Sendable, Equatable {
 }
 
 /// One assigned partition as its loop decides by it.
-package struct PartitionState: Sendable {
-  package let feed: Feed
+public struct PartitionState: Sendable {
+  public let feed: Feed
   /// Made at the first record if the group has committed nothing yet.
   var ledger: OffsetLedger?
   private var recent: RecentIDs
@@ -75,7 +75,7 @@ package struct PartitionState: Sendable {
   private let bounds: PartitionBounds
   /// Where reading began in this assignment.
   private var start: Int64?
-  package private(set) var windowDeadline: UInt64?
+  public private(set) var windowDeadline: UInt64?
   /// Whether the ids of all records before are known, as far as a window reaches.
   private var isWindowWhole: Bool
   /// What was last told to the control thread.
@@ -88,7 +88,7 @@ package struct PartitionState: Sendable {
   /// When the committable offset last moved (monotonic milliseconds), and where to.
   private var head: (offset: Int64, since: UInt64) = (-1, 0)
 
-  package var isRetry: Bool {
+  public var isRetry: Bool {
     if case .retries = feed { return true }
     return false
   }
@@ -104,7 +104,7 @@ package struct PartitionState: Sendable {
   }
 
   /// How its records share the streams.
-  package var sendClass: SendClass {
+  public var sendClass: SendClass {
     switch feed {
     case .lane(let lane): SendClass(lane)
     case .retries: .retry
@@ -112,7 +112,7 @@ package struct PartitionState: Sendable {
   }
 
   /// - Parameter window: `apns-id`s that a lane's partition remembers. Retry topics hold what was taken before.
-  package init(_ grant: GrantedPartition, bounds: PartitionBounds, window: Int) {
+  public init(_ grant: GrantedPartition, bounds: PartitionBounds, window: Int) {
     feed = grant.feed
     windowDeadline = grant.windowDeadline
     isWindowWhole = grant.windowDeadline == nil
@@ -132,7 +132,7 @@ package struct PartitionState: Sendable {
   }
 
   /// Records taken and not completed.
-  package var open: Int { ledger?.incomplete ?? 0 }
+  public var open: Int { ledger?.incomplete ?? 0 }
 
   /// Whether everything that is still worked on is done.
   var isDrained: Bool { open <= handedBack }
@@ -150,7 +150,7 @@ package struct PartitionState: Sendable {
   }
 
   /// Takes the offset of a record in: what is done or under way already must not be worked on.
-  package mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {
+  public mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {
     guard let expected = ledger?.nextOffset else {
       ledger = OffsetLedger(nextOffset: offset)
       start = offset
@@ -241,7 +241,7 @@ package struct PartitionState: Sendable {
   }
 
   /// How far the partition is done; nil while nothing was read.
-  package var done: PartitionDone? {
+  public var done: PartitionDone? {
     mutating get {
       guard let ledger else { return nil }
       let above = ledger.completedRuns(limit: bounds.runsAtMost)

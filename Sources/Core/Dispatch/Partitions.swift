@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-package import Delivery
+public import Delivery
 internal import Pipeline
 
 /// A partition as it is given back.
-package struct HandedOverPartition: Sendable {
-  package let partition: Int
-  package let done: PartitionDone
+public struct HandedOverPartition: Sendable {
+  public let partition: Int
+  public let done: PartitionDone
   /// The `apns-id`s of what was completed, if they are all known.
-  package let window: DedupWindow?
+  public let window: DedupWindow?
 }
 
 /// The partitions of one loop in one assignment, by index, and which of them may have records.
-package struct Partitions: Sendable {
+public struct Partitions: Sendable {
   private var all: [PartitionState] = []
   /// The partitions whose queues may have records: signalled, and not found empty since. What is asked in every
   /// turn is asked of these: a partition is large, and some hundred of them cost more than the pushes of a turn.
@@ -21,20 +21,20 @@ package struct Partitions: Sendable {
   /// The partitions of retry topics.
   private(set) var retries: [Int] = []
   /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
-  package private(set) var epoch: UInt32 = 0
+  public private(set) var epoch: UInt32 = 0
   /// Outcomes and other records that Kafka has not acknowledged yet.
-  package private(set) var unacknowledged = 0
+  public private(set) var unacknowledged = 0
   /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
   private var releaseDeadline: UInt64?
   /// They were asked back for good.
-  package private(set) var isStopping = false
+  public private(set) var isStopping = false
 
-  package internal(set) subscript(_ index: Int) -> PartitionState {
+  public internal(set) subscript(_ index: Int) -> PartitionState {
     @inline(__always) get { all[index] }
     @inline(__always) _modify { yield &all[index] }
   }
 
-  package var indices: Range<Int> { all.indices }
+  public var indices: Range<Int> { all.indices }
   var isEmpty: Bool { all.isEmpty }
 
   mutating func add(_ partition: PartitionState) -> Int {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Delivery
+public import Delivery
 
 /// What a pool's pushes authenticate with.
-package enum PoolCredential: Sendable, Equatable {
+public enum PoolCredential: Sendable, Equatable {
   /// A credential of the `ProviderTokenBook`, by its index there.
   case token(Int)
   /// A certificate of the `CertificateBook`.
@@ -15,23 +15,23 @@ package enum PoolCredential: Sendable, Equatable {
 ///
 /// APNs ties a connection to the team and key of its first push or to its client certificate, so that is what
 /// connections are pooled by.
-package struct Pool: Sendable {
-  package let kind: GatewayKind
-  package internal(set) var credential: PoolCredential
+public struct Pool: Sendable {
+  public let kind: GatewayKind
+  public internal(set) var credential: PoolCredential
   /// Pushes that wait for a stream.
-  package internal(set) var queue: SendQueue
+  public internal(set) var queue: SendQueue
   /// How the gateway takes them, and what follows for connections and retries.
-  package internal(set) var health: DestinationHealth
+  public internal(set) var health: DestinationHealth
   /// Pushes that failed where all free connections lead, until there is another one.
-  package internal(set) var apart = SlotQueue()
+  public internal(set) var apart = SlotQueue()
   /// Its connections, by number.
-  package internal(set) var connections: [Int32] = []
+  public internal(set) var connections: [Int32] = []
   /// Look-ups of names for connections to come.
   var lookups = 0
   /// The newest provider token; nil while there is none that may be sent.
-  package internal(set) var token: ProviderTokenStamp?
+  public internal(set) var token: ProviderTokenStamp?
   /// The token itself: a secret.
-  package internal(set) var tokenBytes: [UInt8] = []
+  public internal(set) var tokenBytes: [UInt8] = []
   /// Counts the tokens that it had.
   var tokenNumber: UInt32 = 0
   /// Monotonic milliseconds of the next look if it is calm until then.
@@ -41,9 +41,9 @@ package struct Pool: Sendable {
   /// Something has changed since pushes were last dispatched.
   var isTouched = false
   /// Its credential is gone: what waits here belongs elsewhere, and its connections drain.
-  package internal(set) var isRetired = false
+  public internal(set) var isRetired = false
   /// It was retired and is empty.
-  package internal(set) var isRemoved = false
+  public internal(set) var isRemoved = false
 
   init(_ credential: PoolCredential, _ kind: GatewayKind, _ settings: DispatchSettings) {
     self.credential = credential
@@ -54,12 +54,12 @@ package struct Pool: Sendable {
       budget: RetryBudget(percent: settings.retryBudgetPercent))
   }
 
-  package var authentication: ConnectionStateMachine.Authentication {
+  public var authentication: ConnectionStateMachine.Authentication {
     if case .certificate = credential { .certificate } else { .providerToken }
   }
 
   /// Whether there is something to authenticate with.
-  package var isAuthorized: Bool { token != nil || authentication == .certificate }
+  public var isAuthorized: Bool { token != nil || authentication == .certificate }
 
   /// Something cannot be sent now: no valid token, the destination is out, or an app has to wait.
   var isBlocked: Bool { !isAuthorized || !health.isUndisturbed || queue.beside > 0 }

@@ -4,9 +4,9 @@ internal import Delivery
 
 /// The pools of one loop with their connections, and which of them something goes on in. With a thousand credentials a
 /// turn concerns a few of them, and most of the connections are idle.
-package struct Pools: Sendable {
+public struct Pools: Sendable {
   private var all: [Pool] = []
-  package internal(set) var connections = Connections()
+  public internal(set) var connections = Connections()
   /// The pools with something going on, and those that may have pushes to dispatch in this turn.
   private var active: [Int32] = []
   private var touched: [Int32] = []
@@ -23,12 +23,12 @@ package struct Pools: Sendable {
   /// - Parameter limits: of all pools together.
   init(limits: ConnectionBudget.Limits) { budget = ConnectionBudget(limits: limits) }
 
-  package internal(set) subscript(_ pool: Int32) -> Pool {
+  public internal(set) subscript(_ pool: Int32) -> Pool {
     @inline(__always) get { all[Int(pool)] }
     @inline(__always) _modify { yield &all[Int(pool)] }
   }
 
-  package var indices: Range<Int32> { 0..<Int32(all.count) }
+  public var indices: Range<Int32> { 0..<Int32(all.count) }
 
   /// Pools that serve.
   var served: Int { all.count { !$0.isRetired } }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What has changed about a partition.
-package struct PartitionReport: Sendable {
-  package let partition: Int
+public struct PartitionReport: Sendable {
+  public let partition: Int
   /// What may be committed, if that is news.
-  package let done: PartitionDone?
+  public let done: PartitionDone?
   /// Offsets that were expected and did not come: the widest stretch since the last report.
-  package let jump: Range<Int64>?
-  package let fault: LogFault?
+  public let jump: Range<Int64>?
+  public let fault: LogFault?
   /// It begins without the `apns-id`s that have not been read yet.
-  package let isWithoutWindow: Bool
+  public let isWithoutWindow: Bool
 
   var isNews: Bool { done != nil || jump != nil || fault != nil || isWithoutWindow }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Delivery
-package import Pipeline
+public import APNS
+public import Delivery
+public import Pipeline
 
 /// Where a record came from: a partition in the loop's table, the assignment it was read under, its offset.
-package struct Origin: Sendable, Equatable {
+public struct Origin: Sendable, Equatable {
   /// Index in the loop's partition table.
-  package var partition: Int32
+  public var partition: Int32
   /// The assignment; what belongs to an earlier one is reported but completes nothing.
-  package var epoch: UInt32
-  package var offset: Int64
+  public var epoch: UInt32
+  public var offset: Int64
 
-  package init(partition: Int32, epoch: UInt32, offset: Int64) {
+  public init(partition: Int32, epoch: UInt32, offset: Int64) {
     self.partition = partition
     self.epoch = epoch
     self.offset = offset
@@ -20,7 +20,7 @@ package struct Origin: Sendable, Equatable {
 }
 
 /// What is decided by about one push, from being taken out of Kafka to its outcome. Its bytes are elsewhere.
-package struct PushState: Sendable {
+public struct PushState: Sendable {
   /// What failed about it before.
   struct Setback: Sendable {
     /// The connection that failed it last, to be avoided, by its serial number; 0 for none.
@@ -36,27 +36,27 @@ package struct PushState: Sendable {
   }
 
   /// Where it is and how often it was sent.
-  package internal(set) var life = PushLife()
-  package internal(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
-  package internal(set) var takenID = NotificationID(high: 0, low: 0)
+  public internal(set) var life = PushLife()
+  public internal(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
+  public internal(set) var takenID = NotificationID(high: 0, low: 0)
   /// Hashes of the app's bundle id and of the device token.
-  package internal(set) var app: UInt64 = 0
+  public internal(set) var app: UInt64 = 0
   var device: UInt64 = 0
   var kind = GatewayKind.production
-  package internal(set) var authentication = PushType.Authentication.either
+  public internal(set) var authentication = PushType.Authentication.either
   var target = PushTarget.device
   var created: Int64 = 0
   /// When its own expiration passes, and when it is older than its lane allows (milliseconds since the epoch).
   var expiresAt = Int64.max
   var agesAt = Int64.max
   /// Time of day of the last send, in milliseconds.
-  package internal(set) var sentAt: Int64 = 0
+  public internal(set) var sentAt: Int64 = 0
   /// Monotonic milliseconds when it began to wait for a credential, as far as that is known.
   var waitingSince: UInt64 = 0
   /// The destination that its slot counts for, as `Fairness` numbers them; −1 for none yet.
   var destination: Int32 = -1
   /// The connection that it is open on; −1 for none.
-  package internal(set) var connection: Int32 = -1
+  public internal(set) var connection: Int32 = -1
   /// It is the one push of its device that is under way, where order is kept.
   var hasTurn = false
   var setback = Setback()
@@ -93,25 +93,25 @@ package struct PushState: Sendable {
 }
 
 /// What the owner of a push's bytes says of it.
-package struct PushFacts: Sendable {
-  package var takenID: NotificationID
+public struct PushFacts: Sendable {
+  public var takenID: NotificationID
   /// Hashes of the app's bundle id (`AppTable.hash`) and of the device token (any).
-  package var app: UInt64
-  package var device: UInt64
-  package var environment: Environment
-  package var target: PushTarget
-  package var authentication: PushType.Authentication
-  package var lane: Lane
+  public var app: UInt64
+  public var device: UInt64
+  public var environment: Environment
+  public var target: PushTarget
+  public var authentication: PushType.Authentication
+  public var lane: Lane
   /// Attempts of earlier lives.
-  package var attempt: UInt16
+  public var attempt: UInt16
   /// Milliseconds since the epoch: when the request was made, and when it expires (`.max` for never).
-  package var created: Int64
-  package var expiresAt: Int64
+  public var created: Int64
+  public var expiresAt: Int64
   /// The same, when it was first moved to a retry topic because it has no credential; 0 if it was not.
-  package var waitedSince: UInt64
+  public var waitedSince: UInt64
 
   /// A first send with these figures.
-  package init(
+  public init(
     takenID: NotificationID, app: UInt64, device: UInt64, lane: Lane, created: Int64,
     expiresAt: Int64
   ) {
@@ -130,13 +130,13 @@ package struct PushFacts: Sendable {
 }
 
 /// The pushes of one loop in slots that are reused. The slot index is the push's name everywhere.
-package struct PushStates: Sendable {
+public struct PushStates: Sendable {
   private static let slotsInChunk = 256
 
   private var states: [PushState] = []
   private var free: [UInt32] = []
   /// Pushes in the table now.
-  package private(set) var count = 0
+  public private(set) var count = 0
   /// Those of them that are not transactional first sends.
   private(set) var others = 0
   /// When the open ones have waited too long for their answers.
@@ -145,35 +145,35 @@ package struct PushStates: Sendable {
   /// - Parameters:
   ///   - most: pushes that are in the table at once at most.
   ///   - timeout: how long an answer may take, in milliseconds.
-  package init(most: Int = DispatchSettings().maxInFlight, timeout: UInt64 = 30_000) {
+  public init(most: Int = DispatchSettings().maxInFlight, timeout: UInt64 = 30_000) {
     deadlines = RequestDeadlines(capacity: Self.slots(for: most), timeout: timeout)
   }
 
-  package internal(set) subscript(_ slot: UInt32) -> PushState {
+  public internal(set) subscript(_ slot: UInt32) -> PushState {
     @inline(__always) get { states[Int(slot)] }
     @inline(__always) _modify { yield &states[Int(slot)] }
   }
 
   /// What a push's receipt says of it.
-  package func ending(_ slot: UInt32) -> Ending {
+  public func ending(_ slot: UInt32) -> Ending {
     Ending(
       origin: states[Int(slot)].origin, attempts: states[Int(slot)].life.attempts,
       app: states[Int(slot)].app)
   }
 
   /// A push at its end.
-  package struct Ending {
-    package let origin: Origin
-    package let attempts: Int
+  public struct Ending {
+    public let origin: Origin
+    public let attempts: Int
     /// Hash of the app's bundle id (`AppTable.hash`).
-    package let app: UInt64
+    public let app: UInt64
   }
 
   /// Time of day of a push's last send, in milliseconds.
-  package func sentAt(_ slot: UInt32) -> Int64 { states[Int(slot)].sentAt }
+  public func sentAt(_ slot: UInt32) -> Int64 { states[Int(slot)].sentAt }
 
   /// Slot indices stay below this when at most `pushes` are in the table at once.
-  package static func slots(for pushes: Int) -> Int {
+  public static func slots(for pushes: Int) -> Int {
     (pushes + slotsInChunk - 1) / slotsInChunk * slotsInChunk
   }
 
@@ -249,7 +249,7 @@ package struct PushStates: Sendable {
   }
 
   /// The slot of each partition's oldest push, by its offset.
-  package func oldest(of partitions: borrowing Partitions) -> [UInt32?] {
+  public func oldest(of partitions: borrowing Partitions) -> [UInt32?] {
     var oldest = [UInt32?](repeating: nil, count: partitions.indices.count)
     for index in states.indices where states[index].life.state != .free {
       guard let place = partitions.place(of: states[index].origin) else { continue }
@@ -264,7 +264,7 @@ package struct PushStates: Sendable {
   }
 
   /// How many were created at this time (milliseconds since the epoch) or earlier.
-  package func count(createdBy wall: Int64) -> Int {
+  public func count(createdBy wall: Int64) -> Int {
     states.count { $0.life.state != .free && $0.created <= wall }
   }
 

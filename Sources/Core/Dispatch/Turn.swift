@@ -3,11 +3,11 @@
 import Random
 
 /// One turn of the owner: its time, chance, and what comes of it. All that decides is handed this and writes to it.
-package struct Turn: Sendable {
+public struct Turn: Sendable {
   /// Monotonic and wall-clock milliseconds.
-  package private(set) var now: UInt64
-  package private(set) var wall: Int64
-  package private(set) var counts = Counts()
+  public private(set) var now: UInt64
+  public private(set) var wall: Int64
+  public private(set) var counts = Counts()
   /// What is to be done, in this order.
   private var actions = ActionQueue()
   private var generator: SeededGenerator

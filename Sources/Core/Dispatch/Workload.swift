@@ -8,9 +8,9 @@ internal import Pipeline
 /// their destination's share, an open offset of their partition, their device's turn.
 ///
 /// Here a push begins and ends; between that, `Destinations` decides where it goes.
-package struct Workload: Sendable {
-  package internal(set) var pushes: PushStates
-  package internal(set) var partitions = Partitions()
+public struct Workload: Sendable {
+  public internal(set) var pushes: PushStates
+  public internal(set) var partitions = Partitions()
   var shares: Shares
   var devices: Devices
   /// What an operator has paused.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where a record lies or lay: written as `topic/partition/offset`.
-package struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
-  package let topic: String
-  package let partition: Int32
-  package let offset: Int64
+public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
+  public let topic: String
+  public let partition: Int32
+  public let offset: Int64
 
-  package init(topic: String, partition: Int32, offset: Int64) {
+  public init(topic: String, partition: Int32, offset: Int64) {
     self.topic = topic
     self.partition = partition
     self.offset = offset
   }
 
   /// The origin that a header names; nil for a text of another form.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, Self.isTopic(parts[0]), let partition = Int32(parts[1]),
       let offset = Int64(parts[2])
@@ -30,33 +30,33 @@ package struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
       }
   }
 
-  package var description: String { "\(topic)/\(partition)/\(offset)" }
+  public var description: String { "\(topic)/\(partition)/\(offset)" }
 }
 
 /// What a dead letter says beside the key and value of its record: the headers of `push.dead-letters`.
 ///
 /// Every writer encodes with `headers`, every reader decodes with `init(header:)`. What is absent is nil; a code is a
 /// text, because a newer writer may know more of them.
-package struct DeadLetter: Equatable, Sendable {
+public struct DeadLetter: Equatable, Sendable {
   /// A code of `DeadLetterReason`; empty if no header says it.
-  package var reason: String
+  public var reason: String
   /// Which field, and what is wrong with it, in words.
-  package var detail: String
+  public var detail: String
   /// A code of `DeadLetterStage`; empty if no header says it.
-  package var stage: String
+  public var stage: String
   /// How often it was sent to APNs.
-  package var attempts: Int?
-  package var origin: DeadLetterOrigin?
+  public var attempts: Int?
+  public var origin: DeadLetterOrigin?
   /// When, in milliseconds since the epoch.
-  package var at: Int64?
+  public var at: Int64?
   /// The one token of a good request that is bad.
-  package var token: String?
-  package var requestID: String?
-  package var apnsID: String?
+  public var token: String?
+  public var requestID: String?
+  public var apnsID: String?
   /// The trace that the request belongs to (W3C Trace Context).
-  package var traceParent: String?
+  public var traceParent: String?
 
-  package init(
+  public init(
     _ reason: DeadLetterReason, _ detail: String, by stage: DeadLetterStage, attempts: Int = 0,
     from origin: DeadLetterOrigin, at: Int64
   ) {
@@ -71,7 +71,7 @@ package struct DeadLetter: Equatable, Sendable {
   /// Reads the headers of a record.
   ///
   /// - Parameter header: the value of the last header with a name, or nil.
-  package init(header: (_ name: String) -> String?) {
+  public init(header: (_ name: String) -> String?) {
     reason = header(DeadLetterHeader.reason) ?? ""
     detail = header(DeadLetterHeader.detail) ?? ""
     stage = header(DeadLetterHeader.stage) ?? ""
@@ -86,7 +86,7 @@ package struct DeadLetter: Equatable, Sendable {
 
   /// The headers to write, in their order. A text of more than `DeadLetterHeader.longest` bytes is shortened: it may
   /// quote a record of any length.
-  package var headers: [(name: String, value: String)] {
+  public var headers: [(name: String, value: String)] {
     let all: [(String, String?)] = [
       (DeadLetterHeader.reason, reason), (DeadLetterHeader.detail, detail),
       (DeadLetterHeader.stage, stage), (DeadLetterHeader.attempts, attempts.map { "\($0)" }),
@@ -100,7 +100,7 @@ package struct DeadLetter: Equatable, Sendable {
   }
 
   /// Says in the detail that key or value were cut.
-  package mutating func note(_ cut: DeadLetterCut) {
+  public mutating func note(_ cut: DeadLetterCut) {
     guard !cut.remark.isEmpty else { return }
     let room = DeadLetterHeader.longest - cut.remark.utf8.count
     detail = Self.shortened(detail, to: room) + cut.remark

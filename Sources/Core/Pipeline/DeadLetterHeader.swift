@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The headers of a dead letter: a record that ended, with its original key and value.
-package enum DeadLetterHeader {
+public enum DeadLetterHeader {
   /// Why, as a code: see `DeadLetterReason`.
-  package static let reason = "martlet-reason"
+  public static let reason = "martlet-reason"
   /// Which field, and what is wrong with it, in words.
-  package static let detail = "martlet-detail"
+  public static let detail = "martlet-detail"
   /// The process that gave up: `ingest`, `sender`, `feedback` or `webhooks`.
-  package static let stage = "martlet-stage"
+  public static let stage = "martlet-stage"
   /// How often it was sent to APNs.
-  package static let attempts = "martlet-attempts"
+  public static let attempts = "martlet-attempts"
   /// Where the record came from: `topic/partition/offset`.
-  package static let origin = "martlet-origin"
+  public static let origin = "martlet-origin"
   /// When, in milliseconds since the epoch.
-  package static let at = "martlet-at"
+  public static let at = "martlet-at"
   /// The one token of a good request that is bad.
-  package static let token = "martlet-token"
-  package static let requestID = "martlet-request-id"
-  package static let apnsID = "martlet-apns-id"
+  public static let token = "martlet-token"
+  public static let requestID = "martlet-request-id"
+  public static let apnsID = "martlet-apns-id"
 
   /// The most bytes of what a header quotes of a record: that may be as long as the record.
-  package static let longest = 1_024
+  public static let longest = 1_024
 }
 
 /// How much of a record a dead letter keeps, in bytes. Anyone may have written it, with more than our own
 /// producer takes.
-package struct DeadLetterCut: Equatable, Sendable {
+public struct DeadLetterCut: Equatable, Sendable {
   /// A broker's usual limit for a record, less room for the headers: key and value that are longer together
   /// are cut.
-  package static let longest = 900_000
+  public static let longest = 900_000
   /// What is kept of a key and of a value then.
-  package static let kept = 64 << 10
+  public static let kept = 64 << 10
 
   /// The bytes of key and value that the letter gets.
-  package let key: Int
-  package let value: Int
+  public let key: Int
+  public let value: Int
   /// What is added to the detail: which of the two was cut, and how long it was; empty if neither was.
-  package let remark: String
+  public let remark: String
 
   /// Decides for a record's key and value of so many bytes.
-  package init(key: Int, value: Int) {
+  public init(key: Int, value: Int) {
     let isTooLong = key + value > Self.longest
     self.key = isTooLong ? min(key, Self.kept) : key
     self.value = isTooLong ? min(value, Self.kept) : value
@@ -51,7 +51,7 @@ package struct DeadLetterCut: Equatable, Sendable {
   private static let steps = [kept, DeadLetterHeader.longest]
 
   /// Decides for a letter that its topic does not take because of its size; nil when it is as short as may be.
-  package init?(ofRefusedKey key: Int, value: Int) {
+  public init?(ofRefusedKey key: Int, value: Int) {
     guard let most = Self.steps.first(where: { $0 < max(key, value) }) else { return nil }
     self.key = min(key, most)
     self.value = min(value, most)
@@ -64,7 +64,7 @@ package struct DeadLetterCut: Equatable, Sendable {
   }
 
   /// Whether a letter's detail ends with such a remark.
-  package static func isRemarked(_ detail: String) -> Bool {
+  public static func isRemarked(_ detail: String) -> Bool {
     detail.hasSuffix(" bytes)")
       && steps.contains { most in
         ["key", "value"].contains { detail.contains("(\($0) cut to \(most) of ") }
@@ -73,7 +73,7 @@ package struct DeadLetterCut: Equatable, Sendable {
 }
 
 /// Why a record became a dead letter.
-package enum DeadLetterReason: String, Sendable, CaseIterable {
+public enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidRequest = "invalid_request"
   case invalidToken = "invalid_token"
   case invalidEnvelope = "invalid_envelope"
@@ -86,7 +86,7 @@ package enum DeadLetterReason: String, Sendable, CaseIterable {
 }
 
 /// The process that wrote a dead letter.
-package enum DeadLetterStage: String, Sendable, CaseIterable {
+public enum DeadLetterStage: String, Sendable, CaseIterable {
   case ingest
   case sender
   case feedback

@@ -3,28 +3,27 @@
 internal import APNS
 
 /// The two ways through the pipeline: a campaign in bulk never delays a one-time code.
-package enum Lane: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum Lane: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case transactional
   case bulk
 
   /// Whether it is the transactional lane. For hot paths, as `PushTarget.isDevice`.
-  @inlinable package var isTransactional: Bool {
+  public var isTransactional: Bool {
     if case .transactional = self { true } else { false }
   }
 
   /// The spelling in requests, envelopes and receipts.
-  @inlinable
-  package var name: StaticString {
+  public var name: StaticString {
     switch self {
     case .transactional: "transactional"
     case .bulk: "bulk"
     }
   }
 
-  package var description: String { name.description }
+  public var description: String { name.description }
 
   /// The lane with this name, or `nil`.
-  package init?(_ name: Span<UInt8>) {
+  public init?(_ name: Span<UInt8>) {
     if name.spells("transactional") {
       self = .transactional
     } else if name.spells("bulk") {
@@ -35,7 +34,7 @@ package enum Lane: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   }
 
   /// The lane with this name, or `nil`.
-  package init?(_ name: String) {
+  public init?(_ name: String) {
     self.init(name.utf8.span)
   }
 }

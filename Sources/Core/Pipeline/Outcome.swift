@@ -3,7 +3,7 @@
 internal import APNS
 
 /// What became of a notification: the `outcome` of its receipt.
-package enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   /// APNs answered 200.
   case delivered
   /// APNs gave a final answer that is not 200.
@@ -18,8 +18,7 @@ package enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case deadLettered
 
   /// The spelling in receipts.
-  @inlinable
-  package var name: StaticString {
+  public var name: StaticString {
     switch self {
     case .delivered: "delivered"
     case .rejected: "rejected"
@@ -30,10 +29,10 @@ package enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     }
   }
 
-  package var description: String { name.description }
+  public var description: String { name.description }
 
   /// The outcome with this name, or `nil`.
-  package init?(_ name: Span<UInt8>) {
+  public init?(_ name: Span<UInt8>) {
     for outcome in Self.allCases where name.spells(outcome.description) {
       self = outcome
       return

@@ -2,7 +2,7 @@
 
 /// The members of a payload that rules look at (Apple, "Generating a remote notification"). The order is
 /// the one of the parser's C interface.
-package enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case alert
   case badge
   case sound
@@ -29,7 +29,7 @@ package enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible 
   case attributesID
 
   /// The member's path in a request: `payload.aps.content-available`.
-  package var path: String {
+  public var path: String {
     switch self {
     case .alert: "payload.aps.alert"
     case .badge: "payload.aps.badge"
@@ -57,11 +57,11 @@ package enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible 
     }
   }
 
-  package var description: String { path }
+  public var description: String { path }
 }
 
 /// What stands at a key, as far as rules ask. Numbers are judged by their value: `1.0` is `one`.
-package enum PayloadValue: UInt8, Sendable, CaseIterable {
+public enum PayloadValue: UInt8, Sendable, CaseIterable {
   case absent
   case null
   case no
@@ -85,16 +85,16 @@ package enum PayloadValue: UInt8, Sendable, CaseIterable {
   case end
 
   /// `null` says as much as nothing.
-  package var isGiven: Bool { self != .absent && self != .null }
+  public var isGiven: Bool { self != .absent && self != .null }
 
-  package var isText: Bool {
+  public var isText: Bool {
     switch self {
     case .text, .start, .update, .end: true
     default: false
     }
   }
 
-  package var isNumber: Bool {
+  public var isNumber: Bool {
     switch self {
     case .zero, .one, .count, .negative, .fraction, .decimal: true
     default: false
@@ -102,29 +102,29 @@ package enum PayloadValue: UInt8, Sendable, CaseIterable {
   }
 
   /// A number from 0 to 1.
-  package var isShare: Bool { self == .zero || self == .one || self == .fraction }
+  public var isShare: Bool { self == .zero || self == .one || self == .fraction }
 
   /// A whole number from 0 up.
-  package var isCount: Bool { self == .zero || self == .one || self == .count }
+  public var isCount: Bool { self == .zero || self == .one || self == .count }
 }
 
 /// What a parser saw of a payload while it checked its JSON: two words of four bits a key, so that nothing
 /// is allocated for a notification.
-package struct PayloadFacts: Sendable {
+public struct PayloadFacts: Sendable {
   /// Four bits for each of the first 16 keys.
   private var low: UInt64
   /// Four bits for each of the others.
   private var high: UInt64
   /// Members of the payload's top level.
-  package var members: UInt32
+  public var members: UInt32
   /// `alert` is a text, or an object with a title, subtitle or body (or a key for one).
-  package var hasAlertText: Bool
+  public var hasAlertText: Bool
   /// `interruption-level` is given and none of `passive`, `active`, `time-sensitive`, `critical`.
-  package var hasOddLevel: Bool
+  public var hasOddLevel: Bool
   /// A bit for each key whose number is too large for a time in epoch seconds.
   private let late: UInt32
 
-  package init(
+  public init(
     low: UInt64 = 0, high: UInt64 = 0, members: UInt32 = 0, hasAlertText: Bool = false,
     hasOddLevel: Bool = false, late: UInt32 = 0
   ) {
@@ -137,10 +137,10 @@ package struct PayloadFacts: Sendable {
   }
 
   /// Whether the number at a key is too large for a time in epoch seconds.
-  package func isLate(_ key: PayloadKey) -> Bool { late >> UInt32(key.rawValue) & 1 != 0 }
+  public func isLate(_ key: PayloadKey) -> Bool { late >> UInt32(key.rawValue) & 1 != 0 }
 
   /// What stands at a key.
-  package subscript(key: PayloadKey) -> PayloadValue {
+  public subscript(key: PayloadKey) -> PayloadValue {
     get {
       let word = key.rawValue < 16 ? low : high
       // Four bits, sixteen values.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// What is wrong with a member of a payload.
-package enum PayloadProblem: Equatable, Sendable {
+public enum PayloadProblem: Equatable, Sendable {
   case missing(for: PushType)
   /// Not what it must be, in words: `the number 1`.
   case mustBe(String, for: PushType)
@@ -21,7 +21,7 @@ package enum PayloadProblem: Equatable, Sendable {
   /// A time in milliseconds, most likely.
   case notSeconds
 
-  package var words: String {
+  public var words: String {
     switch self {
     case .missing(let type): "is required for \(type.phrase)"
     case .mustBe(let what, let type): "must be \(what) for \(type.phrase)"
@@ -42,13 +42,13 @@ package enum PayloadProblem: Equatable, Sendable {
 /// Sources: Apple, "Generating a remote notification", "Pushing background updates to your App",
 /// "Starting and updating Live Activities with ActivityKit push notifications", "Updating widgets with
 /// WidgetKit push notifications", "Publishing remote media sessions".
-package enum PayloadRules {
+public enum PayloadRules {
   /// Checks a payload against its push type.
   ///
   /// - Parameters:
   ///   - isBroadcast: it goes to a channel.
   ///   - isPass: the app is a Wallet pass type (`pass.…`), whose pushes carry nothing to show.
-  package static func check(
+  public static func check(
     _ facts: PayloadFacts, type: PushType, isBroadcast: Bool = false, isPass: Bool = false
   ) throws(RequestError) {
     switch type {
@@ -68,7 +68,7 @@ package enum PayloadRules {
   /// 1 (or 0), or has no text for the extension to change; a `category` without an alert that could carry its
   /// actions; an `interruption-level` that does not exist; a `relevance-score` outside 0 to 1. APNs accepts it
   /// and the device shows what is left, so this is counted, not refused.
-  package static func isIneffective(_ facts: PayloadFacts, type: PushType) -> Bool {
+  public static func isIneffective(_ facts: PayloadFacts, type: PushType) -> Bool {
     guard type == .alert else { return false }
     return isIneffectiveExtension(facts) || facts.hasOddLevel
       || facts[.category].isGiven && !facts[.alert].isGiven

@@ -3,7 +3,7 @@
 /// Why a notification ended without an answer of APNs that decides: `reason` and `detail` of its receipt.
 ///
 /// With `rejected`, APNs' own reason stands there; a notification that was delivered has neither.
-package enum ReceiptCause: UInt8, Sendable, CaseIterable {
+public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   /// `expired`: past its expiration.
   case expiration
   /// `expired`: older than its lane allows.
@@ -21,10 +21,10 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case certificateNeeded
 
   /// The `reason` of an answer that has none.
-  package static let noReason: StaticString = "none"
+  public static let noReason: StaticString = "none"
 
   /// The `reason` of the receipt.
-  package var code: StaticString {
+  public var code: StaticString {
     switch self {
     case .expiration: "expiration_passed"
     case .age: "max_age_passed"
@@ -37,13 +37,13 @@ package enum ReceiptCause: UInt8, Sendable, CaseIterable {
   }
 
   /// The detail and the answer that came last, if there was one.
-  package func detail(after status: UInt16?, _ reason: String) -> String {
+  public func detail(after status: UInt16?, _ reason: String) -> String {
     guard let status else { return "\(detail)" }
     return "\(detail); the last answer was \(status)\(reason.isEmpty ? "" : " \(reason)")"
   }
 
   /// The `detail` of the receipt, in words.
-  package var detail: StaticString {
+  public var detail: StaticString {
     switch self {
     case .expiration: "its expiration passed before it could be delivered"
     case .age:

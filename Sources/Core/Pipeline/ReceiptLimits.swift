@@ -2,11 +2,11 @@
 
 /// When a batch of receipts is written: many lines a record, because producing is the dearest Kafka step. A loop
 /// without work writes at once.
-package enum ReceiptLimits {
+public enum ReceiptLimits {
   /// At this many outcomes,
-  package static let outcomes = 500
+  public static let outcomes = 500
   /// or at this many bytes, well below the broker's usual limit of a mebibyte,
-  package static let bytes = 512 << 10
+  public static let bytes = 512 << 10
   /// or when its first outcome is this old, in milliseconds.
-  package static let age: UInt64 = 5
+  public static let age: UInt64 = 5
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// The mark of a record that was made from a dead letter: which letter it was, as `PARTITION/OFFSET` of the
 /// dead letters' topic. The record keeps it over its retries, and its receipts name it.
-package enum ReplayMark {
+public enum ReplayMark {
   /// The most bytes of a mark: the largest partition and offset.
-  package static let longest = 30
+  public static let longest = 30
 
   /// The mark for the dead letter at this place of its topic.
-  package static func text(partition: Int32, offset: Int64) -> String {
+  public static func text(partition: Int32, offset: Int64) -> String {
     "\(partition)/\(offset)"
   }
 
   /// Whether these bytes are a mark: digits, a slash, digits.
-  package static func isMark(_ text: Span<UInt8>) -> Bool {
+  public static func isMark(_ text: Span<UInt8>) -> Bool {
     guard text.count <= longest else { return false }
     var digits = 0
     var slashes = 0
@@ -31,7 +31,7 @@ package enum ReplayMark {
   }
 
   /// The id under which a record with this mark counts as taken: another one for each replay.
-  package static func mix(_ id: NotificationID, _ mark: Span<UInt8>) -> NotificationID {
+  public static func mix(_ id: NotificationID, _ mark: Span<UInt8>) -> NotificationID {
     // FNV-1a of the mark.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for index in 0..<mark.count { hash = (hash ^ UInt64(mark[index])) &* 0x0000_0100_0000_01B3 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// What is wrong with a request: the field, and the problem. Its text is a dead letter's detail.
-package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible {
-  package enum Problem: Equatable, Sendable {
+public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible {
+  public enum Problem: Equatable, Sendable {
     /// The record has no value at all.
     case empty
     /// Not JSON, with the parser's words, and the character at which it stopped (`nil` at the end).
@@ -56,18 +56,18 @@ package struct RequestError: Error, Equatable, Sendable, CustomStringConvertible
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
-  package let field: RequestField?
-  package let problem: Problem
+  public let field: RequestField?
+  public let problem: Problem
   /// The byte of the record where the parser noticed it, where that helps.
-  package let offset: Int?
+  public let offset: Int?
 
-  package init(_ field: RequestField?, _ problem: Problem, offset: Int? = nil) {
+  public init(_ field: RequestField?, _ problem: Problem, offset: Int? = nil) {
     self.field = field
     self.problem = problem
     self.offset = offset
   }
 
-  package var description: String {
+  public var description: String {
     let place = offset.map { " (byte \($0))" } ?? ""
     return "\(subject): \(words)\(place)"
   }

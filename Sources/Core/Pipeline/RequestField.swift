@@ -3,7 +3,7 @@
 internal import APNS
 
 /// The fields of a notification request. The order is the one that the parser's C interface uses.
-package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case app
   case token
   case tokens
@@ -21,7 +21,7 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
   case expiresIn
 
   /// The key in the request's JSON.
-  package var name: String {
+  public var name: String {
     switch self {
     case .app: "app"
     case .token: "token"
@@ -42,7 +42,7 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
   }
 
   /// What may stand in a field that has a fixed set of values; empty for the others.
-  package var values: [String] {
+  public var values: [String] {
     switch self {
     case .environment: Environment.allCases.map(\.description)
     case .type: PushType.allCases.map(\.description)
@@ -51,5 +51,5 @@ package enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
     }
   }
 
-  package var description: String { name }
+  public var description: String { name }
 }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// The rules of a request's fields, each by itself. Parsing the JSON happens in IO.
-package enum RequestRules {
+public enum RequestRules {
   /// The most tokens of one request.
-  package static let maximumTokens = 1_000
+  public static let maximumTokens = 1_000
   /// The most bytes of a request id, unescaped.
-  package static let maximumID = 128
+  public static let maximumID = 128
   /// The most bytes of a bundle id and of a topic (Apple states none; DNS-like names stay below it).
-  package static let maximumName = 255
+  public static let maximumName = 255
   /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
-  package static let maximumCollapseID = 64
+  public static let maximumCollapseID = 64
 
   /// Whether a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
-  @inlinable @inline(__always)
-  package static func isNameCharacter(_ byte: UInt8) -> Bool {
+  @inline(__always)
+  public static func isNameCharacter(_ byte: UInt8) -> Bool {
     let letter = (byte | 0x20) &- 0x61
     return letter < 26 || byte &- 0x30 < 10 || byte == 0x2E || byte == 0x2D || byte == 0x5F
   }
 
   /// Checks a bundle id (`app`) or a topic: 1…255 letters, digits, dots, hyphens, underscores.
-  package static func checkName(
+  public static func checkName(
     _ name: Span<UInt8>, _ field: RequestField
   ) throws(RequestError) {
     guard name.count > 0 else { throw RequestError(field, .emptyText) }
@@ -36,7 +36,7 @@ package enum RequestRules {
 
   /// Checks a topic against app and type: the bundle id and the type's suffix. An MDM topic is the UID of
   /// a certificate and only has to be a name.
-  package static func checkTopic(
+  public static func checkTopic(
     _ topic: Span<UInt8>, app: Span<UInt8>, type: PushType, types: PushTypes = .builtIn
   ) throws(RequestError) {
     try checkName(topic, .topic)
@@ -55,7 +55,7 @@ package enum RequestRules {
   }
 
   /// Checks a request id: 1…128 bytes.
-  package static func checkID(_ id: Span<UInt8>) throws(RequestError) {
+  public static func checkID(_ id: Span<UInt8>) throws(RequestError) {
     guard id.count > 0 else { throw RequestError(.id, .emptyText) }
     guard id.count <= maximumID else {
       throw RequestError(.id, .tooLong(bytes: id.count, limit: maximumID))
@@ -64,7 +64,7 @@ package enum RequestRules {
 
   /// Checks a collapse id: at most 64 bytes, no control characters, no blank at either end (a header
   /// value would lose it).
-  package static func checkCollapseID(_ id: Span<UInt8>) throws(RequestError) {
+  public static func checkCollapseID(_ id: Span<UInt8>) throws(RequestError) {
     guard id.count > 0 else { throw RequestError(.collapseID, .emptyText) }
     guard id.count <= maximumCollapseID else {
       throw RequestError(
@@ -77,7 +77,7 @@ package enum RequestRules {
   }
 
   /// Whether these bytes can be a collapse id.
-  package static func isCollapseID(_ id: Span<UInt8>) -> Bool {
+  public static func isCollapseID(_ id: Span<UInt8>) -> Bool {
     guard id.count > 0, id.count <= maximumCollapseID else { return false }
     return forbiddenPlace(inCollapseID: id) == nil
   }
@@ -95,7 +95,7 @@ package enum RequestRules {
   }
 
   /// Checks a priority against the type that it goes with. A broadcast takes any of the three.
-  package static func checkPriority(
+  public static func checkPriority(
     _ priority: Int64, type: PushType, isBroadcast: Bool = false
   ) throws(RequestError) {
     let all = [10, 5, 1]
@@ -109,10 +109,10 @@ package enum RequestRules {
 
   /// No time in a request is this late, in epoch seconds: milliseconds given for seconds would keep a notification for
   /// thousands of years. In milliseconds, it is far from overflowing.
-  package static let timeLimit: Int64 = 100_000_000_000
+  public static let timeLimit: Int64 = 100_000_000_000
 
   /// Checks an expiration: epoch seconds, 0 for "one attempt, do not store".
-  package static func checkExpiration(_ seconds: Int64) throws(RequestError) {
+  public static func checkExpiration(_ seconds: Int64) throws(RequestError) {
     guard seconds >= 0 else { throw RequestError(.expiration, .negative) }
     guard seconds < timeLimit else {
       throw RequestError(.expiration, .notSeconds(seconds))
@@ -121,10 +121,10 @@ package enum RequestRules {
 
   /// The longest `expires_in`, in seconds: a year. APNs stores a notification for 30 days at most; more than a year is
   /// most likely a time in epoch seconds, or milliseconds.
-  package static let maximumExpiresIn: Int64 = 31_536_000
+  public static let maximumExpiresIn: Int64 = 31_536_000
 
   /// Checks how many seconds after the request a notification expires: 0 for "one attempt, do not store".
-  package static func checkExpiresIn(_ seconds: Int64) throws(RequestError) {
+  public static func checkExpiresIn(_ seconds: Int64) throws(RequestError) {
     guard (0...maximumExpiresIn).contains(seconds) else {
       throw RequestError(.expiresIn, .notDuration(seconds, limit: maximumExpiresIn))
     }
@@ -132,18 +132,18 @@ package enum RequestRules {
 
   /// The expiration, in epoch seconds, of a request made at `created` (milliseconds since the epoch) that expires
   /// `seconds` later. A part of a second counts as a whole one; 0 stays 0.
-  package static func expiration(in seconds: Int64, created: Int64) -> Int64 {
+  public static func expiration(in seconds: Int64, created: Int64) -> Int64 {
     seconds == 0 ? 0 : created / 1_000 + (created % 1_000 == 0 ? 0 : 1) + seconds
   }
 
   /// When a request was made, in milliseconds since the epoch: when its record was, unless that has no time or
   /// one that is still to come. A clock that is ahead, or another unit, must not keep a notification young.
-  package static func created(recordTime: Int64, now: Int64) -> Int64 {
+  public static func created(recordTime: Int64, now: Int64) -> Int64 {
     recordTime > 0 && recordTime <= now ? recordTime : now
   }
 
   /// Checks the size of a payload against its type's limit, or the limit of broadcasts.
-  package static func checkPayload(
+  public static func checkPayload(
     _ bytes: Int, type: PushType, isBroadcast: Bool = false
   ) throws(RequestError) {
     let limit = isBroadcast ? PushType.broadcastPayloadLimit : type.payloadLimit
@@ -154,7 +154,7 @@ package enum RequestRules {
 
   /// Checks a channel id and what may stand beside it: a broadcast is a Live Activity push, and APNs knows
   /// no collapse id for it.
-  package static func checkChannel(
+  public static func checkChannel(
     _ channel: Span<UInt8>, type: PushType, hasCollapseID: Bool
   ) throws(RequestError) {
     do throws(ChannelID.Problem) {
@@ -167,7 +167,7 @@ package enum RequestRules {
   }
 
   /// Whether an app is a Wallet pass type instead of a bundle id.
-  package static func isPass(_ app: Span<UInt8>) -> Bool {
+  public static func isPass(_ app: Span<UInt8>) -> Bool {
     app.count > 5 && app.extracting(0..<5).spells("pass.")
   }
 }
@@ -175,7 +175,7 @@ package enum RequestRules {
 extension RequestRules {
   /// Whether these bytes can be the content of a JSON string as they are (RFC 8259 §7): every quote and
   /// control character escaped, every escape complete, everything else UTF-8.
-  package static func isEscapedText(_ text: Span<UInt8>) -> Bool {
+  public static func isEscapedText(_ text: Span<UInt8>) -> Bool {
     var index = 0
     while index < text.count {
       let byte = text[index]

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A retry topic: first in, first out, every record due the same time after it was written.
-package enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
+public enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
   case seconds5
   case minute1
   case minutes15
 
   /// How long after it was written a record is due, in milliseconds.
-  @inlinable
-  package var delay: Int64 {
+  public var delay: Int64 {
     switch self {
     case .seconds5: 5_000
     case .minute1: 60_000
@@ -17,7 +16,7 @@ package enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
   }
 
   /// The last part of the topic's name.
-  package var suffix: StaticString {
+  public var suffix: StaticString {
     switch self {
     case .seconds5: "5s"
     case .minute1: "1m"
@@ -25,7 +24,7 @@ package enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  package static func < (left: RetryTier, right: RetryTier) -> Bool {
+  public static func < (left: RetryTier, right: RetryTier) -> Bool {
     left.rawValue < right.rawValue
   }
 }

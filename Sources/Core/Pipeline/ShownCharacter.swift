@@ -2,9 +2,9 @@
 
 /// A character as messages about bad text show it: in quotes, or by its number where it has no shape of its
 /// own or would steer a terminal.
-package enum ShownCharacter {
+public enum ShownCharacter {
   /// The character that begins at a byte of UTF-8 text; a byte that begins none is shown as hexadecimal.
-  package static func text(_ bytes: Span<UInt8>, at index: Int) -> String {
+  public static func text(_ bytes: Span<UInt8>, at index: Int) -> String {
     let length =
       switch bytes[index] {
       case 0x00...0x7F: 1

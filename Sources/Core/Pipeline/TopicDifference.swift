@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A topic as it is on a cluster.
-package struct TopicState: Equatable, Sendable {
-  package var partitions: Int
+public struct TopicState: Equatable, Sendable {
+  public var partitions: Int
   /// Copies of each partition.
-  package var copies: Int
+  public var copies: Int
   /// The topic's settings by Kafka's names; nil where this user may not read them, or the broker has none.
-  package var settings: [String: String]?
+  public var settings: [String: String]?
 
-  package init(partitions: Int, copies: Int, settings: [String: String]?) {
+  public init(partitions: Int, copies: Int, settings: [String: String]?) {
     self.partitions = partitions
     self.copies = copies
     self.settings = settings
@@ -16,24 +16,24 @@ package struct TopicState: Equatable, Sendable {
 }
 
 /// A property of an existing topic that is not what `martlet topics create` would have made.
-package struct TopicDifference: Equatable, Sendable {
-  package enum Property: Equatable, Sendable {
+public struct TopicDifference: Equatable, Sendable {
+  public enum Property: Equatable, Sendable {
     case partitions
     /// A topic setting, by Kafka's name.
     case setting(String)
   }
 
-  package let topic: String
-  package let property: Property
-  package let actual: String
-  package let wanted: String
+  public let topic: String
+  public let property: Property
+  public let actual: String
+  public let wanted: String
   /// What follows from it.
-  package let consequence: String
+  public let consequence: String
   /// What to do about it: arguments of Kafka's own tools, or words.
-  package let remedy: String
+  public let remedy: String
   /// Whether records may be lost, refused or misread because of it. Any other difference may be what the operator
   /// wants, as a larger number of partitions.
-  package let isHarmful: Bool
+  public let isHarmful: Bool
 }
 
 extension TopicSpecification {
@@ -42,7 +42,7 @@ extension TopicSpecification {
   /// no difference, nor are settings that only change how fast readers start.
   ///
   /// - Parameter mustHaveOnePartition: another number is harmful, not a matter of taste.
-  package func differences(
+  public func differences(
     from state: TopicState, mustHaveOnePartition: Bool
   ) -> [TopicDifference] {
     var differences: [TopicDifference] = []
@@ -138,14 +138,14 @@ extension TopicSpecification {
 extension TopicNames {
   /// Whether a topic must have exactly one partition: its owner is the one signer that mints, and its order is the
   /// order of provider tokens.
-  package func mustHaveOnePartition(_ topic: String) -> Bool {
+  public func mustHaveOnePartition(_ topic: String) -> Bool {
     topic == providerTokens || topic == tokenRequests
   }
 
   /// What of these existing topics differs from the table, in the table's order.
   ///
   /// - Parameter topics: the table, with the operator's partition counts.
-  package func differences(
+  public func differences(
     of topics: [TopicSpecification], from states: [String: TopicState]
   ) -> [TopicDifference] {
     topics.flatMap { topic in

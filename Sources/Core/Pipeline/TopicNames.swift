@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The consumer groups, one a service, but for `martlet-webhooks`.
-package enum ReaderGroup: String, Sendable, CaseIterable {
+public enum ReaderGroup: String, Sendable, CaseIterable {
   case ingest = "martlet-ingest"
   case sender = "martlet-sender"
   case feedback = "martlet-feedback"
@@ -11,45 +11,45 @@ package enum ReaderGroup: String, Sendable, CaseIterable {
 }
 
 /// The names of all topics under one prefix.
-package struct TopicNames: Equatable, Sendable {
-  package static let defaultPrefix = "push."
+public struct TopicNames: Equatable, Sendable {
+  public static let defaultPrefix = "push."
   /// Kafka takes names of 249 bytes; the longest of ours behind the prefix is `notifications.bulk`.
-  package static let longestPrefix = 249 - "notifications.bulk".utf8.count
+  public static let longestPrefix = 249 - "notifications.bulk".utf8.count
 
-  package let prefix: String
+  public let prefix: String
 
-  package init(prefix: String = defaultPrefix) {
+  public init(prefix: String = defaultPrefix) {
     self.prefix = prefix
   }
 
-  package var requests: String { prefix + "requests" }
-  package var notifications: String { prefix + "notifications" }
-  package var notificationsBulk: String { prefix + "notifications.bulk" }
-  package var retries5s: String { prefix + "retries.5s" }
-  package var retries1m: String { prefix + "retries.1m" }
-  package var retries15m: String { prefix + "retries.15m" }
-  package var receipts: String { prefix + "receipts" }
-  package var feedback: String { prefix + "feedback" }
-  package var devices: String { prefix + "devices" }
-  package var invalidTokens: String { prefix + "invalid-tokens" }
-  package var providerTokens: String { prefix + "provider-tokens" }
-  package var tokenRequests: String { prefix + "token-requests" }
-  package var deadLetters: String { prefix + "dead-letters" }
-  package var controls: String { prefix + "controls" }
+  public var requests: String { prefix + "requests" }
+  public var notifications: String { prefix + "notifications" }
+  public var notificationsBulk: String { prefix + "notifications.bulk" }
+  public var retries5s: String { prefix + "retries.5s" }
+  public var retries1m: String { prefix + "retries.1m" }
+  public var retries15m: String { prefix + "retries.15m" }
+  public var receipts: String { prefix + "receipts" }
+  public var feedback: String { prefix + "feedback" }
+  public var devices: String { prefix + "devices" }
+  public var invalidTokens: String { prefix + "invalid-tokens" }
+  public var providerTokens: String { prefix + "provider-tokens" }
+  public var tokenRequests: String { prefix + "token-requests" }
+  public var deadLetters: String { prefix + "dead-letters" }
+  public var controls: String { prefix + "controls" }
 
   /// The name of a consumer group. Two pipelines on one cluster differ by their prefix, and so must their
   /// groups: with another prefix than the default it goes before the group's name.
-  package func group(_ reader: ReaderGroup) -> String {
+  public func group(_ reader: ReaderGroup) -> String {
     prefix == Self.defaultPrefix ? reader.rawValue : prefix + reader.rawValue
   }
 
   /// The group of one endpoint of `martlet-webhooks`.
   ///
   /// - Parameter endpoint: its name.
-  package func webhookGroup(_ endpoint: String) -> String { "\(group(.webhooks)).\(endpoint)" }
+  public func webhookGroup(_ endpoint: String) -> String { "\(group(.webhooks)).\(endpoint)" }
 
   /// The topic of a lane.
-  package func notifications(_ lane: Lane) -> String {
+  public func notifications(_ lane: Lane) -> String {
     switch lane {
     case .transactional: notifications
     case .bulk: notificationsBulk
@@ -57,7 +57,7 @@ package struct TopicNames: Equatable, Sendable {
   }
 
   /// The topic of a retry tier.
-  package func retries(_ tier: RetryTier) -> String {
+  public func retries(_ tier: RetryTier) -> String {
     prefix + "retries." + tier.suffix.description
   }
 
@@ -66,7 +66,7 @@ package struct TopicNames: Equatable, Sendable {
   ///
   /// The counts of `feedback`, `devices` and `invalid-tokens` are independent: every feedback process reads all of the
   /// two tables, and who owns a partition of `feedback` speaks for the devices in it.
-  package var all: [TopicSpecification] {
+  public var all: [TopicSpecification] {
     func log(
       _ name: String, _ partitions: Int32, days: Int64, _ reader: ReaderGroup?
     ) -> TopicSpecification {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A topic as it is created: name, partitions, what becomes of old records, and who reads it.
-package struct TopicSpecification: Equatable, Sendable {
-  package enum Cleanup: String, Sendable {
+public struct TopicSpecification: Equatable, Sendable {
+  public enum Cleanup: String, Sendable {
     case delete
     case compact
   }
 
-  package let name: String
+  public let name: String
   /// The default for one machine; the count is the user's.
-  package var partitions: Int32
-  package let cleanup: Cleanup
+  public var partitions: Int32
+  public let cleanup: Cleanup
   /// How long a record is kept at least; nil for a compacted topic, which keeps the newest of each key.
-  package let retentionMilliseconds: Int64?
+  public let retentionMilliseconds: Int64?
   /// The consumer group that reads the topic to its end, if one does. What it has not committed must
   /// not be dropped.
-  package let readerGroup: String?
+  public let readerGroup: String?
 
-  package init(
+  public init(
     name: String, partitions: Int32, cleanup: Cleanup = .delete,
     retentionMilliseconds: Int64? = nil, readerGroup: String? = nil
   ) {
@@ -29,7 +29,7 @@ package struct TopicSpecification: Equatable, Sendable {
   }
 
   /// The topic's own settings on a Kafka cluster, beside those that hang on its replication, in Kafka's words.
-  package var settings: [(name: String, value: String)] {
+  public var settings: [(name: String, value: String)] {
     var settings = [("cleanup.policy", cleanup.rawValue)]
     if let retentionMilliseconds { settings.append(("retention.ms", "\(retentionMilliseconds)")) }
     if cleanup == .compact {
@@ -47,7 +47,7 @@ package struct TopicSpecification: Equatable, Sendable {
   /// - Parameters:
   ///   - prefix: what the name is printed without.
   ///   - width: columns of the name.
-  package func row(without prefix: String = "", width: Int) -> String {
+  public func row(without prefix: String = "", width: Int) -> String {
     func blanks(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
     let short = name.dropFirst(prefix.count)
     let count = "\(partitions)"
@@ -57,18 +57,18 @@ package struct TopicSpecification: Equatable, Sendable {
 }
 
 /// Copies of each partition, and how many of them must have a record before it counts as written.
-package struct TopicReplication: Equatable, Sendable {
+public struct TopicReplication: Equatable, Sendable {
   /// 1 or more.
-  package let copies: Int
+  public let copies: Int
 
   /// - Parameters:
   ///   - asked: what the operator wants; 0 for three, or as many as there are brokers.
   ///   - brokers: of the cluster.
-  package init(asked: Int, brokers: Int) {
+  public init(asked: Int, brokers: Int) {
     copies = asked > 0 ? asked : min(3, max(1, brokers))
   }
 
   /// `min.insync.replicas`: with three copies one broker may be away and nothing acknowledged is on one disk only;
   /// with fewer a second copy would stop all writing whenever a broker is away.
-  package var inSync: Int { copies >= 3 ? 2 : 1 }
+  public var inSync: Int { copies >= 3 ? 2 : 1 }
 }

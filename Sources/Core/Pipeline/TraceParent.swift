@@ -2,16 +2,16 @@
 
 /// The `traceparent` of W3C Trace Context, version 00: `00-<trace id>-<parent id>-<flags>`. It is passed on as it
 /// came, from a request's Kafka header to its receipts.
-package enum TraceParent {
+public enum TraceParent {
   /// The name of the header.
-  package static let header = "traceparent"
+  public static let header = "traceparent"
   /// Every one of version 00 is so long.
-  package static let length = 55
+  public static let length = 55
 
   private static let dash = UInt8(ascii: "-")
 
   /// Whether these bytes are one: hexadecimal digits in lower case, and neither id all zeros.
-  package static func isValid(_ text: Span<UInt8>) -> Bool {
+  public static func isValid(_ text: Span<UInt8>) -> Bool {
     guard text.count == length, text[0] == UInt8(ascii: "0"), text[1] == UInt8(ascii: "0"),
       text[2] == dash, text[35] == dash, text[52] == dash
     else { return false }

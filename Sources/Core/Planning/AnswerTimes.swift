@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Random
+public import Random
 internal import Settings
 
 /// How long APNs takes to answer, in milliseconds: always the same time, or log-normal.
-package struct AnswerTimes: Sendable, Equatable {
+public struct AnswerTimes: Sendable, Equatable {
   /// Half of the answers take no longer.
-  package let median: Double
+  public let median: Double
   /// 99 % of the answers take no longer.
-  package let p99: Double
+  public let p99: Double
   /// 99 % of a normal distribution lie below this many standard deviations.
   private static let deviationsToP99 = 2.326_348
 
   /// - Parameters:
   ///   - median: above 0.
   ///   - p99: at least the median.
-  package init(median: Double, p99: Double) {
+  public init(median: Double, p99: Double) {
     precondition(median > 0 && p99 >= median)
     self.median = median
     self.p99 = p99
   }
 
   /// Reads `20ms` or `lognormal:20ms,200ms` (median and 99th percentile), as the simulator's `--latency` does.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     let prefix = "lognormal:"
     let parts =
       text.hasPrefix(prefix) ? text.dropFirst(prefix.count).split(separator: ",") : [text[...]]
@@ -37,10 +37,10 @@ package struct AnswerTimes: Sendable, Equatable {
   private var sigma: Double { Logarithm.natural(p99 / median) / Self.deviationsToP99 }
 
   /// The mean: median × e^(σ²/2).
-  package var mean: Double { median * Logarithm.exponential(sigma * sigma / 2) }
+  public var mean: Double { median * Logarithm.exponential(sigma * sigma / 2) }
 
   /// One time, at most a minute.
-  package func draw(_ random: inout SeededGenerator) -> Double {
+  public func draw(_ random: inout SeededGenerator) -> Double {
     guard p99 > median else { return median }
     return min(60_000, median * Logarithm.exponential(sigma * Self.deviation(&random)))
   }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How many requests a process sends to Kafka's brokers, by arithmetic from the settings of its client.
-package enum KafkaRequests {
+public enum KafkaRequests {
   /// What a process produces, spread evenly.
-  package struct Produce: Sendable, Equatable {
+  public struct Produce: Sendable, Equatable {
     /// Produce requests per second to all brokers: one a broker and linger time, or one a record if these are rarer.
-    package let requests: Double
+    public let requests: Double
     /// Batches per request: one for each partition of that broker that has records.
-    package let batches: Double
-    package let recordsPerBatch: Double
+    public let batches: Double
+    public let recordsPerBatch: Double
   }
 
   /// - Parameters:
   ///   - rate: records per second, 0 or more.
   ///   - partitions: that they go to.
   ///   - linger: `linger.ms`, above 0.
-  package static func produce(
+  public static func produce(
     rate: Double, partitions: Int, brokers: Int, linger: Double
   ) -> Produce {
     guard rate > 0 else { return Produce(requests: 0, batches: 0, recordsPerBatch: 0) }
@@ -35,7 +35,7 @@ package enum KafkaRequests {
   ///   - arrivals: batches per second that are written to its partitions.
   ///   - wait: `fetch.wait.max.ms`, above 0.
   ///   - roundTrip: milliseconds to a broker and back, above 0.
-  package static func fetches(
+  public static func fetches(
     arrivals: Double, brokers: Int, wait: Double, roundTrip: Double
   ) -> Double {
     let each = arrivals / Double(brokers)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Delivery
+public import Delivery
 
 /// What bounds one loop of a sender: the defaults of its settings, and what the gateway announces.
-package struct LoopLimits: Sendable, Equatable {
+public struct LoopLimits: Sendable, Equatable {
   /// Notifications that it holds at most (`--max-in-flight`).
-  package var maxInFlight: Int
+  public var maxInFlight: Int
   /// Percent of streams and slots that only transactional first sends use (`--reserved-streams`).
-  package var reservedPercent: Int
+  public var reservedPercent: Int
   /// When it opens connections (`--max-connections`).
-  package var pool: ConnectionPoolPolicy.Limits
+  public var pool: ConnectionPoolPolicy.Limits
   /// MAX_CONCURRENT_STREAMS of a connection, as APNs announces it.
-  package var streams: Int
+  public var streams: Int
 
-  package init(
+  public init(
     maxInFlight: Int = 10_000, reservedPercent: Int = 20,
     pool: ConnectionPoolPolicy.Limits = .init(minimum: 1, maximum: 4), streams: Int = 1_000
   ) {
@@ -24,5 +24,5 @@ package struct LoopLimits: Sendable, Equatable {
   }
 
   /// Requests of one credential that a loop can have open: what it holds beyond that waits for a stream.
-  package var open: Int { min(maxInFlight, pool.maximum * streams) }
+  public var open: Int { min(maxInFlight, pool.maximum * streams) }
 }

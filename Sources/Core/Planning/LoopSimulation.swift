@@ -3,25 +3,25 @@
 internal import Delivery
 internal import Pipeline
 internal import Random
-package import Telemetry
+public import Telemetry
 
 /// One loop of a sender in virtual time: notifications arrive at random moments, and the shipped decisions say which is
 /// sent when: `SendQueue` and `LaneShares` choose among the lanes, `ConnectionPoolPolicy` opens connections,
 /// `ConnectionStateMachine` says how many streams each has. A turn is a millisecond, in which the loop has so much CPU.
 ///
 /// What it leaves out: Kafka, other credentials, retries, and answers other than 200.
-package struct LoopSimulation: Sendable {
+public struct LoopSimulation: Sendable {
   /// What one loop is given.
-  package struct Load: Sendable {
+  public struct Load: Sendable {
     /// Notifications that arrive per second, by lane.
-    package var transactional: Double
-    package var bulk: Double
-    package var answers: AnswerTimes
+    public var transactional: Double
+    public var bulk: Double
+    public var answers: AnswerTimes
     /// CPU microseconds of one notification.
-    package var cost: Double
-    package var limits: LoopLimits
+    public var cost: Double
+    public var limits: LoopLimits
 
-    package init(
+    public init(
       transactional: Double, bulk: Double, answers: AnswerTimes, cost: Double, limits: LoopLimits
     ) {
       self.transactional = transactional
@@ -33,16 +33,16 @@ package struct LoopSimulation: Sendable {
   }
 
   /// What came of it. Times run from the arrival to the answer, in microseconds.
-  package struct Report: Sendable {
-    package var transactional = LatencyHistogram()
-    package var bulk = LatencyHistogram()
-    package var connections = 0
+  public struct Report: Sendable {
+    public var transactional = LatencyHistogram()
+    public var bulk = LatencyHistogram()
+    public var connections = 0
     /// Most notifications that were sent and not answered.
-    package var inFlight = 0
+    public var inFlight = 0
     /// Answers per second.
-    package var rate = 0.0
+    public var rate = 0.0
     /// Notifications that had arrived and waited for a slot at the end: they wait in Kafka.
-    package var waiting = 0
+    public var waiting = 0
   }
 
   private struct Push {
@@ -77,7 +77,7 @@ package struct LoopSimulation: Sendable {
   /// CPU that the turn has left, in microseconds; may be owed.
   private var budget = 0.0
 
-  package init(_ load: Load, seed: UInt64) {
+  public init(_ load: Load, seed: UInt64) {
     self.load = load
     var random = SeededGenerator(seed: seed)
     arrivals = (
@@ -92,7 +92,7 @@ package struct LoopSimulation: Sendable {
   }
 
   /// Runs so many milliseconds; what ends in the first `warmUp` of them does not count.
-  package mutating func run(milliseconds: Int, warmUp: Int) -> Report {
+  public mutating func run(milliseconds: Int, warmUp: Int) -> Report {
     for turn in 0..<milliseconds {
       if turn == warmUp {
         report = Report()

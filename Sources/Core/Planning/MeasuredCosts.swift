@@ -5,25 +5,25 @@
 /// A sender's CPU per second at a rate R is R × `sender` + B × `batch` + F × `request`. B is how many batches of Kafka
 /// bring the records: one for each record when these are rare, at most one per partition and linger time. F is how many
 /// requests bring the batches: at most one per linger time.
-package struct MeasuredCosts: Sendable, Equatable {
+public struct MeasuredCosts: Sendable, Equatable {
   /// CPU microseconds per notification in full batches.
-  package var sender: Double
+  public var sender: Double
   /// CPU microseconds of a sender for one more batch of Kafka.
-  package var batch: Double
+  public var batch: Double
   /// CPU microseconds of a sender for one more request that brings batches.
-  package var request: Double
-  package var ingest: Double
+  public var request: Double
+  public var ingest: Double
   /// Per answer that says something about a device.
-  package var feedback: Double
+  public var feedback: Double
   /// Of h2load for one request in the same runs: what tells this machine's speed from another's.
-  package var h2load: Double
+  public var h2load: Double
   /// Resident MiB of a process under load.
-  package var senderMiB: Double
-  package var ingestMiB: Double
+  public var senderMiB: Double
+  public var ingestMiB: Double
   /// The machine and the commit that were measured.
-  package var source: String
+  public var source: String
 
-  package init(
+  public init(
     sender: Double, batch: Double, request: Double, ingest: Double, feedback: Double,
     h2load: Double, senderMiB: Double, ingestMiB: Double, source: String
   ) {
@@ -39,7 +39,7 @@ package struct MeasuredCosts: Sendable, Equatable {
   }
 
   /// The costs on a machine where h2load takes another time for a request, in microseconds.
-  package func scaled(h2load other: Double) -> MeasuredCosts {
+  public func scaled(h2load other: Double) -> MeasuredCosts {
     let factor = other / h2load
     var scaled = self
     scaled.sender *= factor
@@ -57,7 +57,7 @@ package struct MeasuredCosts: Sendable, Equatable {
   ///   - rate: notifications per second that it gets, above 0.
   ///   - partitions: that these come from.
   ///   - linger: milliseconds that producers collect a batch for, above 0.
-  package func sender(rate: Double, partitions: Int, linger: Double) -> Double {
+  public func sender(rate: Double, partitions: Int, linger: Double) -> Double {
     let batches = min(rate, Double(partitions) * 1_000 / linger)
     let requests = min(rate, 1_000 / linger)
     return sender + (batch * batches + request * requests) / rate

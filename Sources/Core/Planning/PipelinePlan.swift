@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a deployment needs for a rate: from measured costs by arithmetic, and from a simulation of one loop.
-package struct PipelinePlan: Sendable {
-  package let request: PlanRequest
-  package let costs: MeasuredCosts
+public struct PipelinePlan: Sendable {
+  public let request: PlanRequest
+  public let costs: MeasuredCosts
   /// Loops that the CPU asks for, and those that what one loop may hold asks for.
-  package let loopsByCPU: Int
-  package let loopsByInFlight: Int
-  package let loops: Int
+  public let loopsByCPU: Int
+  public let loopsByInFlight: Int
+  public let loops: Int
   /// Of each lane.
-  package let partitions: Int
+  public let partitions: Int
   /// CPU microseconds of a sender per notification.
-  package let senderCost: Double
-  package let loop: LoopSimulation.Report
+  public let senderCost: Double
+  public let loop: LoopSimulation.Report
 
   /// - Parameter costs: on the machines of the deployment (`MeasuredCosts.scaled`).
-  package init(_ request: PlanRequest, _ costs: MeasuredCosts) {
+  public init(_ request: PlanRequest, _ costs: MeasuredCosts) {
     self.request = request
     self.costs = costs
     let share = Double(request.used) / 100
@@ -39,40 +39,40 @@ package struct PipelinePlan: Sendable {
   }
 
   /// `linger.ms` and `fetch.wait.max.ms` of every process.
-  package static let linger = 5.0
-  package static let fetchWait = 100.0
+  public static let linger = 5.0
+  public static let fetchWait = 100.0
   /// Virtual milliseconds, and how many of them the connections have to open.
   private static let simulated = 9_000
   private static let warmUp = 5_000
 
-  package var senders: Int { Self.up(Double(loops) / Double(request.loopsPerSender)) }
-  package var connections: Int { loops * loop.connections }
+  public var senders: Int { Self.up(Double(loops) / Double(request.loopsPerSender)) }
+  public var connections: Int { loops * loop.connections }
   /// Requests that wait for APNs' answer at a time, by Little's law.
-  package var streams: Double { request.rate * request.answers.mean / 1_000 }
-  package var senderCores: Double { cores(senderCost) }
-  package var ingestCores: Double { cores(costs.ingest) }
-  package var ingests: Int { Self.up(ingestCores) }
+  public var streams: Double { request.rate * request.answers.mean / 1_000 }
+  public var senderCores: Double { cores(senderCost) }
+  public var ingestCores: Double { cores(costs.ingest) }
+  public var ingests: Int { Self.up(ingestCores) }
 
   /// MiB of all senders and ingests: each loop as a sender with one.
-  package var memory: Double {
+  public var memory: Double {
     Double(loops) * costs.senderMiB + Double(ingests) * costs.ingestMiB
   }
 
   /// Bytes per second that producers write to Kafka, each record once.
-  package var written: Double {
+  public var written: Double {
     request.rate
       * (request.requestBytes + request.notificationBytes + PlanRequest.receiptBytes)
   }
 
-  package var brokers: Int {
+  public var brokers: Int {
     max(request.copies, Self.up(written * Double(request.copies) / request.brokerBytes))
   }
 
   /// Bits per second to APNs and back.
-  package var up: Double {
+  public var up: Double {
     request.rate * (Double(request.body) + PlanRequest.pushOverhead) * 8
   }
-  package var down: Double { request.rate * PlanRequest.answerBytes * 8 }
+  public var down: Double { request.rate * PlanRequest.answerBytes * 8 }
 
   private func cores(_ cost: Double) -> Double {
     request.rate * cost / 1e6 / (Double(request.used) / 100)

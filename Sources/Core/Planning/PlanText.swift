@@ -3,9 +3,9 @@
 internal import Telemetry
 
 /// Plans as a table, one column each: plain text that is Markdown, too.
-package enum PlanText {
+public enum PlanText {
   /// - Parameter plans: at least one.
-  package static func table(_ plans: [PipelinePlan]) -> String {
+  public static func table(_ plans: [PipelinePlan]) -> String {
     let head = ["per second"] + plans.map { number($0.request.rate) }
     let lines: [(String, (PipelinePlan) -> String)] = [
       ("requests open at a time", { number($0.streams) }),
@@ -39,7 +39,7 @@ package enum PlanText {
   }
 
   /// One line for programs.
-  package static func json(_ plan: PipelinePlan) -> String {
+  public static func json(_ plan: PipelinePlan) -> String {
     let fields: [(String, Double)] = [
       ("rate", plan.request.rate), ("loops", Double(plan.loops)), ("senders", Double(plan.senders)),
       ("partitions", Double(plan.partitions)), ("connections", Double(plan.connections)),
@@ -63,7 +63,7 @@ package enum PlanText {
   }
 
   /// 1000000 as `1,000,000`.
-  package static func number(_ value: Double) -> String {
+  public static func number(_ value: Double) -> String {
     var digits = Array(String(Int(value.rounded())))
     var place = digits.count - 3
     while place > 0 {
@@ -74,7 +74,7 @@ package enum PlanText {
   }
 
   /// One digit after the point.
-  package static func decimal(_ value: Double) -> String {
+  public static func decimal(_ value: Double) -> String {
     let tenths = Int((value * 10).rounded())
     return "\(number(Double(tenths / 10))).\(tenths % 10)"
   }

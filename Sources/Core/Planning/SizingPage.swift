@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// `docs/sizing.md`: what three rates need, with the formulas.
-package enum SizingPage {
+public enum SizingPage {
   private static let answers = AnswerTimes(median: 50, p99: 400)
 
-  package static func text(_ costs: MeasuredCosts) -> String {
+  public static func text(_ costs: MeasuredCosts) -> String {
     let plans = [10_000.0, 100_000, 1_000_000].map {
       PipelinePlan(PlanRequest(rate: $0, answers: answers), costs)
     }

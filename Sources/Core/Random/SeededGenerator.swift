@@ -4,14 +4,14 @@
 ///
 /// Fast, evenly spread, and good with any seed, also with consecutive ones. From one number an attacker can compute the
 /// next: not for secrets.
-package struct SeededGenerator: RandomNumberGenerator, Sendable {
-  @usableFromInline var state: UInt64
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+  var state: UInt64
 
   /// - Parameter seed: any number, 0 included.
-  @inlinable package init(seed: UInt64) { state = seed }
+  public init(seed: UInt64) { state = seed }
 
   /// 64 random bits.
-  @inlinable package mutating func next() -> UInt64 {
+  public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -20,24 +20,24 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
   }
 
   /// True once in `n` times; `n` is above 0.
-  package mutating func oneIn(_ n: Int) -> Bool { next() % UInt64(n) == 0 }
+  public mutating func oneIn(_ n: Int) -> Bool { next() % UInt64(n) == 0 }
 
   /// True in `share` of 10,000 calls.
-  package mutating func chance(per10000 share: UInt64) -> Bool { next() % 10_000 < share }
+  public mutating func chance(per10000 share: UInt64) -> Bool { next() % 10_000 < share }
 
   /// A number in `0 ..< n`; `n` is above 0.
-  package mutating func below(_ n: Int) -> Int { Int(next() % UInt64(n)) }
+  public mutating func below(_ n: Int) -> Int { Int(next() % UInt64(n)) }
 
   /// A number of the range.
-  package mutating func within(_ range: ClosedRange<Int>) -> Int {
+  public mutating func within(_ range: ClosedRange<Int>) -> Int {
     range.lowerBound + below(range.upperBound - range.lowerBound + 1)
   }
 
   /// One of the choices; there is at least one.
-  package mutating func pick<Element>(_ choices: [Element]) -> Element {
+  public mutating func pick<Element>(_ choices: [Element]) -> Element {
     choices[below(choices.count)]
   }
 
   /// Evenly spread over 0 ..< 1.
-  package mutating func share() -> Double { Double(next() >> 11) / 9_007_199_254_740_992 }
+  public mutating func share() -> Double { Double(next() >> 11) / 9_007_199_254_740_992 }
 }

@@ -2,24 +2,24 @@
 
 /// The arguments of a program, taken apart but not yet judged: `--name value`, `--name=value`,
 /// bare `--name` and `--no-name` for booleans, `-h` and `-V`, `--` before operands that begin with a dash.
-package struct CommandLineFlags: Sendable {
-  package internal(set) var isHelp = false
-  package internal(set) var isVersion = false
-  package internal(set) var isCheckConfig = false
+public struct CommandLineFlags: Sendable {
+  public internal(set) var isHelp = false
+  public internal(set) var isVersion = false
+  public internal(set) var isCheckConfig = false
   /// `--check`: the settings and what they lead to.
-  package internal(set) var isCheck = false
+  public internal(set) var isCheck = false
   /// `--config FILE`.
-  package internal(set) var configPath: String?
-  package internal(set) var operands: [String] = []
+  public internal(set) var configPath: String?
+  public internal(set) var operands: [String] = []
   /// Settings in the order given; Kafka properties too.
   var given: [(name: String, value: String)] = []
 
   /// The value of a flag as it was given last, not judged yet.
-  package func text(_ name: String) -> String? { given.last { $0.name == name }?.value }
+  public func text(_ name: String) -> String? { given.last { $0.name == name }?.value }
 
   /// - Parameter arguments: Without the program's name.
   /// - Throws: every flag that the table does not know or that lacks its value.
-  package init(_ arguments: [String], for table: SettingTable) throws(SettingErrors) {
+  public init(_ arguments: [String], for table: SettingTable) throws(SettingErrors) {
     var errors: [SettingError] = []
     var index = 0
     var isFlags = true

@@ -2,15 +2,15 @@
 
 /// What may come next on a command line: the shells' completions ask the program itself, so they know every command
 /// and setting that it knows.
-package struct Completion: Sendable {
+public struct Completion: Sendable {
   /// One command of the program.
-  package struct Command: Sendable {
+  public struct Command: Sendable {
     /// As it is typed: `dead-letters`, `list`.
     let words: [String]
     let summary: String
     let table: SettingTable
 
-    package init(name: String, summary: String, table: SettingTable) {
+    public init(name: String, summary: String, table: SettingTable) {
       words = name.split(separator: " ").map(String.init)
       self.summary = summary
       self.table = table
@@ -18,18 +18,18 @@ package struct Completion: Sendable {
   }
 
   /// A word that may come next, and what it means.
-  package struct Candidate: Sendable, Equatable {
-    package let text: String
+  public struct Candidate: Sendable, Equatable {
+    public let text: String
     /// One clause, or nothing.
-    package let note: String
+    public let note: String
 
-    package init(text: String, note: String) {
+    public init(text: String, note: String) {
       self.text = text
       self.note = note
     }
   }
 
-  package enum Answer: Sendable, Equatable {
+  public enum Answer: Sendable, Equatable {
     case words([Candidate])
     /// A path of the file system.
     case files
@@ -37,12 +37,12 @@ package struct Completion: Sendable {
 
   private let commands: [Command]
 
-  package init(_ commands: [Command]) { self.commands = commands }
+  public init(_ commands: [Command]) { self.commands = commands }
 
   /// What the last word may become.
   ///
   /// - Parameter words: those behind the program's name; the last one is being typed and may be empty.
-  package func answer(_ words: [String]) -> Answer {
+  public func answer(_ words: [String]) -> Answer {
     guard let current = words.last else { return .words([]) }
     let before = Array(words.dropLast())
     let command = commands.filter { before.starts(with: $0.words) }

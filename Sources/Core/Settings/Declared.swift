@@ -14,10 +14,10 @@
 /// The initial value of such a property depends on why the struct is made: `SettingTable(declaredBy:)` collects the
 /// declarations, `reading(_:)` takes the values, and a plain `init()` has all defaults.
 @propertyWrapper
-package struct Declared<Value: Sendable>: Sendable {
-  package var wrappedValue: Value
+public struct Declared<Value: Sendable>: Sendable {
+  public var wrappedValue: Value
 
-  package init(_ key: SettingKey<Value>) {
+  public init(_ key: SettingKey<Value>) {
     switch SettingPass.current {
     case .values(let values): wrappedValue = values[key]
     case .declarations(let recorder):
@@ -29,21 +29,21 @@ package struct Declared<Value: Sendable>: Sendable {
 }
 
 /// A program's settings, declared by the properties of a struct.
-package protocol DeclaredSettings {
+public protocol DeclaredSettings {
   /// All defaults; what is required is empty.
   init()
 }
 
 extension DeclaredSettings {
   /// Every property with its value.
-  package static func reading(_ values: SettingValues) -> Self {
+  public static func reading(_ values: SettingValues) -> Self {
     SettingPass.$current.withValue(.values(values)) { Self() }
   }
 }
 
 extension SettingTable {
   /// The settings that a type's properties declare, in their order, and then those of `more`.
-  package init<Settings: DeclaredSettings>(
+  public init<Settings: DeclaredSettings>(
     declaredBy type: Settings.Type, more: [Setting] = [], kafkaProperties: Bool = false,
     operands: Operands? = nil
   ) {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A host name or address and a TCP port, as in `localhost:9092` or `[::1]:9092`.
-package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
   /// Without the square brackets of an IPv6 address.
-  package let host: String
-  package let port: UInt16
+  public let host: String
+  public let port: UInt16
 
   /// The host to listen at: a numeric address, if it is one or `localhost`.
-  package var numericHost: String { host == "localhost" ? "127.0.0.1" : host }
+  public var numericHost: String { host == "localhost" ? "127.0.0.1" : host }
 
-  package init(host: String, port: UInt16) {
+  public init(host: String, port: UInt16) {
     self.host = host
     self.port = port
   }
 
   /// - Throws: what is wrong with the text.
-  package init(parsing text: String) throws(ValueProblem) {
+  public init(parsing text: String) throws(ValueProblem) {
     guard let colon = text.lastIndex(of: ":") else {
       throw ValueProblem(text: "must be host:port")
     }
@@ -40,7 +40,7 @@ package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     self.init(host: String(host), port: port)
   }
 
-  package var description: String {
+  public var description: String {
     host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a program says about itself.
-package struct HelpText: Sendable {
+public struct HelpText: Sendable {
   /// As it is typed: `martlet-sender`, `martlet import`.
-  package let program: String
+  public let program: String
   /// One or two sentences.
-  package let summary: String
-  package let table: SettingTable
+  public let summary: String
+  public let table: SettingTable
 
-  package init(program: String, summary: String, table: SettingTable) {
+  public init(program: String, summary: String, table: SettingTable) {
     self.program = program
     self.summary = summary
     self.table = table
@@ -17,7 +17,7 @@ package struct HelpText: Sendable {
   /// The text of `--help`.
   ///
   /// - Parameter width: columns of a line at most; a word that is longer stands alone.
-  package func text(width: Int) -> String {
+  public func text(width: Int) -> String {
     let wrap = { Paragraph.wrap($0, indent: $1, width: width) }
     var lines = Paragraph.wrap("Usage: \(usage)", indent: 0, hanging: 4, width: width) + [""]
     lines += wrap(summary, 0)
@@ -47,7 +47,7 @@ package struct HelpText: Sendable {
   }
 
   /// The settings as rows of a Markdown table: name, default, meaning.
-  package var markdownRows: [String] {
+  public var markdownRows: [String] {
     table.settings.map { setting in
       let value = setting.defaultText.map { "`\($0)`" } ?? (setting.isRequired ? "required" : "–")
       return "| `--\(setting.name)` | \(value) | \(setting.documentation) |"

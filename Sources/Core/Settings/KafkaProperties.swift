@@ -2,26 +2,26 @@
 
 /// librdkafka properties that pass through untouched: `kafka.<property>` for every client,
 /// `kafka.consumer.<property>` and `kafka.producer.<property>` for one side only.
-package struct KafkaProperties: Sendable, Equatable {
+public struct KafkaProperties: Sendable, Equatable {
   /// One property as librdkafka knows it.
-  package struct Property: Sendable, Equatable {
-    package let name: String
-    package let value: String
-    package let source: SettingSource
+  public struct Property: Sendable, Equatable {
+    public let name: String
+    public let value: String
+    public let source: SettingSource
   }
 
-  package internal(set) var common: [Property] = []
-  package internal(set) var consumer: [Property] = []
-  package internal(set) var producer: [Property] = []
+  public internal(set) var common: [Property] = []
+  public internal(set) var consumer: [Property] = []
+  public internal(set) var producer: [Property] = []
 
-  package init() {}
+  public init() {}
 
   /// What a passed-through name begins with.
-  package static let prefix = "kafka."
+  public static let prefix = "kafka."
 
   /// `MARTLET_KAFKA_LINGER_MS` is `kafka.linger.ms`; two underscores in a row stand for one in
   /// librdkafka's name (`MARTLET_KAFKA_SSL__KEY` is `kafka.ssl_key`).
-  package static func name(environment variable: String) -> String? {
+  public static func name(environment variable: String) -> String? {
     let prefix = Setting.environmentPrefix + "KAFKA_"
     guard variable.hasPrefix(prefix), variable.utf8.count > prefix.utf8.count else { return nil }
     let parts = variable.dropFirst(prefix.count).lowercased().split(
@@ -40,7 +40,7 @@ package struct KafkaProperties: Sendable, Equatable {
   }
 
   /// Whether a property's value must never be printed.
-  package static func isSecret(_ name: String) -> Bool {
+  public static func isSecret(_ name: String) -> Bool {
     ["password", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"].contains {
       name.contains($0)
     }
@@ -71,7 +71,7 @@ package struct KafkaProperties: Sendable, Equatable {
   }
 
   /// The same properties as flags, for a process that starts others.
-  package var flags: [String] {
+  public var flags: [String] {
     common.map { "--kafka.\($0.name)=\($0.value)" }
       + consumer.map { "--kafka.consumer.\($0.name)=\($0.value)" }
       + producer.map { "--kafka.producer.\($0.name)=\($0.value)" }

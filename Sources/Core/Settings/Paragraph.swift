@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Text broken into lines for a terminal.
-package enum Paragraph {
+public enum Paragraph {
   /// Breaks a paragraph at blanks.
   ///
   /// - Parameters:
   ///   - indent: blanks before the first line.
   ///   - hanging: blanks before the others, if not as many.
   ///   - width: columns of a line at most; a word that is longer stands alone.
-  package static func wrap(
+  public static func wrap(
     _ paragraph: String, indent: Int, hanging: Int? = nil, width: Int
   ) -> [String] {
     var lines: [String] = []

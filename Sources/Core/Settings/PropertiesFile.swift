@@ -2,22 +2,22 @@
 
 /// A file of `name = value` lines. Lines that begin with `#` and blank lines mean nothing; there
 /// are no escapes, quotes or continued lines.
-package struct PropertiesFile: Sendable {
-  package struct Entry: Sendable, Equatable {
-    package let name: String
-    package let value: String
+public struct PropertiesFile: Sendable {
+  public struct Entry: Sendable, Equatable {
+    public let name: String
+    public let value: String
     /// From 1.
-    package let line: Int
+    public let line: Int
   }
 
-  package let path: String
-  package let entries: [Entry]
+  public let path: String
+  public let entries: [Entry]
 
   /// - Parameters:
   ///   - text: The file's content.
   ///   - path: What errors call the file.
   /// - Throws: every line that is not `name = value`, and every name that stands twice.
-  package init(parsing text: String, path: String) throws(SettingErrors) {
+  public init(parsing text: String, path: String) throws(SettingErrors) {
     var entries: [Entry] = []
     var errors: [SettingError] = []
     var lines: [String: Int] = [:]

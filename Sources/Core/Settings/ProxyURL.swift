@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where an HTTP proxy is, and perhaps who we are there: `http://user:password@host:port`.
-package struct ProxyURL: Sendable, Equatable {
-  package let endpoint: Endpoint
+public struct ProxyURL: Sendable, Equatable {
+  public let endpoint: Endpoint
   /// `user:password`, with percent signs decoded: a secret. nil without one.
-  package let credentials: String?
+  public let credentials: String?
 
   /// - Throws: what is wrong with the text, which is not repeated: it may hold a password.
-  package init(parsing text: String) throws(ValueProblem) {
+  public init(parsing text: String) throws(ValueProblem) {
     guard text.hasPrefix("http://") else {
       throw ValueProblem(text: "must be http://host:port or http://user:password@host:port")
     }

@@ -4,9 +4,9 @@
 ///
 /// The same record serves the flag (`--drain-timeout 30s`), the environment
 /// (`MARTLET_DRAIN_TIMEOUT=30s`), the properties file (`drain-timeout = 30s`) and `--help`.
-package struct Setting: Sendable {
+public struct Setting: Sendable {
   /// What values a setting takes.
-  package enum Kind: Sendable, Equatable {
+  public enum Kind: Sendable, Equatable {
     /// Any text that is not empty.
     case text
     /// A whole number within the range.
@@ -35,7 +35,7 @@ package struct Setting: Sendable {
   }
 
   /// What a program does with a path, hence what must be true of it before the program starts.
-  package enum PathUse: Sendable, Equatable {
+  public enum PathUse: Sendable, Equatable {
     /// A file that is read: it is there, and this user may read it.
     case input
     /// A file that is written: this user may write it, or make it in its folder.
@@ -47,20 +47,20 @@ package struct Setting: Sendable {
   }
 
   /// Kebab-case, as it is written after `--`.
-  package let name: String
-  package let kind: Kind
+  public let name: String
+  public let kind: Kind
   /// The default as an operator would write it; nil when the setting has none.
-  package let defaultText: String?
+  public let defaultText: String?
   /// Whether the program refuses to start without a value.
-  package let isRequired: Bool
+  public let isRequired: Bool
   /// Whether the value must never be printed.
-  package let isSecret: Bool
+  public let isSecret: Bool
   /// One or two sentences: what it does, in which unit.
-  package let documentation: String
+  public let documentation: String
   /// What stands for the value in `--help`, such as `HOST:PORT`.
-  package let placeholder: String
+  public let placeholder: String
 
-  package init(
+  public init(
     _ name: String, _ kind: Kind, default defaultText: String? = nil, required: Bool = false,
     secret: Bool = false, placeholder: String? = nil, _ documentation: String
   ) {
@@ -74,16 +74,16 @@ package struct Setting: Sendable {
   }
 
   /// The name of the environment variable: `drain-timeout` is `MARTLET_DRAIN_TIMEOUT`.
-  package var environmentName: String {
+  public var environmentName: String {
     Setting.environmentPrefix + String(name.map { $0 == "-" ? "_" : $0 }).uppercased()
   }
 
   /// What every environment variable of Martlet begins with.
-  package static let environmentPrefix = "MARTLET_"
+  public static let environmentPrefix = "MARTLET_"
 }
 
 extension Setting {
-  package static func text(
+  public static func text(
     _ name: String, default text: String? = nil, required: Bool = false, secret: Bool = false,
     placeholder: String? = nil, _ documentation: String
   ) -> Setting {
@@ -92,7 +92,7 @@ extension Setting {
       documentation)
   }
 
-  package static func integer(
+  public static func integer(
     _ name: String, default number: Int? = nil, in range: ClosedRange<Int> = 0...Int.max,
     required: Bool = false, placeholder: String? = nil, _ documentation: String
   ) -> Setting {
@@ -102,53 +102,53 @@ extension Setting {
   }
 
   /// The range is in milliseconds.
-  package static func duration(
+  public static func duration(
     _ name: String, default text: String? = nil, in range: ClosedRange<Int64> = 0...Int64.max,
     _ documentation: String
   ) -> Setting {
     Setting(name, .duration(range), default: text, documentation)
   }
 
-  package static func bytes(
+  public static func bytes(
     _ name: String, default text: String? = nil, in range: ClosedRange<Int> = 0...Int.max,
     _ documentation: String
   ) -> Setting {
     Setting(name, .bytes(range), default: text, documentation)
   }
 
-  package static func boolean(
+  public static func boolean(
     _ name: String, default value: Bool = false, _ documentation: String
   ) -> Setting {
     Setting(name, .boolean, default: value ? "true" : "false", documentation)
   }
 
-  package static func choice(
+  public static func choice(
     _ name: String, of words: [String], default word: String? = nil, required: Bool = false,
     _ documentation: String
   ) -> Setting {
     Setting(name, .choice(words), default: word, required: required, documentation)
   }
 
-  package static func list(
+  public static func list(
     _ name: String, default text: String? = nil, placeholder: String? = nil,
     _ documentation: String
   ) -> Setting {
     Setting(name, .list, default: text, placeholder: placeholder, documentation)
   }
 
-  package static func endpoint(
+  public static func endpoint(
     _ name: String, default text: String? = nil, required: Bool = false, _ documentation: String
   ) -> Setting {
     Setting(name, .endpoint, default: text, required: required, documentation)
   }
 
-  package static func endpoints(
+  public static func endpoints(
     _ name: String, default text: String? = nil, required: Bool = false, _ documentation: String
   ) -> Setting {
     Setting(name, .endpoints, default: text, required: required, documentation)
   }
 
-  package static func kafkaName(
+  public static func kafkaName(
     _ name: String, default text: String? = nil, longest: Int = 249, placeholder: String? = nil,
     _ documentation: String
   ) -> Setting {
@@ -156,7 +156,7 @@ extension Setting {
       name, .kafkaName(longest: longest), default: text, placeholder: placeholder, documentation)
   }
 
-  package static func path(
+  public static func path(
     _ name: String, use: PathUse = .input, default text: String? = nil, required: Bool = false,
     placeholder: String? = nil, _ documentation: String
   ) -> Setting {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where a value came from.
-package enum SettingSource: Sendable, Equatable, CustomStringConvertible {
+public enum SettingSource: Sendable, Equatable, CustomStringConvertible {
   case flag
   /// The variable's name.
   case environment(String)
@@ -9,7 +9,7 @@ package enum SettingSource: Sendable, Equatable, CustomStringConvertible {
   case file(path: String, line: Int)
   case defaultValue
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .flag: "flag"
     case .environment(let name): "environment \(name)"
@@ -20,21 +20,21 @@ package enum SettingSource: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// One thing that is wrong with the configuration: which setting, from where, and what.
-package struct SettingError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct SettingError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The setting's name, or nil when the problem is about no single setting.
-  package let setting: String?
+  public let setting: String?
   /// nil when the setting was given nowhere.
-  package let source: SettingSource?
+  public let source: SettingSource?
   /// What is wrong, and what would be right.
-  package let problem: String
+  public let problem: String
 
-  package init(setting: String?, source: SettingSource?, problem: String) {
+  public init(setting: String?, source: SettingSource?, problem: String) {
     self.setting = setting
     self.source = source
     self.problem = problem
   }
 
-  package var description: String {
+  public var description: String {
     switch (setting, source) {
     case (let setting?, let source?): "\(setting) (\(source)): \(problem)"
     case (let setting?, nil): "\(setting): \(problem)"
@@ -45,17 +45,17 @@ package struct SettingError: Error, Sendable, Equatable, CustomStringConvertible
 }
 
 /// Everything that is wrong with the configuration, so that it can be put right in one go.
-package struct SettingErrors: Error, Sendable, Equatable, CustomStringConvertible {
-  package var errors: [SettingError]
+public struct SettingErrors: Error, Sendable, Equatable, CustomStringConvertible {
+  public var errors: [SettingError]
 
-  package init(_ errors: [SettingError]) { self.errors = errors }
+  public init(_ errors: [SettingError]) { self.errors = errors }
 
   /// One problem about one setting (or about none).
-  package init(_ setting: String?, _ problem: String, source: SettingSource? = nil) {
+  public init(_ setting: String?, _ problem: String, source: SettingSource? = nil) {
     errors = [SettingError(setting: setting, source: source, problem: problem)]
   }
 
-  package var description: String {
+  public var description: String {
     errors.map(\.description).joined(separator: "\n")
   }
 }

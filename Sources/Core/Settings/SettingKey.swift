@@ -3,8 +3,8 @@
 /// A setting together with the type of its value.
 ///
 /// One declaration holds name, range, default, help and parser; `SettingValues` returns the typed value for it.
-package struct SettingKey<Value: Sendable>: Sendable {
-  package let setting: Setting
+public struct SettingKey<Value: Sendable>: Sendable {
+  public let setting: Setting
   /// The typed value; nil stands for a setting without one.
   private let convert: @Sendable (SettingValue?) -> Value
 
@@ -13,7 +13,7 @@ package struct SettingKey<Value: Sendable>: Sendable {
     self.convert = convert
   }
 
-  package var name: String { setting.name }
+  public var name: String { setting.name }
 
   /// The value that stands for a parsed one, or for none.
   func value(of parsed: SettingValue?) -> Value { convert(parsed) }
@@ -27,14 +27,14 @@ package struct SettingKey<Value: Sendable>: Sendable {
 }
 
 extension SettingKey where Value == Int {
-  package static func integer(
+  public static func integer(
     _ name: String, default number: Int, in range: ClosedRange<Int> = 0...Int.max,
     _ documentation: String
   ) -> SettingKey {
     SettingKey(.integer(name, default: number, in: range, documentation)) { $0?.number ?? 0 }
   }
 
-  package static func bytes(
+  public static func bytes(
     _ name: String, default text: String, in range: ClosedRange<Int> = 0...Int.max,
     _ documentation: String
   ) -> SettingKey {
@@ -43,7 +43,7 @@ extension SettingKey where Value == Int {
 }
 
 extension SettingKey where Value == Int? {
-  package static func integer(
+  public static func integer(
     _ name: String, in range: ClosedRange<Int> = 0...Int.max, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
@@ -53,7 +53,7 @@ extension SettingKey where Value == Int? {
 
 extension SettingKey where Value == Int64 {
   /// Milliseconds; so is the range.
-  package static func duration(
+  public static func duration(
     _ name: String, default text: String, in range: ClosedRange<Int64> = 0...Int64.max,
     _ documentation: String
   ) -> SettingKey {
@@ -62,7 +62,7 @@ extension SettingKey where Value == Int64 {
 }
 
 extension SettingKey where Value == Bool {
-  package static func boolean(
+  public static func boolean(
     _ name: String, default value: Bool = false, _ documentation: String
   ) -> SettingKey {
     SettingKey(.boolean(name, default: value, documentation)) { $0 == .boolean(true) }
@@ -71,7 +71,7 @@ extension SettingKey where Value == Bool {
 
 extension SettingKey where Value == String {
   /// With a default, or required.
-  package static func text(
+  public static func text(
     _ name: String, default text: String? = nil, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
@@ -81,13 +81,13 @@ extension SettingKey where Value == String {
     ) { $0?.word ?? "" }
   }
 
-  package static func choice(
+  public static func choice(
     _ name: String, of words: [String], default word: String, _ documentation: String
   ) -> SettingKey {
     SettingKey(.choice(name, of: words, default: word, documentation)) { $0?.word ?? "" }
   }
 
-  package static func kafkaName(
+  public static func kafkaName(
     _ name: String, default text: String, longest: Int, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
@@ -97,7 +97,7 @@ extension SettingKey where Value == String {
   }
 
   /// Required: a path has no default.
-  package static func path(
+  public static func path(
     _ name: String, use: Setting.PathUse = .input, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
@@ -108,23 +108,23 @@ extension SettingKey where Value == String {
 }
 
 extension SettingKey where Value == String? {
-  package static func text(
+  public static func text(
     _ name: String, secret: Bool = false, placeholder: String? = nil, _ documentation: String
   ) -> SettingKey {
     SettingKey(.text(name, secret: secret, placeholder: placeholder, documentation)) { $0?.word }
   }
 
-  package static func choice(
+  public static func choice(
     _ name: String, of words: [String], _ documentation: String
   ) -> SettingKey {
     SettingKey(.choice(name, of: words, documentation)) { $0?.word }
   }
 
-  package static func kafkaName(_ name: String, _ documentation: String) -> SettingKey {
+  public static func kafkaName(_ name: String, _ documentation: String) -> SettingKey {
     SettingKey(.kafkaName(name, documentation)) { $0?.word }
   }
 
-  package static func path(
+  public static func path(
     _ name: String, use: Setting.PathUse = .input, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
@@ -133,7 +133,7 @@ extension SettingKey where Value == String? {
 }
 
 extension SettingKey where Value == [String] {
-  package static func list(
+  public static func list(
     _ name: String, default text: String? = nil, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
@@ -144,7 +144,7 @@ extension SettingKey where Value == [String] {
 }
 
 extension SettingKey where Value == Endpoint {
-  package static func endpoint(
+  public static func endpoint(
     _ name: String, default text: String, _ documentation: String
   ) -> SettingKey {
     SettingKey(.endpoint(name, default: text, documentation)) {
@@ -154,12 +154,12 @@ extension SettingKey where Value == Endpoint {
 }
 
 extension SettingKey where Value == Endpoint? {
-  package static func endpoint(_ name: String, _ documentation: String) -> SettingKey {
+  public static func endpoint(_ name: String, _ documentation: String) -> SettingKey {
     SettingKey(.endpoint(name, documentation)) { $0?.addresses.first }
   }
 
   /// nil for `off`.
-  package static func endpointOrOff(
+  public static func endpointOrOff(
     _ name: String, default text: String, _ documentation: String
   ) -> SettingKey {
     SettingKey(Setting(name, .endpointOrOff, default: text, documentation)) {
@@ -169,7 +169,7 @@ extension SettingKey where Value == Endpoint? {
 }
 
 extension SettingKey where Value == [Endpoint] {
-  package static func endpoints(
+  public static func endpoints(
     _ name: String, default text: String? = nil, _ documentation: String
   ) -> SettingKey {
     SettingKey(.endpoints(name, default: text, documentation)) { $0?.addresses ?? [] }

@@ -11,7 +11,7 @@ extension SettingTable {
   ///     `MARTLET_TEST_…` are ignored: they configure tests.
   ///   - isKafkaProperty: whether librdkafka has a property of this name; asked about variables only.
   /// - Throws: everything that is wrong, in all sources.
-  package func read(
+  public func read(
     _ flags: CommandLineFlags, environment: [String: String] = [:], file: PropertiesFile? = nil,
     isKafkaProperty: (String) -> Bool = { _ in true }
   ) throws(SettingErrors) -> SettingValues {

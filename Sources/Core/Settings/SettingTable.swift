@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Every setting of one program, and whether it takes operands and Kafka properties.
-package struct SettingTable: Sendable {
+public struct SettingTable: Sendable {
   /// Words after the flags, such as the file of `martlet import FILE`.
-  package struct Operands: Sendable {
+  public struct Operands: Sendable {
     /// What stands for them in `--help`.
-    package let placeholder: String
-    package let count: ClosedRange<Int>
-    package let documentation: String
+    public let placeholder: String
+    public let count: ClosedRange<Int>
+    public let documentation: String
 
-    package init(_ placeholder: String, _ count: ClosedRange<Int>, _ documentation: String) {
+    public init(_ placeholder: String, _ count: ClosedRange<Int>, _ documentation: String) {
       self.placeholder = placeholder
       self.count = count
       self.documentation = documentation
     }
   }
 
-  package let settings: [Setting]
-  package let operands: Operands?
+  public let settings: [Setting]
+  public let operands: Operands?
   /// Whether `kafka.<property>` passes through to librdkafka.
-  package let takesKafkaProperties: Bool
+  public let takesKafkaProperties: Bool
   private let indices: [String: Int]
 
   /// Names must be kebab-case, unique, and none of `help`, `version`, `check-config`, `check`, `config`;
   /// defaults must pass their own rules. A table that breaks this is a programming error.
-  package init(_ settings: [Setting], kafkaProperties: Bool = false, operands: Operands? = nil) {
+  public init(_ settings: [Setting], kafkaProperties: Bool = false, operands: Operands? = nil) {
     self.settings = settings
     self.operands = operands
     takesKafkaProperties = kafkaProperties
@@ -38,9 +38,9 @@ package struct SettingTable: Sendable {
   }
 
   /// Flags that every program has beside its table.
-  package static let builtIn = ["help", "version", "check-config", "check", "config"]
+  public static let builtIn = ["help", "version", "check-config", "check", "config"]
 
-  package subscript(name: String) -> Setting? { indices[name].map { settings[$0] } }
+  public subscript(name: String) -> Setting? { indices[name].map { settings[$0] } }
 
   func index(of name: String) -> Int? { indices[name] }
 

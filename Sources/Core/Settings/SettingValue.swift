@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A value that passed its setting's rules.
-package enum SettingValue: Sendable, Equatable {
+public enum SettingValue: Sendable, Equatable {
   case text(String)
   case integer(Int)
   /// Milliseconds.
@@ -14,13 +14,13 @@ package enum SettingValue: Sendable, Equatable {
 
 /// Why a text is not a value of its setting: the end of a sentence such as
 /// "must be a whole number from 1 to 64".
-package struct ValueProblem: Error, Equatable {
-  package let text: String
+public struct ValueProblem: Error, Equatable {
+  public let text: String
 }
 
 extension Setting.Kind {
   /// The value that a text stands for.
-  package func value(of text: String) throws(ValueProblem) -> SettingValue {
+  public func value(of text: String) throws(ValueProblem) -> SettingValue {
     guard !text.isEmpty else { throw ValueProblem(text: "must not be empty") }
     switch self {
     case .text, .path:

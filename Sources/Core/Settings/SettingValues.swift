@@ -4,36 +4,36 @@
 ///
 /// Asking for a name that the table does not have is a programming error and stops the program; `--check-config` in
 /// a test finds it.
-package struct SettingValues: Sendable {
-  package let table: SettingTable
+public struct SettingValues: Sendable {
+  public let table: SettingTable
   let values: [SettingValue?]
   let sources: [SettingSource?]
   /// Words after the flags.
-  package let operands: [String]
+  public let operands: [String]
   /// Properties that pass through to librdkafka.
-  package let kafka: KafkaProperties
+  public let kafka: KafkaProperties
   /// What the operator should hear although the program can start: variables that are no setting.
-  package let warnings: [SettingError]
+  public let warnings: [SettingError]
 
   /// The value of a setting of the table, with its type.
-  package subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: value(key.name)) }
+  public subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: value(key.name)) }
 
   /// Whether the setting was given rather than left at its default.
-  package func isGiven(_ name: String) -> Bool {
+  public func isGiven(_ name: String) -> Bool {
     let source = sources[index(name)]
     return source != nil && source != .defaultValue
   }
 
   /// Where the value came from; nil when there is none.
-  package func source(_ name: String) -> SettingSource? { sources[index(name)] }
+  public func source(_ name: String) -> SettingSource? { sources[index(name)] }
 
   /// An error about this setting that names where its value came from, for checks across settings.
-  package func error(_ name: String, _ problem: String) -> SettingErrors {
+  public func error(_ name: String, _ problem: String) -> SettingErrors {
     SettingErrors(name, problem, source: source(name))
   }
 
   /// The value as an operator would write it, of a setting that is known by name only; nil without a value.
-  package func written(_ name: String) -> String? { value(name)?.text }
+  public func written(_ name: String) -> String? { value(name)?.text }
 
   private func index(_ name: String) -> Int {
     guard let index = table.index(of: name) else {
@@ -47,7 +47,7 @@ package struct SettingValues: Sendable {
 
 extension SettingValues {
   /// `name = value (source)` for each setting that has a value; secrets are only said to be set.
-  package var report: [String] {
+  public var report: [String] {
     var lines: [String] = []
     for (index, setting) in table.settings.enumerated() {
       guard let value = values[index], let source = sources[index] else { continue }

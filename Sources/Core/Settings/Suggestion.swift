@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Finds the name that a misspelt one was most likely meant to be.
-package enum Suggestion {
+public enum Suggestion {
   /// ` (did you mean …?)`, or nothing when no name is near.
-  package static func phrase(for name: String, among names: [String], prefix: String = "") -> String
+  public static func phrase(for name: String, among names: [String], prefix: String = "") -> String
   {
     guard let near = nearest(to: name, among: names) else { return "" }
     return " (did you mean \(prefix)\(near)?)"
   }
 
   /// The nearest name that is at most a third of its length away.
-  package static func nearest(to name: String, among names: [String]) -> String? {
+  public static func nearest(to name: String, among names: [String]) -> String? {
     var best: (name: String, distance: Int)?
     let wanted = Array(name.utf8)
     for candidate in names {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Time spans as operators write them: a whole number and one of `ms`, `s`, `m`, `h`, `d`.
-package enum DurationText {
+public enum DurationText {
   private static let units: [(suffix: String, milliseconds: Int64)] = [
     ("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
   ]
 
   /// Milliseconds, or nil when the text is not a time span. A bare `0` is one.
-  package static func milliseconds(of text: String) -> Int64? {
+  public static func milliseconds(of text: String) -> Int64? {
     guard let (number, suffix) = splitNumber(text) else { return nil }
     if suffix.isEmpty { return number == 0 ? 0 : nil }
     guard let unit = units.first(where: { $0.suffix == suffix }) else { return nil }
@@ -16,7 +16,7 @@ package enum DurationText {
   }
 
   /// The shortest whole-number form: 90,000 is `90s`, 60,000 is `1m`.
-  package static func text(milliseconds: Int64) -> String {
+  public static func text(milliseconds: Int64) -> String {
     let unit = units.last { milliseconds % $0.milliseconds == 0 && milliseconds != 0 }
     guard let unit else { return "0s" }
     return "\(milliseconds / unit.milliseconds)\(unit.suffix)"
@@ -24,13 +24,13 @@ package enum DurationText {
 }
 
 /// Sizes as operators write them: a whole number and nothing, `B`, `KiB`, `MiB` or `GiB`.
-package enum ByteCountText {
+public enum ByteCountText {
   private static let units: [(suffix: String, bytes: Int64)] = [
     ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30),
   ]
 
   /// Bytes, or nil when the text is not a size.
-  package static func bytes(of text: String) -> Int? {
+  public static func bytes(of text: String) -> Int? {
     guard let (number, suffix) = splitNumber(text) else { return nil }
     if suffix.isEmpty { return Int(number) }
     guard let unit = units.first(where: { $0.suffix == suffix }) else { return nil }
@@ -39,7 +39,7 @@ package enum ByteCountText {
   }
 
   /// The shortest whole-number form: 65,536 is `64KiB`.
-  package static func text(bytes: Int) -> String {
+  public static func text(bytes: Int) -> String {
     let unit = units.last { Int64(bytes) % $0.bytes == 0 && bytes != 0 }
     guard let unit, unit.bytes > 1 else { return "\(bytes)B" }
     return "\(Int64(bytes) / unit.bytes)\(unit.suffix)"

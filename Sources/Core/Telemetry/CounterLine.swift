@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a number of the counters line is.
-package enum CounterKind: Sendable, Equatable {
+public enum CounterKind: Sendable, Equatable {
   /// Only grows; the line shows its rate too.
   case total
   /// A level that rises and falls.
@@ -12,15 +12,15 @@ package enum CounterKind: Sendable, Equatable {
 
 /// The fields of the line that each process prints every few seconds:
 /// `taken=20000(+1973/s) in_flight=512`.
-package enum CounterLine {
+public enum CounterLine {
   /// One number: its name, and its value now and when the last line was printed.
-  package struct Entry: Sendable, Equatable {
-    package let name: String
-    package let kind: CounterKind
-    package let value: Int
-    package let previous: Int
+  public struct Entry: Sendable, Equatable {
+    public let name: String
+    public let kind: CounterKind
+    public let value: Int
+    public let previous: Int
 
-    package init(name: String, kind: CounterKind, value: Int, previous: Int) {
+    public init(name: String, kind: CounterKind, value: Int, previous: Int) {
       self.name = name
       self.kind = kind
       self.value = value
@@ -29,7 +29,7 @@ package enum CounterLine {
   }
 
   /// - Parameter milliseconds: Time since the last line, for rates.
-  package static func fields(_ entries: [Entry], milliseconds: Int64) -> [LogEvent.Field] {
+  public static func fields(_ entries: [Entry], milliseconds: Int64) -> [LogEvent.Field] {
     entries.map { entry in
       let growth = entry.value - entry.previous
       guard entry.kind == .total, growth > 0, milliseconds > 0 else {
@@ -47,8 +47,8 @@ package enum CounterLine {
 }
 
 /// `deadLettered` as counters and metrics spell it: `dead_lettered`.
-package enum SnakeCase {
-  package static func text(_ camelCase: String) -> String {
+public enum SnakeCase {
+  public static func text(_ camelCase: String) -> String {
     var text = ""
     for character in camelCase {
       if character.isUppercase, !text.isEmpty { text += "_" }

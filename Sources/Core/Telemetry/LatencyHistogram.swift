@@ -2,23 +2,23 @@
 
 /// Counts of times in buckets whose width grows with the time: 32 buckets for each doubling, so a
 /// percentile is at most 3.2 % too high, over the whole range of UInt64. Any unit.
-package struct LatencyHistogram: Sendable, Equatable {
+public struct LatencyHistogram: Sendable, Equatable {
   private static let bucketBits = 5
   private static let bucketsPerDoubling = 1 << bucketBits
 
   private var buckets = [Int](repeating: 0, count: (64 - bucketBits + 1) * bucketsPerDoubling)
-  package private(set) var count = 0
-  package private(set) var maximum: UInt64 = 0
+  public private(set) var count = 0
+  public private(set) var maximum: UInt64 = 0
 
-  package init() {}
+  public init() {}
 
-  package mutating func record(_ value: UInt64) {
+  public mutating func record(_ value: UInt64) {
     buckets[Self.bucket(of: value)] += 1
     count += 1
     maximum = max(maximum, value)
   }
 
-  package mutating func merge(_ other: LatencyHistogram) {
+  public mutating func merge(_ other: LatencyHistogram) {
     for index in buckets.indices { buckets[index] += other.buckets[index] }
     count += other.count
     maximum = max(maximum, other.maximum)
@@ -26,7 +26,7 @@ package struct LatencyHistogram: Sendable, Equatable {
 
   /// The smallest time that `fraction` (0…1) of the recorded ones do not exceed, rounded up to
   /// its bucket's end; 0 when nothing was recorded.
-  package func percentile(_ fraction: Double) -> UInt64 {
+  public func percentile(_ fraction: Double) -> UInt64 {
     guard count > 0 else { return 0 }
     let wanted = max(1, Int((fraction * Double(count)).rounded(.up)))
     var seen = 0

@@ -2,13 +2,13 @@
 
 /// What becomes of the log messages of a library below us: they come one level below our own, for we say by
 /// ourselves what an operator has to know, and a subject that repeats itself is cut short.
-package struct LibraryLog: Sendable {
+public struct LibraryLog: Sendable {
   /// Lines about one subject that are let through in `interval`.
-  package static let most = 5
+  public static let most = 5
   /// Milliseconds.
-  package static let interval: UInt64 = 10_000
+  public static let interval: UInt64 = 10_000
   /// Subjects that are told apart; further ones count as one.
-  package static let subjects = 64
+  public static let subjects = 64
 
   private struct Window {
     var begun: UInt64
@@ -17,14 +17,14 @@ package struct LibraryLog: Sendable {
   }
 
   /// The least important lines that are shown.
-  package var level: LogLevel
+  public var level: LogLevel
   private var windows: [String: Window] = [:]
 
-  package init(level: LogLevel = .info) { self.level = level }
+  public init(level: LogLevel = .info) { self.level = level }
 
   /// The level of a message by its syslog severity (RFC 5424: 0 to 7): errors come as warnings, warnings as
   /// information, and everything below for debugging.
-  package static func level(of severity: Int32) -> LogLevel {
+  public static func level(of severity: Int32) -> LogLevel {
     switch severity {
     case ...3: .warning
     case 4: .info
@@ -36,7 +36,7 @@ package struct LibraryLog: Sendable {
   ///
   /// - Parameter now: monotonic milliseconds.
   /// - Returns: how many about the same subject were left out before it; `nil` if it is left out.
-  package mutating func admit(severity: Int32, subject: String, now: UInt64) -> Int? {
+  public mutating func admit(severity: Int32, subject: String, now: UInt64) -> Int? {
     guard Self.level(of: severity) >= level else { return nil }
     let isKnown = windows[subject] != nil || windows.count < Self.subjects
     let name = isKnown ? subject : ""

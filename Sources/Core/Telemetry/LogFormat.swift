@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How log lines are written.
-package enum LogFormat: String, Sendable, CaseIterable {
+public enum LogFormat: String, Sendable, CaseIterable {
   /// `2026-11-21T01:09:44.123Z info martlet-sender connected peer=127.0.0.1:2197`, for people.
   case text
   /// `time=2026-11-21T01:09:44.123Z level=info service=martlet-sender msg=connected peer=127.0.0.1:2197`.
@@ -11,7 +11,7 @@ package enum LogFormat: String, Sendable, CaseIterable {
 }
 
 /// What a field of a log line holds.
-package enum LogValue: Sendable, Equatable {
+public enum LogValue: Sendable, Equatable {
   case text(String)
   case number(Int)
   /// A number that grows, and its growth per second as people read it; other programs work that out themselves.
@@ -19,18 +19,18 @@ package enum LogValue: Sendable, Equatable {
 }
 
 /// One event in a log.
-package struct LogEvent: Sendable {
-  package typealias Field = (name: String, value: LogValue)
+public struct LogEvent: Sendable {
+  public typealias Field = (name: String, value: LogValue)
 
   /// Since the UNIX epoch.
-  package var milliseconds: Int64
-  package var level: LogLevel
-  package var service: String
+  public var milliseconds: Int64
+  public var level: LogLevel
+  public var service: String
   /// A short clause, the same for every event of its kind.
-  package var message: String
-  package var fields: [Field]
+  public var message: String
+  public var fields: [Field]
 
-  package init(
+  public init(
     milliseconds: Int64, level: LogLevel, service: String, message: String, fields: [Field] = []
   ) {
     self.milliseconds = milliseconds
@@ -41,7 +41,7 @@ package struct LogEvent: Sendable {
   }
 
   /// The line without its end. It holds no control character, and nothing that would turn it around.
-  package func line(_ format: LogFormat) -> String {
+  public func line(_ format: LogFormat) -> String {
     switch format {
     case .text: textLine
     case .logfmt: logfmtLine

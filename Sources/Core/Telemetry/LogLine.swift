@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How much a log line matters.
-package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
+public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
   case debug, info, warning, error
 
-  package var text: String {
+  public var text: String {
     switch self {
     case .debug: "debug"
     case .info: "info"
@@ -13,21 +13,21 @@ package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     }
   }
 
-  package init?(text: String) {
+  public init?(text: String) {
     guard let level = Self.allCases.first(where: { $0.text == text }) else { return nil }
     self = level
   }
 
-  package static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
+  public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// What is known of the lines of a log.
-package enum LogLine {
+public enum LogLine {
   /// The message of a service that is ready.
-  package static let ready = "ready"
+  public static let ready = "ready"
 
   /// A line in the form for people taken apart again; nil for what is no line of a Martlet program.
-  package static func parts(
+  public static func parts(
     _ line: some StringProtocol
   ) -> (level: LogLevel, service: String, message: String)? {
     let words = line.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How a metric's value behaves, in Prometheus' words.
-package enum MetricKind: String, Sendable, CaseIterable {
+public enum MetricKind: String, Sendable, CaseIterable {
   /// Only grows while the process runs.
   case counter
   /// Rises and falls.
@@ -11,7 +11,7 @@ package enum MetricKind: String, Sendable, CaseIterable {
 }
 
 /// What a metric counts in: base units only, as Prometheus recommends.
-package enum MetricUnit: String, Sendable, CaseIterable {
+public enum MetricUnit: String, Sendable, CaseIterable {
   /// A number of things.
   case none
   case seconds
@@ -19,7 +19,7 @@ package enum MetricUnit: String, Sendable, CaseIterable {
 }
 
 /// How the values of several loops of one process become one.
-package enum MetricMerge: Sendable {
+public enum MetricMerge: Sendable {
   case sum
   case highest
   case lowest
@@ -27,22 +27,22 @@ package enum MetricMerge: Sendable {
 
 /// One metric: what `/metrics` calls it, and what a person has to know about it. Each is declared once, in the
 /// table of its program.
-package struct Metric: Sendable, Hashable {
+public struct Metric: Sendable, Hashable {
   /// As Prometheus names it: `martlet_sender_connects_total`.
-  package let name: String
-  package let kind: MetricKind
-  package let unit: MetricUnit
+  public let name: String
+  public let kind: MetricKind
+  public let unit: MetricUnit
   /// The names of its labels, in the order of their values.
-  package let labels: [String]
+  public let labels: [String]
   /// One sentence.
-  package let help: String
-  package let merge: MetricMerge
+  public let help: String
+  public let merge: MetricMerge
   /// Series that it has at most; nil for a single one.
-  package let bound: String?
+  public let bound: String?
   /// The message of the log event that says the same; nil without one.
-  package let event: String?
+  public let event: String?
 
-  package init(
+  public init(
     _ name: String, _ kind: MetricKind, unit: MetricUnit = .none, labels: [String] = [],
     bound: String? = nil, merge: MetricMerge = .sum, event: String? = nil,
     _ help: String
@@ -59,7 +59,7 @@ package struct Metric: Sendable, Hashable {
 }
 
 /// A metric's value.
-package enum MetricValue: Sendable, Equatable {
+public enum MetricValue: Sendable, Equatable {
   case integer(Int)
   /// Milliseconds of a metric in seconds.
   case thousandths(Int)
@@ -67,41 +67,41 @@ package enum MetricValue: Sendable, Equatable {
 }
 
 /// The value of one series of a metric.
-package struct MetricSample: Sendable, Equatable {
-  package let metric: Metric
+public struct MetricSample: Sendable, Equatable {
+  public let metric: Metric
   /// As many as the metric has labels.
-  package let labels: [String]
-  package let value: MetricValue
+  public let labels: [String]
+  public let value: MetricValue
 
-  package init(_ metric: Metric, _ labels: [String], _ value: MetricValue) {
+  public init(_ metric: Metric, _ labels: [String], _ value: MetricValue) {
     precondition(labels.count == metric.labels.count, "\(metric.name): one value a label")
     self.metric = metric
     self.labels = labels
     self.value = value
   }
 
-  package init(_ metric: Metric, _ labels: [String], _ value: Int) {
+  public init(_ metric: Metric, _ labels: [String], _ value: Int) {
     self.init(metric, labels, .integer(value))
   }
 
   /// Of a metric without labels.
-  package init(_ metric: Metric, _ value: Int) { self.init(metric, [], .integer(value)) }
+  public init(_ metric: Metric, _ value: Int) { self.init(metric, [], .integer(value)) }
 }
 
 /// The series that a number of the counters line is.
-package struct MetricSeries: Sendable {
-  package let metric: Metric
-  package let labels: [String]
+public struct MetricSeries: Sendable {
+  public let metric: Metric
+  public let labels: [String]
   /// The number is in milliseconds, and the metric in seconds.
-  package let isMilliseconds: Bool
+  public let isMilliseconds: Bool
 
-  package init(_ metric: Metric, _ labels: [String] = [], isMilliseconds: Bool = false) {
+  public init(_ metric: Metric, _ labels: [String] = [], isMilliseconds: Bool = false) {
     self.metric = metric
     self.labels = labels
     self.isMilliseconds = isMilliseconds
   }
 
-  package func sample(_ value: Int) -> MetricSample {
+  public func sample(_ value: Int) -> MetricSample {
     MetricSample(metric, labels, isMilliseconds ? .thousandths(value) : .integer(value))
   }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A page of metrics that was read: Prometheus' text format, version 0.0.4.
-package struct MetricPage: Sendable, Equatable {
-  package struct Series: Sendable, Equatable {
-    package let name: String
-    package let labels: [String: String]
-    package let value: Double
+public struct MetricPage: Sendable, Equatable {
+  public struct Series: Sendable, Equatable {
+    public let name: String
+    public let labels: [String: String]
+    public let value: Double
   }
 
-  package let series: [Series]
+  public let series: [Series]
   private let places: [String: [Int]]
 
   /// - Throws: the first line that is none of the format.
-  package init(_ text: String) throws(MetricPageError) {
+  public init(_ text: String) throws(MetricPageError) {
     var all: [Series] = []
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
     where !line.isEmpty && line.first != "#" {
@@ -24,14 +24,14 @@ package struct MetricPage: Sendable, Equatable {
   }
 
   /// The series of a metric that have these labels; other labels are not looked at.
-  package func values(_ name: String, _ labels: [String: String] = [:]) -> [Series] {
+  public func values(_ name: String, _ labels: [String: String] = [:]) -> [Series] {
     (places[name] ?? []).map { series[$0] }.filter { found in
       labels.allSatisfy { found.labels[$0.key] == $0.value }
     }
   }
 
   /// Their sum; 0 for none.
-  package func sum(_ name: String, _ labels: [String: String] = [:]) -> Double {
+  public func sum(_ name: String, _ labels: [String: String] = [:]) -> Double {
     values(name, labels).reduce(0) { $0 + $1.value }
   }
 
@@ -104,9 +104,9 @@ package struct MetricPage: Sendable, Equatable {
 }
 
 /// A page is not in Prometheus' text format.
-package struct MetricPageError: Error, Equatable, CustomStringConvertible {
+public struct MetricPageError: Error, Equatable, CustomStringConvertible {
   /// Counted from 1.
-  package let line: Int
+  public let line: Int
 
-  package var description: String { "line \(line) is not Prometheus' text format" }
+  public var description: String { "line \(line) is not Prometheus' text format" }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What share of measurements a histogram's buckets put below which time.
-package enum MetricQuantile {
+public enum MetricQuantile {
   /// - Parameters:
   ///   - quantile: 0…1.
   ///   - buckets: each bound in seconds with how many measurements are at most that long, those of the shorter bounds
   ///     among them; in any order. Those of one bound, from several series, are added up.
   /// - Returns: seconds, reckoned evenly within a bucket, as Prometheus does; the longest finite bound for what is
   ///   longer; nil without a measurement.
-  package static func seconds(_ quantile: Double, _ buckets: [(bound: Double, count: Double)])
+  public static func seconds(_ quantile: Double, _ buckets: [(bound: Double, count: Double)])
     -> Double?
   {
     var sums: [Double: Double] = [:]

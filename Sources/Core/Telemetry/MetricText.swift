@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The page that Prometheus reads: its text format, version 0.0.4.
-package enum MetricText {
-  package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+public enum MetricText {
+  public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
   /// - Parameter samples: in any order; those of one series, from several loops, become one.
-  package static func page(_ samples: [MetricSample]) -> String {
+  public static func page(_ samples: [MetricSample]) -> String {
     var families = Families()
     for sample in samples { families.add(sample) }
     return families.text

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What `/proc/self/stat` says about a process (proc(5)).
-package struct ProcessFigures: Sendable, Equatable {
+public struct ProcessFigures: Sendable, Equatable {
   /// Processor time in user and kernel mode, in clock ticks.
-  package let ticks: Int
+  public let ticks: Int
   /// When it started, in clock ticks since the system's boot.
-  package let startTicks: Int
+  public let startTicks: Int
   /// Bytes of address space.
-  package let virtualBytes: Int
+  public let virtualBytes: Int
   /// Pages in memory.
-  package let residentPages: Int
+  public let residentPages: Int
 
   /// - Parameter text: one line; the program's name in it may contain anything but the last parenthesis.
-  package init?(parsing text: String) {
+  public init?(parsing text: String) {
     guard let end = text.lastIndex(of: ")") else { return nil }
     // The third field is the first one here.
     let fields = text[text.index(after: end)...].split(separator: " ")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A moment as people and machines both read it: `2026-11-21T01:09:44.123Z`, always UTC.
-package enum Timestamp {
+public enum Timestamp {
   /// - Parameter milliseconds: Since the UNIX epoch; years 0000 to 9999.
-  package static func text(milliseconds: Int64) -> String {
+  public static func text(milliseconds: Int64) -> String {
     let (days, time) = milliseconds.dividedFloor(by: 86_400_000)
     let (year, month, day) = civil(daysSinceEpoch: days)
     let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Times as databases and exports write them.
-package enum ImportedTime {
+public enum ImportedTime {
   /// `2026-11-21 04:00:00`, with `T`, a fraction and a zone (`Z`, `+01`, `+01:00`, `+0100`, ` UTC`) or without, or a
   /// number of seconds or milliseconds since 1970. Without a zone it is UTC.
   ///
   /// - Returns: milliseconds since the epoch, nil for anything else.
-  package static func milliseconds(_ text: String) -> Int64? {
+  public static func milliseconds(_ text: String) -> Int64? {
     if let number = Int64(text) {
       guard number >= 0, number <= 253_402_300_799_999 else { return nil }
       return number < 100_000_000_000 ? number * 1_000 : number

@@ -2,7 +2,7 @@
 
 /// Reads a file of device tokens piece by piece, in memory that does not grow with it. What is wrong is reported with its
 /// line, and reading goes on.
-package struct TokenFile: Sendable {
+public struct TokenFile: Sendable {
   private let format: TokenFileFormat
   private var line = 1
   /// The line in which what is open began.
@@ -15,7 +15,7 @@ package struct TokenFile: Sendable {
   private var rows: RpushRows
 
   /// - Parameter table: with `rpush`, the table that has the devices; nil: every one that is called so.
-  package init(_ format: TokenFileFormat, table: String? = nil) {
+  public init(_ format: TokenFileFormat, table: String? = nil) {
     self.format = format
     rows = RpushRows(devices: table)
     dump = SQLDump { [rows] in rows.isWanted($0) }
@@ -25,7 +25,7 @@ package struct TokenFile: Sendable {
   ///   - bytes: a line without its end, or a part of one that is too long.
   ///   - endsLine: whether the line ends with it.
   /// - Returns: what it came to.
-  package mutating func read(_ bytes: [UInt8], endsLine: Bool = true) -> [ImportedLine] {
+  public mutating func read(_ bytes: [UInt8], endsLine: Bool = true) -> [ImportedLine] {
     var found: [ImportedLine] = []
     if format == .parse {
       readObjects(bytes, endsLine, &found)
@@ -41,7 +41,7 @@ package struct TokenFile: Sendable {
   }
 
   /// The file ended.
-  package func finish() -> [ImportedLine] {
+  public func finish() -> [ImportedLine] {
     guard objects.isOpen || records.isOpen else { return [] }
     return [ImportedLine(line: start, item: .problem(field: nil, "the file ends within it"))]
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The forms of a file of device tokens.
-package enum TokenFileFormat: String, CaseIterable, Sendable {
+public enum TokenFileFormat: String, CaseIterable, Sendable {
   /// One token in each line.
   case plain
   /// One JSON object in each line, as `martlet tokens export` writes it.
@@ -14,7 +14,7 @@ package enum TokenFileFormat: String, CaseIterable, Sendable {
   case rpush
 
   /// What a file most likely is, by its first line that is not empty.
-  package init(firstLine line: some Collection<UInt8>) {
+  public init(firstLine line: some Collection<UInt8>) {
     let text = String(decoding: line.prefix(4_096), as: UTF8.self).lowercased()
     let start = text.drop { $0 == " " || $0 == "\t" || $0 == "\u{FEFF}" }
     if start.hasPrefix("[") || start.hasPrefix("{") {

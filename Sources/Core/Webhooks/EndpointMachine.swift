@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Delivery
+public import Delivery
 
 /// All that is decided about one endpoint: which batch is sent when, what an answer means, and what is given up.
 ///
 /// Each partition's events keep their order, with one request under way. Several partitions are sent at once while the
 /// endpoint accepts requests; while it does not, one request at a time finds out whether it is back.
-package struct EndpointMachine: Sendable {
-  package enum Action: Sendable, Equatable {
+public struct EndpointMachine: Sendable {
+  public enum Action: Sendable, Equatable {
     /// Ends with `answered`.
     case send(Source, WebhookBatch)
     /// The batch becomes a dead letter; ends with `buried`.
@@ -14,7 +14,7 @@ package struct EndpointMachine: Sendable {
   }
 
   /// Requests under way at once, at most.
-  package static let concurrency = 4
+  public static let concurrency = 4
 
   private let subscription: Subscription
   /// The topic of each `Source`.
@@ -32,9 +32,9 @@ package struct EndpointMachine: Sendable {
   /// Since when it has accepted nothing; nil while it does.
   private var outage: UInt64?
   /// Whether it answered 410: nothing is sent any more.
-  package private(set) var isGone = false
+  public private(set) var isGone = false
 
-  package init(_ subscription: Subscription, topics: [String], window: UInt64, laneBytes: Int) {
+  public init(_ subscription: Subscription, topics: [String], window: UInt64, laneBytes: Int) {
     self.subscription = subscription
     self.topics = topics
     self.window = window
@@ -44,7 +44,7 @@ package struct EndpointMachine: Sendable {
   // MARK: Partitions
 
   /// Partitions were assigned; nothing of earlier ones is left.
-  package mutating func begin(_ sources: [Source]) {
+  public mutating func begin(_ sources: [Source]) {
     removeAll()
     isDraining = false
     order = sources
@@ -52,32 +52,32 @@ package struct EndpointMachine: Sendable {
   }
 
   /// Nothing more is sent until `begin`.
-  package mutating func drain() { isDraining = true }
+  public mutating func drain() { isDraining = true }
 
-  package mutating func removeAll() {
+  public mutating func removeAll() {
     lanes = [:]
     order = []
     turn = 0
   }
 
   /// Whether nothing is under way.
-  package var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
+  public var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
   /// Whether the newest answer was no acceptance.
-  package var isFailing: Bool { outage != nil }
+  public var isFailing: Bool { outage != nil }
   /// Events that wait or are under way.
-  package var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
+  public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
   /// When the oldest of them happened, milliseconds since the epoch.
-  package var oldest: Int64? { lanes.values.compactMap(\.oldest).min() }
+  public var oldest: Int64? { lanes.values.compactMap(\.oldest).min() }
 
   // MARK: Events
 
   /// Whether more of a partition is to be taken.
-  package func hasRoom(_ source: Source) -> Bool {
+  public func hasRoom(_ source: Source) -> Bool {
     !isDraining && lanes[source].map { $0.bytes < laneBytes } ?? false
   }
 
   /// Events of one record, in their order.
-  package mutating func add(_ events: [WebhookEvent], of source: Source, now: UInt64) {
+  public mutating func add(_ events: [WebhookEvent], of source: Source, now: UInt64) {
     lanes[source]?.add(events, now: now)
   }
 
@@ -88,7 +88,7 @@ package struct EndpointMachine: Sendable {
   /// - Parameters:
   ///   - now: monotonic milliseconds.
   ///   - wall: milliseconds since the epoch.
-  package mutating func next(now: UInt64, wall: Int64) -> Action? {
+  public mutating func next(now: UInt64, wall: Int64) -> Action? {
     guard !isDraining else { return nil }
     for step in order.indices {
       let source = order[(turn + step) % order.count]
@@ -131,7 +131,7 @@ package struct EndpointMachine: Sendable {
   /// A request has ended.
   ///
   /// - Returns: the offsets of its partition that are done.
-  package mutating func answered(
+  public mutating func answered(
     _ source: Source, _ answer: WebhookAnswer, now: UInt64, random: UInt64
   ) -> [Int64] {
     if answer.isAccepted {
@@ -161,5 +161,5 @@ package struct EndpointMachine: Sendable {
   /// Kafka has the dead letter of a partition's batch.
   ///
   /// - Returns: the offsets of the partition that are done.
-  package mutating func buried(_ source: Source) -> [Int64] { lanes[source]?.finish() ?? [] }
+  public mutating func buried(_ source: Source) -> [Int64] { lanes[source]?.finish() ?? [] }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a webhook can tell of: its `type`.
-package enum EventKind: String, Sendable, CaseIterable {
+public enum EventKind: String, Sendable, CaseIterable {
   case delivered = "notification.delivered"
   case rejected = "notification.rejected"
   case expired = "notification.expired"
@@ -18,7 +18,7 @@ package enum EventKind: String, Sendable, CaseIterable {
   case tokenRemoved = "token.removed"
 
   /// The topic that tells it.
-  package var source: EventSource {
+  public var source: EventSource {
     switch self {
     case .delivered, .rejected, .expired, .suppressed, .deduplicated, .deadLettered: .receipts
     case .tokenInvalidated, .tokenRevived: .invalidTokens
@@ -27,11 +27,11 @@ package enum EventKind: String, Sendable, CaseIterable {
   }
 
   /// The kind of a receipt with this `outcome`; nil for an outcome that this version does not know.
-  package init?(outcome: String) { self.init(rawValue: "notification." + outcome) }
+  public init?(outcome: String) { self.init(rawValue: "notification." + outcome) }
 
   /// The kinds that a text of the subscription file names: a kind, or `notification.*`, `token.*`, `*`. Empty for
   /// anything else.
-  package static func named(_ text: String) -> [EventKind] {
+  public static func named(_ text: String) -> [EventKind] {
     guard text.hasSuffix("*") else { return EventKind(rawValue: text).map { [$0] } ?? [] }
     let family = text.dropLast()
     guard family.isEmpty || family == "notification." || family == "token." else { return [] }
@@ -40,7 +40,7 @@ package enum EventKind: String, Sendable, CaseIterable {
 }
 
 /// Where events come from.
-package enum EventSource: Int, Sendable, CaseIterable {
+public enum EventSource: Int, Sendable, CaseIterable {
   case receipts
   case invalidTokens
   case devices

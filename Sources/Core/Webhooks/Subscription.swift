@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An endpoint that wants to know of events, and of which.
-package struct Subscription: Sendable, Equatable {
+public struct Subscription: Sendable, Equatable {
   /// Names the endpoint in its consumer group, in logs and metrics: letters, digits, `-` and `_`.
-  package var name: String
-  package var url: String
+  public var name: String
+  public var url: String
   /// What its requests are signed with; more than one while a secret is replaced.
-  package var keys: [[UInt8]]
-  package var kinds: Set<EventKind>
+  public var keys: [[UInt8]]
+  public var kinds: Set<EventKind>
   /// nil: of every app.
-  package var apps: Set<String>?
+  public var apps: Set<String>?
   /// nil: with any reason, or none.
-  package var reasons: Set<String>?
+  public var reasons: Set<String>?
   /// Milliseconds since the epoch: earlier events are not sent; nil sends all that the topics still have.
-  package var since: Int64?
-  package var limits = BatchLimits()
+  public var since: Int64?
+  public var limits = BatchLimits()
   /// How long an answer may take, in milliseconds.
-  package var timeout = 15_000
+  public var timeout = 15_000
 
-  package init(name: String, url: String, keys: [[UInt8]], kinds: Set<EventKind>) {
+  public init(name: String, url: String, keys: [[UInt8]], kinds: Set<EventKind>) {
     self.name = name
     self.url = url
     self.keys = keys
@@ -31,7 +31,7 @@ package struct Subscription: Sendable, Equatable {
   ///   - app: nil where a refused request did not say; then only who wants every app gets it.
   ///   - reason: nil for an event without one; then only who wants any reason gets it.
   ///   - time: milliseconds since the epoch.
-  package func wants(_ kind: EventKind, app: String?, reason: String?, at time: Int64) -> Bool {
+  public func wants(_ kind: EventKind, app: String?, reason: String?, at time: Int64) -> Bool {
     guard kinds.contains(kind), time >= since ?? .min else { return false }
     if let apps, !(app.map(apps.contains) ?? false) { return false }
     if let reasons, !(reason.map(reasons.contains) ?? false) { return false }
@@ -39,12 +39,12 @@ package struct Subscription: Sendable, Equatable {
   }
 
   /// The sources that have what it wants, in their order.
-  package var sources: [EventSource] {
+  public var sources: [EventSource] {
     EventSource.allCases.filter { source in kinds.contains { $0.source == source } }
   }
 
   /// Whether a text can be a subscription's name.
-  package static func isName(_ text: String) -> Bool {
+  public static func isName(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in
         switch byte {
@@ -58,13 +58,13 @@ package struct Subscription: Sendable, Equatable {
 }
 
 /// How many events a request has, and how long the first one waits for more.
-package struct BatchLimits: Sendable, Equatable {
+public struct BatchLimits: Sendable, Equatable {
   /// Events at most.
-  package var events = 100
+  public var events = 100
   /// Bytes of events at most; a single event may be larger.
-  package var bytes = 256 << 10
+  public var bytes = 256 << 10
   /// Milliseconds.
-  package var linger: UInt64 = 1_000
+  public var linger: UInt64 = 1_000
 
-  package init() {}
+  public init() {}
 }

@@ -2,19 +2,19 @@
 internal import Telemetry
 
 /// An event that waits to be sent, as the text that goes out.
-package struct WebhookEvent: Sendable, Equatable {
+public struct WebhookEvent: Sendable, Equatable {
   /// The record that it comes from, and its line in that record, from 0.
-  package let offset: Int64
-  package let line: Int
+  public let offset: Int64
+  public let line: Int
   /// The record's, milliseconds since the epoch; −1 for none.
-  package let recordedAt: Int64
+  public let recordedAt: Int64
   /// When it happened, milliseconds since the epoch.
-  package let time: Int64
+  public let time: Int64
   /// The JSON object that stands in the request.
-  package let text: [UInt8]
+  public let text: [UInt8]
 
   /// - Parameter data: JSON text; it goes out as it is.
-  package init(
+  public init(
     _ kind: EventKind, _ data: [UInt8], topic: String, partition: Int32, offset: Int64, line: Int,
     recordedAt: Int64, time: Int64
   ) {
@@ -35,14 +35,14 @@ package struct WebhookEvent: Sendable, Equatable {
 }
 
 /// What goes out in one request. The same events make the same batch, byte for byte, whoever sends it.
-package struct WebhookBatch: Sendable, Equatable {
+public struct WebhookBatch: Sendable, Equatable {
   /// `webhook-id`.
-  package let id: String
-  package let body: [UInt8]
+  public let id: String
+  public let body: [UInt8]
   /// Events in it.
-  package let count: Int
+  public let count: Int
   /// The first and the last record that it has events of.
-  package let offsets: ClosedRange<Int64>
+  public let offsets: ClosedRange<Int64>
 
   /// - Parameter events: of one partition, in their order; at least one.
   init(_ events: ArraySlice<WebhookEvent>, endpoint: String, topic: String, partition: Int32) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Whether a text is a URL that requests may go to.
-package enum WebhookURL {
+public enum WebhookURL {
   /// What is wrong with a URL, as in "url: must begin with https://"; nil if nothing is.
   ///
   /// - Parameter allowsHTTP: whether requests may go out without TLS.
-  package static func problem(_ url: String, allowsHTTP: Bool) -> String? {
+  public static func problem(_ url: String, allowsHTTP: Bool) -> String? {
     guard url.utf8.count <= 2_048 else { return "is longer than 2048 bytes" }
     guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       return "has a character that must be percent-encoded"
@@ -28,7 +28,7 @@ package enum WebhookURL {
   }
 
   /// Scheme and host: what logs may show. The path may hold a secret.
-  package static func shown(_ url: String) -> String {
+  public static func shown(_ url: String) -> String {
     guard let slashes = url.firstRange(of: "://") else { return "" }
     let host = url[slashes.upperBound...].prefix { $0 != "/" && $0 != "?" }
     return String(url[..<slashes.upperBound]) + String(host)

@@ -3,14 +3,14 @@
 extension UnsafeRawBufferPointer {
   /// The UTF-8 of a literal, which lives as long as the program.
   @inlinable
-  package init(_ text: StaticString) {
+  public init(_ text: StaticString) {
     self.init(start: text.utf8Start, count: text.utf8CodeUnitCount)
   }
 }
 
 extension ByteBuffer {
-  @inlinable
-  package mutating func append(_ byte: UInt8) {
+  @inlinable @inline(__always)
+  public mutating func append(_ byte: UInt8) {
     reserve(1)
     storage.storeBytes(of: byte, toByteOffset: end, as: UInt8.self)
     end += 1
@@ -18,12 +18,12 @@ extension ByteBuffer {
 
   /// Appends the UTF-8 of a literal. Where it is inlined its length is known, and a few stores copy it.
   @inlinable @inline(__always)
-  package mutating func append(_ text: StaticString) {
+  public mutating func append(_ text: StaticString) {
     append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
   @inlinable
-  package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+  public mutating func append(_ bytes: UnsafeRawBufferPointer) {
     guard let base = bytes.baseAddress, bytes.count > 0 else { return }
     reserve(bytes.count)
     (storage + end).copyMemory(from: base, byteCount: bytes.count)
@@ -31,33 +31,33 @@ extension ByteBuffer {
   }
 
   @inlinable
-  package mutating func append(_ bytes: [UInt8]) {
+  public mutating func append(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { append($0) }
   }
 
   @inlinable
-  package mutating func append(_ bytes: Span<UInt8>) {
+  public mutating func append(_ bytes: Span<UInt8>) {
     bytes.withUnsafeBytes { append($0) }
   }
 
   /// Appends the UTF-8 of a string: for cold paths, a `StaticString` literal costs less.
   @inlinable
   @_disfavoredOverload
-  package mutating func append(_ text: String) {
+  public mutating func append(_ text: String) {
     var copy = text
     copy.withUTF8 { append(UnsafeRawBufferPointer($0)) }
   }
 
   /// Appends an integer in decimal digits, with a minus sign if it is negative.
   @inlinable
-  package mutating func append(decimal value: Int64) {
+  public mutating func append(decimal value: Int64) {
     if value < 0 { append(0x2D) }
     append(decimalMagnitude: value.magnitude)
   }
 
   /// Appends an unsigned integer in decimal digits.
   @inlinable
-  package mutating func append(decimalMagnitude value: UInt64) {
+  public mutating func append(decimalMagnitude value: UInt64) {
     reserve(20)
     // Times in milliseconds have thirteen digits, and are most of what is written.
     let isTime = value >= 1_000_000_000_000 && value < 10_000_000_000_000
@@ -96,7 +96,7 @@ extension ByteBuffer {
 
   /// Appends bytes as lower-case hexadecimal digits, two a byte.
   @inlinable
-  package mutating func append(hex bytes: UnsafeRawBufferPointer) {
+  public mutating func append(hex bytes: UnsafeRawBufferPointer) {
     reserve(bytes.count * 2)
     for byte in bytes {
       append(hexDigit: byte >> 4)
@@ -106,14 +106,14 @@ extension ByteBuffer {
 
   /// Appends one lower-case hexadecimal digit; `value` is 0…15.
   @inlinable
-  package mutating func append(hexDigit value: UInt8) {
+  public mutating func append(hexDigit value: UInt8) {
     append(value < 10 ? 0x30 + value : 0x57 + value)
   }
 
   /// Appends the content of a JSON string (RFC 8259 §7), without its quotes: `"`, `\` and the control
   /// characters are escaped, everything else is copied as it is.
   @inlinable
-  package mutating func append(jsonEscaped bytes: UnsafeRawBufferPointer) {
+  public mutating func append(jsonEscaped bytes: UnsafeRawBufferPointer) {
     var start = 0
     while true {
       let end = Self.nextEscape(in: bytes, from: start)

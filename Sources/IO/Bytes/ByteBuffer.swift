@@ -4,7 +4,7 @@
 ///
 /// The storage is one allocation that is kept when the content is removed, so a loop that reuses its
 /// buffers does not allocate. `bytes` is valid until the next call that changes the buffer.
-package struct ByteBuffer: ~Copyable {
+public struct ByteBuffer: ~Copyable {
   @usableFromInline var storage: UnsafeMutableRawPointer
   @usableFromInline var capacity: Int
   @usableFromInline var start: Int
@@ -12,7 +12,7 @@ package struct ByteBuffer: ~Copyable {
 
   /// An empty buffer with room for `capacity` bytes (at least 16).
   @inlinable
-  package init(capacity: Int = 256) {
+  public init(capacity: Int = 256) {
     self.capacity = max(capacity, 16)
     storage = .allocate(byteCount: self.capacity, alignment: 16)
     start = 0
@@ -25,35 +25,35 @@ package struct ByteBuffer: ~Copyable {
 
   /// The number of bytes held.
   @inlinable
-  package var count: Int { end - start }
+  public var count: Int { end - start }
 
   @inlinable
-  package var isEmpty: Bool { end == start }
+  public var isEmpty: Bool { end == start }
 
   /// The bytes held, oldest first. Valid until the buffer is changed.
   @inlinable
-  package var bytes: UnsafeRawBufferPointer {
+  public var bytes: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: storage + start, count: end - start)
   }
 
   /// Calls `body` with the bytes held, as a span for the Core rooms.
   @inlinable
-  package func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+  public func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     let typed = UnsafeBufferPointer(
       start: (storage + start).assumingMemoryBound(to: UInt8.self), count: end - start)
     return try body(typed.span)
   }
 
   /// Forgets the content and keeps the capacity.
-  @inlinable
-  package mutating func removeAll() {
+  @inlinable @inline(__always)
+  public mutating func removeAll() {
     start = 0
     end = 0
   }
 
   /// Removes the oldest `count` bytes; `count` must not exceed what is held.
   @inlinable
-  package mutating func removeFirst(_ count: Int) {
+  public mutating func removeFirst(_ count: Int) {
     precondition(count >= 0 && count <= end - start, "more removed than the buffer holds")
     start += count
     if start == end { removeAll() }
@@ -61,14 +61,14 @@ package struct ByteBuffer: ~Copyable {
 
   /// Removes what was appended after the buffer held `count` bytes: takes a half-written entry back.
   @inlinable
-  package mutating func truncate(to count: Int) {
+  public mutating func truncate(to count: Int) {
     precondition(count >= 0 && count <= end - start, "a buffer cannot be truncated to more")
     end = start + count
   }
 
   /// Makes room for `count` further bytes, so that appending them does not allocate.
-  @inlinable
-  package mutating func reserve(_ count: Int) {
+  @inlinable @inline(__always)
+  public mutating func reserve(_ count: Int) {
     if capacity - end < count { makeRoom(count) }
   }
 
@@ -90,14 +90,14 @@ package struct ByteBuffer: ~Copyable {
 
   /// The `count` bytes from `offset`, to be changed in place. Valid until the buffer is changed otherwise.
   @inlinable
-  package mutating func mutableBytes(at offset: Int, count: Int) -> UnsafeMutableRawBufferPointer {
+  public mutating func mutableBytes(at offset: Int, count: Int) -> UnsafeMutableRawBufferPointer {
     precondition(offset >= 0 && count >= 0 && offset + count <= end - start, "not in the buffer")
     return UnsafeMutableRawBufferPointer(start: storage + start + offset, count: count)
   }
 
   /// Lets `body` append up to `capacity` bytes at the end, as the Core rooms do.
   @inlinable
-  package mutating func fill(upTo capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
+  public mutating func fill(upTo capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
     reserve(capacity)
     let room = UnsafeMutableBufferPointer(
       start: (storage + end).assumingMemoryBound(to: UInt8.self), count: capacity)
@@ -109,7 +109,7 @@ package struct ByteBuffer: ~Copyable {
   /// Lets `write` fill up to `capacity` bytes at the end; it returns how many it wrote.
   @inlinable
   @discardableResult
-  package mutating func append<E: Error>(
+  public mutating func append<E: Error>(
     upTo capacity: Int, _ write: (UnsafeMutableRawBufferPointer) throws(E) -> Int
   ) throws(E) -> Int {
     reserve(capacity)

@@ -3,7 +3,7 @@ internal import CLinux
 
 extension UnsafeRawBufferPointer {
   /// Whether these bytes have the wanted ones in them, at the speed of the C library's search. Nothing is in every text.
-  package func holds(_ wanted: [UInt8]) -> Bool {
+  public func holds(_ wanted: [UInt8]) -> Bool {
     guard !wanted.isEmpty else { return true }
     guard let baseAddress else { return false }
     return wanted.withUnsafeBytes {

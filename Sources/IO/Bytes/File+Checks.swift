@@ -4,7 +4,7 @@ internal import Glibc
 
 extension File {
   /// Throws when there is no file that this user may read. Does not open it.
-  package static func checkReadable(_ path: String) throws(SystemError) {
+  public static func checkReadable(_ path: String) throws(SystemError) {
     guard access(path, R_OK) == 0 else { throw .last("cannot read \(path)") }
     guard try !isFolder(path) else {
       throw SystemError(code: EISDIR, attempt: "cannot read \(path)")
@@ -12,7 +12,7 @@ extension File {
   }
 
   /// Throws when this user may neither write the file nor make it. Makes nothing.
-  package static func checkWritable(_ path: String) throws(SystemError) {
+  public static func checkWritable(_ path: String) throws(SystemError) {
     guard exists(path) else {
       guard access(parent(of: path), W_OK | X_OK) == 0 else { throw .last("cannot make \(path)") }
       return
@@ -24,7 +24,7 @@ extension File {
   }
 
   /// Throws when this user may neither write in the folder nor make it. Makes nothing.
-  package static func checkFolder(_ path: String) throws(SystemError) {
+  public static func checkFolder(_ path: String) throws(SystemError) {
     guard exists(path) else {
       guard access(parent(of: path), W_OK | X_OK) == 0 else { throw .last("cannot make \(path)") }
       return

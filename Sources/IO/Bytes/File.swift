@@ -3,11 +3,11 @@
 internal import Glibc
 
 /// Whole files, read and written at once: settings, keys, credentials, small outputs.
-package enum File {
+public enum File {
   /// The content of a file, at most `limit` bytes (64 MiB unless told).
   ///
   /// Throws what the system says; a file above the limit is `EFBIG`.
-  package static func read(
+  public static func read(
     _ path: String, limit: Int = 64 << 20
   ) throws(SystemError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -30,7 +30,7 @@ package enum File {
   /// Replaces the file at `path` as a whole: a reader sees the old content or the new, never a part.
   ///
   /// - Parameter mode: permission bits of the new file, `0o600` unless told.
-  package static func write(
+  public static func write(
     _ path: String, _ bytes: [UInt8], mode: UInt32 = 0o600
   ) throws(SystemError) {
     let draft = path + ".\(getpid()).new"
@@ -64,7 +64,7 @@ package enum File {
   }
 
   /// Tells one state of a file from another: replaced, rewritten or touched, it is a different one.
-  package struct Version: Sendable, Equatable {
+  public struct Version: Sendable, Equatable {
     private let device: UInt
     private let inode: UInt
     private let size: Int
@@ -81,23 +81,23 @@ package enum File {
   }
 
   /// The state of a file now; nil when there is none. A symbolic link's is that of what it points to.
-  package static func version(_ path: String) -> Version? {
+  public static func version(_ path: String) -> Version? {
     var status = stat()
     return stat(path, &status) == 0 ? Version(status) : nil
   }
 
   /// The file's size in bytes; nil when there is none.
-  package static func size(_ path: String) -> Int? {
+  public static func size(_ path: String) -> Int? {
     var status = stat()
     return stat(path, &status) == 0 ? Int(status.st_size) : nil
   }
 
-  package static func exists(_ path: String) -> Bool {
+  public static func exists(_ path: String) -> Bool {
     access(path, F_OK) == 0
   }
 
   /// Removes a file; one that is not there is no error.
-  package static func remove(_ path: String) throws(SystemError) {
+  public static func remove(_ path: String) throws(SystemError) {
     if unlink(path) != 0 && errno != ENOENT { throw .last("cannot remove \(path)") }
   }
 }

@@ -9,14 +9,14 @@ internal import Glibc
 /// group). So may the group of root, which can read everything anyway: systemd's `LoadCredential=` leaves the file
 /// with root and lets the service's user in by an access control list, whose mask then shows as the group's bits
 /// (systemd.exec(5); acl(5)). No other user may.
-package struct FileExposure: Equatable, Sendable {
+public struct FileExposure: Equatable, Sendable {
   /// A user or group that an access control list names. `id` is nil for the file's own group.
-  package struct Grant: Equatable, Sendable {
-    package var isUser: Bool
-    package var id: UInt32?
-    package var mayRead: Bool
+  public struct Grant: Equatable, Sendable {
+    public var isUser: Bool
+    public var id: UInt32?
+    public var mayRead: Bool
 
-    package init(isUser: Bool, id: UInt32?, mayRead: Bool) {
+    public init(isUser: Bool, id: UInt32?, mayRead: Bool) {
       self.isUser = isUser
       self.id = id
       self.mayRead = mayRead
@@ -24,13 +24,13 @@ package struct FileExposure: Equatable, Sendable {
   }
 
   /// Permission bits.
-  package var mode: UInt32
-  package var owner: UInt32
-  package var group: UInt32
+  public var mode: UInt32
+  public var owner: UInt32
+  public var group: UInt32
   /// What the access control list says beside the owner and the rest of the world; nil without one.
-  package var list: [Grant]?
+  public var list: [Grant]?
 
-  package init(mode: UInt32, owner: UInt32, group: UInt32, list: [Grant]? = nil) {
+  public init(mode: UInt32, owner: UInt32, group: UInt32, list: [Grant]? = nil) {
     self.mode = mode
     self.owner = owner
     self.group = group
@@ -42,7 +42,7 @@ package struct FileExposure: Equatable, Sendable {
   /// - Parameters:
   ///   - user: whom this process runs as.
   ///   - groups: the groups that it is in.
-  package func isExposed(to user: UInt32, in groups: [UInt32]) -> Bool {
+  public func isExposed(to user: UInt32, in groups: [UInt32]) -> Bool {
     func isOurs(_ group: UInt32) -> Bool { group == 0 || groups.contains(group) }
     if mode & 0o004 != 0 { return true }
     // The group's bits are the list's mask: no entry of the list has more than it grants.
@@ -66,7 +66,7 @@ extension FileExposure {
   ///
   /// - Parameter bytes: a version of four bytes, then entries of tag, permissions (two bytes each) and id (four),
   ///   little-endian.
-  package static func grants(_ bytes: [UInt8]) -> [Grant]? {
+  public static func grants(_ bytes: [UInt8]) -> [Grant]? {
     func number(_ start: Int, _ count: Int) -> UInt32 {
       (0..<count).reduce(0) { $0 | UInt32(bytes[start + $1]) << UInt32(8 * $1) }
     }
@@ -87,7 +87,7 @@ extension FileExposure {
   }
 
   /// As the file is now. A list that cannot be read counts as none.
-  package init(_ path: String) throws(SystemError) {
+  public init(_ path: String) throws(SystemError) {
     var status = stat()
     guard stat(path, &status) == 0 else { throw .last("cannot look at \(path)") }
     var bytes = [UInt8](repeating: 0, count: 64 << 10)
@@ -100,7 +100,7 @@ extension FileExposure {
 
 extension File {
   /// Why a file may not be used for a secret, and what to do; nil when no other user can read it (`FileExposure`).
-  package static func exposure(of path: String) throws(SystemError) -> String? {
+  public static func exposure(of path: String) throws(SystemError) -> String? {
     let exposure = try FileExposure(path)
     var groups = [gid_t](repeating: 0, count: 256)
     let count = getgroups(Int32(groups.count), &groups)

@@ -3,29 +3,29 @@
 internal import Glibc
 
 /// A failed system call: what was attempted, and why the system refused (`errno`).
-package struct SystemError: Error, Equatable, CustomStringConvertible {
+public struct SystemError: Error, Equatable, CustomStringConvertible {
   /// The `errno` of the failed call.
-  package let code: Int32
+  public let code: Int32
   /// What was attempted, in words: "cannot read /etc/martlet/signer.p8".
-  package let attempt: String
+  public let attempt: String
 
-  package init(code: Int32, attempt: String) {
+  public init(code: Int32, attempt: String) {
     self.code = code
     self.attempt = attempt
   }
 
   /// The error of the system call that just failed on this thread: call it before anything else.
-  package static func last(_ attempt: @autoclosure () -> String) -> SystemError {
+  public static func last(_ attempt: @autoclosure () -> String) -> SystemError {
     let code = errno
     return SystemError(code: code, attempt: attempt())
   }
 
-  package var description: String {
+  public var description: String {
     "\(attempt): \(SystemError.meaning(of: code)) (errno \(code))"
   }
 
   /// The system's own words for an `errno`.
-  package static func meaning(of code: Int32) -> String {
+  public static func meaning(of code: Int32) -> String {
     var text = [CChar](repeating: 0, count: 256)
     // The POSIX form of strerror_r is what Swift sees: it fills the buffer and returns 0.
     guard strerror_r(code, &text, text.count) == 0 else { return "unknown error" }

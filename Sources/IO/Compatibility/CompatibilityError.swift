@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a request in another server's format cannot be taken: the member at fault, and the problem.
-package struct CompatibilityError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct CompatibilityError: Error, Equatable, Sendable, CustomStringConvertible {
   /// Empty if it is the request as a whole.
-  package let field: String
-  package let problem: String
+  public let field: String
+  public let problem: String
 
-  package init(_ field: String, _ problem: String) {
+  public init(_ field: String, _ problem: String) {
     self.field = field
     self.problem = problem
   }
 
-  package var description: String { field.isEmpty ? problem : "\(field): \(problem)" }
+  public var description: String { field.isEmpty ? problem : "\(field): \(problem)" }
 
   /// The same error at a member of `parent`.
   func within(_ parent: String) -> CompatibilityError {

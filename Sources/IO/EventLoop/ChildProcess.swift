@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CLinux
 import Glibc
 
 /// Starts other programs.
-package enum ChildProcess {
+public enum ChildProcess {
   /// Starts a program and returns its process id; the caller reaps it with waitpid(2).
   ///
   /// The child has nothing on its standard input. It gets SIGTERM when the thread that called this ends, so
@@ -17,7 +17,7 @@ package enum ChildProcess {
   ///     do (`SignalSource`). Otherwise it has no signal blocked.
   ///
   /// Throws what the system says, also when the file is not a program.
-  package static func spawn(
+  public static func spawn(
     _ path: String, _ arguments: [String], environment: [String], output: Int32? = nil,
     holdsStop: Bool = false
   ) throws(SystemError) -> Int32 {
@@ -33,7 +33,7 @@ package enum ChildProcess {
   ///
   /// - Parameter name: what the program sees as its own name (`argv[0]`).
   /// - Returns: only if the program cannot be run: why.
-  package static func replace(
+  public static func replace(
     with path: String, name: String, _ arguments: [String]
   ) -> SystemError {
     let arguments = CStrings([name] + arguments)
@@ -42,14 +42,14 @@ package enum ChildProcess {
   }
 
   /// The variables this process was started with, `NAME=value` each.
-  package static func inheritedEnvironment() throws(SystemError) -> [String] {
+  public static func inheritedEnvironment() throws(SystemError) -> [String] {
     try File.read("/proc/self/environ").split(separator: 0).map {
       String(decoding: $0, as: UTF8.self)
     }
   }
 
   /// The path that a program has if it is installed beside this one.
-  package static func sibling(_ name: String) -> String {
+  public static func sibling(_ name: String) -> String {
     var buffer = [UInt8](repeating: 0, count: 4_096)
     let count = buffer.withUnsafeMutableBytes {
       readlink("/proc/self/exe", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CLinux
 import Glibc
 
 /// A named thread that runs one loop to its end.
 ///
 /// What the body captures belongs to the new thread: the compiler refuses later use by the maker.
-package struct LoopThread: ~Copyable {
+public struct LoopThread: ~Copyable {
   private let thread: pthread_t
 
   /// Starts a thread. `name` shows in `top -H` and debuggers (its first 15 bytes).
   /// Throws when the system has no thread left.
-  package init(name: String, _ body: sending @escaping () -> Void) throws(SystemError) {
+  public init(name: String, _ body: sending @escaping () -> Void) throws(SystemError) {
     let start = Unmanaged.passRetained(Start(name: name, body: body))
     var started = pthread_t()
     let code = pthread_create(&started, nil, { runBody($0) }, start.toOpaque())
@@ -23,10 +23,10 @@ package struct LoopThread: ~Copyable {
   }
 
   /// Waits for the body to return.
-  package consuming func join() { pthread_join(thread, nil) }
+  public consuming func join() { pthread_join(thread, nil) }
 
   /// Detaches the thread: it ends by itself.
-  package consuming func detach() { pthread_detach(thread) }
+  public consuming func detach() { pthread_detach(thread) }
 }
 
 private final class Start {

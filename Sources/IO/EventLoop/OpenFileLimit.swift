@@ -2,12 +2,12 @@
 import Glibc
 
 /// How many files, sockets among them, the process may have open (RLIMIT_NOFILE).
-package enum OpenFileLimit {
+public enum OpenFileLimit {
   /// Raises the limit as far as the system allows without privileges: the soft one to the hard one.
   ///
   /// - Returns: the limit that holds now.
   @discardableResult
-  package static func raise() -> Int {
+  public static func raise() -> Int {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1_024 }
     if limit.rlim_cur < limit.rlim_max {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CLinux
 import Glibc
 
 /// What to be told about a descriptor. Hang-ups and errors are always told.
-package struct Interest: OptionSet, Sendable {
-  package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
-  package static let readable = Interest(rawValue: 1)
-  package static let writable = Interest(rawValue: 2)
+public struct Interest: OptionSet, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+  public static let readable = Interest(rawValue: 1)
+  public static let writable = Interest(rawValue: 2)
 
   fileprivate var events: UInt32 {
     (contains(.readable) ? EPOLLIN.rawValue | EPOLLRDHUP.rawValue : 0)
@@ -17,15 +17,15 @@ package struct Interest: OptionSet, Sendable {
 }
 
 /// One descriptor that is ready, as `Poller.wait` reports it.
-package struct ReadyEvent: Sendable, Equatable {
+public struct ReadyEvent: Sendable, Equatable {
   /// The number given when the descriptor was added.
-  package var token: UInt64
-  package var readable: Bool
-  package var writable: Bool
+  public var token: UInt64
+  public var readable: Bool
+  public var writable: Bool
   /// The peer closed its side, or the descriptor is in error; reading says which.
-  package var hangup: Bool
+  public var hangup: Bool
 
-  package init(token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
+  public init(token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
     self.token = token
     self.readable = readable
     self.writable = writable
@@ -34,12 +34,12 @@ package struct ReadyEvent: Sendable, Equatable {
 }
 
 /// Waits for descriptors (epoll(7), level-triggered). Owned by one thread.
-package final class Poller {
+public final class Poller {
   private let fd: Int32
   private let slots: UnsafeMutableBufferPointer<epoll_event>
 
   /// A poller that reports at most `capacity` descriptors a turn; the rest come next turn.
-  package init(capacity: Int = 256) throws(SystemError) {
+  public init(capacity: Int = 256) throws(SystemError) {
     let opened = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard opened >= 0 else { throw SystemError.last("cannot open an epoll descriptor") }
     fd = opened
@@ -53,14 +53,14 @@ package final class Poller {
   }
 
   /// Starts watching `descriptor`; `token` comes back in its events.
-  package func add(_ descriptor: Int32, token: UInt64, _ interest: Interest) throws(SystemError) {
+  public func add(_ descriptor: Int32, token: UInt64, _ interest: Interest) throws(SystemError) {
     guard control(EPOLL_CTL_ADD, descriptor, token, interest) else {
       throw SystemError.last("cannot watch a descriptor")
     }
   }
 
   /// Changes what is watched, or the token.
-  package func modify(_ descriptor: Int32, token: UInt64, _ interest: Interest) throws(SystemError)
+  public func modify(_ descriptor: Int32, token: UInt64, _ interest: Interest) throws(SystemError)
   {
     guard control(EPOLL_CTL_MOD, descriptor, token, interest) else {
       throw SystemError.last("cannot change the watch on a descriptor")
@@ -68,13 +68,13 @@ package final class Poller {
   }
 
   /// Stops watching. Unknown descriptors are ignored: closing one already removed it.
-  package func remove(_ descriptor: Int32) {
+  public func remove(_ descriptor: Int32) {
     _ = control(EPOLL_CTL_DEL, descriptor, 0, [])
   }
 
   /// Waits until something is ready or `timeoutMilliseconds` passed (negative: no limit, 0: look
   /// only) and replaces `events` by what is ready. A signal ends the wait with no events.
-  package func wait(timeoutMilliseconds: Int32, into events: inout [ReadyEvent]) {
+  public func wait(timeoutMilliseconds: Int32, into events: inout [ReadyEvent]) {
     events.removeAll(keepingCapacity: true)
     let count = epoll_wait(fd, slots.baseAddress, Int32(slots.count), timeoutMilliseconds)
     guard count > 0 else { return }

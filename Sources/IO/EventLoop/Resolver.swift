@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CLinux
 import Glibc
 import Random
 
 /// The answer to one look-up.
-package struct Resolution: Sendable {
+public struct Resolution: Sendable {
   /// The number given with the request.
-  package let request: UInt64
+  public let request: UInt64
   /// The addresses in the order to try them (shuffled), or why there is none.
-  package let result: Result<[SocketAddress], ResolutionFailure>
+  public let result: Result<[SocketAddress], ResolutionFailure>
 }
 
 /// A name that has no usable address now.
-package struct ResolutionFailure: Error, Sendable, CustomStringConvertible {
-  package let host: String
+public struct ResolutionFailure: Error, Sendable, CustomStringConvertible {
+  public let host: String
   /// The system's words.
-  package let reason: String
+  public let reason: String
 
-  package var description: String { "cannot resolve \(host): \(reason)" }
+  public var description: String { "cannot resolve \(host): \(reason)" }
 }
 
 /// Looks names up on a thread of its own, so that a slow name server never holds up a loop.
 ///
 /// Each request asks the system again and nothing is cached here, and the addresses are shuffled:
 /// APNs wants a fresh look-up before each connection so that connections spread over its hosts.
-package final class Resolver {
+public final class Resolver {
   private struct Request: Sendable {
     let number: UInt64
     let host: String
@@ -44,7 +44,7 @@ package final class Resolver {
   ///
   /// - Parameter hostsFile: a file in the form of /etc/hosts that is read before each look-up and asked before
   ///   the system.
-  package init(answers: Mailbox<Resolution>, hostsFile: String? = nil) throws(SystemError) {
+  public init(answers: Mailbox<Resolution>, hostsFile: String? = nil) throws(SystemError) {
     let requests = Mailbox<Message>(wakeup: Wakeup())
     self.requests = requests
     try Self.start(requests, answers, hostsFile)
@@ -54,7 +54,7 @@ package final class Resolver {
 
   /// Asks for `host`; the answer carries `number`. Equal seeds give equal orders. A numeric address
   /// needs no name server.
-  package func resolve(_ host: String, port: UInt16, number: UInt64, seed: UInt64) {
+  public func resolve(_ host: String, port: UInt16, number: UInt64, seed: UInt64) {
     requests.post(.resolve(Request(number: number, host: host, port: port, seed: seed)))
   }
 

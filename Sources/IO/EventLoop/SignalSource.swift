@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CLinux
-import Glibc
+public import Glibc
 
 /// Turns process signals into something a `Poller` can wait for (signalfd(2)).
 ///
 /// Make it on the main thread before any other thread starts: the signals are blocked in the
 /// calling thread and threads inherit that, so none of them is killed by one.
-package final class SignalSource {
+public final class SignalSource {
   /// Watch it for reading.
-  package let fd: Int32
+  public let fd: Int32
 
   /// Takes over `signals` (SIGTERM and SIGINT unless told) and ignores SIGPIPE, which a closed
   /// socket would raise.
-  package init(_ signals: [Int32] = [SIGTERM, SIGINT]) throws(SystemError) {
+  public init(_ signals: [Int32] = [SIGTERM, SIGINT]) throws(SystemError) {
     signal(SIGPIPE, SIG_IGN)
     var set = Self.set(signals)
     let code = pthread_sigmask(SIG_BLOCK, &set, nil)
@@ -27,13 +27,13 @@ package final class SignalSource {
 
   /// Makes signals wait, in this thread and those that it starts, until a source takes them: for a program that
   /// is asked to stop before it has one.
-  package static func hold(_ signals: [Int32]) {
+  public static func hold(_ signals: [Int32]) {
     var set = set(signals)
     pthread_sigmask(SIG_BLOCK, &set, nil)
   }
 
   /// Lets signals that wait, and later ones, do what they do by default.
-  package static func release(_ signals: [Int32]) {
+  public static func release(_ signals: [Int32]) {
     var set = set(signals)
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
   }
@@ -46,7 +46,7 @@ package final class SignalSource {
   }
 
   /// The next signal that arrived, or nil.
-  package func next() -> Int32? {
+  public func next() -> Int32? {
     var details = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size
     guard read(fd, &details, size) == size else { return nil }

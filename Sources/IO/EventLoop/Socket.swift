@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CLinux
 import Glibc
 
 /// A non-blocking TCP socket; closes itself.
-package struct Socket: ~Copyable {
-  package let fd: Int32
+public struct Socket: ~Copyable, Sendable {
+  public let fd: Int32
 
   private init(owning fd: Int32) { self.fd = fd }
 
   deinit { close(fd) }
 
   /// What a read or write did.
-  package enum Transfer: Equatable {
+  public enum Transfer: Equatable {
     /// So many bytes moved (at least one).
     case moved(Int)
     /// Nothing now; wait for the poller.
@@ -25,7 +25,7 @@ package struct Socket: ~Copyable {
 
   /// Starts connecting; the socket becomes writable when it is done or failed: ask `failure()`.
   /// Nagle's delay is off, keep-alive and a user timeout of 30 s find dead peers.
-  package static func connecting(to address: SocketAddress) throws(SystemError) -> Socket {
+  public static func connecting(to address: SocketAddress) throws(SystemError) -> Socket {
     let socket = try open(address)
     socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
     socket.set(SOL_SOCKET, SO_KEEPALIVE, 1)
@@ -40,7 +40,7 @@ package struct Socket: ~Copyable {
 
   /// Listens on `address` (port 0: any free one, see `localAddress`). With `sharesPort` several
   /// sockets of one user may listen on the same port and the system spreads connections.
-  package static func listening(
+  public static func listening(
     on address: SocketAddress, sharesPort: Bool = false, backlog: Int32 = 1_024
   ) throws(SystemError) -> Socket {
     let socket = try open(address)
@@ -63,7 +63,7 @@ package struct Socket: ~Copyable {
 
   /// The next waiting connection, or nil when there is none. Throws for a failing listener (no
   /// descriptor left); a connection that died while waiting is skipped.
-  package func accept() throws(SystemError) -> Socket? {
+  public func accept() throws(SystemError) -> Socket? {
     while true {
       let accepted = martlet_accept(fd)
       if accepted >= 0 {
@@ -80,12 +80,12 @@ package struct Socket: ~Copyable {
   }
 
   /// The address this socket is bound to.
-  package var localAddress: SocketAddress? { address(getsockname) }
+  public var localAddress: SocketAddress? { address(getsockname) }
   /// The address of the peer, nil before the connection is up.
-  package var peerAddress: SocketAddress? { address(getpeername) }
+  public var peerAddress: SocketAddress? { address(getpeername) }
 
   /// The result of `connecting` once the socket is writable: nil when connected.
-  package func failure() -> SystemError? {
+  public func failure() -> SystemError? {
     var code: Int32 = 0
     var size = socklen_t(MemoryLayout<Int32>.size)
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size)
@@ -93,7 +93,7 @@ package struct Socket: ~Copyable {
   }
 
   /// Reads what is there, at most `buffer.count` bytes.
-  package func read(into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
+  public func read(into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
     while true {
       let count = recv(fd, buffer.baseAddress, buffer.count, 0)
       if count > 0 { return .moved(count) }
@@ -104,7 +104,7 @@ package struct Socket: ~Copyable {
   }
 
   /// Writes as much as the system takes; never raises SIGPIPE.
-  package func write(_ bytes: UnsafeRawBufferPointer) -> Transfer {
+  public func write(_ bytes: UnsafeRawBufferPointer) -> Transfer {
     while true {
       let count = send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
       if count >= 0 { return .moved(count) }
@@ -114,10 +114,10 @@ package struct Socket: ~Copyable {
   }
 
   /// Nothing more is written: the peer reads the end of the stream. Reading goes on.
-  package func finishWriting() { shutdown(fd, Int32(SHUT_WR)) }
+  public func finishWriting() { shutdown(fd, Int32(SHUT_WR)) }
 
   /// Closes with a reset instead of a FIN (for tests and fault injection).
-  package consuming func abort() {
+  public consuming func abort() {
     var now = linger(l_onoff: 1, l_linger: 0)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
   }

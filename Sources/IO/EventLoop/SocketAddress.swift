@@ -3,20 +3,20 @@ import CLinux
 import Glibc
 
 /// One IPv4 or IPv6 address with its port.
-package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
+public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
   /// The 4 or 16 address bytes in network order.
-  package let bytes: [UInt8]
-  package let port: UInt16
+  public let bytes: [UInt8]
+  public let port: UInt16
 
   /// Four bytes make an IPv4 address, sixteen an IPv6 address; anything else is refused.
-  package init?(bytes: [UInt8], port: UInt16) {
+  public init?(bytes: [UInt8], port: UInt16) {
     guard bytes.count == 4 || bytes.count == 16 else { return nil }
     self.bytes = bytes
     self.port = port
   }
 
   /// Reads a numeric address: `127.0.0.1`, `::1` or `[::1]`. Names are for `Resolver`.
-  package init?(numeric host: String, port: UInt16) {
+  public init?(numeric host: String, port: UInt16) {
     var text = Substring(host)
     if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
     var four = in_addr()
@@ -32,7 +32,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// `127.0.0.1` with the port.
-  package static func loopback(port: UInt16) -> SocketAddress {
+  public static func loopback(port: UInt16) -> SocketAddress {
     SocketAddress(checked: [127, 0, 0, 1], port: port)
   }
 
@@ -42,10 +42,10 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The same host with another port.
-  package func with(port: UInt16) -> SocketAddress { SocketAddress(checked: bytes, port: port) }
+  public func with(port: UInt16) -> SocketAddress { SocketAddress(checked: bytes, port: port) }
 
   /// The address without the port, IPv6 without brackets.
-  package var host: String {
+  public var host: String {
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     _ = bytes.withUnsafeBytes {
       inet_ntop(family, $0.baseAddress, &text, socklen_t(INET6_ADDRSTRLEN))
@@ -53,7 +53,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  package var description: String { bytes.count == 16 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  public var description: String { bytes.count == 16 ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
   var family: Int32 { bytes.count == 16 ? AF_INET6 : AF_INET }
 

@@ -7,18 +7,18 @@ import Glibc
 /// For a loop with many sources of which few have something at a time: looking at all of them whenever one
 /// signals costs more than the work. A source writes its number, four bytes in this machine's order, to
 /// `input`. The descriptors live as long as the object.
-package final class SourceSignals: Sendable {
+public final class SourceSignals: Sendable {
   /// The descriptor to watch for reading.
-  package let fd: Int32
+  public let fd: Int32
   /// Where sources write their numbers. A write never blocks; one that finds the pipe full (16,000 numbers that
   /// was never received) is lost, so a waiting thread polls all sources from time to time.
-  package let input: Int32
+  public let input: Int32
   /// Numbers taken with one read.
   private static let atOnce = 256
 
   /// Opens a pipe. Made at start-up only; a process that has no descriptor left for it cannot run, so
   /// failure ends the process with a message.
-  package init() {
+  public init() {
     var ends: [Int32] = [-1, -1]
     let code = martlet_pipe(&ends, O_NONBLOCK)
     precondition(code == 0, "cannot open a pipe (errno \(errno)); raise the open files limit")
@@ -31,14 +31,14 @@ package final class SourceSignals: Sendable {
   }
 
   /// Signals as a source does. Safe from any thread.
-  package func signal(_ number: UInt32) {
+  public func signal(_ number: UInt32) {
     var number = number
     _ = write(input, &number, MemoryLayout<UInt32>.size)
   }
 
   /// Calls `body` with the numbers that have come, some more than once. What does not fit into one read keeps
   /// the descriptor readable. Owned by one thread.
-  package func take(_ body: (UInt32) -> Void) {
+  public func take(_ body: (UInt32) -> Void) {
     withUnsafeTemporaryAllocation(of: UInt32.self, capacity: Self.atOnce) { numbers in
       let size = MemoryLayout<UInt32>.size
       let count = read(fd, numbers.baseAddress, Self.atOnce * size)

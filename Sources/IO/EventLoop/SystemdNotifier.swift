@@ -4,13 +4,13 @@ import Glibc
 
 /// Tells systemd how the service is (sd_notify(3)): one datagram a message to the socket that `NOTIFY_SOCKET` names.
 /// Does nothing where there is none.
-package struct SystemdNotifier: Sendable {
+public struct SystemdNotifier: Sendable {
   private let path: String?
   /// Within how many milliseconds systemd wants to hear `watchdog` again; nil if it does not.
-  package let watchdogMilliseconds: UInt64?
+  public let watchdogMilliseconds: UInt64?
 
   /// - Parameter environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are looked at.
-  package init(_ environment: (String) -> String? = Self.variable) {
+  public init(_ environment: (String) -> String? = Self.variable) {
     path = environment("NOTIFY_SOCKET").flatMap { $0.isEmpty ? nil : $0 }
     // The variables are inherited: a child is not meant.
     let isMeant = environment("WATCHDOG_PID").map { $0 == "\(getpid())" } ?? true
@@ -19,19 +19,19 @@ package struct SystemdNotifier: Sendable {
       isMeant && path != nil ? period.flatMap { $0 >= 1_000 ? $0 / 1_000 : nil } : nil
   }
 
-  package static func variable(_ name: String) -> String? {
+  public static func variable(_ name: String) -> String? {
     getenv(name).map { String(cString: $0) }
   }
 
   /// The service is ready.
-  package func ready() { send("READY=1") }
+  public func ready() { send("READY=1") }
   /// It begins to stop.
-  package func stopping() { send("STOPPING=1") }
+  public func stopping() { send("STOPPING=1") }
   /// It is alive.
-  package func watchdog() { send("WATCHDOG=1") }
+  public func watchdog() { send("WATCHDOG=1") }
 
   /// - Returns: whether the socket took it.
-  @discardableResult package func send(_ message: String) -> Bool {
+  @discardableResult public func send(_ message: String) -> Bool {
     guard let address = path.flatMap({ UnixAddress($0) }) else { return false }
     let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { return false }

@@ -3,12 +3,12 @@ import Glibc
 
 /// The address of a Unix socket (unix(7)): a path, or `@name` for an abstract one, which is no file and ends with its
 /// socket.
-package struct UnixAddress {
+public struct UnixAddress {
   private var address = sockaddr_un()
   private let length: socklen_t
 
   /// - Parameter name: an absolute path or `@name`, shorter than 108 bytes; nil for anything else.
-  package init?(_ name: String) {
+  public init?(_ name: String) {
     var bytes = Array(name.utf8)
     guard let first = bytes.first, bytes.count < MemoryLayout.size(ofValue: address.sun_path),
       first == UInt8(ascii: "@") || first == UInt8(ascii: "/")
@@ -21,7 +21,7 @@ package struct UnixAddress {
   }
 
   /// Calls `body` with the address as system calls take it.
-  package func withPointer<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+  public func withPointer<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
     withUnsafePointer(to: address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
     }

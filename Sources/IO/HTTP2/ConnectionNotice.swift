@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
-package import TLS
+public import Bytes
+public import TLS
 
 /// Something that happened to a connection as a whole.
-package enum ConnectionNotice: Sendable, Equatable {
+public enum ConnectionNotice: Sendable, Equatable {
   /// TLS is up and verified; requests may go out.
   case connected(resumed: Bool)
   /// The peer's SETTINGS; the number is how many streams it allows at once.
@@ -19,7 +19,7 @@ package enum ConnectionNotice: Sendable, Equatable {
 }
 
 /// Why a connection ended.
-package enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
+public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
   /// The TCP connection could not be made.
   case connect(SystemError)
   /// It was not ready to carry requests in time: TCP, TLS and the peer's SETTINGS together.
@@ -35,7 +35,7 @@ package enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConverti
   /// Reading or writing failed.
   case socket(SystemError)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .connect(let error), .socket(let error): error.description
     case .timedOut: "the peer was not ready in time"

@@ -5,7 +5,7 @@ import HTTP2Engine
 
 /// The client side of one HTTP/2 connection on `ClientEngine`: gives it the bytes of exchanges, which it knows by their
 /// addresses. Owned by one thread.
-package final class EngineClientSession {
+public final class EngineClientSession {
   // No property is handed to a callback, so what every push touches goes without run-time checks of overlapping access.
   @exclusivity(unchecked) private var engine: ClientEngine
   @exclusivity(unchecked) private var waiting = WaitingRequests()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What is known about a request once it is over (RFC 9113 §8.7 and the gateway's habits).
-package enum ExchangeFate: UInt8, Sendable {
+public enum ExchangeFate: UInt8, Sendable {
   /// Not over yet.
   case pending
   /// A final status arrived: act by it, even if the body was lost.
@@ -19,63 +19,63 @@ package enum ExchangeFate: UInt8, Sendable {
 ///
 /// From `submit` until it appears among the completed ones the exchange, the header values and the
 /// body must stay where they are.
-package struct Exchange: ListMember {
+public struct Exchange: ListMember {
   /// Free for the owner, e.g. its slot number.
-  package var owner: UInt32 = 0
+  public var owner: UInt32 = 0
   /// The request body; nil or empty for none.
-  package var body: UnsafePointer<UInt8>?
-  package var bodyCount: UInt32 = 0
+  public var body: UnsafePointer<UInt8>?
+  public var bodyCount: UInt32 = 0
   /// How much of the body has been handed to the stream.
-  package internal(set) var bodySent: UInt32 = 0
+  public internal(set) var bodySent: UInt32 = 0
 
   /// The stream it went out on; 0 before `submit`.
-  package internal(set) var streamID: Int32 = 0
+  public internal(set) var streamID: Int32 = 0
   /// The final status, 0 while there is none.
-  package internal(set) var status: UInt16 = 0
+  public internal(set) var status: UInt16 = 0
   /// The peer has ended its side: the answer is complete.
-  package internal(set) var ended = false
+  public internal(set) var ended = false
   /// It was given up before anything of it was written.
   var isUnwritten = false
   /// The HTTP/2 error code the stream closed with (0 = no error).
-  package internal(set) var closeCode: UInt32 = 0
-  package internal(set) var fate: ExchangeFate = .pending
+  public internal(set) var closeCode: UInt32 = 0
+  public internal(set) var fate: ExchangeFate = .pending
 
   /// The `apns-unique-id` of the answer; valid if `hasUniqueID`.
-  package internal(set) var uniqueID = InlineArray<36, UInt8>(repeating: 0)
-  package internal(set) var hasUniqueID = false
+  public internal(set) var uniqueID = InlineArray<36, UInt8>(repeating: 0)
+  public internal(set) var hasUniqueID = false
   /// The id that the request carried, 36 bytes, or nil: an `apns-id` or `apns-request-id` of the answer that is
   /// the same is not kept.
-  package var sentID: UnsafePointer<UInt8>?
+  public var sentID: UnsafePointer<UInt8>?
   /// The `apns-id` of the answer if it is another than was sent; valid if `hasOtherID`.
-  package internal(set) var otherID = InlineArray<36, UInt8>(repeating: 0)
-  package internal(set) var hasOtherID = false
+  public internal(set) var otherID = InlineArray<36, UInt8>(repeating: 0)
+  public internal(set) var hasOtherID = false
   /// The same of `apns-request-id`; valid if `hasOtherRequestID`.
-  package internal(set) var otherRequestID = InlineArray<36, UInt8>(repeating: 0)
-  package internal(set) var hasOtherRequestID = false
+  public internal(set) var otherRequestID = InlineArray<36, UInt8>(repeating: 0)
+  public internal(set) var hasOtherRequestID = false
   /// Seconds of a `retry-after` header, 0 without one (dates are ignored).
-  package internal(set) var retryAfter: UInt32 = 0
+  public internal(set) var retryAfter: UInt32 = 0
 
   /// Where the 29 bytes of a `date` header go; nil if it is not wanted.
-  package var date: UnsafeMutablePointer<UInt8>?
+  public var date: UnsafeMutablePointer<UInt8>?
   /// The answer had a `date` of that length, and it was wanted.
-  package internal(set) var hasDate = false
+  public internal(set) var hasDate = false
 
   /// Where the answer's body goes; what does not fit is counted and dropped.
-  package var response: UnsafeMutablePointer<UInt8>?
-  package var responseCapacity: UInt16 = 0
+  public var response: UnsafeMutablePointer<UInt8>?
+  public var responseCapacity: UInt16 = 0
   /// Bytes kept.
-  package internal(set) var responseCount: UInt16 = 0
+  public internal(set) var responseCount: UInt16 = 0
   /// Bytes received.
-  package internal(set) var responseTotal: UInt32 = 0
+  public internal(set) var responseTotal: UInt32 = 0
 
   // The session's list of open exchanges.
-  package var next: UnsafeMutablePointer<Exchange>?
-  package var previous: UnsafeMutablePointer<Exchange>?
+  public var next: UnsafeMutablePointer<Exchange>?
+  public var previous: UnsafeMutablePointer<Exchange>?
 
-  package init(owner: UInt32 = 0) { self.owner = owner }
+  public init(owner: UInt32 = 0) { self.owner = owner }
 
   /// The bytes of the answer's body that were kept.
-  package var responseBytes: UnsafeRawBufferPointer {
+  public var responseBytes: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: response, count: Int(responseCount))
   }
 

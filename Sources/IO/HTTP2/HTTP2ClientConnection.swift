@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-package import EventLoop
+public import EventLoop
 import HTTP2Engine
-package import TLS
+public import TLS
 
 /// One HTTP/2 connection to a server: socket, TLS and session on the owner's `Poller`.
 ///
 /// Each turn of its loop the owner calls `socketReady` for the connection's events, submits what it
 /// likes, calls `flush()` once, and takes notices and completed exchanges. Nothing here blocks, and
 /// nothing calls back.
-package final class HTTP2ClientConnection {
+public final class HTTP2ClientConnection {
   private let poller: Poller
   private let token: UInt64
   private let tls: TLSConnection
@@ -18,13 +18,13 @@ package final class HTTP2ClientConnection {
   private var channel: SecureChannel?
   private var unsent = UnsentStreams()
   /// TLS is up and the connection has not ended.
-  package private(set) var isConnected = false
+  public private(set) var isConnected = false
   /// The connection has ended; `.closed` is among the notices.
-  package private(set) var isClosed = false
+  public private(set) var isClosed = false
 
   /// A connection that is not yet connecting, spoken by `implementation`. Its events carry `token`. The server's certificate
   /// must be valid for `serverName`. Connections of one loop should share `scratch`.
-  package init(
+  public init(
     poller: Poller, token: UInt64, tls: TLSContext, serverName: String,
     implementation: HTTP2Implementation = .engine,
     settings: SessionSettings = SessionSettings(), scratch: ConnectionScratch = ConnectionScratch()
@@ -39,31 +39,31 @@ package final class HTTP2ClientConnection {
   deinit { channel?.close() }
 
   /// Requests submitted and not completed.
-  package var openStreams: Int { session.openStreams }
+  public var openStreams: Int { session.openStreams }
   /// How many streams the server allows at once; 1 until it has said.
-  package var remoteMaxConcurrentStreams: UInt32 { session.remoteMaxConcurrentStreams }
+  public var remoteMaxConcurrentStreams: UInt32 { session.remoteMaxConcurrentStreams }
   /// How many requests can be submitted now.
-  package var credit: Int {
+  public var credit: Int {
     guard isConnected, !session.isGoingAway else { return 0 }
     return max(0, Int(session.remoteMaxConcurrentStreams) - session.openStreams)
   }
   /// The id of the next request's stream; above 2³¹−1 there are no more.
-  package var nextStreamID: UInt32 { session.nextStreamID }
+  public var nextStreamID: UInt32 { session.nextStreamID }
   /// GOAWAY was received or sent.
-  package var isGoingAway: Bool { session.isGoingAway }
+  public var isGoingAway: Bool { session.isGoingAway }
   /// Encrypted bytes that the socket has not taken yet.
-  package var bytesWaiting: Int { channel?.bytesWaiting ?? 0 }
+  public var bytesWaiting: Int { channel?.bytesWaiting ?? 0 }
   /// What flow control lets us send on the whole connection; 0 or less: blocked by the window.
-  package var connectionWindow: Int32 { session.connectionWindow }
+  public var connectionWindow: Int32 { session.connectionWindow }
   /// The server's address while connected.
-  package var peer: SocketAddress? { channel?.peer }
+  public var peer: SocketAddress? { channel?.peer }
 
   /// Starts connecting. What becomes of it arrives as a notice; call once.
   ///
   /// - Parameters:
   ///   - address: the server's, or with `proxy` the proxy's.
   ///   - proxy: what to ask an HTTP proxy for before TLS begins.
-  package func connect(to address: SocketAddress, through proxy: ProxyRequest? = nil) {
+  public func connect(to address: SocketAddress, through proxy: ProxyRequest? = nil) {
     precondition(channel == nil && !isClosed, "a connection connects once")
     do {
       let socket = try Socket.connecting(to: address)
@@ -76,7 +76,7 @@ package final class HTTP2ClientConnection {
   }
 
   /// Handles an event of the poller. `flush()` must follow in the same turn.
-  package func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
+  public func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard let channel else { return }
     do {
       guard try channel.finishConnecting(),
@@ -91,20 +91,20 @@ package final class HTTP2ClientConnection {
 
   /// Queues a request for the next `flush()`. False when no stream can be opened now: not connected,
   /// the server's limit is reached, it is going away, or the stream ids are used up.
-  package func submit(
+  public func submit(
     _ headers: borrowing HeaderList, _ exchange: UnsafeMutablePointer<Exchange>
   ) -> Bool {
     isConnected && session.submit(headers, exchange)
   }
 
   /// Gives a request up; it completes at the next `flush()`.
-  package func reset(_ exchange: UnsafeMutablePointer<Exchange>, code: UInt32) {
+  public func reset(_ exchange: UnsafeMutablePointer<Exchange>, code: UInt32) {
     session.reset(exchange, code: code)
   }
 
   /// Encodes and encrypts what is queued and writes it with one system call. What the socket does
   /// not take waits, and the poller reports when it may go on.
-  package func flush() {
+  public func flush() {
     guard isConnected, let channel else { return }
     do {
       var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
@@ -130,13 +130,13 @@ package final class HTTP2ClientConnection {
   }
 
   /// Asks for a sign of life; the answer is a `.pong` notice. Goes out with the next `flush()`.
-  package func ping() { session.ping() }
+  public func ping() { session.ping() }
 
   /// No more requests: tells the server, lets open ones finish, then closes.
-  package func goAway() { session.goAway() }
+  public func goAway() { session.goAway() }
 
   /// Ends the connection now. Exchanges whose answers have arrived complete with them, the other open ones as ambiguous.
-  package func close() {
+  public func close() {
     guard !isClosed else { return }
     if isConnected, let channel { drainInput(channel) }
     session.goAway()
@@ -145,16 +145,16 @@ package final class HTTP2ClientConnection {
   }
 
   /// Gives up on a connection that is not ready in time; `.closed(.timedOut)` follows.
-  package func giveUp() { end(.timedOut) }
+  public func giveUp() { end(.timedOut) }
 
   /// Replaces `list` by the exchanges completed since the last call: each submitted exchange appears
   /// exactly once, also when the connection dies.
-  package func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
+  public func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
     session.takeCompleted(into: &list)
   }
 
   /// What happened to the connection since the last call.
-  package func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
+  public func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
 
   /// Continues the handshake. True when there is nothing to read yet.
   private func establish(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 
 /// Who speaks HTTP/2.
-package enum HTTP2Implementation: String, Sendable, CaseIterable {
+public enum HTTP2Implementation: String, Sendable, CaseIterable {
   /// Our own (`HTTP2Engine`).
   case engine
   case nghttp2
@@ -10,14 +10,14 @@ package enum HTTP2Implementation: String, Sendable, CaseIterable {
 
 /// The client side of one HTTP/2 connection without any I/O: bytes of the peer in, bytes for the
 /// peer out. Owned by one thread.
-package enum HTTP2ClientSession {
+public enum HTTP2ClientSession {
   case engine(EngineClientSession)
   case nghttp2(NGHTTP2ClientSession)
 
   /// A session whose preface and SETTINGS wait to be taken.
   ///
   /// - Parameter firstStreamID: odd; above 1 to see what happens near the last one.
-  package init(
+  public init(
     _ implementation: HTTP2Implementation, settings: SessionSettings = SessionSettings(),
     firstStreamID: Int32 = 1
   ) {
@@ -30,49 +30,49 @@ package enum HTTP2ClientSession {
   }
 
   /// Requests that have been submitted and are not completed.
-  package var openStreams: Int {
+  public var openStreams: Int {
     switch self {
     case .engine(let session): session.openStreams
     case .nghttp2(let session): session.openStreams
     }
   }
   /// How many streams the peer allows at once; 1 until it has said.
-  package var remoteMaxConcurrentStreams: UInt32 {
+  public var remoteMaxConcurrentStreams: UInt32 {
     switch self {
     case .engine(let session): session.remoteMaxConcurrentStreams
     case .nghttp2(let session): session.remoteMaxConcurrentStreams
     }
   }
   /// GOAWAY was received or sent: no new streams.
-  package var isGoingAway: Bool {
+  public var isGoingAway: Bool {
     switch self {
     case .engine(let session): session.isGoingAway
     case .nghttp2(let session): session.isGoingAway
     }
   }
   /// The id that the next request gets, 1, 3, 5…; above 2³¹−1 there are no more.
-  package var nextStreamID: UInt32 {
+  public var nextStreamID: UInt32 {
     switch self {
     case .engine(let session): session.nextStreamID
     case .nghttp2(let session): session.nextStreamID
     }
   }
   /// Both sides are done: nothing to send and nothing to wait for.
-  package var isFinished: Bool {
+  public var isFinished: Bool {
     switch self {
     case .engine(let session): session.isFinished
     case .nghttp2(let session): session.isFinished
     }
   }
   /// Bytes that the connection's flow control lets us send now; 0 or less: blocked by the window.
-  package var connectionWindow: Int32 {
+  public var connectionWindow: Int32 {
     switch self {
     case .engine(let session): session.connectionWindow
     case .nghttp2(let session): session.connectionWindow
     }
   }
   /// The peer broke the protocol, or says that we did, and nothing goes on.
-  package var hasFailed: Bool {
+  public var hasFailed: Bool {
     switch self {
     case .engine(let session): session.complaint != nil
     case .nghttp2(let session): session.isFinished
@@ -88,7 +88,7 @@ package enum HTTP2ClientSession {
 
   /// Queues a request. False when no stream can be opened now: the peer's limit is reached, it is
   /// going away, or stream ids are used up. The first request always fits.
-  package func submit(
+  public func submit(
     _ headers: borrowing HeaderList, _ exchange: UnsafeMutablePointer<Exchange>
   ) -> Bool {
     switch self {
@@ -99,7 +99,7 @@ package enum HTTP2ClientSession {
 
   /// Gives a request up (RST_STREAM). It completes with the next output: as unprocessed if nothing of it was written,
   /// else as ambiguous unless a status had arrived.
-  package func reset(_ exchange: UnsafeMutablePointer<Exchange>, code: UInt32) {
+  public func reset(_ exchange: UnsafeMutablePointer<Exchange>, code: UInt32) {
     switch self {
     case .engine(let session): session.reset(exchange, code: code)
     case .nghttp2(let session): session.reset(exchange, code: code)
@@ -107,7 +107,7 @@ package enum HTTP2ClientSession {
   }
 
   /// Asks the peer for a sign of life; the answer is a `.pong` notice.
-  package func ping() {
+  public func ping() {
     switch self {
     case .engine(let session): session.ping()
     case .nghttp2(let session): session.ping()
@@ -115,7 +115,7 @@ package enum HTTP2ClientSession {
   }
 
   /// Tells the peer that no new requests follow; open ones go on.
-  package func goAway() {
+  public func goAway() {
     switch self {
     case .engine(let session): session.goAway()
     case .nghttp2(let session): session.goAway()
@@ -123,7 +123,7 @@ package enum HTTP2ClientSession {
   }
 
   /// Takes bytes from the peer. Throws when the connection cannot go on.
-  package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+  public func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     switch self {
     case .engine(let session): session.receive(bytes)
     case .nghttp2(let session): try session.receive(bytes)
@@ -132,7 +132,7 @@ package enum HTTP2ClientSession {
 
   /// Appends what is to be sent until `buffer` holds at least `limit` bytes or nothing is left.
   /// True when more may be left.
-  package func produceOutput(
+  public func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool {
     switch self {
@@ -152,7 +152,7 @@ package enum HTTP2ClientSession {
   /// The connection is gone: every open exchange completes, by what is known about it.
   ///
   /// - Parameter unsent: the first stream of which nothing left this machine, though it was written.
-  package func abandon(unsentFrom unsent: UInt32 = .max) {
+  public func abandon(unsentFrom unsent: UInt32 = .max) {
     switch self {
     case .engine(let session): session.abandon(unsentFrom: unsent)
     case .nghttp2(let session): session.abandon()
@@ -161,7 +161,7 @@ package enum HTTP2ClientSession {
 
   /// Replaces `list` by the exchanges that completed since the last call. Both lists keep their
   /// room, so a steady flow does not allocate.
-  package func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
+  public func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
     switch self {
     case .engine(let session): session.takeCompleted(into: &list)
     case .nghttp2(let session): session.takeCompleted(into: &list)
@@ -169,7 +169,7 @@ package enum HTTP2ClientSession {
   }
 
   /// What happened to the connection since the last call.
-  package func takeNotices() -> [ConnectionNotice] {
+  public func takeNotices() -> [ConnectionNotice] {
     switch self {
     case .engine(let session): session.takeNotices()
     case .nghttp2(let session): session.takeNotices()

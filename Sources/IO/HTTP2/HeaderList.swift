@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import CNghttp2
-package import HTTP2Engine
+public import CNghttp2
+public import HTTP2Engine
 
 /// Whether a header field may enter the compression table (RFC 7541 §6.2).
-package enum HeaderIndexing: Sendable {
+public enum HeaderIndexing: Sendable {
   /// For values that come again: the topic, the push type.
   case allowed
   /// For values that do not come again: they would push the others out of the table.
@@ -14,12 +14,12 @@ package enum HeaderIndexing: Sendable {
 
 /// The header fields of one request or answer, in order, pseudo-headers first. A scratch list that
 /// is filled again for each one: it stores where names and values are, never copies.
-package struct HeaderList: ~Copyable {
+public struct HeaderList: ~Copyable {
   /// A list holds at most so many fields.
-  package static let capacity = 32
+  public static let capacity = 32
 
-  package let fields: UnsafeMutablePointer<nghttp2_nv>
-  package private(set) var count = 0
+  public let fields: UnsafeMutablePointer<nghttp2_nv>
+  public private(set) var count = 0
   /// Beside each field how it is written.
   let marks: UnsafeMutablePointer<Mark>
   /// The fields from the second one on that other requests share, and the owner's number for just these; 0: none.
@@ -33,7 +33,7 @@ package struct HeaderList: ~Copyable {
     var name: FieldName?
   }
 
-  package init() {
+  public init() {
     fields = .allocate(capacity: Self.capacity)
     marks = .allocate(capacity: Self.capacity)
   }
@@ -45,13 +45,13 @@ package struct HeaderList: ~Copyable {
 
   /// Says that the fields from the second one to the last one so far are those with this key, which is never used for
   /// others on the same connection.
-  package mutating func share(as key: UInt64) {
+  public mutating func share(as key: UInt64) {
     sharedKey = key
     sharedCount = count - 1
   }
 
   /// Puts another value into the first field.
-  package mutating func replaceFirst(_ value: UnsafeRawBufferPointer) {
+  public mutating func replaceFirst(_ value: UnsafeRawBufferPointer) {
     guard count > 0, let start = value.baseAddress else { return }
     fields[0].value = UnsafeMutablePointer(
       mutating: start.assumingMemoryBound(to: UInt8.self))
@@ -59,7 +59,7 @@ package struct HeaderList: ~Copyable {
   }
 
   /// Appends a field whose value changes from push to push.
-  package mutating func append(
+  public mutating func append(
     _ name: FieldName, _ value: UnsafeRawBufferPointer, _ indexing: HeaderIndexing
   ) {
     let text = Self.text(name)
@@ -79,7 +79,7 @@ package struct HeaderList: ~Copyable {
   }
 
   /// Keeps the first `kept` fields (a prefix that all requests share) and forgets the others.
-  package mutating func removeAll(keeping kept: Int = 0) {
+  public mutating func removeAll(keeping kept: Int = 0) {
     precondition(kept <= count, "a header list cannot keep more than it has")
     count = kept
     guard kept <= sharedCount else { return }
@@ -89,14 +89,14 @@ package struct HeaderList: ~Copyable {
 
   /// Appends a field. `name` is in lower case; `value` must stay where it is until the exchange is
   /// done (the headers may wait for stream credit).
-  package mutating func append(
+  public mutating func append(
     _ name: StaticString, _ value: UnsafeRawBufferPointer, _ indexing: HeaderIndexing = .allowed
   ) {
     append(name: name.utf8Start, name.utf8CodeUnitCount, value.baseAddress, value.count, indexing)
   }
 
   /// Appends a field with a constant value.
-  package mutating func append(
+  public mutating func append(
     _ name: StaticString, _ value: StaticString, _ indexing: HeaderIndexing = .allowed
   ) {
     append(
@@ -105,7 +105,7 @@ package struct HeaderList: ~Copyable {
   }
 
   /// Appends a field whose name is not a constant, either; both must stay where they are.
-  package mutating func append(
+  public mutating func append(
     name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
     _ indexing: HeaderIndexing = .allowed
   ) {

@@ -4,7 +4,7 @@ import CNghttp2
 import EventLoop
 
 /// The client side of one HTTP/2 connection on nghttp2. Owned by one thread.
-package final class NGHTTP2ClientSession {
+public final class NGHTTP2ClientSession {
   private let session: OpaquePointer
   private let state: UnsafeMutablePointer<ClientState>
   /// Looks at the first frame; nil afterwards.

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An exchange or a request that can stand in an `OpenList`. Both links are nil outside a list.
-package protocol ListMember {
+public protocol ListMember {
   var next: UnsafeMutablePointer<Self>? { get set }
   var previous: UnsafeMutablePointer<Self>? { get set }
 }
 
 /// The exchanges or requests of a connection whose streams are open, linked through themselves: adding and removing one
 /// allocates nothing. The list does not own its members.
-package struct OpenList<Member: ListMember> {
-  @usableFromInline package internal(set) var first: UnsafeMutablePointer<Member>?
-  @usableFromInline package internal(set) var count = 0
+public struct OpenList<Member: ListMember> {
+  public internal(set) var first: UnsafeMutablePointer<Member>?
+  public internal(set) var count = 0
 
-  @inlinable package init() {}
+  public init() {}
 
   /// Puts a member before the first one.
-  @inlinable package mutating func insert(_ member: UnsafeMutablePointer<Member>) {
+  public mutating func insert(_ member: UnsafeMutablePointer<Member>) {
     member.pointee.previous = nil
     member.pointee.next = first
     first?.pointee.previous = member
@@ -24,7 +24,7 @@ package struct OpenList<Member: ListMember> {
   }
 
   /// Takes out a member of this list.
-  @inlinable package mutating func remove(_ member: UnsafeMutablePointer<Member>) {
+  public mutating func remove(_ member: UnsafeMutablePointer<Member>) {
     let (next, previous) = (member.pointee.next, member.pointee.previous)
     next?.pointee.previous = previous
     if let previous { previous.pointee.next = next } else { first = next }

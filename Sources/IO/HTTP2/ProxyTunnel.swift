@@ -3,12 +3,12 @@ import Bytes
 
 /// What an HTTP proxy is asked for: a tunnel to one host (RFC 9110 §9.3.6). May hold a password: never
 /// printed.
-package struct ProxyRequest: Sendable {
+public struct ProxyRequest: Sendable {
   let bytes: [UInt8]
   let hasCredentials: Bool
 
   /// - Parameter credentials: `user:password`, sent as Basic authentication (RFC 7617), or nil.
-  package init(host: String, port: UInt16, credentials: String?) {
+  public init(host: String, port: UInt16, credentials: String?) {
     let target = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     var text = "CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n"
     if let credentials {

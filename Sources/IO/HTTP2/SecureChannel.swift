@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
-package import EventLoop
+public import Bytes
+public import EventLoop
 import Glibc
-package import TLS
+public import TLS
 
 /// Buffers that all connections of one loop share; what is in them never outlives a call.
-package final class ConnectionScratch {
-  package let ciphertext: UnsafeMutableRawBufferPointer
-  package let plaintext: UnsafeMutableRawBufferPointer
-  package var outgoing: ByteBuffer
+public final class ConnectionScratch {
+  public let ciphertext: UnsafeMutableRawBufferPointer
+  public let plaintext: UnsafeMutableRawBufferPointer
+  public var outgoing: ByteBuffer
 
-  package init() {
+  public init() {
     ciphertext = .allocate(byteCount: 128 * 1_024, alignment: 16)
     plaintext = .allocate(byteCount: 16 * 1_024, alignment: 16)
     outgoing = ByteBuffer(capacity: 32 * 1_024)
@@ -23,12 +23,12 @@ package final class ConnectionScratch {
 }
 
 /// A socket with TLS on it and the bytes that wait to be written. Both sides of a connection use it.
-package final class SecureChannel {
+public final class SecureChannel {
   /// Plaintext is encrypted in pieces of about this size: one TLS record (16 KiB at most) each, with
   /// room for the frame that crosses the mark.
-  package static let recordSize = 16 * 1_024 - 1_024
+  public static let recordSize = 16 * 1_024 - 1_024
   /// No more is encrypted while so many bytes wait for the socket.
-  package static let waitingLimit = 256 * 1_024
+  public static let waitingLimit = 256 * 1_024
 
   let poller: Poller
   let token: UInt64
@@ -39,12 +39,12 @@ package final class SecureChannel {
   private var interest: Interest = []
   private var isConnecting: Bool
   /// The poller is not asked for what the peer sends.
-  package private(set) var isReadingPaused = false
+  public private(set) var isReadingPaused = false
   /// The conversation with a proxy, until it has let us through.
   private var tunnel: ProxyTunnel?
 
   /// Takes over a socket and watches it. A connecting one becomes writable when it is connected.
-  package init(
+  public init(
     poller: Poller, token: UInt64, tls: TLSConnection, socket: consuming Socket, isConnecting: Bool,
     proxy: ProxyRequest? = nil
   ) throws(SystemError) {
@@ -60,16 +60,16 @@ package final class SecureChannel {
     try poller.add(fd, token: token, interest)
   }
 
-  package var isOpen: Bool { socket != nil }
-  package var bytesWaiting: Int { waiting.pointee.count }
+  public var isOpen: Bool { socket != nil }
+  public var bytesWaiting: Int { waiting.pointee.count }
   /// Bytes that the socket has taken so far.
   private(set) var sentCount: UInt64 = 0
   /// The same, with those that wait for it.
   var encryptedCount: UInt64 { sentCount + UInt64(waiting.pointee.count) }
-  package var peer: SocketAddress? { socket?.peerAddress }
+  public var peer: SocketAddress? { socket?.peerAddress }
 
   /// Looks whether connecting has succeeded; called when the socket became writable or failed.
-  package func finishConnecting() throws(ConnectionFailure) -> Bool {
+  public func finishConnecting() throws(ConnectionFailure) -> Bool {
     guard isConnecting else { return true }
     if let error = socket?.failure() { throw .connect(error) }
     guard socket?.peerAddress != nil else { return false }
@@ -79,7 +79,7 @@ package final class SecureChannel {
   }
 
   /// Goes on with a proxy; true when there is none, or none any more.
-  package func openTunnel(_ scratch: ConnectionScratch, readable: Bool) throws(ConnectionFailure)
+  public func openTunnel(_ scratch: ConnectionScratch, readable: Bool) throws(ConnectionFailure)
     -> Bool
   {
     guard var tunnel else { return true }
@@ -107,10 +107,10 @@ package final class SecureChannel {
     }
   }
 
-  package enum Arrival { case bytes, nothing, end }
+  public enum Arrival { case bytes, nothing, end }
 
   /// Reads the socket once and feeds TLS.
-  package func receive(_ scratch: ConnectionScratch) throws(ConnectionFailure) -> Arrival {
+  public func receive(_ scratch: ConnectionScratch) throws(ConnectionFailure) -> Arrival {
     guard let transfer = socket?.read(into: scratch.ciphertext) else { return .end }
     switch transfer {
     case .moved(let count):
@@ -124,7 +124,7 @@ package final class SecureChannel {
   }
 
   /// The next piece of plaintext, in the scratch buffer; empty when there is no more now.
-  package func plaintext(
+  public func plaintext(
     _ scratch: ConnectionScratch
   ) throws(ConnectionFailure) -> UnsafeRawBufferPointer {
     do {
@@ -136,7 +136,7 @@ package final class SecureChannel {
   }
 
   /// Continues the handshake; true once it is complete. Sends what it has to say either way.
-  package func handshake() throws(ConnectionFailure) -> Bool {
+  public func handshake() throws(ConnectionFailure) -> Bool {
     var failure: TLSError?
     do { try tls.advance() } catch { failure = error }
     // Also when it failed: the peer wants to know why (an alert).
@@ -146,13 +146,13 @@ package final class SecureChannel {
   }
 
   /// Encrypts bytes, which then wait for `write`.
-  package func encrypt(_ plaintext: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+  public func encrypt(_ plaintext: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     do { try tls.write(plaintext) } catch { throw .tls(error) }
   }
 
   /// Writes all that waits with one system call; the rest waits for the socket. With `hasMore` the
   /// poller also reports when the socket can take what has not been encrypted yet.
-  package func write(hasMore: Bool = false) throws(ConnectionFailure) {
+  public func write(hasMore: Bool = false) throws(ConnectionFailure) {
     guard !isConnecting else { return }
     guard !waiting.pointee.isEmpty else { return watch(.readable) }
     guard let transfer = socket?.write(waiting.pointee.bytes) else { return }
@@ -168,10 +168,10 @@ package final class SecureChannel {
   }
 
   /// Says goodbye if the socket takes it, and closes it.
-  package func close() { _ = release() }
+  public func close() { _ = release() }
 
   /// Says goodbye if the socket takes it, and gives the socket to the caller; nil if it is closed already.
-  package func release() -> Socket? {
+  public func release() -> Socket? {
     guard let open = socket.take() else { return nil }
     tls.end()
     if !waiting.pointee.isEmpty, !isConnecting,
@@ -185,7 +185,7 @@ package final class SecureChannel {
   }
 
   /// Closes with a reset, as a crashed peer would.
-  package func abort() {
+  public func abort() {
     guard let open = socket.take() else { return }
     poller.remove(open.fd)
     waiting.pointee.removeAll()
@@ -193,7 +193,7 @@ package final class SecureChannel {
   }
 
   /// Stops reading, or goes on with it.
-  package func pauseReading(_ isPaused: Bool) {
+  public func pauseReading(_ isPaused: Bool) {
     isReadingPaused = isPaused
     watch(interest.union(.readable))
   }

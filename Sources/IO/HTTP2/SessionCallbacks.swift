@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import CNghttp2
+public import CNghttp2
 
 /// nghttp2's table of what one side of a connection wants to hear. Made once for each side, and never freed.
-package func sessionCallbacks(
+public func sessionCallbacks(
   beginHeaders: nghttp2_on_begin_headers_callback, header: nghttp2_on_header_callback,
   dataChunk: nghttp2_on_data_chunk_recv_callback, frameReceived: nghttp2_on_frame_recv_callback,
   streamClosed: nghttp2_on_stream_close_callback, complained: nghttp2_error_callback2,
@@ -25,7 +25,7 @@ package func sessionCallbacks(
 
 extension ConnectionFailure {
   /// nghttp2 cannot go on: its error in words, and what it complained about before, if it did.
-  package static func session(_ code: Int32, complaint: String?) -> ConnectionFailure {
+  public static func session(_ code: Int32, complaint: String?) -> ConnectionFailure {
     let words = String(cString: nghttp2_strerror(code))
     guard let complaint else { return .http2(words) }
     return .http2("\(words) (\(complaint))")
@@ -34,7 +34,7 @@ extension ConnectionFailure {
 
 extension ConnectionNotice {
   /// A GOAWAY that arrived; its debug bytes are cut at 256.
-  package static func received(_ frame: nghttp2_goaway) -> ConnectionNotice {
+  public static func received(_ frame: nghttp2_goaway) -> ConnectionNotice {
     let debug = UnsafeBufferPointer(
       start: frame.opaque_data, count: min(frame.opaque_data_len, 256))
     return .goAway(

@@ -2,21 +2,21 @@
 import CNghttp2
 
 /// The SETTINGS that one side sends (RFC 9113 §6.5.2); nil leaves a value at the RFC's default.
-package struct SessionSettings: Sendable {
-  package var maxConcurrentStreams: UInt32?
-  package var headerTableSize: UInt32?
-  package var initialWindowSize: UInt32?
-  package var maxFrameSize: UInt32?
-  package var maxHeaderListSize: UInt32?
+public struct SessionSettings: Sendable {
+  public var maxConcurrentStreams: UInt32?
+  public var headerTableSize: UInt32?
+  public var initialWindowSize: UInt32?
+  public var maxFrameSize: UInt32?
+  public var maxHeaderListSize: UInt32?
   /// Receive window of the whole connection, 65,535 unless raised.
-  package var connectionWindow: Int32?
+  public var connectionWindow: Int32?
   /// Id of a client's first stream, odd: near 2³¹−1 to see what becomes of it when ids run out.
-  package var firstStreamID: Int32?
+  public var firstStreamID: Int32?
 
-  package init() {}
+  public init() {}
 
   /// Queues the SETTINGS frame (and a window update) as the session's first frames.
-  package func submit(to session: OpaquePointer, isClient: Bool) {
+  public func submit(to session: OpaquePointer, isClient: Bool) {
     var entries: [nghttp2_settings_entry] = []
     func add(_ id: nghttp2_settings_id, _ value: UInt32?) {
       guard let value else { return }
@@ -38,15 +38,15 @@ package struct SessionSettings: Sendable {
 }
 
 /// HTTP/2 error codes (RFC 9113 §7) that the callers of this room use.
-package enum HTTP2ErrorCode {
-  package static let noError: UInt32 = 0
-  package static let internalError: UInt32 = 2
-  package static let refusedStream: UInt32 = 7
-  package static let cancel: UInt32 = 8
-  package static let enhanceYourCalm: UInt32 = 11
+public enum HTTP2ErrorCode {
+  public static let noError: UInt32 = 0
+  public static let internalError: UInt32 = 2
+  public static let refusedStream: UInt32 = 7
+  public static let cancel: UInt32 = 8
+  public static let enhanceYourCalm: UInt32 = 11
 
   /// The names of all codes, by code.
-  package static let names = [
+  public static let names = [
     "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT",
     "STREAM_CLOSED", "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR",
     "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",

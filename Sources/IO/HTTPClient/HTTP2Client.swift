@@ -3,18 +3,18 @@ import CCurl
 
 /// A blocking HTTP/2 client with TLS over libcurl, for administration of a gateway: one request at a time
 /// on the calling thread, over one kept connection.
-package final class HTTP2Client {
+public final class HTTP2Client {
   /// Whom to trust, and how to show who we are.
-  package struct Identity: Sendable {
+  public struct Identity: Sendable {
     /// A PEM file of roots to trust instead of the system's.
-    package var roots: String?
+    public var roots: String?
     /// PEM files of a client certificate with its chain, and of its key.
-    package var certificate: String?
-    package var key: String?
+    public var certificate: String?
+    public var key: String?
     /// The name in the server's certificate, if it is not the host that is connected to.
-    package var serverName: String?
+    public var serverName: String?
 
-    package init(
+    public init(
       roots: String? = nil, certificate: String? = nil, key: String? = nil,
       serverName: String? = nil
     ) {
@@ -26,21 +26,21 @@ package final class HTTP2Client {
   }
 
   /// What a server answered.
-  package struct Answer: Sendable {
-    package let status: Int
+  public struct Answer: Sendable {
+    public let status: Int
     /// Names in lower case, in the order in which they came.
-    package let headers: [(name: String, value: String)]
-    package let body: [UInt8]
+    public let headers: [(name: String, value: String)]
+    public let body: [UInt8]
 
     /// The value of the first header with this name (lower case).
-    package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+    public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
   }
 
   /// Why there is no answer.
-  package struct Failure: Error, Sendable, CustomStringConvertible {
-    package let description: String
+  public struct Failure: Error, Sendable, CustomStringConvertible {
+    public let description: String
     /// The request may have reached the server, which may have carried it out.
-    package let mayHaveArrived: Bool
+    public let mayHaveArrived: Bool
   }
 
   private static let bodyLimit = 16 << 20
@@ -52,7 +52,7 @@ package final class HTTP2Client {
   private let timeoutMilliseconds: Int
 
   /// - Parameter timeoutMilliseconds: bound of a whole request.
-  package init(
+  public init(
     host: String, port: UInt16, _ identity: Identity, timeoutMilliseconds: Int = 30_000
   ) {
     precondition(curlIsReady, "libcurl does not start")
@@ -69,7 +69,7 @@ package final class HTTP2Client {
   /// Sends a request and waits for its answer, whatever its status.
   ///
   /// - Parameter path: begins with a slash.
-  package func send(
+  public func send(
     _ method: String, _ path: String, headers: [(String, String)], body: [UInt8]? = nil
   ) throws(Failure) -> Answer {
     curl_easy_reset(easy)

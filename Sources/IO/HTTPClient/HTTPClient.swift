@@ -5,22 +5,22 @@ import CCurl
 let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
 /// What a server answered.
-package struct HTTPAnswer: Sendable {
-  package let status: Int
+public struct HTTPAnswer: Sendable {
+  public let status: Int
   /// Empty when the body was streamed.
-  package let body: [UInt8]
+  public let body: [UInt8]
 
-  package var text: String { String(decoding: body, as: UTF8.self) }
+  public var text: String { String(decoding: body, as: UTF8.self) }
 }
 
 /// Why there is no answer.
-package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
-  package let description: String
+public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
+  public let description: String
 }
 
 /// A blocking HTTP/1.1 client over libcurl for administration: one request at a time on the
 /// calling thread, over one kept connection.
-package final class HTTPClient {
+public final class HTTPClient {
   private let easy: UnsafeMutableRawPointer
   private let timeoutMilliseconds: Int
   private let roots: String?
@@ -29,7 +29,7 @@ package final class HTTPClient {
   ///   - timeoutMilliseconds: Bound of a whole request; a streamed one may take longer as long as
   ///     bytes arrive within each such time.
   ///   - roots: PEM file of certificate authorities to trust instead of the system's.
-  package init(timeoutMilliseconds: Int = 10_000, roots: String? = nil) {
+  public init(timeoutMilliseconds: Int = 10_000, roots: String? = nil) {
     self.roots = roots
     precondition(curlIsReady, "libcurl does not start")
     guard let easy = curl_easy_init() else { preconditionFailure("libcurl is out of memory") }
@@ -39,18 +39,18 @@ package final class HTTPClient {
 
   deinit { curl_easy_cleanup(easy) }
 
-  package func get(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
+  public func get(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
     try request("GET", url, nil, "", isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
-  package func put(
+  public func put(
     _ url: String, _ body: [UInt8] = [], contentType: String = "application/json"
   ) throws(HTTPClientError) -> HTTPAnswer {
     try request("PUT", url, body, contentType, isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
   /// - Parameter headers: further fields, each as `Name: value`.
-  package func post(
+  public func post(
     _ url: String, _ body: [UInt8] = [], contentType: String = "application/json",
     headers: [String] = []
   ) throws(HTTPClientError) -> HTTPAnswer {
@@ -61,7 +61,7 @@ package final class HTTPClient {
   /// - Parameters:
   ///   - body: nil for none.
   ///   - headers: further fields, each as `Name: value`.
-  package func send(
+  public func send(
     _ method: String, _ url: String, _ body: [UInt8]?, contentType: String = "application/json",
     headers: [String] = []
   ) throws(HTTPClientError) -> HTTPAnswer {
@@ -69,12 +69,12 @@ package final class HTTPClient {
       method, url, body, contentType, headers, isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
-  package func delete(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
+  public func delete(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
     try request("DELETE", url, nil, "", isStreamed: false, CollectedBody(limit: 64 << 20))
   }
 
   /// Hands the body over in parts as they arrive, whatever its length; a part ends anywhere.
-  package func stream(
+  public func stream(
     _ url: String, _ part: @escaping (UnsafeRawBufferPointer) -> Void
   ) throws(HTTPClientError) -> HTTPAnswer {
     try request("GET", url, nil, "", isStreamed: true, CollectedBody(part))

@@ -5,22 +5,22 @@ import CCurl
 ///
 /// A request has a time limit for everything together, verifies the server's certificate, follows no redirect, uses no
 /// proxy, and reads no more than `bodyLimit` bytes of an answer. Owned by one thread.
-package final class WebhookPoster {
+public final class WebhookPoster {
   /// What became of a request.
-  package struct Answer: Sendable {
+  public struct Answer: Sendable {
     /// What the request was sent with.
-    package let tag: UInt64
+    public let tag: UInt64
     /// nil without an answer. It counts as soon as it has arrived: a body that is too long or too slow is not waited
     /// for.
-    package let status: Int?
+    public let status: Int?
     /// The value of `Retry-After`.
-    package let retryAfter: String?
+    public let retryAfter: String?
     /// Why there is no answer; empty otherwise.
-    package let problem: String
+    public let problem: String
   }
 
   /// Bytes of an answer's body.
-  package static let bodyLimit = 64 << 10
+  public static let bodyLimit = 64 << 10
 
   private let multi: UnsafeMutableRawPointer
   private let wakeup: Int32
@@ -35,7 +35,7 @@ package final class WebhookPoster {
   ///   - connections: kept open at most.
   ///   - allowsHTTP: whether requests may go out without TLS.
   ///   - roots: PEM file of certificate authorities to trust instead of the system's.
-  package init(wakeup: Int32, connections: Int, allowsHTTP: Bool, roots: String?) {
+  public init(wakeup: Int32, connections: Int, allowsHTTP: Bool, roots: String?) {
     precondition(curlIsReady, "libcurl does not start")
     guard let multi = curl_multi_init() else { preconditionFailure("libcurl is out of memory") }
     self.multi = multi
@@ -52,14 +52,14 @@ package final class WebhookPoster {
   }
 
   /// Requests under way.
-  package var count: Int { transfers.count }
+  public var count: Int { transfers.count }
 
   /// Begins a request.
   ///
   /// - Parameters:
   ///   - headers: each as `Name: value`.
   ///   - tag: comes back with the answer.
-  package func post(
+  public func post(
     _ url: String, headers: [String], body: [UInt8], timeoutMilliseconds: Int, tag: UInt64
   ) {
     guard let easy = idle.popLast() ?? curl_easy_init() else {
@@ -88,7 +88,7 @@ package final class WebhookPoster {
   /// Lets requests go on, until one has ended, the wakeup is readable, or the time is over.
   ///
   /// - Returns: those that have ended.
-  package func wait(timeoutMilliseconds: Int32) -> [Answer] {
+  public func wait(timeoutMilliseconds: Int32) -> [Answer] {
     var answers = perform()
     if !answers.isEmpty { return answers }
     var extra = curl_waitfd(fd: wakeup, events: Int16(CURL_WAIT_POLLIN), revents: 0)
@@ -122,7 +122,7 @@ package final class WebhookPoster {
   }
 
   /// Ends all requests; none of them is answered. Their connections are closed.
-  package func cancelAll() {
+  public func cancelAll() {
     for easy in Array(transfers.keys) { end(easy) }
   }
 

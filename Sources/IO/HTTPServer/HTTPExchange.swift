@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One request to an `HTTPServer`, complete with its body.
-package struct HTTPRequest: Sendable {
-  package let method: String
+public struct HTTPRequest: Sendable {
+  public let method: String
   /// Without the query, percent-decoded.
-  package let path: String
+  public let path: String
   /// The query's parts in their order, percent-decoded.
-  package let query: [(name: String, value: String)]
-  package let body: [UInt8]
+  public let query: [(name: String, value: String)]
+  public let body: [UInt8]
 
   /// The value of the query's first part of that name.
-  package func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
+  public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 }
 
 /// What a route answers.
-package struct HTTPResponse: Sendable {
-  package enum Body: Sendable {
+public struct HTTPResponse: Sendable {
+  public enum Body: Sendable {
     case bytes([UInt8])
     /// Asked for piece after piece until nil, on the server's thread; no piece is empty. For
     /// reports that are too large to hold at once.
@@ -24,13 +24,13 @@ package struct HTTPResponse: Sendable {
     case file(descriptor: Int32, count: Int)
   }
 
-  package var status: Int
-  package var contentType: String
-  package var body: Body
+  public var status: Int
+  public var contentType: String
+  public var body: Body
   /// Further header fields.
-  package var headers: [(name: String, value: String)]
+  public var headers: [(name: String, value: String)]
 
-  package init(
+  public init(
     status: Int = 200, contentType: String, body: Body,
     headers: [(name: String, value: String)] = []
   ) {
@@ -40,29 +40,29 @@ package struct HTTPResponse: Sendable {
     self.headers = headers
   }
 
-  package static func text(_ text: String, status: Int = 200) -> HTTPResponse {
+  public static func text(_ text: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(
       status: status, contentType: "text/plain; charset=utf-8", body: .bytes(Array(text.utf8)))
   }
 
-  package static func json(_ text: String, status: Int = 200) -> HTTPResponse {
+  public static func json(_ text: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(status: status, contentType: "application/json", body: .bytes(Array(text.utf8)))
   }
 
   /// Lines of JSON, made while they are sent.
-  package static func jsonLines(_ next: @escaping @Sendable () -> [UInt8]?) -> HTTPResponse {
+  public static func jsonLines(_ next: @escaping @Sendable () -> [UInt8]?) -> HTTPResponse {
     HTTPResponse(contentType: "application/x-ndjson", body: .pieces(next))
   }
 }
 
 /// Who answers which requests.
-package struct HTTPRoute: Sendable {
-  package let method: String
+public struct HTTPRoute: Sendable {
+  public let method: String
   /// The whole path, or with `*` at its end every path that begins so.
-  package let path: String
-  package let handler: @Sendable (HTTPRequest) -> HTTPResponse
+  public let path: String
+  public let handler: @Sendable (HTTPRequest) -> HTTPResponse
 
-  package init(
+  public init(
     _ method: String, _ path: String, _ handler: @escaping @Sendable (HTTPRequest) -> HTTPResponse
   ) {
     self.method = method

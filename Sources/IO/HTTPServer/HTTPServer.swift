@@ -4,13 +4,13 @@ import Glibc
 
 /// A small HTTP/1.1 server for administration and metrics, with one thread of its own on which
 /// all routes run. Not for the data path.
-package final class HTTPServer: Sendable {
+public final class HTTPServer: Sendable {
   static let connectionLimit = 64
 
   private nonisolated(unsafe) let daemon: OpaquePointer
   private let context: Unmanaged<Router>
   /// The port that it listens on.
-  package let port: UInt16
+  public let port: UInt16
 
   /// Starts listening.
   ///
@@ -19,7 +19,7 @@ package final class HTTPServer: Sendable {
   ///   - port: 0 takes a free one.
   ///   - bodyLimit: Bytes that a request's body may have; a longer one is answered with 413.
   ///   - idleSeconds: After so long without a byte in either direction a connection is closed.
-  package init(
+  public init(
     host: String = "127.0.0.1", port: UInt16, bodyLimit: Int = 1 << 20, idleSeconds: UInt32 = 60,
     routes: [HTTPRoute]
   ) throws(HTTPServerError) {
@@ -41,8 +41,8 @@ package final class HTTPServer: Sendable {
 }
 
 /// Why a server did not start.
-package struct HTTPServerError: Error, Sendable, CustomStringConvertible {
-  package let description: String
+public struct HTTPServerError: Error, Sendable, CustomStringConvertible {
+  public let description: String
 }
 
 /// libmicrohttpd's access handler: called when the header is there, for each part of the body, and

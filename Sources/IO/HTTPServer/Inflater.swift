@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CZlib
 
 /// Unpacks a gzip body piece by piece, at most a bounded amount at a time: a small body may be a large one packed.
-package final class Inflater {
+public final class Inflater {
   /// What one call unpacks at most.
-  package static let piece = 64 << 10
+  public static let piece = 64 << 10
 
   private let stream: UnsafeMutablePointer<z_stream>
   /// Packed bytes that were not looked at yet.
   private var packed = ByteBuffer(capacity: 4_096)
-  package private(set) var isComplete = false
+  public private(set) var isComplete = false
   private var mayHaveMore = false
 
-  package init() {
+  public init() {
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
     // 16: a gzip header is expected.
@@ -27,12 +27,12 @@ package final class Inflater {
   }
 
   /// Whether `unpack` may bring something without further input.
-  package var hasMore: Bool { !isComplete && (!packed.isEmpty || mayHaveMore) }
+  public var hasMore: Bool { !isComplete && (!packed.isEmpty || mayHaveMore) }
 
-  package func append(_ bytes: UnsafeRawBufferPointer) { packed.append(bytes) }
+  public func append(_ bytes: UnsafeRawBufferPointer) { packed.append(bytes) }
 
   /// Appends the next piece. False when the input is no gzip, or goes on after its end.
-  package func unpack(into output: inout ByteBuffer) -> Bool {
+  public func unpack(into output: inout ByteBuffer) -> Bool {
     if isComplete { return packed.isEmpty }
     var code = Z_OK
     output.append(upTo: Self.piece) { room in

@@ -3,7 +3,7 @@ import CMicrohttpd
 import Glibc
 
 /// What a `StreamServer` tells its owner. All calls come from `StreamServer.turn`, on its thread.
-package protocol StreamHandler: AnyObject {
+public protocol StreamHandler: AnyObject {
   /// The header of a request is there. An answer ends it here, before its body is read; nil lets the body come.
   func began(_ exchange: StreamExchange) -> HTTPResponse?
   /// A part of the body is there. Returns how many bytes were taken; if not all, the exchange was paused, and the rest
@@ -17,13 +17,13 @@ package protocol StreamHandler: AnyObject {
 
 /// An HTTP/1.1 server whose bodies are handled as they arrive, on the thread of its owner, which polls it together with
 /// other things. Bodies may be of any length, and an exchange may wait for something else before it is answered.
-package final class StreamServer {
+public final class StreamServer {
   /// What is to be told about TLS: certificate chain and key, PEM.
-  package struct Identity: Sendable {
-    package let certificate: [UInt8]
-    package let key: [UInt8]
+  public struct Identity: Sendable {
+    public let certificate: [UInt8]
+    public let key: [UInt8]
 
-    package init(certificate: [UInt8], key: [UInt8]) {
+    public init(certificate: [UInt8], key: [UInt8]) {
       self.certificate = certificate
       self.key = key
     }
@@ -35,7 +35,7 @@ package final class StreamServer {
   private let daemon: OpaquePointer
   private let core: Unmanaged<StreamCore>
   /// The port that it listens on.
-  package let port: UInt16
+  public let port: UInt16
 
   /// Starts listening; nothing is accepted before the first `turn`.
   ///
@@ -46,7 +46,7 @@ package final class StreamServer {
   ///   - idleSeconds: after so long without a byte a connection is closed. Paused ones are not idle.
   ///   - identity: for TLS; nil for plain text.
   ///   - handler: not kept alive by the server.
-  package init(
+  public init(
     host: String, port: UInt16, connections: Int, idleSeconds: UInt32, identity: Identity?,
     handler: any StreamHandler
   ) throws(HTTPServerError) {
@@ -82,38 +82,38 @@ package final class StreamServer {
   }
 
   /// The descriptor to watch for reading; then comes a `turn`.
-  package var fd: Int32 { martlet_http_poll_fd(daemon) }
+  public var fd: Int32 { martlet_http_poll_fd(daemon) }
 
   /// Milliseconds after which a `turn` is due without any event; nil if none is.
-  package var timeout: Int32? {
+  public var timeout: Int32? {
     var milliseconds: UInt64 = 0
     guard MHD_get_timeout(daemon, &milliseconds) == .YES else { return nil }
     return Int32(min(milliseconds, 60_000))
   }
 
   /// Open connections.
-  package var connections: Int { core.takeUnretainedValue().connections.count }
+  public var connections: Int { core.takeUnretainedValue().connections.count }
 
   /// Accepts, reads and writes what can be without waiting.
-  package func turn() { MHD_run(daemon) }
+  public func turn() { MHD_run(daemon) }
 
   /// Takes no further connections; those that are open go on.
-  package func stopListening() {
+  public func stopListening() {
     let socket = MHD_quiesce_daemon(daemon)
     if socket >= 0 { close(socket) }
   }
 }
 
 /// One request and its answer.
-package final class StreamExchange {
-  package let method: String
+public final class StreamExchange {
+  public let method: String
   /// Without the query, percent-decoded.
-  package let path: String
+  public let path: String
   /// The owner's own, until `gone`.
-  package var attachment: AnyObject?
+  public var attachment: AnyObject?
   fileprivate let connection: OpaquePointer
   fileprivate var response: HTTPResponse?
-  package private(set) var isPaused = false
+  public private(set) var isPaused = false
 
   fileprivate init(_ connection: OpaquePointer, method: String, path: String) {
     self.connection = connection
@@ -122,31 +122,31 @@ package final class StreamExchange {
   }
 
   /// The value of a header field, whatever the case of its name. Valid until `gone`.
-  package func header(_ name: String) -> String? {
+  public func header(_ name: String) -> String? {
     MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
   }
 
   /// The value of an argument of the query, percent-decoded; nil without it. Valid until `gone`.
-  package func argument(_ name: String) -> String? {
+  public func argument(_ name: String) -> String? {
     MHD_lookup_connection_value(connection, .GET_ARGUMENT_KIND, name).map { String(cString: $0) }
   }
 
   /// Nothing more of it is read or answered until it goes on.
-  package func pause() {
+  public func pause() {
     guard !isPaused else { return }
     isPaused = true
     MHD_suspend_connection(connection)
   }
 
   /// Ends a pause.
-  package func goOn() {
+  public func goOn() {
     guard isPaused else { return }
     isPaused = false
     MHD_resume_connection(connection)
   }
 
   /// Answers a request whose body is complete.
-  package func answer(_ response: HTTPResponse) {
+  public func answer(_ response: HTTPResponse) {
     self.response = response
     goOn()
   }

@@ -3,20 +3,20 @@
 internal import CSimdjson
 
 /// Why text is not JSON.
-package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The parser's words.
-  package let problem: String
+  public let problem: String
   /// The byte of the text where it was noticed.
-  package let offset: Int
+  public let offset: Int
 
-  package var description: String { "not valid JSON: \(problem) (byte \(offset))" }
+  public var description: String { "not valid JSON: \(problem) (byte \(offset))" }
 }
 
 /// Reads JSON text into values. Keeps its buffers between texts; belongs to one thread.
-package final class JSONParser {
+public final class JSONParser {
   private let handle: OpaquePointer
 
-  package init() {
+  public init() {
     handle = martlet_json_create()
   }
 
@@ -25,7 +25,7 @@ package final class JSONParser {
   }
 
   /// The value that the text holds: all of it, and nothing after it. Throws what is wrong, and where.
-  package func parse(_ text: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
+  public func parse(_ text: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
     var nodes: UnsafePointer<martlet_node>?
     var count = 0
     var error = martlet_json_error()
@@ -40,7 +40,7 @@ package final class JSONParser {
   }
 
   /// Whether the text is a JSON object, and nothing after it. Makes no values.
-  package func isObject(_ text: UnsafeRawBufferPointer) -> Bool {
+  public func isObject(_ text: UnsafeRawBufferPointer) -> Bool {
     var nodes: UnsafePointer<martlet_node>?
     var count = 0
     var error = martlet_json_error()
@@ -49,31 +49,31 @@ package final class JSONParser {
     return code == 0 && nodes.map { Int($0.pointee.kind) == MARTLET_NODE_OBJECT } ?? false
   }
 
-  package func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
+  public func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
     // withUnsafeBytes rethrows untyped errors: the result carries it out instead.
     try text.withUnsafeBytes { bytes in
       Result { () throws(JSONError) in try parse(bytes) }
     }.get()
   }
 
-  package func parse(_ text: String) throws(JSONError) -> JSONValue {
+  public func parse(_ text: String) throws(JSONError) -> JSONValue {
     try parse(Array(text.utf8))
   }
 }
 
 /// One text read at once: `JSONDocument(text).root["aps"]?["badge"]?.int`.
-package struct JSONDocument: Equatable, Sendable {
-  package let root: JSONValue
+public struct JSONDocument: Equatable, Sendable {
+  public let root: JSONValue
 
-  package init(_ text: [UInt8]) throws(JSONError) {
+  public init(_ text: [UInt8]) throws(JSONError) {
     root = try JSONParser().parse(text)
   }
 
-  package init(_ text: String) throws(JSONError) {
+  public init(_ text: String) throws(JSONError) {
     root = try JSONParser().parse(text)
   }
 
-  package init(_ text: UnsafeRawBufferPointer) throws(JSONError) {
+  public init(_ text: UnsafeRawBufferPointer) throws(JSONError) {
     root = try JSONParser().parse(text)
   }
 }

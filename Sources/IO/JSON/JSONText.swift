@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Bytes
+public import Bytes
 
 extension JSONValue {
   /// Appends the value as JSON text without white space.
-  package func write(into buffer: inout ByteBuffer) {
+  public func write(into buffer: inout ByteBuffer) {
     switch self {
     case .null: buffer.append("null")
     case .bool(let value): buffer.append(value ? "true" as StaticString : "false")
@@ -32,7 +32,7 @@ extension JSONValue {
   }
 
   /// The value as JSON text without white space.
-  package var text: [UInt8] {
+  public var text: [UInt8] {
     var buffer = ByteBuffer()
     write(into: &buffer)
     return Array(buffer.bytes)
@@ -41,7 +41,7 @@ extension JSONValue {
 
 extension ByteBuffer {
   /// Appends a string with its quotes, escaped.
-  package mutating func append(jsonString text: String) {
+  public mutating func append(jsonString text: String) {
     append(UInt8(ascii: "\""))
     var copy = text
     copy.withUTF8 { append(jsonEscaped: UnsafeRawBufferPointer($0)) }

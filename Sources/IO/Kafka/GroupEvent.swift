@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a group consumer tells its control thread.
-package enum GroupEvent: Sendable {
+public enum GroupEvent: Sendable {
   /// These partitions are now ours: open queues, look up offsets, then `assign`. An empty list is
   /// possible and also wants an `assign`.
   case assigned([TopicPartition])

@@ -6,7 +6,7 @@ extension KafkaAdmin {
   ///
   /// The offsets are not asked for with librdkafka's ListConsumerGroupOffsets: a client without a group of its own ends
   /// with SIGSEGV when the coordinator answers with an error such as NOT_COORDINATOR (2.0.2).
-  package func lag(
+  public func lag(
     of group: String, _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [TopicPartition: Int64] {
     guard !partitions.isEmpty else { return [:] }

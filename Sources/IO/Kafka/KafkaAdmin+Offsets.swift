@@ -7,7 +7,7 @@ extension KafkaAdmin {
   /// The watermarks of many partitions with two requests a broker, in the order given.
   ///
   /// Throws when a partition does not exist or a broker does not answer within the time.
-  package func watermarks(
+  public func watermarks(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [Watermarks] {
     let low = try ends(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
@@ -21,7 +21,7 @@ extension KafkaAdmin {
   /// does not know times: it answers with the end.)
   ///
   /// - Parameter moment: milliseconds since the epoch.
-  package func offsets(
+  public func offsets(
     _ partitions: [TopicPartition], at moment: Int64, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [Int64] {
     let found = try ends(partitions, max(0, moment), timeoutMilliseconds)
@@ -34,7 +34,7 @@ extension KafkaAdmin {
   /// brokers know it (KRaft), and who uses it at once is told that there is no such partition.
   ///
   /// Throws what the last attempt said when the time is up.
-  package func awaitLeaders(
+  public func awaitLeaders(
     of partitions: [TopicPartition], timeoutMilliseconds: UInt64
   ) throws(KafkaError) {
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
@@ -52,7 +52,7 @@ extension KafkaAdmin {
   }
 
   /// The same for every partition of topics that were just created.
-  package func awaitLeaders(
+  public func awaitLeaders(
     of topics: [KafkaTopicSpecification], timeoutMilliseconds: UInt64
   ) throws(KafkaError) {
     let partitions = topics.flatMap { topic in

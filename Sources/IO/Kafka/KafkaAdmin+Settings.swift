@@ -2,31 +2,31 @@
 internal import CRdKafka
 
 /// How large a topic is.
-package struct TopicSize: Sendable, Hashable {
-  package let partitions: Int
+public struct TopicSize: Sendable, Hashable {
+  public let partitions: Int
   /// Copies of its first partition.
-  package let copies: Int
+  public let copies: Int
 
-  package init(partitions: Int, copies: Int) {
+  public init(partitions: Int, copies: Int) {
     self.partitions = partitions
     self.copies = copies
   }
 }
 
 /// The topics of a cluster: those with a size, and those of which it says only an error.
-package struct TopicListing: Sendable {
-  package var sizes: [String: TopicSize] = [:]
-  package var errors: [String: KafkaError] = [:]
+public struct TopicListing: Sendable {
+  public var sizes: [String: TopicSize] = [:]
+  public var errors: [String: KafkaError] = [:]
 }
 
 extension KafkaAdmin {
   /// Every topic of the cluster with its size. Creates none.
-  package func topicSizes(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: TopicSize] {
+  public func topicSizes(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: TopicSize] {
     try topicListing(timeoutMilliseconds: timeoutMilliseconds).sizes
   }
 
   /// Every topic that the cluster lists for this user. Creates none.
-  package func topicListing(timeoutMilliseconds: Int32) throws(KafkaError) -> TopicListing {
+  public func topicListing(timeoutMilliseconds: Int32) throws(KafkaError) -> TopicListing {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(handle, 1, nil, &metadata, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
@@ -49,7 +49,7 @@ extension KafkaAdmin {
 
   /// What the cluster says of a topic that is asked for by its name: nil if it exists. Creates none, except on the
   /// embedded broker.
-  package func topicError(_ topic: String, timeoutMilliseconds: Int32) -> KafkaError? {
+  public func topicError(_ topic: String, timeoutMilliseconds: Int32) -> KafkaError? {
     guard let place = rd_kafka_topic_new(handle, topic, nil) else {
       return KafkaError(rd_kafka_last_error(), "topic \(topic)")
     }
@@ -63,7 +63,7 @@ extension KafkaAdmin {
   }
 
   /// How many members a group has now; nil where the cluster does not say.
-  package func memberCount(of group: String, timeoutMilliseconds: Int32) -> Int? {
+  public func memberCount(of group: String, timeoutMilliseconds: Int32) -> Int? {
     var list: UnsafePointer<rd_kafka_group_list>?
     let code = rd_kafka_list_groups(handle, group, &list, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let list else { return nil }
@@ -78,7 +78,7 @@ extension KafkaAdmin {
   /// describe is left out.
   ///
   /// Throws when the cluster does not answer within the time, and for the embedded broker, which has no settings.
-  package func topicSettings(
+  public func topicSettings(
     _ topics: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [String: [String: String]] {
     var resources: [OpaquePointer?] = topics.map {

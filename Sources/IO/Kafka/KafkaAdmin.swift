@@ -2,15 +2,15 @@
 internal import CRdKafka
 
 /// A topic to create.
-package struct KafkaTopicSpecification: Sendable, Hashable {
-  package let name: String
-  package let partitions: Int
+public struct KafkaTopicSpecification: Sendable, Hashable {
+  public let name: String
+  public let partitions: Int
   /// 0 leaves it to the cluster.
-  package let replication: Int
+  public let replication: Int
   /// Topic configuration such as `cleanup.policy`; the embedded broker has none.
-  package let configuration: [String: String]
+  public let configuration: [String: String]
 
-  package init(
+  public init(
     _ name: String, partitions: Int, replication: Int = 0, configuration: [String: String] = [:]
   ) {
     self.name = name
@@ -21,19 +21,19 @@ package struct KafkaTopicSpecification: Sendable, Hashable {
 }
 
 /// The oldest offset of a partition and the next one to be written.
-package struct Watermarks: Sendable, Hashable {
-  package let low: Int64
-  package let high: Int64
+public struct Watermarks: Sendable, Hashable {
+  public let low: Int64
+  public let high: Int64
 }
 
 /// Questions to a cluster and changes of it. Every call blocks; cold paths only.
-package final class KafkaAdmin {
+public final class KafkaAdmin {
   let configuration: KafkaConfiguration
   private var client: KafkaClient?
   /// One idle client for each group that was asked for.
   private var groups: [String: OpaquePointer] = [:]
 
-  package init(_ configuration: KafkaConfiguration) throws(KafkaError) {
+  public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
     self.configuration = configuration
     let native = try configuration.makeNative(.admin)
     native.enableEvents(RD_KAFKA_EVENT_ERROR)
@@ -42,7 +42,7 @@ package final class KafkaAdmin {
 
   deinit { close() }
 
-  package func close() {
+  public func close() {
     for handle in groups.values {
       rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
     }
@@ -54,7 +54,7 @@ package final class KafkaAdmin {
   var handle: OpaquePointer { client!.raw }
 
   /// The cluster's id. Throws when no broker answers within the time.
-  package func clusterID(timeoutMilliseconds: Int32) throws(KafkaError) -> String {
+  public func clusterID(timeoutMilliseconds: Int32) throws(KafkaError) -> String {
     guard let text = rd_kafka_clusterid(client!.raw, timeoutMilliseconds) else {
       throw KafkaError(
         RD_KAFKA_RESP_ERR__TRANSPORT,
@@ -65,12 +65,12 @@ package final class KafkaAdmin {
   }
 
   /// Whether the cluster is librdkafka's in-memory one.
-  package func isEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) -> Bool {
+  public func isEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) -> Bool {
     try clusterID(timeoutMilliseconds: timeoutMilliseconds).hasPrefix("mockCluster")
   }
 
   /// What has gone wrong with connections since the last call, without the remark that all brokers are down.
-  package func takeErrors() -> [KafkaError] {
+  public func takeErrors() -> [KafkaError] {
     var errors: [KafkaError] = []
     while let client, let event = rd_kafka_queue_poll(client.events, 0) {
       let code = rd_kafka_event_error(event)
@@ -87,12 +87,12 @@ package final class KafkaAdmin {
   }
 
   /// Every topic of the cluster with its number of partitions. Creates none.
-  package func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
+  public func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
     try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
   }
 
   /// How many brokers the cluster has now.
-  package func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
+  public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
@@ -103,7 +103,7 @@ package final class KafkaAdmin {
   }
 
   /// The first offset a partition still holds and the next one to be written.
-  package func watermarks(
+  public func watermarks(
     _ partition: TopicPartition, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> Watermarks {
     var low: Int64 = 0
@@ -117,7 +117,7 @@ package final class KafkaAdmin {
   }
 
   /// How far a group has got. Does not join it.
-  package func groupOffsets(
+  public func groupOffsets(
     _ group: String, _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [CommittedOffset] {
     try readCommitted(
@@ -126,7 +126,7 @@ package final class KafkaAdmin {
 
   /// Whether the cluster's authorizer refused the group since the last call of `groupOffsets`: librdkafka then goes on
   /// looking for the coordinator, and says so only in passing.
-  package func isRefused(_ group: String) -> Bool {
+  public func isRefused(_ group: String) -> Bool {
     guard let handle = groups[group], let queue = rd_kafka_queue_get_consumer(handle) else {
       return false
     }
@@ -157,7 +157,7 @@ package final class KafkaAdmin {
   ///
   /// Throws when the cluster does not answer; the embedded broker does not know the request
   /// (`EmbeddedBroker.createTopic` instead).
-  package func createTopics(
+  public func createTopics(
     _ topics: [KafkaTopicSpecification], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
     var requests: [OpaquePointer?] = []
@@ -184,7 +184,7 @@ package final class KafkaAdmin {
   }
 
   /// Deletes topics and returns what each came to. Not on the embedded broker.
-  package func deleteTopics(
+  public func deleteTopics(
     _ names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
     var requests: [OpaquePointer?] = names.map { rd_kafka_DeleteTopic_new($0) }
@@ -235,7 +235,7 @@ package final class KafkaAdmin {
 
 extension KafkaError {
   /// Whether a topic could not be created because it exists.
-  package var isTopicAlreadyThere: Bool {
+  public var isTopicAlreadyThere: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
   }
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
-package import EventLoop
+public import EventLoop
 
 /// Reads all partitions of a compacted topic from given offsets on, for a table that keeps its own positions. No
 /// consumer group. Owned by one thread.
 ///
 /// It says when a position is not in the log any more, and then the table decides where to begin.
-package final class KafkaChangelog {
-  package let topic: String
+public final class KafkaChangelog {
+  public let topic: String
   /// The next offset to read of each partition. At a log's end it is that end, also where the mark of a transaction
   /// is the last entry.
-  package private(set) var positions: [Int64]
+  public private(set) var positions: [Int64]
   /// A partition whose log does not have its position: it was cut, or the topic was recreated. Reading stands still
   /// until `begin`.
-  package private(set) var lost: Int32?
+  public private(set) var lost: Int32?
   private var reader: LogReader?
   private var lastError: KafkaError?
 
   /// Connects; reads nothing before `begin`, and no broker needs to be there.
-  package init(
+  public init(
     _ configuration: KafkaConfiguration, topic: String, partitions: Int, wakeup: Wakeup
   ) throws(KafkaError) {
     self.topic = topic
@@ -31,7 +31,7 @@ package final class KafkaChangelog {
   deinit { close() }
 
   /// Begins each partition at an offset, nil at its first record; what was not polled yet is forgotten.
-  package func begin(at starts: [Int64?]) throws(KafkaError) {
+  public func begin(at starts: [Int64?]) throws(KafkaError) {
     guard let reader else { return }
     precondition(starts.count == positions.count, "a start for each partition")
     for partition in positions.indices { reader.stop(Int32(partition)) }
@@ -43,7 +43,7 @@ package final class KafkaChangelog {
   }
 
   /// What went wrong since the last call; reading goes on by itself.
-  package func takeError() -> KafkaError? {
+  public func takeError() -> KafkaError? {
     defer { lastError = nil }
     return lastError
   }
@@ -51,7 +51,7 @@ package final class KafkaChangelog {
   /// Fills the batch with what has arrived, without waiting. Records and ends of partitions (`isEndOfPartition`, whose
   /// offset is the log's end), each partition's in their order; errors are handled here. Release the batch before
   /// `begin` and `close`.
-  package func poll(into batch: inout KafkaBatch) {
+  public func poll(into batch: inout KafkaBatch) {
     guard let reader else { return }
     if let error = reader.serveErrors() { lastError = error }
     guard lost == nil else { return }
@@ -76,16 +76,16 @@ package final class KafkaChangelog {
     }
   }
 
-  package func close() {
+  public func close() {
     reader?.close()
     reader = nil
   }
 }
 
 /// Where Martlet's producers put keys: the partitioner of Java clients.
-package enum KafkaPartitioner {
+public enum KafkaPartitioner {
   /// The partition of a key among `partitions`.
-  package static func partition(of key: [UInt8], among partitions: Int) -> Int32 {
+  public static func partition(of key: [UInt8], among partitions: Int) -> Int32 {
     key.withUnsafeBytes { bytes in
       rd_kafka_msg_partitioner_murmur2(
         nil, bytes.baseAddress, bytes.count, Int32(partitions), nil, nil)

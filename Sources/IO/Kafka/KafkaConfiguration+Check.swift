@@ -5,7 +5,7 @@ extension KafkaConfiguration {
   /// Tries every property on librdkafka without opening anything.
   ///
   /// Throws for the first one that it does not know, does not take, or that Martlet decides.
-  package func check() throws(KafkaError) {
+  public func check() throws(KafkaError) {
     for role in [Role.producer, .group] { _ = try makeNative(role) }
   }
 
@@ -13,7 +13,7 @@ extension KafkaConfiguration {
   /// against each other, and the files that they name. Opens no connection.
   ///
   /// Throws for the first property that does not go with another one or names what it cannot use.
-  package func checkTogether() throws(KafkaError) {
+  public func checkTogether() throws(KafkaError) {
     for (role, type) in [(Role.producer, RD_KAFKA_PRODUCER), (.group, RD_KAFKA_CONSUMER)] {
       var fixed: [Property] = [("bootstrap.servers", "")]
       if role == .group { fixed.append(("group.id", "check")) }
@@ -23,5 +23,5 @@ extension KafkaConfiguration {
   }
 
   /// Whether librdkafka has a property of this name.
-  package static func hasProperty(_ name: String) -> Bool { NativeConfiguration().has(name) }
+  public static func hasProperty(_ name: String) -> Bool { NativeConfiguration().has(name) }
 }

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-package import CRdKafka
+public import CRdKafka
 
 /// The librdkafka properties of this process's clients, in layers: what Martlet needs at its base,
 /// what a service prefers above it, and what the user says on top.
 ///
 /// Property names and values are librdkafka's (CONFIGURATION.md); nothing is renamed.
-package struct KafkaConfiguration: Sendable {
-  package typealias Property = (name: String, value: String)
+public struct KafkaConfiguration: Sendable {
+  public typealias Property = (name: String, value: String)
 
   /// The user's properties for every client.
-  package var common: [Property] = []
+  public var common: [Property] = []
   /// The user's properties for consumers; they win over `common`.
-  package var consumer: [Property] = []
+  public var consumer: [Property] = []
   /// The user's properties for producers; they win over `common`.
-  package var producer: [Property] = []
+  public var producer: [Property] = []
   /// A service's own preferences for its consumers; the user's properties win over them.
-  package var consumerPreferences: [Property] = []
+  public var consumerPreferences: [Property] = []
   /// A service's own preferences for its producers; the user's properties win over them.
-  package var producerPreferences: [Property] = []
+  public var producerPreferences: [Property] = []
   /// Whether the cluster is the embedded broker, which wants other timings.
   ///
   /// It answers an empty fetch only after the whole wait and rebalances in `session.timeout.ms` − 1 s.
-  package var isEmbeddedBroker = false
+  public var isEmbeddedBroker = false
 
   /// `host:port[,host:port…]`
-  package let bootstrap: String
+  public let bootstrap: String
   /// How the clients name themselves to the broker.
-  package let clientID: String
+  public let clientID: String
 
-  package init(bootstrap: String, clientID: String) {
+  public init(bootstrap: String, clientID: String) {
     self.bootstrap = bootstrap
     self.clientID = clientID
   }
@@ -43,7 +43,7 @@ package struct KafkaConfiguration: Sendable {
   /// bytes as they are compressed. A broker sends a batch that is larger than that all the same.
   ///
   /// - Parameter partitions: all of the topics read, for the case that this is the only process.
-  package mutating func dividePrefetch(
+  public mutating func dividePrefetch(
     among partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20
   ) {
     let share = min(max(records / max(partitions, 1), 250), 4_000)
@@ -59,7 +59,7 @@ package struct KafkaConfiguration: Sendable {
   /// limits are not divided, and leave room for a second's work.
   ///
   /// - Parameter partitions: those that are read; only what one answer may bring is divided among them.
-  package mutating func sharePrefetch(
+  public mutating func sharePrefetch(
     among partitions: Int, records: Int = 32_000, bytes: Int = 16 << 20
   ) {
     consumerPreferences.append(("queued.min.messages", "\(records)"))
@@ -73,7 +73,7 @@ package struct KafkaConfiguration: Sendable {
   /// and only while it is read faster than it is shown.
   ///
   /// - Parameter partitions: those that are read.
-  package mutating func preferBulkReading(of partitions: Int) {
+  public mutating func preferBulkReading(of partitions: Int) {
     let kilobytes = max((512 << 10) / max(partitions, 1), 2_048)
     let records = max(1_000_000 / max(partitions, 1), 100_000)
     consumerPreferences.append(("queued.min.messages", "\(records)"))
@@ -83,7 +83,7 @@ package struct KafkaConfiguration: Sendable {
   /// Asks the cluster who it is and sets `isEmbeddedBroker`.
   ///
   /// Throws when no broker answers within the time.
-  package mutating func detectEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) {
+  public mutating func detectEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) {
     let admin = try KafkaAdmin(self)
     defer { admin.close() }
     isEmbeddedBroker = try admin.isEmbeddedBroker(timeoutMilliseconds: timeoutMilliseconds)
@@ -196,17 +196,17 @@ package struct KafkaConfiguration: Sendable {
 }
 
 /// Owns a `rd_kafka_conf_t` until a client takes it.
-package struct NativeConfiguration: ~Copyable {
+public struct NativeConfiguration: ~Copyable {
   let raw: OpaquePointer
 
-  package init() {
+  public init() {
     raw = rd_kafka_conf_new()
     rd_kafka_conf_set_log_cb(raw, KafkaLog.callback)
   }
 
   deinit { rd_kafka_conf_destroy(raw) }
 
-  package func set(_ name: String, _ value: String) throws(KafkaError) {
+  public func set(_ name: String, _ value: String) throws(KafkaError) {
     let limit = 512
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: limit)
     defer { text.deallocate() }
@@ -239,7 +239,7 @@ package struct NativeConfiguration: ~Copyable {
   func enableEvents(_ events: Int32) { rd_kafka_conf_set_events(raw, events) }
 
   /// Creates a client, which takes the configuration over.
-  package consuming func makeClient(_ type: rd_kafka_type_t) throws(KafkaError) -> OpaquePointer {
+  public consuming func makeClient(_ type: rd_kafka_type_t) throws(KafkaError) -> OpaquePointer {
     let limit = 512
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: limit)
     defer { text.deallocate() }

@@ -2,12 +2,12 @@
 internal import CRdKafka
 
 /// A topic of one producer. Stays valid when the producer replaces its client.
-package struct KafkaTopic: Sendable, Hashable {
+public struct KafkaTopic: Sendable, Hashable {
   let index: Int32
 }
 
 /// What became of a call to `produce`.
-package enum ProduceResult: Sendable {
+public enum ProduceResult: Sendable {
   /// Accepted; a `Delivery` with the record's tag will follow.
   case queued
   /// No room now; keep the record and try again after the next deliveries.
@@ -17,18 +17,18 @@ package enum ProduceResult: Sendable {
 }
 
 /// The final answer about one produced record. Plain old data.
-package struct Delivery: Sendable {
+public struct Delivery: Sendable {
   /// What the caller gave `produce`.
-  package let tag: UInt
+  public let tag: UInt
   /// −1 when the broker did not say (a retried record that it already had).
-  package let offset: Int64
-  package let partition: Int32
+  public let offset: Int64
+  public let partition: Int32
   /// 0: the record is stored as the `acks` setting asks. Otherwise see `refused`.
-  package let errorCode: Int32
+  public let errorCode: Int32
 
   /// Why no repetition makes the broker take the record as it is; nil when it has it. `KafkaProducer.refusedRecord`
   /// has its content.
-  package var refused: KafkaError? {
+  public var refused: KafkaError? {
     guard errorCode != 0 else { return nil }
     return KafkaError(rd_kafka_resp_err_t(errorCode), "the broker refused a record")
   }
@@ -89,21 +89,21 @@ enum DeliveryFailure {
 }
 
 /// Records that wait in a producer because Kafka does not take them.
-package struct ProducerTrouble: Sendable {
+public struct ProducerTrouble: Sendable {
   /// How many have no answer yet.
-  package let waiting: Int
+  public let waiting: Int
   /// The topic that was refused last; nil when it is no matter of a topic.
-  package let topic: String?
-  package let error: KafkaError
+  public let topic: String?
+  public let error: KafkaError
 }
 
 /// A record that was given back with a `Delivery` that says `refused`.
-package struct RefusedRecord: Sendable {
-  package let tag: UInt
-  package let topic: KafkaTopic
-  package let key: [UInt8]?
-  package let value: [UInt8]?
-  package let headers: [KafkaHeader]
+public struct RefusedRecord: Sendable {
+  public let tag: UInt
+  public let topic: KafkaTopic
+  public let key: [UInt8]?
+  public let value: [UInt8]?
+  public let headers: [KafkaHeader]
 }
 
 /// The records a producer has accepted and not yet answered for: their tags and their order.

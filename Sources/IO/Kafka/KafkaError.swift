@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-package import CRdKafka
+public import CRdKafka
 
 /// What went wrong between this process and Kafka.
-package struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The Kafka protocol's error code, or librdkafka's own (negative).
-  package let code: Int32
+  public let code: Int32
   /// What was attempted and what was said, in words.
-  package let message: String
+  public let message: String
   /// Whether the client that raised it is of no further use.
-  package let isFatal: Bool
+  public let isFatal: Bool
   /// Whether the same call may succeed later.
-  package let isRetriable: Bool
+  public let isRetriable: Bool
 
-  package init(code: Int32, message: String, isFatal: Bool = false, isRetriable: Bool = false) {
+  public init(code: Int32, message: String, isFatal: Bool = false, isRetriable: Bool = false) {
     self.code = code
     self.message = message
     self.isFatal = isFatal
@@ -20,14 +20,14 @@ package struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The code's name, as Kafka's and librdkafka's documentation have it (`_TRANSPORT`, …).
-  package var name: String { String(cString: rd_kafka_err2name(rd_kafka_resp_err_t(code))) }
+  public var name: String { String(cString: rd_kafka_err2name(rd_kafka_resp_err_t(code))) }
 
-  package var description: String { "\(message) (\(name))" }
+  public var description: String { "\(message) (\(name))" }
 }
 
 extension KafkaError {
   /// An error from a bare code; `attempt` says what was being done.
-  package init(_ code: rd_kafka_resp_err_t, _ attempt: String, isFatal: Bool = false) {
+  public init(_ code: rd_kafka_resp_err_t, _ attempt: String, isFatal: Bool = false) {
     let text = String(cString: rd_kafka_err2str(code))
     self.init(
       code: code.rawValue, message: attempt.isEmpty ? text : "\(attempt): \(text)",
@@ -47,7 +47,7 @@ extension KafkaError {
   }
 
   /// A mistake of the caller or of the configuration, in our own words.
-  package static func invalid(_ message: String) -> KafkaError {
+  public static func invalid(_ message: String) -> KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
 
@@ -55,14 +55,14 @@ extension KafkaError {
   var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
 
   /// Whether a smaller record might be taken.
-  package var isOfSize: Bool {
+  public var isOfSize: Bool {
     code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE.rawValue
       || code == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE.rawValue
       || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE.rawValue
   }
 
   /// What an operator can do about it, for errors whose cause is not seen at once.
-  package var remedy: String? {
+  public var remedy: String? {
     switch rd_kafka_resp_err_t(code) {
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
       "grant this Kafka user Write and Describe on the topic"
@@ -81,14 +81,14 @@ extension KafkaError {
   }
 
   /// Whether the cluster's authorizer refused what was asked for.
-  package var isOfAuthorization: Bool {
+  public var isOfAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
   }
 
   /// Whether a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
-  package var isRefusal: Bool { Self.refusing.contains(code) }
+  public var isRefusal: Bool { Self.refusing.contains(code) }
 
   private static let refusing: Set<Int32> = [
     RD_KAFKA_RESP_ERR__AUTHENTICATION.rawValue, RD_KAFKA_RESP_ERR__SSL.rawValue,

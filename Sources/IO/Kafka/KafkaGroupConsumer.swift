@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
-package import EventLoop
+public import EventLoop
 
 /// A member of a consumer group. Owned by one control thread; loops own the queues it opens.
 ///
 /// Rebalances arrive as events and nothing changes until the caller calls `assign` or `unassign`,
 /// so revoked partitions can drain first. Nothing is committed or stored by itself. `nextEvent`
 /// must be called at least once in `max.poll.interval.ms` (60 s), also when idle.
-package final class KafkaGroupConsumer {
+public final class KafkaGroupConsumer {
   /// The group's name.
-  package let group: String
+  public let group: String
   private var client: KafkaClient?
   private var queues: [KafkaQueue] = []
   /// What was assigned, and what of it has no starting point yet.
@@ -28,7 +28,7 @@ package final class KafkaGroupConsumer {
   ///   - wakeup: signalled when `nextEvent` has something.
   ///
   /// Throws for properties that librdkafka does not take.
-  package init(
+  public init(
     _ configuration: KafkaConfiguration, group: String, topics: [String],
     instanceID: String? = nil, reportsEnds: Bool = false, wakeup: Wakeup?
   ) throws(KafkaError) {
@@ -57,7 +57,7 @@ package final class KafkaGroupConsumer {
   private var raw: OpaquePointer { client!.raw }
 
   /// The next event; nil when none came within the time. 0 does not wait.
-  package func nextEvent(timeoutMilliseconds: Int32 = 0) -> GroupEvent? {
+  public func nextEvent(timeoutMilliseconds: Int32 = 0) -> GroupEvent? {
     var timeout = timeoutMilliseconds
     while let client, let event = rd_kafka_queue_poll(client.events, timeout) {
       defer { rd_kafka_event_destroy(event) }
@@ -97,24 +97,24 @@ package final class KafkaGroupConsumer {
 
   /// The newest statistics of librdkafka (JSON), once; nil without any, as ever unless the user sets
   /// `statistics.interval.ms`. They arrive with `nextEvent`.
-  package func takeStatistics() -> String? { statistics.take() }
+  public func takeStatistics() -> String? { statistics.take() }
 
   /// What the group has committed for these partitions, asked of the coordinator.
-  package func committed(
+  public func committed(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [CommittedOffset] {
     try readCommitted(raw, group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
   /// Where the logs of partitions begin, asked of their brokers: those that answered within the time.
-  package func logStarts(
+  public func logStarts(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
     offsets(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
   }
 
   /// Where the logs of partitions end: one past the last record. As `logStarts`.
-  package func logEnds(
+  public func logEnds(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
     offsets(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
@@ -138,7 +138,7 @@ package final class KafkaGroupConsumer {
   }
 
   /// Opens the queue of one partition, before it is assigned.
-  package func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
+  public func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
     let queue = KafkaQueue(partition, queue: separated(partition), wakeup)
     queues.append(queue)
     return queue
@@ -154,7 +154,7 @@ package final class KafkaGroupConsumer {
   /// Begins to fetch; the answer to `.assigned`. Every partition must have an open queue. A partition without
   /// a start begins where the group has committed, or with its first record: the coordinator is asked here,
   /// for 500 ms at most, and in `nextEvent` until it answers.
-  package func assign(_ starts: [PartitionStart]) throws(KafkaError) {
+  public func assign(_ starts: [PartitionStart]) throws(KafkaError) {
     queues.removeAll { $0.isClosed }
     let open = Set(queues.map(\.partition))
     for start in starts where !open.contains(start.partition) {
@@ -202,7 +202,7 @@ package final class KafkaGroupConsumer {
   }
 
   /// Gives all partitions up; the answer to `.revoked`. Every queue must be closed before.
-  package func unassign() throws(KafkaError) {
+  public func unassign() throws(KafkaError) {
     queues.removeAll { $0.isClosed }
     guard queues.isEmpty else {
       throw .invalid("\(queues[0].partition) was unassigned while a loop holds its queue")
@@ -218,7 +218,7 @@ package final class KafkaGroupConsumer {
   ///
   /// `rd_kafka_commit` itself waits for as long as the coordinator is away, and reports one error for all.
   @discardableResult
-  package func commit(
+  public func commit(
     _ offsets: [CommitRequest], timeoutMilliseconds: Int32 = 5_000
   ) throws(KafkaError) -> [CommitResult] {
     guard !offsets.isEmpty else { return [] }
@@ -251,7 +251,7 @@ package final class KafkaGroupConsumer {
   }
 
   /// Commits; the answer comes as `.offsetsCommitted`. Keep one under way at a time.
-  package func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError) {
+  public func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError) {
     guard !offsets.isEmpty else { return }
     let list = Self.list(offsets)
     let code = rd_kafka_commit_queue(raw, list.raw, client!.events, nil, nil)
@@ -272,7 +272,7 @@ package final class KafkaGroupConsumer {
   ///
   /// Waits at most `timeoutMilliseconds` for the group to hear of it; then the group finds out by
   /// the session's timeout.
-  package func close(timeoutMilliseconds: UInt64 = 10_000) {
+  public func close(timeoutMilliseconds: UInt64 = 10_000) {
     guard client != nil else { return }
     for queue in queues where !queue.isClosed { queue.close() }
     queues = []
@@ -292,14 +292,14 @@ package final class KafkaGroupConsumer {
 }
 
 /// How far a group has got in one partition, and what it wants to remember beside it.
-package struct CommitRequest: Sendable, Hashable {
-  package let partition: TopicPartition
+public struct CommitRequest: Sendable, Hashable {
+  public let partition: TopicPartition
   /// The next offset to read.
-  package let offset: Int64
+  public let offset: Int64
   /// Text for the next owner of the partition.
-  package let metadata: String?
+  public let metadata: String?
 
-  package init(_ partition: TopicPartition, offset: Int64, metadata: String? = nil) {
+  public init(_ partition: TopicPartition, offset: Int64, metadata: String? = nil) {
     self.partition = partition
     self.offset = offset
     self.metadata = metadata

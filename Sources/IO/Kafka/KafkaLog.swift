@@ -3,20 +3,20 @@ internal import CRdKafka
 internal import EventLoop
 internal import Glibc
 internal import Synchronization
-package import Telemetry
+public import Telemetry
 
 /// librdkafka's own log messages, as lines of this process's log on stderr, by the rules of `LibraryLog`.
 ///
 /// They arrive on librdkafka's threads, so a line is one write(2).
-package enum KafkaLog {
+public enum KafkaLog {
   private static let silenced = Atomic<Bool>(false)
   private static let log = Mutex((rules: LibraryLog(), format: LogFormat.text))
 
   /// Drops the messages of every client of this process: for tests that break brokers on purpose.
-  package static func silence() { silenced.store(true, ordering: .relaxed) }
+  public static func silence() { silenced.store(true, ordering: .relaxed) }
 
   /// Shows no message below this level, in this form: both are the process's own.
-  package static func show(from level: LogLevel, as format: LogFormat) {
+  public static func show(from level: LogLevel, as format: LogFormat) {
     log.withLock {
       $0.rules.level = level
       $0.format = format

@@ -211,7 +211,7 @@ extension KafkaProducer {
   }
 
   /// Makes the client fail as librdkafka's idempotence does: for tests.
-  package func injectFatalError() {
+  public func injectFatalError() {
     guard let client else { return }
     _ = rd_kafka_test_fatal_error(
       client.raw, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "injected by a test")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
-package import EventLoop
+public import EventLoop
 internal import Glibc
 
 /// Produces records idempotently and in batches, and says of each when the broker has it.
@@ -10,7 +10,7 @@ internal import Glibc
 /// produces every unanswered record again, in their order. Such a repetition may store a record twice. Only what
 /// is refused although it was a batch of its own comes back. Call `drainDeliveries` when the wakeup is
 /// signalled and every 100 ms while something is outstanding: repetitions happen there.
-package final class KafkaProducer {
+public final class KafkaProducer {
   let configuration: KafkaConfiguration
   let wakeup: Wakeup?
   var client: KafkaClient?
@@ -25,18 +25,18 @@ package final class KafkaProducer {
   private let limitBytes: Int
 
   /// Says whether the owner may take work in; nil: always.
-  package var gate: (any ProducerGate)?
+  public var gate: (any ProducerGate)?
 
   /// How many records wait for their answer.
-  package var outstanding: Int { records.count }
+  public var outstanding: Int { records.count }
   /// The keys and values of these, in bytes.
-  package internal(set) var outstandingBytes = 0
+  public internal(set) var outstandingBytes = 0
   /// How often the client was replaced after a fatal error.
-  package internal(set) var restarts = 0
+  public internal(set) var restarts = 0
   /// The last thing that went wrong with the connection to Kafka; for health pages.
-  package internal(set) var lastError: KafkaError?
+  public internal(set) var lastError: KafkaError?
   /// How often Kafka has answered that it does not take a record as it is, or not now.
-  package internal(set) var refusals = 0
+  public internal(set) var refusals = 0
   /// The topic and the reason of the last such answer.
   var lastRefusal: (topic: Int, error: KafkaError)?
   /// The content of refused records: of those that are to come out of the next `drainDeliveries`, and of those
@@ -49,7 +49,7 @@ package final class KafkaProducer {
   /// - Parameter wakeup: signalled when there are deliveries to drain.
   ///
   /// Throws for properties that librdkafka does not take.
-  package init(_ configuration: KafkaConfiguration, wakeup: Wakeup? = nil) throws(KafkaError) {
+  public init(_ configuration: KafkaConfiguration, wakeup: Wakeup? = nil) throws(KafkaError) {
     self.configuration = configuration
     self.wakeup = wakeup
     let native = try configuration.makeNative(.producer)
@@ -70,7 +70,7 @@ package final class KafkaProducer {
   /// Looks a topic up at the cluster, so that the first record does not wait for that.
   ///
   /// Throws when the topic does not exist or no broker answers within the time.
-  package func topic(
+  public func topic(
     named name: String, timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) -> KafkaTopic {
     if let index = topics.firstIndex(where: { $0.name == name }) {
@@ -88,7 +88,7 @@ package final class KafkaProducer {
   }
 
   /// A topic that is known to exist: no broker is asked, and none needs to be there.
-  package func topic(known name: String) throws(KafkaError) -> KafkaTopic {
+  public func topic(known name: String) throws(KafkaError) -> KafkaTopic {
     if let index = topics.firstIndex(where: { $0.name == name }) {
       return KafkaTopic(index: Int32(index))
     }
@@ -104,13 +104,13 @@ package final class KafkaProducer {
   }
 
   /// Whether the next `produce` is sure to return `.full`.
-  package var isFull: Bool {
+  public var isFull: Bool {
     isWaiting || records.count >= limitRecords || outstandingBytes >= limitBytes
   }
 
   /// Whether the owner is to take no further work in, although there is room here: readers are behind. What is
   /// produced all the same is taken.
-  package var isThrottled: Bool {
+  public var isThrottled: Bool {
     guard let gate else { return false }
     return !gate.isOpen(outstandingBytes: outstandingBytes)
   }
@@ -123,7 +123,7 @@ package final class KafkaProducer {
 
   /// What Kafka does not take now, and why; nil while nothing waits for that. A broker that is away is no trouble
   /// of this kind.
-  package var trouble: ProducerTrouble? {
+  public var trouble: ProducerTrouble? {
     guard outstanding > 0, isWaiting || recovery.pause > ProducerRecovery.firstPause else {
       return nil
     }
@@ -136,7 +136,7 @@ package final class KafkaProducer {
   }
 
   /// The content of a record whose `Delivery` says `refused`; nil after the next `drainDeliveries`.
-  package func refusedRecord(_ tag: UInt) -> RefusedRecord? {
+  public func refusedRecord(_ tag: UInt) -> RefusedRecord? {
     returned.first { $0.tag == tag }
   }
 
@@ -145,7 +145,7 @@ package final class KafkaProducer {
   /// - Parameters:
   ///   - key: chooses the partition; one with `baseAddress` nil is no key, and any partition does.
   ///   - tag: comes back in the record's `Delivery`.
-  package func produce(
+  public func produce(
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, tag: UInt
   ) -> ProduceResult {
     submit(topic, key: key, value: value, headers: nil, tag: tag)
@@ -153,7 +153,7 @@ package final class KafkaProducer {
 
   /// Hands a record over that has headers, or no value (nil: a tombstone). Not for hot paths:
   /// headers are the dearest part of producing.
-  package func produce(
+  public func produce(
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?,
     headers: [KafkaHeader], tag: UInt
   ) -> ProduceResult {
@@ -203,7 +203,7 @@ package final class KafkaProducer {
   }
 
   /// Appends the answers that have arrived. Only final ones: errors that pass are handled here.
-  package func drainDeliveries(into deliveries: inout [Delivery]) {
+  public func drainDeliveries(into deliveries: inout [Delivery]) {
     gate?.refresh()
     if !early.isEmpty {
       deliveries.append(contentsOf: early)
@@ -278,7 +278,7 @@ package final class KafkaProducer {
 
   /// Sends what waits without lingering and waits for all answers; they come out of the next
   /// `drainDeliveries`. Returns whether every record has its answer.
-  package func flush(timeoutMilliseconds: UInt64) -> Bool {
+  public func flush(timeoutMilliseconds: UInt64) -> Bool {
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
     while outstanding > 0 {
       if let client { rd_kafka_flush(client.raw, 5) }
@@ -299,7 +299,7 @@ package final class KafkaProducer {
   ///
   /// - Returns: how many records were given up.
   @discardableResult
-  package func abandon() -> Int {
+  public func abandon() -> Int {
     let count = outstanding
     early.removeAll()
     guard count > 0 else { return 0 }
@@ -312,7 +312,7 @@ package final class KafkaProducer {
   }
 
   /// Ends the client. Records without an answer may or may not be stored: flush before.
-  package func close() {
+  public func close() {
     guard client != nil else { return }
     dropClient()
   }

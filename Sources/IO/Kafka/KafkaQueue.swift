@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
-package import EventLoop
+public import EventLoop
 
 /// Records of one partition that wait for one loop.
 ///
@@ -11,11 +11,11 @@ package import EventLoop
 /// The wakeup is edge-triggered: it is signalled once when the queue turns non-empty. So take until
 /// 0 comes back before sleeping; who stops earlier must come back by itself, and a loop looks at its
 /// queues on a timer as well (100 ms).
-package final class KafkaQueue: @unchecked Sendable {
+public final class KafkaQueue: @unchecked Sendable {
   /// The partition whose records arrive here.
-  package let partition: TopicPartition
+  public let partition: TopicPartition
   /// Whether `close()` has been called.
-  package private(set) var isClosed = false
+  public private(set) var isClosed = false
   private let queue: OpaquePointer
   private let wakeup: Wakeup
   /// Who is signalled instead, once somebody is.
@@ -35,7 +35,7 @@ package final class KafkaQueue: @unchecked Sendable {
 
   /// Has the queue signal `signals` with this number from now on, instead of the wakeup. On the owner's thread,
   /// who takes from the queue afterwards without having been told to: what waits already signals nothing.
-  package func signal(_ signals: SourceSignals, as number: UInt32) {
+  public func signal(_ signals: SourceSignals, as number: UInt32) {
     precondition(!isClosed, "signals wanted of a closed Kafka queue")
     self.signals = signals
     var number = number
@@ -45,7 +45,7 @@ package final class KafkaQueue: @unchecked Sendable {
 
   /// Appends up to `limit` waiting records (and messages about the partition) to the batch and
   /// returns how many; never waits. 0 arms the wakeup.
-  package func take(into batch: inout KafkaBatch, upTo limit: Int) -> Int {
+  public func take(into batch: inout KafkaBatch, upTo limit: Int) -> Int {
     precondition(!isClosed, "records taken from a closed Kafka queue")
     return batch.fill(from: queue, limit: limit, timeout: 0)
   }
@@ -56,7 +56,7 @@ package final class KafkaQueue: @unchecked Sendable {
   /// Must happen, on the owner's thread, before the control thread unassigns: taking in parallel
   /// with a change of the assignment loses records in librdkafka 2.0.2 (#4208), and the wakeup
   /// belongs to the partition's inner queue, where the last writer wins.
-  package func close() {
+  public func close() {
     guard !isClosed else { return }
     isClosed = true
     rd_kafka_queue_io_event_enable(queue, -1, nil, 0)

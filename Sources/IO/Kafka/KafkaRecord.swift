@@ -2,16 +2,16 @@
 internal import CRdKafka
 
 /// One header of a record.
-package struct KafkaHeader: Sendable, Hashable {
-  package let name: String
-  package let value: [UInt8]
+public struct KafkaHeader: Sendable, Hashable {
+  public let name: String
+  public let value: [UInt8]
 
-  package init(_ name: String, _ value: [UInt8]) {
+  public init(_ name: String, _ value: [UInt8]) {
     self.name = name
     self.value = value
   }
 
-  package init(_ name: String, _ value: String) { self.init(name, Array(value.utf8)) }
+  public init(_ name: String, _ value: String) { self.init(name, Array(value.utf8)) }
 }
 
 extension [KafkaHeader] {
@@ -35,19 +35,19 @@ extension [KafkaHeader] {
 /// Valid until its batch is released, or, when the batch has let it go with `keep`, until
 /// `destroy()`. Each record pins the whole fetch buffer it came in (1 MiB), so do not keep one for
 /// minutes; and destroy every record before its consumer is closed.
-package struct KafkaRecord {
+public struct KafkaRecord {
   /// `baseAddress` is nil when the record has no key.
-  package let key: UnsafeRawBufferPointer
+  public let key: UnsafeRawBufferPointer
   /// `baseAddress` is nil for a tombstone.
-  package let value: UnsafeRawBufferPointer
-  package let offset: Int64
+  public let value: UnsafeRawBufferPointer
+  public let offset: Int64
   /// Milliseconds since the UNIX epoch; −1 when the record has none.
-  package let timestamp: Int64
-  package let partition: Int32
+  public let timestamp: Int64
+  public let partition: Int32
   /// 0 for a record. Otherwise this is a message about the partition: see `error`.
-  package let errorCode: Int32
+  public let errorCode: Int32
   /// Tells topics of one client apart by comparing pointers.
-  package let topicIdentity: OpaquePointer
+  public let topicIdentity: OpaquePointer
   let message: UnsafeMutablePointer<rd_kafka_message_t>
 
   init(_ message: UnsafeMutablePointer<rd_kafka_message_t>) {
@@ -65,24 +65,24 @@ package struct KafkaRecord {
   }
 
   /// Gives the memory of a kept record back.
-  package func destroy() { rd_kafka_message_destroy(message) }
+  public func destroy() { rd_kafka_message_destroy(message) }
 
   /// The topic's name. Makes a string: not for hot paths.
-  package var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
+  public var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
 
   /// What is wrong with the partition, for a message that is no record.
-  package var error: KafkaError? {
+  public var error: KafkaError? {
     guard errorCode != 0 else { return nil }
     return KafkaError(rd_kafka_resp_err_t(errorCode), "\(topic)/\(partition)")
   }
 
   /// Whether this only says that the reader has reached the partition's end.
-  package var isEndOfPartition: Bool {
+  public var isEndOfPartition: Bool {
     errorCode == RD_KAFKA_RESP_ERR__PARTITION_EOF.rawValue
   }
 
   /// The last header of that name; nil when there is none. Copies: not for hot paths.
-  package func header(named name: String) -> [UInt8]? {
+  public func header(named name: String) -> [UInt8]? {
     guard let headers = rawHeaders else { return nil }
     var bytes: UnsafeRawPointer?
     var count = 0
@@ -93,7 +93,7 @@ package struct KafkaRecord {
 
   /// The bytes of the last header of this name, valid as long as the record; nil without one. Does not copy: a record
   /// without headers costs one call.
-  package func headerBytes(named name: StaticString) -> UnsafeRawBufferPointer? {
+  public func headerBytes(named name: StaticString) -> UnsafeRawBufferPointer? {
     guard let headers = rawHeaders else { return nil }
     var bytes: UnsafeRawPointer?
     var count = 0
@@ -105,7 +105,7 @@ package struct KafkaRecord {
   }
 
   /// All headers in their order. Copies: not for hot paths.
-  package var headers: [KafkaHeader] {
+  public var headers: [KafkaHeader] {
     rawHeaders.map { [KafkaHeader]($0) } ?? []
   }
 
@@ -117,16 +117,16 @@ package struct KafkaRecord {
 }
 
 /// Records taken from a queue together. Reused: taking and releasing do not allocate.
-package struct KafkaBatch: ~Copyable {
-  @usableFromInline let records: UnsafeMutablePointer<KafkaRecord>
-  @usableFromInline let kept: UnsafeMutablePointer<Bool>
+public struct KafkaBatch: ~Copyable {
+  let records: UnsafeMutablePointer<KafkaRecord>
+  let kept: UnsafeMutablePointer<Bool>
   let messages: UnsafeMutablePointer<UnsafeMutablePointer<rd_kafka_message_t>?>
   /// How many records it can hold.
-  package let capacity: Int
+  public let capacity: Int
   /// How many it holds.
-  package internal(set) var count = 0
+  public internal(set) var count = 0
 
-  package init(capacity: Int) {
+  public init(capacity: Int) {
     precondition(capacity > 0, "a batch holds at least one record")
     self.capacity = capacity
     records = .allocate(capacity: capacity)
@@ -141,21 +141,19 @@ package struct KafkaBatch: ~Copyable {
     messages.deallocate()
   }
 
-  @inlinable
-  package subscript(index: Int) -> KafkaRecord {
+  public subscript(index: Int) -> KafkaRecord {
     precondition(index >= 0 && index < count, "no such record in the batch")
     return records[index]
   }
 
   /// Leaves the record at `index` alive beyond `release()`; the caller destroys it.
-  @inlinable
-  package mutating func keep(_ index: Int) {
+  public mutating func keep(_ index: Int) {
     precondition(index >= 0 && index < count, "no such record in the batch")
     kept[index] = true
   }
 
   /// Gives the memory of every record that was not kept back, and empties the batch.
-  package mutating func release() {
+  public mutating func release() {
     for index in 0..<count where !kept[index] { records[index].destroy() }
     count = 0
   }

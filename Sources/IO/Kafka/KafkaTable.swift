@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
-package import EventLoop
+public import EventLoop
 
 /// Follows a compacted topic: first to the end it had when we came, then on. No consumer group.
 ///
 /// Owned by one thread. The caller keeps the table itself, applying each record in its order.
-package final class KafkaTable {
-  package let topic: String
+public final class KafkaTable {
+  public let topic: String
   private var reader: LogReader?
   private var batch = KafkaBatch(capacity: 256)
   private var unfinished: Set<Int32> = []
 
   /// Whether every partition has been read to its end since the start or the last rebuild: the table
   /// may be served from now on.
-  package var isCaughtUp: Bool { unfinished.isEmpty }
+  public var isCaughtUp: Bool { unfinished.isEmpty }
   /// How often the broker no longer had our position, so that all was read again from the start.
   /// What the caller holds from before and is not told again is stale.
-  package private(set) var rebuilds = 0
+  public private(set) var rebuilds = 0
   /// The last thing that went wrong; the table goes on by itself.
-  package private(set) var lastError: KafkaError?
+  public private(set) var lastError: KafkaError?
 
   /// - Parameter partitions: how many the topic has; nil asks the cluster.
   ///
   /// Throws when the cluster is asked and the topic does not exist or no broker answers within the time.
-  package init(
+  public init(
     _ configuration: KafkaConfiguration, topic: String, partitions: Int? = nil,
     wakeup: Wakeup? = nil, timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
@@ -48,7 +48,7 @@ package final class KafkaTable {
 
   /// Applies what has arrived; waits up to the time for the first record. A nil value is a
   /// tombstone: forget the key. The bytes are valid during the call only.
-  package func poll(
+  public func poll(
     timeoutMilliseconds: Int32,
     _ apply: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) -> Void
   ) {
@@ -58,7 +58,7 @@ package final class KafkaTable {
   }
 
   /// The same with the record as a whole: for who has to say where it stands.
-  package func pollRecords(
+  public func pollRecords(
     timeoutMilliseconds: Int32, _ apply: (_ record: KafkaRecord) -> Void
   ) {
     guard let reader else { return }
@@ -95,7 +95,7 @@ package final class KafkaTable {
     do throws(KafkaError) { try startAll() } catch { lastError = error }
   }
 
-  package func close() {
+  public func close() {
     batch.release()
     reader?.close()
     reader = nil

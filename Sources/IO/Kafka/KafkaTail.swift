@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
-package import EventLoop
+public import EventLoop
 
 /// Reads a topic without a consumer group, from an end or from given offsets, and counts what the
 /// broker had dropped before it could be read. Owned by one thread.
-package final class KafkaTail {
+public final class KafkaTail {
   /// Where reading begins.
-  package enum Start: Sendable {
+  public enum Start: Sendable {
     case beginning
     /// Only what is written from now on.
     case end
@@ -14,22 +14,22 @@ package final class KafkaTail {
     case offsets([Int32: Int64])
   }
 
-  package let topic: String
-  package let partitions: Int
+  public let topic: String
+  public let partitions: Int
   private var reader: LogReader?
   private var expected: [Int64]
   private var unfinished: Set<Int32>
 
   /// How many offsets were jumped over: records that were gone before they were read. (Compacted and
   /// transactional topics jump by nature.)
-  package private(set) var missed = 0
+  public private(set) var missed = 0
   /// Whether every partition has been read to its end at least once.
-  package var isCaughtUp: Bool { unfinished.isEmpty }
+  public var isCaughtUp: Bool { unfinished.isEmpty }
   /// The last thing that went wrong; reading goes on by itself.
-  package private(set) var lastError: KafkaError?
+  public private(set) var lastError: KafkaError?
 
   /// Throws when the topic does not exist or no broker answers within the time.
-  package init(
+  public init(
     _ configuration: KafkaConfiguration, topic: String, from start: Start, wakeup: Wakeup? = nil,
     timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
@@ -68,7 +68,7 @@ package final class KafkaTail {
   /// Records only: ends and errors of partitions are handled here.
   ///
   /// - Parameter most: how many to take; with 1, the wait ends with the first.
-  package func poll(
+  public func poll(
     into batch: inout KafkaBatch, upTo most: Int = .max, timeoutMilliseconds: Int32
   ) -> Int {
     guard let reader else { return 0 }
@@ -93,7 +93,7 @@ package final class KafkaTail {
     }
   }
 
-  package func close() {
+  public func close() {
     reader?.close()
     reader = nil
   }

@@ -7,12 +7,12 @@ internal import EventLoop
 ///
 /// What it holds is bounded whatever the user's properties for consumers say: `heldBytes`, and of each partition
 /// that is read one answer more, which is a batch or 64 KiB as they are compressed.
-package final class OffsetRangeReader {
+public final class OffsetRangeReader {
   /// Records that wait here at most, in bytes as they are when they are not compressed.
-  package static let heldBytes = 2 << 20
+  public static let heldBytes = 2 << 20
 
   /// A partition of one of the topics: what records are told apart by, without a string each.
-  package struct Place: Sendable, Hashable {
+  public struct Place: Sendable, Hashable {
     fileprivate var topic: Int
     fileprivate var partition: Int32
   }
@@ -38,7 +38,7 @@ package final class OffsetRangeReader {
   private var turn = 0
 
   /// Makes the client; asks no broker.
-  package init(_ configuration: KafkaConfiguration) throws(KafkaError) {
+  public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
     let native = try configuration.makeNative(.reader, fixed: Self.limits)
     native.enableEvents(RD_KAFKA_EVENT_ERROR)
     let client = try KafkaClient(RD_KAFKA_CONSUMER, native, wakeup: nil)
@@ -52,7 +52,7 @@ package final class OffsetRangeReader {
   /// made again with fewer, has nothing of it.
   ///
   /// Throws when the topic does not exist or no broker answers within the time.
-  package func read(
+  public func read(
     _ partition: TopicPartition, _ offsets: Range<Int64>, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> Place {
     let topic = try topic(partition.topic, timeoutMilliseconds)
@@ -106,17 +106,17 @@ package final class OffsetRangeReader {
   }
 
   /// Whether every stretch has been read to its end.
-  package var isDone: Bool { ends.isEmpty && finished.isEmpty }
+  public var isDone: Bool { ends.isEmpty && finished.isEmpty }
 
   /// One past the last offset of a partition's log when its last stretch was begun; 0 for one that is not there.
-  package func logEnd(_ place: Place) -> Int64 { logEnds[place] ?? 0 }
+  public func logEnd(_ place: Place) -> Int64 { logEnds[place] ?? 0 }
 
   /// The partitions that are being read.
-  package var reading: Int { ends.count }
+  public var reading: Int { ends.count }
 
   /// Appends records of the stretches to the batch, in the order of each partition's log; waits up to the time
   /// for the first.
-  package func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) {
+  public func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) {
     guard let client, !ends.isEmpty else { return }
     while let event = rd_kafka_queue_poll(client.events, 0) { rd_kafka_event_destroy(event) }
     let before = batch.count
@@ -132,7 +132,7 @@ package final class OffsetRangeReader {
   }
 
   /// The partition that a record is from.
-  package func place(of record: KafkaRecord) -> Place {
+  public func place(of record: KafkaRecord) -> Place {
     if let known = identities.first(where: { $0.pointer == record.topicIdentity }) {
       return Place(topic: known.topic, partition: record.partition)
     }
@@ -143,7 +143,7 @@ package final class OffsetRangeReader {
   }
 
   /// The partitions whose stretches came to their end since the last call.
-  package func takeFinished() -> [Place] {
+  public func takeFinished() -> [Place] {
     defer { finished.removeAll() }
     for place in finished { ends[place] = nil }
     return finished
@@ -176,7 +176,7 @@ package final class OffsetRangeReader {
     _ = try? watermarks(places[turn % places.count], 100)
   }
 
-  package func close() {
+  public func close() {
     guard let client else { return }
     for place in ends.keys where !finished.contains(place) { stop(place) }
     ends = [:]

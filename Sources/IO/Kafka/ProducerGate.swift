@@ -4,7 +4,7 @@
 /// broker needs one: it drops what its readers have not read in time, without a word.
 ///
 /// Owned by the producer's thread.
-package protocol ProducerGate: AnyObject {
+public protocol ProducerGate: AnyObject {
   /// The broker has a record in a topic of the producer.
   ///
   /// - Parameter bytes: of key and value.

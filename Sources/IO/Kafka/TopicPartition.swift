@@ -2,43 +2,43 @@
 internal import CRdKafka
 
 /// One partition of one topic.
-package struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
-  package let topic: String
-  package let partition: Int32
+public struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
+  public let topic: String
+  public let partition: Int32
 
-  package init(topic: String, partition: Int32) {
+  public init(topic: String, partition: Int32) {
     self.topic = topic
     self.partition = partition
   }
 
-  package var description: String { "\(topic)/\(partition)" }
+  public var description: String { "\(topic)/\(partition)" }
 }
 
 /// Where to begin reading a partition.
-package struct PartitionStart: Sendable, Hashable {
-  package let partition: TopicPartition
+public struct PartitionStart: Sendable, Hashable {
+  public let partition: TopicPartition
   /// The first offset wanted; nil leaves it to what the group has committed, and without that to the first
   /// record that is there.
-  package let offset: Int64?
+  public let offset: Int64?
 
   /// The first record that is there, whatever the group has committed.
-  package static let firstRecord = Int64(RD_KAFKA_OFFSET_BEGINNING)
+  public static let firstRecord = Int64(RD_KAFKA_OFFSET_BEGINNING)
 
-  package init(_ partition: TopicPartition, offset: Int64?) {
+  public init(_ partition: TopicPartition, offset: Int64?) {
     self.partition = partition
     self.offset = offset
   }
 }
 
 /// How far a group has got in a partition.
-package struct CommittedOffset: Sendable, Hashable {
-  package let partition: TopicPartition
+public struct CommittedOffset: Sendable, Hashable {
+  public let partition: TopicPartition
   /// The next offset to read; nil when the group has committed nothing.
-  package let offset: Int64?
+  public let offset: Int64?
   /// The text committed beside the offset (UTF-8, ≤ 4,096 characters); empty when there is none.
-  package let metadata: [UInt8]
+  public let metadata: [UInt8]
 
-  package init(_ partition: TopicPartition, offset: Int64?, metadata: [UInt8] = []) {
+  public init(_ partition: TopicPartition, offset: Int64?, metadata: [UInt8] = []) {
     self.partition = partition
     self.offset = offset
     self.metadata = metadata
@@ -46,13 +46,13 @@ package struct CommittedOffset: Sendable, Hashable {
 }
 
 /// What one partition's part of a commit came to.
-package struct CommitResult: Sendable, Hashable {
-  package let partition: TopicPartition
-  package let offset: Int64
+public struct CommitResult: Sendable, Hashable {
+  public let partition: TopicPartition
+  public let offset: Int64
   /// nil: committed.
-  package let error: KafkaError?
+  public let error: KafkaError?
 
-  package init(partition: TopicPartition, offset: Int64, error: KafkaError?) {
+  public init(partition: TopicPartition, offset: Int64, error: KafkaError?) {
     self.partition = partition
     self.offset = offset
     self.error = error

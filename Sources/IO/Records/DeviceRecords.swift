@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import JSON
-package import Pipeline
+public import APNS
+public import JSON
+public import Pipeline
 
 /// Which device of which app in which environment a record is about: the key that `push.feedback`,
 /// `push.devices` and `push.invalid-tokens` share, `<token>:<app>:<environment>`.
-package struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
+public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
   /// Lower-case hexadecimal digits.
-  package let token: String
-  package let app: String
-  package let environment: Environment
+  public let token: String
+  public let app: String
+  public let environment: Environment
 
-  package init(token: String, app: String, environment: Environment) {
+  public init(token: String, app: String, environment: Environment) {
     self.token = token
     self.app = app
     self.environment = environment
   }
 
   /// The Kafka key.
-  package var bytes: [UInt8] { Array(description.utf8) }
+  public var bytes: [UInt8] { Array(description.utf8) }
 
-  package var description: String { "\(token):\(app):\(environment)" }
+  public var description: String { "\(token):\(app):\(environment)" }
 
   /// Reads a Kafka key; nil for what is none of ours. Only an app may hold colons.
-  package init?(key: some Collection<UInt8>) {
+  public init?(key: some Collection<UInt8>) {
     guard let text = String(validating: key, as: UTF8.self), let first = text.firstIndex(of: ":"),
       let last = text.lastIndex(of: ":"), first < last,
       let environment = Environment(String(text[text.index(after: last)...]))
@@ -51,20 +51,20 @@ package struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A record of `push.feedback`: an answer of APNs that says something about a device token.
-package struct FeedbackRecord: Equatable, Sendable {
-  package var device: DeviceKey
-  package var topic: String
-  package var status: UInt16
-  package var reason: String
+public struct FeedbackRecord: Equatable, Sendable {
+  public var device: DeviceKey
+  public var topic: String
+  public var status: UInt16
+  public var reason: String
   /// When APNs last knew the token to be dead, in milliseconds; `nil` if it did not say.
-  package var timestamp: Int64?
-  package var apnsID: String
+  public var timestamp: Int64?
+  public var apnsID: String
   /// When the notification was sent, in milliseconds.
-  package var sentAt: Int64
+  public var sentAt: Int64
   /// When the answer came, in milliseconds.
-  package var at: Int64
+  public var at: Int64
 
-  package init(
+  public init(
     device: DeviceKey, topic: String, status: UInt16, reason: String, timestamp: Int64?,
     apnsID: String, sentAt: Int64, at: Int64
   ) {
@@ -78,7 +78,7 @@ package struct FeedbackRecord: Equatable, Sendable {
     self.at = at
   }
 
-  package init(
+  public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "feedback")
@@ -94,9 +94,9 @@ package struct FeedbackRecord: Equatable, Sendable {
     at = try fields.integer("at")
   }
 
-  package var key: [UInt8] { device.bytes }
+  public var key: [UInt8] { device.bytes }
 
-  package var value: [UInt8] {
+  public var value: [UInt8] {
     var object = device.members
     object.append("topic", .string(topic))
     object.append("status", .integer(Int64(status)))
@@ -110,25 +110,25 @@ package struct FeedbackRecord: Equatable, Sendable {
 }
 
 /// A record of `push.devices`: an app registered a token, or says that it is gone.
-package struct DeviceRecord: Equatable, Sendable {
-  package enum Event: Equatable, Sendable {
+public struct DeviceRecord: Equatable, Sendable {
+  public enum Event: Equatable, Sendable {
     /// Milliseconds since the epoch.
     case registered(at: Int64)
     case removed(at: Int64)
   }
 
-  package var device: DeviceKey
-  package var event: Event
+  public var device: DeviceKey
+  public var event: Event
   /// Of a registration.
-  package var details: DeviceDetails
+  public var details: DeviceDetails
 
-  package init(device: DeviceKey, event: Event, details: DeviceDetails = .none) {
+  public init(device: DeviceKey, event: Event, details: DeviceDetails = .none) {
     self.device = device
     self.event = event
     self.details = details
   }
 
-  package init(
+  public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "device")
@@ -147,9 +147,9 @@ package struct DeviceRecord: Equatable, Sendable {
     }
   }
 
-  package var key: [UInt8] { device.bytes }
+  public var key: [UInt8] { device.bytes }
 
-  package var value: [UInt8] {
+  public var value: [UInt8] {
     var object = device.members
     switch event {
     case .registered(let time): object.append("registered_at", .integer(time))
@@ -172,7 +172,7 @@ extension RecordFields {
 
 extension JSONObject {
   /// The details that are there.
-  package mutating func append(_ details: DeviceDetails) {
+  public mutating func append(_ details: DeviceDetails) {
     for (name, value) in details.members {
       if let value { append(name, .string(value)) }
     }
@@ -180,18 +180,18 @@ extension JSONObject {
 }
 
 /// A record of `push.invalid-tokens`: a token that is dead. Its tombstone: registered again.
-package struct InvalidTokenRecord: Equatable, Sendable {
-  package var device: DeviceKey
+public struct InvalidTokenRecord: Equatable, Sendable {
+  public var device: DeviceKey
   /// Since when, in milliseconds.
-  package var invalidSince: Int64
-  package var reason: String
+  public var invalidSince: Int64
+  public var reason: String
   /// When APNs said so, in milliseconds.
-  package var at: Int64
+  public var at: Int64
   /// The earliest registration that proves the token alive, in milliseconds.
-  package var aliveFrom: Int64
+  public var aliveFrom: Int64
 
   /// - Parameter aliveFrom: nil: any registration after `invalidSince`.
-  package init(
+  public init(
     device: DeviceKey, invalidSince: Int64, reason: String, at: Int64, aliveFrom: Int64? = nil
   ) {
     self.device = device
@@ -203,7 +203,7 @@ package struct InvalidTokenRecord: Equatable, Sendable {
 
   private static func after(_ time: Int64) -> Int64 { time == .max ? .max : time + 1 }
 
-  package init(
+  public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "invalid token")
@@ -214,9 +214,9 @@ package struct InvalidTokenRecord: Equatable, Sendable {
     aliveFrom = try fields.optionalInteger("alive_from") ?? Self.after(invalidSince)
   }
 
-  package var key: [UInt8] { device.bytes }
+  public var key: [UInt8] { device.bytes }
 
-  package var value: [UInt8] {
+  public var value: [UInt8] {
     var object = device.members
     object.append("invalid_since", .integer(invalidSince))
     object.append("reason", .string(reason))

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 internal import CSimdjson
-package import Pipeline
+public import Pipeline
 
 /// Checks payloads by themselves, with the parser and the rules that requests go through. Keeps its buffers;
 /// belongs to one thread.
-package final class PayloadReader {
+public final class PayloadReader {
   private let handle: OpaquePointer
 
-  package init() { handle = martlet_json_create() }
+  public init() { handle = martlet_json_create() }
 
   deinit { martlet_json_destroy(handle) }
 
   /// What a body holds. Throws where it is no JSON object, or has a key twice.
-  package func facts(_ body: UnsafeRawBufferPointer) throws(RequestError) -> PayloadFacts {
+  public func facts(_ body: UnsafeRawBufferPointer) throws(RequestError) -> PayloadFacts {
     var facts = martlet_payload()
     var error = martlet_json_error()
     let bytes = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -24,7 +24,7 @@ package final class PayloadReader {
   }
 
   /// Checks a body's size, JSON and content against its push type.
-  package func check(
+  public func check(
     _ body: UnsafeRawBufferPointer, type: PushType, isBroadcast: Bool = false,
     isPass: Bool = false
   ) throws(RequestError) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import JSON
+public import APNS
+public import JSON
 
 /// A record of `push.provider-tokens`: the current provider token of one credential. A bearer secret.
-package struct ProviderTokenRecord: Equatable, Sendable {
+public struct ProviderTokenRecord: Equatable, Sendable {
   /// Where the key may be used.
-  package enum Scope: String, Sendable {
+  public enum Scope: String, Sendable {
     case production
     case sandbox
     case any
 
-    package func covers(_ environment: Environment) -> Bool {
+    public func covers(_ environment: Environment) -> Bool {
       switch self {
       case .any: true
       case .production: environment == .production
@@ -21,26 +21,26 @@ package struct ProviderTokenRecord: Equatable, Sendable {
   }
 
   /// `<team>/<key>/<environment>`.
-  package var credential: String
-  package var teamID: String
-  package var keyID: String
-  package var scope: Scope
+  public var credential: String
+  public var teamID: String
+  public var keyID: String
+  public var scope: Scope
   /// Bundle ids, or `*` alone for every app.
-  package var apps: [String]
+  public var apps: [String]
   /// `iat` of the token, in seconds.
-  package var issuedAt: Int64
-  package var generation: Int64
+  public var issuedAt: Int64
+  public var generation: Int64
   /// The JWT; empty as long as it is sealed.
-  package var token: String
+  public var token: String
   /// The JWT under the deployment's key, in place of `token`.
-  package var sealed: String?
+  public var sealed: String?
 
   /// The end of the year 9999, in seconds since the epoch.
   private static let latestIssue: Int64 = 253_402_300_799
   /// One a second for longer than the sun lasts: the next ones can always be counted.
   private static let highestGeneration: Int64 = 1 << 60
 
-  package init(
+  public init(
     credential: String, teamID: String, keyID: String, scope: Scope, apps: [String],
     issuedAt: Int64, generation: Int64, token: String
   ) {
@@ -54,7 +54,7 @@ package struct ProviderTokenRecord: Equatable, Sendable {
     self.token = token
   }
 
-  package init(
+  public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "provider token")
@@ -83,7 +83,7 @@ package struct ProviderTokenRecord: Equatable, Sendable {
 
   /// Reads the value of a record under a key, which has to be its credential: a record under another one could pass
   /// for a credential that it is not.
-  package init(
+  public init(
     _ value: UnsafeRawBufferPointer, key: String, parser: JSONParser
   ) throws(RecordError) {
     try self.init(value, parser: parser)
@@ -96,16 +96,16 @@ package struct ProviderTokenRecord: Equatable, Sendable {
   }
 
   /// Whether the token holds only what a JWT is made of (RFC 7515 §2): it becomes a header value as it is.
-  package var hasPlausibleToken: Bool { token.utf8.allSatisfy(Self.isTokenCharacter) }
+  public var hasPlausibleToken: Bool { token.utf8.allSatisfy(Self.isTokenCharacter) }
 
   private static func isTokenCharacter(_ byte: UInt8) -> Bool {
     let letter = (byte | 0x20) &- 0x61
     return letter < 26 || byte &- 0x30 < 10 || byte == 0x2D || byte == 0x5F || byte == 0x2E
   }
 
-  package var key: [UInt8] { Array(credential.utf8) }
+  public var key: [UInt8] { Array(credential.utf8) }
 
-  package var value: [UInt8] {
+  public var value: [UInt8] {
     var object = JSONObject()
     object.append("credential", .string(credential))
     object.append("team_id", .string(teamID))
@@ -124,23 +124,23 @@ package struct ProviderTokenRecord: Equatable, Sendable {
 }
 
 /// A record of `push.token-requests`: a sender misses a provider token, or had one refused.
-package struct TokenRequest: Equatable, Sendable {
+public struct TokenRequest: Equatable, Sendable {
   /// The credential, if one is known for the app.
-  package var credential: String?
-  package var app: String?
-  package var environment: Environment?
+  public var credential: String?
+  public var app: String?
+  public var environment: Environment?
   /// `missing`, `aging`, `probe`, or the reason that APNs gave.
-  package var reason: String
+  public var reason: String
   /// The `reason` of a sender that knows no token for an app.
-  package static let missing = "missing"
+  public static let missing = "missing"
   /// The `reason` of a sender whose token grows old without a newer one.
-  package static let aging = "aging"
+  public static let aging = "aging"
   /// The `reason` of who only wants to know whether a signer reads requests: it changes nothing.
-  package static let probe = "probe"
+  public static let probe = "probe"
   /// In milliseconds.
-  package var at: Int64
+  public var at: Int64
 
-  package init(
+  public init(
     credential: String?, app: String?, environment: Environment?, reason: String, at: Int64
   ) {
     self.credential = credential
@@ -150,7 +150,7 @@ package struct TokenRequest: Equatable, Sendable {
     self.at = at
   }
 
-  package init(
+  public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "token request")
@@ -166,11 +166,11 @@ package struct TokenRequest: Equatable, Sendable {
   }
 
   /// The credential, or `<app>/<environment>` where none is known.
-  package var key: [UInt8] {
+  public var key: [UInt8] {
     Array((credential ?? "\(app ?? "")/\(environment?.description ?? "")").utf8)
   }
 
-  package var value: [UInt8] {
+  public var value: [UInt8] {
     var object = JSONObject()
     if let credential { object.append("credential", .string(credential)) }
     if let app { object.append("app", .string(app)) }

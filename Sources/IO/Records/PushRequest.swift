@@ -1,75 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 internal import Bytes
 internal import CSimdjson
-package import Pipeline
+public import Pipeline
 
 /// A request that keeps the rules, as views of the reader's memory: valid until its next read.
-package struct PushRequest {
+public struct PushRequest {
   private static var nothing: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: nil, count: 0)
   }
 
   /// The bundle id.
-  package internal(set) var app = nothing
-  package internal(set) var environment = RequestDefaults.environment
-  package internal(set) var type = RequestDefaults.type(isBroadcast: false)
+  public internal(set) var app = nothing
+  public internal(set) var environment = RequestDefaults.environment
+  public internal(set) var type = RequestDefaults.type(isBroadcast: false)
   /// The type as `apns-push-type` spells it.
-  package internal(set) var typeName = nothing
+  public internal(set) var typeName = nothing
   /// What follows the bundle id in the topic of this type.
-  package internal(set) var topicSuffix = nothing
+  public internal(set) var topicSuffix = nothing
   /// The topic, if the request gave one; otherwise it is app and the type's suffix.
-  package internal(set) var topic = nothing
-  package internal(set) var lane = RequestDefaults.lane
-  package internal(set) var priority: UInt8 = 0
+  public internal(set) var topic = nothing
+  public internal(set) var lane = RequestDefaults.lane
+  public internal(set) var priority: UInt8 = 0
   /// Epoch seconds, if the request gave them; see `expiration(created:)`.
-  package internal(set) var expiration: Int64?
+  public internal(set) var expiration: Int64?
   /// Seconds after the request, if it gave those instead.
-  package internal(set) var expiresIn: Int64?
+  public internal(set) var expiresIn: Int64?
   /// Empty if there is none.
-  package internal(set) var collapseID = nothing
+  public internal(set) var collapseID = nothing
   /// The request id, unescaped; empty if there is none.
-  package internal(set) var id = nothing
+  public internal(set) var id = nothing
   /// The request id as it stands in the JSON.
-  package internal(set) var escapedID = nothing
+  public internal(set) var escapedID = nothing
   /// Given by the caller; otherwise it is derived for each token.
-  package internal(set) var apnsID: NotificationID?
+  public internal(set) var apnsID: NotificationID?
   /// The body for APNs, byte for byte.
-  package internal(set) var payload = nothing
-  package internal(set) var tokens = RequestTokens(nil, 0)
+  public internal(set) var payload = nothing
+  public internal(set) var tokens = RequestTokens(nil, 0)
   /// The channel that a broadcast goes to, in place of tokens; empty for devices.
-  package internal(set) var channel = nothing
+  public internal(set) var channel = nothing
   /// The payload asks for something that has no effect; see `PayloadRules.isIneffective`.
-  package internal(set) var hasIneffectiveKey = false
+  public internal(set) var hasIneffectiveKey = false
   /// The field that the tokens came in: `token` or `tokens`.
-  package internal(set) var tokenField = RequestField.token
+  public internal(set) var tokenField = RequestField.token
 
   /// Whether it goes to a channel.
-  package var isBroadcast: Bool { !channel.isEmpty }
+  public var isBroadcast: Bool { !channel.isEmpty }
 
   /// `apns-expiration` in epoch seconds of a request that was made at `created` (milliseconds since the epoch).
-  package func expiration(created: Int64) -> Int64? {
+  public func expiration(created: Int64) -> Int64? {
     guard let expiresIn else { return expiration }
     return RequestRules.expiration(in: expiresIn, created: created)
   }
 
   /// An empty one, to be replaced.
-  package init() {}
+  public init() {}
 }
 
 /// The device tokens of a request as they were given: not yet judged.
-package struct RequestTokens {
+public struct RequestTokens {
   private let entries: UnsafeBufferPointer<martlet_token>
 
   init(_ entries: UnsafePointer<martlet_token>?, _ count: Int) {
     self.entries = UnsafeBufferPointer(start: entries, count: count)
   }
 
-  package var count: Int { entries.count }
+  public var count: Int { entries.count }
 
   /// The text of a token; for an entry that is no string, its JSON.
-  package subscript(index: Int) -> UnsafeRawBufferPointer {
+  public subscript(index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: entries[index].bytes, count: Int(entries[index].count))
   }
 
@@ -77,7 +77,7 @@ package struct RequestTokens {
   /// blanks of an old `NSData.description` are left out.
   ///
   /// Throws what is wrong with it. Returns the number of digits.
-  package func normalize(
+  public func normalize(
     _ index: Int, into destination: UnsafeMutablePointer<UInt8>
   ) throws(DeviceToken.Problem) -> Int {
     let entry = entries[index]

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 import Glibc
-package import JSON
-package import Pipeline
+public import JSON
+public import Pipeline
 
 /// A receipt as its readers see it: one line of a record of `push.receipts`.
-package struct Receipt: Equatable, Sendable {
-  package var outcome: Outcome
-  package var apnsID: NotificationID?
+public struct Receipt: Equatable, Sendable {
+  public var outcome: Outcome
+  public var apnsID: NotificationID?
   /// The request id.
-  package var id: String?
-  package var app: String?
-  package var environment: Environment?
-  package var token: String?
+  public var id: String?
+  public var app: String?
+  public var environment: Environment?
+  public var token: String?
   /// The channel of a broadcast.
-  package var channel: String?
-  package var lane: Lane?
+  public var channel: String?
+  public var lane: Lane?
   /// `PARTITION/OFFSET` of the dead letter that was replayed.
-  package var replay: String?
+  public var replay: String?
   /// The `traceparent` header of the request.
-  package var traceParent: String?
-  package var status: UInt16?
-  package var reason: String?
-  package var detail: String?
-  package var attempts: Int64?
-  package var created: Int64?
-  package var at: Int64
-  package var timestamp: Int64?
-  package var uniqueID: String?
+  public var traceParent: String?
+  public var status: UInt16?
+  public var reason: String?
+  public var detail: String?
+  public var attempts: Int64?
+  public var created: Int64?
+  public var at: Int64
+  public var timestamp: Int64?
+  public var uniqueID: String?
   /// `apns-id` and `apns-request-id` of the answer where they are others than what was sent.
-  package var answeredID: String?
-  package var gatewayRequestID: String?
+  public var answeredID: String?
+  public var gatewayRequestID: String?
   /// Seconds.
-  package var retryAfter: Int64?
+  public var retryAfter: Int64?
 
   /// The receipt in one line.
-  package init(_ line: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
+  public init(_ line: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     let fields = try RecordFields(line, parser: parser, record: "receipt")
     let name = try fields.text("outcome")
     guard let outcome = Outcome(name.utf8.span) else {
@@ -77,7 +77,7 @@ package struct Receipt: Equatable, Sendable {
   }
 
   /// Calls `body` with each line of a record, empty ones left out.
-  package static func forEachLine<E: Error>(
+  public static func forEachLine<E: Error>(
     in record: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(E) -> Void
   ) throws(E) {
     guard let base = record.baseAddress else { return }
@@ -91,7 +91,7 @@ package struct Receipt: Equatable, Sendable {
   }
 
   /// All receipts of a record; the first line that is none is thrown.
-  package static func all(
+  public static func all(
     in record: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) -> [Receipt] {
     var receipts: [Receipt] = []

@@ -1,63 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Bytes
-package import Pipeline
+public import APNS
+public import Bytes
+public import Pipeline
 
 /// What a receipt line says, as byte slices of whatever record it is about: nothing is copied or
 /// allocated to fill one. What is empty or `nil` is left out of the line.
-package struct ReceiptLine {
-  package static var nothing: UnsafeRawBufferPointer {
+public struct ReceiptLine {
+  public static var nothing: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: nil, count: 0)
   }
 
-  package var outcome: Outcome
-  package var lane: Lane?
-  package var environment: Environment?
+  public var outcome: Outcome
+  public var lane: Lane?
+  public var environment: Environment?
   /// The HTTP status of APNs' answer, 0 without one.
-  package var status: UInt16 = 0
-  package var attempts: UInt16 = 0
+  public var status: UInt16 = 0
+  public var attempts: UInt16 = 0
   /// 36 characters.
-  package var apnsID = nothing
+  public var apnsID = nothing
   /// The content of the request id's JSON string, still escaped.
-  package var escapedID = nothing
-  package var app = nothing
-  package var token = nothing
+  public var escapedID = nothing
+  public var app = nothing
+  public var token = nothing
   /// The channel of a broadcast, in place of a token.
-  package var channel = nothing
+  public var channel = nothing
   /// `PARTITION/OFFSET` of the dead letter that was replayed.
-  package var replay = nothing
+  public var replay = nothing
   /// The request's `TraceParent`.
-  package var traceParent = nothing
+  public var traceParent = nothing
   /// APNs' reason, or a code of ours.
-  package var reason = nothing
+  public var reason = nothing
   /// Words for people.
-  package var detail = nothing
+  public var detail = nothing
   /// `apns-unique-id`, which the sandbox gives.
-  package var uniqueID = nothing
+  public var uniqueID = nothing
   /// `apns-id` and `apns-request-id` of the answer where they are others than `apnsID`.
-  package var answeredID = nothing
-  package var gatewayRequestID = nothing
+  public var answeredID = nothing
+  public var gatewayRequestID = nothing
   /// Seconds of the answer's `retry-after`, 0 without one.
-  package var retryAfter: UInt32 = 0
+  public var retryAfter: UInt32 = 0
   /// When the request was made, in milliseconds; 0 if that is not known.
-  package var created: Int64 = 0
+  public var created: Int64 = 0
   /// When the outcome was known, in milliseconds.
-  package var at: Int64
+  public var at: Int64
   /// With 410: APNs' timestamp, in milliseconds.
-  package var timestamp: Int64?
+  public var timestamp: Int64?
 
-  @inlinable
-  package init(_ outcome: Outcome, at: Int64) {
+  public init(_ outcome: Outcome, at: Int64) {
     self.outcome = outcome
     self.at = at
   }
 }
 
 /// Writes `push.receipts`: one JSON object a line, many lines a record.
-package enum ReceiptEncoder {
+public enum ReceiptEncoder {
   /// Appends one line; a newline goes before it if the buffer is not empty.
-  package static func append(_ line: borrowing ReceiptLine, into buffer: inout ByteBuffer) {
+  public static func append(_ line: borrowing ReceiptLine, into buffer: inout ByteBuffer) {
     buffer.reserve(640)
     if !buffer.isEmpty { buffer.append(UInt8(ascii: "\n")) }
     buffer.append("{\"outcome\":\"")

@@ -4,19 +4,19 @@ internal import APNS
 internal import JSON
 
 /// Why a record of a topic is not what it should be: the record's kind, the field and the problem.
-package struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
-  package let record: String
+public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let record: String
   /// The field at fault; `nil` if it is the record as a whole.
-  package let field: String?
-  package let problem: String
+  public let field: String?
+  public let problem: String
 
-  package init(record: String, field: String?, problem: String) {
+  public init(record: String, field: String?, problem: String) {
     self.record = record
     self.field = field
     self.problem = problem
   }
 
-  package var description: String {
+  public var description: String {
     guard let field else { return "\(record): \(problem)" }
     return "\(record): \(field): \(problem)"
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 internal import Bytes
 internal import CSimdjson
-package import Pipeline
+public import Pipeline
 
 /// Reads the records of `push.requests`: one pass of the JSON parser a record, then the rules of each
 /// field. Keeps its buffers; belongs to one thread.
-package final class RequestReader {
+public final class RequestReader {
   /// What an error shows of a text, which may be as long as the record.
   static let shownBytes = 64
 
@@ -17,7 +17,7 @@ package final class RequestReader {
   /// The suffixes of custom types, by their place, for as long as the reader lives.
   private let suffixes: [UnsafeRawBufferPointer]
 
-  package init(types: PushTypes = .builtIn) {
+  public init(types: PushTypes = .builtIn) {
     self.types = types
     suffixes = types.custom.map { type in
       let copy = UnsafeMutableRawBufferPointer.allocate(
@@ -40,7 +40,7 @@ package final class RequestReader {
   ///
   /// Throws the first thing that is wrong, by field. Tokens are not judged here: a bad one does not
   /// make the request bad.
-  package func read(_ value: UnsafeRawBufferPointer) throws(RequestError) -> PushRequest {
+  public func read(_ value: UnsafeRawBufferPointer) throws(RequestError) -> PushRequest {
     var error = martlet_json_error()
     let bytes = value.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let code = martlet_json_read_request(
@@ -51,12 +51,12 @@ package final class RequestReader {
 
   /// What is known of the request that was refused last, for its receipt: the id as it stood in the JSON,
   /// if the whole record could be read.
-  package var refusedID: UnsafeRawBufferPointer {
+  public var refusedID: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
   }
 
   /// The app of that request, if it could be read and is a bundle id; else empty.
-  package var refusedApp: UnsafeRawBufferPointer {
+  public var refusedApp: UnsafeRawBufferPointer {
     guard has(.app), (try? RequestRules.checkName(text(.app).span, .app)) != nil else {
       return UnsafeRawBufferPointer(start: nil, count: 0)
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Base64 with the alphabet of RFC 4648 §5 and without padding, as JSON Web Tokens use it.
-package enum Base64URL {
+public enum Base64URL {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-  package static func encode(_ bytes: [UInt8]) -> String {
+  public static func encode(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 4 + 2) / 3)
     for start in stride(from: 0, to: bytes.count, by: 3) {
@@ -19,7 +19,7 @@ package enum Base64URL {
 
   /// - Parameter isLenient: Also takes `+`, `/` and padding, which APNs accepts today.
   /// - Returns: nil for any other character, an impossible length, or bits that must be zero.
-  package static func decode(_ text: some Collection<UInt8>, isLenient: Bool = false) -> [UInt8]? {
+  public static func decode(_ text: some Collection<UInt8>, isLenient: Bool = false) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (bits, count, padding) = (UInt32(0), 0, 0)
     for character in text {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import COpenSSL
 
 /// A certificate authority for tests, demos and the simulator: its certificates are trusted by
 /// clients that are given its root, and by no other.
-package final class CertificateAuthority: Sendable {
+public final class CertificateAuthority: Sendable {
   private let key: SigningKey
   private let subject: [(String, String)]
   /// The root certificate, for the trust store of clients and servers.
-  package let certificatePEM: [UInt8]
+  public let certificatePEM: [UInt8]
 
   /// A new authority with a random key. Its certificate is valid for ten years.
   ///
   /// - Parameters:
   ///   - name: Its common name.
   ///   - further: What stands before that in its name: fields by their short names, such as C and O.
-  package init(
+  public init(
     name: String = "Martlet test authority", further: [(field: String, value: String)] = []
   ) throws(SigningError) {
     key = try SigningKey.generate()
@@ -29,7 +29,7 @@ package final class CertificateAuthority: Sendable {
   /// A server's certificate.
   ///
   /// - Parameter names: Its subject alternative names: host names and IP addresses.
-  package func issueServer(
+  public func issueServer(
     names: [String] = ["localhost", "127.0.0.1", "::1"], validity: Validity = .years(5)
   ) throws(SigningError) -> IssuedCertificate {
     let alternatives = names.map { Self.isAddress($0) ? "IP:\($0)" : "DNS:\($0)" }
@@ -47,7 +47,7 @@ package final class CertificateAuthority: Sendable {
   ///   - isUniversal: Lists the app's own topic, `.voip` and `.complication`; otherwise the UID alone
   ///     names the topic.
   ///   - furtherTopics: More topics to list, each with its kind, such as a Live Activity's.
-  package func issueClient(
+  public func issueClient(
     bundleID: String, isUniversal: Bool = true, furtherTopics: [(name: String, kind: String)] = [],
     forSandbox: Bool = true, forProduction: Bool = true, validity: Validity = .years(1)
   ) throws(SigningError) -> IssuedCertificate {
@@ -62,7 +62,7 @@ package final class CertificateAuthority: Sendable {
   }
 
   /// A certificate of the old VoIP service: its one topic stands in extension …6.3.4.
-  package func issueVoIPClient(
+  public func issueVoIPClient(
     bundleID: String, validity: Validity = .years(1)
   ) throws(SigningError) -> IssuedCertificate {
     let subject = [("UID", bundleID + ".voip"), ("CN", "VoIP Services: \(bundleID)")]
@@ -92,26 +92,26 @@ package final class CertificateAuthority: Sendable {
 }
 
 /// A certificate and its private key.
-package struct IssuedCertificate: Sendable {
-  package let certificatePEM: [UInt8]
+public struct IssuedCertificate: Sendable {
+  public let certificatePEM: [UInt8]
   /// PKCS#8. A secret.
-  package let keyPEM: [UInt8]
+  public let keyPEM: [UInt8]
 
   /// Writes both, readable by their owner only.
-  package func write(certificate: String, key: String) throws(SystemError) {
+  public func write(certificate: String, key: String) throws(SystemError) {
     try File.write(certificate, certificatePEM)
     try File.write(key, keyPEM)
   }
 }
 
 /// When a certificate is valid, in seconds from now.
-package struct Validity: Sendable {
+public struct Validity: Sendable {
   let from: Int
   let to: Int
 
-  package static func years(_ count: Int) -> Validity {
+  public static func years(_ count: Int) -> Validity {
     Validity(from: -300, to: count * 31_557_600)
   }
   /// Was valid until an hour ago.
-  package static let expired = Validity(from: -86_400, to: -3_600)
+  public static let expired = Validity(from: -86_400, to: -3_600)
 }

@@ -3,7 +3,7 @@
 /// Makes provider authentication tokens in the exact form that APNs asks for:
 /// header `{"alg":"ES256","kid":…}`, claims `{"iss":…,"iat":…}`, raw 64-byte signature
 /// ("Establishing a token-based connection to APNs").
-package struct ProviderTokenMinter: Sendable {
+public struct ProviderTokenMinter: Sendable {
   private let key: SigningKey
   private let header: String
   private let teamID: String
@@ -11,7 +11,7 @@ package struct ProviderTokenMinter: Sendable {
   /// - Parameters:
   ///   - teamID: Ten letters and digits.
   ///   - keyID: Ten letters and digits.
-  package init(key: SigningKey, teamID: String, keyID: String) throws(SigningError) {
+  public init(key: SigningKey, teamID: String, keyID: String) throws(SigningError) {
     for (name, value) in [("team id", teamID), ("key id", keyID)] {
       let isPlain =
         value.utf8.count == 10 && value.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
@@ -27,14 +27,14 @@ package struct ProviderTokenMinter: Sendable {
   /// A token. A bearer secret for an hour: never log it.
   ///
   /// - Parameter issuedAt: Seconds since the UNIX epoch.
-  package func mint(issuedAt: Int64) throws(SigningError) -> String {
+  public func mint(issuedAt: Int64) throws(SigningError) -> String {
     let signed = signedPart(issuedAt: issuedAt)
     let signature = try key.signES256(Array(signed.utf8))
     return "\(signed).\(Base64URL.encode(signature))"
   }
 
   /// Whether this key has signed the token for this team and key id, with this `iat`.
-  package func hasMinted(_ token: String, issuedAt: Int64) -> Bool {
+  public func hasMinted(_ token: String, issuedAt: Int64) -> Bool {
     let signed = signedPart(issuedAt: issuedAt)
     guard token.hasPrefix("\(signed)."),
       let signature = Base64URL.decode(token.utf8.dropFirst(signed.utf8.count + 1))

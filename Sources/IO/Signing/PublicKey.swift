@@ -2,7 +2,7 @@
 import COpenSSL
 
 /// The public half of an ES256 key. Any thread may verify.
-package final class PublicKey: Sendable {
+public final class PublicKey: Sendable {
   private nonisolated(unsafe) let raw: OpaquePointer
 
   init(owning raw: OpaquePointer) { self.raw = raw }
@@ -10,7 +10,7 @@ package final class PublicKey: Sendable {
   deinit { EVP_PKEY_free(raw) }
 
   /// - Parameter pem: One `PUBLIC KEY` block with a key on P-256.
-  package convenience init(pem: [UInt8]) throws(SigningError) {
+  public convenience init(pem: [UInt8]) throws(SigningError) {
     let key = PEM.reading(pem) { PEM_read_bio_PUBKEY($0, nil, nil, nil) }
     guard let key else { throw .openSSL("reading the public key") }
     guard Curve.isP256(key) else {
@@ -21,14 +21,14 @@ package final class PublicKey: Sendable {
   }
 
   /// The key as a `PUBLIC KEY` block.
-  package func pem() throws(SigningError) -> [UInt8] {
+  public func pem() throws(SigningError) -> [UInt8] {
     let bytes = PEM.writing { PEM_write_bio_PUBKEY($0, raw) }
     guard let bytes else { throw .openSSL("writing the public key") }
     return bytes
   }
 
   /// Whether 64 bytes R‖S are this key's signature of the message.
-  package func verifies(_ message: [UInt8], rawSignature: [UInt8]) -> Bool {
+  public func verifies(_ message: [UInt8], rawSignature: [UInt8]) -> Bool {
     guard rawSignature.count == 64, let signature = ECDSA_SIG_new() else { return false }
     defer { ECDSA_SIG_free(signature) }
     let isSet = rawSignature.withUnsafeBufferPointer { bytes in
@@ -47,7 +47,7 @@ package final class PublicKey: Sendable {
 
   /// Whether an ASN.1 sequence of R and S is this key's signature of the message. APNs takes this
   /// form too (Apple's own shell recipe sends it).
-  package func verifies(_ message: [UInt8], derSignature: [UInt8]) -> Bool {
+  public func verifies(_ message: [UInt8], derSignature: [UInt8]) -> Bool {
     let context = EVP_MD_CTX_new()
     defer {
       EVP_MD_CTX_free(context)

@@ -5,11 +5,11 @@ import COpenSSL
 ///
 /// Owns its algorithm and context, so a digest costs neither a look-up nor an allocation: one for
 /// each thread.
-package struct SHA1: ~Copyable {
+public struct SHA1: ~Copyable {
   private let algorithm: OpaquePointer?
   private let context: OpaquePointer?
 
-  package init() {
+  public init() {
     algorithm = EVP_MD_fetch(nil, "SHA1", nil)
     context = EVP_MD_CTX_new()
     precondition(
@@ -22,7 +22,7 @@ package struct SHA1: ~Copyable {
     EVP_MD_free(algorithm)
   }
 
-  package func digest(_ bytes: UnsafeRawBufferPointer) -> InlineArray<20, UInt8> {
+  public func digest(_ bytes: UnsafeRawBufferPointer) -> InlineArray<20, UInt8> {
     var output = InlineArray<20, UInt8>(repeating: 0)
     var span = output.mutableSpan
     span.withUnsafeMutableBufferPointer { buffer in
@@ -37,7 +37,7 @@ package struct SHA1: ~Copyable {
   }
 
   /// For cold paths.
-  package static func digest(_ bytes: [UInt8]) -> [UInt8] {
+  public static func digest(_ bytes: [UInt8]) -> [UInt8] {
     let hash = SHA1()
     let output = bytes.withUnsafeBytes { hash.digest($0) }
     return output.indices.map { output[$0] }

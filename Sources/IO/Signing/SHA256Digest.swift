@@ -2,9 +2,9 @@
 import COpenSSL
 
 /// SHA-256 (FIPS 180-4) of some bytes, for cold paths.
-package enum SHA256Digest {
+public enum SHA256Digest {
   /// The 32 bytes of the digest.
-  package static func of(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+  public static func of(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 32) { output, count in
       let isDone = EVP_Q_digest(
         nil, "SHA256", nil, bytes.baseAddress, bytes.count, output.baseAddress, &count)
@@ -12,7 +12,7 @@ package enum SHA256Digest {
     }
   }
 
-  package static func of(_ text: String) -> [UInt8] {
+  public static func of(_ text: String) -> [UInt8] {
     var text = text
     return text.withUTF8 { of(UnsafeRawBufferPointer($0)) }
   }

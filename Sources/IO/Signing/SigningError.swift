@@ -3,10 +3,10 @@ import COpenSSL
 
 /// Why a key cannot be used or something could not be signed: what happened and what to do.
 /// Never holds any part of a key.
-package struct SigningError: Error, Sendable, Equatable, CustomStringConvertible {
-  package let description: String
+public struct SigningError: Error, Sendable, Equatable, CustomStringConvertible {
+  public let description: String
 
-  package init(_ description: String) { self.description = description }
+  public init(_ description: String) { self.description = description }
 
   /// An error of OpenSSL's, with the reason that it left in this thread's queue.
   static func openSSL(_ attempt: String) -> SigningError {

@@ -3,7 +3,7 @@ import Bytes
 import COpenSSL
 
 /// A private key for ES256: P-256, as Apple hands it out in a `.p8` file. Any thread may sign.
-package final class SigningKey: Sendable {
+public final class SigningKey: Sendable {
   nonisolated(unsafe) let raw: OpaquePointer
 
   /// Takes over a reference to the key.
@@ -15,7 +15,7 @@ package final class SigningKey: Sendable {
   ///
   /// - Throws: when others can read the file (`FileExposure`), it cannot be read, or holds
   ///   anything else; the text says what to do.
-  package static func load(_ path: String) throws(SigningError) -> SigningKey {
+  public static func load(_ path: String) throws(SigningError) -> SigningKey {
     let bytes: [UInt8]
     let problem: String?
     do throws(SystemError) {
@@ -33,7 +33,7 @@ package final class SigningKey: Sendable {
   }
 
   /// - Parameter pem: One `PRIVATE KEY` block.
-  package convenience init(pem: [UInt8]) throws(SigningError) {
+  public convenience init(pem: [UInt8]) throws(SigningError) {
     let text = String(decoding: pem, as: UTF8.self)
     guard !text.contains("BEGIN ENCRYPTED PRIVATE KEY") else {
       throw SigningError(
@@ -58,7 +58,7 @@ package final class SigningKey: Sendable {
   }
 
   /// A new random key.
-  package static func generate() throws(SigningError) -> SigningKey {
+  public static func generate() throws(SigningError) -> SigningKey {
     guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil) else {
       throw .openSSL("making a key")
     }
@@ -72,20 +72,20 @@ package final class SigningKey: Sendable {
   }
 
   /// The key as the content of a `.p8` file. A secret.
-  package func pem() throws(SigningError) -> [UInt8] {
+  public func pem() throws(SigningError) -> [UInt8] {
     let bytes = PEM.writing { PEM_write_bio_PKCS8PrivateKey($0, raw, nil, nil, 0, nil, nil) }
     guard let bytes else { throw .openSSL("writing the private key") }
     return bytes
   }
 
   /// The half of the key that may be shown.
-  package var publicKey: PublicKey {
+  public var publicKey: PublicKey {
     EVP_PKEY_up_ref(raw)
     return PublicKey(owning: raw)
   }
 
   /// The ES256 signature in the form of RFC 7518 §3.4: R and S, 32 bytes each, big-endian.
-  package func signES256(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+  public func signES256(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
     let der = try signDER(message)
     var position = der.withUnsafeBufferPointer { $0.baseAddress }
     guard let signature = d2i_ECDSA_SIG(nil, &position, der.count) else {
@@ -103,7 +103,7 @@ package final class SigningKey: Sendable {
   }
 
   /// The ES256 signature as the ASN.1 sequence of R and S.
-  package func signDER(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+  public func signDER(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
     let context = EVP_MD_CTX_new()
     defer { EVP_MD_CTX_free(context) }
     var signature = [UInt8](repeating: 0, count: 80)

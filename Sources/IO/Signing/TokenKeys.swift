@@ -8,7 +8,7 @@ import COpenSSL
 ///
 /// A sealed text is `v1.<key id>.<nonce, ciphertext and tag in base64url>`. It is bound to a context that
 /// has to be the same when it is opened.
-package struct TokenKeys: Sendable {
+public struct TokenKeys: Sendable {
   private struct Key {
     let id: String
     let bytes: [UInt8]
@@ -21,17 +21,17 @@ package struct TokenKeys: Sendable {
 
   private let keys: [Key]
   /// Whether the file has a line `plain`: what is not sealed is read, too.
-  package let acceptsPlain: Bool
+  public let acceptsPlain: Bool
 
   /// Names of the keys that may be shown: a digest of each, in the order of the file.
-  package var ids: [String] { keys.map(\.id) }
+  public var ids: [String] { keys.map(\.id) }
 
   /// Reads a file with one key a line: 32 bytes in hex or base64. A line `plain` says that what is not sealed is to be
   /// read, too.
   ///
   /// - Throws: when others can read the file (`FileExposure`), it cannot be read, or holds anything
   ///   else; the text says what to do and nothing of the content.
-  package static func load(_ path: String) throws(SigningError) -> TokenKeys {
+  public static func load(_ path: String) throws(SigningError) -> TokenKeys {
     let bytes: [UInt8]
     let problem: String?
     do throws(SystemError) {
@@ -49,7 +49,7 @@ package struct TokenKeys: Sendable {
   }
 
   /// - Parameter text: One key a line, eight at most, and perhaps a line `plain`; empty lines do not count.
-  package init(text: [UInt8]) throws(SigningError) {
+  public init(text: [UInt8]) throws(SigningError) {
     var keys: [Key] = []
     var acceptsPlain = false
     for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated()
@@ -76,13 +76,13 @@ package struct TokenKeys: Sendable {
   }
 
   /// The id of the key that sealed a text; nil when it is no sealed text of this version.
-  package static func keyID(of sealed: String) -> String? {
+  public static func keyID(of sealed: String) -> String? {
     let parts = sealed.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 3 && parts[0] == version ? String(parts[1]) : nil
   }
 
   /// Seals a text with the first key.
-  package func seal(_ plain: [UInt8], context: [UInt8]) throws(SigningError) -> String {
+  public func seal(_ plain: [UInt8], context: [UInt8]) throws(SigningError) -> String {
     let cipher = EVP_CIPHER_CTX_new()
     defer { EVP_CIPHER_CTX_free(cipher) }
     var nonce = [UInt8](repeating: 0, count: Self.nonceCount)
@@ -104,7 +104,7 @@ package struct TokenKeys: Sendable {
   /// Opens a sealed text.
   ///
   /// - Throws: when another key sealed it, when it was changed, or when it was sealed for another context.
-  package func open(_ sealed: String, context: [UInt8]) throws(SigningError) -> [UInt8] {
+  public func open(_ sealed: String, context: [UInt8]) throws(SigningError) -> [UInt8] {
     guard let id = Self.keyID(of: sealed) else {
       throw SigningError("is not sealed in a form that this version knows")
     }

@@ -2,9 +2,9 @@
 import COpenSSL
 
 /// Signatures of webhooks as Standard Webhooks 1.0 has them: HMAC-SHA256 over `id.timestamp.body`.
-package enum WebhookSignature {
+public enum WebhookSignature {
   /// How a secret begins in files.
-  package static let prefix = "whsec_"
+  public static let prefix = "whsec_"
 
   /// The value of `webhook-signature`: `v1,` and the base64 of each key's signature, separated by blanks.
   ///
@@ -12,7 +12,7 @@ package enum WebhookSignature {
   ///   - id: `webhook-id`; without a full stop.
   ///   - timestamp: `webhook-timestamp`, seconds since the epoch.
   ///   - keys: one; more while a secret is replaced.
-  package static func header(
+  public static func header(
     id: String, timestamp: Int64, body: [UInt8], keys: [[UInt8]]
   ) -> String {
     let signed = Array("\(id).\(timestamp).".utf8) + body
@@ -20,7 +20,7 @@ package enum WebhookSignature {
   }
 
   /// The key that a secret stands for: 24 to 64 bytes in base64, with or without `whsec_`. nil for anything else.
-  package static func key(_ secret: String) -> [UInt8]? {
+  public static func key(_ secret: String) -> [UInt8]? {
     let text = secret.hasPrefix(prefix) ? secret.dropFirst(prefix.count) : secret[...]
     guard let key = Base64URL.decode(text.utf8, isLenient: true), (24...64).contains(key.count)
     else { return nil }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Delivery
+public import Delivery
 
 /// How many devices are in each state, or by how much that changes.
-package struct DeviceCounts: Equatable, Sendable {
-  package var registered = 0
-  package var removed = 0
-  package var invalid = 0
+public struct DeviceCounts: Equatable, Sendable {
+  public var registered = 0
+  public var removed = 0
+  public var invalid = 0
 
-  package init(registered: Int = 0, removed: Int = 0, invalid: Int = 0) {
+  public init(registered: Int = 0, removed: Int = 0, invalid: Int = 0) {
     self.registered = registered
     self.removed = removed
     self.invalid = invalid
   }
 
-  package subscript(word: DeviceState.Word) -> Int {
+  public subscript(word: DeviceState.Word) -> Int {
     get {
       switch word {
       case .registered: registered
@@ -39,7 +39,7 @@ package struct DeviceCounts: Equatable, Sendable {
 
 extension TokenStore {
   /// How many devices are in each state now.
-  package func deviceCounts() throws(StoreError) -> DeviceCounts { try counts.read() }
+  public func deviceCounts() throws(StoreError) -> DeviceCounts { try counts.read() }
 }
 
 /// The statements about the table of counts.

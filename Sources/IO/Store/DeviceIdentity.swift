@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// Which device of which app in which environment.
-package struct DeviceIdentity: Hashable, Sendable {
+public struct DeviceIdentity: Hashable, Sendable {
   /// Lower-case hexadecimal digits.
-  package let token: String
-  package let app: String
-  package let environment: Environment
+  public let token: String
+  public let app: String
+  public let environment: Environment
 
-  package init(token: String, app: String, environment: Environment) {
+  public init(token: String, app: String, environment: Environment) {
     self.token = token
     self.app = app
     self.environment = environment
   }
 
   /// Few devices have a token in common.
-  package func hash(into hasher: inout Hasher) { hasher.combine(token) }
+  public func hash(into hasher: inout Hasher) { hasher.combine(token) }
 }

@@ -3,17 +3,17 @@ import CPostgres
 
 /// Which PostgreSQL database: a `postgresql://` URL, as libpq reads it. It never has a password, which would be in
 /// settings and in lists of processes: libpq takes one from its password file (`passfile=`, `~/.pgpass`).
-package struct PostgresLocation: Equatable, Sendable, CustomStringConvertible {
+public struct PostgresLocation: Equatable, Sendable, CustomStringConvertible {
   let url: String
   /// Host and database, for messages.
-  package let description: String
+  public let description: String
 
   /// Whether a text is meant to be one.
-  package static func isURL(_ text: String) -> Bool {
+  public static func isURL(_ text: String) -> Bool {
     text.hasPrefix("postgresql://") || text.hasPrefix("postgres://")
   }
 
-  package init(_ url: String) throws(StoreError) {
+  public init(_ url: String) throws(StoreError) {
     self.url = url
     var problem: UnsafeMutablePointer<CChar>?
     guard let options = PQconninfoParse(url, &problem) else {

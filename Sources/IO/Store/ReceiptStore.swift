@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An outcome of a notification as the database keeps it: a line of `push.receipts`.
-package struct KeptReceipt: Equatable, Sendable {
+public struct KeptReceipt: Equatable, Sendable {
   /// Where the line stands: its record's partition and offset, and its number in the record. The same line is kept
   /// once, however often it is read.
-  package struct Place: Hashable, Sendable {
-    package let partition: Int32
-    package let offset: Int64
-    package let line: Int
+  public struct Place: Hashable, Sendable {
+    public let partition: Int32
+    public let offset: Int64
+    public let line: Int
 
-    package init(partition: Int32, offset: Int64, line: Int) {
+    public init(partition: Int32, offset: Int64, line: Int) {
       self.partition = partition
       self.offset = offset
       self.line = line
     }
   }
 
-  package let place: Place
+  public let place: Place
   /// The time of the outcome, milliseconds since the epoch.
-  package let at: Int64
-  package let app: String
-  package let requestID: String?
-  package let apnsID: String?
+  public let at: Int64
+  public let app: String
+  public let requestID: String?
+  public let apnsID: String?
   /// The line itself, JSON.
-  package let receipt: String
+  public let receipt: String
 
-  package init(
+  public init(
     place: Place, at: Int64, app: String, requestID: String?, apnsID: String?, receipt: String
   ) {
     self.place = place
@@ -38,11 +38,11 @@ package struct KeptReceipt: Equatable, Sendable {
 }
 
 /// Since when outcomes are kept, and for how long each; in milliseconds.
-package struct ReceiptKeeping: Equatable, Sendable {
-  package let since: Int64
-  package let retention: Int64
+public struct ReceiptKeeping: Equatable, Sendable {
+  public let since: Int64
+  public let retention: Int64
 
-  package init(since: Int64, retention: Int64) {
+  public init(since: Int64, retention: Int64) {
     self.since = since
     self.retention = retention
   }
@@ -50,7 +50,7 @@ package struct ReceiptKeeping: Equatable, Sendable {
 
 extension TokenStore {
   /// Keeps receipts that are not yet there, in the caller's transaction.
-  package func keep(_ kept: [KeptReceipt]) throws(StoreError) {
+  public func keep(_ kept: [KeptReceipt]) throws(StoreError) {
     if !kept.isEmpty { try receipts.insert(kept) }
   }
 
@@ -58,12 +58,12 @@ extension TokenStore {
   ///
   /// - Parameter limit: at most so many.
   /// - Returns: how many they were.
-  package func removeReceipts(before time: Int64, limit: Int) throws(StoreError) -> Int {
+  public func removeReceipts(before time: Int64, limit: Int) throws(StoreError) -> Int {
     try receipts.remove(before: time, limit: limit)
   }
 
   /// Notes for readers that receipts are kept.
-  package func set(_ keeping: ReceiptKeeping) throws(StoreError) {
+  public func set(_ keeping: ReceiptKeeping) throws(StoreError) {
     try transaction { () throws(StoreError) in
       let upsert = try database.prepare(
         """
@@ -77,10 +77,10 @@ extension TokenStore {
   }
 
   /// What was noted about receipts; nil: they are not kept.
-  package func receiptKeeping() throws(StoreError) -> ReceiptKeeping? { try receipts.keeping() }
+  public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? { try receipts.keeping() }
 
   /// Notes that receipts are no longer kept, if none is left, in the caller's transaction.
-  package func endReceiptKeeping() throws(StoreError) {
+  public func endReceiptKeeping() throws(StoreError) {
     try database.execute(
       "DELETE FROM receipt_keeping WHERE NOT EXISTS (SELECT 1 FROM receipts)")
   }

@@ -3,13 +3,13 @@ import CPostgres
 import CSQLite
 
 /// Why the database did not do what it was asked: what happened, the cause, and whether waiting helps.
-package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   /// SQLite's extended result code; 0 with PostgreSQL.
-  package let code: Int32
+  public let code: Int32
   /// PostgreSQL's SQLSTATE, empty where the connection failed; nil with SQLite.
-  package let sqlState: String?
-  package let attempt: String
-  package let message: String
+  public let sqlState: String?
+  public let attempt: String
+  public let message: String
 
   init(code: Int32, attempt: String, message: String) {
     self.code = code
@@ -46,7 +46,7 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
   /// True when the same may succeed later: locked by another process, disk full, or an input/output error of
   /// the disk. False for what only a person can mend (not a database, a newer schema, a bug).
-  package var isTemporary: Bool {
+  public var isTemporary: Bool {
     if let sqlState { return Self.isTemporary(sqlState) }
     switch code & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CANTOPEN,
@@ -67,7 +67,7 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   /// Another process has what is wanted.
   var isBusy: Bool { sqlState == nil && code & 0xFF == SQLITE_BUSY }
 
-  package var description: String {
+  public var description: String {
     if let sqlState {
       return sqlState.isEmpty
         ? "\(attempt): \(message)" : "\(attempt): \(message) (SQLSTATE \(sqlState))"

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Delivery
-package import Pipeline
+public import APNS
+public import Delivery
+public import Pipeline
 
 /// A dead token as `TokenQueries` lists it.
-package struct ListedToken: Equatable, Sendable {
-  package let device: DeviceIdentity
+public struct ListedToken: Equatable, Sendable {
+  public let device: DeviceIdentity
   /// Dead since, by APNs' clock, in milliseconds since the epoch.
-  package let since: Int64
-  package let reason: String
+  public let since: Int64
+  public let reason: String
   /// When APNs said so.
-  package let recordedAt: Int64
+  public let recordedAt: Int64
   /// Of its newest registration.
-  package let details: DeviceDetails
+  public let details: DeviceDetails
 }
 
 /// Which dead tokens of an app, by the time at which APNs called them dead.
-package struct DeadTokenPage: Equatable, Sendable {
+public struct DeadTokenPage: Equatable, Sendable {
   /// Where a page ended: the next one begins behind it, whatever was written meanwhile.
-  package struct Place: Equatable, Sendable {
-    package let recordedAt: Int64
-    package let token: String
-    package let environment: String
+  public struct Place: Equatable, Sendable {
+    public let recordedAt: Int64
+    public let token: String
+    public let environment: String
 
-    package init(recordedAt: Int64, token: String, environment: String) {
+    public init(recordedAt: Int64, token: String, environment: String) {
       self.recordedAt = recordedAt
       self.token = token
       self.environment = environment
     }
   }
 
-  package let app: String
+  public let app: String
   /// nil: of both environments.
-  package let environment: Environment?
-  package let after: Place
-  package let limit: Int
+  public let environment: Environment?
+  public let after: Place
+  public let limit: Int
 
-  package init(app: String, environment: Environment?, after: Place, limit: Int) {
+  public init(app: String, environment: Environment?, after: Place, limit: Int) {
     self.app = app
     self.environment = environment
     self.after = after
@@ -45,14 +45,14 @@ package struct DeadTokenPage: Equatable, Sendable {
 }
 
 /// Questions to the database beside its writers, for the HTTP API. Owned by one thread.
-package final class TokenQueries {
+public final class TokenQueries {
   private let device: Statement
   private let dead: Statement
   private let outcomes: Statement
   private let keeping: Statement
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
-  package init(_ location: String) throws(StoreError) {
+  public init(_ location: String) throws(StoreError) {
     let database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
     device = try database.prepare(TokenStore.SQL.select)
     dead = try database.prepare(
@@ -72,14 +72,14 @@ package final class TokenQueries {
   }
 
   /// Since when outcomes are kept; nil: they are not.
-  package func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
+  public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
     try keeping.receiptKeeping()
   }
 
   /// The outcomes of a request or of one notification, oldest first: lines of `push.receipts`, each with its app.
   ///
   /// - Parameter id: a request id, or an `apns-id`.
-  package func outcomes(
+  public func outcomes(
     of id: String, limit: Int
   ) throws(StoreError) -> [(app: String, receipt: String)] {
     outcomes.bind(1, id)
@@ -90,7 +90,7 @@ package final class TokenQueries {
   }
 
   /// What is known of a device.
-  package func state(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
+  public func state(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
     device.bind(identity)
     guard try device.next() else { return DeviceState() }
     defer { device.reset() }
@@ -98,7 +98,7 @@ package final class TokenQueries {
   }
 
   /// Dead tokens in the order of their time, then of token and environment.
-  package func deadTokens(_ page: DeadTokenPage) throws(StoreError) -> [ListedToken] {
+  public func deadTokens(_ page: DeadTokenPage) throws(StoreError) -> [ListedToken] {
     dead.bind(1, page.app)
     dead.bind(2, page.after.recordedAt)
     dead.bind(3, page.after.token)

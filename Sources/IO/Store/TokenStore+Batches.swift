@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-package import Delivery
+public import Delivery
 import Pipeline
 
 /// What is known of some devices, taken from the database at once, changed in memory, and written back at once.
-package struct DeviceRows {
+public struct DeviceRows {
   private var places: [DeviceIdentity: Int] = [:]
   private var rows: [Row] = []
   /// By how much the changes alter how many devices are in each state.
@@ -32,7 +32,7 @@ package struct DeviceRows {
   fileprivate var changed: [Row] { rows.filter(\.isChanged) }
 
   /// What is known of a device that was asked for.
-  package subscript(device: DeviceIdentity) -> DeviceState {
+  public subscript(device: DeviceIdentity) -> DeviceState {
     get { places[device].map { rows[$0].state } ?? DeviceState() }
     set {
       if places[device] == nil { append(device, DeviceState()) }
@@ -48,7 +48,7 @@ package struct DeviceRows {
 
 extension TokenStore {
   /// What is known of these devices.
-  package func rows(of devices: Set<DeviceIdentity>) throws(StoreError) -> DeviceRows {
+  public func rows(of devices: Set<DeviceIdentity>) throws(StoreError) -> DeviceRows {
     var rows = DeviceRows(capacity: devices.count)
     // In the order of the table: each page is then looked for once, when it is read and when it is written.
     let sorted = devices.sorted { $0.token < $1.token }
@@ -62,7 +62,7 @@ extension TokenStore {
   }
 
   /// Writes what was changed.
-  package func write(_ rows: DeviceRows) throws(StoreError) {
+  public func write(_ rows: DeviceRows) throws(StoreError) {
     try counts.add(rows.counts)
     let changed = rows.changed
     guard let many else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Delivery
+public import APNS
+public import Delivery
 
 /// Answers that may be our own mistake. They are on no topic: each process keeps those that it heard.
 extension TokenStore {
-  package func suspicion(_ identity: DeviceIdentity) throws(StoreError) -> Suspicion? {
+  public func suspicion(_ identity: DeviceIdentity) throws(StoreError) -> Suspicion? {
     let select = suspicions.select
     select.bind(identity)
     guard try select.next() else { return nil }
@@ -12,7 +12,7 @@ extension TokenStore {
     return select.suspicion(from: 0)
   }
 
-  package func put(_ identity: DeviceIdentity, _ suspicion: Suspicion) throws(StoreError) {
+  public func put(_ identity: DeviceIdentity, _ suspicion: Suspicion) throws(StoreError) {
     let upsert = suspicions.upsert
     upsert.bind(identity)
     upsert.bind(4, suspicion.firstAt)
@@ -25,7 +25,7 @@ extension TokenStore {
 
   /// Devices that were called bad more than once, at most `limit`, in the order of token, app and environment: the
   /// first ones, or those that follow `device`.
-  package func repeatedSuspicions(
+  public func repeatedSuspicions(
     after device: DeviceIdentity?, limit: Int
   ) throws(StoreError) -> [(device: DeviceIdentity, suspicion: Suspicion)] {
     let select = suspicions.repeated
@@ -39,7 +39,7 @@ extension TokenStore {
   }
 
   /// How many devices of an app were called bad after a time, counted up to `limit`.
-  package func suspectCount(
+  public func suspectCount(
     _ app: String, _ environment: Environment, after time: Int64, limit: Int
   ) throws(StoreError) -> Int {
     let count = suspicions.count
@@ -53,7 +53,7 @@ extension TokenStore {
 
   /// The reason that most answers after a time had, and how many of their devices are registered for the other
   /// environment.
-  package func suspectSummary(
+  public func suspectSummary(
     _ app: String, _ environment: Environment, after time: Int64
   ) throws(StoreError) -> (reason: String, foreign: Int) {
     let summary = suspicions.summary
@@ -66,7 +66,7 @@ extension TokenStore {
   }
 
   /// The waves of an app, oldest first.
-  package func waves(
+  public func waves(
     _ app: String, _ environment: Environment
   ) throws(StoreError) -> [BadTokenWave] {
     let select = suspicions.waves
@@ -81,7 +81,7 @@ extension TokenStore {
   }
 
   /// Begins a wave, or moves its end.
-  package func put(
+  public func put(
     _ app: String, _ environment: Environment, _ wave: BadTokenWave
   ) throws(StoreError) {
     let upsert = suspicions.upsertWave

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import CSQLite
-package import Delivery
+public import Delivery
 import Glibc
 import Pipeline
 
@@ -10,7 +10,7 @@ import Pipeline
 /// It is a view of `push.devices` and `push.invalid-tokens` together with how far it reflects them: rows and
 /// positions change in one transaction, so neither is ever ahead of the other. A transaction is on the disk when it
 /// returns. Owned by one thread; several processes may share the database, one writes at a time.
-package final class TokenStore {
+public final class TokenStore {
   let database: Database
   private let select: Statement
   private let upsert: Statement
@@ -32,7 +32,7 @@ package final class TokenStore {
   ///   - now: milliseconds since the epoch, for the table of migrations.
   ///   - busyTimeout: milliseconds to wait for another writer.
   ///   - location: the file's path, or a `postgresql://` URL.
-  package init(
+  public init(
     _ location: String, now: Int64, busyTimeout: Int32 = 1_000
   ) throws(StoreError) {
     let database = try Database(location, isReadOnly: false, busyTimeout: busyTimeout)
@@ -68,12 +68,12 @@ package final class TokenStore {
   }
 
   /// Refuses a location that nothing can be at: a URL that libpq does not read, or one with a password.
-  package static func checkLocation(_ location: String) throws(StoreError) {
+  public static func checkLocation(_ location: String) throws(StoreError) {
     if PostgresLocation.isURL(location) { _ = try PostgresLocation(location) }
   }
 
   /// Whether opening may help later though it failed: a server may come back, and a file that is there be unlocked.
-  package static func mayAppear(_ location: String) -> Bool {
+  public static func mayAppear(_ location: String) -> Bool {
     PostgresLocation.isURL(location) || access(location, F_OK) == 0
   }
 
@@ -109,14 +109,14 @@ package final class TokenStore {
   }
 
   /// Runs the operations of `body` in one transaction: all of them happen or none.
-  package func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+  public func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     try database.transaction(body)
   }
 
   // MARK: Devices
 
   /// What is known of a device.
-  package func device(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
+  public func device(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
     select.bind(identity)
     guard try select.next() else { return DeviceState() }
     defer { select.reset() }
@@ -124,7 +124,7 @@ package final class TokenStore {
   }
 
   /// Replaces what is known of a device.
-  package func put(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
+  public func put(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
     var rows = try rows(of: [identity])
     rows[identity] = state
     try write(rows)
@@ -154,7 +154,7 @@ package final class TokenStore {
 
   /// Devices whose mark a registration refutes, at most `limit`, in the order of token, app and environment: the
   /// first ones, or those that follow `device`.
-  package func refutedMarks(
+  public func refutedMarks(
     after device: DeviceIdentity?, limit: Int
   ) throws(StoreError) -> [DeviceIdentity] {
     refuted.bind(after: device)
@@ -169,7 +169,7 @@ package final class TokenStore {
   // MARK: What of the topics is in it
 
   /// How far each partition is reflected.
-  package func positions() throws(StoreError) -> [String: [Int32: ChangelogPosition]] {
+  public func positions() throws(StoreError) -> [String: [Int32: ChangelogPosition]] {
     var positions: [String: [Int32: ChangelogPosition]] = [:]
     while try selectPositions.next() {
       let anchor = ChangelogPosition.Anchor(
@@ -183,7 +183,7 @@ package final class TokenStore {
   }
 
   /// Notes how far a partition is reflected, in the transaction that applied its records.
-  package func setPosition(
+  public func setPosition(
     _ topic: String, _ partition: Int32, _ position: ChangelogPosition
   ) throws(StoreError) {
     guard let anchor = position.anchor else { return }
@@ -196,18 +196,18 @@ package final class TokenStore {
   }
 
   /// When the rows were last known to be complete, or were started again: milliseconds since the epoch, nil for never.
-  package func completeAt() throws(StoreError) -> Int64? {
+  public func completeAt() throws(StoreError) -> Int64? {
     try database.integer("SELECT complete_at FROM completeness")
   }
 
-  package func setComplete(at time: Int64) throws(StoreError) {
+  public func setComplete(at time: Int64) throws(StoreError) {
     upsertCompleteness.bind(1, time)
     try upsertCompleteness.run()
   }
 
   /// Forgets all devices and positions: they are read from the topics again, from this time on. Suspicions stay: they
   /// are on no topic.
-  package func startOver(at time: Int64) throws(StoreError) {
+  public func startOver(at time: Int64) throws(StoreError) {
     try transaction { () throws(StoreError) in
       switch database {
       case .sqlite: try database.execute("DELETE FROM devices; DELETE FROM changelog")
@@ -219,7 +219,7 @@ package final class TokenStore {
   }
 
   /// Makes the database full at that many pages of 4 KiB: what a full disk looks like, for tests.
-  package func limitPages(to pages: Int) throws(StoreError) {
+  public func limitPages(to pages: Int) throws(StoreError) {
     try database.execute("PRAGMA max_page_count = \(pages)")
   }
 }

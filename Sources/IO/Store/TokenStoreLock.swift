@@ -2,15 +2,15 @@
 
 /// Keeps every writer of the token database out, as a backup or a person with a shell may do: for tests of
 /// what the writer does meanwhile. Owned by one thread.
-package final class TokenStoreLock {
+public final class TokenStoreLock {
   private let database: Database
 
   /// Waits up to ten seconds for the writer's own transaction to end.
-  package init(path: String) throws(StoreError) {
+  public init(path: String) throws(StoreError) {
     database = try Database(path: path, isReadOnly: false, busyTimeout: 10_000)
     try database.execute("BEGIN IMMEDIATE")
   }
 
   /// Lets writers in again; nothing was changed.
-  package func release() { try? database.execute("ROLLBACK") }
+  public func release() { try? database.execute("ROLLBACK") }
 }

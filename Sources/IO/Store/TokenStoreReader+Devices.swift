@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Delivery
+public import APNS
+public import Delivery
 
 /// A device with what is known of it.
-package struct KnownDevice: Equatable, Sendable {
-  package let device: DeviceIdentity
-  package let state: DeviceState
+public struct KnownDevice: Equatable, Sendable {
+  public let device: DeviceIdentity
+  public let state: DeviceState
 
-  package init(device: DeviceIdentity, state: DeviceState) {
+  public init(device: DeviceIdentity, state: DeviceState) {
     self.device = device
     self.state = state
   }
 }
 
 /// Which devices are wanted.
-package struct DeviceFilter: Sendable {
+public struct DeviceFilter: Sendable {
   /// nil: of all apps, in both environments, in every state.
-  package var app: String?
-  package var environment: Environment?
-  package var word: DeviceState.Word?
+  public var app: String?
+  public var environment: Environment?
+  public var word: DeviceState.Word?
 
-  package init(
+  public init(
     app: String? = nil, environment: Environment? = nil, word: DeviceState.Word? = nil
   ) {
     self.app = app
@@ -31,12 +31,12 @@ package struct DeviceFilter: Sendable {
 
 extension TokenStoreReader {
   /// How many devices are in each state.
-  package func deviceCounts() throws(StoreError) -> DeviceCounts {
+  public func deviceCounts() throws(StoreError) -> DeviceCounts {
     try CountStatements.read(try database.prepare(CountStatements.selectSQL))
   }
 
   /// What is known of a token, for each of its apps and environments.
-  package func devices(token: String) throws(StoreError) -> [KnownDevice] {
+  public func devices(token: String) throws(StoreError) -> [KnownDevice] {
     let statement = try database.prepare(
       """
       SELECT token, app, environment, \(TokenStore.SQL.stateColumns) FROM devices
@@ -53,7 +53,7 @@ extension TokenStoreReader {
   /// Calls `body` for every device that the filter takes, by token, app and environment; `body` returns false to stop.
   ///
   /// Reads page by page, as `forEachInvalidDevice` does.
-  package func forEachDevice(
+  public func forEachDevice(
     _ filter: DeviceFilter, pageSize: Int = 1_000, _ body: (KnownDevice) -> Bool
   ) throws(StoreError) {
     let statement = try database.prepare(

@@ -2,15 +2,15 @@
 
 extension TokenStoreReader {
   /// How many rows are in each state; a device is in one of the first three.
-  package struct StateCounts: Equatable, Sendable {
-    package let live: Int
+  public struct StateCounts: Equatable, Sendable {
+    public let live: Int
     /// The application has taken the registration back.
-    package let removed: Int
-    package let dead: Int
+    public let removed: Int
+    public let dead: Int
     /// Called bad by APNs since the registration, which alone makes no token dead.
-    package let suspected: Int
+    public let suspected: Int
 
-    package init(live: Int, removed: Int, dead: Int, suspected: Int) {
+    public init(live: Int, removed: Int, dead: Int, suspected: Int) {
       self.live = live
       self.removed = removed
       self.dead = dead
@@ -19,7 +19,7 @@ extension TokenStoreReader {
   }
 
   /// The rows are counted as they change; only suspicions, which are few, are counted here.
-  package func stateCounts() throws(StoreError) -> StateCounts {
+  public func stateCounts() throws(StoreError) -> StateCounts {
     let counts = try deviceCounts()
     let suspected = Int(try database.integer("SELECT count(*) FROM suspicions") ?? 0)
     return StateCounts(

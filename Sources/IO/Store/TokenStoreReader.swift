@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A dead token.
-package struct InvalidDevice: Hashable, Sendable {
-  package let device: DeviceIdentity
+public struct InvalidDevice: Hashable, Sendable {
+  public let device: DeviceIdentity
   /// Milliseconds since the epoch.
-  package let since: Int64
-  package let reason: String
+  public let since: Int64
+  public let reason: String
 }
 
 /// Reads the database of device tokens beside its writer, without ever writing to it. Owned by one thread.
-package final class TokenStoreReader {
+public final class TokenStoreReader {
   let database: Database
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
-  package init(_ location: String) throws(StoreError) {
+  public init(_ location: String) throws(StoreError) {
     database = try Database(location, isReadOnly: true, busyTimeout: 5_000)
   }
 
   /// Devices of which anything is known.
-  package func deviceCount() throws(StoreError) -> Int {
+  public func deviceCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM devices") ?? 0)
   }
 
   /// Dead tokens.
-  package func invalidCount() throws(StoreError) -> Int {
+  public func invalidCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM dead_tokens") ?? 0)
   }
 
   /// Dead tokens, at most `limit`, by token, app and environment: the first ones, or those that follow
   /// `device` in that order.
-  package func invalidDevices(
+  public func invalidDevices(
     after device: DeviceIdentity? = nil, limit: Int = .max
   ) throws(StoreError) -> [InvalidDevice] {
     let statement = try database.prepare(

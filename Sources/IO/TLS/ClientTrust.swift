@@ -3,26 +3,26 @@ import COpenSSL
 import Synchronization
 
 /// How a server judges the certificates that clients show. Safe to use from several threads.
-package final class ClientTrust: Sendable {
+public final class ClientTrust: Sendable {
   /// The authorities (PEM) that may have issued them.
   let roots: [UInt8]
   private let admitsBroken: Atomic<Bool>
   private let revoked = Mutex<Set<String>>([])
 
-  package init(roots: [UInt8], admitsBroken: Bool = false) {
+  public init(roots: [UInt8], admitsBroken: Bool = false) {
     self.roots = roots
     self.admitsBroken = Atomic(admitsBroken)
   }
 
   /// Lets clients in whose certificate fails verification, or not: ask `TLSConnection.peerProblem`
   /// afterwards.
-  package func admitBroken(_ isAdmitted: Bool) {
+  public func admitBroken(_ isAdmitted: Bool) {
     admitsBroken.store(isAdmitted, ordering: .relaxed)
   }
 
   /// Refuses the certificates with these SHA-256 fingerprints during the handshake, with the alert
   /// that names the cause. Replaces the earlier list.
-  package func revoke(_ fingerprints: Set<String>) { revoked.withLock { $0 = fingerprints } }
+  public func revoke(_ fingerprints: Set<String>) { revoked.withLock { $0 = fingerprints } }
 
   fileprivate func judge(_ chain: OpaquePointer?) -> Int32 {
     let isValid = X509_verify_cert(chain) == 1

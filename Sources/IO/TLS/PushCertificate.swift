@@ -6,43 +6,43 @@ import Glibc
 ///
 /// Sources: Apple, "Establishing a certificate-based connection to APNs" and the archived
 /// "Communicating with APNs" (UID, extensions …6.3.6 and …6.3.4); …6.3.1 and …6.3.2 were observed.
-package struct PushCertificate: Sendable, Equatable {
+public struct PushCertificate: Sendable, Equatable {
   /// A topic and what it is good for, such as `app`, `voip`, `complication`.
-  package struct Topic: Sendable, Equatable {
-    package let name: String
-    package let kinds: [String]
+  public struct Topic: Sendable, Equatable {
+    public let name: String
+    public let kinds: [String]
 
-    package init(name: String, kinds: [String]) {
+    public init(name: String, kinds: [String]) {
       self.name = name
       self.kinds = kinds
     }
   }
 
   /// The subject's UID: the bundle id, and the topic of requests that name none. nil without one.
-  package let bundleID: String?
-  package let commonName: String?
+  public let bundleID: String?
+  public let commonName: String?
   /// Topics of the extensions, in their order; empty for a certificate of a single topic.
-  package let listedTopics: [Topic]
+  public let listedTopics: [Topic]
   /// Has the mark of the sandbox (…6.3.1), of production (…6.3.2). One without either serves both.
-  package let hasSandboxMark: Bool
-  package let hasProductionMark: Bool
+  public let hasSandboxMark: Bool
+  public let hasProductionMark: Bool
   /// When it stops to be valid, in seconds since the epoch.
-  package let expiresAt: Int64
+  public let expiresAt: Int64
   /// SHA-256 of the certificate in lower-case hexadecimal digits.
-  package let fingerprint: String
+  public let fingerprint: String
 
   /// Every topic that it may send to: the bundle id and what the extensions list.
-  package var topics: [String] {
+  public var topics: [String] {
     var names = bundleID.map { [$0] } ?? []
     for topic in listedTopics where !names.contains(topic.name) { names.append(topic.name) }
     return names
   }
 
-  package var servesSandbox: Bool { hasSandboxMark || !hasProductionMark }
-  package var servesProduction: Bool { hasProductionMark || !hasSandboxMark }
+  public var servesSandbox: Bool { hasSandboxMark || !hasProductionMark }
+  public var servesProduction: Bool { hasProductionMark || !hasSandboxMark }
 
   /// Reads the first certificate of a PEM text.
-  package init(pem: [UInt8]) throws(TLSError) {
+  public init(pem: [UInt8]) throws(TLSError) {
     guard let certificate = PEMText.read(pem, { PEM_read_bio_X509($0, nil, nil, nil) }) else {
       throw TLSError.last(.configuration, "no certificate in the PEM text")
     }

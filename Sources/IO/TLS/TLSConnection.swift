@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import COpenSSL
 import Glibc
 import Synchronization
 
 /// One TLS stream without a socket: ciphertext of the peer goes in, ciphertext for the peer waits in
 /// `ciphertext`, plaintext likewise goes in and comes out. Owned by one thread.
-package final class TLSConnection {
+public final class TLSConnection {
   let context: TLSContext
   /// The name a client expects in the certificate; nil on the server side.
-  package let serverName: String?
+  public let serverName: String?
   private let ssl: OpaquePointer
   private let incoming: OpaquePointer
   /// What waits for the peer: whoever sends it removes it.
-  package let ciphertext: UnsafeMutablePointer<ByteBuffer>
+  public let ciphertext: UnsafeMutablePointer<ByteBuffer>
   /// The handshake is complete and the peer is who it should be.
-  package private(set) var isEstablished = false
+  public private(set) var isEstablished = false
   /// The peer has said that it sends nothing more.
-  package private(set) var isEnded = false
+  public private(set) var isEnded = false
 
   /// The client side; starts the handshake at the next `advance`. The certificate must be valid for
   /// `serverName` (a DNS name, also sent as SNI, or a numeric address).
-  package init(client context: TLSContext, serverName: String) throws(TLSError) {
+  public init(client context: TLSContext, serverName: String) throws(TLSError) {
     (ssl, incoming, ciphertext) = try Self.create(context)
     self.context = context
     self.serverName = serverName
@@ -38,7 +38,7 @@ package final class TLSConnection {
   }
 
   /// The server side.
-  package init(server context: TLSContext) throws(TLSError) {
+  public init(server context: TLSContext) throws(TLSError) {
     (ssl, incoming, ciphertext) = try Self.create(context)
     self.context = context
     serverName = nil
@@ -52,44 +52,44 @@ package final class TLSConnection {
   }
 
   /// The handshake took up a session of an earlier connection.
-  package var isResumed: Bool { SSL_session_reused(ssl) == 1 }
+  public var isResumed: Bool { SSL_session_reused(ssl) == 1 }
 
   /// "TLSv1.3", "TLSv1.2".
-  package var version: String { String(cString: SSL_get_version(ssl)) }
+  public var version: String { String(cString: SSL_get_version(ssl)) }
 
   /// The peer showed a certificate (and it was verified).
-  package var hasPeerCertificate: Bool {
+  public var hasPeerCertificate: Bool {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return false }
     X509_free(certificate)
     return true
   }
 
   /// What the peer's certificate says; nil without one.
-  package var peerCertificate: PushCertificate? {
+  public var peerCertificate: PushCertificate? {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
     defer { X509_free(certificate) }
     return PushCertificate(certificate)
   }
 
   /// Why the peer's certificate failed verification, for servers that let it in all the same.
-  package var peerProblem: String? {
+  public var peerProblem: String? {
     let result = SSL_get_verify_result(ssl)
     return result == X509_V_OK ? nil : String(cString: X509_verify_cert_error_string(result))
   }
 
   /// The host name that the client asked for (SNI); nil when it named none.
-  package var requestedName: String? {
+  public var requestedName: String? {
     SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) }
   }
 
   /// Takes ciphertext from the peer.
-  package func receive(_ ciphertext: UnsafeRawBufferPointer) {
+  public func receive(_ ciphertext: UnsafeRawBufferPointer) {
     BIO_write(incoming, ciphertext.baseAddress, Int32(ciphertext.count))
   }
 
   /// Continues the handshake as far as the bytes allow. Throws when it has failed; the `ciphertext` of
   /// then (an alert) should still be sent.
-  package func advance() throws(TLSError) {
+  public func advance() throws(TLSError) {
     guard !isEstablished else { return }
     ERR_clear_error()
     let result = SSL_do_handshake(ssl)
@@ -105,7 +105,7 @@ package final class TLSConnection {
   }
 
   /// Decrypts into `buffer`; 0 means nothing (more) now. Throws when the stream is broken.
-  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TLSError) -> Int {
+  public func read(into buffer: UnsafeMutableRawBufferPointer) throws(TLSError) -> Int {
     // A leftover error of another caller on this thread would be taken for ours.
     ERR_clear_error()
     let count = SSL_read(ssl, buffer.baseAddress, Int32(buffer.count))
@@ -120,7 +120,7 @@ package final class TLSConnection {
   }
 
   /// Encrypts all of `plaintext` and appends it to `ciphertext`. At most 16 KiB go in one record.
-  package func write(_ plaintext: UnsafeRawBufferPointer) throws(TLSError) {
+  public func write(_ plaintext: UnsafeRawBufferPointer) throws(TLSError) {
     guard plaintext.count > 0 else { return }
     let count = SSL_write(ssl, plaintext.baseAddress, Int32(plaintext.count))
     guard count == plaintext.count else {
@@ -129,7 +129,7 @@ package final class TLSConnection {
   }
 
   /// Says that nothing more will be written (close_notify).
-  package func end() {
+  public func end() {
     guard isEstablished else { return }
     SSL_shutdown(ssl)
     ERR_clear_error()

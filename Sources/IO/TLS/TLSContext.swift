@@ -3,7 +3,7 @@ import COpenSSL
 import Synchronization
 
 /// Where a client's trust starts.
-package enum TrustRoots: Sendable {
+public enum TrustRoots: Sendable {
   /// The authorities that the system trusts.
   case system
   /// Only the authorities in this PEM file.
@@ -13,11 +13,11 @@ package enum TrustRoots: Sendable {
 }
 
 /// A certificate (leaf first, then its chain) and its private key, both PEM.
-package struct TLSIdentity: Sendable {
-  package let certificates: [UInt8]
-  package let key: [UInt8]
+public struct TLSIdentity: Sendable {
+  public let certificates: [UInt8]
+  public let key: [UInt8]
 
-  package init(certificates: [UInt8], key: [UInt8]) {
+  public init(certificates: [UInt8], key: [UInt8]) {
     self.certificates = certificates
     self.key = key
   }
@@ -28,7 +28,7 @@ package struct TLSIdentity: Sendable {
 /// A client always verifies the chain and the host name: there is no switch. Both sides speak
 /// TLS 1.2 or later and HTTP/2 (ALPN `h2`); a peer that names no protocol is accepted, one that
 /// chooses another is refused.
-package final class TLSContext: Sendable {
+public final class TLSContext: Sendable {
   nonisolated(unsafe) let raw: OpaquePointer
   /// The newest session of each server name, for resumption.
   let sessions = Mutex<[String: SessionHandle]>([:])
@@ -46,7 +46,7 @@ package final class TLSContext: Sendable {
   }
 
   /// A client that trusts `roots` and shows `identity` to servers that ask for a certificate.
-  package static func client(
+  public static func client(
     roots: TrustRoots = .system, identity: TLSIdentity? = nil
   ) throws(TLSError) -> TLSContext {
     let context = try create(TLS_client_method())
@@ -65,7 +65,7 @@ package final class TLSContext: Sendable {
 
   /// A server that shows `identity`. With `clientRoots` (PEM) or `clientTrust` it asks for a client
   /// certificate and verifies one that is given; a client without one is still accepted, as APNs does.
-  package static func server(
+  public static func server(
     identity: TLSIdentity, clientRoots: [UInt8]? = nil, clientTrust: ClientTrust? = nil,
     fault: ServerFault? = nil
   ) throws(TLSError) -> TLSContext {
@@ -94,7 +94,7 @@ package final class TLSContext: Sendable {
   }
 
   /// A server that does something unusual on purpose, to see what clients make of it.
-  package enum ServerFault: Sendable {
+  public enum ServerFault: Sendable {
     case namesNoProtocol
     case selectsHTTP1
     case speaksOnlyTLS11

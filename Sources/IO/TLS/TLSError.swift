@@ -2,8 +2,8 @@
 import COpenSSL
 
 /// Why a secure connection cannot be made or has broken.
-package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
-  package enum Kind: Sendable, Equatable {
+public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
+  public enum Kind: Sendable, Equatable {
     /// Certificates, keys or roots of ours that cannot be used.
     case configuration
     /// The peer's certificate is not acceptable: unknown authority, wrong host name, expired…
@@ -14,16 +14,16 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     case stream
   }
 
-  package let kind: Kind
+  public let kind: Kind
   /// What went wrong, in words.
-  package let message: String
+  public let message: String
 
-  package init(kind: Kind, message: String) {
+  public init(kind: Kind, message: String) {
     self.kind = kind
     self.message = message
   }
 
-  package var description: String { message }
+  public var description: String { message }
 
   /// The oldest error on this thread's OpenSSL queue, which is emptied.
   static func last(_ kind: Kind, _ attempt: String) -> TLSError {

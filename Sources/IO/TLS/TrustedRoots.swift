@@ -2,13 +2,13 @@
 import COpenSSL
 
 /// The subject of a root certificate.
-package struct RootName: Sendable {
-  package let commonName: String
+public struct RootName: Sendable {
+  public let commonName: String
   /// Short names of the fields with their values, in the order of the certificate.
   let fields: [(name: String, value: String)]
 
   /// The root behind APNs' gateways since 2025 (Apple, "Setting up a remote notification server").
-  package static let userTrustRSA = RootName(
+  public static let userTrustRSA = RootName(
     commonName: "USERTrust RSA Certification Authority",
     fields: [
       ("C", "US"), ("ST", "New Jersey"), ("L", "Jersey City"), ("O", "The USERTRUST Network"),
@@ -16,7 +16,7 @@ package struct RootName: Sendable {
     ])
 
   /// The one before it, which the same page still names.
-  package static let aaaCertificateServices = RootName(
+  public static let aaaCertificateServices = RootName(
     commonName: "AAA Certificate Services",
     fields: [
       ("C", "GB"), ("ST", "Greater Manchester"), ("L", "Salford"), ("O", "Comodo CA Limited"),
@@ -26,7 +26,7 @@ package struct RootName: Sendable {
 
 extension TLSContext {
   /// Whether a root of this name is among the trusted ones.
-  package func trusts(_ root: RootName) -> Bool {
+  public func trusts(_ root: RootName) -> Bool {
     let name = X509_NAME_new()
     defer { X509_NAME_free(name) }
     for field in root.fields {

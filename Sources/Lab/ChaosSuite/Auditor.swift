@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import LabCommand
-package import Pipeline
-package import Records
+public import APNS
+public import LabCommand
+public import Pipeline
+public import Records
 
 /// Compares, for every notification of a run, what was asked for with what five independent reports say:
 /// receipts, dead letters, the records on the lanes, the gateway's list, and the offsets that readers committed.
 ///
 /// It sees events in the order in which they were read and nothing else: no clock, no socket.
-package final class Auditor {
+public final class Auditor {
   /// A final answer of the gateway, as its own list and as a receipt have it.
   private struct Answer: Hashable {
     let status: UInt16
@@ -22,7 +22,7 @@ package final class Auditor {
     let at: Int64
   }
 
-  package let ledger = DemoLedger()
+  public let ledger = DemoLedger()
   private var firsts: [NotificationID: FirstReceipt] = [:]
   private var answers: [NotificationID: Set<Answer>] = [:]
   /// The retry records of a notification in the order in which they were read, each as a person reads it.
@@ -34,7 +34,7 @@ package final class Auditor {
   /// Records that ended as dead letters, by where they came from.
   private var deadOrigins: Set<DeadLetterOrigin> = []
   /// Dead letters of records that senders read, by reason: what ingest refuses is not among them.
-  package private(set) var senderDeadLetters: [String: Int] = [:]
+  public private(set) var senderDeadLetters: [String: Int] = [:]
   /// Notifications that senders made dead letters of.
   private var givenUp: Set<NotificationID> = []
   /// When a notification is of no more use, in milliseconds since the epoch.
@@ -48,27 +48,27 @@ package final class Auditor {
   /// Times during which the gateway's list was lost with its process, in milliseconds since the epoch.
   private var blindSpots: [ClosedRange<Int64>] = []
   /// Notifications that the gateway accepted.
-  package private(set) var accepted = 0
+  public private(set) var accepted = 0
   /// When, in milliseconds since the epoch, as far as the gateway's list has them.
-  package private(set) var acceptedAt: [Int64] = []
+  public private(set) var acceptedAt: [Int64] = []
   /// Requests that the gateway answered 503.
-  package private(set) var unavailable = 0
+  public private(set) var unavailable = 0
   /// Requests that the gateway answered TooManyProviderTokenUpdates.
-  package private(set) var tokenRefusals = 0
+  public private(set) var tokenRefusals = 0
   /// Devices that the gateway called unregistered.
-  package private(set) var unregistered: Set<DemoGateway.Device> = []
+  public private(set) var unregistered: Set<DemoGateway.Device> = []
   /// Devices that registered after the gateway had seen them last: alive, whatever the gateway says.
-  package private(set) var registered: Set<DemoGateway.Device> = []
+  public private(set) var registered: Set<DemoGateway.Device> = []
   /// When a notification came to its lane (milliseconds since the epoch), and for which app.
   private var arrivals: [NotificationID: (at: Int64, app: String)] = [:]
 
-  package init() {}
+  public init() {}
 
-  package var hasBlindSpots: Bool { !blindSpots.isEmpty }
+  public var hasBlindSpots: Bool { !blindSpots.isEmpty }
 
   // MARK: What is read
 
-  package func receipt(_ receipt: Receipt) {
+  public func receipt(_ receipt: Receipt) {
     guard let id = receipt.apnsID else { return }
     ledger.receipt(id, receipt.outcome, reason: receipt.reason)
     if receipt.outcome == .suppressed, let token = receipt.token, let app = receipt.app {
@@ -85,7 +85,7 @@ package final class Auditor {
   }
 
   /// A dead letter of `origin`; `id` where the sender knew it.
-  package func deadLetter(
+  public func deadLetter(
     _ origin: DeadLetterOrigin?, id: NotificationID?, isOneToken: Bool, isRequest: Bool,
     reason: String
   ) {
@@ -109,7 +109,7 @@ package final class Auditor {
   ///   - due: on the 15-minute topic: when it is due, in milliseconds since the epoch.
   ///   - end: when it is of no more use, likewise.
   ///   - arrival: when it came to its lane, likewise, and for which app.
-  package func laneRecord(
+  public func laneRecord(
     _ id: NotificationID, retry: String? = nil, due: Int64? = nil, end: Int64 = .max,
     arrival: (at: Int64, app: String)? = nil
   ) {
@@ -121,15 +121,15 @@ package final class Auditor {
   }
 
   /// Whether a notification waits, or waited, on the 15-minute topic.
-  package func waitsLong(_ id: NotificationID) -> Bool { quarterHours[id] != nil }
+  public func waitsLong(_ id: NotificationID) -> Bool { quarterHours[id] != nil }
 
   /// When the last of those is due that wait on the 15-minute topic, in milliseconds since the epoch; nil if none does.
-  package var lastDue: Int64? {
+  public var lastDue: Int64? {
     quarterHours.filter { ledger[$0.key]?.isAccountedFor != true }.values.max()
   }
 
   /// A request as the gateway's list has it.
-  package func gatewaySaw(_ request: GatewayRequest) {
+  public func gatewaySaw(_ request: GatewayRequest) {
     if request.status == 410, let device = request.device { gatewayForgot(device) }
     if request.status == 200 { acceptedAt.append(request.time) }
     guard let id = request.id else { return }
@@ -137,12 +137,12 @@ package final class Auditor {
   }
 
   /// The gateway called a device unregistered.
-  package func gatewayForgot(_ device: DemoGateway.Device) { unregistered.insert(device) }
+  public func gatewayForgot(_ device: DemoGateway.Device) { unregistered.insert(device) }
 
   /// A device registered again, later than the gateway saw it last.
-  package func registeredAgain(_ device: DemoGateway.Device) { registered.insert(device) }
+  public func registeredAgain(_ device: DemoGateway.Device) { registered.insert(device) }
 
-  package func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
+  public func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
     ledger.answered(id, status: status)
     if status == 200 { accepted += 1 }
     if status == 503 { unavailable += 1 }
@@ -151,27 +151,27 @@ package final class Auditor {
   }
 
   /// The gateway's list of this time is gone: its process was killed.
-  package func gatewayWasBlind(_ time: ClosedRange<Int64>) { blindSpots.append(time) }
+  public func gatewayWasBlind(_ time: ClosedRange<Int64>) { blindSpots.append(time) }
 
   /// Poison lies there; it must become a dead letter.
   ///
   /// - Parameter mustEnd: whether a dead letter must come of it.
-  package func poisoned(_ origin: DeadLetterOrigin, mustEnd: Bool = true) {
+  public func poisoned(_ origin: DeadLetterOrigin, mustEnd: Bool = true) {
     planted.insert(origin)
     if mustEnd { poison.insert(origin) }
   }
 
   /// Whether a record was written on purpose to disturb whoever reads it.
-  package func isPlanted(_ origin: DeadLetterOrigin) -> Bool { planted.contains(origin) }
+  public func isPlanted(_ origin: DeadLetterOrigin) -> Bool { planted.contains(origin) }
 
   // MARK: What is concluded
 
   /// Devices that must be taken for dead in the end.
-  package var dead: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
+  public var dead: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
 
   /// How long answers took from the lane on, in milliseconds, shortest first: of the notifications that came to
   /// their lane in this time, for apps other than `app`. The greatest number stands for those that have none.
-  package func answerTimes(arrived: ClosedRange<Int64>, otherThan app: String) -> [Int64] {
+  public func answerTimes(arrived: ClosedRange<Int64>, otherThan app: String) -> [Int64] {
     arrivals.compactMap { id, arrival -> Int64? in
       guard arrival.app != app, arrived.contains(arrival.at) else { return nil }
       if let first = firsts[id] { return max(0, first.at - arrival.at) }
@@ -182,7 +182,7 @@ package final class Auditor {
 
   /// Whether a record of a lane or retry topic may lie below a committed offset: its outcome, or the record
   /// that carries it on, is in Kafka.
-  package func isClosed(_ id: NotificationID?, at origin: DeadLetterOrigin) -> Bool {
+  public func isClosed(_ id: NotificationID?, at origin: DeadLetterOrigin) -> Bool {
     if deadOrigins.contains(origin) { return true }
     guard let id else { return false }
     return ledger[id]?.isAccountedFor == true || retries[id] != nil
@@ -190,7 +190,7 @@ package final class Auditor {
 
   /// Requests below an offset that the ingest group committed although something of them is neither on a
   /// lane nor accounted for.
-  package func overtakenRequests(partition: Int32, below offset: Int64) -> Int {
+  public func overtakenRequests(partition: Int32, below offset: Int64) -> Int {
     ledger.open(partition: partition, below: offset) { onLanes.contains($0) }
   }
 
@@ -215,7 +215,7 @@ package final class Auditor {
 
   /// Notifications whose only receipt says that they were taken before, although nothing says what became
   /// of that: lost in disguise.
-  package var onlyDeduplicated: [NotificationID] {
+  public var onlyDeduplicated: [NotificationID] {
     ledger.expectedIDs.filter { id in
       guard let account = ledger[id], account.deduplicated > 0 else { return false }
       return account.receipts == 0 && account.suppressed == 0 && !account.isDeadLetter
@@ -223,20 +223,20 @@ package final class Auditor {
   }
 
   /// Notifications of the load that a sender gave up: no fault here lasts for as long as attempts do.
-  package var abandoned: [NotificationID] { givenUp.filter { ledger[$0]?.isExpected == true } }
+  public var abandoned: [NotificationID] { givenUp.filter { ledger[$0]?.isExpected == true } }
 
   /// Devices that were taken for dead although the gateway never said so.
-  package var wronglySuppressed: [DemoGateway.Device] {
+  public var wronglySuppressed: [DemoGateway.Device] {
     suppressed.filter { !unregistered.contains($0) }
   }
 
   /// Notifications whose first receipt says what the gateway's list does not, or what their own time denies.
-  package var untrue: [NotificationID] {
+  public var untrue: [NotificationID] {
     firsts.filter { id, first in ledger[id]?.isExpected == true && !agrees(id, first) }.map(\.key)
   }
 
   /// Notifications that the gateway accepted, or that got a final receipt, more than once.
-  package var repeated: [NotificationID] {
+  public var repeated: [NotificationID] {
     firsts.keys.filter { id in
       guard let account = ledger[id], account.isExpected else { return false }
       return max(account.accepted, account.receipts) > 1
@@ -244,10 +244,10 @@ package final class Auditor {
   }
 
   /// Poison that did not become a dead letter.
-  package var undigested: [DeadLetterOrigin] { poison.filter { !deadOrigins.contains($0) } }
+  public var undigested: [DeadLetterOrigin] { poison.filter { !deadOrigins.contains($0) } }
 
   /// A notification in words, for whoever looks for the cause.
-  package func describe(_ id: NotificationID) -> String {
+  public func describe(_ id: NotificationID) -> String {
     guard let account = ledger[id] else { return "\(id): unknown" }
     let first =
       firsts[id].map { first in

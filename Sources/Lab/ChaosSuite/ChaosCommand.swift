@@ -2,22 +2,22 @@
 import Bytes
 import EventLoop
 import Kafka
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// The chaos suite's command: hurts a pipeline of real processes and audits what it did.
-package enum ChaosCommand: Service {
-  package static let name = "martlet-chaos"
-  package static let summary =
+public enum ChaosCommand: Service {
+  public static let name = "martlet-chaos"
+  public static let summary =
     "Runs the pipeline as real processes under a seeded load, injects a scenario's faults, waits until"
     + " everything is accounted for, and compares requests, receipts, dead letters, the gateway's"
     + " list, committed offsets and the database. Fails if anything is lost."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: ChaosOptions.self,
     operands: .init("SCENARIO", 0...100, "The scenarios to run; all unless named."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> ChaosOptions {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> ChaosOptions {
     let known = Scenario.all.map(\.name)
     for name in values.operands where !known.contains(name) {
       throw SettingErrors(
@@ -26,7 +26,7 @@ package enum ChaosCommand: Service {
     return ChaosOptions(values)
   }
 
-  package static func run(
+  public static func run(
     _ settings: ChaosOptions, _ context: ServiceContext
   ) throws(ServiceFailure) {
     if settings.onlyLists { return list() }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import ServiceKit
-import Settings
+public import Settings
 
 /// What the suite was asked to do.
-package struct ChaosOptions: DeclaredSettings, Sendable {
+public struct ChaosOptions: DeclaredSettings, Sendable {
   @Declared(.integer("seed", default: 1, "Chooses requests, moments and victims."))
   private var seedNumber: Int
 
@@ -58,7 +58,7 @@ package struct ChaosOptions: DeclaredSettings, Sendable {
   var scenarios: [String] = []
   var signals = ServiceSignals()
 
-  package init() {}
+  public init() {}
 
   init(_ values: SettingValues) {
     self = Self.reading(values)
@@ -82,7 +82,7 @@ package struct ChaosOptions: DeclaredSettings, Sendable {
   var sessionMilliseconds: Int { kafka == nil ? 3_000 : 6_000 }
 
   /// Sessions of processes that nothing happens to: not longer than `max.poll.interval.ms` there.
-  let longSessionMilliseconds = 10_000
+  var longSessionMilliseconds: Int { 10_000 }
 
   /// The command line that runs one scenario again.
   func replay(_ scenario: Scenario) -> String {

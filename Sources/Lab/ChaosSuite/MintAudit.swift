@@ -4,9 +4,9 @@
 /// later `iat` than the last replaces it, one with an earlier `iat` never does, and one of the future is put aside.
 ///
 /// So a signer whose clock was moved may leave tokens that count for nothing. Two that count must lie 20 minutes apart.
-package struct MintAudit {
+public struct MintAudit {
   /// What a record of a credential holds.
-  package enum Record: Sendable, Equatable {
+  public enum Record: Sendable, Equatable {
     /// A token, by its `iat` in seconds since the epoch.
     case token(issuedAt: Int64)
     /// A tombstone, or nothing that can be read.
@@ -25,17 +25,17 @@ package struct MintAudit {
   /// When the audit is made, in seconds since the epoch.
   private let now: Int64
 
-  package init(now: Int64) { self.now = now }
+  public init(now: Int64) { self.now = now }
 
   /// Takes a record of the topic in, in the order of the log.
-  package mutating func read(_ credential: String, _ record: Record) {
+  public mutating func read(_ credential: String, _ record: Record) {
     last[credential] = record
     guard case .token(let issuedAt) = record, issuedAt <= now + Self.tolerance else { return }
     if issuedAt > used[credential]?.last ?? .min { used[credential, default: []].append(issuedAt) }
   }
 
   /// Credentials that got two tokens within 20 minutes, in words.
-  package var hasty: [String] {
+  public var hasty: [String] {
     guard !used.isEmpty else { return ["there is no provider token at all"] }
     return used.sorted { $0.key < $1.key }.flatMap { credential, times in
       zip(times, times.dropFirst()).filter { $1 - $0 < Self.shortestInterval }.map {
@@ -45,7 +45,7 @@ package struct MintAudit {
   }
 
   /// Credentials whose last record is no token that may be used now.
-  package var unusable: [String] {
+  public var unusable: [String] {
     last.filter { _, record in
       guard case .token(let issuedAt) = record else { return true }
       return issuedAt > now + Self.tolerance || issuedAt <= now - Self.usableAge

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import CRdKafka
-package import Kafka
+public import Kafka
 
 /// Faults on demand: what the mock cluster can be made to do to its clients.
 extension EmbeddedBroker {
   /// The requests that faults can be injected into.
-  package enum Request: Int16, Sendable, CaseIterable {
+  public enum Request: Int16, Sendable, CaseIterable {
     case produce = 0
     case fetch = 1
     case listOffsets = 2
@@ -20,7 +20,7 @@ extension EmbeddedBroker {
   }
 
   /// An answer to inject.
-  package enum Fault: Int32, Sendable, CaseIterable {
+  public enum Fault: Int32, Sendable, CaseIterable {
     /// The connection is closed before the request is looked at.
     case disconnect = -195
     case outOfOrderSequence = 45
@@ -43,33 +43,33 @@ extension EmbeddedBroker {
   }
 
   /// The next requests of that kind are answered with these faults, one each.
-  package func inject(_ faults: [Fault], into request: Request) {
+  public func inject(_ faults: [Fault], into request: Request) {
     let codes = faults.map { rd_kafka_resp_err_t($0.rawValue) }
     rd_kafka_mock_push_request_errors_array(cluster, request.rawValue, codes.count, codes)
   }
 
   /// Takes back the faults that have not been used.
-  package func clearFaults(of request: Request) {
+  public func clearFaults(of request: Request) {
     rd_kafka_mock_clear_request_errors(cluster, request.rawValue)
   }
 
   /// What the cluster says of a topic when it is asked for its partitions, from now on; nil says them again.
-  package func setTopic(_ name: String, fault: Fault?) {
+  public func setTopic(_ name: String, fault: Fault?) {
     rd_kafka_mock_topic_set_error(cluster, name, rd_kafka_resp_err_t(fault?.rawValue ?? 0))
   }
 
   /// Closes a broker's connections and refuses new ones; it keeps its data.
-  package func setDown(broker: Int32 = 1) { rd_kafka_mock_broker_set_down(cluster, broker) }
+  public func setDown(broker: Int32 = 1) { rd_kafka_mock_broker_set_down(cluster, broker) }
 
-  package func setUp(broker: Int32 = 1) { rd_kafka_mock_broker_set_up(cluster, broker) }
+  public func setUp(broker: Int32 = 1) { rd_kafka_mock_broker_set_up(cluster, broker) }
 
   /// Delays every answer of a broker.
-  package func setRoundTrip(milliseconds: Int32, broker: Int32 = 1) {
+  public func setRoundTrip(milliseconds: Int32, broker: Int32 = 1) {
     rd_kafka_mock_broker_set_rtt(cluster, broker, milliseconds)
   }
 
   /// Makes another broker the leader of a partition. Throws when there is no such topic or broker.
-  package func setLeader(
+  public func setLeader(
     topic: String, partition: Int32, broker: Int32
   ) throws(KafkaError) {
     let code = rd_kafka_mock_partition_set_leader(cluster, topic, partition, broker)
@@ -79,7 +79,7 @@ extension EmbeddedBroker {
   }
 
   /// Makes another broker the coordinator of a consumer group.
-  package func setCoordinator(group: String, broker: Int32) throws(KafkaError) {
+  public func setCoordinator(group: String, broker: Int32) throws(KafkaError) {
     let code = rd_kafka_mock_coordinator_set(cluster, "group", group, broker)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
       throw KafkaError(code, "broker \(broker) cannot coordinate \(group)")

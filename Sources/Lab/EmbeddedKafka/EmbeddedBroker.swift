@@ -4,21 +4,21 @@ import CBrokerPort
 import CRdKafka
 import EventLoop
 import Glibc
-package import Kafka
+public import Kafka
 
 /// A Kafka broker inside this process: librdkafka's mock cluster, real wire protocol on loopback,
 /// memory only. Safe to use from any thread.
 ///
 /// It holds 5 MiB of batches a partition and then drops the oldest in silence, refuses commits
 /// during a rebalance, and knows no compaction. For trying, testing and benchmarking.
-package final class EmbeddedBroker: @unchecked Sendable {
+public final class EmbeddedBroker: @unchecked Sendable {
   /// What each partition holds before the oldest batch is dropped, in bytes as they were sent.
-  package static let bytesPerPartition = 5 << 20
+  public static let bytesPerPartition = 5 << 20
 
   /// How many brokers the cluster pretends to have; they are numbered from 1.
-  package let brokers: Int
+  public let brokers: Int
   /// `host:port[,host:port…]` for clients in any process of this machine.
-  package let bootstrap: String
+  public let bootstrap: String
   private let client: OpaquePointer
   let cluster: OpaquePointer
 
@@ -27,7 +27,7 @@ package final class EmbeddedBroker: @unchecked Sendable {
   /// - Parameters:
   ///   - brokers: how many brokers the cluster pretends to have.
   ///   - port: of the first of them, on 127.0.0.1; 0 takes a free one.
-  package init(
+  public init(
     _ topics: [KafkaTopicSpecification] = [], brokers: Int = 1, port: UInt16 = 0
   ) throws(KafkaError) {
     try Self.checkFree(port)
@@ -94,7 +94,7 @@ package final class EmbeddedBroker: @unchecked Sendable {
 
   /// Creates a topic. One that somebody asked for before exists already, with four partitions, and
   /// cannot be created again.
-  package func createTopic(_ name: String, partitions: Int) throws(KafkaError) {
+  public func createTopic(_ name: String, partitions: Int) throws(KafkaError) {
     try Self.create(
       name, partitions: partitions, in: cluster, firstPort: Self.firstPort(of: cluster))
   }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import OperatorCommand
-package import ServiceKit
+public import ServiceKit
 import Settings
 
 /// The program `martlet-lab`: those commands of `martlet` that start a broker and the simulator on this machine, for
 /// trials, tests and benchmarks.
-package enum LabCommand {
-  package static var commands: [any Service.Type] {
+public enum LabCommand {
+  public static var commands: [any Service.Type] {
     [UpCommand.self, DemoCommand.self, BrokerCommand.self, KeysGenerateCommand.self]
   }
 
   /// Runs the command that the process's arguments name, under `martlet`'s name.
-  package static func main() -> Never {
+  public static func main() -> Never {
     runCommands(
       program: "martlet",
       summary: "Commands for trials on one machine. martlet runs this program for them.",

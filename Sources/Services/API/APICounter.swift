@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ServiceKit
-package import Telemetry
+public import Telemetry
 
 /// What the HTTP API counts.
 enum APICounter: Int, CounterKey {
@@ -49,7 +49,7 @@ enum APICounter: Int, CounterKey {
 }
 
 /// What the HTTP API has on `/metrics`.
-package enum APIMetrics {
+public enum APIMetrics {
   static let http = Metric(
     "martlet_api_http_requests_total", .counter, labels: ["result"], bound: "4",
     "HTTP requests by their end: answered with 2xx (accepted), with 4xx (refused), with 5xx (unavailable), or the"
@@ -70,5 +70,5 @@ package enum APIMetrics {
     "Notification requests handed to Kafka and not acknowledged.")
   static let keys = Metric("martlet_api_keys", .gauge, "API keys that are valid now.")
 
-  package static let all = [http, requests, queries, bytes, connections, inFlight, keys]
+  public static let all = [http, requests, queries, bytes, connections, inFlight, keys]
 }

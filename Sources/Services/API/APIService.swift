@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
-package import Diagnosis
+public import Diagnosis
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet-api`: takes notification requests over HTTP and produces them to Kafka.
 ///
 /// One thread does everything (`APILoop`): the HTTP server and the producer. It holds no state, so it scales by copies.
-package enum APIService: Service {
-  package static let name = "martlet-api"
-  package static let summary =
+public enum APIService: Service {
+  public static let name = "martlet-api"
+  public static let summary =
     "Takes notification requests over HTTP (POST /v1/notifications) and answers when Kafka has them, with a verdict on"
     + " each; registers devices, and tells which tokens are dead. Start more copies behind a load balancer to take more."
-  package static let table = APISettings.table
+  public static let table = APISettings.table
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> APISettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> APISettings {
     try APISettings(values)
   }
 
-  package static func check(_ settings: APISettings, _ context: ServiceContext) -> [Finding] {
+  public static func check(_ settings: APISettings, _ context: ServiceContext) -> [Finding] {
     let names = TopicNames(prefix: settings.topicPrefix)
     return KafkaSurvey.run(settings.kafka, .api, names).findings + [keys(settings.keys)]
       + identity(settings)
@@ -58,7 +58,7 @@ package enum APIService: Service {
     }
   }
 
-  package static func run(
+  public static func run(
     _ settings: APISettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let names = TopicNames(prefix: settings.topicPrefix)

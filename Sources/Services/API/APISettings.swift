@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Kafka
+public import APNS
+public import Kafka
 import ServiceKit
-package import Settings
+public import Settings
 import Store
 
 /// The settings of `martlet-api` after validation.
-package struct APISettings: DeclaredSettings, Sendable {
-  package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-api")
+public struct APISettings: DeclaredSettings, Sendable {
+  public var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-api")
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-  @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
+  @Declared(CommonSettings.topicPrefix) public var topicPrefix: String
 
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
-  package var pushTypes = PushTypes.builtIn
+  public var pushTypes = PushTypes.builtIn
 
   @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:8080",
       "Address and port of the HTTP API. Beyond the loopback, use TLS here or in a proxy before it."
     )
-  ) package var listen: Endpoint
+  ) public var listen: Endpoint
 
   @Declared(
     .path(
       "keys", placeholder: "FILE",
       "File of the API keys, a JSON array; martlet keys api makes keys. Read again when it changes, and on"
         + " SIGHUP.")
-  ) package var keys: String
+  ) public var keys: String
 
   @Declared(
     .path(
       "database", use: .database,
       "The database of device tokens that martlet-feedback keeps, for questions about them: a SQLite file, or a"
         + " postgresql:// URL. It is only read. Without it they are answered with 503.")
-  ) package var database: String?
+  ) public var database: String?
 
   @Declared(.path("tls-certificate", placeholder: "FILE", "Certificate chain for HTTPS (PEM)."))
-  package var certificate: String?
+  public var certificate: String?
 
   @Declared(.path("tls-key", placeholder: "FILE", "Private key of the certificate (PEM)."))
-  package var certificateKey: String?
+  public var certificateKey: String?
 
   @Declared(
     .bytes(
       "max-body", default: "8MiB", in: 1_024...1 << 30,
       "Largest body of an object or an array, unpacked; NDJSON has no limit.")
-  ) package var maxBody: Int
+  ) public var maxBody: Int
 
   @Declared(
     .integer(
       "max-connections", default: 1_024, in: 32...100_000,
       "Most open connections; a further one ends the oldest without a complete request.")
-  ) package var maxConnections: Int
+  ) public var maxConnections: Int
 
   /// Bytes handed to Kafka and not yet acknowledged, at most.
   @Declared(
@@ -59,26 +59,26 @@ package struct APISettings: DeclaredSettings, Sendable {
       "max-in-flight-bytes", default: "32MiB", in: 1 << 20...1 << 30,
       "Most bytes that wait for Kafka's acknowledgements; at this number bodies are not read any further."
     )
-  ) package var maxInFlightBytes: Int
+  ) public var maxInFlightBytes: Int
 
   @Declared(
     .duration(
       "ack-timeout", default: "10s", in: 100...600_000,
       "How long an answer waits for Kafka's acknowledgement; then it is 503.")
-  ) package var ackTimeoutMilliseconds: Int64
+  ) public var ackTimeoutMilliseconds: Int64
 
   @Declared(
     .boolean(
       "gorush",
       "Takes gorush's POST /api/push as well: notifications for iOS. docs/migrating.md lists the differences."
     )
-  ) package var gorush: Bool
+  ) public var gorush: Bool
 
   @Declared(
     .text(
       "gorush-app", placeholder: "APP",
       "Bundle id of gorush's notifications without a topic. Without it they are refused."))
-  package var gorushApp: String?
+  public var gorushApp: String?
 
   @Declared(
     .choice(
@@ -86,7 +86,7 @@ package struct APISettings: DeclaredSettings, Sendable {
       "Where gorush's notifications go that say neither production nor development: its ios.production."
     )
   ) private var gorushEnvironmentText: String
-  package var gorushEnvironment: Environment {
+  public var gorushEnvironment: Environment {
     Environment(gorushEnvironmentText) ?? .production
   }
 
@@ -95,19 +95,19 @@ package struct APISettings: DeclaredSettings, Sendable {
       "gorush-key", placeholder: "NAME",
       "Name of the API key whose rights a POST /api/push without Authorization has, since gorush knows no keys. Anyone"
         + " who reaches the port may then send.")
-  ) package var gorushKey: String?
+  ) public var gorushKey: String?
 
   @Declared(
     .integer(
       "gorush-max-notifications", default: 100, in: 1...10_000,
       "Most notifications of a POST /api/push: gorush's core.max_notification.")
-  ) package var gorushLimit: Int
+  ) public var gorushLimit: Int
 
-  package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+  public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
-  package init() {}
+  public init() {}
 
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     guard (certificate == nil) == (certificateKey == nil) else {
       throw SettingErrors(

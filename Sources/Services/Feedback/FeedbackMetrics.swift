@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Telemetry
+public import Telemetry
 
 /// What the feedback service has on `/metrics`.
-package enum FeedbackMetrics {
+public enum FeedbackMetrics {
   static let answers = Metric(
     "martlet_feedback_answers_total", .counter,
     "Answers of APNs about device tokens that were read.")
@@ -62,7 +62,7 @@ package enum FeedbackMetrics {
       + " reported as bad since their registration (suspected). Looked up every minute;"
       + " all processes with one database count the same rows.")
 
-  package static let all = [
+  public static let all = [
     answers, verdicts, registrations, waves, revived, deadLetters, published, databaseRetries,
     databaseFailing, restores, receiptsKept, receiptsUnusable, receiptsRemoved, partitions, backlog,
     devices,

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 import Compatibility
-package import Diagnosis
+public import Diagnosis
 import EventLoop
 import Glibc
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Store
 
 /// `martlet-feedback`: records which device tokens are dead, and tells ingest.
 ///
 /// Everything happens on one thread, in `FeedbackWorker`.
-package enum FeedbackService: Service {
-  package static let name = "martlet-feedback"
-  package static let summary = """
+public enum FeedbackService: Service {
+  public static let name = "martlet-feedback"
+  public static let summary = """
     Keeps the database of device tokens: applies registrations and what APNs says about tokens, and publishes \
     which tokens are dead. A token is declared dead only on proof, never for a configuration mistake.
     """
-  package static let table = FeedbackSettings.table
+  public static let table = FeedbackSettings.table
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> FeedbackSettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> FeedbackSettings {
     try FeedbackSettings(values)
   }
 
-  package static func check(_ settings: FeedbackSettings, _ context: ServiceContext) -> [Finding] {
+  public static func check(_ settings: FeedbackSettings, _ context: ServiceContext) -> [Finding] {
     KafkaSurvey.run(settings.kafka, .feedback, TopicNames(prefix: settings.topicPrefix)).findings
   }
 
-  package static func run(
+  public static func run(
     _ settings: FeedbackSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {

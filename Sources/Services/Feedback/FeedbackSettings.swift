@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Compatibility
-package import Kafka
+public import Compatibility
+public import Kafka
 import ServiceKit
-package import Settings
+public import Settings
 import Store
 
 /// The feedback service's settings after validation.
-package struct FeedbackSettings: DeclaredSettings, Sendable {
-  package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-feedback")
+public struct FeedbackSettings: DeclaredSettings, Sendable {
+  public var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-feedback")
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-  @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
-  @Declared(CommonSettings.instanceID) package var instanceID: String?
+  @Declared(CommonSettings.topicPrefix) public var topicPrefix: String
+  @Declared(CommonSettings.instanceID) public var instanceID: String?
 
   @Declared(
     .path(
@@ -18,7 +18,7 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
       "The database of device tokens, a copy of the topics that is built from them if it does not exist: a SQLite"
         + " file on a local disk, or a postgresql:// URL (without a password; name a passfile) that several copies"
         + " share.")
-  ) package var database: String
+  ) public var database: String
 
   /// In milliseconds.
   @Declared(
@@ -26,14 +26,14 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
       "database-max-age", default: "12h", in: 60_000...31_536_000_000,
       "An older database is rebuilt from the topics. Keep it below delete.retention.ms of devices and"
         + " invalid-tokens (24h by default).")
-  ) package var databaseMaxAge: Int64
+  ) public var databaseMaxAge: Int64
 
   @Declared(
     .integer(
       "bad-token-limit", default: 100, in: 1...10_000_000,
       "Devices of one app and environment that APNs may report as bad per hour. Above it an error is logged,"
         + " and none of them is recorded as invalid.")
-  ) package var badTokenLimit: Int
+  ) public var badTokenLimit: Int
 
   /// In milliseconds; 0: none are kept.
   @Declared(
@@ -41,11 +41,11 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
       "keep-receipts", default: "0s", in: 0...31_536_000_000,
       "Keeps the outcomes of notifications in the database for this long, for GET /v1/notifications/{id} of"
         + " martlet-api. 0s keeps none. Give all copies the same.")
-  ) package var keepReceipts: Int64
+  ) public var keepReceipts: Int64
 
   /// Most records that are judged together. Each batch waits for the tables, for the disk and for Kafka: the more
   /// there is to do, the more of it shares these waits.
-  package var batchSize = 4_000
+  public var batchSize = 4_000
 
   /// In milliseconds.
   @Declared(
@@ -53,7 +53,7 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
       "clock-skew", default: "0s", in: 0...10_000,
       "How far APNs' clock may be behind that of the registrations: a 410 that is older than a registration by"
         + " at most this still counts.")
-  ) package var clockSkew: Int64
+  ) public var clockSkew: Int64
 
   @Declared(
     .list(
@@ -61,15 +61,15 @@ package struct FeedbackSettings: DeclaredSettings, Sendable {
       "A topic that answers about an app's device tokens are also written to, in the format of topfreegames/pusher, and"
         + " the app's bundle id, as push-game-apns-feedbacks=com.game. Repeat it for more."))
   private var pusherTexts: [String]
-  package var pusherTopics: [PusherTopic] = []
+  public var pusherTopics: [PusherTopic] = []
 
-  @Declared(CommonSettings.commitInterval) package var commitIntervalMilliseconds: Int64
+  @Declared(CommonSettings.commitInterval) public var commitIntervalMilliseconds: Int64
 
-  package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+  public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
-  package init() {}
+  public init() {}
 
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-feedback")
     do throws(CompatibilityError) {

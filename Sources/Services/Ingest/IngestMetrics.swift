@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Telemetry
+public import Telemetry
 
 /// What ingest has on `/metrics`.
-package enum IngestMetrics {
+public enum IngestMetrics {
   static let requests = Metric(
     "martlet_ingest_requests_total", .counter, "Requests taken out of Kafka.")
   static let tokens = Metric(
@@ -41,7 +41,7 @@ package enum IngestMetrics {
     "martlet_ingest_partitions_assigned", .gauge,
     "Partitions that the group has given to this process.")
 
-  package static let all = [
+  public static let all = [
     requests, tokens, badRequests, unusualTokens, ineffectivePayloads,
     invalidTraceParents, handedBack, blocked,
     inFlight, backlog, invalidTokens, partitions,

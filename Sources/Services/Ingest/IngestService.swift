@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 import Compatibility
-package import Diagnosis
+public import Diagnosis
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet-ingest`: takes requests out of Kafka, checks them and makes notifications of them.
 ///
 /// One thread does everything (`IngestLoop`): it owns the group's membership, the requests it has taken, and
 /// the producer. A request's offset is committed when Kafka has acknowledged every record that it led to.
-package enum IngestService: Service {
-  package static let name = "martlet-ingest"
-  package static let summary = """
+public enum IngestService: Service {
+  public static let name = "martlet-ingest"
+  public static let summary = """
     Takes notification requests out of Kafka, checks them, and puts one notification a device on its \
     lane; bad requests end as dead letters. Start more copies to take more: they share the work as one \
     consumer group.
     """
-  package static let table = IngestSettings.table
+  public static let table = IngestSettings.table
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> IngestSettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> IngestSettings {
     try IngestSettings(values)
   }
 
-  package static func check(_ settings: IngestSettings, _ context: ServiceContext) -> [Finding] {
+  public static func check(_ settings: IngestSettings, _ context: ServiceContext) -> [Finding] {
     KafkaSurvey.run(settings.kafka, .ingest, TopicNames(prefix: settings.topicPrefix)).findings
   }
 
-  package static func run(
+  public static func run(
     _ settings: IngestSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let names = TopicNames(prefix: settings.topicPrefix)

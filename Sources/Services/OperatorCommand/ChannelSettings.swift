@@ -5,10 +5,10 @@ import HTTPClient
 import Kafka
 import Pipeline
 import ServiceKit
-import Settings
+public import Settings
 
 /// What every `martlet channels` command is told: which app, which gateway, and how to authenticate.
-package struct ChannelSettings: DeclaredSettings, Sendable {
+public struct ChannelSettings: DeclaredSettings, Sendable {
   @Declared(
     .text(
       "app", placeholder: "BUNDLE-ID",
@@ -71,7 +71,7 @@ package struct ChannelSettings: DeclaredSettings, Sendable {
   var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-channels")
   var seal = TokenSeal.none
 
-  package init() {}
+  public init() {}
 
   init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)

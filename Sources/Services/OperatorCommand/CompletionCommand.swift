@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet completion SHELL`: what makes a shell complete this command.
-package enum CompletionCommand: Service {
+public enum CompletionCommand: Service {
   /// What is asked for.
-  package enum Settings: Sendable {
+  public enum Settings: Sendable {
     case script(String)
     /// What may follow these words; the scripts ask that.
     case words([String])
   }
 
-  package static let name = "completion"
-  package static let summary =
+  public static let name = "completion"
+  public static let summary =
     "Prints a completion script for a shell: commands, settings and their values."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     [],
     operands: .init(
       "bash|zsh|fish", 1...10_000,
@@ -23,7 +23,7 @@ package enum CompletionCommand: Service {
         + " zsh). For fish: martlet completion fish | source. The scripts ask martlet completion -- words"
         + " WORD… for what may come next."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let first = values.operands[0]
     if first == "words" { return .words(Array(values.operands.dropFirst())) }
     guard values.operands.count == 1, let script = CompletionScript.text(first) else {
@@ -32,7 +32,7 @@ package enum CompletionCommand: Service {
     return .script(script)
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     switch settings {
@@ -60,9 +60,9 @@ package enum CompletionCommand: Service {
 }
 
 /// What the completion scripts read.
-package enum CompletionAnswer {
+public enum CompletionAnswer {
   /// A line for each word that may come next: the word, a tab, what it means; `:files` for a path.
-  package static func text(_ commands: [Completion.Command], _ words: [String]) -> String {
+  public static func text(_ commands: [Completion.Command], _ words: [String]) -> String {
     switch Completion(commands).answer(words) {
     case .files: return ":files\n"
     case .words(let candidates):

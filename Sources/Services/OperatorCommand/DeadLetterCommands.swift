@@ -2,12 +2,12 @@
 import EventLoop
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet dead-letters list`: what ended, and why.
-package enum DeadLettersListCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum DeadLettersListCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
@@ -18,24 +18,24 @@ package enum DeadLettersListCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "dead-letters list"
-  package static let summary =
+  public static let name = "dead-letters list"
+  public static let summary =
     "Lists dead letters, one per line: position, time, reason and app. Reads to the current end of the"
     + " topic."
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
     settings.filter = try DeadLetterFilter(values, settings.names)
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     try list(settings, context) { StandardOutput.line($0) }
@@ -71,8 +71,8 @@ package enum DeadLettersListCommand: Service {
 }
 
 /// `martlet dead-letters show`: all about one.
-package enum DeadLettersShowCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum DeadLettersShowCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
     var wanted = ""
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -82,28 +82,28 @@ package enum DeadLettersShowCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "dead-letters show"
-  package static let summary =
+  public static let name = "dead-letters show"
+  public static let summary =
     "Shows one dead letter with its payload. Its device token is shortened unless --reveal is given."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "PARTITION/OFFSET", 1...1,
       "The dead letter, as list prints it; or an apns-id or request id, which shows every dead letter that"
         + " has it."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
     settings.wanted = values.operands[0]
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     try show(settings, context) { StandardOutput.line($0) }
@@ -136,8 +136,8 @@ package enum DeadLettersShowCommand: Service {
 }
 
 /// `martlet dead-letters replay`: back to where they came from.
-package enum DeadLettersReplayCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum DeadLettersReplayCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
@@ -155,33 +155,33 @@ package enum DeadLettersReplayCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
   /// Replaying more dead letters than this needs a confirmation.
   static let fewLetters = 20
 
-  package static let name = "dead-letters replay"
-  package static let summary =
+  public static let name = "dead-letters replay"
+  public static let summary =
     "Produces dead letters again: those of ingest to the requests, those of the sender to their lane"
     + " with zero attempts. They stay on the topic and keep their apns-ids: a second replay of a dead"
     + " letter ends as deduplicated while its partition's apns-id window contains the first (by default"
     + " the last 20,000 notifications of the partition, docs/promises.md); after that it is sent again."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "PARTITION/OFFSET …", 0...10_000,
       "Only these dead letters: PARTITION/OFFSET of each, as list prints it. Filters also apply."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
     settings.filter = try DeadLetterFilter(values, settings.names)
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let result = try replay(settings, context)

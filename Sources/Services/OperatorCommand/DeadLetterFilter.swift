@@ -3,10 +3,10 @@ import EventLoop
 import JSON
 import Pipeline
 import ServiceKit
-import Settings
+public import Settings
 
 /// Which dead letters a command is about.
-package struct DeadLetterFilter: DeclaredSettings, Sendable {
+public struct DeadLetterFilter: DeclaredSettings, Sendable {
   @Declared(
     .choice(
       "reason", of: DeadLetterReason.allCases.map(\.rawValue),
@@ -52,7 +52,7 @@ package struct DeadLetterFilter: DeclaredSettings, Sendable {
   /// `PARTITION/OFFSET` of each letter that is meant; empty means any.
   var places: Set<String> = []
 
-  package init() {}
+  public init() {}
 
   init(
     _ values: SettingValues, _ names: TopicNames, now: Int64 = WallClock.milliseconds()

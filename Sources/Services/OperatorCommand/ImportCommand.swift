@@ -3,12 +3,12 @@ import APNS
 import JSON
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet import FILE`: requests from a file into `push.requests`.
-package enum ImportCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum ImportCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-import")
     var file = ""
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -28,22 +28,22 @@ package enum ImportCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "import"
-  package static let summary =
+  public static let name = "import"
+  public static let summary =
     "Produces the lines of a file (NDJSON, one request per line) to the requests topic, unchanged."
     + " An invalid request is produced too: it becomes a dead letter and is reported."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "FILE", 1...1,
       "The file; - is standard input. A record's key is the first device token of its line, or none if the"
         + " line cannot be parsed."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-import")
     settings.file = values.operands[0]
@@ -51,7 +51,7 @@ package enum ImportCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let source = try LineSource(settings.file)
@@ -78,15 +78,15 @@ package enum ImportCommand: Service {
 }
 
 /// What an import came to.
-package struct ImportResult: Sendable, Equatable {
+public struct ImportResult: Sendable, Equatable {
   /// Lines that Kafka has.
-  package var produced = 0
+  public var produced = 0
   /// Those among them that are no valid request.
-  package var unusable = 0
+  public var unusable = 0
   /// Lines that Kafka will never take.
-  package var refused = 0
-  package var milliseconds: UInt64 = 0
-  package var wasStopped = false
+  public var refused = 0
+  public var milliseconds: UInt64 = 0
+  public var wasStopped = false
 
   var text: String {
     let seconds = Double(milliseconds) / 1_000

@@ -3,12 +3,12 @@ import Bytes
 import EventLoop
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet inspect TOPIC`: what is on a topic, readable.
-package enum InspectCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum InspectCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-inspect")
     var topic = ""
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -34,22 +34,22 @@ package enum InspectCommand: Service {
     var fromEnd: Bool { from == "end" }
     var follows: Bool { isFollowing || fromEnd }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "inspect"
-  package static let summary =
+  public static let name = "inspect"
+  public static let summary =
     "Prints the records of a topic, decoded, one per line. Device tokens are shortened; provider tokens"
     + " are never shown."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "TOPIC", 1...1,
       "A topic of Martlet by its short name, such as receipts, notifications, dead-letters; or any full"
         + " name."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-inspect")
     let word = values.operands[0]
@@ -57,7 +57,7 @@ package enum InspectCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-package import Kafka
+public import Kafka
 import Pipeline
-package import ServiceKit
+public import ServiceKit
 
 /// A cluster as a command first meets it.
-package struct KafkaCluster {
-  package let configuration: KafkaConfiguration
-  package let admin: KafkaAdmin
-  package let isEmbedded: Bool
+public struct KafkaCluster {
+  public let configuration: KafkaConfiguration
+  public let admin: KafkaAdmin
+  public let isEmbedded: Bool
 
   /// Waits for a broker to answer; a stop request ends the wait.
-  package init(
+  public init(
     _ configuration: KafkaConfiguration, _ context: ServiceContext,
     timeLimit: TimeLimit = TimeLimit(milliseconds: 10_000)
   ) throws(ServiceFailure) {
@@ -36,7 +36,7 @@ package struct KafkaCluster {
   /// - Parameter advice: what to do about it.
   /// - Returns: its partitions.
   @discardableResult
-  package func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
+  public func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
     let known: [String: Int]
     do throws(KafkaError) {
       known = try admin.partitionCounts(timeoutMilliseconds: 10_000)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-package import JSON
-package import ServiceKit
-package import Settings
+public import JSON
+public import ServiceKit
+public import Settings
 import Signing
 
 /// `martlet keys api NAME`: a key for the HTTP API.
-package enum KeysAPICommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum KeysAPICommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var name = ""
 
     @Declared(.list("apps", default: "*", "Apps that the key may send for; * means all."))
@@ -42,19 +42,19 @@ package enum KeysAPICommand: Service {
         maxBody: maxBody)
     }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "keys api"
-  package static let summary =
+  public static let name = "keys api"
+  public static let summary =
     "Makes a key for clients of martlet-api, prints it once, and adds its entry to the file of API keys. The file has"
     + " only its SHA-256."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self,
     operands: .init("NAME", 1...1, "Whose key it is, for logs; at most 64 bytes, once in a file."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.name = values.operands[0]
     guard !settings.name.isEmpty, settings.name.utf8.count <= 64 else {
@@ -63,7 +63,7 @@ package enum KeysAPICommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let key = APIKeyEntry.freshKey()
@@ -78,7 +78,7 @@ package enum KeysAPICommand: Service {
 }
 
 /// An entry of the file of API keys, before it has a key.
-package struct APIKeyEntry: Sendable {
+public struct APIKeyEntry: Sendable {
   let name: String
   let apps: [String]
   var readable: [String]?
@@ -86,7 +86,7 @@ package struct APIKeyEntry: Sendable {
   var maxBody = 0
 
   /// An entry without limits.
-  package init(name: String, apps: [String]) {
+  public init(name: String, apps: [String]) {
     self.init(name: name, apps: apps, readable: nil, rate: 0, maxBody: 0)
   }
 
@@ -99,7 +99,7 @@ package struct APIKeyEntry: Sendable {
   }
 
   /// 256 random bits, with a beginning by which secret scanners can know it.
-  package static func freshKey() -> String {
+  public static func freshKey() -> String {
     "martlet_" + hex((0..<32).map { _ in UInt8.random(in: .min ... .max) })
   }
 
@@ -110,7 +110,7 @@ package struct APIKeyEntry: Sendable {
   }
 
   /// The entry of this key.
-  package func json(of key: String) -> JSONValue {
+  public func json(of key: String) -> JSONValue {
     var object = JSONObject()
     object.append("name", .string(name))
     object.append("sha256", .string(Self.hex(SHA256Digest.of(key))))
@@ -122,7 +122,7 @@ package struct APIKeyEntry: Sendable {
   }
 
   /// Adds an entry to a file, which is made if it is not there.
-  package static func add(
+  public static func add(
     _ entry: JSONValue, named name: String, to file: String
   ) throws(ServiceFailure) {
     var entries: [JSONValue] = []

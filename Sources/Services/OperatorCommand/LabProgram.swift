@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import ServiceKit
+public import ServiceKit
 
 /// The commands of `martlet` that belong to the laboratory: everything on one machine, with an embedded broker and
 /// the simulator. They are in a program of their own, `martlet-lab`, which `martlet` runs in its place.
-package enum LabProgram: String, CaseIterable, Sendable {
+public enum LabProgram: String, CaseIterable, Sendable {
   case up
   case demo
   case broker
   case keysGenerate = "keys generate"
 
   /// The name of the program's file, beside that of `martlet`.
-  package static let file = "martlet-lab"
+  public static let file = "martlet-lab"
 
   /// For `--help`.
-  package var summary: String {
+  public var summary: String {
     switch self {
     case .up:
       "Runs everything on this machine: an embedded Kafka broker, the simulator, signer, ingest, senders"
@@ -31,7 +31,7 @@ package enum LabProgram: String, CaseIterable, Sendable {
     }
   }
 
-  package static let sibling = SiblingProgram(
+  public static let sibling = SiblingProgram(
     file: file,
     remedy:
       "the commands up, demo, broker and keys generate need \(file) in the same folder as martlet;"

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Glibc
-package import ServiceKit
+public import ServiceKit
 
 /// Reads a file or standard input line by line in bounded memory.
-package final class LineSource {
+public final class LineSource {
   /// Longer lines are cut to this and said to be too long: more than any Kafka record holds.
-  package static let longestLine = 4 << 20
+  public static let longestLine = 4 << 20
 
   /// The size of the file; nil for a stream.
-  package let totalBytes: Int?
+  public let totalBytes: Int?
   /// Bytes of the lines that `next` has given so far.
-  package private(set) var readBytes = 0
+  public private(set) var readBytes = 0
   /// How much of the file was read, 0…1; nil for a stream.
-  package var fraction: Double? {
+  public var fraction: Double? {
     totalBytes.map { $0 == 0 ? 1 : Double(readBytes) / Double($0) }
   }
 
   /// Whether the last bytes that `next` gave are only a part of a line that is too long.
-  package private(set) var isCut = false
+  public private(set) var isCut = false
 
   private let descriptor: Int32
   private var buffer = ByteBuffer(capacity: 1 << 18)
@@ -26,7 +26,7 @@ package final class LineSource {
   private var isAtEnd = false
 
   /// Throws when the file cannot be read.
-  package init(_ path: String) throws(ServiceFailure) {
+  public init(_ path: String) throws(ServiceFailure) {
     if path == "-" {
       descriptor = STDIN_FILENO
     } else {
@@ -44,7 +44,7 @@ package final class LineSource {
 
   /// The next line without its end (`\n` or `\r\n`); nil at the end of the file. Valid until the next
   /// call. Throws when reading fails.
-  package func next() throws(ServiceFailure) -> UnsafeRawBufferPointer? {
+  public func next() throws(ServiceFailure) -> UnsafeRawBufferPointer? {
     buffer.removeFirst(consumed)
     consumed = 0
     isCut = false

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import ServiceKit
+public import ServiceKit
 
 /// The operator's command, `martlet`.
-package enum MartletCommand {
-  package static let summary =
+public enum MartletCommand {
+  public static let summary =
     "Martlet delivers push notifications from Kafka to Apple devices. This is its operator's command."
 
   /// In the order of `martlet --help`.
-  package static var commands: [any Service.Type] {
+  public static var commands: [any Service.Type] {
     [
       ImportCommand.self, InspectCommand.self, TopicsCreateCommand.self, TopicsCheckCommand.self,
       KeysAPICommand.self,
@@ -24,7 +24,7 @@ package enum MartletCommand {
   }
 
   /// Runs the command that the process's arguments name.
-  package static func main() -> Never {
+  public static func main() -> Never {
     runCommands(
       program: "martlet", summary: summary, commands, sibling: LabProgram.sibling)
   }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Kafka
-package import Pipeline
-package import Settings
+public import Kafka
+public import Pipeline
+public import Settings
 
 /// How many partitions each topic gets: the defaults, changed by `--partitions`.
-package enum PartitionCounts {
-  package static let setting = SettingKey<[String]>.list(
+public enum PartitionCounts {
+  public static let setting = SettingKey<[String]>.list(
     "partitions",
     "Partitions of topics that differ from the default, as NAME=COUNT: notifications=24,receipts=12."
       + " NAME is without the prefix; a bare number is for every topic but provider-tokens and"
       + " token-requests, which have one.")
 
   /// The topics to create. Throws for names that are no topic and counts that cannot be.
-  package static func specifications(
+  public static func specifications(
     _ names: TopicNames, _ values: SettingValues
   ) throws(SettingErrors) -> [TopicSpecification] {
     var counts: [String: Int32] = [:]
@@ -75,7 +75,7 @@ extension TopicSpecification {
   /// The topic as Kafka creates it.
   ///
   /// - Parameter replication: nil leaves the copies to the cluster.
-  package func kafka(replication: TopicReplication?) -> KafkaTopicSpecification {
+  public func kafka(replication: TopicReplication?) -> KafkaTopicSpecification {
     var configuration = Dictionary(
       settings.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     if let replication { configuration["min.insync.replicas"] = "\(replication.inSync)" }

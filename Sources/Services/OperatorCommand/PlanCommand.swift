@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
 import Planning
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet plan`: what a deployment needs for a rate.
-package enum PlanCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum PlanCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var requests: [PlanRequest] = []
     var costs = MeasuredCosts.measured
 
@@ -75,17 +75,17 @@ package enum PlanCommand: Service {
 
     @Declared(.boolean("json", "Print one JSON object per rate.")) var printsJSON: Bool
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "plan"
-  package static let summary =
+  public static let name = "plan"
+  public static let summary =
     "Prints what a rate needs: senders, cores, connections, partitions, memory, brokers and network, and how long"
     + " notifications take. From measured costs and a simulation (docs/sizing.md); connects to nothing."
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self)
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     guard let answers = AnswerTimes(settings.latency) else {
       throw values.error("latency", "is neither a time nor lognormal:P50,P99")
@@ -135,7 +135,7 @@ package enum PlanCommand: Service {
     return request
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let plans = settings.requests.map { PipelinePlan($0, settings.costs) }
@@ -149,9 +149,9 @@ package enum PlanCommand: Service {
 }
 
 /// Rates as people write them: `500`, `10k`, `1M`.
-package enum RateText {
+public enum RateText {
   /// Per second, 1 … 10,000,000; nil for another text.
-  package static func perSecond(_ text: String) -> Double? {
+  public static func perSecond(_ text: String) -> Double? {
     let factor = text.hasSuffix("k") ? 1_000.0 : text.hasSuffix("M") ? 1_000_000 : 1
     let digits = factor > 1 ? String(text.dropLast()) : text
     guard let number = Int(digits), digits.first?.isNumber == true else { return nil }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import ServiceKit
+public import ServiceKit
 
 /// How far a long piece of work has got, on standard error: a bar that is redrawn on a terminal, a
 /// plain line every five seconds elsewhere.
-package struct ProgressLine {
+public struct ProgressLine {
   private let title: String
   private let unit: String
   private let startedAt = MonotonicClock.milliseconds()
@@ -14,7 +14,7 @@ package struct ProgressLine {
   private var isDrawn = false
 
   /// - Parameter unit: what is counted, in the plural.
-  package init(_ title: String, unit: String, isTerminal: Bool = StandardError.isTerminal) {
+  public init(_ title: String, unit: String, isTerminal: Bool = StandardError.isTerminal) {
     self.title = title
     self.unit = unit
     self.isTerminal = isTerminal
@@ -27,7 +27,7 @@ package struct ProgressLine {
   /// - Parameters:
   ///   - fraction: how much is done, 0…1; nil when it is unknown.
   ///   - note: said at the end of the line.
-  package mutating func update(count: Int, fraction: Double?, note: String = "") {
+  public mutating func update(count: Int, fraction: Double?, note: String = "") {
     let now = MonotonicClock.milliseconds()
     guard now >= nextAt else { return }
     nextAt = now + interval
@@ -43,7 +43,7 @@ package struct ProgressLine {
   }
 
   /// Ends a drawn line, so that what follows stands on its own.
-  package mutating func end() {
+  public mutating func end() {
     if isDrawn { StandardError.write("\r\u{1B}[K") }
     isDrawn = false
   }

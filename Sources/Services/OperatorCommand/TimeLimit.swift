@@ -2,15 +2,15 @@
 import EventLoop
 
 /// How long a command may take with all that it does, from now on.
-package struct TimeLimit {
+public struct TimeLimit {
   private let end: UInt64
 
-  package init(milliseconds: Int) {
+  public init(milliseconds: Int) {
     end = MonotonicClock.milliseconds() + UInt64(max(0, milliseconds))
   }
 
   /// Milliseconds that are left; 0 when the time is up.
-  package var left: Int {
+  public var left: Int {
     let now = MonotonicClock.milliseconds()
     return now < end ? Int(end - now) : 0
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet topics check`: whether the topics of a cluster are what Martlet needs.
-package enum TopicsCheckCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TopicsCheckCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
     var topics: [TopicSpecification] = []
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -15,25 +15,25 @@ package enum TopicsCheckCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "topics check"
-  package static let summary =
+  public static let name = "topics check"
+  public static let summary =
     "Compares the topics of a Kafka cluster with what martlet topics create creates: partitions, cleanup.policy,"
     + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
     + " Changes nothing."
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
     settings.topics = try PartitionCounts.specifications(settings.names, values)
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)

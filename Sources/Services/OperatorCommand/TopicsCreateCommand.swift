@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet topics create`: the topics on a real cluster.
-package enum TopicsCreateCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TopicsCreateCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
     var topics: [TopicSpecification] = []
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -28,23 +28,23 @@ package enum TopicsCreateCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "topics create"
-  package static let summary =
+  public static let name = "topics create"
+  public static let summary =
     "Creates Martlet's topics on a Kafka cluster and reports which of them already exist."
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
     settings.topics = try PartitionCounts.specifications(settings.names, values)
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     if settings.onlyShow {

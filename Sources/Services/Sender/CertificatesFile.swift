@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-package import Delivery
-import EventLoop
+public import Delivery
+public import EventLoop
 import JSON
-package import TLS
+public import TLS
 
 /// Why the client certificates cannot be used: which entry, which field, what to do. Names no secret.
-package struct CertificatesError: Error, Equatable, Sendable, CustomStringConvertible {
-  package let description: String
+public struct CertificatesError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let description: String
 
   init(_ description: String) { self.description = description }
 }
 
 /// A client certificate of the sender: what it serves and how to show it.
-package struct ClientCertificate: Sendable {
+public struct ClientCertificate: Sendable {
   /// The certificate's file, for the log.
-  package let path: String
-  package let certificate: PushCertificate
+  public let path: String
+  public let certificate: PushCertificate
   /// Bundle ids whose pushes use it.
-  package let apps: [String]
-  package let scope: ProviderTokenBook.Scope
+  public let apps: [String]
+  public let scope: ProviderTokenBook.Scope
   /// Holds a secret.
-  package let identity: TLSIdentity
+  public let identity: TLSIdentity
 
   var entry: CertificateBook.Entry {
     .init(apps: apps, scope: scope, expiresAt: certificate.expiresAt)
@@ -35,14 +35,14 @@ package struct ClientCertificate: Sendable {
 /// [{"certificate_file": "push.pem", "key_file": "push-key.pem",
 ///   "apps": ["com.example.app"], "environment": "production"}]
 /// ```
-package enum CertificatesFile {
+public enum CertificatesFile {
   private static let fields = ["certificate_file", "key_file", "apps", "environment"]
 
   /// Reads the file and every certificate and key that it names. Throws at the first thing that is wrong:
   /// also a certificate that has expired, or whose key is another's or can be read by others.
   ///
   /// - Parameter now: seconds since the epoch.
-  package static func load(
+  public static func load(
     _ path: String, now: Int64 = WallClock.seconds()
   ) throws(CertificatesError) -> [ClientCertificate] {
     let content: [UInt8]

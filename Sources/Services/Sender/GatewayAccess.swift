@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Settings
+public import Settings
 import TLS
 
 /// What a connection to a gateway needs beside an address: whom to trust, and which client certificate to
@@ -24,8 +24,8 @@ struct GatewayAccess: Sendable {
 }
 
 /// The HTTP proxy between the sender and the gateways.
-package struct SenderProxy: Sendable {
-  package let endpoint: Endpoint
+public struct SenderProxy: Sendable {
+  public let endpoint: Endpoint
   /// `user:password`, a secret; nil without one.
-  package let credentials: String?
+  public let credentials: String?
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
-import ServiceKit
-package import Telemetry
+public import Dispatch
+public import ServiceKit
+public import Telemetry
 
 extension SenderCounter: CounterKey {
-  package var kind: CounterKind {
+  public var kind: CounterKind {
     switch self {
     case .inFlight, .waiting, .openConnections: .gauge
     case .openRecords, .completedRuns, .partitionsPaused: .gauge

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Dispatch
+public import Dispatch
 import HTTP2
 import Pipeline
 import ServiceKit
-package import Telemetry
+public import Telemetry
 
 /// What a sender has on `/metrics`.
-package enum SenderMetrics {
+public enum SenderMetrics {
   /// Credentials and certificates that have series of their own; the others share one.
-  package static let namedCredentials = 200
+  public static let namedCredentials = 200
 
   static let taken = Metric(
     "martlet_sender_records_taken_total", .counter, "Records taken out of Kafka.")
@@ -213,7 +213,7 @@ package enum SenderMetrics {
     event: "client certificate expires soon; renew it and send SIGHUP",
     "When a client certificate expires, as Unix time, by the start of its fingerprint.")
 
-  package static let all: [Metric] =
+  public static let all: [Metric] =
     [
       taken, notifications, appNotifications, invalidRecords, errorResponses, responses, delivery,
       request,
@@ -231,7 +231,7 @@ package enum SenderMetrics {
 }
 
 extension SenderCounter {
-  var series: MetricSeries? {
+  public var series: MetricSeries? {
     switch self {
     case .taken: MetricSeries(SenderMetrics.taken)
     // By lane and environment in `SenderMetrics.notifications`, by cause in `goAways`.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
-package import Diagnosis
+public import Diagnosis
 import Dispatch
 import EventLoop
 import Pipeline
-package import ServiceKit
+public import ServiceKit
 import TLS
 
 /// `martlet-sender --check`.
 extension SenderService {
-  package static func check(
+  public static func check(
     _ settings: SenderSettings, _ context: ServiceContext
   ) -> [Finding] {
     let names = TopicNames(prefix: settings.topicPrefix)

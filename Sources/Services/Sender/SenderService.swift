@@ -4,8 +4,8 @@ import EventLoop
 import Glibc
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Synchronization
 import TLS
 
@@ -13,19 +13,19 @@ import TLS
 ///
 /// The process's main thread is the control thread (`SenderControl`): consumer group, commits, provider
 /// tokens. Each loop thread (`SenderLoop`) owns partitions, connections and everything in flight on them.
-package enum SenderService: Service {
-  package static let name = "martlet-sender"
-  package static let summary = """
+public enum SenderService: Service {
+  public static let name = "martlet-sender"
+  public static let summary = """
     Takes notifications out of Kafka and delivers them to the Apple Push Notification service over pooled \
     HTTP/2 connections. Start more copies to send more: they share the work as one consumer group.
     """
-  package static let table = SenderSettings.table
+  public static let table = SenderSettings.table
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> SenderSettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> SenderSettings {
     try SenderSettings(values)
   }
 
-  package static func run(
+  public static func run(
     _ settings: SenderSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-package import Delivery
+public import Delivery
 import Dispatch
 import Pipeline
 import Settings
@@ -9,10 +9,10 @@ import TLS
 
 extension SenderSettings {
   /// Older notifications end as `expired`.
-  package var maxAgeMilliseconds: (transactional: Int64, bulk: Int64) { (maxAge, maxAgeBulk) }
+  public var maxAgeMilliseconds: (transactional: Int64, bulk: Int64) { (maxAge, maxAgeBulk) }
 
   /// The limits of one partition.
-  package var partitionBounds: PartitionBounds { PartitionBounds(openAtMost: maxOpen) }
+  public var partitionBounds: PartitionBounds { PartitionBounds(openAtMost: maxOpen) }
 
   /// A file of roots is tried here: `--check-config` finds one that holds no certificate.
   func checkRoots(_ values: SettingValues) throws(SettingErrors) {

@@ -1,66 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Dispatch
+public import APNS
+public import Dispatch
 import Glibc
-package import HTTP2
-package import Kafka
-package import ServiceKit
-package import Settings
+public import HTTP2
+public import Kafka
+public import ServiceKit
+public import Settings
 
 /// The sender's settings after validation.
-package struct SenderSettings: DeclaredSettings, Sendable {
-  package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-sender")
+public struct SenderSettings: DeclaredSettings, Sendable {
+  public var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-sender")
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-  @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
-  @Declared(CommonSettings.instanceID) package var instanceID: String?
+  @Declared(CommonSettings.topicPrefix) public var topicPrefix: String
+  @Declared(CommonSettings.instanceID) public var instanceID: String?
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
-  package var pushTypes = PushTypes.builtIn
+  public var pushTypes = PushTypes.builtIn
 
   @Declared(
     .endpoint(
       "gateway", default: "api.push.apple.com:443",
       "APNs gateway for production notifications. Apple also accepts port 2197.")
-  ) package var productionGateway: Endpoint
+  ) public var productionGateway: Endpoint
 
   @Declared(
     .endpoint(
       "sandbox-gateway", default: "api.sandbox.push.apple.com:443",
       "APNs gateway for sandbox notifications.")
-  ) package var sandboxGateway: Endpoint
+  ) public var sandboxGateway: Endpoint
 
   @Declared(
     .endpoint(
       "broadcast-gateway",
       "Gateway for production broadcasts, such as api-broadcast.push.apple.com:443; without it broadcasts"
         + " use the connections for notifications.")
-  ) package var broadcastGateway: Endpoint?
+  ) public var broadcastGateway: Endpoint?
 
   @Declared(
     .endpoint(
       "sandbox-broadcast-gateway",
       "Gateway for sandbox broadcasts; without it they use the connections for notifications.")
-  ) package var sandboxBroadcastGateway: Endpoint?
+  ) public var sandboxBroadcastGateway: Endpoint?
 
   @Declared(
     .path(
       "gateway-roots", placeholder: "FILE",
       "PEM file of certificate authorities to trust instead of the system's, for a simulator."
     )
-  ) package var gatewayRoots: String?
+  ) public var gatewayRoots: String?
 
   @Declared(
     .text(
       "gateway-name", placeholder: "NAME",
       "Host name in the gateway's certificate, if it differs from the one connected to."
     )
-  ) package var gatewayName: String?
+  ) public var gatewayName: String?
 
   @Declared(
     .path(
       "gateway-hosts", placeholder: "FILE",
       "Addresses of gateways in the format of /etc/hosts, read before each connect and preferred to DNS."
     )
-  ) package var gatewayHosts: String?
+  ) public var gatewayHosts: String?
 
   @Declared(
     .path(
@@ -68,7 +68,7 @@ package struct SenderSettings: DeclaredSettings, Sendable {
       "JSON list of client certificates, for apps that authenticate with one instead of provider tokens:"
         + " certificate_file and key_file (PEM, relative to this file, the key readable by its owner only),"
         + " apps and environment to narrow what the certificate serves. SIGHUP reloads it.")
-  ) package var certificatesPath: String?
+  ) public var certificatesPath: String?
 
   @Declared(
     .text(
@@ -90,20 +90,20 @@ package struct SenderSettings: DeclaredSettings, Sendable {
       "connect-timeout", default: "10s", in: 100...120_000,
       "Longest time for TCP, TLS and the gateway's SETTINGS together; then another address is tried."
     )
-  ) package var connectTimeoutMilliseconds: Int64
+  ) public var connectTimeoutMilliseconds: Int64
 
   @Declared(
     .duration(
       "ping-after", default: "10s", in: 100...600_000,
       "Silence with open requests after which a PING is sent.")
-  ) package var pingAfterMilliseconds: Int64
+  ) public var pingAfterMilliseconds: Int64
 
   @Declared(
     .duration(
       "connection-age", default: "24h", in: 1_000...2_592_000_000,
       "Longest age of a connection; each is replaced at a random age between half of this and this."
     )
-  ) package var connectionAgeMilliseconds: Int64
+  ) public var connectionAgeMilliseconds: Int64
 
   @Declared(
     .choice(
@@ -124,7 +124,7 @@ package struct SenderSettings: DeclaredSettings, Sendable {
     .integer(
       "loops", default: 0, in: 0...64,
       "Event loops, each a thread with its own connections; 0 means one per processor core.")
-  ) package var loops: Int
+  ) public var loops: Int
 
   @Declared(
     .integer(
@@ -137,39 +137,39 @@ package struct SenderSettings: DeclaredSettings, Sendable {
       "max-connections-total", default: 4_096, in: 1...1_000_000,
       "Connections of the process at most, shared evenly by its loops: above that credentials take turns. Fewer if"
         + " the limit of open files allows fewer.")
-  ) package var connectionsTotal: Int
+  ) public var connectionsTotal: Int
 
   @Declared(
     .duration(
       "idle-close", default: "10m", in: 1_000...86_400_000,
       "With more than 64 connections on a loop, those of a credential close after this time without a notification."
     )
-  ) package var idleCloseMilliseconds: Int64
+  ) public var idleCloseMilliseconds: Int64
 
   @Declared(
     .integer(
       "max-in-flight", default: DispatchSettings().maxInFlight, in: 1...100_000,
       "Most notifications in a loop, from reading them to their outcome.")
-  ) package var maxInFlight: Int
+  ) public var maxInFlight: Int
 
   @Declared(
     .duration(
       "request-timeout", default: "30s", in: 100...600_000,
       "How long a request waits for its answer before it is sent again elsewhere.")
-  ) package var requestTimeoutMilliseconds: Int64
+  ) public var requestTimeoutMilliseconds: Int64
 
   @Declared(
     .duration(
       "drain-timeout", default: "10s", in: 0...600_000,
       "How long a stop waits for answers to requests in flight; a rebalance waits at most 3s.")
-  ) package var drainTimeoutMilliseconds: Int64
+  ) public var drainTimeoutMilliseconds: Int64
 
   @Declared(
     .duration(
       "credential-wait", default: "1m", in: 0...3_600_000,
       "How long a notification waits for a credential of its app before it becomes a dead letter."
     )
-  ) package var credentialWaitMilliseconds: Int64
+  ) public var credentialWaitMilliseconds: Int64
 
   @Declared(
     .duration(
@@ -187,40 +187,40 @@ package struct SenderSettings: DeclaredSettings, Sendable {
     .integer(
       "max-attempts", default: 8, in: 1...1_000,
       "Most sends of a notification before it becomes a dead letter.")
-  ) package var maxAttempts: Int
+  ) public var maxAttempts: Int
 
   @Declared(
     .integer(
       "dedup-window", default: 20_000, in: 0...10_000_000,
       "apns-ids that each partition remembers, at most 32 bytes each; a repeated id is not sent again."
     )
-  ) package var dedupWindow: Int
+  ) public var dedupWindow: Int
 
   @Declared(
     .integer(
       "reserved-streams", default: 20, in: 0...90,
       "Percent of each gateway's stream credit that is reserved for transactional first sends.")
-  ) package var reservedPercent: Int
+  ) public var reservedPercent: Int
 
   @Declared(
     .integer(
       "retry-budget", default: 20, in: 0...1_000,
       "Immediate retries per 100 first sends to one gateway and credential; further retries go to a retry topic."
     )
-  ) package var retryBudgetPercent: Int
+  ) public var retryBudgetPercent: Int
 
   @Declared(
     .boolean(
       "ordered", default: false,
       "Keep one notification in flight per device, in the order of its partition.")
-  ) package var isOrdered: Bool
+  ) public var isOrdered: Bool
 
   @Declared(
     .duration(
       "dedup-rebuild", default: "5s", in: 0...60_000,
       "Longest time that a newly assigned partition waits for its apns-id window; 0s does not wait."
     )
-  ) package var dedupRebuildMilliseconds: Int64
+  ) public var dedupRebuildMilliseconds: Int64
 
   @Declared(
     .integer(
@@ -229,28 +229,28 @@ package struct SenderSettings: DeclaredSettings, Sendable {
     )
   ) var maxOpen: Int
 
-  @Declared(CommonSettings.commitInterval) package var commitIntervalMilliseconds: Int64
+  @Declared(CommonSettings.commitInterval) public var commitIntervalMilliseconds: Int64
 
   /// What opens provider tokens that are sealed on their topic.
-  package var seal = TokenSeal.none
+  public var seal = TokenSeal.none
   /// Read again on SIGHUP.
-  package var certificates: [ClientCertificate] = []
-  package var proxy: SenderProxy?
+  public var certificates: [ClientCertificate] = []
+  public var proxy: SenderProxy?
   /// What no setting changes, for tests to change.
-  package var fixed = DispatchSettings()
+  public var fixed = DispatchSettings()
 
-  package var http2: HTTP2Implementation {
+  public var http2: HTTP2Implementation {
     get { HTTP2Implementation(rawValue: http2Name) ?? .engine }
     set { http2Name = newValue.rawValue }
   }
   /// Provider tokens enter the compression table.
   var indexesAuthorization: Bool { hpackAuthorization == "index" }
 
-  package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+  public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
-  package init() {}
+  public init() {}
 
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-sender")
     pushTypes = try PushTypes(values)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
-package import EventLoop
+public import EventLoop
 import Glibc
-package import Kafka
+public import Kafka
 import Synchronization
 
 /// Backpressure on producers to the embedded broker while the consumers of their topics are behind.
@@ -11,14 +11,14 @@ import Synchronization
 /// the consumer group can still read. A separate thread reads the committed offsets of the groups every 50 ms while
 /// much is unread; the owner asks its producer (`isThrottled`) before it takes more input. A real cluster keeps its
 /// records: there producers have no gate.
-package final class BrokerBackpressure: ProducerGate {
+public final class BrokerBackpressure: ProducerGate {
   /// A topic that is written and the group that reads it.
-  package struct Watched: Sendable {
-    package let topic: String
+  public struct Watched: Sendable {
+    public let topic: String
     /// nil: a table, of which everything is kept. When it is full, that is for good.
-    package let group: String?
+    public let group: String?
 
-    package init(topic: String, group: String?) {
+    public init(topic: String, group: String?) {
       self.topic = topic
       self.group = group
     }
@@ -26,7 +26,7 @@ package final class BrokerBackpressure: ProducerGate {
 
   /// Bytes that may be on their way to the broker: the part of a partition that the gates leave free
   /// covers it even if all of it goes to one partition.
-  package static let outstandingLimit = 1 << 20
+  public static let outstandingLimit = 1 << 20
 
   /// Less than this in a partition needs no asking.
   private static let harmless = BacklogGate.embeddedCapacity / 4
@@ -48,7 +48,7 @@ package final class BrokerBackpressure: ProducerGate {
   ///   - outstandingLimit: bytes that the producer may have had no answer for.
   ///   - wakeup: signalled when the readers have moved.
   ///   - log: hears of a table that is full.
-  package static func install(
+  public static func install(
     on producer: KafkaProducer, _ configuration: KafkaConfiguration, _ watched: [Watched],
     counts: [String: Int]? = nil, outstandingLimit: Int = outstandingLimit, wakeup: Wakeup,
     log: Logger? = nil
@@ -91,7 +91,7 @@ package final class BrokerBackpressure: ProducerGate {
     return try admin.partitionCounts(timeoutMilliseconds: 10_000)
   }
 
-  package func acknowledged(_ topic: KafkaTopic, partition: Int32, offset: Int64, bytes: Int) {
+  public func acknowledged(_ topic: KafkaTopic, partition: Int32, offset: Int64, bytes: Int) {
     guard let index = topics.firstIndex(of: topic), Int(partition) < partitions[index] else {
       return
     }
@@ -108,7 +108,7 @@ package final class BrokerBackpressure: ProducerGate {
     }
   }
 
-  package func refresh() {
+  public func refresh() {
     guard let newest = inbox.drain().last else { return }
     var unread = false
     for (index, offsets) in newest.enumerated() {
@@ -122,7 +122,7 @@ package final class BrokerBackpressure: ProducerGate {
     if unread { state.keepWatching() }
   }
 
-  package func isOpen(outstandingBytes: Int) -> Bool {
+  public func isOpen(outstandingBytes: Int) -> Bool {
     outstandingBytes < outstandingLimit && gates.allSatisfy(\.isOpen)
   }
 }

@@ -2,18 +2,18 @@
 import Bytes
 import Delivery
 import EventLoop
-package import Kafka
-package import Pipeline
+public import Kafka
+public import Pipeline
 
 /// The cluster as a service finds it when it starts: what it is, and how many partitions the topics have.
 ///
 /// Everything that only a broker knows is asked here, with patience: what a service makes of it (producers,
 /// consumers, tables) needs no broker to be made. From then on `PartitionWatch` follows the counts.
-package struct ClusterView: Sendable {
+public struct ClusterView: Sendable {
   /// The service's configuration, with what the cluster's kind asks for.
-  package var configuration: KafkaConfiguration
+  public var configuration: KafkaConfiguration
   /// The number of partitions of each topic that the service needs.
-  package let partitions: [String: Int]
+  public let partitions: [String: Int]
 
   /// Waits until a broker answers, for as long as that takes, and says so in the log.
   ///
@@ -23,7 +23,7 @@ package struct ClusterView: Sendable {
   ///   - names: the table that they are in; warns of settings that differ from it.
   /// - Returns: nil when a stop was requested meanwhile.
   /// - Throws: what no waiting heals: a topic that is missing, a broker that refuses us or cannot be trusted.
-  package static func wait(
+  public static func wait(
     _ configuration: KafkaConfiguration, topics: [String], optional: [String] = [],
     of names: TopicNames, _ context: ServiceContext
   ) throws(ServiceFailure) -> ClusterView? {
@@ -69,7 +69,7 @@ package struct ClusterView: Sendable {
   }
 
   /// The partitions of these topics together.
-  package func partitions(of topics: [String]) -> Int {
+  public func partitions(of topics: [String]) -> Int {
     topics.reduce(0) { $0 + (partitions[$1] ?? 0) }
   }
 }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import Pipeline
-package import Settings
+public import Settings
 import Telemetry
 
 /// Settings that several programs share, so that they are named and explained once.
-package enum CommonSettings {
+public enum CommonSettings {
   /// The bootstrap address; a service adds it to its table when it uses Kafka.
-  package static let kafka = SettingKey<[Endpoint]>.endpoints(
+  public static let kafka = SettingKey<[Endpoint]>.endpoints(
     "kafka", default: "localhost:9092",
     "Addresses of the Kafka cluster (bootstrap.servers), or of martlet broker.")
 
-  package static let topicPrefix = SettingKey<String>.kafkaName(
+  public static let topicPrefix = SettingKey<String>.kafkaName(
     "topic-prefix", default: TopicNames.defaultPrefix, longest: TopicNames.longestPrefix,
     placeholder: "PREFIX",
     "Prefix of all topic names; the same for every process of a pipeline.")
 
   /// Group members with a stable name keep their partitions over a restart.
-  package static let instanceID = SettingKey<String?>.kafkaName(
+  public static let instanceID = SettingKey<String?>.kafkaName(
     "instance-id",
     "Name of this copy in its consumer group (group.instance.id), unique and the same after each"
       + " restart. Without it every restart moves partitions.")
 
   /// The key of the provider tokens' topic.
-  package static let tokenKey = SettingKey<String?>.path(
+  public static let tokenKey = SettingKey<String?>.path(
     "token-key", placeholder: "FILE",
     "File with the key that encrypts provider tokens on their topic: 32 bytes in hex or base64, readable by"
       + " its owner only; the same file for signers, senders and martlet channels. Further lines are older"
       + " keys that still decrypt. SIGHUP reloads it. Without it tokens are published in plain text."
   )
 
-  package static let commitInterval = SettingKey<Int64>.duration(
+  public static let commitInterval = SettingKey<Int64>.duration(
     "commit-interval", default: "200ms", in: 10...60_000,
     "Interval between two commits of Kafka offsets; a crash repeats at most this much.")
 
@@ -45,20 +45,20 @@ package enum CommonSettings {
     "counters-interval", default: "10s", in: 0...3_600_000,
     "Interval between two lines of counters on standard error; 0s prints none.")
 
-  package static let stopTimeout = SettingKey<Int64>.duration(
+  public static let stopTimeout = SettingKey<Int64>.duration(
     "stop-timeout", default: "25s", in: 0...3_600_000,
     "Longest time for a stop (SIGTERM). Then the process exits at once: nothing is lost, and uncommitted"
       + " records are processed again. A second signal shortens it to 2s.")
 
   /// Where the status pages are; nil without any.
-  package static let http = SettingKey<Endpoint?>.endpointOrOff(
+  public static let http = SettingKey<Endpoint?>.endpointOrOff(
     "http", default: "127.0.0.1:0",
     "Where the status pages are: /metrics, /healthz, /readyz, /version, /debug/state. Port 0 takes a free one,"
       + " which the log names; off serves none. They hold no secret, but do not expose them."
   )
 
   /// A service's table with the settings that the harness adds.
-  package static func table<S: Service>(of service: S.Type) -> SettingTable {
+  public static func table<S: Service>(of service: S.Type) -> SettingTable {
     let own = S.table
     let everywhere = [logLevel.setting, logFormat.setting, stopTimeout.setting]
     let counting = [http.setting, countersInterval.setting]

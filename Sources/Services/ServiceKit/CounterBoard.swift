@@ -2,30 +2,30 @@
 import Bytes
 import Glibc
 import Synchronization
-package import Telemetry
+public import Telemetry
 
 /// All counters of a process. Numbers of the same name, from several loops, are added; of peaks the highest counts.
-package final class CounterBoard: MetricSource {
+public final class CounterBoard: MetricSource {
   private let sources = Mutex<[any CounterSource]>([])
   private let metrics = Mutex<[any MetricSource]>([])
 
-  package init() {}
+  public init() {}
 
-  package func add(_ source: any CounterSource) {
+  public func add(_ source: any CounterSource) {
     sources.withLock { $0.append(source) }
   }
 
   /// Adds what stands on `/metrics` only.
-  package func add(metrics source: any MetricSource) {
+  public func add(metrics source: any MetricSource) {
     metrics.withLock { $0.append(source) }
   }
 
-  package var samples: [MetricSample] {
+  public var samples: [MetricSample] {
     sources.withLock { $0 }.flatMap(\.samples) + metrics.withLock { $0 }.flatMap(\.samples)
   }
 
   /// The sums, in the order in which names first appeared.
-  package var sums: [(name: String, kind: CounterKind, value: Int)] {
+  public var sums: [(name: String, kind: CounterKind, value: Int)] {
     let all = sources.withLock { $0 }
     var sums: [(name: String, kind: CounterKind, value: Int)] = []
     var places: [String: Int] = [:]

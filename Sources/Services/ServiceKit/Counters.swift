@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Synchronization
-package import Telemetry
+public import Synchronization
+public import Telemetry
 
 /// The names of one kind of loop's counters: an enum whose raw values are 0, 1, 2, …
 ///
 /// `case deadLettered` prints as `dead_lettered`.
-package protocol CounterKey: CaseIterable, RawRepresentable, Sendable where RawValue == Int {
+public protocol CounterKey: CaseIterable, RawRepresentable, Sendable where RawValue == Int {
   /// A total unless the enum says otherwise.
   var kind: CounterKind { get }
   /// What `/metrics` calls it; nil for what stands there in another form.
@@ -13,16 +13,16 @@ package protocol CounterKey: CaseIterable, RawRepresentable, Sendable where RawV
 }
 
 extension CounterKey {
-  package var kind: CounterKind { .total }
+  public var kind: CounterKind { .total }
 }
 
 /// The counters of one loop. Its thread alone writes; any thread may read, at any time, without
 /// stopping it.
-package final class Counters<Key: CounterKey>: Sendable {
+public final class Counters<Key: CounterKey>: Sendable {
   @usableFromInline nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
   private let count: Int
 
-  package init() {
+  public init() {
     count = Key.allCases.count
     cells = .allocate(capacity: count)
     for (index, key) in Key.allCases.enumerated() {
@@ -37,32 +37,32 @@ package final class Counters<Key: CounterKey>: Sendable {
   }
 
   /// A load and a store instead of one atomic addition: there is one writer.
-  @inlinable package func add(_ key: Key, _ amount: Int = 1) {
+  @inlinable public func add(_ key: Key, _ amount: Int = 1) {
     let value = cells[key.rawValue].load(ordering: .relaxed)
     cells[key.rawValue].store(value &+ amount, ordering: .relaxed)
   }
 
-  @inlinable package func set(_ key: Key, _ value: Int) {
+  @inlinable public func set(_ key: Key, _ value: Int) {
     cells[key.rawValue].store(value, ordering: .relaxed)
   }
 
-  @inlinable package subscript(key: Key) -> Int {
+  @inlinable public subscript(key: Key) -> Int {
     cells[key.rawValue].load(ordering: .relaxed)
   }
 }
 
 /// Something whose numbers the board adds up.
-package protocol CounterSource: MetricSource {
+public protocol CounterSource: MetricSource {
   /// Name, kind and value of each number, in the order of the line.
   var numbers: [(name: String, kind: CounterKind, value: Int)] { get }
 }
 
 extension Counters: CounterSource {
-  package var numbers: [(name: String, kind: CounterKind, value: Int)] {
+  public var numbers: [(name: String, kind: CounterKind, value: Int)] {
     Key.allCases.map { (SnakeCase.text("\($0)"), $0.kind, self[$0]) }
   }
 
-  package var samples: [MetricSample] {
+  public var samples: [MetricSample] {
     Key.allCases.compactMap { $0.series?.sample(self[$0]) }
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Diagnosis
-package import JSON
+public import Diagnosis
+public import JSON
 import Telemetry
 
 /// Findings as JSON objects, for `martlet doctor` and other programs.
-package enum FindingText {
+public enum FindingText {
   /// One line: `{"status":"error","subject":"topic","place":…,"message":…,"remedy":…}`.
   ///
   /// - Parameter programs: who found it, as the member `programs`; left out if empty.
-  package static func json(_ finding: Finding, programs: [String] = []) -> String {
+  public static func json(_ finding: Finding, programs: [String] = []) -> String {
     var object = JSONObject([
       .init(key: "status", value: .string(finding.status.rawValue)),
       .init(key: "subject", value: .string(finding.subject.rawValue)),
@@ -21,7 +21,7 @@ package enum FindingText {
   }
 
   /// The finding of such a line; nil for any other line.
-  package static func finding(_ line: String, _ parser: JSONParser) -> Finding? {
+  public static func finding(_ line: String, _ parser: JSONParser) -> Finding? {
     guard let root = try? parser.parse(line), let status = root["status"]?.string,
       let subject = root["subject"]?.string, let place = root["place"]?.string,
       let message = root["message"]?.string, let remedy = root["remedy"]?.string,

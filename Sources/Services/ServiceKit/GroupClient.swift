@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Kafka
+public import Kafka
 
 /// The Kafka client of a `GroupSession`: `KafkaGroupConsumer`, or a model of a group in tests.
-package protocol GroupClient {
+public protocol GroupClient {
   /// The group's next event; nil when none came within the time. 0 does not wait.
   func nextEvent(timeoutMilliseconds: Int32) -> GroupEvent?
   /// What the group has committed for these partitions.

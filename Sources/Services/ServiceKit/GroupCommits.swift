@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Delivery
-package import Kafka
+public import Delivery
+public import Kafka
 import Telemetry
 
 /// What is counted about a group member's commits.
@@ -112,7 +112,7 @@ struct GroupCommits {
 
 extension PlannedCommit<TopicPartition> {
   /// The commit with its offset map.
-  package var request: CommitRequest {
+  public var request: CommitRequest {
     CommitRequest(
       partition, offset: offset, metadata: OffsetMap.encode(base: offset, completedAbove))
   }

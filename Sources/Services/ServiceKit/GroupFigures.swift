@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Kafka
+public import Kafka
 import Synchronization
-package import Telemetry
+public import Telemetry
 
 /// How this process stands in its consumer group, for `/metrics`: partitions of the group and of this process, what it
 /// has still to read, and how its commits fare. The consumer's thread and the `PartitionWatch` write, rarely.
-package final class GroupFigures: MetricSource {
+public final class GroupFigures: MetricSource {
   private struct State {
     /// nil for a program that is in no group.
     var group: String?
@@ -26,7 +26,7 @@ package final class GroupFigures: MetricSource {
   private let state = Mutex(State())
   private let commits = LatencyCells(KafkaMetrics.commit, [[]])
 
-  package init() {}
+  public init() {}
 
   /// Figures of another group that the process is in; they follow the same topics.
   func further() -> GroupFigures {
@@ -39,12 +39,12 @@ package final class GroupFigures: MetricSource {
   }
 
   /// The process becomes a member of a group.
-  package func join(_ group: String, topics: [String]) {
+  public func join(_ group: String, topics: [String]) {
     state.withLock { ($0.group, $0.topics) = (group, topics) }
   }
 
   /// These partitions are the process's from now on.
-  package func assigned(_ partitions: [TopicPartition]) {
+  public func assigned(_ partitions: [TopicPartition]) {
     state.withLock { state in
       state.assigned = partitions
       state.lag = state.lag?.filter { lag in partitions.contains { $0.topic == lag.key } }
@@ -76,21 +76,21 @@ package final class GroupFigures: MetricSource {
   /// A commit goes out.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package func commitSent(_ offsets: [CommitRequest], now: UInt64) {
+  public func commitSent(_ offsets: [CommitRequest], now: UInt64) {
     guard !offsets.isEmpty else { return }
     let longest = offsets.reduce(0) { max($0, $1.metadata?.utf8.count ?? 0) }
     state.withLock { ($0.metadataBytes, $0.commitSentAt) = (longest, now) }
   }
 
   /// The coordinator has answered a commit.
-  package func commitAnswered(now: UInt64) {
+  public func commitAnswered(now: UInt64) {
     guard let sentAt = state.withLock({ $0.commitSentAt.take() }), now >= sentAt else { return }
     commits.recorder.record(Int64(now - sentAt), in: 0)
   }
 
   // MARK: Samples
 
-  package var samples: [MetricSample] {
+  public var samples: [MetricSample] {
     let state = state.withLock { $0 }
     guard let group = state.group else { return [] }
     let expected = state.topics.reduce(0) { $0 + (state.partitions[$1] ?? 0) }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Delivery
-package import EventLoop
-package import Kafka
+public import Delivery
+public import EventLoop
+public import Kafka
 
 /// A process's membership in a consumer group, for a service that takes and completes records on one thread: a
 /// `GroupSession` with the partitions' queues and an `OffsetBook`. Owned by the service's thread.
 ///
 /// There is one of it: a question that is asked for each record must not copy its twenty references.
-package struct GroupMember: ~Copyable {
+public struct GroupMember: ~Copyable {
   /// What the service has to do.
-  package enum Task: Equatable {
+  public enum Task: Equatable {
     /// These partitions are read from now on, unless there are none.
     case begun([TopicPartition])
     /// Nothing more comes: let go of records that were taken and not looked at, finish the others, and call
@@ -22,7 +22,7 @@ package struct GroupMember: ~Copyable {
   }
 
   /// What a record's offset says.
-  package enum Admission: Equatable {
+  public enum Admission: Equatable {
     case new
     /// Taken before, or of a log that may be another one: not to be worked on.
     case known
@@ -37,7 +37,7 @@ package struct GroupMember: ~Copyable {
   private var offsets: OffsetBook
 
   /// Joins the group.
-  package init(
+  public init(
     _ plan: GroupPlan, _ kafka: KafkaConfiguration, _ context: ServiceContext, wakeup: Wakeup
   ) throws {
     self.plan = plan
@@ -47,20 +47,20 @@ package struct GroupMember: ~Copyable {
   }
 
   /// Whether records are to be taken.
-  package var isAssigned: Bool { session.isAssigned }
+  public var isAssigned: Bool { session.isAssigned }
   /// Whether `drained` is owed.
-  package var isDraining: Bool { session.isDraining }
+  public var isDraining: Bool { session.isDraining }
   /// Whether the service may end.
-  package var hasLeft: Bool { session.hasLeft }
+  public var hasLeft: Bool { session.hasLeft }
   /// Why the group cannot be worked with any more.
-  package var failure: ServiceFailure? { session.failure }
+  public var failure: ServiceFailure? { session.failure }
 
   // MARK: Turn
 
   /// What the service has to do next; nil when there is nothing. To be called until it says so, every turn.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package mutating func next(now: UInt64) -> Task? {
+  public mutating func next(now: UInt64) -> Task? {
     closeQueues()
     if session.isCommitDue(now: now) { session.note(progress) }
     while let task = session.next(now: now) {
@@ -81,14 +81,14 @@ package struct GroupMember: ~Copyable {
   }
 
   /// What was taken is finished, or given up.
-  package mutating func drained(now: UInt64) {
+  public mutating func drained(now: UInt64) {
     closeQueues()
     session.note(progress)
     session.drained(now: now)
   }
 
   /// The service can do nothing more: what is under way is given up and nothing is committed.
-  package mutating func fail(now: UInt64) { session.fail(now: now) }
+  public mutating func fail(now: UInt64) { session.fail(now: now) }
 
   private mutating func begin(_ assignment: GroupAssignment, _ now: UInt64) -> Bool {
     queues = assignment.partitions.map { session.client.openQueue($0, wakeup: wakeup) }
@@ -123,7 +123,7 @@ package struct GroupMember: ~Copyable {
   ///   - each: of one partition at most.
   ///   - isWanted: whether anything is to be taken of a partition; what is not waits in Kafka.
   /// - Returns: how many.
-  package mutating func take(
+  public mutating func take(
     into batch: inout KafkaBatch, upTo most: Int, ofEach each: Int = .max,
     where isWanted: (TopicPartition) -> Bool = { _ in true }
   ) -> Int {
@@ -139,17 +139,17 @@ package struct GroupMember: ~Copyable {
   }
 
   /// The place of a record: what `completed` is called with.
-  package func source(_ record: KafkaRecord) -> Source {
+  public func source(_ record: KafkaRecord) -> Source {
     let topic =
       plan.topics.count == 1 ? 0 : plan.topics.firstIndex(of: record.topic) ?? 0
     return Source(topic: topic, partition: record.partition)
   }
 
   /// The assignment under which records are taken now.
-  package var epoch: UInt32 { offsets.epoch }
+  public var epoch: UInt32 { offsets.epoch }
 
   /// Takes a record in: only a new one is to be worked on, and completed then.
-  package mutating func admit(_ source: Source, _ offset: Int64) -> Admission {
+  public mutating func admit(_ source: Source, _ offset: Int64) -> Admission {
     switch offsets.received(source, offset) {
     case .new: return .new
     case .newAfter(let gap):
@@ -167,12 +167,12 @@ package struct GroupMember: ~Copyable {
   }
 
   /// A record of an assignment is done.
-  package mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
+  public mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
     offsets.completed(source, epoch: epoch, offset)
   }
 
   /// A partition was read to its end (`isEndOfPartition`).
-  package mutating func ended(_ source: Source, at end: Int64) {
+  public mutating func ended(_ source: Source, at end: Int64) {
     guard let gap = offsets.ended(source, at: end) else { return }
     session.jumped(partition(source), epoch: epoch, gap)
   }
@@ -181,7 +181,7 @@ package struct GroupMember: ~Copyable {
     TopicPartition(topic: plan.topics[source.topic], partition: source.partition)
   }
 
-  package func source(_ partition: TopicPartition) -> Source {
+  public func source(_ partition: TopicPartition) -> Source {
     Source(
       topic: plan.topics.firstIndex(of: partition.topic) ?? 0, partition: partition.partition)
   }

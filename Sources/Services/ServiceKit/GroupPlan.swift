@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How a service takes part in its group.
-package struct GroupPlan {
-  package var group: String
+public struct GroupPlan {
+  public var group: String
   /// A record's `Source` names its topic by the place here.
-  package var topics: [String]
-  package var instanceID: String?
+  public var topics: [String]
+  public var instanceID: String?
   /// Milliseconds between two commits.
-  package var commitInterval: Int64
+  public var commitInterval: Int64
   /// What a rebalance waits for what is under way at most, in milliseconds: the whole group stands still meanwhile.
-  package var rebalancePatience: UInt64
+  public var rebalancePatience: UInt64
   /// The same for a stop.
-  package var stopPatience: UInt64
+  public var stopPatience: UInt64
   /// The same when this process lost its place in the group: nothing is committed, but answers may still be reported.
-  package var lostPatience: UInt64 = 0
+  public var lostPatience: UInt64 = 0
   /// What the next owner does with records above the last committed offset, for the log.
-  package var cost: String
+  public var cost: String
   /// Whether records that retention removed before they were read are a loss, and a log that is another one is
   /// to be read from its first record. Where it does not matter records that come again are worked on again.
-  package var watchesLosses = true
+  public var watchesLosses = true
   /// Whether a process without partitions counts as not ready; otherwise it is on standby, by design.
-  package var needsPartitions = true
+  public var needsPartitions = true
 
-  package init(
+  public init(
     group: String, topics: [String], instanceID: String?, commitInterval: Int64,
     rebalancePatience: UInt64, stopPatience: UInt64, cost: String
   ) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Delivery
-package import EventLoop
-package import Kafka
+public import Delivery
+public import EventLoop
+public import Kafka
 
 /// A process's session in a consumer group: performs what `Membership` decides on a Kafka client, commits, and watches
 /// for lost records. It knows nothing of queues and records: `GroupMember` adds them for a service of one thread, the
@@ -9,9 +9,9 @@ package import Kafka
 ///
 /// Nothing here waits for what is under way: while the process drains, its turns go on, and it says when it is done.
 /// Owned by one thread.
-package struct GroupSession<Client: GroupClient> {
+public struct GroupSession<Client: GroupClient> {
   /// What the owner has to do.
-  package enum Task: Equatable {
+  public enum Task: Equatable {
     /// Answer with `begin`, unless `committed` finds no starting point. Comes again when that failed.
     case assigned(GroupAssignment)
     /// Take nothing more, finish what was taken until the deadline (monotonic milliseconds), and call `drained`. Comes
@@ -27,7 +27,7 @@ package struct GroupSession<Client: GroupClient> {
 
   private let context: ServiceContext
   private let plan: GroupPlan
-  package let client: Client
+  public let client: Client
   private let counters = Counters<GroupCounter>()
   private var membership: Membership<TopicPartition>
   private var steps: [Membership<TopicPartition>.Step] = []
@@ -41,10 +41,10 @@ package struct GroupSession<Client: GroupClient> {
   /// When the group took partitions back or gave some, whichever was last (monotonic milliseconds).
   private var heardAt: UInt64 = 0
   /// Why the group cannot be worked with any more.
-  package private(set) var failure: ServiceFailure?
+  public private(set) var failure: ServiceFailure?
 
   /// - Parameter alarm: nil where losses are not watched.
-  package init(
+  public init(
     _ plan: GroupPlan, _ client: Client, _ alarm: RetentionAlarm?, _ context: ServiceContext
   ) {
     self.plan = plan
@@ -58,20 +58,20 @@ package struct GroupSession<Client: GroupClient> {
   }
 
   /// Whether records are to be taken.
-  package var isAssigned: Bool { membership.isAssigned }
+  public var isAssigned: Bool { membership.isAssigned }
   /// Whether `drained` is owed.
-  package var isDraining: Bool { membership.isDraining }
+  public var isDraining: Bool { membership.isDraining }
   /// Whether nothing is begun any more.
-  package var isLeaving: Bool { membership.isLeaving }
+  public var isLeaving: Bool { membership.isLeaving }
   /// Whether the process may end.
-  package var hasLeft: Bool { membership.hasLeft && steps.isEmpty }
+  public var hasLeft: Bool { membership.hasLeft && steps.isEmpty }
   /// Whether losses are watched.
   var watchesLosses: Bool { alarm != nil }
 
   // MARK: Turn; times in monotonic milliseconds
 
   /// What is to be done next; nil when there is nothing. To be called until it says so, every turn.
-  package mutating func next(now: UInt64) -> Task? {
+  public mutating func next(now: UInt64) -> Task? {
     while true {
       if steps.isEmpty { look(now) }
       if !forgotten.isEmpty {
@@ -92,10 +92,10 @@ package struct GroupSession<Client: GroupClient> {
   }
 
   /// What was taken is finished, or given up.
-  package mutating func drained(now: UInt64) { steps += membership.drained(now: now) }
+  public mutating func drained(now: UInt64) { steps += membership.drained(now: now) }
 
   /// The process can do nothing more: what is under way is given up and nothing is committed.
-  package mutating func fail(now: UInt64) {
+  public mutating func fail(now: UInt64) {
     steps += membership.stop(patience: plan.lostPatience, isLost: true, now: now)
   }
 
@@ -181,7 +181,7 @@ package struct GroupSession<Client: GroupClient> {
   /// What the group has committed for an assignment: nothing where the log is another one. Waits for the coordinator.
   ///
   /// - Returns: nil when it did not answer; then the assignment comes again.
-  package mutating func committed(
+  public mutating func committed(
     _ assignment: GroupAssignment, now: UInt64
   ) -> [CommittedOffset]? {
     do throws(KafkaError) {
@@ -199,7 +199,7 @@ package struct GroupSession<Client: GroupClient> {
   ///
   /// - Returns: whether that was possible; otherwise the assignment comes again, and what `starts` says can be handed
   ///   over (`handOver`).
-  package mutating func begin(
+  public mutating func begin(
     _ starts: [GroupStart], of assignment: GroupAssignment, now: UInt64
   ) -> Bool {
     commits.begin(starts, epoch: assignment.epoch)
@@ -245,23 +245,23 @@ package struct GroupSession<Client: GroupClient> {
   // MARK: Progress
 
   /// Whether it is time to note progress.
-  package func isCommitDue(now: UInt64) -> Bool { membership.isAssigned && commits.isDue(now: now) }
+  public func isCommitDue(now: UInt64) -> Bool { membership.isAssigned && commits.isDue(now: now) }
 
   /// How far partitions are done. What is said of an earlier assignment changes nothing.
-  package mutating func note(_ progress: [PartitionProgress<TopicPartition>]) {
+  public mutating func note(_ progress: [PartitionProgress<TopicPartition>]) {
     commits.note(progress)
   }
 
   /// After `released`, or when an assignment could not be begun: what is done in the partitions goes into `memory`. What
   /// is not handed over is forgotten with the next assignment.
-  package mutating func handOver(to memory: inout CompletionMemory<TopicPartition>) {
+  public mutating func handOver(to memory: inout CompletionMemory<TopicPartition>) {
     commits.handOver(to: &memory)
   }
 
   // MARK: Logs
 
   /// Offsets did not come.
-  package mutating func jumped(
+  public mutating func jumped(
     _ partition: TopicPartition, epoch: UInt32, _ offsets: Range<Int64>
   ) {
     if epoch == self.epoch { alarm?.jumped(partition, offsets) }
@@ -269,7 +269,7 @@ package struct GroupSession<Client: GroupClient> {
 
   /// Offsets below one that was read came again. That may be the same log, read again from its start, as after an
   /// answer that an offset is out of range: the broker is asked.
-  package mutating func wentBack(
+  public mutating func wentBack(
     _ partition: TopicPartition, epoch: UInt32, from expected: Int64
   ) {
     guard epoch == self.epoch, doubted.updateValue(expected, forKey: partition) != expected else {
@@ -281,7 +281,7 @@ package struct GroupSession<Client: GroupClient> {
   /// The first record of an assignment lies below the place where reading was to begin: the log starts again there.
   ///
   /// - Returns: false for an earlier assignment.
-  package mutating func restarted(_ partition: TopicPartition, epoch: UInt32) -> Bool {
+  public mutating func restarted(_ partition: TopicPartition, epoch: UInt32) -> Bool {
     guard epoch == self.epoch else { return false }
     commits.restart(partition, epoch: epoch)
     return true
@@ -289,7 +289,7 @@ package struct GroupSession<Client: GroupClient> {
 
   /// The logs of these partitions are other ones than were read: everything is given back and begun again, they at
   /// their first records.
-  package mutating func remade(_ partitions: [TopicPartition], now: UInt64) {
+  public mutating func remade(_ partitions: [TopicPartition], now: UInt64) {
     guard !partitions.isEmpty, !membership.hasLeft else { return }
     context.log.error(
       "log truncated or topic recreated; reading from its start",
@@ -312,7 +312,7 @@ extension GroupSession<KafkaGroupConsumer> {
   /// Joins the group.
   ///
   /// - Parameter reportsEnds: whether queues tell when a partition was read to its end.
-  package init(
+  public init(
     joining plan: GroupPlan, _ kafka: KafkaConfiguration, _ context: ServiceContext,
     reportsEnds: Bool, wakeup: Wakeup
   ) throws {

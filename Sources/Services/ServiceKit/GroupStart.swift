@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Delivery
-package import Kafka
+public import Delivery
+public import Kafka
 
 /// What the group has given to a process.
-package struct GroupAssignment: Equatable {
-  package var partitions: [TopicPartition]
+public struct GroupAssignment: Equatable {
+  public var partitions: [TopicPartition]
   /// Those whose log is another one than was read: they begin at their first record, whatever is committed.
-  package var atFirstRecord: Set<TopicPartition>
+  public var atFirstRecord: Set<TopicPartition>
   /// Counts assignments of this process, from 1: what belongs to an earlier one changes nothing in this one.
-  package var epoch: UInt32
+  public var epoch: UInt32
 }
 
 /// Where one partition of an assignment begins.
-package struct GroupStart {
+public struct GroupStart {
   /// What the consumer is told.
   var start: PartitionStart
   /// The group's offset, if it is known and there is one.
@@ -23,14 +23,14 @@ package struct GroupStart {
   var isNews: Bool
 
   /// At the group's offset, which the consumer looks up; or at the first record.
-  package init(_ partition: TopicPartition, atFirstRecord: Bool) {
+  public init(_ partition: TopicPartition, atFirstRecord: Bool) {
     start = PartitionStart(partition, offset: atFirstRecord ? PartitionStart.firstRecord : nil)
     resume = ResumePoint(next: nil)
     isNews = false
   }
 
   /// At a point that is known; at the first record if it has no offset.
-  package init(
+  public init(
     _ partition: TopicPartition, committed: Int64?, _ resume: ResumePoint, isNews: Bool
   ) {
     start = PartitionStart(partition, offset: resume.next ?? PartitionStart.firstRecord)

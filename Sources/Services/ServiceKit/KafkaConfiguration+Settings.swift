@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Kafka
-package import Settings
+public import Kafka
+public import Settings
 
 extension KafkaConfiguration {
   /// The clients' configuration of a service whose table has `CommonSettings.kafka` and takes
   /// Kafka properties.
   ///
   /// - Throws: a property that librdkafka refuses, so that `--check-config` finds it.
-  package init(_ values: SettingValues, clientID: String) throws(SettingErrors) {
+  public init(_ values: SettingValues, clientID: String) throws(SettingErrors) {
     let bootstrap = values[CommonSettings.kafka]
     self.init(
       bootstrap: bootstrap.map(\.description).joined(separator: ","), clientID: clientID)

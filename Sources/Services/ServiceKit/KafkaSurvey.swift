@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Diagnosis
+public import Diagnosis
 import EventLoop
 import Glibc
-package import Kafka
-package import Pipeline
+public import Kafka
+public import Pipeline
 
 /// Asks a cluster what a program needs to know before it runs: brokers, topics with their settings, and whether this
 /// user may see and read them and use the group. Changes nothing, commits nothing and joins no group, so the right to
 /// write cannot be asked for.
-package struct KafkaSurvey {
+public struct KafkaSurvey {
   /// Until a broker must have answered; of each further question.
   private static let answerMilliseconds: Int32 = 5_000
   /// How long a broker that refuses us may be the only one that answers.
@@ -21,7 +21,7 @@ package struct KafkaSurvey {
   private var facts: KafkaFacts
 
   /// What the cluster says, as findings, and as facts for further rules.
-  package static func run(
+  public static func run(
     _ configuration: KafkaConfiguration, _ program: KafkaUser, _ names: TopicNames
   ) -> (findings: [Finding], facts: KafkaFacts) {
     let rights = KafkaRights(of: program, names)
@@ -39,7 +39,7 @@ package struct KafkaSurvey {
   }
 
   /// How many members a program's group has now; nil where the cluster does not say.
-  package static func members(
+  public static func members(
     _ configuration: KafkaConfiguration, _ program: ReaderGroup, _ names: TopicNames
   ) -> Int? {
     guard let admin = try? KafkaAdmin(configuration) else { return nil }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Synchronization
-package import Telemetry
+import Synchronization
+public import Telemetry
 
 /// The latency histograms of all series of one metric. One thread writes, any may read.
-package final class LatencyCells: MetricSource {
+public final class LatencyCells: MetricSource {
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
   /// The bucket of each time below `LatencyRecorder.tableEnd`.
   private nonisolated(unsafe) let table: UnsafeMutablePointer<UInt8>
@@ -11,7 +11,7 @@ package final class LatencyCells: MetricSource {
   private let labels: [[String]]
 
   /// - Parameter labels: the label values of each series.
-  package init(_ metric: Metric, _ labels: [[String]]) {
+  public init(_ metric: Metric, _ labels: [[String]]) {
     precondition(
       LatencyCounts.bounds.count < LatencyRecorder.sumPlace,
       "the buckets of a series, and its sum, have a cell each")
@@ -33,9 +33,9 @@ package final class LatencyCells: MetricSource {
   }
 
   /// What the writer records with. To be used only as long as this object lives.
-  package var recorder: LatencyRecorder { LatencyRecorder(cells: cells, table: table) }
+  public var recorder: LatencyRecorder { LatencyRecorder(cells: cells, table: table) }
 
-  package var samples: [MetricSample] {
+  public var samples: [MetricSample] {
     labels.enumerated().map { index, labels in
       let series = cells + index * LatencyRecorder.stride
       let counts = (0...LatencyCounts.bounds.count).map {
@@ -49,20 +49,20 @@ package final class LatencyCells: MetricSource {
 
 /// The cells of a `LatencyCells` for its writer: pointers and nothing that is counted, for hot paths. An observation
 /// is one table look-up and two additions.
-package struct LatencyRecorder {
+public struct LatencyRecorder {
   /// Cells of one series: its buckets, and at the end the sum.
-  @inlinable static var stride: Int { 32 }
-  @inlinable static var sumPlace: Int { 31 }
+  static var stride: Int { 32 }
+  static var sumPlace: Int { 31 }
   /// Milliseconds from which on the bucket is searched.
-  @inlinable static var tableEnd: Int { 2_048 }
+  static var tableEnd: Int { 2_048 }
 
-  @usableFromInline let cells: UnsafeMutablePointer<Atomic<Int>>
-  @usableFromInline let table: UnsafeMutablePointer<UInt8>
+  let cells: UnsafeMutablePointer<Atomic<Int>>
+  let table: UnsafeMutablePointer<UInt8>
 
   /// - Parameters:
   ///   - milliseconds: negative times, of clocks that were set back, count as none.
   ///   - index: below the number of series; not checked.
-  @inlinable package func record(_ milliseconds: Int64, in index: Int) {
+  public func record(_ milliseconds: Int64, in index: Int) {
     guard UInt64(bitPattern: milliseconds) < UInt64(Self.tableEnd) else {
       return recordRare(milliseconds, index)
     }
@@ -70,13 +70,13 @@ package struct LatencyRecorder {
     add(Int(truncatingIfNeeded: milliseconds), index, Self.sumPlace)
   }
 
-  @usableFromInline func recordRare(_ milliseconds: Int64, _ index: Int) {
+  func recordRare(_ milliseconds: Int64, _ index: Int) {
     let time = max(0, milliseconds)
     add(1, index, LatencyCounts.bucket(of: time))
     add(Int(time), index, Self.sumPlace)
   }
 
-  @inlinable func add(_ amount: Int, _ index: Int, _ place: Int) {
+  func add(_ amount: Int, _ index: Int, _ place: Int) {
     let cell = cells + ((index &<< 5) | place)
     cell.pointee.store(cell.pointee.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
   }

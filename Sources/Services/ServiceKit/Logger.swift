@@ -3,35 +3,35 @@ import Bytes
 import EventLoop
 import Glibc
 import Synchronization
-package import Telemetry
+public import Telemetry
 
 /// Writes log lines to standard error, each with one write(2), from any thread.
 ///
 /// For what happens rarely: never called per notification.
-package struct Logger: Sendable {
-  package let service: String
-  package let level: LogLevel
-  package let format: LogFormat
+public struct Logger: Sendable {
+  public let service: String
+  public let level: LogLevel
+  public let format: LogFormat
 
-  package init(service: String, level: LogLevel = .info, format: LogFormat = .text) {
+  public init(service: String, level: LogLevel = .info, format: LogFormat = .text) {
     self.service = service
     self.level = level
     self.format = format
   }
 
-  package func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
+  public func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
     write(.debug, message, fields)
   }
 
-  package func info(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
+  public func info(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
     write(.info, message, fields)
   }
 
-  package func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
+  public func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
     write(.warning, message, fields)
   }
 
-  package func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
+  public func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
     write(.error, message, fields)
   }
 
@@ -42,7 +42,7 @@ package struct Logger: Sendable {
     event(level, message, fields.map { ($0.key, .text($0.value)) })
   }
 
-  package func event(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
+  public func event(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
     guard level >= self.level else { return }
     let event = LogEvent(
       milliseconds: WallClock.milliseconds(), level: level, service: service, message: message,
@@ -52,17 +52,17 @@ package struct Logger: Sendable {
 }
 
 /// Standard output: only what a command was asked for.
-package enum StandardOutput {
+public enum StandardOutput {
   /// The first error of a write, 0 while there is none.
   private static let failure = Atomic<Int32>(0)
 
   /// False when nothing more can be written: the reader has gone (`| head`), or the device is full.
-  @discardableResult package static func line(_ text: String) -> Bool { write(text + "\n") }
-  @discardableResult package static func write(_ text: String) -> Bool {
+  @discardableResult public static func line(_ text: String) -> Bool { write(text + "\n") }
+  @discardableResult public static func write(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
   }
-  @discardableResult package static func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  @discardableResult public static func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let code = writeAll(STDOUT_FILENO, bytes)
     if code != 0 {
       _ = failure.compareExchange(expected: 0, desired: code, ordering: .acquiringAndReleasing)
@@ -72,7 +72,7 @@ package enum StandardOutput {
 
   /// The status that a process ends with that would end with `status`: a failure, which is said, if what it was
   /// asked for could not be written. A reader that stopped early (`| head`) is no failure.
-  package static func endStatus(_ status: Int32, program: String) -> Int32 {
+  public static func endStatus(_ status: Int32, program: String) -> Int32 {
     let code = failure.load(ordering: .acquiring)
     guard code != 0, code != EPIPE else { return status }
     StandardError.line(
@@ -82,14 +82,14 @@ package enum StandardOutput {
 }
 
 /// Standard error: logs, progress and complaints.
-package enum StandardError {
-  @discardableResult package static func line(_ text: String) -> Bool { write(text + "\n") }
-  @discardableResult package static func write(_ text: String) -> Bool {
+public enum StandardError {
+  @discardableResult public static func line(_ text: String) -> Bool { write(text + "\n") }
+  @discardableResult public static func write(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { writeAll(STDERR_FILENO, UnsafeRawBufferPointer($0)) == 0 }
   }
   /// Whether a person watches, so that a progress line may be redrawn in place.
-  package static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+  public static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 }
 
 /// Returns 0, or the error.

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Synchronization
-package import Telemetry
+import Synchronization
+public import Telemetry
 
 /// Something whose series stand on `/metrics`.
-package protocol MetricSource: Sendable {
+public protocol MetricSource: Sendable {
   /// What they are now. Asked on the status server's thread.
   var samples: [MetricSample] { get }
 }
 
 /// The counts of all series of one metric, in an order that its owner knows. One thread writes, any may read.
-package final class MetricCells: MetricSource {
+public final class MetricCells: MetricSource {
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
   private let metric: Metric
   private let labels: [[String]?]
 
   /// - Parameter labels: the label values of each series; nil for a place that none has.
-  package init(_ metric: Metric, _ labels: [[String]?]) {
+  public init(_ metric: Metric, _ labels: [[String]?]) {
     self.metric = metric
     self.labels = labels
     cells = .allocate(capacity: labels.count)
@@ -28,9 +28,9 @@ package final class MetricCells: MetricSource {
   }
 
   /// What the writer counts with. To be used only as long as this object lives.
-  package var recorder: MetricRecorder { MetricRecorder(cells: cells) }
+  public var recorder: MetricRecorder { MetricRecorder(cells: cells) }
 
-  package var samples: [MetricSample] {
+  public var samples: [MetricSample] {
     labels.enumerated().compactMap { index, labels in
       labels.map { MetricSample(metric, $0, cells[index].load(ordering: .relaxed)) }
     }
@@ -38,11 +38,11 @@ package final class MetricCells: MetricSource {
 }
 
 /// The cells of a `MetricCells` for its writer: a pointer and nothing that is counted, for hot paths.
-package struct MetricRecorder {
-  @usableFromInline let cells: UnsafeMutablePointer<Atomic<Int>>
+public struct MetricRecorder {
+  let cells: UnsafeMutablePointer<Atomic<Int>>
 
   /// - Parameter index: below the number of series; not checked.
-  @inlinable package func add(_ index: Int) {
+  public func add(_ index: Int) {
     let value = cells[index].load(ordering: .relaxed)
     cells[index].store(value &+ 1, ordering: .relaxed)
   }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 import Bytes
-package import Records
+public import Records
 import Signing
 
 /// Derives the `apns-id`s of a request's notifications: UUIDv5 of app, environment, request id and token
 /// with zero bytes between, so that a repeated request makes the same notifications.
 ///
 /// A request without an id is named by its place: `topic/partition/offset`.
-package struct NotificationNaming: ~Copyable {
+public struct NotificationNaming: ~Copyable {
   private let sha = SHA1()
   private var name = ByteBuffer(capacity: 1_024)
   /// What all tokens of the request share.
   private var shared = 0
 
-  package init() {}
+  public init() {}
 
-  package mutating func begin(
+  public mutating func begin(
     _ request: borrowing PushRequest, topic: [UInt8], partition: Int32, offset: Int64
   ) {
     name.removeAll()
@@ -42,7 +42,7 @@ package struct NotificationNaming: ~Copyable {
   }
 
   /// The id of the broadcast to this channel. No device token has a colon, so the two never meet.
-  package mutating func id(channel: UnsafeRawBufferPointer) -> NotificationID {
+  public mutating func id(channel: UnsafeRawBufferPointer) -> NotificationID {
     name.truncate(to: shared)
     name.append("channel:" as StaticString)
     name.append(channel)
@@ -51,7 +51,7 @@ package struct NotificationNaming: ~Copyable {
   }
 
   /// The id of the notification to this token (lower case).
-  package mutating func id(_ token: UnsafeRawBufferPointer) -> NotificationID {
+  public mutating func id(_ token: UnsafeRawBufferPointer) -> NotificationID {
     name.truncate(to: shared)
     name.append(token)
     let digest = sha.digest(name.bytes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
-package import Kafka
+public import Kafka
 import Telemetry
 
 /// What is counted about the records that a service writes.
@@ -35,9 +35,9 @@ enum ProducerCounter: Int, CounterKey {
 
 /// Logs and counts that Kafka does not take a producer's records: nothing else would show why the process that
 /// writes them does not go on. Owned by the producer's thread.
-package struct ProducerWatch {
+public struct ProducerWatch {
   /// What stands still while Kafka takes no record of a process that reads as much as it can write.
-  package static let intakeStops = "intake stopped"
+  public static let intakeStops = "intake stopped"
 
   private let log: Logger
   private let consequence: String
@@ -46,7 +46,7 @@ package struct ProducerWatch {
   private var reminder = ProblemReminder()
 
   /// - Parameter consequence: what stands still meanwhile, for the log.
-  package init(_ context: ServiceContext, consequence: String = intakeStops) {
+  public init(_ context: ServiceContext, consequence: String = intakeStops) {
     log = context.log
     self.consequence = consequence
     context.counters.add(counters)
@@ -55,7 +55,7 @@ package struct ProducerWatch {
   /// To be called once a turn, or every some milliseconds.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package mutating func turn(_ producer: KafkaProducer, now: UInt64) {
+  public mutating func turn(_ producer: KafkaProducer, now: UInt64) {
     if producer.refusals != counted {
       counters.add(.refusedByKafka, producer.refusals - counted)
       counted = producer.refusals

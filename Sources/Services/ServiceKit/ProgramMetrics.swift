@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Telemetry
+public import Telemetry
 
 /// What every program has on `/metrics`.
-package enum ProgramMetrics {
+public enum ProgramMetrics {
   static let buildInfo = Metric(
     "martlet_build_info", .gauge, labels: ["program", "version"], bound: "1", merge: .highest,
     "1, with the program and its release as labels.")
@@ -31,13 +31,13 @@ package enum ProgramMetrics {
     "process_start_time_seconds", .gauge, unit: .seconds,
     "When the process started, as Unix time.")
 
-  package static let all = [
+  public static let all = [
     buildInfo, ready, notReady, heartbeat, cpu, resident, virtual, openFiles, maxFiles, startTime,
   ]
 }
 
 /// What every program that uses Kafka may have on `/metrics`.
-package enum KafkaMetrics {
+public enum KafkaMetrics {
   static let recordsRefused = Metric(
     "martlet_kafka_records_refused_total", .counter,
     event: "Kafka refuses records; retrying, …",
@@ -62,7 +62,7 @@ package enum KafkaMetrics {
     "martlet_kafka_commits_unanswered_total", .counter,
     event: "the group coordinator did not answer a commit; retrying",
     "Offset commits that the group's coordinator did not answer in time; they are sent again.")
-  package static let assignmentsLost = Metric(
+  public static let assignmentsLost = Metric(
     "martlet_kafka_assignments_lost_total", .counter,
     event: "partitions revoked",
     "Times that the group gave partitions away before this process had released them.")
@@ -96,7 +96,7 @@ package enum KafkaMetrics {
     "Longest offset map in the last commit; Kafka takes 4,096 bytes, and what does not fit is sent again after a crash."
   )
 
-  package static let all = [
+  public static let all = [
     recordsRefused, producersRefused, producersReplaced, recordsLost, logsTruncated,
     commitsUnanswered, assignmentsLost,
     beginningsFailed, producerQueue, producerQueueBytes, partitionsExpected, partitionsAssigned,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Settings
+public import APNS
+public import Settings
 
 extension CommonSettings {
   /// Push types that this release does not know; `PushTypes(_:)` reads them.
-  package static let pushTypes = SettingKey<[String]>.list(
+  public static let pushTypes = SettingKey<[String]>.list(
     "push-type", placeholder: "NAME=SUFFIX",
     "A push type that is not built in: the value of apns-push-type, and what follows the bundle id in its topic, as"
       + " weather=.push-type.weather. Repeat it for more. Ingest, senders and the HTTP API need the same ones."
@@ -13,7 +13,7 @@ extension CommonSettings {
 
 extension PushTypes {
   /// The built-in types and those of `--push-type`.
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     do throws(Problem) {
       try self.init(values[CommonSettings.pushTypes])
     } catch {

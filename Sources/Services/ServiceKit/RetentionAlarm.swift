@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import Delivery
-package import EventLoop
-package import Kafka
+public import EventLoop
+public import Kafka
 import Telemetry
 
 /// What is counted about the logs that a service reads.
@@ -23,9 +23,9 @@ enum RetentionCounter: Int, CounterKey {
 /// Watches that a group's consumer passes over nothing in silence: what retention removed before it was read is
 /// counted and said loudly. Owned by the consumer's thread; asks the broker only when offsets did not come as they
 /// should, and once for each partition after an assignment. The thread does not wait for the answers.
-package struct RetentionAlarm {
+public struct RetentionAlarm {
   /// How the line begins that says that records are lost.
-  package static let lossMessage =
+  public static let lossMessage =
     "records were removed by retention before they were read: they are lost"
 
   private let log: Logger
@@ -36,7 +36,7 @@ package struct RetentionAlarm {
   private let reader: WatermarkReader
 
   /// - Parameter wakeup: signalled when there is something for `turn` to do.
-  package init(
+  public init(
     _ context: ServiceContext, _ kafka: KafkaConfiguration, wakeup: Wakeup
   ) throws(SystemError) {
     log = context.log
@@ -45,23 +45,23 @@ package struct RetentionAlarm {
   }
 
   /// Asks nothing more. Waits until its Kafka client is gone, at most a second.
-  package func close() { reader.close() }
+  public func close() { reader.close() }
 
   /// Partitions were assigned; where they go on is to be asked of the group's coordinator.
-  package mutating func assigned(_ partitions: [TopicPartition]) { unasked = partitions }
+  public mutating func assigned(_ partitions: [TopicPartition]) { unasked = partitions }
 
   /// A partition was assigned and goes on at this offset.
-  package mutating func assigned(_ partition: TopicPartition, at offset: Int64) {
+  public mutating func assigned(_ partition: TopicPartition, at offset: Int64) {
     gaps.begin(partition, at: offset)
   }
 
   /// These offsets did not come.
-  package mutating func jumped(_ partition: TopicPartition, _ offsets: Range<Int64>) {
+  public mutating func jumped(_ partition: TopicPartition, _ offsets: Range<Int64>) {
     gaps.jumped(partition, offsets)
   }
 
   /// The partitions were given back.
-  package mutating func released() {
+  public mutating func released() {
     unasked = []
     gaps.dropQuestions()
   }
@@ -70,7 +70,7 @@ package struct RetentionAlarm {
   ///
   /// - Returns: the partitions whose log is not what it was.
   @discardableResult
-  package mutating func turn(_ client: some GroupClient) -> [TopicPartition] {
+  public mutating func turn(_ client: some GroupClient) -> [TopicPartition] {
     if !unasked.isEmpty { askForCommitted(client) }
     var findings: [RetentionGaps<TopicPartition>.Finding] = []
     if let answer = reader.takeAnswer() {

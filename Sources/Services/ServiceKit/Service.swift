@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Diagnosis
-package import Settings
+public import Diagnosis
+public import Settings
 
 /// A program: a process of the pipeline, or one command of `martlet`.
 ///
 /// The harness reads the settings, answers `--help`, `--version`, `--check-config` and `--check`, and then
 /// calls `run`, whose return ends the process: status 0, or 1 when it throws. Wrong settings end
 /// it with status 2 before anything was opened.
-package protocol Service {
+public protocol Service {
   /// The settings after validation, as the service works with them.
   associatedtype Settings
 
@@ -33,24 +33,24 @@ package protocol Service {
 }
 
 extension Service {
-  package static var reportsCounters: Bool { true }
-  package static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }
+  public static var reportsCounters: Bool { true }
+  public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }
 }
 
 /// Why a program gives up: what happened, the likely cause and what to do about it.
-package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
-  package let description: String
+public struct ServiceFailure: Error, Sendable, CustomStringConvertible {
+  public let description: String
   /// What the process ends with: 1, or 128 and the number of the signal that ended it (130 for Ctrl-C), as
   /// shells have it.
-  package let status: Int32
+  public let status: Int32
 
-  package init(_ description: String, status: Int32 = ServiceRunner.failed) {
+  public init(_ description: String, status: Int32 = ServiceRunner.failed) {
     self.description = description
     self.status = status
   }
 }
 
 /// The release, as `--version` prints it.
-package enum Version {
-  package static let text = "0.1.0"
+public enum Version {
+  public static let text = "0.1.0"
 }

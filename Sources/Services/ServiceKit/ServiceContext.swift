@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-package import Settings
+public import Settings
 import Synchronization
 import Telemetry
 
 /// What the harness lends a running service. Any thread may use it.
-package struct ServiceContext: Sendable {
+public struct ServiceContext: Sendable {
   /// The program's name.
-  package let name: String
-  package let log: Logger
+  public let name: String
+  public let log: Logger
   /// Stop and reload requests.
-  package let signals: ServiceSignals
+  public let signals: ServiceSignals
   /// What the counters line adds up.
-  package let counters: CounterBoard
+  public let counters: CounterBoard
   /// How it stands in its consumer group, for `/metrics`.
-  package private(set) var group: GroupFigures
+  public private(set) var group: GroupFigures
   /// All values, for those who start other processes with them.
-  package let values: SettingValues
+  public let values: SettingValues
 
   /// What its status pages say of its health.
-  package let status: StatusBoard
+  public let status: StatusBoard
   let systemd: SystemdNotifier
 
   private let readiness: Readiness
 
   /// Reports, once, that the service is ready: its group has assigned its partitions.
-  package func reportReady() {
+  public func reportReady() {
     guard !readiness.isReported.exchange(true, ordering: .relaxed) else { return }
     status.set("start", obstacle: nil)
     log.info(LogLine.ready)
@@ -33,14 +33,14 @@ package struct ServiceContext: Sendable {
   }
 
   /// Whether that was said.
-  package var isReady: Bool { readiness.isReported.load(ordering: .relaxed) }
+  public var isReady: Bool { readiness.isReported.load(ordering: .relaxed) }
 
   private final class Readiness: Sendable {
     let isReported = Atomic(false)
   }
 
   /// The same for a further consumer group of the process, which has figures of its own.
-  package func memberOfAnotherGroup() -> ServiceContext {
+  public func memberOfAnotherGroup() -> ServiceContext {
     var context = self
     context.group = group.further()
     counters.add(metrics: context.group)
@@ -48,7 +48,7 @@ package struct ServiceContext: Sendable {
   }
 
   /// Also for tests that run a service inside their own process.
-  package init(name: String, log: Logger, values: SettingValues) {
+  public init(name: String, log: Logger, values: SettingValues) {
     readiness = Readiness()
     status = StatusBoard()
     systemd = SystemdNotifier()

@@ -7,7 +7,7 @@ import Settings
 import Telemetry
 
 /// Runs a process of the pipeline: the whole of an executable's `main`.
-package func runService<S: Service>(_ service: S.Type) -> Never {
+public func runService<S: Service>(_ service: S.Type) -> Never {
   // A stop that comes while the settings are read waits, and is then a clean one.
   SignalSource.hold(Housekeeper.signals)
   let status = ServiceRunner.run(
@@ -18,7 +18,7 @@ package func runService<S: Service>(_ service: S.Type) -> Never {
 /// Runs the command that the first argument names: the whole of `martlet`'s `main`.
 ///
 /// - Parameter sibling: the program beside this one that has further commands, if there is one.
-package func runCommands(
+public func runCommands(
   program: String, summary: String, _ commands: [any Service.Type], sibling: SiblingProgram? = nil
 ) -> Never {
   SignalSource.hold(Housekeeper.signals)
@@ -45,12 +45,12 @@ package func runCommands(
 }
 
 /// The steps from arguments to exit status.
-package enum ServiceRunner {
-  package static let done: Int32 = 0
-  package static let failed: Int32 = 1
-  package static let misconfigured: Int32 = 2
+public enum ServiceRunner {
+  public static let done: Int32 = 0
+  public static let failed: Int32 = 1
+  public static let misconfigured: Int32 = 2
 
-  package static func run<S: Service>(
+  public static func run<S: Service>(
     _ service: S.Type, program: String, _ arguments: [String]
   ) -> Int32 {
     let table = CommonSettings.table(of: service)

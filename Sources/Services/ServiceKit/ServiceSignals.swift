@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-package import EventLoop
+public import EventLoop
 import Glibc
 import Synchronization
 
 /// Requests from outside the process: stop (SIGTERM, SIGINT) and reload (SIGHUP).
 ///
 /// Threads that sleep in a poller subscribe a wakeup; then they ask `isStopping` each turn.
-package final class ServiceSignals: Sendable {
+public final class ServiceSignals: Sendable {
   private let stopping = Atomic(false)
   private let stopSignal = Atomic<Int32>(SIGTERM)
   private let hurrying = Atomic(false)
   private let reloading = Atomic(false)
   private let subscribers = Mutex<[Wakeup]>([])
 
-  package init() {}
+  public init() {}
 
   /// Whether the service should take no more work, finish what it has, and return.
-  package var isStopping: Bool { stopping.load(ordering: .acquiring) }
+  public var isStopping: Bool { stopping.load(ordering: .acquiring) }
 
   /// Whether it should not wait for anything any more: commit what is done, leave the rest to be done again,
   /// and return.
-  package var isHurrying: Bool { hurrying.load(ordering: .acquiring) }
+  public var isHurrying: Bool { hurrying.load(ordering: .acquiring) }
 
   /// Asks the service to stop at once, as a second SIGTERM does.
-  package func requestHurry() {
+  public func requestHurry() {
     hurrying.store(true, ordering: .releasing)
     stopping.store(true, ordering: .releasing)
     wakeAll()
   }
 
   /// Asks the service to stop, as SIGTERM does.
-  package func requestStop() { requestStop(by: SIGTERM) }
+  public func requestStop() { requestStop(by: SIGTERM) }
 
   /// Asks the service to stop because this signal came.
-  package func requestStop(by signal: Int32) {
+  public func requestStop(by signal: Int32) {
     stopSignal.store(signal, ordering: .relaxed)
     stopping.store(true, ordering: .releasing)
     wakeAll()
@@ -42,28 +42,28 @@ package final class ServiceSignals: Sendable {
   /// How a command ends that was stopped before its work was done.
   ///
   /// - Parameter done: what it did until then.
-  package func interrupted(_ done: String) -> ServiceFailure {
+  public func interrupted(_ done: String) -> ServiceFailure {
     ServiceFailure(
       "interrupted: \(done)", status: 128 + stopSignal.load(ordering: .relaxed))
   }
 
   /// Asks the service to read its files again, as SIGHUP does.
-  package func requestReload() {
+  public func requestReload() {
     reloading.store(true, ordering: .releasing)
     wakeAll()
   }
 
   /// Whether a reload was requested since the last call. One thread asks.
-  package func takeReload() -> Bool { reloading.exchange(false, ordering: .acquiringAndReleasing) }
+  public func takeReload() -> Bool { reloading.exchange(false, ordering: .acquiringAndReleasing) }
 
   /// From now on each request signals the wakeup; a stop that was already requested does at once.
-  package func subscribe(_ wakeup: Wakeup) {
+  public func subscribe(_ wakeup: Wakeup) {
     subscribers.withLock { $0.append(wakeup) }
     if isStopping { wakeup.signal() }
   }
 
   /// Sleeps until a stop is requested; for services whose work is done by other threads.
-  package func waitForStop() {
+  public func waitForStop() {
     let wakeup = Wakeup()
     subscribe(wakeup)
     var entry = pollfd(fd: wakeup.fd, events: Int16(POLLIN), revents: 0)

@@ -3,15 +3,15 @@ import Bytes
 import EventLoop
 
 /// A program in the same folder that has some of this program's commands, so that this one need not link them.
-package struct SiblingProgram: Sendable {
+public struct SiblingProgram: Sendable {
   /// The name of its file.
   let file: String
   /// What to do if it is missing: a clause for an error message.
   let remedy: String
   /// The commands that it has, and what they do.
-  package let commands: [(name: String, summary: String)]
+  public let commands: [(name: String, summary: String)]
 
-  package init(
+  public init(
     file: String, remedy: String, commands: [(name: String, summary: String)]
   ) {
     self.file = file
@@ -20,7 +20,7 @@ package struct SiblingProgram: Sendable {
   }
 
   /// Whether the arguments begin with one of its commands.
-  package func hasCommand(_ arguments: [String]) -> Bool {
+  public func hasCommand(_ arguments: [String]) -> Bool {
     commands.contains { arguments.starts(with: $0.name.split(separator: " ").map(String.init)) }
   }
 
@@ -28,7 +28,7 @@ package struct SiblingProgram: Sendable {
   ///
   /// - Parameter program: this program's name, which it goes by, too.
   /// - Returns: only if it cannot be run: why, and what to do.
-  package func run(program: String, _ arguments: [String]) -> String {
+  public func run(program: String, _ arguments: [String]) -> String {
     let error = ChildProcess.replace(
       with: ChildProcess.sibling(file), name: program, arguments)
     return "\(error); \(remedy)"

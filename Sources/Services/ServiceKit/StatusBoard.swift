@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-package import JSON
+public import JSON
 import Synchronization
 
 /// When one thread last began a turn. It alone writes.
-package final class Heartbeat: Sendable {
-  package let name: String
+public final class Heartbeat: Sendable {
+  public let name: String
   private let last: Atomic<UInt64>
 
   init(_ name: String) {
@@ -14,7 +14,7 @@ package final class Heartbeat: Sendable {
   }
 
   /// - Parameter now: monotonic milliseconds.
-  package func beat(_ now: UInt64) { last.store(now, ordering: .relaxed) }
+  public func beat(_ now: UInt64) { last.store(now, ordering: .relaxed) }
 
   /// Monotonic milliseconds of the last beat.
   var time: UInt64 { last.load(ordering: .relaxed) }
@@ -22,18 +22,18 @@ package final class Heartbeat: Sendable {
 
 /// What a process knows of its own health: whether its threads turn, why it is not ready, and how things
 /// stand inside it. Any thread may use it; none of it is for the way of a notification.
-package final class StatusBoard: Sendable {
+public final class StatusBoard: Sendable {
   /// Milliseconds without a turn after which a thread counts as stuck.
-  package static let patience: UInt64 = 30_000
+  public static let patience: UInt64 = 30_000
 
   /// Conditions without which the process is not ready.
-  package struct Obstacle: Sendable, Equatable {
-    package let condition: String
-    package let reason: String
+  public struct Obstacle: Sendable, Equatable {
+    public let condition: String
+    public let reason: String
   }
 
   /// The conditions that stand on `/metrics` whether or not they are met.
-  package static let conditions = ["start", "partitions", "kafka", "provider-tokens", "stop"]
+  public static let conditions = ["start", "partitions", "kafka", "provider-tokens", "stop"]
 
   private struct State {
     var heartbeats: [Heartbeat] = []
@@ -43,24 +43,24 @@ package final class StatusBoard: Sendable {
 
   private let state = Mutex(State())
 
-  package init() {}
+  public init() {}
 
   /// A thread that turns at least every second begins.
-  package func heartbeat(_ name: String) -> Heartbeat {
+  public func heartbeat(_ name: String) -> Heartbeat {
     let heartbeat = Heartbeat(name)
     state.withLock { $0.heartbeats.append(heartbeat) }
     return heartbeat
   }
 
   /// The thread has ended, as it should.
-  package func end(_ heartbeat: Heartbeat) {
+  public func end(_ heartbeat: Heartbeat) {
     state.withLock { $0.heartbeats.removeAll { $0 === heartbeat } }
   }
 
   /// Sets a condition without which the process is not ready.
   ///
   /// - Parameter reason: why it is not met, as in "has no partitions"; nil when it is.
-  package func set(_ condition: String, obstacle reason: String?) {
+  public func set(_ condition: String, obstacle reason: String?) {
     state.withLock { state in
       let place = state.obstacles.firstIndex { $0.condition == condition }
       switch (place, reason) {
@@ -75,25 +75,25 @@ package final class StatusBoard: Sendable {
   }
 
   /// Adds a section to `/debug/state`; its value is asked for on the status server's thread.
-  package func show(_ name: String, _ value: @escaping @Sendable () -> JSONValue) {
+  public func show(_ name: String, _ value: @escaping @Sendable () -> JSONValue) {
     state.withLock { $0.sections.append((name, value)) }
   }
 
   /// Why the process is not ready; empty when it is.
-  package var obstacles: [Obstacle] { state.withLock { $0.obstacles } }
+  public var obstacles: [Obstacle] { state.withLock { $0.obstacles } }
 
   /// Every thread, with the milliseconds since its last turn.
-  package func ages(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
+  public func ages(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
     state.withLock { $0.heartbeats }.map { ($0.name, now - min(now, $0.time)) }
   }
 
   /// The threads that do not turn any more.
-  package func stuck(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
+  public func stuck(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
     ages(now: now).filter { $0.milliseconds > Self.patience }
   }
 
   /// The sections of `/debug/state`.
-  package var sections: [(name: String, value: JSONValue)] {
+  public var sections: [(name: String, value: JSONValue)] {
     state.withLock { $0.sections }.map { ($0.name, $0.value()) }
   }
 }

@@ -2,26 +2,26 @@
 import EventLoop
 import HTTPServer
 import JSON
-package import Settings
+public import Settings
 import Telemetry
 
 /// The status pages of a process: `/metrics`, `/healthz`, `/readyz`, `/version`, `/debug/state`.
 ///
 /// One thread of its own serves them from what the loops have written down, so that no client, however slow, holds
 /// anything up: open connections are bounded, and those that do nothing are closed.
-package struct StatusServer: Sendable {
+public struct StatusServer: Sendable {
   /// After so long without a byte a connection is closed.
   private static let idleSeconds: UInt32 = 10
 
   /// The line of the log that says where the pages are, in its field `url`.
-  package static let message = "status pages"
+  public static let message = "status pages"
 
   private let server: HTTPServer
   /// `http://127.0.0.1:43210`.
-  package let url: String
+  public let url: String
 
   /// - Parameter endpoint: port 0 takes a free one.
-  package init(_ endpoint: Endpoint, _ context: ServiceContext) throws(ServiceFailure) {
+  public init(_ endpoint: Endpoint, _ context: ServiceContext) throws(ServiceFailure) {
     let pages = StatusPages(context)
     let host = endpoint.numericHost
     do throws(HTTPServerError) {

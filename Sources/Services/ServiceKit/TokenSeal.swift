@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Records
-package import Settings
+public import Records
+public import Settings
 import Signing
 
 /// Why a sealed provider token cannot be used, and what to do. Names no secret.
-package struct TokenSealProblem: Error, Equatable, Sendable, CustomStringConvertible {
-  package let description: String
+public struct TokenSealProblem: Error, Equatable, Sendable, CustomStringConvertible {
+  public let description: String
 }
 
 /// Keeps provider tokens secret on their topic, where a deployment has a key for that (`--token-key`).
@@ -13,13 +13,13 @@ package struct TokenSealProblem: Error, Equatable, Sendable, CustomStringConvert
 /// A process without a key reads plain tokens. One with a key reads what its keys have sealed, and nothing else: a plain
 /// record could be anybody's. While a fleet is on its way from plain to sealed tokens, a line `plain` in the key file
 /// of the senders lets them read both.
-package struct TokenSeal: Sendable {
+public struct TokenSeal: Sendable {
   private let keys: TokenKeys?
   /// Where the keys were read; nil without any.
-  package let path: String?
+  public let path: String?
 
   /// Without a key: tokens are published and read as they are.
-  package static let none = TokenSeal(keys: nil, path: nil)
+  public static let none = TokenSeal(keys: nil, path: nil)
 
   private init(keys: TokenKeys?, path: String?) {
     self.keys = keys
@@ -27,7 +27,7 @@ package struct TokenSeal: Sendable {
   }
 
   /// Reads the file that the setting names. Throws when it cannot be used.
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     path = values[CommonSettings.tokenKey]
     guard let path else {
       keys = nil
@@ -41,7 +41,7 @@ package struct TokenSeal: Sendable {
   }
 
   /// What the file holds now; nil without a file. Throws when it cannot be used.
-  package func reread() throws(TokenSealProblem) -> TokenSeal? {
+  public func reread() throws(TokenSealProblem) -> TokenSeal? {
     guard let path else { return nil }
     do throws(SigningError) {
       return TokenSeal(keys: try TokenKeys.load(path), path: path)
@@ -51,10 +51,10 @@ package struct TokenSeal: Sendable {
   }
 
   /// Whether tokens are published sealed.
-  package var isSealing: Bool { keys != nil }
+  public var isSealing: Bool { keys != nil }
 
   /// The record as it is published.
-  package func sealed(
+  public func sealed(
     _ record: ProviderTokenRecord
   ) throws(TokenSealProblem) -> ProviderTokenRecord {
     guard let keys else { return record }
@@ -72,7 +72,7 @@ package struct TokenSeal: Sendable {
   /// plain where it has to be sealed.
   ///
   /// - Parameter trustsPlain: true for a signer, which checks signatures by itself.
-  package func opened(
+  public func opened(
     _ record: ProviderTokenRecord, trustsPlain: Bool = false
   ) throws(TokenSealProblem) -> ProviderTokenRecord {
     let subject = "the provider token of \(record.credential)"

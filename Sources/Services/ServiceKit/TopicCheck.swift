@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Kafka
-package import Pipeline
+public import Kafka
+public import Pipeline
 
 /// Compares the topics of a cluster with the table that `martlet topics create` makes them from.
-package struct TopicCheck: Sendable {
+public struct TopicCheck: Sendable {
   /// In the order of the table.
-  package let differences: [TopicDifference]
+  public let differences: [TopicDifference]
   /// Topics of the table that the cluster does not have.
-  package let missing: [String]
+  public let missing: [String]
   /// Existing topics whose settings this user may not read.
-  package let unreadable: [String]
+  public let unreadable: [String]
 
   /// Asks the cluster, which must not be an embedded broker: that one has no settings and does not answer.
   ///
@@ -17,7 +17,7 @@ package struct TopicCheck: Sendable {
   ///   - topics: the table, with the operator's partition counts.
   ///   - timeoutMilliseconds: for each of two requests.
   /// - Throws: when no broker answers.
-  package init(
+  public init(
     _ topics: [TopicSpecification], of names: TopicNames, _ admin: KafkaAdmin,
     timeoutMilliseconds: Int32
   ) throws(KafkaError) {
@@ -45,7 +45,7 @@ package struct TopicCheck: Sendable {
   }
 
   /// Logs the differences that may cost records; what is a matter of taste is left to `martlet topics check`.
-  package func report(_ log: Logger) {
+  public func report(_ log: Logger) {
     for difference in differences where difference.isHarmful {
       log.warning(
         "topic differs from what martlet topics create sets",
@@ -60,7 +60,7 @@ package struct TopicCheck: Sendable {
 
 extension TopicDifference.Property {
   /// Kafka's word for it.
-  package var name: String {
+  public var name: String {
     switch self {
     case .partitions: "partitions"
     case .setting(let name): name

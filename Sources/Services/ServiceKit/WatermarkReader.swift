@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
-package import EventLoop
+public import Bytes
+public import EventLoop
 import Glibc
-package import Kafka
+public import Kafka
 import Synchronization
 
 /// Reads where logs begin and end, on a thread and over connections of its own.
 ///
 /// On a consumer's connection the question stands behind a fetch that waits for records, and a slow broker takes
 /// its time anywhere: the consumer's thread has none to spare. Owned by that thread; one question at a time.
-package final class WatermarkReader {
-  package typealias Answers = [TopicPartition: Watermarks]
+public final class WatermarkReader {
+  public typealias Answers = [TopicPartition: Watermarks]
 
   private let questions = Mailbox<[TopicPartition]>(wakeup: Wakeup())
   private let answers: Mailbox<Answers>
   private let state = State()
   /// Whether an answer is still to come.
-  package private(set) var isAsked = false
+  public private(set) var isAsked = false
 
   /// - Parameter wakeup: signalled when an answer has come.
-  package init(_ configuration: KafkaConfiguration, wakeup: Wakeup) throws(SystemError) {
+  public init(_ configuration: KafkaConfiguration, wakeup: Wakeup) throws(SystemError) {
     let answers = Mailbox<Answers>(wakeup: wakeup)
     self.answers = answers
     let (questions, state) = (questions, state)
@@ -38,7 +38,7 @@ package final class WatermarkReader {
   }
 
   /// Ends the thread and waits until its Kafka client is gone, at most a second.
-  package func close() {
+  public func close() {
     end()
     let deadline = MonotonicClock.milliseconds() + 1_000
     while !state.hasEnded.load(ordering: .acquiring), MonotonicClock.milliseconds() < deadline {
@@ -47,14 +47,14 @@ package final class WatermarkReader {
   }
 
   /// Asks for the ends of these logs as they are from now on. No other question may be open.
-  package func ask(_ partitions: [TopicPartition]) {
+  public func ask(_ partitions: [TopicPartition]) {
     precondition(!isAsked, "one question at a time")
     isAsked = true
     questions.post(partitions)
   }
 
   /// The answer if it has come: what of it could be found out.
-  package func takeAnswer() -> Answers? {
+  public func takeAnswer() -> Answers? {
     guard isAsked, let answer = answers.drain().last else { return nil }
     isAsked = false
     return answer

@@ -7,8 +7,8 @@ import Records
 import Signing
 
 /// Why the credentials cannot be used: which entry, which field, what to do. Names no secret.
-package struct CredentialsError: Error, Equatable, Sendable, CustomStringConvertible {
-  package let description: String
+public struct CredentialsError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let description: String
 
   init(_ description: String) { self.description = description }
 }
@@ -19,12 +19,12 @@ package struct CredentialsError: Error, Equatable, Sendable, CustomStringConvert
 /// [{"key_id": "ABC123DEFG", "team_id": "DEF123GHIJ", "environment": "any",
 ///   "apps": ["com.example.app"], "key_file": "AuthKey_ABC123DEFG.p8"}]
 /// ```
-package enum CredentialsFile {
+public enum CredentialsFile {
   private static let fields = ["key_id", "team_id", "environment", "apps", "key_file"]
 
   /// Reads the file and every key that it names. Throws at the first thing that is wrong: also when others can read
   /// one of them, or when two credentials claim one app.
-  package static func load(_ path: String) throws(CredentialsError) -> [Credential] {
+  public static func load(_ path: String) throws(CredentialsError) -> [Credential] {
     let content: [UInt8]
     let exposure: String?
     do throws(SystemError) {

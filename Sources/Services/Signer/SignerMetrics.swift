@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Telemetry
+public import Telemetry
 
 /// What the signer has on `/metrics`.
-package enum SignerMetrics {
+public enum SignerMetrics {
   /// Credentials that have series of their own; further ones have none.
-  package static let namedCredentials = 200
+  public static let namedCredentials = 200
 
   static let minted = Metric(
     "martlet_signer_tokens_minted_total", .counter,
@@ -40,7 +40,7 @@ package enum SignerMetrics {
     "When the newest provider token of a credential was issued, as Unix time; of the signer that mints."
   )
 
-  package static let all = [
+  public static let all = [
     minted, requests, badRequests, foundTokens, refusals, clockDifference, owner, tokenIssued,
   ]
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Diagnosis
+public import Diagnosis
 import EventLoop
 import Kafka
 import Pipeline
 import Records
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet-signer`: mints provider tokens and publishes them for the senders.
 ///
 /// Everything happens on one thread, in `SignerWorker`.
-package enum SignerService: Service {
-  package static let name = "martlet-signer"
-  package static let summary = """
+public enum SignerService: Service {
+  public static let name = "martlet-signer"
+  public static let summary = """
     Signs APNs provider tokens with the .p8 keys of its credentials file, publishes them for the senders and \
     renews them. Of several copies one mints; the others stand by.
     """
-  package static let table = SignerSettings.table
+  public static let table = SignerSettings.table
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> SignerSettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> SignerSettings {
     try SignerSettings(values)
   }
 
-  package static func check(_ settings: SignerSettings, _ context: ServiceContext) -> [Finding] {
+  public static func check(_ settings: SignerSettings, _ context: ServiceContext) -> [Finding] {
     let credentials = settings.credentials.map {
       CredentialFacts(
         teamID: $0.teamID, keyID: $0.keyID, keyFile: $0.keyPath, environment: $0.scope.rawValue,
@@ -33,7 +33,7 @@ package enum SignerService: Service {
       + KafkaSurvey.run(settings.kafka, .signer, TopicNames(prefix: settings.topicPrefix)).findings
   }
 
-  package static func run(
+  public static func run(
     _ settings: SignerSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {

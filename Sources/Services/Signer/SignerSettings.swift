@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Kafka
-package import ServiceKit
-package import Settings
+public import Kafka
+public import ServiceKit
+public import Settings
 
 /// The signer's settings after validation.
-package struct SignerSettings: DeclaredSettings, Sendable {
-  package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-signer")
+public struct SignerSettings: DeclaredSettings, Sendable {
+  public var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-signer")
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-  @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
-  @Declared(CommonSettings.instanceID) package var instanceID: String?
+  @Declared(CommonSettings.topicPrefix) public var topicPrefix: String
+  @Declared(CommonSettings.instanceID) public var instanceID: String?
 
   @Declared(
     .path(
@@ -16,19 +16,19 @@ package struct SignerSettings: DeclaredSettings, Sendable {
       "JSON list of the signing keys: key_id, team_id, environment (production, sandbox or any), apps"
         + " (bundle ids, or \"*\") and key_file (a .p8 file, relative to this one, readable by its owner"
         + " only). Changes of these files are noticed within 1s; SIGHUP reloads them at once.")
-  ) package var credentialsPath: String
+  ) public var credentialsPath: String
 
   @Declared(CommonSettings.tokenKey) private var tokenKey: String?
 
-  package var credentials: [Credential] = []
+  public var credentials: [Credential] = []
   /// What encrypts the tokens on their topic.
-  package var seal = TokenSeal.none
+  public var seal = TokenSeal.none
 
-  package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+  public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
-  package init() {}
+  public init() {}
 
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-signer")
     // A successor waits for the end of the session: short, and harmless because minting needs nothing else.

@@ -2,20 +2,20 @@
 import Bytes
 import JSON
 import Signing
-package import Webhooks
+public import Webhooks
 
 /// The file of subscriptions: a JSON array of objects with `name`, `url`, `secrets` and `events`, and optionally
 /// `apps`, `reasons`, `since`, `max_events`, `max_bytes`, `linger_ms` and `timeout_ms`. docs/webhooks.md explains them.
-package enum SubscriptionFile {
-  package struct Failure: Error, Equatable, CustomStringConvertible {
-    package let description: String
+public enum SubscriptionFile {
+  public struct Failure: Error, Equatable, CustomStringConvertible {
+    public let description: String
   }
 
   /// Endpoints of one process: each is a member of a consumer group of its own, with its threads and connections.
-  package static let most = 100
+  public static let most = 100
 
   /// - Throws: when others can read the file, which holds secrets; when it cannot be read, or has a mistake.
-  package static func read(_ path: String, allowsHTTP: Bool) throws(Failure) -> [Subscription] {
+  public static func read(_ path: String, allowsHTTP: Bool) throws(Failure) -> [Subscription] {
     let bytes: [UInt8]
     let problem: String?
     do throws(SystemError) {
@@ -28,7 +28,7 @@ package enum SubscriptionFile {
     return try parse(bytes, path, allowsHTTP: allowsHTTP)
   }
 
-  package static func parse(
+  public static func parse(
     _ bytes: [UInt8], _ path: String, allowsHTTP: Bool
   ) throws(Failure) -> [Subscription] {
     guard let list = (try? JSONParser().parse(bytes))?.array else {

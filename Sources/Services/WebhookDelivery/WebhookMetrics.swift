@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import ServiceKit
 import Synchronization
-package import Telemetry
+public import Telemetry
 import Webhooks
 
 /// What `martlet-webhooks` has on `/metrics`.
-package enum WebhookMetrics {
+public enum WebhookMetrics {
   private static let bound = "endpoints"
 
   static let events = Metric(
@@ -39,7 +39,7 @@ package enum WebhookMetrics {
     event: "the endpoint answered 410 and is sent nothing more until a restart",
     "1 after the endpoint answered 410: nothing is sent until the process restarts.")
 
-  package static let all = [events, attempts, latency, oldest, queued, failing, gone]
+  public static let all = [events, attempts, latency, oldest, queued, failing, gone]
 }
 
 /// The figures of all endpoints, for `/metrics`. Each endpoint's thread writes its own, rarely.

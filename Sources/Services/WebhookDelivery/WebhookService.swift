@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-package import Diagnosis
+public import Diagnosis
 import EventLoop
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Synchronization
 import Webhooks
 
@@ -13,19 +13,19 @@ import Webhooks
 ///
 /// Each endpoint has a thread, a consumer group and connections of its own (`EndpointWorker`), so that one which does not
 /// answer delays nobody.
-package enum WebhookService: Service {
-  package static let name = "martlet-webhooks"
-  package static let summary =
+public enum WebhookService: Service {
+  public static let name = "martlet-webhooks"
+  public static let summary =
     "Sends outcomes of notifications and changes of device tokens to HTTPS endpoints, in batches signed as Standard"
     + " Webhooks specifies; repeats what an endpoint does not accept for 24 hours. Start more copies to divide the"
     + " partitions."
-  package static let table = WebhookSettings.table
+  public static let table = WebhookSettings.table
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> WebhookSettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> WebhookSettings {
     try WebhookSettings(values)
   }
 
-  package static func check(_ settings: WebhookSettings, _ context: ServiceContext) -> [Finding] {
+  public static func check(_ settings: WebhookSettings, _ context: ServiceContext) -> [Finding] {
     let names = TopicNames(prefix: settings.topicPrefix)
     let count = settings.subscriptions.count
     return KafkaSurvey.run(settings.kafka, .webhooks, names).findings + [
@@ -33,7 +33,7 @@ package enum WebhookService: Service {
     ]
   }
 
-  package static func run(
+  public static func run(
     _ settings: WebhookSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let names = TopicNames(prefix: settings.topicPrefix)

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Kafka
+public import Kafka
 import ServiceKit
-package import Settings
-package import Webhooks
+public import Settings
+public import Webhooks
 
 /// The settings of `martlet-webhooks` after validation.
-package struct WebhookSettings: DeclaredSettings, Sendable {
-  package var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-webhooks")
+public struct WebhookSettings: DeclaredSettings, Sendable {
+  public var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-webhooks")
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-  @Declared(CommonSettings.topicPrefix) package var topicPrefix: String
-  @Declared(CommonSettings.instanceID) package var instanceID: String?
+  @Declared(CommonSettings.topicPrefix) public var topicPrefix: String
+  @Declared(CommonSettings.instanceID) public var instanceID: String?
 
   @Declared(
     .path(
       "subscriptions", placeholder: "FILE",
       "File of the endpoints and what each wants to know, a JSON array with at most 100 entries; only its owner may"
         + " read it. A change takes effect with a restart.")
-  ) package var file: String
-  package var subscriptions: [Subscription] = []
+  ) public var file: String
+  public var subscriptions: [Subscription] = []
 
   @Declared(
     .boolean(
       "allow-http",
       "Also permits endpoints without TLS (http://), for trials: events travel in plain text.")
-  ) package var allowsHTTP: Bool
+  ) public var allowsHTTP: Bool
 
   @Declared(
     .path(
       "endpoint-roots", placeholder: "FILE",
       "Root certificates (PEM) that endpoints are verified with, instead of the system's.")
-  ) package var roots: String?
+  ) public var roots: String?
 
   /// In milliseconds.
   @Declared(
@@ -37,22 +37,22 @@ package struct WebhookSettings: DeclaredSettings, Sendable {
       "retry-for", default: "24h", in: 1_000...604_800_000,
       "How long a request is repeated until its events become a dead letter. Keep it below retention.ms of the"
         + " receipts (7 days by default).")
-  ) package var retryWindow: Int64
+  ) public var retryWindow: Int64
 
   @Declared(
     .bytes(
       "max-queued-bytes", default: "64MiB", in: 1 << 20...16 << 30,
       "Most bytes of events that wait in memory, for all endpoints together; what is beyond stays in Kafka."
     )
-  ) package var maxQueuedBytes: Int
+  ) public var maxQueuedBytes: Int
 
-  @Declared(CommonSettings.commitInterval) package var commitIntervalMilliseconds: Int64
+  @Declared(CommonSettings.commitInterval) public var commitIntervalMilliseconds: Int64
 
-  package static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+  public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
-  package init() {}
+  public init() {}
 
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-webhooks")
     do throws(SubscriptionFile.Failure) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a rule makes the gateway do.
-package enum FaultAction: Sendable, Equatable {
+public enum FaultAction: Sendable, Equatable {
   /// Answers with this instead of the verdict.
   case answer(FaultAnswer)
   /// Takes the stream limit down to the next of these each time (and back to the first after the
@@ -30,13 +30,13 @@ package enum FaultAction: Sendable, Equatable {
 }
 
 /// An answer in the words of a rule.
-package struct FaultAnswer: Sendable, Equatable {
+public struct FaultAnswer: Sendable, Equatable {
   /// 100 to 999.
-  package var status: UInt16
-  package var body: Body
-  package var timestamp: Timestamp
+  public var status: UInt16
+  public var body: Body
+  public var timestamp: Timestamp
 
-  package enum Body: Sendable, Equatable {
+  public enum Body: Sendable, Equatable {
     /// The JSON object with this reason, and further members as JSON text (`,"key":1`) if any.
     case reason(String, more: String)
     /// These bytes.
@@ -45,7 +45,7 @@ package struct FaultAnswer: Sendable, Equatable {
     case none
   }
 
-  package enum Timestamp: Sendable, Equatable {
+  public enum Timestamp: Sendable, Equatable {
     case none
     /// Milliseconds before (negative) or after the moment of the answer.
     case relative(Int64)
@@ -53,14 +53,14 @@ package struct FaultAnswer: Sendable, Equatable {
     case absolute(Int64)
   }
 
-  package init(status: UInt16, body: Body, timestamp: Timestamp = .none) {
+  public init(status: UInt16, body: Body, timestamp: Timestamp = .none) {
     self.status = status
     self.body = body
     self.timestamp = timestamp
   }
 
   /// The body at `now` (ms since the epoch).
-  package func bytes(now: Int64) -> [UInt8] {
+  public func bytes(now: Int64) -> [UInt8] {
     switch body {
     case .none: return []
     case .bytes(let bytes): return bytes
@@ -78,19 +78,19 @@ package struct FaultAnswer: Sendable, Equatable {
 }
 
 /// GOAWAY frames and what follows them.
-package struct FaultGoAway: Sendable, Equatable {
+public struct FaultGoAway: Sendable, Equatable {
   /// The frames, in order. They are written as they stand, however wrong they are.
-  package var frames: [Frame]
-  package var aftermath: Aftermath
+  public var frames: [Frame]
+  public var aftermath: Aftermath
 
-  package struct Frame: Sendable, Equatable {
-    package var last: Last
+  public struct Frame: Sendable, Equatable {
+    public var last: Last
     /// The HTTP/2 error code.
-    package var code: UInt32
+    public var code: UInt32
     /// The debug data.
-    package var debug: [UInt8]
+    public var debug: [UInt8]
 
-    package init(last: Last, code: UInt32 = 0, debug: [UInt8]) {
+    public init(last: Last, code: UInt32 = 0, debug: [UInt8]) {
       self.last = last
       self.code = code
       self.debug = debug
@@ -98,7 +98,7 @@ package struct FaultGoAway: Sendable, Equatable {
   }
 
   /// The last stream id of a frame.
-  package enum Last: Sendable, Equatable {
+  public enum Last: Sendable, Equatable {
     /// The newest stream that the client opened.
     case current
     /// So many streams of the client before the newest.
@@ -106,7 +106,7 @@ package struct FaultGoAway: Sendable, Equatable {
     case exactly(UInt32)
   }
 
-  package enum Aftermath: Sendable, Equatable {
+  public enum Aftermath: Sendable, Equatable {
     /// Streams up to the last one are answered, then the connection ends.
     case drain
     /// The connection ends at once.
@@ -115,14 +115,14 @@ package struct FaultGoAway: Sendable, Equatable {
     case silent
   }
 
-  package init(_ frames: [Frame], aftermath: Aftermath) {
+  public init(_ frames: [Frame], aftermath: Aftermath) {
     self.frames = frames
     self.aftermath = aftermath
   }
 }
 
 /// When a stream is reset.
-package enum FaultResetMoment: Sendable, Equatable {
+public enum FaultResetMoment: Sendable, Equatable {
   /// Instead of an answer; the request is not processed.
   case instead
   /// After the answer's header fields: the status is known, the body is not.
@@ -132,7 +132,7 @@ package enum FaultResetMoment: Sendable, Equatable {
 }
 
 /// How a TCP connection ends without a word of HTTP/2.
-package enum FaultDisconnect: Sendable, Equatable {
+public enum FaultDisconnect: Sendable, Equatable {
   /// RST, as after a crash.
   case reset
   /// FIN.
@@ -140,7 +140,7 @@ package enum FaultDisconnect: Sendable, Equatable {
 }
 
 /// What the gateway does not do any more on a connection.
-package enum FaultSilence: Sendable, Equatable {
+public enum FaultSilence: Sendable, Equatable {
   /// This request gets no answer and is not processed.
   case answers
   /// Nothing is read from the socket.
@@ -154,38 +154,38 @@ package enum FaultSilence: Sendable, Equatable {
 }
 
 /// Flow control of the gateway's receiving side.
-package struct FaultWindow: Sendable, Equatable {
+public struct FaultWindow: Sendable, Equatable {
   /// The new SETTINGS_INITIAL_WINDOW_SIZE; open streams' windows move by the difference.
-  package var size: UInt32?
+  public var size: UInt32?
   /// WINDOW_UPDATE frames are held back for so many ms.
-  package var hold: UInt64?
+  public var hold: UInt64?
 
-  package init(size: UInt32?, hold: UInt64?) {
+  public init(size: UInt32?, hold: UInt64?) {
     self.size = size
     self.hold = hold
   }
 }
 
 /// Unusual forms of a regular answer.
-package struct FaultShape: OptionSet, Sendable, Equatable {
-  package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
+public struct FaultShape: OptionSet, Sendable, Equatable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
   /// The body comes in DATA frames of one byte.
-  package static let manyDataFrames = FaultShape(rawValue: 1)
+  public static let manyDataFrames = FaultShape(rawValue: 1)
   /// The header block is cut in two: HEADERS and CONTINUATION.
-  package static let continuation = FaultShape(rawValue: 2)
+  public static let continuation = FaultShape(rawValue: 2)
   /// Frames are padded.
-  package static let padding = FaultShape(rawValue: 4)
+  public static let padding = FaultShape(rawValue: 4)
   /// Trailer fields follow the body.
-  package static let trailers = FaultShape(rawValue: 8)
+  public static let trailers = FaultShape(rawValue: 8)
   /// An answer with status 103 comes first.
-  package static let informational = FaultShape(rawValue: 16)
+  public static let informational = FaultShape(rawValue: 16)
   /// The answer waits for a random time below 50 ms, so that answers overtake each other.
-  package static let outOfOrder = FaultShape(rawValue: 32)
+  public static let outOfOrder = FaultShape(rawValue: 32)
 }
 
 /// What is wrong with the gateway's TLS.
-package enum FaultTLS: Sendable, Hashable {
+public enum FaultTLS: Sendable, Hashable {
   /// The certificate has expired. Files (PEM) replace the certificate that the gateway makes.
   case expired(FaultFiles?)
   /// The certificate is for another host.
@@ -203,18 +203,18 @@ package enum FaultTLS: Sendable, Hashable {
 }
 
 /// A certificate and its key: paths of PEM files.
-package struct FaultFiles: Sendable, Hashable {
-  package var certificate: String
-  package var key: String
+public struct FaultFiles: Sendable, Hashable {
+  public var certificate: String
+  public var key: String
 
-  package init(certificate: String, key: String) {
+  public init(certificate: String, key: String) {
     self.certificate = certificate
     self.key = key
   }
 }
 
 /// How provider tokens are treated.
-package enum FaultCredential: Sendable, Equatable {
+public enum FaultCredential: Sendable, Equatable {
   /// What follows a provider token that came within 20 minutes of the one before it.
   case renewal(Renewal)
   /// The key with this id has been revoked.
@@ -226,7 +226,7 @@ package enum FaultCredential: Sendable, Equatable {
   /// The key with this id belongs to a second team.
   case otherTeam(key: String)
 
-  package enum Renewal: Sendable, Equatable {
+  public enum Renewal: Sendable, Equatable {
     /// Nothing: the rule is off.
     case off
     /// 429 for the new token only.
@@ -239,7 +239,7 @@ package enum FaultCredential: Sendable, Equatable {
 }
 
 /// How the answer to a processed request is lost.
-package enum FaultLoss: Sendable, Equatable {
+public enum FaultLoss: Sendable, Equatable {
   /// The stream stays open without an answer.
   case silence
   /// RST_STREAM with INTERNAL_ERROR.

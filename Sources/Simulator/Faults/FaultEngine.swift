@@ -5,7 +5,7 @@ import Random
 /// be replayed.
 ///
 /// Each rule draws from numbers of its own, so adding a rule changes nothing for the others.
-package struct FaultEngine: Sendable {
+public struct FaultEngine: Sendable {
   private struct Entry: Sendable {
     let rule: FaultRule
     /// When the rule was added, in ms.
@@ -23,22 +23,22 @@ package struct FaultEngine: Sendable {
   }
 
   /// What chance depends on.
-  package let seed: UInt64
+  public let seed: UInt64
   private var entries: [Entry] = []
   /// Rules added since the seed was set; it goes on after `removeAll`.
   private var added: UInt64 = 0
   /// For each stage, whether a rule looks at it.
   private var stages: UInt8 = 0
 
-  package init(seed: UInt64) { self.seed = seed }
+  public init(seed: UInt64) { self.seed = seed }
 
-  package var isEmpty: Bool { entries.isEmpty }
+  public var isEmpty: Bool { entries.isEmpty }
 
   /// Whether any rule looks at this moment.
-  package func concerns(_ stage: FaultStage) -> Bool { stages & 1 << stage.rawValue != 0 }
+  public func concerns(_ stage: FaultStage) -> Bool { stages & 1 << stage.rawValue != 0 }
 
   /// The shortest silence that a rule waits for, in ms; nil if none does.
-  package var shortestIdle: UInt64? {
+  public var shortestIdle: UInt64? {
     entries.lazy.filter { $0.rule.stage == .idle }.map { $0.rule.matcher.idle ?? 0 }.min()
   }
 
@@ -49,7 +49,7 @@ package struct FaultEngine: Sendable {
   ///   - connections: Connections accepted so far; theirs count from the next one.
   ///   - own: A seed of these rules: their draws then depend on it and their order alone, whatever was
   ///     added before. Without one they depend on the engine's.
-  package mutating func add(
+  public mutating func add(
     _ rules: [FaultRule], at time: UInt64, after connections: UInt64 = 0, seed own: UInt64? = nil
   ) {
     for (place, rule) in rules.enumerated() {
@@ -66,24 +66,24 @@ package struct FaultEngine: Sendable {
   }
 
   /// The gateway was reset after so many connections: the next one is every rule's first.
-  package mutating func restartConnections(after connections: UInt64) {
+  public mutating func restartConnections(after connections: UInt64) {
     for index in entries.indices { entries[index].connectionsBefore = connections }
   }
 
   /// Forgets every rule. With the same rules added again the run is another one unless a new engine
   /// is made.
-  package mutating func removeAll() {
+  public mutating func removeAll() {
     entries = []
     stages = 0
   }
 
   /// The rules and how often each fired.
-  package var counts: [FaultCount] {
+  public var counts: [FaultCount] {
     entries.map { FaultCount(rule: $0.rule, seed: $0.seed, seen: $0.seen, fired: $0.fired) }
   }
 
   /// The faults that are due at an event, in the order of the rules.
-  package mutating func decide(_ event: FaultEvent) -> [FaultDecision] {
+  public mutating func decide(_ event: FaultEvent) -> [FaultDecision] {
     guard concerns(event.stage) else { return [] }
     var decisions: [FaultDecision] = []
     for index in entries.indices where entries[index].rule.stage == event.stage {
@@ -95,7 +95,7 @@ package struct FaultEngine: Sendable {
   }
 
   /// The standing rules that hold at `event.time`. A rule is counted each time it begins to hold.
-  package mutating func standing(_ event: FaultEvent) -> [FaultDecision] {
+  public mutating func standing(_ event: FaultEvent) -> [FaultDecision] {
     guard concerns(.standing) else { return [] }
     var decisions: [FaultDecision] = []
     for index in entries.indices where entries[index].rule.stage == .standing {
@@ -118,12 +118,12 @@ package struct FaultEngine: Sendable {
   }
 
   /// What a standing rule is about: addresses and environments.
-  package func matcher(of decision: FaultDecision) -> FaultMatcher {
+  public func matcher(of decision: FaultDecision) -> FaultMatcher {
     entries[decision.rule].rule.matcher
   }
 
   /// Forgets what was collected about a connection that has ended.
-  package mutating func forget(connection: UInt64) {
+  public mutating func forget(connection: UInt64) {
     for index in entries.indices { entries[index].memory.forget(connection) }
   }
 

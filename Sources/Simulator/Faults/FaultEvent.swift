@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// Something that happens in the gateway and may be answered with a fault.
-package struct FaultEvent: Sendable, Equatable {
-  package var stage: FaultStage
+public struct FaultEvent: Sendable, Equatable {
+  public var stage: FaultStage
   /// Milliseconds since the gateway started.
-  package var time: UInt64
-  package var environment: Environment
+  public var time: UInt64
+  public var environment: Environment
   /// The address that the client connected to, without the port; empty if it does not matter.
-  package var address: String
+  public var address: String
   /// The connection's number: 1, 2, 3… in the order of arrival.
-  package var connection: UInt64
+  public var connection: UInt64
   /// Milliseconds since the connection was accepted.
-  package var age: UInt64
+  public var age: UInt64
   /// Milliseconds since something came in on it.
-  package var idle: UInt64
+  public var idle: UInt64
   /// The request, at the stages `request` and `answer`.
-  package var request: FaultRequest?
+  public var request: FaultRequest?
 
-  package init(
+  public init(
     _ stage: FaultStage, time: UInt64, environment: Environment = .production,
     address: String = "", connection: UInt64 = 0, age: UInt64 = 0, idle: UInt64 = 0,
     request: FaultRequest? = nil
@@ -35,21 +35,21 @@ package struct FaultEvent: Sendable, Equatable {
 }
 
 /// What a fault may depend on of a request.
-package struct FaultRequest: Sendable, Equatable {
+public struct FaultRequest: Sendable, Equatable {
   /// The device token of the path, in lower-case digits; empty if there is none.
-  package var token: [UInt8]
+  public var token: [UInt8]
   /// The `apns-topic`; empty if there is none.
-  package var topic: [UInt8]
-  package var pushType: PushType?
+  public var topic: [UInt8]
+  public var pushType: PushType?
   /// The status that the gateway gives by itself, or has given at the stage `answer`.
-  package var status: UInt16
+  public var status: UInt16
   /// That answer is `BadDeviceToken`, which the gateway forgives least.
-  package var isBadDeviceToken: Bool
-  package var streamID: Int32
+  public var isBadDeviceToken: Bool
+  public var streamID: Int32
   /// Size of the header list as RFC 9113 §6.5.2 counts it: names, values and 32 bytes a field.
-  package var headerListSize: Int
+  public var headerListSize: Int
 
-  package init(
+  public init(
     token: [UInt8] = [], topic: [UInt8] = [], pushType: PushType? = nil, status: UInt16 = 200,
     isBadDeviceToken: Bool = false, streamID: Int32 = 1, headerListSize: Int = 0
   ) {

@@ -3,7 +3,7 @@
 /// The faults that the gateway simulator can inject; `docs/faults.md` describes them.
 ///
 /// The raw value is the number in the specification: 9 for `F09`.
-package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case anyAnswer = 1
   case goneTimestamp
   case unexpectedAnswer
@@ -34,15 +34,15 @@ package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case streamIDsExhausted
 
   /// The name in scripts and reports: `goaway_shutdown`.
-  package var name: String { Self.names[Int(rawValue) - 1] }
+  public var name: String { Self.names[Int(rawValue) - 1] }
 
   /// The number in the specification, `F01` to `F28`; scripts may use it in place of the name.
-  package var number: String { rawValue < 10 ? "F0\(rawValue)" : "F\(rawValue)" }
+  public var number: String { rawValue < 10 ? "F0\(rawValue)" : "F\(rawValue)" }
 
-  package var description: String { name }
+  public var description: String { name }
 
   /// The names of all faults, in the order of their numbers.
-  package static let names = [
+  public static let names = [
     "any_answer", "gone_timestamp", "unexpected_answer", "reason_spelling", "stream_limit_low",
     "stream_limit_changes", "stream_reset", "goaway_credential", "goaway_shutdown",
     "goaway_form", "connection_lost", "black_hole", "flow_control", "added_latency",
@@ -53,7 +53,7 @@ package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   ]
 
   /// The fault with this name or number, or nil.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     guard let found = Self.allCases.first(where: { $0.name == text || $0.number == text }) else {
       return nil
     }
@@ -61,7 +61,7 @@ package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   }
 
   /// What it is, in a few words; also the line of the table in `docs/faults.md`.
-  package var title: String { Self.titles[Int(rawValue) - 1] }
+  public var title: String { Self.titles[Int(rawValue) - 1] }
 
   private static let titles = [
     "any status and reason", "410 with an earlier, later or missing timestamp",
@@ -80,7 +80,7 @@ package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   ]
 
   /// The moments at which it can happen; the first is taken unless a rule says otherwise.
-  package var stages: [FaultStage] {
+  public var stages: [FaultStage] {
     switch self {
     case .anyAnswer, .goneTimestamp, .unexpectedAnswer, .reasonSpelling, .addedLatency,
       .unusualFrames, .tooManyRequests, .serviceUnavailable, .lostAnswer:
@@ -105,7 +105,7 @@ package enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
 }
 
 /// The moments at which the gateway asks whether a fault is due.
-package enum FaultStage: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum FaultStage: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   /// A TCP connection has been accepted; TLS has not begun.
   case connection
   /// TLS is up; SETTINGS have not been sent.
@@ -119,7 +119,7 @@ package enum FaultStage: UInt8, Sendable, CaseIterable, CustomStringConvertible 
   /// Not a moment: a condition of the whole gateway that holds as long as the rule does.
   case standing
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .connection: "connection"
     case .ready: "ready"
@@ -131,7 +131,7 @@ package enum FaultStage: UInt8, Sendable, CaseIterable, CustomStringConvertible 
   }
 
   /// The stage with this name, or nil.
-  package init?(_ name: String) {
+  public init?(_ name: String) {
     guard let found = Self.allCases.first(where: { $0.description == name }) else { return nil }
     self = found
   }

@@ -1,65 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// When a rule applies. Every condition that is given must hold.
 ///
 /// An event is compared with the filters first. What passes them is counted, and `nth`, `every`,
 /// `fromCount` and `untilCount` look at that count; then `probability` draws, and `times` bounds how
 /// often the rule fires.
-package struct FaultMatcher: Sendable, Equatable {
+public struct FaultMatcher: Sendable, Equatable {
   // Filters of any event.
-  package var environment: Environment?
+  public var environment: Environment?
   /// The address connected to, without the port.
-  package var address: String?
+  public var address: String?
   /// The nth connection that was accepted after the rule was added, from 1.
-  package var connection: UInt64?
+  public var connection: UInt64?
   /// Milliseconds since the rule was added.
-  package var fromTime: UInt64?
-  package var untilTime: UInt64?
+  public var fromTime: UInt64?
+  public var untilTime: UInt64?
 
   // Filters of requests.
   /// A whole device token or the beginning of one, in lower-case digits.
-  package var token: [UInt8]?
-  package var isTokenPrefix = false
+  public var token: [UInt8]?
+  public var isTokenPrefix = false
   /// The exact topic.
-  package var topic: [UInt8]?
+  public var topic: [UInt8]?
   /// The bundle id: the topic with any of Apple's suffixes or none.
-  package var app: [UInt8]?
-  package var pushType: PushType?
+  public var app: [UInt8]?
+  public var pushType: PushType?
   /// The status that the gateway gives by itself.
-  package var status: UInt16?
+  public var status: UInt16?
   /// The stream's id is this or higher.
-  package var streamID: Int32?
+  public var streamID: Int32?
   /// The header list is larger than this.
-  package var headerListSize: Int?
+  public var headerListSize: Int?
 
   // Conditions on what came before.
   /// Milliseconds of silence, at the stage `idle`.
-  package var idle: UInt64?
+  public var idle: UInt64?
   /// The connection has collected so many errors (4xx and 5xx other than 410).
-  package var errors: Int?
+  public var errors: Int?
   /// For how many errors a `BadDeviceToken` counts; 1 or more.
-  package var badTokenWeight = 1
+  public var badTokenWeight = 1
   /// More requests than this came for one device token within `tokenWindow`.
-  package var tokenRate: Int?
+  public var tokenRate: Int?
   /// Milliseconds.
-  package var tokenWindow: UInt64 = 1_000
+  public var tokenWindow: UInt64 = 1_000
   /// More connections than this came within a minute.
-  package var connectsPerMinute: Int?
+  public var connectsPerMinute: Int?
 
   // Counts and chance.
-  package var nth: UInt64?
-  package var every: UInt64?
-  package var fromCount: UInt64?
-  package var untilCount: UInt64?
+  public var nth: UInt64?
+  public var every: UInt64?
+  public var fromCount: UInt64?
+  public var untilCount: UInt64?
   /// 0 to 1.
-  package var probability = 1.0
-  package var times: UInt64?
+  public var probability = 1.0
+  public var times: UInt64?
 
-  package init() {}
+  public init() {}
 
   /// A condition here looks at a request.
-  package var needsRequest: Bool {
+  public var needsRequest: Bool {
     token != nil || topic != nil || app != nil || pushType != nil || status != nil
       || streamID != nil || headerListSize != nil || errors != nil || tokenRate != nil
   }

@@ -2,7 +2,7 @@
 import Random
 
 /// How long answers take. Times are in milliseconds.
-package enum LatencyProfile: Sendable, Equatable {
+public enum LatencyProfile: Sendable, Equatable {
   case constant(UInt64)
   /// Log-normal with this median and 99th percentile; the median is at least 1.
   case logNormal(median: UInt64, p99: UInt64)

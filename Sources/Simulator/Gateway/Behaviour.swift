@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Something that the gateway does, where that is known from, and how to change it.
-package struct Behaviour: Sendable {
+public struct Behaviour: Sendable {
   /// Where it is known from.
-  package enum Mark: String, Sendable, CaseIterable {
+  public enum Mark: String, Sendable, CaseIterable {
     /// Apple says so.
     case documented
     /// Seen on the wire or in production, and reported publicly.
@@ -13,7 +13,7 @@ package struct Behaviour: Sendable {
   }
 
   /// What a switch takes.
-  package enum Kind: Sendable, Equatable {
+  public enum Kind: Sendable, Equatable {
     case boolean
     case choice([String])
     case count(ClosedRange<Int>)
@@ -26,12 +26,12 @@ package struct Behaviour: Sendable {
   }
 
   /// The name of the flag and of the field in `PUT /profile`; of a fixed one only a title.
-  package let name: String
-  package let mark: Mark
-  package let kind: Kind
+  public let name: String
+  public let mark: Mark
+  public let kind: Kind
   /// As an operator would write it; what it does, for a fixed one.
-  package let standard: String
-  package let meaning: String
+  public let standard: String
+  public let meaning: String
 
   init(_ name: String, _ mark: Mark, _ kind: Kind, _ standard: String, _ meaning: String) {
     self.name = name
@@ -41,10 +41,10 @@ package struct Behaviour: Sendable {
     self.meaning = meaning
   }
 
-  package var isSwitch: Bool { kind != .fixed }
+  public var isSwitch: Bool { kind != .fixed }
 
   /// What may stand after the flag.
-  package var values: String {
+  public var values: String {
     switch kind {
     case .boolean: "true, false"
     case .choice(let words): words.joined(separator: ", ")
@@ -57,21 +57,21 @@ package struct Behaviour: Sendable {
 }
 
 /// What is wrong with a behaviour's value.
-package struct BehaviourError: Error, Sendable, Equatable, CustomStringConvertible {
-  package let name: String
-  package let problem: String
+public struct BehaviourError: Error, Sendable, Equatable, CustomStringConvertible {
+  public let name: String
+  public let problem: String
 
-  package init(name: String, problem: String) {
+  public init(name: String, problem: String) {
     self.name = name
     self.problem = problem
   }
 
-  package var description: String { "\(name): \(problem)" }
+  public var description: String { "\(name): \(problem)" }
 }
 
 extension Behaviour {
   /// Everything that can be switched, and what is worth knowing of the rest.
-  package static let table: [Behaviour] =
+  public static let table: [Behaviour] =
     connection + providerTokens + certificates + requests + devices + channels
 
   private static let anyCount = 0...1_000_000_000

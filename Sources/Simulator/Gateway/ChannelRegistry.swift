@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// A broadcast channel of an app.
-package struct Channel: Sendable, Equatable {
+public struct Channel: Sendable, Equatable {
   /// Base64, as in `apns-channel-id`.
-  package let id: String
-  package let app: String
-  package let environment: Environment
+  public let id: String
+  public let app: String
+  public let environment: Environment
   /// Keeps its newest message (policy 1) or none (policy 0).
-  package let storesMessages: Bool
+  public let storesMessages: Bool
   /// Messages published.
-  package internal(set) var published = 0
+  public internal(set) var published = 0
   /// The newest one, while it is kept.
-  package internal(set) var stored: StoredBroadcast?
+  public internal(set) var stored: StoredBroadcast?
 }
 
 /// The message that a channel keeps.
-package struct StoredBroadcast: Sendable, Equatable {
-  package let body: [UInt8]
+public struct StoredBroadcast: Sendable, Equatable {
+  public let body: [UInt8]
   /// Milliseconds since the epoch.
-  package let until: Int64
+  public let until: Int64
 
-  package init(body: [UInt8], until: Int64) {
+  public init(body: [UInt8], until: Int64) {
     self.body = body
     self.until = until
   }
@@ -29,7 +29,7 @@ package struct StoredBroadcast: Sendable, Equatable {
 
 /// The broadcast channels of every app (Apple, "Sending channel management requests to APNs").
 /// Channels of one environment are not known in the other.
-package struct ChannelRegistry: Sendable {
+public struct ChannelRegistry: Sendable {
   private struct Place: Hashable, Sendable {
     let app: String
     let environment: Environment
@@ -41,20 +41,20 @@ package struct ChannelRegistry: Sendable {
   private var disabledApps: Set<String> = []
 
   /// The longest time that a message is kept, in ms.
-  package static let longest: Int64 = 8 * 3_600_000
+  public static let longest: Int64 = 8 * 3_600_000
   /// A longer channel id is a bad one. Apple's are not of a fixed size.
-  package static let idLimit = 128
+  public static let idLimit = 128
 
-  package init() {}
+  public init() {}
 
-  package var all: [Channel] {
+  public var all: [Channel] {
     byID.values.sorted { ($0.app, $0.id) < ($1.app, $1.id) }
   }
 
-  package func isEnabled(_ app: String) -> Bool { !disabledApps.contains(app) }
+  public func isEnabled(_ app: String) -> Bool { !disabledApps.contains(app) }
 
   /// Switches the capability of an app on or off, as in the developer portal; off deletes its channels.
-  package mutating func enable(_ app: String, _ isEnabled: Bool) {
+  public mutating func enable(_ app: String, _ isEnabled: Bool) {
     guard !isEnabled else {
       disabledApps.remove(app)
       return
@@ -69,7 +69,7 @@ package struct ChannelRegistry: Sendable {
   /// Makes a channel.
   ///
   /// - Parameter id: New and random: an id is never issued twice.
-  package mutating func create(
+  public mutating func create(
     _ id: String, app: String, _ environment: Environment, storesMessages: Bool,
     _ rules: GatewayRules
   ) -> Refusal? {
@@ -84,19 +84,19 @@ package struct ChannelRegistry: Sendable {
     return nil
   }
 
-  package func find(_ id: String, app: String, _ environment: Environment) -> Channel? {
+  public func find(_ id: String, app: String, _ environment: Environment) -> Channel? {
     guard let channel = byID[id], channel.app == app, channel.environment == environment else {
       return nil
     }
     return channel
   }
 
-  package func list(app: String, _ environment: Environment) -> [String] {
+  public func list(app: String, _ environment: Environment) -> [String] {
     channels[Place(app: app, environment: environment)] ?? []
   }
 
   /// Whether there was such a channel.
-  package mutating func delete(_ id: String, app: String, _ environment: Environment) -> Bool {
+  public mutating func delete(_ id: String, app: String, _ environment: Environment) -> Bool {
     guard find(id, app: app, environment) != nil else { return false }
     byID[id] = nil
     channels[Place(app: app, environment: environment)]?.removeAll { $0 == id }
@@ -108,7 +108,7 @@ package struct ChannelRegistry: Sendable {
   /// - Parameters:
   ///   - expiration: Seconds since the epoch; 0 is never kept.
   ///   - now: Milliseconds.
-  package mutating func publish(_ id: String, body: [UInt8], expiration: Int64, now: Int64) {
+  public mutating func publish(_ id: String, body: [UInt8], expiration: Int64, now: Int64) {
     guard var channel = byID[id] else { return }
     channel.published += 1
     let longest = now + Self.longest
@@ -121,7 +121,7 @@ package struct ChannelRegistry: Sendable {
   }
 
   /// Whether a text can be a channel id: base64 and not too long.
-  package static func isChannelID(_ text: Span<UInt8>) -> Bool {
+  public static func isChannelID(_ text: Span<UInt8>) -> Bool {
     guard text.count > 0, text.count <= idLimit else { return false }
     var padding = 0
     for index in 0..<text.count {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// What an answer tells a connection.
-package struct ConnectionStep: Equatable, Sendable {
+public struct ConnectionStep: Equatable, Sendable {
   /// SETTINGS with this many concurrent streams are to be sent.
-  package var limit: UInt32?
+  public var limit: UInt32?
   /// The connection is to be ended for this reason.
-  package var end: Reason?
+  public var end: Reason?
 
-  package init(limit: UInt32? = nil, end: Reason? = nil) {
+  public init(limit: UInt32? = nil, end: Reason? = nil) {
     self.limit = limit
     self.end = end
   }
@@ -18,12 +18,12 @@ package struct ConnectionStep: Equatable, Sendable {
 /// it is idle. A value: answers and times go in, what to tell the client comes out.
 ///
 /// Times are milliseconds since the epoch of a clock that may be moved ahead and back.
-package struct ConnectionModel: Sendable, Equatable {
+public struct ConnectionModel: Sendable, Equatable {
   /// Streams that the client may have open, as last told.
-  package private(set) var limit: UInt32
+  public private(set) var limit: UInt32
   /// The client has shown a certificate, or a valid provider token that lifted the first limit.
-  package private(set) var isUnlocked: Bool
-  package private(set) var errorScore = 0
+  public private(set) var isUnlocked: Bool
+  public private(set) var errorScore = 0
   /// The score's minute began then.
   private var scoreBegan: Int64
   private var lastRequest: Int64
@@ -32,7 +32,7 @@ package struct ConnectionModel: Sendable, Equatable {
   private static let scorePeriod: Int64 = 60_000
 
   /// A connection whose TLS handshake is done.
-  package init(hasCertificate: Bool, _ rules: GatewayRules, now: Int64) {
+  public init(hasCertificate: Bool, _ rules: GatewayRules, now: Int64) {
     isUnlocked = hasCertificate || !rules.primes
     limit = isUnlocked ? rules.maxConcurrentStreams : 1
     scoreBegan = now
@@ -40,17 +40,17 @@ package struct ConnectionModel: Sendable, Equatable {
   }
 
   /// A request came in.
-  package mutating func received(now: Int64) { lastRequest = now }
+  public mutating func received(now: Int64) { lastRequest = now }
 
   /// An acceptance changes nothing: there is no limit to lift or to restore.
-  package func isSettled(_ most: UInt32) -> Bool { isUnlocked && limit == most }
+  public func isSettled(_ most: UInt32) -> Bool { isUnlocked && limit == most }
 
   /// A request was answered.
   ///
   /// - Parameters:
   ///   - reason: nil for an acceptance.
   ///   - isAuthenticated: The request had a valid provider token (or the connection a certificate).
-  package mutating func answered(
+  public mutating func answered(
     _ reason: Reason?, isAuthenticated: Bool, _ rules: GatewayRules, now: Int64
   ) -> ConnectionStep {
     if reason == nil, isSettled(rules.maxConcurrentStreams) { return ConnectionStep() }
@@ -105,7 +105,7 @@ package struct ConnectionModel: Sendable, Equatable {
   }
 
   /// Whether the connection has been idle for too long: true once.
-  package mutating func isIdle(openStreams: Int, _ rules: GatewayRules, now: Int64) -> Bool {
+  public mutating func isIdle(openStreams: Int, _ rules: GatewayRules, now: Int64) -> Bool {
     // The clock may have gone back.
     lastRequest = min(lastRequest, now)
     guard rules.idleTimeout > 0, openStreams == 0, !isEnding,
@@ -116,7 +116,7 @@ package struct ConnectionModel: Sendable, Equatable {
   }
 
   /// The limit that new rules ask for; nil when it stays.
-  package mutating func changed(_ rules: GatewayRules) -> UInt32? {
+  public mutating func changed(_ rules: GatewayRules) -> UInt32? {
     let wanted = isUnlocked || !rules.primes ? rules.maxConcurrentStreams : 1
     if !rules.primes { isUnlocked = true }
     guard wanted != limit else { return nil }
@@ -126,14 +126,14 @@ package struct ConnectionModel: Sendable, Equatable {
 }
 
 /// Counts a client's connections: more than so many a minute are taken for an attack.
-package struct ConnectionRate: Sendable {
+public struct ConnectionRate: Sendable {
   private var began: Int64 = 0
   private var counts: [String: Int] = [:]
 
-  package init() {}
+  public init() {}
 
   /// Whether a connection from this address may be served.
-  package mutating func admits(_ address: String, _ rules: GatewayRules, now: Int64) -> Bool {
+  public mutating func admits(_ address: String, _ rules: GatewayRules, now: Int64) -> Bool {
     guard rules.connectionRate > 0 else { return true }
     // The clock may have gone back.
     if now - began >= 60_000 || now < began {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// What the gateway has been told about one device token.
-package struct DeclaredToken: Sendable, Equatable {
-  package enum State: Sendable, Equatable {
+public struct DeclaredToken: Sendable, Equatable {
+  public enum State: Sendable, Equatable {
     case active
     /// The app is gone since `timestamp` (ms); answered with 410 and one of its two reasons.
     case gone(Reason, timestamp: Int64)
@@ -16,14 +16,14 @@ package struct DeclaredToken: Sendable, Equatable {
   }
 
   /// Hexadecimal digits in lower case.
-  package let token: [UInt8]
-  package let state: State
+  public let token: [UInt8]
+  public let state: State
   /// The only topic it is good for; nil is any.
-  package let topic: [UInt8]?
+  public let topic: [UInt8]?
   /// The only environment it is good for; nil is both.
-  package let environment: Environment?
+  public let environment: Environment?
 
-  package init(
+  public init(
     token: String, state: State, topic: String? = nil, environment: Environment? = nil
   ) {
     self.token = Array(token.lowercased().utf8)
@@ -39,21 +39,21 @@ package struct DeclaredToken: Sendable, Equatable {
     environment = old.environment
   }
 
-  package func with(_ state: State) -> DeclaredToken { DeclaredToken(self, state: state) }
+  public func with(_ state: State) -> DeclaredToken { DeclaredToken(self, state: state) }
 }
 
 /// The device tokens that were declared. A value: loops have copies.
-package struct DeviceRegistry: Sendable {
+public struct DeviceRegistry: Sendable {
   private var entries: [DeclaredToken] = []
   private var places: [UInt64: Int] = [:]
 
-  package init() {}
+  public init() {}
 
-  package var count: Int { entries.count }
-  package var isEmpty: Bool { entries.isEmpty }
+  public var count: Int { entries.count }
+  public var isEmpty: Bool { entries.isEmpty }
 
   /// Adds a token or changes what is known about it.
-  package mutating func declare(_ token: DeclaredToken) {
+  public mutating func declare(_ token: DeclaredToken) {
     var slot = Self.hash(token.token.span)
     // Different tokens with one hash take the following ones.
     while let place = places[slot] {
@@ -68,7 +68,7 @@ package struct DeviceRegistry: Sendable {
   }
 
   /// What was declared about a token, in either case of its digits.
-  package func find(_ token: Span<UInt8>) -> DeclaredToken? {
+  public func find(_ token: Span<UInt8>) -> DeclaredToken? {
     guard !entries.isEmpty else { return nil }
     var slot = Self.hash(token)
     while let place = places[slot] {
@@ -80,7 +80,7 @@ package struct DeviceRegistry: Sendable {
   }
 
   /// FNV-1a over the digits, taken as lower case.
-  package static func hash(_ token: Span<UInt8>) -> UInt64 {
+  public static func hash(_ token: Span<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for index in 0..<token.count {
       hash = (hash ^ UInt64(token[index] | 0x20)) &* 0x0000_0100_0000_01B3

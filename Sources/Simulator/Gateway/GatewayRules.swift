@@ -1,73 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 import Settings
 
 /// The behaviours of the gateway as they are switched now.
-package struct GatewayRules: Sendable, Equatable {
-  package enum PrimingEnd: String, Sendable { case success, authenticated }
-  package enum Throttle: String, Sendable { case aggressive, gradual, off }
-  package enum IdleEnd: String, Sendable {
+public struct GatewayRules: Sendable, Equatable {
+  public enum PrimingEnd: String, Sendable { case success, authenticated }
+  public enum Throttle: String, Sendable { case aggressive, gradual, off }
+  public enum IdleEnd: String, Sendable {
     case goAway = "goaway"
     case silent
   }
-  package enum GoAwayForm: String, Sendable { case json, text, twice }
-  package enum TokenUpdateRule: String, Sendable { case wedge, token, blackhole, off }
-  package enum TokenUpdateScope: String, Sendable { case connection, team, address }
-  package enum ExpiredToken: String, Sendable { case wedge, answer }
-  package enum Form: String, Sendable { case lenient, strict }
-  package enum BadCertificate: String, Sendable {
+  public enum GoAwayForm: String, Sendable { case json, text, twice }
+  public enum TokenUpdateRule: String, Sendable { case wedge, token, blackhole, off }
+  public enum TokenUpdateScope: String, Sendable { case connection, team, address }
+  public enum ExpiredToken: String, Sendable { case wedge, answer }
+  public enum Form: String, Sendable { case lenient, strict }
+  public enum BadCertificate: String, Sendable {
     case goAway = "goaway"
     case status, alert
   }
-  package enum IdentifierCase: String, Sendable { case upper, lower }
-  package enum DatedAnswers: String, Sendable { case none, errors, always }
-  package enum JSONCheck: String, Sendable { case off, lenient, strict }
+  public enum IdentifierCase: String, Sendable { case upper, lower }
+  public enum DatedAnswers: String, Sendable { case none, errors, always }
+  public enum JSONCheck: String, Sendable { case off, lenient, strict }
 
-  package var maxConcurrentStreams: UInt32 = 1_000
-  package var primes = true
-  package var primingEnds = PrimingEnd.success
-  package var throttle = Throttle.aggressive
-  package var errorLimit = 1_000
-  package var badTokenWeight = 5
+  public var maxConcurrentStreams: UInt32 = 1_000
+  public var primes = true
+  public var primingEnds = PrimingEnd.success
+  public var throttle = Throttle.aggressive
+  public var errorLimit = 1_000
+  public var badTokenWeight = 5
   /// Milliseconds; 0 for never.
-  package var idleTimeout: Int64 = 3_600_000
-  package var idleEnd = IdleEnd.goAway
-  package var goAwayForm = GoAwayForm.json
-  package var connectionRate = 0
-  package var tokenUpdateRule = TokenUpdateRule.wedge
+  public var idleTimeout: Int64 = 3_600_000
+  public var idleEnd = IdleEnd.goAway
+  public var goAwayForm = GoAwayForm.json
+  public var connectionRate = 0
+  public var tokenUpdateRule = TokenUpdateRule.wedge
   /// Milliseconds.
-  package var tokenUpdateInterval: Int64 = 1_200_000
-  package var tokenUpdateScope = TokenUpdateScope.connection
-  package var expiredToken = ExpiredToken.wedge
-  package var providerTokenForm = Form.lenient
+  public var tokenUpdateInterval: Int64 = 1_200_000
+  public var tokenUpdateScope = TokenUpdateScope.connection
+  public var expiredToken = ExpiredToken.wedge
+  public var providerTokenForm = Form.lenient
   /// Provider tokens with an `iat` up to this (seconds since the epoch) have expired, however old they are.
-  package var tokensExpiredUpTo = Int64.min
-  package var bindsKeys = true
-  package var revokedKey = Reason.forbidden
-  package var keyEnvironmentReason = Reason.badEnvironmentKeyIdInToken
-  package var foreignTopic = Reason.topicDisallowed
-  package var snapshotsTopics = true
-  package var badCertificate = BadCertificate.goAway
-  package var certificateTopic = Reason.badTopic
-  package var checks = PushCheck.standardOrder
-  package var identifierForm = Form.lenient
-  package var madeIdentifier = IdentifierCase.upper
-  package var jsonCheck = JSONCheck.lenient
-  package var datedAnswers = DatedAnswers.none
-  package var tokenRate = 0
-  package var acceptsUnknownTokens = true
+  public var tokensExpiredUpTo = Int64.min
+  public var bindsKeys = true
+  public var revokedKey = Reason.forbidden
+  public var keyEnvironmentReason = Reason.badEnvironmentKeyIdInToken
+  public var foreignTopic = Reason.topicDisallowed
+  public var snapshotsTopics = true
+  public var badCertificate = BadCertificate.goAway
+  public var certificateTopic = Reason.badTopic
+  public var checks = PushCheck.standardOrder
+  public var identifierForm = Form.lenient
+  public var madeIdentifier = IdentifierCase.upper
+  public var jsonCheck = JSONCheck.lenient
+  public var datedAnswers = DatedAnswers.none
+  public var tokenRate = 0
+  public var acceptsUnknownTokens = true
   /// Digits that a device token must have at least if it was not declared.
-  package var shortestDeviceToken = 64
-  package var storeKeepsOlder = 0
-  package var channelLimit = 10_000
-  package var pushTypes = PushTypes.builtIn
+  public var shortestDeviceToken = 64
+  public var storeKeepsOlder = 0
+  public var channelLimit = 10_000
+  public var pushTypes = PushTypes.builtIn
 
-  package init() {}
+  public init() {}
 }
 
 extension GatewayRules {
   /// Switches a behaviour by its name; the value as an operator would write it.
-  package mutating func set(_ name: String, _ value: String) throws(BehaviourError) {
+  public mutating func set(_ name: String, _ value: String) throws(BehaviourError) {
     guard let behaviour = Behaviour.table.first(where: { $0.name == name && $0.isSwitch }) else {
       throw BehaviourError(name: name, problem: "there is no such behaviour")
     }
@@ -154,7 +154,7 @@ extension GatewayRules {
   }
 
   /// The value of a behaviour as an operator would write it; nil for one that is not a switch.
-  package func text(of name: String) -> String? {
+  public func text(of name: String) -> String? {
     switch name {
     case "max-concurrent-streams": "\(maxConcurrentStreams)"
     case "priming": "\(primes)"

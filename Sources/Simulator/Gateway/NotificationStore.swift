@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// A push that was accepted, as far as storing and showing it needs.
-package struct AcceptedPush: Sendable, Equatable {
-  package let id: SpelledID
+public struct AcceptedPush: Sendable, Equatable {
+  public let id: SpelledID
   /// Lower-case hexadecimal digits.
-  package let token: [UInt8]
+  public let token: [UInt8]
   /// The topic without its push type's suffix: the bundle id.
-  package let app: [UInt8]
-  package let collapseID: [UInt8]?
-  package let type: PushType?
+  public let app: [UInt8]
+  public let collapseID: [UInt8]?
+  public let type: PushType?
   /// 10, 5 or 1.
-  package let priority: UInt8
+  public let priority: UInt8
   /// Seconds since the epoch; nil when the request gave none, 0 for "now or never".
-  package let expiration: Int64?
-  package let body: [UInt8]
+  public let expiration: Int64?
+  public let body: [UInt8]
   /// Milliseconds since the epoch.
-  package let receivedAt: Int64
+  public let receivedAt: Int64
 
-  package init(
+  public init(
     id: SpelledID, token: [UInt8], app: [UInt8], collapseID: [UInt8]? = nil,
     type: PushType? = nil, priority: UInt8 = 10, expiration: Int64? = nil, body: [UInt8] = [],
     receivedAt: Int64
@@ -36,7 +36,7 @@ package struct AcceptedPush: Sendable, Equatable {
 }
 
 /// What became of an accepted push.
-package enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
+public enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
   /// The device had it at once.
   case delivered
   /// It waits for the device.
@@ -44,7 +44,7 @@ package enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
   /// The device could not be reached, and it was not to be stored.
   case discarded
 
-  package var name: String {
+  public var name: String {
     switch self {
     case .delivered: "delivered"
     case .stored: "stored"
@@ -55,7 +55,7 @@ package enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
 
 /// Store and forward: for every device and app the gateway keeps one notification that could not be
 /// delivered, usually the newest (Apple, "Sending notification requests to APNs").
-package struct NotificationStore: Sendable {
+public struct NotificationStore: Sendable {
   private struct Slot: Hashable, Sendable {
     let token: [UInt8]
     let app: [UInt8]
@@ -69,23 +69,23 @@ package struct NotificationStore: Sendable {
 
   private var kept: [Slot: Kept] = [:]
   /// Notifications that a newer one pushed out.
-  package private(set) var overwritten = 0
+  public private(set) var overwritten = 0
   /// Notifications that waited too long.
-  package private(set) var expired = 0
+  public private(set) var expired = 0
   private let limit: Int
 
   /// The longest time that a notification is kept, in ms: 30 days.
-  package static let longest: Int64 = 30 * 86_400_000
+  public static let longest: Int64 = 30 * 86_400_000
 
   /// - Parameter limit: So many are kept at most; further ones are discarded.
-  package init(limit: Int = 1_000_000) { self.limit = limit }
+  public init(limit: Int = 1_000_000) { self.limit = limit }
 
-  package var count: Int { kept.count }
+  public var count: Int { kept.count }
 
   /// What becomes of a push to a device in this state.
   ///
   /// - Parameter roll: A random number, for `store-keeps-older`.
-  package mutating func accept(
+  public mutating func accept(
     _ push: AcceptedPush, state: DeclaredToken.State, _ rules: GatewayRules, roll: UInt64 = 0
   ) -> PushFate {
     switch state {
@@ -107,7 +107,7 @@ package struct NotificationStore: Sendable {
   }
 
   /// When a push is given up, in ms; nil when it is never stored.
-  package static func end(of push: AcceptedPush) -> Int64? {
+  public static func end(of push: AcceptedPush) -> Int64? {
     let longest = push.receivedAt + longest
     guard let expiration = push.expiration else { return longest }
     if expiration == 0 { return nil }
@@ -116,7 +116,7 @@ package struct NotificationStore: Sendable {
   }
 
   /// The device can be reached again: what it gets now, in the order of arrival.
-  package mutating func release(_ token: [UInt8], now: Int64) -> [AcceptedPush] {
+  public mutating func release(_ token: [UInt8], now: Int64) -> [AcceptedPush] {
     var waiting: [Kept] = []
     for (slot, entry) in kept where slot.token == token {
       waiting.append(entry)
@@ -127,30 +127,30 @@ package struct NotificationStore: Sendable {
   }
 
   /// The app is gone from the device: nothing is delivered any more.
-  package mutating func drop(_ token: [UInt8]) {
+  public mutating func drop(_ token: [UInt8]) {
     for slot in kept.keys where slot.token == token { kept[slot] = nil }
   }
 
   /// What waits now, oldest first.
-  package func waiting(now: Int64) -> [AcceptedPush] {
+  public func waiting(now: Int64) -> [AcceptedPush] {
     kept.values.filter { $0.until > now }.map(\.push).sorted { $0.receivedAt < $1.receivedAt }
   }
 }
 
 /// A notification that a device has received.
-package struct Delivery: Sendable, Equatable {
-  package let id: SpelledID
-  package let token: [UInt8]
-  package let app: [UInt8]
-  package let collapseID: [UInt8]?
-  package let type: PushType?
-  package let priority: UInt8
+public struct Delivery: Sendable, Equatable {
+  public let id: SpelledID
+  public let token: [UInt8]
+  public let app: [UInt8]
+  public let collapseID: [UInt8]?
+  public let type: PushType?
+  public let priority: UInt8
   /// When the gateway got it and when the device did, in ms.
-  package let receivedAt: Int64
-  package let deliveredAt: Int64
-  package let body: [UInt8]?
+  public let receivedAt: Int64
+  public let deliveredAt: Int64
+  public let body: [UInt8]?
 
-  package init(
+  public init(
     id: SpelledID, token: [UInt8], app: [UInt8], collapseID: [UInt8]?, type: PushType?,
     priority: UInt8, receivedAt: Int64, deliveredAt: Int64, body: [UInt8]?
   ) {
@@ -165,7 +165,7 @@ package struct Delivery: Sendable, Equatable {
     self.body = body
   }
 
-  package init(_ push: AcceptedPush, deliveredAt: Int64) {
+  public init(_ push: AcceptedPush, deliveredAt: Int64) {
     self.init(
       id: push.id, token: push.token, app: push.app, collapseID: push.collapseID, type: push.type,
       priority: push.priority, receivedAt: push.receivedAt, deliveredAt: deliveredAt,
@@ -174,14 +174,14 @@ package struct Delivery: Sendable, Equatable {
 }
 
 /// What the users of all devices would have seen.
-package enum DeliveryView {
+public enum DeliveryView {
   /// One delivery and what the user sees of it.
-  package struct Line: Sendable, Equatable {
-    package let delivery: Delivery
+  public struct Line: Sendable, Equatable {
+    public let delivery: Delivery
     /// A later one with the same collapse id has taken its place.
-    package let isReplaced: Bool
+    public let isReplaced: Bool
     /// The same notification had come before.
-    package let isDuplicate: Bool
+    public let isDuplicate: Bool
   }
 
   private struct Place: Hashable {
@@ -196,7 +196,7 @@ package enum DeliveryView {
   }
 
   /// Puts deliveries into the order of their times and says what is left on the screen.
-  package static func lines(_ deliveries: [Delivery]) -> [Line] {
+  public static func lines(_ deliveries: [Delivery]) -> [Line] {
     let ordered = deliveries.enumerated().sorted {
       ($0.element.deliveredAt, $0.offset) < ($1.element.deliveredAt, $1.offset)
     }.map(\.element)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// A signing key as the gateway knows it, without the key itself.
-package struct ProviderKey: Sendable, Equatable {
-  package let keyID: String
-  package let teamID: String
+public struct ProviderKey: Sendable, Equatable {
+  public let keyID: String
+  public let teamID: String
   /// The environment that it is good for; nil is both, as with older keys.
-  package let environment: Environment?
+  public let environment: Environment?
   /// Bundle ids of a topic-specific key; nil is every topic of the team.
-  package let apps: [[UInt8]]?
+  public let apps: [[UInt8]]?
   /// The other key of a pair whose tokens may be mixed on one connection.
-  package let relatedKeyID: String?
-  package let isRevoked: Bool
+  public let relatedKeyID: String?
+  public let isRevoked: Bool
 
-  package init(
+  public init(
     keyID: String, teamID: String, environment: Environment? = nil, apps: [[UInt8]]? = nil,
     relatedKeyID: String? = nil, isRevoked: Bool = false
   ) {
@@ -32,20 +32,20 @@ package struct ProviderKey: Sendable, Equatable {
 }
 
 /// A provider token whose signature was verified.
-package struct SignedToken: Sendable, Equatable {
+public struct SignedToken: Sendable, Equatable {
   /// A hash of its bytes: tells tokens apart.
-  package let identity: UInt64
+  public let identity: UInt64
   /// Seconds since the epoch.
-  package let issuedAt: Int64
+  public let issuedAt: Int64
 
-  package init(identity: UInt64, issuedAt: Int64) {
+  public init(identity: UInt64, issuedAt: Int64) {
     self.identity = identity
     self.issuedAt = issuedAt
   }
 }
 
 /// What is made of a provider token.
-package enum TokenVerdict: Sendable, Equatable {
+public enum TokenVerdict: Sendable, Equatable {
   case accepted
   case refused(Reason)
   /// No answer at all.
@@ -54,17 +54,17 @@ package enum TokenVerdict: Sendable, Equatable {
 
 /// The rule that a provider token may be replaced only so often, for whatever the scope is: one
 /// connection and key, a team, or a client's address.
-package struct TokenUpdates: Sendable, Equatable {
+public struct TokenUpdates: Sendable, Equatable {
   private var current: SignedToken?
   private var changedAt: Int64 = 0
   /// A violation blocks everything until then.
   private var blockedUntil: Int64 = 0
 
-  package init() {}
+  public init() {}
 
   /// Judges a token at `now` (ms). One that was made to expire may be replaced at once, as if the time had
   /// passed.
-  package mutating func judge(
+  public mutating func judge(
     _ token: SignedToken, _ rules: GatewayRules, now: Int64
   ) -> TokenVerdict {
     guard rules.tokenUpdateRule != .off else { return .accepted }
@@ -101,7 +101,7 @@ package struct TokenUpdates: Sendable, Equatable {
 }
 
 /// What a connection is bound to by its first valid provider token.
-package struct ConnectionBinding: Sendable, Equatable {
+public struct ConnectionBinding: Sendable, Equatable {
   /// One key's use on the connection.
   private struct Use: Sendable, Equatable {
     let key: ProviderKey
@@ -122,14 +122,14 @@ package struct ConnectionBinding: Sendable, Equatable {
   private var isWedged = false
   private var passed: Pass?
 
-  package init() {}
+  public init() {}
 
-  package var team: String? { first?.key.teamID }
-  package var keyIDs: [String] { [first, second].compactMap { $0?.key.keyID } }
+  public var team: String? { first?.key.teamID }
+  public var keyIDs: [String] { [first, second].compactMap { $0?.key.keyID } }
 
   /// The bundle ids that the connection may send for with this key: those of its first push if rules
   /// say so. nil is every one.
-  package func apps(of key: ProviderKey, _ rules: GatewayRules) -> [[UInt8]]? {
+  public func apps(of key: ProviderKey, _ rules: GatewayRules) -> [[UInt8]]? {
     guard rules.snapshotsTopics else { return key.apps }
     if let first, first.key.keyID == key.keyID { return first.key.apps }
     if let second, second.key.keyID == key.keyID { return second.key.apps }
@@ -141,12 +141,12 @@ package struct ConnectionBinding: Sendable, Equatable {
   /// - Parameters:
   ///   - token: Whatever tells apart tokens, keys and rules.
   ///   - now: Milliseconds since the epoch.
-  package func letsPass(_ token: UInt64, now: Int64) -> Bool {
+  public func letsPass(_ token: UInt64, now: Int64) -> Bool {
     passed.map { $0.token == token && $0.times.contains(now) } ?? false
   }
 
   /// The token that was judged at `now` was accepted, and its team and environment will stay right.
-  package mutating func remember(
+  public mutating func remember(
     _ token: SignedToken, as number: UInt64, _ rules: GatewayRules, now: Int64
   ) {
     // A wider scope's rule counts what others send, too.
@@ -161,7 +161,7 @@ package struct ConnectionBinding: Sendable, Equatable {
   ///   - environment: The gateway's.
   ///   - now: Milliseconds since the epoch.
   ///   - shared: Applies the 20-minute rule when its scope is wider than the connection.
-  package mutating func judge(
+  public mutating func judge(
     _ token: SignedToken, of key: ProviderKey, _ environment: Environment, _ rules: GatewayRules,
     now: Int64, shared: (SignedToken) -> TokenVerdict = { _ in .accepted }
   ) -> TokenVerdict {
@@ -212,16 +212,16 @@ package struct ConnectionBinding: Sendable, Equatable {
 }
 
 /// Pushes to one device token: more than so many within a second are too many.
-package struct TokenRate: Sendable {
+public struct TokenRate: Sendable {
   private var second: Int64 = 0
   private var counts: [UInt64: Int] = [:]
   /// So many tokens are told apart; further ones in the same second are let pass.
   private static let capacity = 1_000_000
 
-  package init() {}
+  public init() {}
 
   /// Whether a push to the token with this hash may pass at `now` (ms).
-  package mutating func admits(_ token: UInt64, _ rules: GatewayRules, now: Int64) -> Bool {
+  public mutating func admits(_ token: UInt64, _ rules: GatewayRules, now: Int64) -> Bool {
     guard rules.tokenRate > 0 else { return true }
     if now / 1_000 != second {
       second = now / 1_000

@@ -2,7 +2,7 @@
 
 /// The gateway's checks of a device push. The first that fails decides the answer; injected faults and
 /// the acceptance come after the last.
-package enum PushCheck: String, CaseIterable, Sendable {
+public enum PushCheck: String, CaseIterable, Sendable {
   /// A repeated header of APNs' own: DuplicateHeaders.
   case duplicateHeaders = "duplicate-headers"
   /// `/3/device/TOKEN`: BadPath, MissingDeviceToken.
@@ -37,13 +37,13 @@ package enum PushCheck: String, CaseIterable, Sendable {
   case tokenRate = "token-rate"
 
   /// Apple does not document the order; this is the one place that says ours.
-  package static let standardOrder: [PushCheck] = [
+  public static let standardOrder: [PushCheck] = [
     .duplicateHeaders, .path, .method, .identifier, .credential, .topic, .pushType, .priority,
     .expiration, .collapseID, .payload, .json, .deviceToken, .tokenTopic, .tokenState, .tokenRate,
   ]
 
   /// Reads names separated by commas: another order, or fewer checks.
-  package static func order(_ text: String) throws(BehaviourError) -> [PushCheck] {
+  public static func order(_ text: String) throws(BehaviourError) -> [PushCheck] {
     var order: [PushCheck] = []
     for name in text.split(separator: ",") {
       guard let check = PushCheck(rawValue: String(name)) else {
@@ -57,7 +57,7 @@ package enum PushCheck: String, CaseIterable, Sendable {
     return order
   }
 
-  package static func text(_ order: [PushCheck]) -> String {
+  public static func text(_ order: [PushCheck]) -> String {
     order.map(\.rawValue).joined(separator: ",")
   }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// Why a request is refused.
-package struct Refusal: Equatable, Sendable {
-  package let reason: Reason
+public struct Refusal: Equatable, Sendable {
+  public let reason: Reason
   /// With a 410: when the token was last known to be invalid, in ms.
-  package let timestamp: Int64?
+  public let timestamp: Int64?
 
-  package init(_ reason: Reason, timestamp: Int64? = nil) {
+  public init(_ reason: Reason, timestamp: Int64? = nil) {
     self.reason = reason
     self.timestamp = timestamp
   }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 
 /// An `apns-id` as an answer spells it: the id, and which of its digits are capital letters. An id of the
 /// client's is echoed byte for byte, so every report can show exactly the text that the client knows.
-package struct SpelledID: Sendable, Equatable, CustomStringConvertible {
-  package let id: NotificationID
+public struct SpelledID: Sendable, Equatable, CustomStringConvertible {
+  public let id: NotificationID
   /// Bit n is set if digit n, from the left, is written as a capital letter.
   private let capitals: UInt32
 
   /// An id in one case.
-  package init(_ id: NotificationID, isUpper: Bool = false) {
+  public init(_ id: NotificationID, isUpper: Bool = false) {
     self.id = id
     capitals = isUpper ? .max : 0
   }
 
   /// The id with this text: 36 characters in canonical form, in any mixture of cases; nil for other text.
-  package init?(_ text: Span<UInt8>) {
+  public init?(_ text: Span<UInt8>) {
     guard text.count == NotificationID.textLength, let id = NotificationID(text) else { return nil }
     self.id = id
     // Of the characters of an id only capital letters have this bit and not the next one.
@@ -35,10 +35,10 @@ package struct SpelledID: Sendable, Equatable, CustomStringConvertible {
   }
 
   /// The id with this text, or nil.
-  package init?(_ text: String) { self.init(text.utf8.span) }
+  public init?(_ text: String) { self.init(text.utf8.span) }
 
   /// The text, 36 characters.
-  package var characters: InlineArray<36, UInt8> {
+  public var characters: InlineArray<36, UInt8> {
     var characters = id.characters
     var digit: UInt32 = 0
     for index in 0..<NotificationID.textLength where characters[index] != UInt8(ascii: "-") {
@@ -49,14 +49,14 @@ package struct SpelledID: Sendable, Equatable, CustomStringConvertible {
     return characters
   }
 
-  package var description: String { String(decoding: Self.array(characters), as: UTF8.self) }
+  public var description: String { String(decoding: Self.array(characters), as: UTF8.self) }
 
   private static func array(_ characters: InlineArray<36, UInt8>) -> [UInt8] {
     characters.indices.map { characters[$0] }
   }
 
   /// The same text, whatever digits were marked as capitals.
-  package static func == (left: SpelledID, right: SpelledID) -> Bool {
+  public static func == (left: SpelledID, right: SpelledID) -> Bool {
     guard left.id == right.id else { return false }
     return array(left.characters) == array(right.characters)
   }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-package import HTTP2Server
+public import HTTP2Server
 
 /// Requests that wait for their answer: a wheel of one-millisecond slots. Adding and taking one
 /// costs the same however many wait.
-package struct AnswerWheel: ~Copyable {
+public struct AnswerWheel: ~Copyable {
   private static let slotCount: UInt64 = 4_096
   private let slots: UnsafeMutablePointer<UnsafeMutablePointer<ServerRequest>?>
   /// Everything due before this moment has been taken.
   private var now: UInt64
-  package private(set) var count = 0
+  public private(set) var count = 0
 
   /// A wheel that starts at `now` (ms of a monotonic clock).
-  package init(now: UInt64) {
+  public init(now: UInt64) {
     self.now = now
     slots = .allocate(capacity: Int(Self.slotCount))
     slots.initialize(repeating: nil, count: Int(Self.slotCount))
@@ -20,7 +20,7 @@ package struct AnswerWheel: ~Copyable {
   deinit { slots.deallocate() }
 
   /// Files a request under its `due` time (ms); one that is past is due at the next turn.
-  package mutating func add(_ request: UnsafeMutablePointer<ServerRequest>) {
+  public mutating func add(_ request: UnsafeMutablePointer<ServerRequest>) {
     let slot = Int(max(request.pointee.due, now) % Self.slotCount)
     request.pointee.link = slots[slot]
     slots[slot] = request
@@ -28,7 +28,7 @@ package struct AnswerWheel: ~Copyable {
   }
 
   /// Takes the requests that are due by `time` as a linked list.
-  package mutating func due(by time: UInt64) -> UnsafeMutablePointer<ServerRequest>? {
+  public mutating func due(by time: UInt64) -> UnsafeMutablePointer<ServerRequest>? {
     var taken: UnsafeMutablePointer<ServerRequest>?
     guard count > 0 else {
       now = max(now, time + 1)
@@ -56,7 +56,7 @@ package struct AnswerWheel: ~Copyable {
   }
 
   /// Milliseconds from `time` to the next slot with something in it; nil if nothing waits.
-  package func wait(from time: UInt64) -> UInt64? {
+  public func wait(from time: UInt64) -> UInt64? {
     guard count > 0 else { return nil }
     for offset in 0..<Self.slotCount where slots[Int((now + offset) % Self.slotCount)] != nil {
       let moment = now + offset

@@ -2,9 +2,9 @@
 import Gateway
 
 /// The table of behaviours as text: for `--behaviours`, the admin port and the page about the simulator.
-package enum BehaviourReport {
+public enum BehaviourReport {
   /// Markdown: one row a behaviour.
-  package static var text: String {
+  public static var text: String {
     var lines = [
       "| behaviour | known from | default | values | what it is |", "|---|---|---|---|---|",
     ]

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import TLS
+public import APNS
+public import TLS
 
 /// What the certificate that a client has shown is good for.
-package final class CertificateAccess {
+public final class CertificateAccess {
   /// Every topic that it may send to.
   let topics: [[UInt8]]
   /// The topic of requests that name none; nil when the certificate has several.
   let defaultTopic: UnsafeRawBufferPointer?
   let fingerprint: String
   /// Why it is refused.
-  package let problem: Reason?
+  public let problem: Reason?
 
   /// - Parameter isBroken: It failed verification, or somebody declared it a bad one.
-  package init(_ certificate: PushCertificate, _ environment: Environment, isBroken: Bool) {
+  public init(_ certificate: PushCertificate, _ environment: Environment, isBroken: Bool) {
     topics = certificate.topics.map { Array($0.utf8) }
     fingerprint = certificate.fingerprint
     let serves =

@@ -4,8 +4,8 @@ import JSON
 import Settings
 
 /// What is wrong with a fault script: which rule, which field, why.
-package struct FaultScriptError: Error, Sendable, Equatable, CustomStringConvertible {
-  package let description: String
+public struct FaultScriptError: Error, Sendable, Equatable, CustomStringConvertible {
+  public let description: String
 
   init(_ description: String) { self.description = description }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-package import Faults
-package import JSON
+public import Faults
+public import JSON
 import Settings
 
 /// A fault script: the rules in their order, and the seed if it names one. The format is described in
 /// `docs/faults.md`.
-package struct FaultScript: Sendable, Equatable {
-  package var seed: UInt64?
-  package var rules: [FaultRule]
+public struct FaultScript: Sendable, Equatable {
+  public var seed: UInt64?
+  public var rules: [FaultRule]
 
   /// Reads `{"seed": 1, "rules": […]}` or only the list of rules.
-  package init(_ value: JSONValue) throws(FaultScriptError) {
+  public init(_ value: JSONValue) throws(FaultScriptError) {
     if let list = value.array {
       rules = try Self.rules(list)
       return

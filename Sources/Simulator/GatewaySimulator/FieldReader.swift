@@ -3,8 +3,8 @@ import APNS
 import JSON
 
 /// What is wrong with a list of keys or tokens, and where.
-package struct GatewayFileError: Error, Sendable, Equatable, CustomStringConvertible {
-  package let description: String
+public struct GatewayFileError: Error, Sendable, Equatable, CustomStringConvertible {
+  public let description: String
 }
 
 /// Reads the fields of one JSON object strictly: a wrong type, a missing field and one that nobody

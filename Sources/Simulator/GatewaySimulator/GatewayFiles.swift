@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-package import Gateway
-package import JSON
+public import Gateway
+public import JSON
 import Signing
 import TLS
 
 /// Reads the gateway's lists, from files and from the admin port.
-package enum GatewayFiles {
+public enum GatewayFiles {
   /// Keys: an array of objects, or an object with that array as `keys`. Each has `key_id`, `team_id`
   /// and either `public_key` (PEM text) or `public_key_file` (a path, taken from `folder`).
   /// Optional: `environment` (production, sandbox or any), `apps` (bundle ids or `*`),
   /// `related_key_id`, `state` (active or revoked).
-  package static func keys(
+  public static func keys(
     _ value: JSONValue, folder: String
   ) throws(GatewayFileError) -> [GatewayKey] {
     var keys: [GatewayKey] = []
@@ -61,7 +61,7 @@ package enum GatewayFiles {
   /// Declared tokens: an array of objects with `token` and optionally `state` (active, unregistered,
   /// expired, bad, offline or power-restricted), `timestamp` (ms; of the 410), `topic` and
   /// `environment`.
-  package static func tokens(_ value: JSONValue) throws(GatewayFileError) -> [DeclaredToken] {
+  public static func tokens(_ value: JSONValue) throws(GatewayFileError) -> [DeclaredToken] {
     let list = try list(value, "tokens")
     var tokens: [DeclaredToken] = []
     tokens.reserveCapacity(list.count)
@@ -152,13 +152,13 @@ package enum GatewayFiles {
   }
 
   /// Reads and parses a file.
-  package static func json(_ path: String) throws(GatewayFileError) -> JSONValue {
+  public static func json(_ path: String) throws(GatewayFileError) -> JSONValue {
     do { return try JSONDocument(File.read(path)).root } catch {
       throw GatewayFileError(description: "\(path): \(error)")
     }
   }
 
-  package static func folder(of path: String) -> String {
+  public static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return String(path[..<slash])
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Gateway
+public import Gateway
 import Synchronization
 import TLS
 
 /// How the whole gateway feels, whatever it is asked.
-package enum ServiceState: String, Sendable, CaseIterable {
+public enum ServiceState: String, Sendable, CaseIterable {
   case normal
   /// 500 InternalServerError.
   case failing
@@ -15,7 +15,7 @@ package enum ServiceState: String, Sendable, CaseIterable {
 }
 
 /// What somebody declared about a client certificate.
-package enum CertificateState: String, Sendable, CaseIterable {
+public enum CertificateState: String, Sendable, CaseIterable {
   case active
   /// Refused in the TLS handshake.
   case revoked
@@ -25,7 +25,7 @@ package enum CertificateState: String, Sendable, CaseIterable {
 
 /// What the gateway knows, shared by its loops and the admin port. Loops look at the version each
 /// turn and take a copy when it has changed: the hot path takes no lock.
-package final class GatewayWorld: Sendable {
+public final class GatewayWorld: Sendable {
   /// What loops copy.
   struct Knowledge: Sendable {
     var keys: [GatewayKey]
@@ -66,7 +66,7 @@ package final class GatewayWorld: Sendable {
   /// So many teams or addresses are told apart.
   private static let scopeLimit = 100_000
 
-  package init(
+  public init(
     keys: [GatewayKey] = [], tokens: [DeclaredToken] = [], rules: GatewayRules = GatewayRules(),
     latency: LatencyModel = .none
   ) {
@@ -140,14 +140,14 @@ package final class GatewayWorld: Sendable {
   }
 
   /// Adds keys; one with a known id replaces it.
-  package func add(_ keys: [GatewayKey]) {
+  public func add(_ keys: [GatewayKey]) {
     change { known in
       known.keys.removeAll { old in keys.contains { $0.facts.keyID == old.facts.keyID } }
       known.keys += keys
     }
   }
 
-  package func declare(_ tokens: [DeclaredToken]) {
+  public func declare(_ tokens: [DeclaredToken]) {
     change { known in
       for token in tokens { known.devices.declare(token) }
     }
@@ -164,7 +164,7 @@ package final class GatewayWorld: Sendable {
 
   /// Forgets declared tokens and certificates, what waits, what was delivered, and channels; behaviours,
   /// latency, clock and connection numbers are as at the start. Keys stay.
-  package func reset() {
+  public func reset() {
     clockOffset.store(0, ordering: .relaxed)
     connectionsBefore.store(connectionCount, ordering: .relaxed)
     change { known in

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import JSON
+public import JSON
 
 /// The `iat` of a provider token: when it was issued.
-package enum IssueTime {
+public enum IssueTime {
   /// Seconds since the epoch; nil for what is no time.
   ///
   /// Apple documents a whole number. Clients in use send a text or a fraction, and APNs takes it
   /// ("lenient"): the fraction is dropped.
-  package static func seconds(_ claim: JSONValue, isLenient: Bool) -> Int64? {
+  public static func seconds(_ claim: JSONValue, isLenient: Bool) -> Int64? {
     if let whole = claim.int { return whole }
     guard isLenient else { return nil }
     if let number = claim.number { return Int64(exactly: number.rounded(.down)) }

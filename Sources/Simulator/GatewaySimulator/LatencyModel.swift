@@ -3,7 +3,7 @@ import Glibc
 import Settings
 
 /// How long the gateway takes to answer, in ms.
-package enum LatencyModel: Sendable, Equatable {
+public enum LatencyModel: Sendable, Equatable {
   case none
   case fixed(UInt64)
   /// Log-normal, as a table of equally likely times.
@@ -14,7 +14,7 @@ package enum LatencyModel: Sendable, Equatable {
   private static let deviationsToP99 = 2.326_348
 
   /// Reads `20ms`, `0ms` or `lognormal:20ms,200ms` (median and 99th percentile).
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     let prefix = "lognormal:"
     guard text.hasPrefix(prefix) else {
       guard let time = DurationText.milliseconds(of: text), time >= 0 else { return nil }
@@ -34,7 +34,7 @@ package enum LatencyModel: Sendable, Equatable {
   }
 
   /// The model as it would be written; a distribution by its median and 99th percentile.
-  package var text: String {
+  public var text: String {
     switch self {
     case .none: "0ms"
     case .fixed(let time): "\(time)ms"
@@ -44,7 +44,7 @@ package enum LatencyModel: Sendable, Equatable {
   }
 
   /// A time, chosen by a random number.
-  package func milliseconds(_ random: UInt64) -> UInt64 {
+  public func milliseconds(_ random: UInt64) -> UInt64 {
     switch self {
     case .none: 0
     case .fixed(let time): time

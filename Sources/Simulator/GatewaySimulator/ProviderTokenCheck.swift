@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Gateway
+public import APNS
+public import Gateway
 import HTTP2Server
 import JSON
-package import Signing
+public import Signing
 import Synchronization
 
 /// A signing key that the gateway knows.
-package struct GatewayKey: Sendable {
-  package let facts: ProviderKey
-  package let publicKey: PublicKey
+public struct GatewayKey: Sendable {
+  public let facts: ProviderKey
+  public let publicKey: PublicKey
 
-  package init(_ facts: ProviderKey, publicKey: PublicKey) {
+  public init(_ facts: ProviderKey, publicKey: PublicKey) {
     self.facts = facts
     self.publicKey = publicKey
   }
 
-  package init(
+  public init(
     keyID: String, teamID: String, publicKey: PublicKey, environment: Environment? = nil,
     apps: [String]? = nil, relatedKeyID: String? = nil, isRevoked: Bool = false
   ) {
@@ -30,7 +30,7 @@ package struct GatewayKey: Sendable {
 
 /// Checks provider tokens (JSON Web Tokens, ES256). A signature is verified once: what is found is
 /// remembered by the token's bytes, because one token comes with very many requests.
-package struct ProviderTokenCheck {
+public struct ProviderTokenCheck {
   private enum Finding {
     case refused(Reason)
     case signed(SignedToken, key: Int)
@@ -60,7 +60,7 @@ package struct ProviderTokenCheck {
     generations.add(1, ordering: .relaxed).newValue
   }
 
-  package init(
+  public init(
     keys: [GatewayKey], environment: Environment, rules: GatewayRules = GatewayRules()
   ) {
     self.keys = keys
@@ -70,7 +70,7 @@ package struct ProviderTokenCheck {
 
   /// Judges the `authorization` value. `now` is in ms; `shared` applies the 20-minute rule when its
   /// scope is wider than a connection.
-  package mutating func judge(
+  public mutating func judge(
     _ authorization: UnsafeRawBufferPointer?, binding: inout ConnectionBinding, now: Int64,
     shared: (String, SignedToken) -> TokenVerdict = { _, _ in .accepted }
   ) -> TokenVerdict {

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-package import HTTP2Server
+public import HTTP2Server
 
 /// The header fields of a device push that the gateway looks at: where their values are.
-package struct PushFields {
-  package var method: UnsafeRawBufferPointer?
-  package var path: UnsafeRawBufferPointer?
-  package var authorization: UnsafeRawBufferPointer?
-  package var identifier: UnsafeRawBufferPointer?
-  package var topic: UnsafeRawBufferPointer?
-  package var pushType: UnsafeRawBufferPointer?
-  package var priority: UnsafeRawBufferPointer?
-  package var expiration: UnsafeRawBufferPointer?
-  package var collapseID: UnsafeRawBufferPointer?
-  package var channelID: UnsafeRawBufferPointer?
-  package var requestID: UnsafeRawBufferPointer?
+public struct PushFields {
+  public var method: UnsafeRawBufferPointer?
+  public var path: UnsafeRawBufferPointer?
+  public var authorization: UnsafeRawBufferPointer?
+  public var identifier: UnsafeRawBufferPointer?
+  public var topic: UnsafeRawBufferPointer?
+  public var pushType: UnsafeRawBufferPointer?
+  public var priority: UnsafeRawBufferPointer?
+  public var expiration: UnsafeRawBufferPointer?
+  public var collapseID: UnsafeRawBufferPointer?
+  public var channelID: UnsafeRawBufferPointer?
+  public var requestID: UnsafeRawBufferPointer?
   /// One of the fields above came twice.
-  package var hasDuplicate = false
+  public var hasDuplicate = false
   /// Bytes of the body.
-  package var bodyCount = 0
+  public var bodyCount = 0
   /// The body as far as it was kept.
-  package var body = UnsafeRawBufferPointer(start: nil, count: 0)
+  public var body = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  package init() {}
+  public init() {}
 
   /// Sorts a request's fields; others are ignored, as APNs does.
-  package init(_ request: borrowing ServerRequest) {
+  public init(_ request: borrowing ServerRequest) {
     for index in 0..<request.keptFields {
       add(request.name(index), request.value(index))
     }
@@ -33,7 +33,7 @@ package struct PushFields {
     body = request.body
   }
 
-  package mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+  public mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
     // Lengths tell nearly all names apart; the comparison settles the rest.
     switch name.count {
     case 5: Self.set(&path, ":path", name, value, &hasDuplicate)
@@ -74,7 +74,7 @@ package struct PushFields {
 
   /// The device token in the path: what follows `/3/device/`; empty if nothing does; nil if the
   /// path is another one.
-  package var deviceToken: UnsafeRawBufferPointer? {
+  public var deviceToken: UnsafeRawBufferPointer? {
     let prefix: StaticString = "/3/device"
     let count = prefix.utf8CodeUnitCount
     guard let path, path.count >= count, let start = path.baseAddress,

@@ -2,9 +2,9 @@
 import APNS
 
 /// What is asked of each push type as text, for the page about the simulator.
-package enum PushTypeReport {
+public enum PushTypeReport {
   /// Markdown: one row a push type.
-  package static var text: String {
+  public static var text: String {
     var lines = [
       "| `apns-push-type` | topic | priorities | without a priority | certificate | largest body |",
       "|---|---|---|---|---|---|",

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Gateway
+public import APNS
+public import Gateway
 import JSON
 
 /// What a connection brings into the judgement of its requests.
-package struct ConnectionAccess {
-  package var binding = ConnectionBinding()
+public struct ConnectionAccess {
+  public var binding = ConnectionBinding()
   /// What the client's certificate is good for; nil in token mode.
-  package var certificate: CertificateAccess?
+  public var certificate: CertificateAccess?
   /// The client's address, without the port.
-  package var address = ""
+  public var address = ""
 
-  package init() {}
+  public init() {}
 }
 
 /// What was found about a push.
-package struct PushJudgement {
+public struct PushJudgement: Sendable {
   /// nil for an acceptable push.
-  package var refusal: Refusal?
+  public var refusal: Refusal?
   /// Nothing is to be answered.
-  package var isSilent = false
+  public var isSilent = false
   /// The credential was in order.
-  package var isAuthenticated = false
+  public var isAuthenticated = false
   /// The body is not a JSON object.
-  package var isBrokenJSON = false
+  public var isBrokenJSON = false
   /// What was declared about the device token; nil for one that was not.
-  package var device: DeclaredToken?
+  public var device: DeclaredToken?
 }
 
 /// Rules that hold for more than one loop: asked only when they are switched on.
-package struct SharedChecks: Sendable {
+public struct SharedChecks: Sendable {
   /// The 20-minute rule of a team or an address: scope, token, time (ms).
-  package var tokenUpdate: @Sendable (String, SignedToken, Int64) -> TokenVerdict
+  public var tokenUpdate: @Sendable (String, SignedToken, Int64) -> TokenVerdict
   /// Whether another push to the token with this hash may pass: hash, time (ms).
-  package var tokenRate: @Sendable (UInt64, Int64) -> Bool
+  public var tokenRate: @Sendable (UInt64, Int64) -> Bool
 
-  package init(
+  public init(
     tokenUpdate: @escaping @Sendable (String, SignedToken, Int64) -> TokenVerdict = { _, _, _ in
       .accepted
     },
@@ -47,7 +47,7 @@ package struct SharedChecks: Sendable {
 }
 
 /// Applies the checks to device pushes. Owned by one loop; holds its copy of what the gateway knows.
-package struct PushValidator {
+public struct PushValidator {
   var providerTokens: ProviderTokenCheck
   private let devices: DeviceRegistry
   let rules: GatewayRules
@@ -55,7 +55,7 @@ package struct PushValidator {
   private let shared: SharedChecks
   let parser = JSONParser()
 
-  package init(
+  public init(
     keys: [GatewayKey], devices: DeviceRegistry, environment: Environment, rules: GatewayRules,
     shared: SharedChecks = SharedChecks()
   ) {
@@ -68,7 +68,7 @@ package struct PushValidator {
 
   /// Judges a push. `now` is in ms since the epoch. The connection's binding changes with the first
   /// valid provider token.
-  package mutating func judge(
+  public mutating func judge(
     _ given: PushFields, _ access: inout ConnectionAccess, now: Int64
   ) -> PushJudgement {
     var push = given

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Bytes
+public import APNS
+public import Bytes
 import Gateway
 import HTTP2
 import HTTP2Server
@@ -8,7 +8,7 @@ import JSON
 import Synchronization
 
 /// What one loop has received, for the report. Bounded: what comes after the limit is counted only.
-package final class RequestLog: Sendable {
+public final class RequestLog: Sendable {
   struct Entry: Sendable {
     var record: RequestRecord
     var textStart: Int
@@ -39,15 +39,15 @@ package final class RequestLog: Sendable {
   /// - Parameters:
   ///   - limit: So many requests are remembered.
   ///   - detailLimit: Of so many the header fields and the body, too.
-  package init(limit: Int, detailLimit: Int = 0, types: PushTypes = .builtIn) {
+  public init(limit: Int, detailLimit: Int = 0, types: PushTypes = .builtIn) {
     self.types = types
     self.limit = limit
     self.detailLimit = detailLimit
   }
 
-  package var count: Int { store.withLock { $0.entries.count } }
+  public var count: Int { store.withLock { $0.entries.count } }
 
-  package func clear() { store.withLock { $0 = Store() } }
+  public func clear() { store.withLock { $0 = Store() } }
 
   /// False when there is no room left.
   func append(
@@ -90,7 +90,7 @@ package final class RequestLog: Sendable {
   }
 
   /// Appends entries from `start` on as lines of JSON, at most `most` of them; returns how many.
-  package func write(from start: Int, atMost most: Int, into buffer: inout ByteBuffer) -> Int {
+  public func write(from start: Int, atMost most: Int, into buffer: inout ByteBuffer) -> Int {
     let (entries, text, topics, details) = store.withLock { store in
       let end = min(start + most, store.entries.count)
       guard start < end else {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Gateway
+public import APNS
+public import Gateway
 import HTTP2
 import HTTP2Server
 
 /// What a request was about.
-package enum RequestKind: UInt8, Sendable, CaseIterable {
+public enum RequestKind: UInt8, Sendable, CaseIterable {
   case push, broadcast, management
 
   var name: StaticString {
@@ -18,22 +18,22 @@ package enum RequestKind: UInt8, Sendable, CaseIterable {
 }
 
 /// What is remembered of a request besides its header fields and body.
-package struct RequestRecord: Sendable {
+public struct RequestRecord: Sendable {
   /// Milliseconds since the epoch.
-  package var time: Int64
+  public var time: Int64
   /// As the answer spells it.
-  package var id: SpelledID
-  package var kind: RequestKind
+  public var id: SpelledID
+  public var kind: RequestKind
   /// 0 when there was no answer.
-  package var status: UInt16
-  package var reason: Reason?
-  package var fate: PushFate?
-  package var connection: UInt32
-  package var stream: Int32
-  package var environment: Environment
-  package var isBrokenJSON: Bool
+  public var status: UInt16
+  public var reason: Reason?
+  public var fate: PushFate?
+  public var connection: UInt32
+  public var stream: Int32
+  public var environment: Environment
+  public var isBrokenJSON: Bool
 
-  package init(
+  public init(
     time: Int64, id: SpelledID, kind: RequestKind = .push, status: UInt16 = 200,
     reason: Reason? = nil, fate: PushFate? = nil, connection: UInt32 = 0, stream: Int32 = 0,
     environment: Environment = .production, isBrokenJSON: Bool = false

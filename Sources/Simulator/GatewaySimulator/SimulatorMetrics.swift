@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Telemetry
+public import Telemetry
 
 /// What the simulator has on `/metrics`.
-package enum SimulatorMetrics {
+public enum SimulatorMetrics {
   static let connections = Metric(
     "martlet_simulator_connections_total", .counter, labels: ["result"], bound: "2",
     "Connections of clients: accepted or refused.")
@@ -26,7 +26,7 @@ package enum SimulatorMetrics {
     "martlet_simulator_records_dropped_total", .counter,
     "Requests that were dropped from the report.")
 
-  package static let all = [
+  public static let all = [
     connections, openConnections, forgotten, goAways, requests, answers, pushes, recordsDropped,
   ]
 }

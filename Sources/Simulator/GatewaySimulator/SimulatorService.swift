@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-package import EventLoop
+public import EventLoop
 import Gateway
 import Glibc
 import HTTPServer
 import JSON
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import TLS
 
 /// `apns-simulator`: answers as the Apple Push Notification service does, and remembers what it was
 /// sent. Loops (`SimulatorLoop`) serve the pushes; the admin API has a thread of its own.
-package enum SimulatorService: Service {
-  package static let name = "apns-simulator"
-  package static let summary = """
+public enum SimulatorService: Service {
+  public static let name = "apns-simulator"
+  public static let summary = """
     Plays the APNs gateway on this machine: TLS, HTTP/2, the checks and the answers of the real one, and \
     a report of everything it received on its admin port.
     """
-  package static let table = SimulatorSettings.table
+  public static let table = SimulatorSettings.table
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> SimulatorSettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> SimulatorSettings {
     try SimulatorSettings(values)
   }
 
-  package static func run(
+  public static func run(
     _ settings: SimulatorSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
@@ -42,21 +42,21 @@ package enum SimulatorService: Service {
 }
 
 /// A running gateway; also for tests that run one inside their own process.
-package final class Simulator {
+public final class Simulator {
   /// Where pushes go.
-  package let address: SocketAddress
-  package let sandboxAddress: SocketAddress
+  public let address: SocketAddress
+  public let sandboxAddress: SocketAddress
   /// Where channels are managed.
-  package let managementAddress: SocketAddress
-  package let sandboxManagementAddress: SocketAddress
+  public let managementAddress: SocketAddress
+  public let sandboxManagementAddress: SocketAddress
   /// The port of the admin API.
-  package let adminPort: UInt16
+  public let adminPort: UInt16
   private let adminHost: String
   private let admin: HTTPServer
   private var threads: [GatewayThread] = []
 
   /// Opens the ports and starts the loops. They stop when `context.signals` says so.
-  package init(_ settings: SimulatorSettings, _ context: ServiceContext) throws {
+  public init(_ settings: SimulatorSettings, _ context: ServiceContext) throws {
     let trust = try settings.clientRoots.map {
       ClientTrust(
         roots: try File.read($0), admitsBroken: settings.rules.badCertificate != .alert)
@@ -176,7 +176,7 @@ package final class Simulator {
   }
 
   /// Waits for the loops to end.
-  package func wait() {
+  public func wait() {
     for thread in threads { thread.join() }
     threads = []
   }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Gateway
+public import APNS
+public import Gateway
 import ServiceKit
-package import Settings
+public import Settings
 
 /// The simulator's settings after validation.
-package struct SimulatorSettings: DeclaredSettings, Sendable {
+public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:2197",
-      "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one.")) package var listen:
+      "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one.")) public var listen:
     Endpoint
 
   @Declared(
@@ -22,12 +22,12 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
     .endpoint(
       "listen-sandbox", default: "127.0.0.1:2198",
       "Address and port of the sandbox. This and the next two default to free ports if --listen is given."
-    )) package var listenSandbox: Endpoint
+    )) public var listenSandbox: Endpoint
 
   @Declared(
     .endpoint(
       "listen-management", default: "127.0.0.1:2196",
-      "Address and port of channel management for production.")) package var listenManagement:
+      "Address and port of channel management for production.")) public var listenManagement:
     Endpoint
 
   @Declared(
@@ -39,7 +39,7 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .endpoint(
       "admin", default: "127.0.0.1:2199",
-      "Address and port of the admin API (plain HTTP), on a loopback address.")) package var admin:
+      "Address and port of the admin API (plain HTTP), on a loopback address.")) public var admin:
     Endpoint
 
   @Declared(
@@ -58,30 +58,30 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
     .path(
       "certificate", placeholder: "FILE",
       "PEM file of the server's certificate and its chain (martlet keys generate writes one)."))
-  package var certificate: String
+  public var certificate: String
 
   @Declared(
     .path(
       "certificate-key", placeholder: "FILE",
-      "PEM file of the certificate's private key.")) package var certificateKey: String
+      "PEM file of the certificate's private key.")) public var certificateKey: String
 
   @Declared(
     .path(
       "client-roots", placeholder: "FILE",
       "PEM file of the authorities whose client certificates are accepted; without it none are requested."
-    )) package var clientRoots: String?
+    )) public var clientRoots: String?
 
   @Declared(
     .path(
       "keys", placeholder: "FILE",
       "JSON list of the public keys whose provider tokens are accepted; PUT /keys adds more."))
-  package var keys: String?
+  public var keys: String?
 
   @Declared(
     .path(
       "tokens", placeholder: "FILE",
       "JSON list of declared device tokens, such as unregistered ones; PUT /tokens adds more."))
-  package var tokens: String?
+  public var tokens: String?
 
   @Declared(.integer("loops", default: 1, in: 1...64, "Threads that serve connections.")) package
     var loops: Int
@@ -101,7 +101,7 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .integer(
       "record-details", default: 10_000, in: 0...10_000_000,
-      "Requests whose header fields and body are also kept.")) package var detailLimit: Int
+      "Requests whose header fields and body are also kept.")) public var detailLimit: Int
 
   @Declared(
     .choice(
@@ -112,7 +112,7 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .path(
       "faults", placeholder: "FILE",
-      "JSON script of faults (docs/faults.md); POST /faults adds more.")) package var faults:
+      "JSON script of faults (docs/faults.md); POST /faults adds more.")) public var faults:
     String?
 
   @Declared(
@@ -134,20 +134,20 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
 
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
 
-  package var environment = Environment.production
+  public var environment = Environment.production
   /// Constant answers, nothing checked or recorded.
-  package var isFast = false
+  public var isFast = false
   /// nil takes the script's.
-  package var faultSeed: UInt64?
-  package var rules = GatewayRules()
-  package var latency = LatencyModel.none
+  public var faultSeed: UInt64?
+  public var rules = GatewayRules()
+  public var latency = LatencyModel.none
 
-  package static let table = SettingTable(declaredBy: Self.self, more: behaviours)
+  public static let table = SettingTable(declaredBy: Self.self, more: behaviours)
 
-  package init() {}
+  public init() {}
 
   /// A setting for each behaviour that can be switched.
-  package static let behaviours: [Setting] = Behaviour.table.compactMap { behaviour in
+  public static let behaviours: [Setting] = Behaviour.table.compactMap { behaviour in
     let kind: Setting.Kind
     switch behaviour.kind {
     case .boolean: kind = .boolean
@@ -162,7 +162,7 @@ package struct SimulatorSettings: DeclaredSettings, Sendable {
       "\(behaviour.meaning) (\(behaviour.mark.rawValue))")
   }
 
-  package init(_ values: SettingValues) throws(SettingErrors) {
+  public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     environment = environmentName == "sandbox" ? .sandbox : .production
     isFast = profile == "fast"

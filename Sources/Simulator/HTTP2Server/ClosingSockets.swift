@@ -6,13 +6,13 @@ import EventLoop
 /// A socket that is closed while something of its client is still to be read, or on its way, answers with a reset,
 /// and the client may lose the GOAWAY before it. So the server's side is closed first, and what the client
 /// still sends is read and dropped until it closes its own (RFC 9112, section 9.6). One per loop, on its thread.
-package final class ClosingSockets {
+public final class ClosingSockets {
   /// How long a client may take, in milliseconds.
-  package static let patience: UInt64 = 1_000
+  public static let patience: UInt64 = 1_000
   /// More than these are closed at once.
-  package static let most = 1_024
+  public static let most = 1_024
   /// Whoever owns it calls `turn` at least this often while it is not empty, in milliseconds.
-  package static let interval: UInt64 = 20
+  public static let interval: UInt64 = 20
 
   private final class Closing {
     let socket: Socket
@@ -27,11 +27,11 @@ package final class ClosingSockets {
   private var sockets: [Closing] = []
   private let dropped: UnsafeMutableRawBufferPointer
 
-  package init() { dropped = .allocate(byteCount: 16 * 1_024, alignment: 16) }
+  public init() { dropped = .allocate(byteCount: 16 * 1_024, alignment: 16) }
 
   deinit { dropped.deallocate() }
 
-  package var isEmpty: Bool { sockets.isEmpty }
+  public var isEmpty: Bool { sockets.isEmpty }
 
   /// Closes the server's side of a connection.
   func add(_ socket: consuming Socket) {
@@ -43,7 +43,7 @@ package final class ClosingSockets {
   /// Closes those whose clients have closed theirs, or have taken too long.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package func turn(now: UInt64) {
+  public func turn(now: UInt64) {
     guard !sockets.isEmpty else { return }
     sockets.removeAll { now >= $0.ends || isEnded($0.socket) }
   }

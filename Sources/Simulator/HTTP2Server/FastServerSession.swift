@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CNghttp2
-package import HTTP2
+public import HTTP2
 
 /// The session of a load test: it takes each request for a good one and reads no header field. What is left of HTTP/2 is
 /// frames, windows, the limit of streams, PING and SETTINGS.
 ///
 /// It keeps no compression table: it needs none to read, and answers with literals that are not indexed.
-package final class FastServerSession: ServerSession {
+public final class FastServerSession: ServerSession {
   private let pool: ServerRequestPool
   private let token: UInt64
   private var connection: Unmanaged<HTTP2ServerConnection>?
@@ -19,17 +19,17 @@ package final class FastServerSession: ServerSession {
   /// Streams whose request is not complete. They are few: a client sends header fields and body together.
   private var incomplete: [Int32] = []
   private var maxConcurrentStreams = UInt32.max
-  package private(set) var lastStreamID: Int32 = 0
-  package private(set) var isGoingAway = false
+  public private(set) var lastStreamID: Int32 = 0
+  public private(set) var isGoingAway = false
   /// Bytes of bodies that the connection's window has not been given back.
   private var consumed = 0
   /// Half of the window that a connection has at first.
   private static let windowStep = 32_768
 
-  package let complaint: String? = nil
-  package let farewell: [UInt8]? = nil
+  public let complaint: String? = nil
+  public let farewell: [UInt8]? = nil
 
-  package init(settings: SessionSettings?, pool: ServerRequestPool, token: UInt64) {
+  public init(settings: SessionSettings?, pool: ServerRequestPool, token: UInt64) {
     self.pool = pool
     self.token = token
     if let settings { start(settings) }
@@ -37,14 +37,14 @@ package final class FastServerSession: ServerSession {
 
   deinit { abandon() }
 
-  package var openStreams: Int { open.count + incomplete.count }
-  package var isFinished: Bool { isGoingAway && openStreams == 0 && outgoing.isEmpty }
+  public var openStreams: Int { open.count + incomplete.count }
+  public var isFinished: Bool { isGoingAway && openStreams == 0 && outgoing.isEmpty }
 
-  package func attach(_ connection: HTTP2ServerConnection) {
+  public func attach(_ connection: HTTP2ServerConnection) {
     self.connection = Unmanaged.passUnretained(connection)
   }
 
-  package func start(_ settings: SessionSettings) {
+  public func start(_ settings: SessionSettings) {
     send(
       settings: [
         (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.headerTableSize),
@@ -55,7 +55,7 @@ package final class FastServerSession: ServerSession {
     maxConcurrentStreams = settings.maxConcurrentStreams ?? .max
   }
 
-  package func update(_ change: SettingsChange) {
+  public func update(_ change: SettingsChange) {
     send(
       settings: change.entries.map {
         (nghttp2_settings_id(rawValue: UInt32($0.settings_id)), $0.value)
@@ -76,7 +76,7 @@ package final class FastServerSession: ServerSession {
 
   // MARK: In
 
-  package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+  public func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     var offset = 0
     while let frame = try scanner.next(bytes, &offset) { take(frame) }
   }
@@ -144,7 +144,7 @@ package final class FastServerSession: ServerSession {
 
   /// `:status: 200` by its number in the static table, all else as literals that are not indexed (RFC 7541 §6.2.2), of
   /// names and values below 127 bytes. There is no body.
-  package func respond(
+  public func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
   ) {
@@ -181,7 +181,7 @@ package final class FastServerSession: ServerSession {
     outgoing.append(UnsafeRawBufferPointer(start: text, count: count))
   }
 
-  package func reset(_ streamID: Int32, code: UInt32) {
+  public func reset(_ streamID: Int32, code: UInt32) {
     begin(4, UInt8(NGHTTP2_RST_STREAM.rawValue), 0, streamID)
     append(ServerFaults.bigEndian(code))
     incomplete.removeAll { $0 == streamID }
@@ -192,7 +192,7 @@ package final class FastServerSession: ServerSession {
     }
   }
 
-  package func sendGoAway(lastStreamID: Int32?, code: UInt32, debug: [UInt8]) {
+  public func sendGoAway(lastStreamID: Int32?, code: UInt32, debug: [UInt8]) {
     isGoingAway = true
     let last = UInt32(bitPattern: lastStreamID ?? self.lastStreamID)
     append(
@@ -219,7 +219,7 @@ package final class FastServerSession: ServerSession {
 
   private func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { outgoing.append($0) } }
 
-  package func produceOutput(
+  public func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool {
     let count = min(outgoing.count, max(0, limit - buffer.count))
@@ -236,15 +236,15 @@ package final class FastServerSession: ServerSession {
     if !request.pointee.isHeld { pool.recycle(request) }
   }
 
-  package func abandon() {
+  public func abandon() {
     while let request = open.first { close(request) }
     incomplete = []
   }
 
-  package func takeNotices() -> [ConnectionNotice] {
+  public func takeNotices() -> [ConnectionNotice] {
     defer { notices = [] }
     return notices
   }
 
-  package func post(_ notice: ConnectionNotice) { notices.append(notice) }
+  public func post(_ notice: ConnectionNotice) { notices.append(notice) }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-package import EventLoop
-package import HTTP2
-package import TLS
+public import EventLoop
+public import HTTP2
+public import TLS
 
 /// One accepted connection: socket, TLS and session on the owner's `Poller`.
 ///
 /// Complete requests appear in the pool that all connections of the loop share. After its turn the
 /// owner calls `flush()` for each connection that it touched.
-package final class HTTP2ServerConnection {
+public final class HTTP2ServerConnection {
   /// The token that events and requests of this connection carry.
-  package let token: UInt64
+  public let token: UInt64
   private let tls: TLSConnection
   private let scratch: ConnectionScratch
   private let pool: ServerRequestPool
@@ -19,30 +19,30 @@ package final class HTTP2ServerConnection {
   /// The session if it can do what a server must not do: not in the fast profile.
   let faulty: HTTP2ServerSession?
   private var channel: SecureChannel
-  package private(set) var isConnected = false
-  package private(set) var isClosed = false
+  public private(set) var isConnected = false
+  public private(set) var isClosed = false
   /// Free for the owner: set while the connection is on its list of connections to flush.
-  package var isTouched = false
+  public var isTouched = false
   /// Free for the owner: what the connection has been granted so far.
-  package var stage: UInt8 = 0
+  public var stage: UInt8 = 0
   /// The socket stays open although HTTP/2 has nothing more to do on it.
-  package var staysOpen = false
+  public var staysOpen = false
   /// The connection ends as soon as no stream is open.
-  package var endsWhenIdle = false
+  public var endsWhenIdle = false
   /// Nothing is read from the socket while this is set, not even the handshake.
-  package var isReadingPaused: Bool {
+  public var isReadingPaused: Bool {
     get { channel.isReadingPaused }
     set { channel.pauseReading(newValue) }
   }
 
   /// Chooses the first SETTINGS when TLS is up and before anything of the client is read, for those who
   /// gave none to `init`.
-  package var chooseSettings: ((HTTP2ServerConnection) -> SessionSettings)?
+  public var chooseSettings: ((HTTP2ServerConnection) -> SessionSettings)?
 
   /// Takes over an accepted socket and watches it. SETTINGS go out with the first `flush()` after
   /// the handshake; nil leaves them to `chooseSettings`. With `closing` a client can read what it was told last,
   /// whatever it sends meanwhile.
-  package init(
+  public init(
     accepted socket: consuming Socket, poller: Poller, token: UInt64, tls: TLSContext,
     settings: SessionSettings?, pool: ServerRequestPool, scratch: ConnectionScratch,
     closing: ClosingSockets? = nil
@@ -66,20 +66,20 @@ package final class HTTP2ServerConnection {
 
   deinit { end(nil) }
 
-  package var openStreams: Int { session.openStreams }
-  package var isGoingAway: Bool { session.isGoingAway }
-  package var lastStreamID: Int32 { session.lastStreamID }
-  package var bytesWaiting: Int { channel.bytesWaiting }
-  package var peer: SocketAddress? { channel.peer }
+  public var openStreams: Int { session.openStreams }
+  public var isGoingAway: Bool { session.isGoingAway }
+  public var lastStreamID: Int32 { session.lastStreamID }
+  public var bytesWaiting: Int { channel.bytesWaiting }
+  public var peer: SocketAddress? { channel.peer }
   /// What the client's certificate says; nil without one.
-  package var clientCertificate: PushCertificate? { tls.peerCertificate }
+  public var clientCertificate: PushCertificate? { tls.peerCertificate }
   /// Why the client's certificate failed verification, if it was let in all the same.
-  package var clientCertificateProblem: String? { tls.peerProblem }
+  public var clientCertificateProblem: String? { tls.peerProblem }
   /// The host name that the client asked for in the TLS handshake.
-  package var requestedName: String? { tls.requestedName }
+  public var requestedName: String? { tls.requestedName }
 
   /// Handles an event of the poller. `flush()` must follow in the same turn.
-  package func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
+  public func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard !isClosed else { return }
     do {
       guard readable || hangup else { return }
@@ -124,7 +124,7 @@ package final class HTTP2ServerConnection {
   /// is only given back. Header values and `body` must stay where they are until the stream closes:
   /// constants, or memory of the request itself. Returns the connection to flush.
   @discardableResult
-  package static func respond(
+  public static func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer, pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
@@ -138,7 +138,7 @@ package final class HTTP2ServerConnection {
 
   /// Gives a request back without an answer; its stream is reset with `code` if it is still open.
   @discardableResult
-  package static func drop(
+  public static func drop(
     _ request: UnsafeMutablePointer<ServerRequest>, code: UInt32, pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
     guard let connection = request.pointee.connection?.takeUnretainedValue() else {
@@ -151,7 +151,7 @@ package final class HTTP2ServerConnection {
   }
 
   /// Leaves a request without an answer for ever: its memory comes back when its stream is gone.
-  package static func leaveUnanswered(
+  public static func leaveUnanswered(
     _ request: UnsafeMutablePointer<ServerRequest>, pool: ServerRequestPool
   ) {
     guard request.pointee.isAlive else { return pool.recycle(request) }
@@ -159,21 +159,21 @@ package final class HTTP2ServerConnection {
   }
 
   /// Changes how many streams the client may have open.
-  package func updateSettings(maxConcurrentStreams: UInt32) {
+  public func updateSettings(maxConcurrentStreams: UInt32) {
     session.update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
   }
 
   /// Sends GOAWAY with `debug` as its words; the connection ends once its streams are done. Streams
   /// above `lastStreamID` (unless told, the newest one seen) are not processed.
-  package func sendGoAway(lastStreamID: Int32? = nil, code: UInt32 = 0, debug: [UInt8] = []) {
+  public func sendGoAway(lastStreamID: Int32? = nil, code: UInt32 = 0, debug: [UInt8] = []) {
     session.sendGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
   }
 
   /// Ends one stream.
-  package func reset(_ streamID: Int32, code: UInt32) { session.reset(streamID, code: code) }
+  public func reset(_ streamID: Int32, code: UInt32) { session.reset(streamID, code: code) }
 
   /// Encodes, encrypts and writes what is queued, with one system call.
-  package func flush() {
+  public func flush() {
     guard isConnected, !isClosed else { return }
     do {
       var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
@@ -198,13 +198,13 @@ package final class HTTP2ServerConnection {
     }
   }
 
-  package func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
+  public func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
 
   /// Ends the connection now; open requests stay unanswered.
-  package func close() { end(nil) }
+  public func close() { end(nil) }
 
   /// Ends the connection with a TCP reset, as a crash would.
-  package func abort() {
+  public func abort() {
     channel.abort()
     end(nil)
   }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import CNghttp2
-package import HTTP2
+public import HTTP2
 
 /// What a well-behaved server never does, for the gateway simulator.
 extension HTTP2ServerSession {
   /// Keeps frames of these kinds back from now on. What was queued before still goes out, unless it
   /// is thrown away, too.
-  package func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
+  public func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
     settle()
     if discardingQueued { faults?.discardPending() }
     faults?.muted.formUnion(frames)
   }
 
   /// Holds WINDOW_UPDATE frames back, or sends those that were held.
-  package func holdWindowUpdates(_ isHeld: Bool) {
+  public func holdWindowUpdates(_ isHeld: Bool) {
     settle()
     if isHeld { faults?.holdsWindowUpdates = true } else { faults?.releaseWindowUpdates() }
   }
 
   /// Gives the answer to a request an unusual form; call it before `respond`.
-  package func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
+  public func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
     settle()
     faults?.shapes[request.pointee.streamID] = shape
     request.pointee.hasTrailers = shape.contains(.trailers)
@@ -32,7 +32,7 @@ extension HTTP2ServerSession {
   }
 
   /// Sends only the header fields of an answer, and resets the stream with `code`.
-  package func respondPartly(
+  public func respondPartly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList, code: UInt32
   ) {
     request.pointee.isHeld = false
@@ -45,7 +45,7 @@ extension HTTP2ServerSession {
 
   /// Answers a request before its end and tells the client to stop sending (RST_STREAM with
   /// NO_ERROR, RFC 9113 §8.1). The request must come from `takeEarly`.
-  package func respondEarly(
+  public func respondEarly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
   ) {
@@ -55,13 +55,13 @@ extension HTTP2ServerSession {
   }
 
   /// Sends GOAWAY as it stands, whatever this side thinks of its last stream id. Requests go on.
-  package func sendRawGoAway(lastStreamID: UInt32, code: UInt32, debug: [UInt8]) {
+  public func sendRawGoAway(lastStreamID: UInt32, code: UInt32, debug: [UInt8]) {
     let payload = ServerFaults.bigEndian(lastStreamID) + ServerFaults.bigEndian(code) + debug
     sendRaw(ServerFaults.frame(type: NGHTTP2_GOAWAY, payload))
   }
 
   /// Sends RST_STREAM, also on a stream that has been answered.
-  package func sendRawReset(_ stream: Int32, code: UInt32) {
+  public func sendRawReset(_ stream: Int32, code: UInt32) {
     sendRaw(
       ServerFaults.frame(
         type: NGHTTP2_RST_STREAM, stream: UInt32(bitPattern: stream), ServerFaults.bigEndian(code)))
@@ -84,44 +84,44 @@ extension HTTP2ServerSession {
 
 /// The same for a whole connection; without effect in the fast profile.
 extension HTTP2ServerConnection {
-  package func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
+  public func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
     faulty?.mute(frames, discardingQueued: discardingQueued)
   }
 
-  package func holdWindowUpdates(_ isHeld: Bool) { faulty?.holdWindowUpdates(isHeld) }
+  public func holdWindowUpdates(_ isHeld: Bool) { faulty?.holdWindowUpdates(isHeld) }
 
-  package func update(_ change: SettingsChange) { session.update(change) }
+  public func update(_ change: SettingsChange) { session.update(change) }
 
-  package func sendRawGoAway(lastStreamID: UInt32, code: UInt32 = 0, debug: [UInt8]) {
+  public func sendRawGoAway(lastStreamID: UInt32, code: UInt32 = 0, debug: [UInt8]) {
     faulty?.sendRawGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
   }
 
-  package func sendRawReset(_ stream: Int32, code: UInt32) {
+  public func sendRawReset(_ stream: Int32, code: UInt32) {
     faulty?.sendRawReset(stream, code: code)
   }
 
   /// Requests with a larger body than this many bytes are announced before their end
   /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
-  package var earlyAnswerLimit: Int? {
+  public var earlyAnswerLimit: Int? {
     get { faulty?.earlyAnswerLimit }
     set { faulty?.earlyAnswerLimit = newValue }
   }
 
   /// Neither reads nor writes any more, and leaves the socket open: as if the network had lost it.
-  package func goSilent() {
+  public func goSilent() {
     faulty?.mute(.everything)
     isReadingPaused = true
     staysOpen = true
   }
 
   /// Gives the answer to a request an unusual form; call it before `respond`.
-  package static func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
+  public static func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
     request.pointee.connection?.takeUnretainedValue().faulty?.shape(request, shape)
   }
 
   /// Sends the header fields of an answer and resets the stream; as `respond` otherwise.
   @discardableResult
-  package static func respondPartly(
+  public static func respondPartly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList, code: UInt32,
     pool: ServerRequestPool
   ) -> HTTP2ServerConnection? {
@@ -135,7 +135,7 @@ extension HTTP2ServerConnection {
 
   /// Answers a request that `takeEarly` gave, before its end.
   @discardableResult
-  package static func respondEarly(
+  public static func respondEarly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
   ) -> HTTP2ServerConnection? {

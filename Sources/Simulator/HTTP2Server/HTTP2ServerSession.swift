@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import CNghttp2
-package import HTTP2
+public import HTTP2
 
 /// The server side of one HTTP/2 connection without any I/O. Owned by one thread.
-package final class HTTP2ServerSession: ServerSession {
+public final class HTTP2ServerSession: ServerSession {
   let session: OpaquePointer
   private let state: UnsafeMutablePointer<ServerState>
   private let readsBlocks: Bool
@@ -16,7 +16,7 @@ package final class HTTP2ServerSession: ServerSession {
   /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.
   ///
   /// - Parameter leavesBlocksToNGHTTP2: Header blocks are read by nghttp2 alone, which costs twice as much.
-  package init(
+  public init(
     settings: SessionSettings?, pool: ServerRequestPool, token: UInt64,
     leavesBlocksToNGHTTP2: Bool = false
   ) {
@@ -44,24 +44,24 @@ package final class HTTP2ServerSession: ServerSession {
   }
 
   /// Streams on which a request is being received or answered.
-  package var openStreams: Int { state.pointee.open.count }
-  package var isGoingAway: Bool { state.pointee.isGoingAway }
-  package var isFinished: Bool {
+  public var openStreams: Int { state.pointee.open.count }
+  public var isGoingAway: Bool { state.pointee.isGoingAway }
+  public var isFinished: Bool {
     nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
   }
   /// The newest stream that the client has opened.
-  package var lastStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
+  public var lastStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
 
   /// Queues the first SETTINGS of a session that was made without.
-  package func start(_ settings: SessionSettings) { settings.submit(to: session, isClient: false) }
+  public func start(_ settings: SessionSettings) { settings.submit(to: session, isClient: false) }
 
-  package func attach(_ connection: HTTP2ServerConnection) {
+  public func attach(_ connection: HTTP2ServerConnection) {
     state.pointee.connection = Unmanaged.passUnretained(connection)
   }
 
   /// Answers a request. Header values and `body` must stay where they are until the stream closes:
   /// constants, or memory of the request itself.
-  package func respond(
+  public func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
   ) {
@@ -80,36 +80,36 @@ package final class HTTP2ServerSession: ServerSession {
   }
 
   /// Ends one stream with RST_STREAM.
-  package func reset(_ streamID: Int32, code: UInt32) {
+  public func reset(_ streamID: Int32, code: UInt32) {
     nghttp2_submit_rst_stream(session, noFlags, streamID, code)
   }
 
   /// Changes how many streams the client may have open.
-  package func updateSettings(maxConcurrentStreams: UInt32) {
+  public func updateSettings(maxConcurrentStreams: UInt32) {
     update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
   }
 
   /// Sends SETTINGS with new values.
-  package func update(_ change: SettingsChange) {
+  public func update(_ change: SettingsChange) {
     let entries = change.entries
     nghttp2_submit_settings(session, noFlags, entries, entries.count)
   }
 
   /// Requests with a larger body than this many bytes are announced before their end
   /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
-  package var earlyAnswerLimit: Int? {
+  public var earlyAnswerLimit: Int? {
     get { state.pointee.earlyAnswerLimit }
     set { state.pointee.earlyAnswerLimit = newValue }
   }
 
   /// Sends GOAWAY; streams above `lastStreamID` (the newest one unless told) are not processed.
-  package func sendGoAway(lastStreamID: Int32? = nil, code: UInt32, debug: [UInt8]) {
+  public func sendGoAway(lastStreamID: Int32? = nil, code: UInt32, debug: [UInt8]) {
     state.pointee.isGoingAway = true
     nghttp2_submit_goaway(
       session, noFlags, lastStreamID ?? self.lastStreamID, code, debug, debug.count)
   }
 
-  package func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
+  public func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     guard readsBlocks else { return try tell(bytes) }
     try frames.take(bytes) { (piece) throws(ConnectionFailure) in
       switch piece {
@@ -152,7 +152,7 @@ package final class HTTP2ServerSession: ServerSession {
 
   /// The last frame to a client whose flood ended the session, which sends nothing any more: GOAWAY with
   /// ENHANCE_YOUR_CALM (RFC 9113 §10.5). nil for every other end.
-  package var farewell: [UInt8]? {
+  public var farewell: [UInt8]? {
     guard state.pointee.isFlooded else { return nil }
     let payload =
       ServerFaults.bigEndian(UInt32(bitPattern: max(0, lastStreamID)))
@@ -161,7 +161,7 @@ package final class HTTP2ServerSession: ServerSession {
   }
 
   /// As on the client's side.
-  package func produceOutput(
+  public func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool {
     faults?.takePending(into: &buffer)
@@ -179,20 +179,20 @@ package final class HTTP2ServerSession: ServerSession {
   }
 
   /// The connection is gone: lets go of every request.
-  package func abandon() {
+  public func abandon() {
     while let request = state.pointee.open.first { state.pointee.close(request) }
   }
 
-  package func takeNotices() -> [ConnectionNotice] {
+  public func takeNotices() -> [ConnectionNotice] {
     guard !state.pointee.notices.isEmpty else { return [] }
     let taken = state.pointee.notices
     state.pointee.notices = []
     return taken
   }
 
-  package func post(_ notice: ConnectionNotice) { state.pointee.notices.append(notice) }
+  public func post(_ notice: ConnectionNotice) { state.pointee.notices.append(notice) }
 
-  package var complaint: String? { state.pointee.complaint }
+  public var complaint: String? { state.pointee.complaint }
 
   var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
 

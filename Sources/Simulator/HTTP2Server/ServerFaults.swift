@@ -4,29 +4,29 @@ import CNghttp2
 import HTTP2
 
 /// Frames that a server keeps to itself.
-package struct MutedFrames: OptionSet, Sendable {
-  package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
+public struct MutedFrames: OptionSet, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
   /// Acknowledgements of PING.
-  package static let pingAnswers = MutedFrames(rawValue: 1)
+  public static let pingAnswers = MutedFrames(rawValue: 1)
   /// Not a single frame goes out.
-  package static let everything = MutedFrames(rawValue: 2)
+  public static let everything = MutedFrames(rawValue: 2)
 }
 
 /// Unusual but lawful forms of an answer (RFC 9113 §6.1, §6.2, §6.10, §8.1).
-package struct AnswerShape: OptionSet, Sendable {
-  package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
+public struct AnswerShape: OptionSet, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
   /// Every byte of the body in a DATA frame of its own.
-  package static let manyDataFrames = AnswerShape(rawValue: 1)
+  public static let manyDataFrames = AnswerShape(rawValue: 1)
   /// The header block in two frames, HEADERS and CONTINUATION.
-  package static let continuation = AnswerShape(rawValue: 2)
+  public static let continuation = AnswerShape(rawValue: 2)
   /// Padding on HEADERS and DATA.
-  package static let padding = AnswerShape(rawValue: 4)
+  public static let padding = AnswerShape(rawValue: 4)
   /// A trailer field after the body.
-  package static let trailers = AnswerShape(rawValue: 8)
+  public static let trailers = AnswerShape(rawValue: 8)
   /// A 103 before the answer.
-  package static let informational = AnswerShape(rawValue: 16)
+  public static let informational = AnswerShape(rawValue: 16)
 }
 
 /// What a server does with its own frames before they leave: drops, holds, reshapes, adds. nghttp2

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import HTTP2
+public import HTTP2
 
 /// Where a header field lies in its request's bytes.
-package struct HeaderField {
+public struct HeaderField {
   var nameStart: UInt32
   var nameCount: UInt32
   var valueStart: UInt32
@@ -14,35 +14,35 @@ package struct HeaderField {
 
 /// A complete request as a server sees it: every header field in the order of arrival (repeated ones
 /// too) and the body. Pooled memory: valid until it has been answered.
-package struct ServerRequest: ListMember {
+public struct ServerRequest: ListMember {
   /// Fields beyond this many are counted but not kept.
-  package static let fieldCapacity = 48
+  public static let fieldCapacity = 48
   /// A body is kept up to this size and counted beyond it.
-  package static let bodyCapacity = 16 * 1_024
+  public static let bodyCapacity = 16 * 1_024
 
-  package static let scratchCapacity = 256
+  public static let scratchCapacity = 256
 
   /// The stream it came in on.
-  package internal(set) var streamID: Int32 = 0
+  public internal(set) var streamID: Int32 = 0
   /// The token of the connection it came in on.
-  package internal(set) var connectionToken: UInt64 = 0
+  public internal(set) var connectionToken: UInt64 = 0
   /// Fields received; more than `fieldCapacity` means that some are missing here.
-  package internal(set) var fieldCount = 0
+  public internal(set) var fieldCount = 0
   /// Size of the header list as RFC 9113 §6.5.2 counts it: names, values and 32 bytes a field, kept or not.
-  package internal(set) var headerListSize = 0
+  public internal(set) var headerListSize = 0
   /// Bytes of the body received; more than `body.count` means that the end is missing here.
-  package internal(set) var bodyTotal = 0
+  public internal(set) var bodyTotal = 0
   /// 256 bytes free for the owner, e.g. header values of the answer; they last until the stream
   /// closes.
-  package let scratch: UnsafeMutablePointer<UInt8>
+  public let scratch: UnsafeMutablePointer<UInt8>
   /// Free for the owner, e.g. the time at which to answer.
-  package var due: UInt64 = 0
+  public var due: UInt64 = 0
   /// Free for the owner, e.g. the list it waits in.
-  package var link: UnsafeMutablePointer<ServerRequest>?
+  public var link: UnsafeMutablePointer<ServerRequest>?
   /// Free for the owner, e.g. which answer it gets.
-  package var verdict: UInt32 = 0
+  public var verdict: UInt32 = 0
   /// Free for the owner, e.g. in which unusual form the answer comes; 0 at first.
-  package var form: UInt32 = 0
+  public var form: UInt32 = 0
 
   /// nil once the stream or the connection is gone: an answer cannot be sent.
   var connection: Unmanaged<HTTP2ServerConnection>?
@@ -59,8 +59,8 @@ package struct ServerRequest: ListMember {
   var response: UnsafeRawPointer?
   var responseCount = 0
   var responseSent = 0
-  package var next: UnsafeMutablePointer<ServerRequest>?
-  package var previous: UnsafeMutablePointer<ServerRequest>?
+  public var next: UnsafeMutablePointer<ServerRequest>?
+  public var previous: UnsafeMutablePointer<ServerRequest>?
 
   init() {
     capacity = 2_048
@@ -70,27 +70,27 @@ package struct ServerRequest: ListMember {
   }
 
   /// The stream is still open: an answer would be sent.
-  package var isAlive: Bool { connection != nil }
+  public var isAlive: Bool { connection != nil }
 
   /// Fields kept.
-  package var keptFields: Int { min(fieldCount, Self.fieldCapacity) }
+  public var keptFields: Int { min(fieldCount, Self.fieldCapacity) }
 
   /// The name of field `index`, in lower case.
-  package func name(_ index: Int) -> UnsafeRawBufferPointer {
+  public func name(_ index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(
       start: bytes + Int(fields[index].nameStart), count: Int(fields[index].nameCount))
   }
 
-  package func value(_ index: Int) -> UnsafeRawBufferPointer {
+  public func value(_ index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(
       start: bytes + Int(fields[index].valueStart), count: Int(fields[index].valueCount))
   }
 
   /// Field `index` came as a literal that is never indexed (RFC 7541 §6.2.3).
-  package func isNeverIndexed(_ index: Int) -> Bool { fields[index].isNeverIndexed }
+  public func isNeverIndexed(_ index: Int) -> Bool { fields[index].isNeverIndexed }
 
   /// The body, as far as it was kept.
-  package var body: UnsafeRawBufferPointer {
+  public var body: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: bytes + bodyStart, count: count - bodyStart)
   }
 
@@ -176,16 +176,16 @@ package struct ServerRequest: ListMember {
 }
 
 /// The requests of all connections of one loop, used again and again. Owned by one thread.
-package final class ServerRequestPool {
+public final class ServerRequestPool {
   @exclusivity(unchecked) private var free: [UnsafeMutablePointer<ServerRequest>] = []
   private var all: [UnsafeMutablePointer<ServerRequest>] = []
   @exclusivity(unchecked) private var ready: [UnsafeMutablePointer<ServerRequest>] = []
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
   /// Keep header fields and bodies. Without it a request has neither, and its session is the one for load tests.
-  package let keepsContent: Bool
+  public let keepsContent: Bool
 
-  package init(keepsContent: Bool = true) { self.keepsContent = keepsContent }
+  public init(keepsContent: Bool = true) { self.keepsContent = keepsContent }
 
   deinit {
     for request in all {
@@ -198,7 +198,7 @@ package final class ServerRequestPool {
 
   /// Replaces `list` by the requests that became complete since the last call. Each must be answered
   /// or dropped, once.
-  package func takeReady(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
+  public func takeReady(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
     list.removeAll(keepingCapacity: true)
     guard !ready.isEmpty else { return }
     swap(&list, &ready)
@@ -207,7 +207,7 @@ package final class ServerRequestPool {
   /// Replaces `list` by the requests that were found to be larger than their connection's
   /// `earlyAnswerLimit` since the last call, and are not complete. They belong to their
   /// streams: answer them in the same turn, or not at all until they are ready.
-  package func takeEarly(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
+  public func takeEarly(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
     list.removeAll(keepingCapacity: true)
     guard !early.isEmpty else { return }
     // One that was completed or given up since has lost its mark, or stands here twice.
@@ -219,7 +219,7 @@ package final class ServerRequestPool {
   }
 
   /// An empty request. Sessions take theirs by themselves.
-  package func take() -> UnsafeMutablePointer<ServerRequest> {
+  public func take() -> UnsafeMutablePointer<ServerRequest> {
     if let request = free.popLast() { return request }
     let request = UnsafeMutablePointer<ServerRequest>.allocate(capacity: 1)
     request.initialize(to: ServerRequest())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
-package import HTTP2
+public import Bytes
+public import HTTP2
 
 /// The server side of one HTTP/2 connection without any I/O: bytes in, requests to a pool, bytes out.
-package protocol ServerSession: AnyObject {
+public protocol ServerSession: AnyObject {
   /// Streams on which a request is being received or answered.
   var openStreams: Int { get }
   var isGoingAway: Bool { get }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import CNghttp2
-package import HTTP2
+public import HTTP2
 
 extension SessionSettings {
   /// What APNs was seen to send.
-  package static func gateway(maxConcurrentStreams: UInt32) -> SessionSettings {
+  public static func gateway(maxConcurrentStreams: UInt32) -> SessionSettings {
     var settings = SessionSettings()
     settings.maxConcurrentStreams = maxConcurrentStreams
     settings.headerTableSize = 4_096
@@ -16,13 +16,13 @@ extension SessionSettings {
 }
 
 /// New values for SETTINGS that a server has sent before; nil leaves a value as it is.
-package struct SettingsChange: Sendable, Equatable {
-  package var maxConcurrentStreams: UInt32?
-  package var headerTableSize: UInt32?
-  package var initialWindowSize: UInt32?
-  package var maxHeaderListSize: UInt32?
+public struct SettingsChange: Sendable, Equatable {
+  public var maxConcurrentStreams: UInt32?
+  public var headerTableSize: UInt32?
+  public var initialWindowSize: UInt32?
+  public var maxHeaderListSize: UInt32?
 
-  package init(
+  public init(
     maxConcurrentStreams: UInt32? = nil, headerTableSize: UInt32? = nil,
     initialWindowSize: UInt32? = nil, maxHeaderListSize: UInt32? = nil
   ) {

@@ -10,7 +10,7 @@ import Random
 /// Everything follows from the seed.
 ///
 /// What holds after every step, and in the end, is said in `docs/chaos.md`.
-package struct Simulation {
+public struct Simulation {
   private static let credentials = [["app.a", "app.b"], ["app.c"], ["*"]]
   /// The credential that serves any app, and that of an app if it is still there.
   static let lastCredential = 2
@@ -32,11 +32,11 @@ package struct Simulation {
   /// When the senders' group begins its next rebalance, and when it leaves behind who has not answered.
   private var rebalanceAt: UInt64? = 0
   private var leavesBehindAt: UInt64?
-  package let seed: UInt64
+  public let seed: UInt64
   /// Steps done.
-  package private(set) var steps = 0
+  public private(set) var steps = 0
 
-  package init(seed: UInt64) {
+  public init(seed: UInt64) {
     self.seed = seed
     world = World(seed: seed, apps: Self.credentials)
     var settings = DispatchSettings()
@@ -63,23 +63,23 @@ package struct Simulation {
   }
 
   /// What broke, or nil.
-  package var problem: String? {
+  public var problem: String? {
     world.kafka.problem.map {
       "step \(steps): \($0) (" + senders.map(\.summary).joined(separator: "; ") + ")"
     }
   }
 
-  package var notifications: Int { world.kafka.notifications.count }
-  package var delivered: Int { world.kafka.notifications.count { $0.has(.delivered) } }
+  public var notifications: Int { world.kafka.notifications.count }
+  public var delivered: Int { world.kafka.notifications.count { $0.has(.delivered) } }
   /// Records of requests, lanes and retry topics.
-  package var records: Int {
+  public var records: Int {
     world.kafka.written + world.requests.partitions.reduce(0) { $0 + $1.count }
   }
 
   // MARK: Steps
 
   /// One turn of each process, at a later time.
-  package mutating func step() {
+  public mutating func step() {
     steps += 1
     world.now += elapsed()
     world.kafka.time = world.now - World.start
@@ -114,7 +114,7 @@ package struct Simulation {
   /// Runs so many steps, then until everything has its outcome.
   ///
   /// - Returns: what broke, or nil.
-  package mutating func run(steps count: Int) -> String? {
+  public mutating func run(steps count: Int) -> String? {
     while steps < count, world.kafka.problem == nil { step() }
     if let problem { return problem }
     calm()
@@ -129,7 +129,7 @@ package struct Simulation {
   /// The same run again, which keeps its last events.
   ///
   /// - Returns: what happened before the first failure, oldest first.
-  package static func trace(seed: UInt64, steps count: Int, last: Int) -> [String] {
+  public static func trace(seed: UInt64, steps count: Int, last: Int) -> [String] {
     var simulation = Simulation(seed: seed)
     simulation.world.kafka.tracedEvents = last
     _ = simulation.run(steps: count)

@@ -2,34 +2,34 @@
 import Bytes
 import EventLoop
 import Glibc
-package import TestSupport
+public import TestSupport
 
 /// A program of this build, or one of the system, running as a process of its own.
 ///
 /// It is asked to end when the last reference goes, and killed if it does not. The folder stays as
 /// long as the program.
-package final class BuiltProgram {
-  package let pid: Int32
+public final class BuiltProgram {
+  public let pid: Int32
   private let folder: TemporaryFolder
   private let outputPath: String
   private var status: Int32?
 
   /// Starts an executable of this build; its outputs go to a file of `folder`.
-  package static func start(
+  public static func start(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
     try BuiltProgram(ChildProcess.sibling(name), arguments, in: folder)
   }
 
   /// Starts a program of the system.
-  package static func start(
+  public static func start(
     path: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
     try BuiltProgram(path, arguments, in: folder)
   }
 
   /// Runs a program of the system to its end and returns what it printed.
-  package static func run(
+  public static func run(
     _ path: String, _ arguments: [String], in folder: TemporaryFolder,
     withinMilliseconds limit: UInt64 = 20_000
   ) throws -> (status: Int32, output: String) {
@@ -61,18 +61,18 @@ package final class BuiltProgram {
   }
 
   /// Everything it has printed so far, on either output.
-  package var output: String {
+  public var output: String {
     (try? File.read(outputPath)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
   /// Waits until it has printed `text`.
-  package func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
+  public func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
     eventually(withinMilliseconds: limit, pauseMilliseconds: 20) { output.contains(text) }
   }
 
   /// Waits until it has written the file that it announces its address in, and returns its content
   /// without the newline; nil if it ends, or the time is up, before.
-  package func announcement(in path: String, withinMilliseconds limit: UInt64 = 20_000) -> String? {
+  public func announcement(in path: String, withinMilliseconds limit: UInt64 = 20_000) -> String? {
     var text: String?
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       text = (try? File.read(path))?.split(separator: 10).first.map {
@@ -85,7 +85,7 @@ package final class BuiltProgram {
 
   /// The port on which it accepts connections, as the kernel sees it: for programs that take a free
   /// one and do not say which. nil if it ends, or the time is up, before there is one.
-  package func listeningPort(withinMilliseconds limit: UInt64 = 10_000) -> UInt16? {
+  public func listeningPort(withinMilliseconds limit: UInt64 = 10_000) -> UInt16? {
     var port: UInt16?
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       port = ListeningSockets.ports(of: pid).first
@@ -94,12 +94,12 @@ package final class BuiltProgram {
     return port
   }
 
-  package func signal(_ number: Int32) { kill(pid, number) }
+  public func signal(_ number: Int32) { kill(pid, number) }
 
   private var hasEnded: Bool { wait(withinMilliseconds: 0) != nil }
 
   /// Its exit status (128 + signal if one ended it), or nil if it still runs.
-  package func wait(withinMilliseconds limit: UInt64) -> Int32? {
+  public func wait(withinMilliseconds limit: UInt64) -> Int32? {
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       var raw: Int32 = 0
       guard status == nil, waitpid(pid, &raw, WNOHANG) == pid else { return status != nil }
@@ -110,7 +110,7 @@ package final class BuiltProgram {
   }
 
   /// Asks it to end, and returns its exit status; nil if it still runs.
-  package func stop(withinMilliseconds limit: UInt64 = 20_000) -> Int32? {
+  public func stop(withinMilliseconds limit: UInt64 = 20_000) -> Int32? {
     if !hasEnded { signal(SIGTERM) }
     return wait(withinMilliseconds: limit)
   }

@@ -5,7 +5,7 @@ import Glibc
 /// What a running program costs and counts, from proc(5) and its own log.
 extension BuiltProgram {
   /// The most memory it ever had resident, in MiB; 0 once it has ended.
-  package var peakMebibytes: Int {
+  public var peakMebibytes: Int {
     guard let text = try? File.read("/proc/\(pid)/status") else { return 0 }
     for line in String(decoding: text, as: UTF8.self).split(separator: "\n")
     where line.hasPrefix("VmHWM:") {
@@ -15,7 +15,7 @@ extension BuiltProgram {
   }
 
   /// The processor time it has used, user and system, in milliseconds.
-  package var processorMilliseconds: Int {
+  public var processorMilliseconds: Int {
     guard let text = try? File.read("/proc/\(pid)/stat") else { return 0 }
     // The second field is the name, in parentheses; user and system time are the 14th and 15th.
     let fields = String(decoding: text, as: UTF8.self).split(separator: ")").last ?? ""
@@ -24,7 +24,7 @@ extension BuiltProgram {
   }
 
   /// A number of its last counters line; 0 before there is one.
-  package func counter(_ name: String) -> Int {
+  public func counter(_ name: String) -> Int {
     let lines = output.split(separator: "\n")
     guard let line = lines.last(where: { $0.contains(" counters ") }),
       let field = line.split(separator: " ").last(where: { $0.hasPrefix("\(name)=") })
@@ -34,7 +34,7 @@ extension BuiltProgram {
 
   /// The process id of one of its children, by the name of the program and, where it has one, of its command; nil
   /// if there is none.
-  package func child(_ name: String, _ command: String? = nil) -> Int32? {
+  public func child(_ name: String, _ command: String? = nil) -> Int32? {
     let tasks = "/proc/\(pid)/task"
     var found: Int32?
     guard let folder = opendir(tasks) else { return nil }

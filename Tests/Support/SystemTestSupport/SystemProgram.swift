@@ -2,20 +2,20 @@
 import Glibc
 
 /// Programs of the system that tests drive.
-package enum SystemProgram {
+public enum SystemProgram {
   /// Prometheus' tool: the system's, or the one that scripts/setup --test puts below .build.
-  package static func promtool() throws -> String { try ofPrometheus("promtool") }
+  public static func promtool() throws -> String { try ofPrometheus("promtool") }
 
   /// Prometheus itself, from the same place.
-  package static func prometheus() throws -> String { try ofPrometheus("prometheus") }
+  public static func prometheus() throws -> String { try ofPrometheus("prometheus") }
 
   private static func ofPrometheus(_ name: String) throws -> String {
     try unpacked("prometheus/usr/bin/\(name)")
   }
 
   /// Web servers, from the same place.
-  package static func nginx() throws -> String { try unpacked("nginx/usr/sbin/nginx") }
-  package static func h2o() throws -> String { try unpacked("h2o/usr/bin/h2o") }
+  public static func nginx() throws -> String { try unpacked("nginx/usr/sbin/nginx") }
+  public static func h2o() throws -> String { try unpacked("h2o/usr/bin/h2o") }
 
   /// The program with this path below .build, or else the system's.
   private static func unpacked(_ place: String) throws -> String {
@@ -26,7 +26,7 @@ package enum SystemProgram {
   }
 
   /// Where a program is. Servers stand in sbin, which is not on everybody's PATH.
-  package static func path(_ name: String) throws -> String {
+  public static func path(_ name: String) throws -> String {
     for folder in ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"] {
       if access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
     }
@@ -35,10 +35,10 @@ package enum SystemProgram {
 }
 
 /// A program that tests need is not installed.
-package struct MissingProgram: Error, CustomStringConvertible {
-  package let name: String
+public struct MissingProgram: Error, CustomStringConvertible {
+  public let name: String
 
-  package init(name: String) { self.name = name }
+  public init(name: String) { self.name = name }
 
-  package var description: String { "\(name) is missing: run scripts/setup --test" }
+  public var description: String { "\(name) is missing: run scripts/setup --test" }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-package import Kafka
+public import Kafka
 
 /// What a group or a log is like before the service under test starts.
 extension KafkaFixture {
   /// Commits for a group that has no member yet. It joins for that, which takes some seconds.
-  package func commit(
+  public func commit(
     group: String, _ partition: TopicPartition, offset: Int64, metadata: String? = nil
   ) throws {
     let consumer = try KafkaGroupConsumer(
@@ -30,7 +30,7 @@ extension KafkaFixture {
 
   /// Produces records, uncompressed, to a topic of one partition: more than the embedded broker keeps of it, which
   /// is 5 MiB. Returns the first offset that is left.
-  package func overflow(
+  public func overflow(
     _ topic: String, with records: [(key: String, value: String)]
   ) throws -> Int {
     var uncompressed = configuration

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-package import EmbeddedKafka
+public import EmbeddedKafka
 import EventLoop
 import Glibc
-package import Kafka
+public import Kafka
 
 /// A Kafka cluster for one test: an embedded broker of its own, or the cluster that
 /// `MARTLET_TEST_KAFKA=host:port` names, with topics and groups of its own on it.
 ///
 /// Topics that were created on a real cluster are deleted when the fixture goes.
-package final class KafkaFixture {
+public final class KafkaFixture {
   /// The embedded broker; nil on a real cluster. Tests that inject faults need one.
-  package let broker: EmbeddedBroker?
+  public let broker: EmbeddedBroker?
   /// Connects clients to the cluster, with timings that suit tests.
-  package let configuration: KafkaConfiguration
+  public let configuration: KafkaConfiguration
   /// Begins every topic and group name of this run, with a dot at its end.
-  package let prefix: String
+  public let prefix: String
   private var created: [String] = []
 
   /// The address of the real cluster to test against, if there is one.
-  package static var realCluster: String? {
+  public static var realCluster: String? {
     guard let address = getenv("MARTLET_TEST_KAFKA") else { return nil }
     let text = String(cString: address)
     return text.isEmpty ? nil : text
   }
 
   /// - Parameter embedded: insists on an embedded broker, for faults that only it can show.
-  package init(
+  public init(
     topics: [(name: String, partitions: Int)] = [], embedded: Bool = false
   ) throws {
     prefix = "test-\(String(UInt64.random(in: .min ... .max), radix: 36))."
@@ -68,11 +68,11 @@ package final class KafkaFixture {
   }
 
   /// The full name of a topic or group of this run.
-  package func name(_ short: String) -> String { prefix + short }
+  public func name(_ short: String) -> String { prefix + short }
 
   /// Creates a topic and returns its full name.
   @discardableResult
-  package func createTopic(
+  public func createTopic(
     _ short: String, partitions: Int, compacted: Bool = false
   ) throws -> String {
     let full = name(short)
@@ -94,7 +94,7 @@ package final class KafkaFixture {
 
   /// Produces a record and waits until the broker has it; returns its offset.
   @discardableResult
-  package func produce(
+  public func produce(
     _ producer: KafkaProducer, _ topic: KafkaTopic, key: String?, value: String?,
     headers: [KafkaHeader] = []
   ) throws -> Delivery {
@@ -115,7 +115,7 @@ package final class KafkaFixture {
   }
 
   /// Reads a topic from its beginning until `count` records are there or the time is up.
-  package func read(
+  public func read(
     _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 10_000
   ) throws -> [ReadRecord] {
     let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
@@ -140,15 +140,15 @@ package final class KafkaFixture {
 }
 
 /// A record, copied out of its batch.
-package struct ReadRecord: Sendable, Equatable {
-  package let key: String?
-  package let value: String?
-  package let partition: Int32
-  package let offset: Int64
-  package let timestamp: Int64
-  package let headers: [KafkaHeader]
+public struct ReadRecord: Sendable, Equatable {
+  public let key: String?
+  public let value: String?
+  public let partition: Int32
+  public let offset: Int64
+  public let timestamp: Int64
+  public let headers: [KafkaHeader]
 
-  package init(_ record: KafkaRecord) {
+  public init(_ record: KafkaRecord) {
     key = record.key.baseAddress == nil ? nil : String(decoding: record.key, as: UTF8.self)
     value = record.value.baseAddress == nil ? nil : String(decoding: record.value, as: UTF8.self)
     partition = record.partition
@@ -159,6 +159,6 @@ package struct ReadRecord: Sendable, Equatable {
 }
 
 /// Kafka did not answer a test in time.
-package struct KafkaFixtureTimeout: Error {
-  package init() {}
+public struct KafkaFixtureTimeout: Error {
+  public init() {}
 }

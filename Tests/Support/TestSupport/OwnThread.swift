@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-package import Testing
+public import Testing
 
 /// Runs each test on a thread of its own, so that tests that mostly wait do so side by side: on the shared threads,
 /// one a core, they would wait one after the other.
-package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
-  package var isRecursive: Bool { true }
+public struct OwnThread: TestTrait, SuiteTrait, TestScoping {
+  public var isRecursive: Bool { true }
 
-  package func provideScope(
+  public func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
     guard testCase != nil else { return try await function() }
@@ -17,7 +17,7 @@ package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
 
 extension Trait where Self == OwnThread {
   /// See `OwnThread`.
-  package static var onOwnThread: Self { OwnThread() }
+  public static var onOwnThread: Self { OwnThread() }
 }
 
 /// Starts a thread for each piece of a task: a synchronous test is one piece.

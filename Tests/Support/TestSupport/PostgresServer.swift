@@ -5,16 +5,16 @@ import Synchronization
 
 /// A real PostgreSQL server of Debian's, with an empty cluster in a temporary folder and a socket there. It ends when
 /// the value goes, or when the process of the tests does, however that ends.
-package final class PostgresServer: @unchecked Sendable {
-  package struct Failure: Error, CustomStringConvertible {
-    package let description: String
+public final class PostgresServer: @unchecked Sendable {
+  public struct Failure: Error, CustomStringConvertible {
+    public let description: String
   }
 
   /// One for all tests that only need a database of their own.
   private static let shared = Result { try PostgresServer() }
 
   /// A new, empty database on the server that tests share.
-  package static func database(_ name: String) throws -> String {
+  public static func database(_ name: String) throws -> String {
     try shared.get().newDatabase(name)
   }
 
@@ -24,7 +24,7 @@ package final class PostgresServer: @unchecked Sendable {
   private let process: pid_t
   private let turn = Mutex(())
 
-  package init() throws {
+  public init() throws {
     let commandPipe = try ChildPipe.open()
     let answerPipe = try ChildPipe.open()
     var actions = posix_spawn_file_actions_t()
@@ -56,15 +56,15 @@ package final class PostgresServer: @unchecked Sendable {
   }
 
   /// A new, empty database: its URL.
-  package func newDatabase(_ name: String) throws -> String {
+  public func newDatabase(_ name: String) throws -> String {
     try command("create \(name)")
     return "postgresql://martlet@/\(name)?host=\(folder.path)"
   }
 
   /// Ends the server at once, as a crash does: open transactions are gone, and so are the connections.
-  package func kill() throws { try command("kill") }
+  public func kill() throws { try command("kill") }
 
-  package func start() throws { try command("start") }
+  public func start() throws { try command("start") }
 
   private func command(_ text: String) throws {
     let verbs = ["create": "created", "kill": "killed", "start": "started"]

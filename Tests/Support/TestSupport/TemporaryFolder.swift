@@ -2,10 +2,10 @@
 import Glibc
 
 /// A folder that is removed, with what is in it, when the value goes.
-package final class TemporaryFolder {
-  package let path: String
+public final class TemporaryFolder {
+  public let path: String
 
-  package init() {
+  public init() {
     var template = Array("/tmp/martlet-test-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {
       preconditionFailure("cannot make a temporary folder (errno \(errno))")
@@ -31,5 +31,5 @@ package final class TemporaryFolder {
   }
 
   /// The path of a file in the folder.
-  package func file(_ name: String) -> String { path + "/" + name }
+  public func file(_ name: String) -> String { path + "/" + name }
 }

@@ -71,7 +71,7 @@ enum TransactionMarker {
 
 extension KafkaFixture {
   /// Ends a partition's log with a transaction's marker. Needs an embedded broker.
-  package func endTransaction(on topic: String, partition: Int32 = 0) throws {
+  public func endTransaction(on topic: String, partition: Int32 = 0) throws {
     guard let broker else { throw KafkaFixtureTimeout() }
     try TransactionMarker.append(to: topic, partition, at: broker.bootstrap)
   }

@@ -3,7 +3,7 @@ import EventLoop
 import Glibc
 
 /// Repeats `step` until it returns true; false when the time is up before.
-package func eventually(
+public func eventually(
   withinMilliseconds limit: UInt64 = 10_000, pauseMilliseconds: UInt32 = 5,
   _ step: () throws -> Bool
 ) rethrows -> Bool {

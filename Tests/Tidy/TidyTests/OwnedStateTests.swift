@@ -10,7 +10,7 @@ import Testing
     var homes: [String: String] = [:]
     for path in paths {
       for line in repository.lines(path) {
-        if let type = name(after: ["package struct ", "struct ", "package enum "], in: line) {
+        if let type = name(after: ["public struct ", "struct ", "public enum "], in: line) {
           homes[type] = path
         }
       }
@@ -52,7 +52,7 @@ import Testing
     let words = line.split(separator: " ")
     guard let place = words.firstIndex(where: { $0 == "let" || $0 == "var" }) else { return false }
     let isDeclaration = words[..<place].allSatisfy {
-      $0.hasPrefix("@") || ["private", "private(set)", "package", "nonisolated"].contains($0)
+      $0.hasPrefix("@") || ["private", "private(set)", "public", "nonisolated"].contains($0)
     }
     return isDeclaration && !(line.hasSuffix("{") && !line.contains("="))
       && !(line.hasSuffix("}") && line.contains("{") && !line.contains("="))

@@ -27,6 +27,12 @@ enum SourceRules {
     return words.contains("func") || words.contains { $0.hasPrefix("init(") || $0 == "deinit" }
   }
 
+  /// Whether a line declares or imports something for this package alone.
+  static func isPackageDeclaration(_ line: Substring) -> Bool {
+    let words = line.split(separator: " ").prefix { !$0.hasPrefix("//") && !$0.contains("\"") }
+    return words.first { !$0.hasPrefix("@") } == "package" && words.count > 1
+  }
+
   /// Words that no file may hold, with the reason.
   static let bannedWords: [(word: String, reason: String)] = [
     ("TO" + "DO", "finish it or open an issue"),

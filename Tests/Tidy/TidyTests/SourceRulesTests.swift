@@ -14,13 +14,20 @@ import Testing
   @Test func `a function of 70 lines passes, one of 71 does not`() {
     #expect(SourceRules.longFunctions(function(70)).isEmpty)
     #expect(SourceRules.longFunctions(function(71)).map(\.count) == [71])
-    #expect(SourceRules.longFunctions(function(71, "  package init(_ x: Int) {")).count == 1)
-    #expect(SourceRules.longFunctions(function(71, "  package static func a(")).count == 1)
+    #expect(SourceRules.longFunctions(function(71, "  public init(_ x: Int) {")).count == 1)
+    #expect(SourceRules.longFunctions(function(71, "  public static func a(")).count == 1)
     #expect(SourceRules.longFunctions(function(71, "  // func in words {")).isEmpty)
   }
 
+  @Test(arguments: ["package import A", "  package var a = 1", "@Some package struct A {"])
+  func `a declaration for this package alone is found`(line: String) {
+    #expect(SourceRules.isPackageDeclaration(line[...]))
+    #expect(!SourceRules.isPackageDeclaration("  // \(line)"))
+    #expect(!SourceRules.isPackageDeclaration("public \(line.drop { $0 != " " })"))
+  }
+
   @Test(arguments: [
-    "package final class ConnectionManager {", "enum StringUtils {",
+    "public final class ConnectionManager {", "enum StringUtils {",
     "struct ServerInfo: Sendable {",
     "  private struct TokenData {", "public protocol FooHelper {",
   ])
@@ -37,14 +44,14 @@ import Testing
   }
 
   @Test(arguments: [
-    "import Glibc", "package import Bytes", "  let p: UnsafePointer<Int>", "  print(1)",
+    "import Glibc", "public import Bytes", "  let p: UnsafePointer<Int>", "  print(1)",
     "  let x = Int.random(in: 1...2)",
   ])
   func `an impurity of Core is found`(line: String) {
     #expect(!SourceRules.impurities([line[...]]).isEmpty)
   }
 
-  @Test(arguments: ["package import APNS", "import Pipeline", "/// not unsafe at all", "let a = 1"])
+  @Test(arguments: ["public import APNS", "import Pipeline", "/// not unsafe at all", "let a = 1"])
   func `pure lines pass`(line: String) {
     #expect(SourceRules.impurities([line[...]]).isEmpty)
   }

@@ -101,6 +101,16 @@ import Testing
     }
   }
 
+  /// `@inlinable` does nothing in a type that is `package`, and the compiler optimizes across modules only what is public
+  /// (docs/decisions/006).
+  @Test func `what other modules use is public`() {
+    for path in repository.swiftPaths {
+      for line in repository.lines(path) where SourceRules.isPackageDeclaration(line) {
+        Issue.record("\(path): \(line)")
+      }
+    }
+  }
+
   @Test func `types are named for what they are`() {
     for path in repository.swiftPaths {
       for name in SourceRules.vagueTypes(repository.lines(path)) {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 import Pipeline
 
 /// Which apps the entries of a list claim: signing keys or client certificates. Two that claim one app in one
 /// environment would leave the choice to chance, so the second one is refused. `*` stands for the apps that nobody
 /// names, and is claimed like an app.
-package struct AppClaims: Sendable {
+public struct AppClaims: Sendable {
   /// Two entries claim the same.
-  package struct Overlap: Error, Equatable, Sendable, CustomStringConvertible {
-    package let app: String
-    package let environment: Environment
+  public struct Overlap: Error, Equatable, Sendable, CustomStringConvertible {
+    public let app: String
+    public let environment: Environment
     /// The number of the entry that claims it already, from 0.
-    package let other: Int
+    public let other: Int
 
-    package var description: String {
+    public var description: String {
       "apps: \(app == "*" ? "every other app (\"*\")" : app) in \(environment) is claimed by entry"
         + " \(other + 1), too; name each app once, or give the entries different environments"
     }
@@ -27,10 +27,10 @@ package struct AppClaims: Sendable {
 
   private var owners: [Key: Int] = [:]
 
-  package init() {}
+  public init() {}
 
   /// Takes an entry's claims in; all or, if any is somebody else's, none.
-  package mutating func claim(
+  public mutating func claim(
     _ apps: [String], _ scope: ProviderTokenBook.Scope, by entry: Int
   ) throws(Overlap) {
     let environments = Environment.allCases.filter(scope.covers)
@@ -48,7 +48,7 @@ package struct AppClaims: Sendable {
   /// What is wrong with a list of apps; nil when each is a bundle id, or the only one is `*`.
   ///
   /// - Parameter allowsStar: `*` alone stands for every app.
-  package static func problem(in apps: [String], allowsStar: Bool) -> String? {
+  public static func problem(in apps: [String], allowsStar: Bool) -> String? {
     if apps == ["*"], allowsStar { return nil }
     for (index, app) in apps.enumerated() {
       if app == "*" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// From an app's bundle id to a small number per environment, and to all who claim the app.
 ///
@@ -9,32 +9,32 @@ package import APNS
 ///
 /// A change costs the apps that it is about, not the whole table. The table grows as apps come; what nobody claims any
 /// more goes when it grows.
-package struct AppTable: Sendable {
-  package struct Row: Sendable {
-    @usableFromInline package internal(set) var hash: UInt64
+public struct AppTable: Sendable {
+  public struct Row: Sendable {
+    public internal(set) var hash: UInt64
     /// By environment; −1 for none.
-    @usableFromInline package internal(set) var values: InlineArray<2, Int32> = [-1, -1]
+    public internal(set) var values: InlineArray<2, Int32> = [-1, -1]
     /// Who wants to serve the app, whether or not it is chosen.
-    package internal(set) var claimants: [Int32] = []
+    public internal(set) var claimants: [Int32] = []
 
     var isVacant: Bool { claimants.isEmpty && values[0] < 0 && values[1] < 0 }
   }
 
-  @usableFromInline package internal(set) var rows: [Row] = []
+  public internal(set) var rows: [Row] = []
   /// Row indices plus one; 0 is an empty place.
-  @usableFromInline package internal(set) var places: [UInt32] = Array(repeating: 0, count: 8)
-  @usableFromInline package internal(set) var mask = 7
+  public internal(set) var places: [UInt32] = Array(repeating: 0, count: 8)
+  public internal(set) var mask = 7
 
   init() {}
 
   /// The app's number, or −1.
-  @inlinable package func find(_ hash: UInt64, _ environment: Environment) -> Int32 {
+  public func find(_ hash: UInt64, _ environment: Environment) -> Int32 {
     let row = row(of: hash)
     return row >= 0 ? rows[row].values[Int(environment.rawValue)] : -1
   }
 
   /// The app's row, or −1. A row's number holds until the next app is added.
-  @inlinable package func row(of hash: UInt64) -> Int {
+  public func row(of hash: UInt64) -> Int {
     var place = Int(truncatingIfNeeded: hash) & mask
     while places[place] != 0 {
       let row = Int(places[place]) - 1
@@ -103,7 +103,7 @@ package struct AppTable: Sendable {
   }
 
   /// FNV-1a with a last mix, for bundle ids of some 20 bytes.
-  @inlinable package static func hash(_ app: Span<UInt8>) -> UInt64 {
+  public static func hash(_ app: Span<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for index in 0..<app.count {
       hash = (hash ^ UInt64(app[index])) &* 0x0000_0100_0000_01B3

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// The sender's client certificates: which one an app's pushes use.
 ///
 /// `resolve` is called for each push, where there are certificates at all, and costs one probe of an
 /// open-addressing table. Of several certificates for an app the one that lasts longest is taken, so a
 /// renewed one may stand beside the old one. An expired one serves no app.
-package struct CertificateBook: Sendable {
-  package struct Entry: Sendable, Equatable {
+public struct CertificateBook: Sendable {
+  public struct Entry: Sendable, Equatable {
     /// Bundle ids that it is used for.
-    package var apps: [String]
-    package var scope: ProviderTokenBook.Scope
+    public var apps: [String]
+    public var scope: ProviderTokenBook.Scope
     /// In seconds since the epoch.
-    package var expiresAt: Int64
+    public var expiresAt: Int64
 
-    package init(apps: [String], scope: ProviderTokenBook.Scope, expiresAt: Int64) {
+    public init(apps: [String], scope: ProviderTokenBook.Scope, expiresAt: Int64) {
       self.apps = apps
       self.scope = scope
       self.expiresAt = expiresAt
@@ -23,17 +23,17 @@ package struct CertificateBook: Sendable {
   }
 
   /// Days before its end from which on a certificate is worth a warning.
-  package static let warningDays = 30
+  public static let warningDays = 30
 
-  package let entries: [Entry]
-  @usableFromInline package internal(set) var apps = AppTable()
+  public let entries: [Entry]
+  public internal(set) var apps = AppTable()
   /// The apps of all certificates, expired ones included.
   private var known = AppTable()
   /// When the next certificate expires, in seconds since the epoch.
   private var nextExpiry = Int64.max
 
   /// - Parameter now: seconds since the epoch.
-  package init(_ entries: [Entry] = [], now: Int64 = 0) {
+  public init(_ entries: [Entry] = [], now: Int64 = 0) {
     self.entries = entries
     for environment in Environment.allCases {
       for (index, entry) in entries.enumerated() where entry.scope.covers(environment) {
@@ -43,18 +43,18 @@ package struct CertificateBook: Sendable {
     rebuild(now: now)
   }
 
-  @inlinable package var isEmpty: Bool { entries.isEmpty }
+  public var isEmpty: Bool { entries.isEmpty }
 
   /// The certificate for an app's pushes, or nil when none serves it.
   ///
   /// - Parameter appHash: `AppTable.hash` of the bundle id.
-  @inlinable package func resolve(appHash: UInt64, environment: Environment) -> Int? {
+  public func resolve(appHash: UInt64, environment: Environment) -> Int? {
     let index = apps.find(appHash, environment)
     return index >= 0 ? Int(index) : nil
   }
 
   /// Whether a certificate serves the app, be it an expired one.
-  package func knows(appHash: UInt64, environment: Environment) -> Bool {
+  public func knows(appHash: UInt64, environment: Environment) -> Bool {
     known.find(appHash, environment) >= 0
   }
 
@@ -62,7 +62,7 @@ package struct CertificateBook: Sendable {
   ///
   /// - Parameter now: seconds since the epoch.
   /// - Returns: true when some app may now resolve differently.
-  package mutating func refresh(now: Int64) -> Bool {
+  public mutating func refresh(now: Int64) -> Bool {
     guard now >= nextExpiry else { return false }
     rebuild(now: now)
     return true
@@ -71,13 +71,13 @@ package struct CertificateBook: Sendable {
   /// Whole days until the first certificate ends, negative afterwards; nil without certificates.
   ///
   /// - Parameter now: seconds since the epoch.
-  package func daysLeft(now: Int64) -> Int? {
+  public func daysLeft(now: Int64) -> Int? {
     entries.map { Self.days(from: now, to: $0.expiresAt) }.min()
   }
 
   /// How long ago a certificate has ended, in words: in days from the first whole one on, else in hours or minutes.
   /// Both times in seconds.
-  package static func age(from end: Int64, to now: Int64) -> String {
+  public static func age(from end: Int64, to now: Int64) -> String {
     let seconds = max(0, now - end)
     let (count, unit) =
       seconds >= 86_400
@@ -87,7 +87,7 @@ package struct CertificateBook: Sendable {
   }
 
   /// Whole days from one time to another, rounded down; both in seconds.
-  package static func days(from now: Int64, to end: Int64) -> Int {
+  public static func days(from now: Int64, to end: Int64) -> Int {
     let seconds = end - now
     return Int(seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400)
   }

@@ -12,19 +12,19 @@
 /// schedule says what puts it right. A token whose `iat` lies more than a minute ahead was minted by a clock that
 /// was wrong, or the clock is wrong now; either way the newest token of the past counts, and if there is none that is
 /// young enough, another one is minted. So no step of a clock stops the renewal.
-package struct MintSchedule: Sendable, Equatable {
+public struct MintSchedule: Sendable, Equatable {
   /// Seconds after `iat` at which a token is renewed.
-  package static let renewalAge: Int64 = 45 * 60
+  public static let renewalAge: Int64 = 45 * 60
   /// Seconds that have to lie between two tokens.
-  package static let shortestInterval: Int64 = 20 * 60
+  public static let shortestInterval: Int64 = 20 * 60
   /// Seconds by which `iat` is dated back against clock differences.
-  package static let backdating: Int64 = 5
+  public static let backdating: Int64 = 5
 
   /// Seconds by which the clocks of two signers may differ: the next token may be another signer's work.
-  package static let clockDifference: Int64 = 15
+  public static let clockDifference: Int64 = 15
 
   /// Why a sender asks for a token.
-  package enum Request: Sendable, Equatable {
+  public enum Request: Sendable, Equatable {
     /// No token of the credential has reached the sender.
     case missing
     /// APNs refused the current token as expired or the like, or the sender finds it old.
@@ -32,7 +32,7 @@ package struct MintSchedule: Sendable, Equatable {
   }
 
   /// What a record of the topic is.
-  package enum Found: Sendable, Equatable {
+  public enum Found: Sendable, Equatable {
     /// A token that the credential's key has signed. `isComplete`: its record is as it would be published now.
     case own(ProviderTokenStamp, isComplete: Bool)
     /// Sealed with a key that is not there: perhaps a good one, so none is minted early beside it while nothing else
@@ -45,14 +45,14 @@ package struct MintSchedule: Sendable, Equatable {
   }
 
   /// What to mint.
-  package struct Order: Sendable, Equatable {
+  public struct Order: Sendable, Equatable {
     /// `iat` of the new token, in seconds since the epoch.
-    package let issuedAt: Int64
-    package let generation: UInt64
+    public let issuedAt: Int64
+    public let generation: UInt64
   }
 
   /// What to do now.
-  package enum Step: Sendable, Equatable {
+  public enum Step: Sendable, Equatable {
     case mint(Order)
     /// Publish the token with this `iat` again, under the next generation.
     case publish(ProviderTokenStamp)
@@ -72,14 +72,14 @@ package struct MintSchedule: Sendable, Equatable {
   private var standing = Found.removed
   private var standingOffset: Int64 = -1
   /// The highest generation of a token of ours, 0 when there has been none.
-  package private(set) var generation: UInt64 = 0
+  public private(set) var generation: UInt64 = 0
   /// The token for which a sender wants a successor early.
   private var refusedAt: Int64?
 
-  package init() {}
+  public init() {}
 
   /// Takes a record of the topic in. Records below one that was taken in are ignored.
-  package mutating func read(_ found: Found, at offset: Int64) {
+  public mutating func read(_ found: Found, at offset: Int64) {
     switch found {
     case .own(let stamp, _): remember(stamp, isOwn: true)
     case .sealed(let stamp): remember(stamp, isOwn: false)
@@ -93,12 +93,12 @@ package struct MintSchedule: Sendable, Equatable {
   /// Notes that a token was published.
   ///
   /// - Parameter offset: nil if the broker did not say; the token then counts as the last one.
-  package mutating func published(_ stamp: ProviderTokenStamp, at offset: Int64?) {
+  public mutating func published(_ stamp: ProviderTokenStamp, at offset: Int64?) {
     read(.own(stamp, isComplete: true), at: offset ?? standingOffset + 1)
   }
 
   /// The record on the topic is not as it would be published now: the credential has other apps.
-  package mutating func outdate() {
+  public mutating func outdate() {
     if case .own(let stamp, _) = standing { standing = .own(stamp, isComplete: false) }
   }
 
@@ -106,27 +106,27 @@ package struct MintSchedule: Sendable, Equatable {
   /// 20 minutes after the last.
   ///
   /// - Parameter now: seconds since the epoch.
-  package mutating func requested(_ request: Request, now: Int64) {
+  public mutating func requested(_ request: Request, now: Int64) {
     if request == .refused { refusedAt = current(now: now)?.stamp.issuedAt }
   }
 
   /// What stands on the topic is not ours: a tombstone goes before the next record, because senders may know it by a
   /// later time or generation than ours.
-  package var mustClear: Bool { standing == .stranger }
+  public var mustClear: Bool { standing == .stranger }
 
   /// `iat` of the newest token that is not of the future, in seconds; nil when there is none.
   ///
   /// - Parameter now: seconds since the epoch.
-  package func issuedAt(now: Int64) -> Int64? { current(now: now)?.stamp.issuedAt }
+  public func issuedAt(now: Int64) -> Int64? { current(now: now)?.stamp.issuedAt }
 
   /// Whether the newest token that is remembered lies in the future: a clock is or was wrong.
-  package func hasToken(ofFutureAt now: Int64) -> Bool {
+  public func hasToken(ofFutureAt now: Int64) -> Bool {
     tokens.contains { $0.stamp.isFromFuture(now: now * 1_000) }
   }
 
   /// What to do at `now` (seconds since the epoch); nil for nothing. It stays the same until
   /// `published(_:at:)` or `read(_:at:)` report what came of it.
-  package func step(now: Int64) -> Step? {
+  public func step(now: Int64) -> Step? {
     guard let current = current(now: now), now < dueAt(current) else {
       return .mint(Order(issuedAt: now - Self.backdating, generation: generation + 1))
     }

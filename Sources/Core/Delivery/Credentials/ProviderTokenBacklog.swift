@@ -2,14 +2,14 @@
 
 /// Records of the provider tokens' topic that a loop was told and has not applied: so many a turn, in their order, so that
 /// thousands at once hold up no push.
-package struct ProviderTokenBacklog: Sendable {
+public struct ProviderTokenBacklog: Sendable {
   /// What one turn applies.
-  package struct Batch: Sendable {
-    package let updates: ArraySlice<ProviderTokenBook.Update>
+  public struct Batch: Sendable {
+    public let updates: ArraySlice<ProviderTokenBook.Update>
     /// It ends what was told at once: pushes that wait for a credential may find theirs.
-    package let isLast: Bool
+    public let isLast: Bool
     /// All that the topic held at the start is known with it.
-    package let isComplete: Bool
+    public let isComplete: Bool
   }
 
   private struct Message: Sendable {
@@ -18,23 +18,23 @@ package struct ProviderTokenBacklog: Sendable {
   }
 
   /// Updates of one turn at most: well below a millisecond.
-  package static let atOnce = 256
+  public static let atOnce = 256
 
   private var messages: [Message] = []
   /// Updates of the first message that were applied.
   private var applied = 0
 
-  package init() {}
+  public init() {}
 
-  package var isEmpty: Bool { messages.isEmpty }
+  public var isEmpty: Bool { messages.isEmpty }
 
   /// Notes what was told, possibly only that everything is known.
-  package mutating func append(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
+  public mutating func append(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
     messages.append(Message(updates: updates, isComplete: isComplete))
   }
 
   /// What this turn applies; nil when there is nothing.
-  package mutating func next() -> Batch? {
+  public mutating func next() -> Batch? {
     guard let first = messages.first else { return nil }
     let updates = first.updates[applied...].prefix(Self.atOnce)
     let isLast = updates.endIndex == first.updates.endIndex

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// The sender's provider tokens: the newest of each credential, and which credential an app's pushes use.
 ///
@@ -16,14 +16,14 @@ package import APNS
 /// `any`, then the lower id. Naming one key and leaving it is what APNs asks of a team.
 ///
 /// It cannot be copied: a loop asks it for each push, and a copy would count twelve references up and down.
-package struct ProviderTokenBook: ~Copyable, Sendable {
+public struct ProviderTokenBook: ~Copyable, Sendable {
   /// Which environments a credential is good for.
-  package enum Scope: UInt8, Sendable, Equatable {
+  public enum Scope: UInt8, Sendable, Equatable {
     case production
     case sandbox
     case any
 
-    package func covers(_ environment: Environment) -> Bool {
+    public func covers(_ environment: Environment) -> Bool {
       switch self {
       case .production: environment == .production
       case .sandbox: environment == .sandbox
@@ -33,20 +33,20 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   }
 
   /// One record of the provider tokens' topic.
-  package struct Entry: Sendable, Equatable {
+  public struct Entry: Sendable, Equatable {
     /// The credential's id, as in the record's key.
-    package var credential: String
-    package var teamID: String
-    package var keyID: String
-    package var scope: Scope
+    public var credential: String
+    public var teamID: String
+    public var keyID: String
+    public var scope: Scope
     /// Bundle ids, or `*` alone for all.
-    package var apps: [String]
-    package var stamp: ProviderTokenStamp
+    public var apps: [String]
+    public var stamp: ProviderTokenStamp
     /// The token itself (a JWT): a secret. Empty when the record holds none that can be read: the credential is known
     /// by it, and its pushes are held.
-    package var token: [UInt8]
+    public var token: [UInt8]
 
-    package init(
+    public init(
       credential: String, teamID: String, keyID: String, scope: Scope, apps: [String],
       stamp: ProviderTokenStamp, token: [UInt8]
     ) {
@@ -61,14 +61,14 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   }
 
   /// What the topic says about a credential.
-  package enum Update: Sendable, Equatable {
+  public enum Update: Sendable, Equatable {
     case token(Entry)
     /// A tombstone: the credential was withdrawn.
     case removed(credential: String)
   }
 
   /// What a record changed.
-  package enum Change: Sendable, Equatable {
+  public enum Change: Sendable, Equatable {
     /// A credential that was not known, or was removed before. It may have no token that can be used.
     case added(Int)
     /// A newer token of a known credential; `hasOtherApps`: or of other environments.
@@ -81,28 +81,28 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   }
 
   /// Credentials by dense index. An index is never used for another credential.
-  package private(set) var entries: [Entry] = []
+  public private(set) var entries: [Entry] = []
   private var indexes: [String: Int] = [:]
   private var isRemoved: [Bool] = []
   /// Whether the token could be sent when it was last looked at.
-  @usableFromInline package internal(set) var wasUsable: [Bool] = []
+  public internal(set) var wasUsable: [Bool] = []
   /// Newest records that are dated into the future.
   private var quarantine: [Int: Entry] = [:]
-  @usableFromInline package internal(set) var apps = AppTable()
+  public internal(set) var apps = AppTable()
   /// The credentials that serve `*`, and the one of them that is chosen, by environment; −1 for none.
   private var stars: [Int] = []
-  @usableFromInline package internal(set) var fallback: InlineArray<2, Int32> = [-1, -1]
+  public internal(set) var fallback: InlineArray<2, Int32> = [-1, -1]
   /// Nothing changes by time alone between these two, in milliseconds since the epoch.
   private var calmFrom = Int64.min
   private var calmUntil = Int64.max
 
-  package init() {}
+  public init() {}
 
   /// The credential for an app's pushes, or nil when none is known. Its token may be too old to be used: ask
   /// `isUsable(_:now:)`.
   ///
   /// - Parameter appHash: `AppTable.hash` of the bundle id.
-  @inlinable package func resolve(appHash: UInt64, environment: Environment) -> Int? {
+  public func resolve(appHash: UInt64, environment: Environment) -> Int? {
     let named = apps.find(appHash, environment)
     let star = fallback[Int(environment.rawValue)]
     guard named >= 0 else { return star >= 0 ? Int(star) : nil }
@@ -111,25 +111,25 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   }
 
   /// The newest token's stamp.
-  package func stamp(_ index: Int) -> ProviderTokenStamp { entries[index].stamp }
+  public func stamp(_ index: Int) -> ProviderTokenStamp { entries[index].stamp }
 
   /// Whether the credential has not been withdrawn.
-  package func isKnown(_ index: Int) -> Bool { !isRemoved[index] }
+  public func isKnown(_ index: Int) -> Bool { !isRemoved[index] }
 
   /// The credential with this id, unless it was never known or is removed.
-  package func index(of credential: String) -> Int? {
+  public func index(of credential: String) -> Int? {
     indexes[credential].flatMap { isRemoved[$0] ? nil : $0 }
   }
 
   /// Whether the credential's token may be sent at `now` (milliseconds since the epoch).
-  package func isUsable(_ index: Int, now: Int64) -> Bool {
+  public func isUsable(_ index: Int, now: Int64) -> Bool {
     !entries[index].token.isEmpty && entries[index].stamp.isUsable(now: now)
   }
 
   /// Takes a record of the topic in.
   ///
   /// - Parameter now: milliseconds since the epoch.
-  package mutating func apply(_ update: Update, now: Int64) -> Change {
+  public mutating func apply(_ update: Update, now: Int64) -> Change {
     switch update {
     case .token(let entry): apply(entry, now: now)
     case .removed(let credential): remove(credential: credential, now: now)
@@ -139,7 +139,7 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   /// Takes a token in.
   ///
   /// - Parameter now: milliseconds since the epoch.
-  package mutating func apply(_ entry: Entry, now: Int64) -> Change {
+  public mutating func apply(_ entry: Entry, now: Int64) -> Change {
     let isEarly = !entry.token.isEmpty && entry.stamp.isFromFuture(now: now)
     guard let index = index(of: entry.credential) else {
       let index = add(entry, withToken: !isEarly, now: now)
@@ -162,7 +162,7 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   }
 
   /// Takes a tombstone in: the credential is gone, and with it what was known of its tokens.
-  package mutating func remove(credential: String, now: Int64) -> Change {
+  public mutating func remove(credential: String, now: Int64) -> Change {
     guard let index = index(of: credential) else { return .stale }
     withdrawClaims(of: index)
     isRemoved[index] = true
@@ -177,7 +177,7 @@ package struct ProviderTokenBook: ~Copyable, Sendable {
   /// called every second or so; costs two comparisons when nothing is due.
   ///
   /// - Returns: the credentials whose token may be used from now on, or may not any more.
-  package mutating func refresh(now: Int64) -> [Int] {
+  public mutating func refresh(now: Int64) -> [Int] {
     // A clock that was set back makes tokens young again.
     guard now >= calmUntil || now < calmFrom else { return [] }
     calmFrom = now

@@ -6,27 +6,27 @@
 /// The signer renews after 45 minutes by its own clock. If that is behind, tokens look old here before they are
 /// renewed there: a request after 50 minutes brings the next one in time, as long as the signer's clock is not more
 /// than half an hour behind (it mints no earlier than 20 minutes after the last).
-package struct ProviderTokenWatch: Sendable {
+public struct ProviderTokenWatch: Sendable {
   /// Seconds after `iat` at which a sender asks for the next token.
-  package static let agingAge: Int64 = 50 * 60
+  public static let agingAge: Int64 = 50 * 60
   /// Between two looks, two requests for a token, and two alarms, in milliseconds.
-  package static let interval: Int64 = 1_000
-  package static let asking: Int64 = 10_000
-  package static let repetition: Int64 = 60_000
+  public static let interval: Int64 = 1_000
+  public static let asking: Int64 = 10_000
+  public static let repetition: Int64 = 60_000
 
   /// What a look found.
-  package struct Report: Sendable, Equatable {
+  public struct Report: Sendable, Equatable {
     /// Credentials to ask a token for.
-    package var asks: [Int] = []
+    public var asks: [Int] = []
     /// How many credentials have no usable token, and one of them.
-    package var without = 0
-    package var example: Int?
+    public var without = 0
+    public var example: Int?
     /// Whether it is time to say so.
-    package var isAlarm = false
+    public var isAlarm = false
     /// Whether all have one again after an alarm.
-    package var isOver = false
+    public var isOver = false
 
-    package init() {}
+    public init() {}
   }
 
   private var nextLook = Int64.min
@@ -35,13 +35,13 @@ package struct ProviderTokenWatch: Sendable {
   /// How many were without a token at the last look.
   private var without = 0
 
-  package init() {}
+  public init() {}
 
   /// Looks at the tokens, once a second however often it is called.
   ///
   /// - Parameter now: monotonic milliseconds; `wall`: milliseconds since the epoch.
   /// - Returns: nil between two looks.
-  package mutating func look(
+  public mutating func look(
     at book: borrowing ProviderTokenBook, now: Int64, wall: Int64
   ) -> Report? {
     guard now >= nextLook else { return nil }

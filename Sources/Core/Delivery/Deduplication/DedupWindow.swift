@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// The newest `apns-id`s of one partition: says whether a notification was taken before.
 ///
 /// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes an id for the ring
 /// and 8…16 for the table. Both double until the window has its size, so that a quiet partition's is small. When
 /// the window is full, the oldest id leaves.
-package struct DedupWindow: Sendable {
+public struct DedupWindow: Sendable {
   /// Ring indices plus one; 0 is an empty place. Linear probing, no tombstones.
-  @usableFromInline var table: [UInt32]
-  @usableFromInline package internal(set) var ring: [NotificationID]
+  var table: [UInt32]
+  public internal(set) var ring: [NotificationID]
   /// Where the next id goes in the ring.
-  @usableFromInline var cursor = 0
-  @usableFromInline var mask: Int
+  var cursor = 0
+  var mask: Int
   /// Ids in the window.
-  @usableFromInline package internal(set) var count = 0
+  public internal(set) var count = 0
   /// Whether an id has left because the window was full. What is in it are the newest ids, always; before that, all.
-  @usableFromInline package internal(set) var hasForgotten = false
+  public internal(set) var hasForgotten = false
   /// The most ids the window holds.
-  package let capacity: Int
+  public let capacity: Int
 
   /// - Parameter capacity: ids to remember, 1 … 2³⁰.
-  package init(capacity: Int) {
+  public init(capacity: Int) {
     precondition(capacity >= 1 && capacity <= 1 << 30)
     self.capacity = capacity
     let places = min(capacity, Self.initialPlaces)
@@ -41,7 +41,7 @@ package struct DedupWindow: Sendable {
   }
 
   /// Doubles the ring, which is full and has not wrapped yet, and finds everything its place again.
-  @usableFromInline mutating func grow() {
+  mutating func grow() {
     let places = min(capacity, ring.count * 2)
     ring.reserveCapacity(places)
     while ring.count < places { ring.append(NotificationID(high: 0, low: 0)) }
@@ -57,12 +57,12 @@ package struct DedupWindow: Sendable {
   }
 
   /// Bytes that the window occupies now.
-  package var memoryBytes: Int { ring.count * 16 + table.count * 4 }
+  public var memoryBytes: Int { ring.count * 16 + table.count * 4 }
 
   /// Takes the id in.
   ///
   /// - Returns: false when it was in the window already; nothing changes then.
-  @inlinable package mutating func insert(_ id: NotificationID) -> Bool {
+  public mutating func insert(_ id: NotificationID) -> Bool {
     var place = home(of: id)
     while table[place] != 0 {
       if ring[Int(table[place]) - 1] == id { return false }
@@ -83,7 +83,7 @@ package struct DedupWindow: Sendable {
   }
 
   /// Whether the id is in the window.
-  @inlinable package func contains(_ id: NotificationID) -> Bool {
+  public func contains(_ id: NotificationID) -> Bool {
     var place = home(of: id)
     while table[place] != 0 {
       if ring[Int(table[place]) - 1] == id { return true }
@@ -94,14 +94,14 @@ package struct DedupWindow: Sendable {
 
   /// The place where the search for an id begins. Derived ids are hashes already, but a caller may give
   /// ids of its own that count up.
-  @inlinable package func home(of id: NotificationID) -> Int {
+  public func home(of id: NotificationID) -> Int {
     let mixed = (id.high ^ (id.low &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
     return Int(truncatingIfNeeded: mixed >> 32) & mask
   }
 
   /// Takes an id back out: what came with it was not worked on after all. The newest id takes its place in the
   /// order.
-  package mutating func remove(_ id: NotificationID) {
+  public mutating func remove(_ id: NotificationID) {
     var place = home(of: id)
     while table[place] != 0, ring[Int(table[place]) - 1] != id { place = (place + 1) & mask }
     guard table[place] != 0 else { return }
@@ -118,19 +118,19 @@ package struct DedupWindow: Sendable {
   }
 
   /// Calls `body` with each id, the oldest first.
-  package func visit(_ body: (NotificationID) -> Void) {
+  public func visit(_ body: (NotificationID) -> Void) {
     let first = (cursor - count + capacity) % capacity
     for step in 0..<count { body(ring[(first + step) % capacity]) }
   }
 
   /// Takes the id under the cursor (the oldest, in a full window) out of the table.
-  @inlinable mutating func forgetOldest() {
+  mutating func forgetOldest() {
     hasForgotten = true
     takeOut(cursor)
   }
 
   /// Takes the id at a ring's index out of the table and closes the gap.
-  @inlinable mutating func takeOut(_ index: Int) {
+  mutating func takeOut(_ index: Int) {
     let oldest = UInt32(truncatingIfNeeded: index + 1)
     var hole = home(of: ring[index])
     while table[hole] != oldest { hole = (hole + 1) & mask }

@@ -2,20 +2,20 @@
 
 /// The windows of `apns-id`s of partitions that this process has given back, kept for the case that they come
 /// back with the next assignment, as most do: only what another process read meanwhile is then read again.
-package struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
+public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
   /// What a partition begins with.
-  package struct Start: Sendable {
+  public struct Start: Sendable {
     /// The ids that are known.
-    package var window: DedupWindow?
+    public var window: DedupWindow?
     /// The offsets whose records' ids are missing.
-    package var missing: Range<Int64>
+    public var missing: Range<Int64>
 
     /// Whether a log with this end can be the one that the place to go on is in. If not it was truncated, or its topic
     /// recreated: it is read from its first record, and an id of it in the window would end a notification that was never
     /// has sent as a repeat.
     ///
     /// - Parameter end: one past the log's last offset.
-    package func isOfLog(endingAt end: Int64) -> Bool { missing.upperBound <= end }
+    public func isOfLog(endingAt end: Int64) -> Bool { missing.upperBound <= end }
   }
 
   private struct Entry {
@@ -26,32 +26,32 @@ package struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
 
   private var entries: [Partition: Entry] = [:]
 
-  package init() {}
+  public init() {}
 
   /// How many windows are kept.
-  package var count: Int { entries.count }
+  public var count: Int { entries.count }
 
   /// A partition was given back.
   ///
   /// - Parameters:
   ///   - window: the ids of what was completed in it, and of nothing that is still to be worked on.
   ///   - next: the first offset that is not known to be done.
-  package mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
+  public mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
     entries[partition] = Entry(window: window, next: next)
   }
 
   /// The partition's log is not the one that was read.
-  package mutating func forget(_ partition: Partition) { entries[partition] = nil }
+  public mutating func forget(_ partition: Partition) { entries[partition] = nil }
 
   /// The assignment is complete: what did not come back is another process's.
-  package mutating func removeAll() { entries.removeAll() }
+  public mutating func removeAll() { entries.removeAll() }
 
   /// What a partition that was assigned begins with.
   ///
   /// - Parameters:
   ///   - next: where its reading goes on.
   ///   - capacity: ids of a window.
-  package mutating func take(_ partition: Partition, next: Int64, capacity: Int) -> Start {
+  public mutating func take(_ partition: Partition, next: Int64, capacity: Int) -> Start {
     let tail = max(0, next - Int64(capacity))..<next
     // An offset that went back says that the log, or what is to be done of it, is another one.
     guard let entry = entries.removeValue(forKey: partition), next >= entry.next,

@@ -5,27 +5,27 @@
 /// What a reader holds grows with the partitions that it reads at a time, not with those that it has to read: one
 /// answer to a fetch brings a part of each of them, and comes compressed. The newest part of every partition goes
 /// first: most repeats come soon, and the time may be up before the rest is read.
-package struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
+public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
   /// Offsets of one partition.
-  package struct Stretch: Sendable, Equatable {
-    package var partition: Partition
-    package var offsets: Range<Int64>
+  public struct Stretch: Sendable, Equatable {
+    public var partition: Partition
+    public var offsets: Range<Int64>
 
-    package init(partition: Partition, offsets: Range<Int64>) {
+    public init(partition: Partition, offsets: Range<Int64>) {
       self.partition = partition
       self.offsets = offsets
     }
   }
 
   /// Partitions that are read at a time.
-  package static var atATime: Int { 4 }
+  public static var atATime: Int { 4 }
   /// The newest part of a partition is this part of what is to be read of it.
   private static var newestPart: Int64 { 10 }
 
   private var waiting: [Stretch] = []
   private var underWay: Set<Partition> = []
 
-  package init(_ wanted: [Stretch]) {
+  public init(_ wanted: [Stretch]) {
     var older: [Stretch] = []
     for stretch in wanted {
       let (lower, upper) = (stretch.offsets.lowerBound, stretch.offsets.upperBound)
@@ -41,10 +41,10 @@ package struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Whether all has been read.
-  package var isDone: Bool { waiting.isEmpty && underWay.isEmpty }
+  public var isDone: Bool { waiting.isEmpty && underWay.isEmpty }
 
   /// What is to be begun now; nil when enough is under way, or nothing is left.
-  package mutating func next() -> Stretch? {
+  public mutating func next() -> Stretch? {
     guard underWay.count < Self.atATime,
       let index = waiting.firstIndex(where: { !underWay.contains($0.partition) })
     else { return nil }
@@ -56,7 +56,7 @@ package struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
   /// A stretch has been read to its end, or there is nothing of it.
   ///
   /// - Returns: whether that was all of its partition.
-  package mutating func finished(_ partition: Partition) -> Bool {
+  public mutating func finished(_ partition: Partition) -> Bool {
     underWay.remove(partition)
     return !waiting.contains { $0.partition == partition }
   }

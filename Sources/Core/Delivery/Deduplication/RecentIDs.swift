@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// The `apns-id`s that a partition remembers: those taken in this assignment, and those that the owner before took,
 /// which are read again from the log and may come late.
 ///
 /// Each is at most a window, so that what came late costs nothing but its memory: it is dropped once as many ids have
 /// been taken here as a window holds.
-package struct RecentIDs: Sendable {
-  @usableFromInline let capacity: Int
-  @usableFromInline var taken: DedupWindow?
+public struct RecentIDs: Sendable {
+  let capacity: Int
+  var taken: DedupWindow?
   /// What was read again after the first id was taken here.
-  @usableFromInline var inherited: DedupWindow?
+  var inherited: DedupWindow?
   /// What is read again is of a log that is gone.
   private var isOfAnotherLog = false
 
   /// - Parameter capacity: ids to remember, 0 (none) … 2³⁰. Memory is taken with the first id.
-  package init(capacity: Int) {
+  public init(capacity: Int) {
     precondition(capacity >= 0 && capacity <= 1 << 30)
     self.capacity = capacity
   }
 
   /// Bytes that the ids occupy now.
-  package var memoryBytes: Int { (taken?.memoryBytes ?? 0) + (inherited?.memoryBytes ?? 0) }
+  public var memoryBytes: Int { (taken?.memoryBytes ?? 0) + (inherited?.memoryBytes ?? 0) }
 
   /// Takes in what was read again; it replaces what was read before.
-  package mutating func inherit(_ window: DedupWindow) {
+  public mutating func inherit(_ window: DedupWindow) {
     guard capacity > 0, !isOfAnotherLog else { return }
     inherited = window
   }
 
   /// The log is another one and is read from its start: forgets all ids, and takes in none that are read again. They may
   /// be those of records that have not been taken yet.
-  package mutating func restart() {
+  public mutating func restart() {
     (taken, inherited) = (nil, nil)
     isOfAnotherLog = true
   }
 
   /// Takes an id back: its record was given up unsent, and comes again.
-  package mutating func forget(_ id: NotificationID) { taken?.remove(id) }
+  public mutating func forget(_ id: NotificationID) { taken?.remove(id) }
 
   /// All ids as one window, for the partition's next assignment; nil when there are none.
-  package consuming func merged() -> DedupWindow? {
+  public consuming func merged() -> DedupWindow? {
     guard var window = inherited else { return taken }
     taken?.visit { _ = window.insert($0) }
     return window
@@ -50,7 +50,7 @@ package struct RecentIDs: Sendable {
   /// Takes the id in.
   ///
   /// - Returns: false when it is remembered already: what comes with it is a repeat.
-  @inlinable package mutating func isFirst(_ id: NotificationID) -> Bool {
+  public mutating func isFirst(_ id: NotificationID) -> Bool {
     guard capacity > 0 else { return true }
     if taken == nil {
       taken = inherited ?? DedupWindow(capacity: capacity)

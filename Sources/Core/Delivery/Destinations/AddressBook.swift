@@ -8,32 +8,32 @@
 /// answer in; nothing is remembered of a look-up but who failed.
 ///
 /// Times are milliseconds of a monotonic clock.
-package struct AddressBook<Address: Hashable & Sendable>: Sendable {
+public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   private struct Trouble: Sendable {
     var backoff: Backoff
     var until: UInt64
   }
 
   /// Addresses that failed and are remembered at most; the oldest trouble is forgotten first.
-  package static var capacity: Int { 256 }
+  public static var capacity: Int { 256 }
 
   /// What the last look-up said, in its order.
-  package private(set) var latest: [Address] = []
+  public private(set) var latest: [Address] = []
   private var troubles: [Address: Trouble] = [:]
   private let shortest: UInt64
   private let longest: UInt64
 
   /// - Parameters: the shortest and the longest time that an address is put aside, in milliseconds.
-  package init(shortest: UInt64 = 10_000, longest: UInt64 = 600_000) {
+  public init(shortest: UInt64 = 10_000, longest: UInt64 = 600_000) {
     self.shortest = shortest
     self.longest = longest
   }
 
   /// Notes the answer of a look-up.
-  package mutating func resolved(_ addresses: [Address]) { latest = addresses }
+  public mutating func resolved(_ addresses: [Address]) { latest = addresses }
 
   /// A connect to the address failed, or a connection to it died or fell silent.
-  package mutating func failed(_ address: Address, now: UInt64, random: UInt64) {
+  public mutating func failed(_ address: Address, now: UInt64, random: UInt64) {
     var trouble =
       troubles[address] ?? Trouble(backoff: Backoff(base: shortest, cap: longest), until: 0)
     trouble.until = now + trouble.backoff.failed(random: random)
@@ -45,24 +45,24 @@ package struct AddressBook<Address: Hashable & Sendable>: Sendable {
   }
 
   /// A push was accepted on a connection to the address.
-  package mutating func succeeded(_ address: Address) {
+  public mutating func succeeded(_ address: Address) {
     if !troubles.isEmpty { troubles[address] = nil }
   }
 
-  package func isAside(_ address: Address, now: UInt64) -> Bool {
+  public func isAside(_ address: Address, now: UInt64) -> Bool {
     troubles[address].map { now < $0.until } ?? false
   }
 
   /// Addresses that are put aside now.
-  package func aside(now: UInt64) -> Int {
+  public func aside(now: UInt64) -> Int {
     troubles.reduce(0) { $0 + (now < $1.value.until ? 1 : 0) }
   }
 
   /// Whether the last look-up named an address that is not aside: the next connect need not wait.
-  package func hasOther(now: UInt64) -> Bool { latest.contains { !isAside($0, now: now) } }
+  public func hasOther(now: UInt64) -> Bool { latest.contains { !isAside($0, now: now) } }
 
   /// Whether it named one besides this address that is not aside.
-  package func hasOther(than address: Address, now: UInt64) -> Bool {
+  public func hasOther(than address: Address, now: UInt64) -> Bool {
     latest.contains { $0 != address && !isAside($0, now: now) }
   }
 
@@ -70,7 +70,7 @@ package struct AddressBook<Address: Hashable & Sendable>: Sendable {
   /// fewest connections, then the first of the look-up.
   ///
   /// - Parameter inUse: addresses of the connections that there are, one entry each.
-  package func choose(inUse: [Address], now: UInt64) -> Address? {
+  public func choose(inUse: [Address], now: UInt64) -> Address? {
     func cost(_ address: Address) -> (UInt64, Int) {
       let until = troubles[address].map { now < $0.until ? $0.until : 0 } ?? 0
       return (until, inUse.reduce(0) { $0 + ($1 == address ? 1 : 0) })

@@ -8,32 +8,32 @@
 /// a time after a failure (`ConnectionPoolPolicy`) that makes at most five connects in 30 s.
 ///
 /// Times are milliseconds of a monotonic clock.
-package struct ConnectBackoff: Sendable {
+public struct ConnectBackoff: Sendable {
   /// The first and the longest wait.
-  package static let shortest: UInt64 = 2_500
-  package static let longest: UInt64 = 60_000
+  public static let shortest: UInt64 = 2_500
+  public static let longest: UInt64 = 60_000
   /// A connection that accepted pushes and ended sooner than that is replaced after the first wait.
-  package static let shortLife: UInt64 = 5_000
+  public static let shortLife: UInt64 = 5_000
   /// Failures in a row that may go on at another address at once.
-  package static let promptTries = 2
+  public static let promptTries = 2
 
   private var backoff = Backoff(base: shortest, cap: longest)
   private var notBefore: UInt64 = 0
 
-  package init() {}
+  public init() {}
 
   /// The last connects failed, and not because of one address among several.
-  package private(set) var isFailing = false
+  public private(set) var isFailing = false
 
   /// Whether a connection may be opened.
-  package func mayConnect(now: UInt64) -> Bool { now >= notBefore }
+  public func mayConnect(now: UInt64) -> Bool { now >= notBefore }
 
   /// A connection ended that had not accepted a push, or none could be made.
   ///
   /// - Parameters:
   ///   - hasOtherAddress: it is the address that failed, and the gateway has one that has not.
   ///   - random: any 64 random bits.
-  package mutating func failed(hasOtherAddress: Bool = false, now: UInt64, random: UInt64) {
+  public mutating func failed(hasOtherAddress: Bool = false, now: UInt64, random: UInt64) {
     let wait = backoff.failed(random: random)
     if hasOtherAddress, backoff.failures <= Self.promptTries { return }
     isFailing = true
@@ -43,19 +43,19 @@ package struct ConnectBackoff: Sendable {
   /// A connection ended that had accepted pushes.
   ///
   /// - Parameter lived: how long it was there, in milliseconds.
-  package mutating func ended(lived: UInt64, hasOtherAddress: Bool, now: UInt64, random: UInt64) {
+  public mutating func ended(lived: UInt64, hasOtherAddress: Bool, now: UInt64, random: UInt64) {
     guard lived < Self.shortLife, !hasOtherAddress else { return }
     notBefore = max(notBefore, now + Self.shortest / 2 + random % (Self.shortest / 2 + 1))
   }
 
   /// A connection accepted its first push.
-  package mutating func succeeded() {
+  public mutating func succeeded() {
     backoff.succeeded()
     isFailing = false
   }
 
   /// What the connections failed by has changed: the next one need not wait.
-  package mutating func reset() {
+  public mutating func reset() {
     succeeded()
     notBefore = 0
   }

@@ -9,20 +9,20 @@
 /// connection is made for a moment only.
 ///
 /// Times are milliseconds of a monotonic clock.
-package struct ConnectionBudget: Sendable {
-  package struct Limits: Sendable, Equatable {
+public struct ConnectionBudget: Sendable {
+  public struct Limits: Sendable, Equatable {
     /// Connections of all pools, those on their way included.
-    package var most: Int
+    public var most: Int
     /// With no more than these, an idle pool keeps its connections for as long as it likes.
-    package var plenty: Int
+    public var plenty: Int
     /// How long a pool is idle before it closes when there are more.
-    package var idle: UInt64
+    public var idle: UInt64
     /// How long a pool is idle before it gives way at the maximum.
-    package var rest: UInt64
+    public var rest: UInt64
     /// How long a pool keeps its connection at the maximum though it is busy.
-    package var turn: UInt64
+    public var turn: UInt64
 
-    package init(
+    public init(
       most: Int = 4_096, plenty: Int = 64, idle: UInt64 = 600_000, rest: UInt64 = 1_000,
       turn: UInt64 = 10_000
     ) {
@@ -36,16 +36,16 @@ package struct ConnectionBudget: Sendable {
   }
 
   /// A pool that has connections.
-  package struct Holder: Sendable, Equatable {
-    package var pool: Int32
+  public struct Holder: Sendable, Equatable {
+    public var pool: Int32
     /// Connections that are not about to close already.
-    package var connections: Int
+    public var connections: Int
     /// Since when it has had one.
-    package var since: UInt64
+    public var since: UInt64
     /// Since when nothing waits in it and nothing is in flight; nil while something is.
-    package var idleSince: UInt64?
+    public var idleSince: UInt64?
 
-    package init(pool: Int32, connections: Int, since: UInt64, idleSince: UInt64?) {
+    public init(pool: Int32, connections: Int, since: UInt64, idleSince: UInt64?) {
       self.pool = pool
       self.connections = connections
       self.since = since
@@ -54,13 +54,13 @@ package struct ConnectionBudget: Sendable {
   }
 
   /// What makes room.
-  package enum Yield: Sendable, Equatable {
+  public enum Yield: Sendable, Equatable {
     /// The pool closes all of its connections, as their open streams end.
     case all(Int32)
     /// One of them.
     case one(Int32)
 
-    package var pool: Int32 {
+    public var pool: Int32 {
       switch self {
       case .all(let pool), .one(let pool): pool
       }
@@ -68,30 +68,30 @@ package struct ConnectionBudget: Sendable {
   }
 
   /// Idle pools that close at once at most: many at a time would come back at a time.
-  package static let closedAtOnce = 16
+  public static let closedAtOnce = 16
 
-  package let limits: Limits
+  public let limits: Limits
   /// Pools without a connection that wait for room, the first first.
   private var line: [Int32] = []
   private var inLine: Set<Int32> = []
 
-  package init(limits: Limits = Limits()) { self.limits = limits }
+  public init(limits: Limits = Limits()) { self.limits = limits }
 
   /// Whether pools wait for room.
-  package var isAwaited: Bool { !line.isEmpty }
+  public var isAwaited: Bool { !line.isEmpty }
 
   /// Whether a pool that is not in line may open a connection.
   ///
   /// - Parameter taken: connections that there are or that are on their way.
-  package func hasRoom(taken: Int) -> Bool { line.isEmpty && taken < limits.most }
+  public func hasRoom(taken: Int) -> Bool { line.isEmpty && taken < limits.most }
 
   /// A pool has pushes and no connection, and there is no room.
-  package mutating func wait(_ pool: Int32) {
+  public mutating func wait(_ pool: Int32) {
     if inLine.insert(pool).inserted { line.append(pool) }
   }
 
   /// The pool whose turn it is to open a connection; it leaves the line.
-  package mutating func next(taken: Int) -> Int32? {
+  public mutating func next(taken: Int) -> Int32? {
     guard taken < limits.most, !line.isEmpty else { return nil }
     let pool = line.removeFirst()
     inLine.remove(pool)
@@ -103,7 +103,7 @@ package struct ConnectionBudget: Sendable {
   /// - Parameters:
   ///   - leaving: of the connections taken, those that close as soon as their streams end.
   ///   - holders: all pools with connections that are not leaving.
-  package func yields(
+  public func yields(
     _ holders: [Holder], taken: Int, leaving: Int, now: UInt64
   ) -> [Yield] {
     var missing = line.count - (limits.most - taken) - leaving
@@ -126,7 +126,7 @@ package struct ConnectionBudget: Sendable {
   }
 
   /// The pools that have been idle for so long that they close, though there is room.
-  package func closesIdle(_ holders: [Holder], taken: Int, now: UInt64) -> [Int32] {
+  public func closesIdle(_ holders: [Holder], taken: Int, now: UInt64) -> [Int32] {
     var surplus = taken - limits.plenty
     guard surplus > 0 else { return [] }
     var closed: [Int32] = []

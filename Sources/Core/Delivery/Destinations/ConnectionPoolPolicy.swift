@@ -8,18 +8,18 @@
 /// accepted on the last; `DestinationHealth` says when, and is the only caller.
 ///
 /// Times are milliseconds of a monotonic clock.
-package struct ConnectionPoolPolicy: Sendable {
+public struct ConnectionPoolPolicy: Sendable {
   /// The pool's bounds.
-  package struct Limits: Sendable, Equatable {
+  public struct Limits: Sendable, Equatable {
     /// Connections opened as soon as there is work.
-    package var minimum: Int
-    package var maximum: Int
+    public var minimum: Int
+    public var maximum: Int
     /// How long credit has to be short before another connection is opened.
-    package var starvation: UInt64
+    public var starvation: UInt64
     /// How long fewer connections have to be enough before one is closed.
-    package var surplus: UInt64
+    public var surplus: UInt64
 
-    package init(
+    public init(
       minimum: Int = 2, maximum: Int = 8, starvation: UInt64 = 1_000, surplus: UInt64 = 300_000
     ) {
       precondition(minimum >= 1 && maximum >= minimum)
@@ -31,28 +31,28 @@ package struct ConnectionPoolPolicy: Sendable {
   }
 
   /// The pool as it is now.
-  package struct Load: Sendable, Equatable {
+  public struct Load: Sendable, Equatable {
     /// Connections on their way.
-    package var connecting: Int
+    public var connecting: Int
     /// Connections that take or will take pushes: priming, ready, suspect.
-    package var serving: Int
+    public var serving: Int
     /// Streams that may be opened now, over all connections.
-    package var credit: Int
-    package var openStreams: Int
+    public var credit: Int
+    public var openStreams: Int
     /// Streams that all serving connections could carry together.
-    package var capacity: Int
+    public var capacity: Int
     /// Records that want to be sent and find no credit (or no connection).
-    package var isWaiting: Bool
+    public var isWaiting: Bool
     /// Of the serving ones those that are due for replacement: they serve until another one does.
-    package var aged = 0
+    public var aged = 0
     /// Of the others those that have not accepted a push yet.
-    package var unproven = 0
+    public var unproven = 0
     /// Records that must not go out where they went out before, and find no other connection.
-    package var wantsElsewhere = false
+    public var wantsElsewhere = false
     /// One more connection is within what all pools may have together (`ConnectionBudget`).
-    package var hasRoom = true
+    public var hasRoom = true
 
-    package init(
+    public init(
       connecting: Int, serving: Int, credit: Int, openStreams: Int, capacity: Int, isWaiting: Bool
     ) {
       self.connecting = connecting
@@ -65,7 +65,7 @@ package struct ConnectionPoolPolicy: Sendable {
   }
 
   /// How many connects the destination's health allows now.
-  package enum Allowed: UInt8, Sendable, Equatable {
+  public enum Allowed: UInt8, Sendable, Equatable {
     case none
     /// One if there is no connection.
     case one
@@ -75,7 +75,7 @@ package struct ConnectionPoolPolicy: Sendable {
     case all
   }
 
-  package enum Action: Sendable, Equatable {
+  public enum Action: Sendable, Equatable {
     case nothing
     /// Start one connect.
     case open
@@ -85,7 +85,7 @@ package struct ConnectionPoolPolicy: Sendable {
     case closeOne
   }
 
-  package let limits: Limits
+  public let limits: Limits
   /// Since when nothing could be sent, and since when no connect was under way meanwhile that may change it.
   private var starvedSince: UInt64?
   private var shortSince: UInt64?
@@ -95,10 +95,10 @@ package struct ConnectionPoolPolicy: Sendable {
   /// A pool that was never asked for anything opens nothing.
   private var hadWork = false
 
-  package init(limits: Limits = Limits()) { self.limits = limits }
+  public init(limits: Limits = Limits()) { self.limits = limits }
 
   /// Decides about one connection. The owner asks once per loop turn or timer, and again after `.open`.
-  package mutating func decide(
+  public mutating func decide(
     _ load: Load, _ allowed: Allowed, now: UInt64
   ) -> Action {
     hadWork = hadWork || load.isWaiting
@@ -125,7 +125,7 @@ package struct ConnectionPoolPolicy: Sendable {
   }
 
   /// The pool's connections were closed because it had no use for them: it opens the next one when it has.
-  package mutating func rested() { hadWork = false }
+  public mutating func rested() { hadWork = false }
 
   private mutating func note(_ load: Load, now: UInt64) {
     let isStarved = load.isWaiting && load.credit == 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// One connection to APNs as the pool sees it: how many streams may be opened, with which provider token, and
 /// when it has to go.
@@ -14,14 +14,14 @@ package import APNS
 ///
 /// Every stream that is opened ends with exactly one of `answered`, `refused` and `abandoned`. The owner draws
 /// records for the connection only while `credit` > 0.
-package struct ConnectionStateMachine: Sendable {
+public struct ConnectionStateMachine: Sendable {
   /// How the connection proves who it is.
-  package enum Authentication: UInt8, Sendable {
+  public enum Authentication: UInt8, Sendable {
     case providerToken
     case certificate
   }
 
-  package enum State: UInt8, Sendable, CaseIterable {
+  public enum State: UInt8, Sendable, CaseIterable {
     /// No HTTP/2 connection yet. Leads to priming, ready, closed.
     case connecting
     /// One stream at a time until APNs has accepted a push: with a provider token it allows no more, whatever
@@ -39,7 +39,7 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// What the owner does next.
-  package enum Action: UInt8, Sendable, Equatable {
+  public enum Action: UInt8, Sendable, Equatable {
     case nothing
     /// Ask for a sign of life (PING).
     case ping
@@ -48,7 +48,7 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// Which provider token the connection's next push carries.
-  package enum TokenChoice: UInt8, Sendable, Equatable {
+  public enum TokenChoice: UInt8, Sendable, Equatable {
     /// The one it carries already.
     case current
     /// The newest one; the connection now carries it.
@@ -59,45 +59,45 @@ package struct ConnectionStateMachine: Sendable {
 
   /// A connection may change its provider token only this often, in milliseconds: APNs' 20 minutes, and one more
   /// for a clock that is set forward meanwhile.
-  package static let tokenGuard: Int64 = 21 * 60 * 1_000
+  public static let tokenGuard: Int64 = 21 * 60 * 1_000
   /// Streams after which a connection is replaced, well before HTTP/2's 2³⁰ client streams run out.
-  package static let maximumStreams: UInt64 = 1 << 30 - 65_536
+  public static let maximumStreams: UInt64 = 1 << 30 - 65_536
   /// Streams refused in a row, with room below the announced limit, after which a connection is replaced.
-  package static let repeatedRefusals = 100
+  public static let repeatedRefusals = 100
   /// Answers 5xx in a row after which `closeIfRepeated` closes.
-  package static let repeatedFailures = 5
+  public static let repeatedFailures = 5
   /// Milliseconds that open streams have to be answered on a connection that will not serve again.
-  package static let grace: UInt64 = 2_000
+  public static let grace: UInt64 = 2_000
   /// Requests in a row without any answer after which a connection is suspect.
-  package static let repeatedSilence = 3
+  public static let repeatedSilence = 3
 
-  package let authentication: Authentication
-  @usableFromInline package internal(set) var state = State.connecting
+  public let authentication: Authentication
+  public internal(set) var state = State.connecting
   /// MAX_CONCURRENT_STREAMS as last announced; 1 before the first SETTINGS.
-  @usableFromInline package internal(set) var limit = 1
-  @usableFromInline package internal(set) var openStreams = 0
+  public internal(set) var limit = 1
+  public internal(set) var openStreams = 0
   /// Streams opened since the connection began.
-  @usableFromInline package internal(set) var streamsOpened: UInt64 = 0
+  public internal(set) var streamsOpened: UInt64 = 0
   /// The token that the connection carries, if any push has gone out.
-  @usableFromInline package internal(set) var token: ProviderTokenStamp?
+  public internal(set) var token: ProviderTokenStamp?
   /// When a push first went out with the token, in milliseconds since the epoch: APNs counts from there.
   private var tokenSince: Int64 = 0
   /// Whether one did.
-  @usableFromInline private(set) var isTokenUsed = false
+  private(set) var isTokenUsed = false
   private var failuresInRow = 0
   private var silencesInRow = 0
   private var refusalsInRow = 0
   /// Streams after which this connection is replaced.
-  @usableFromInline let streamLimit: UInt64
+  let streamLimit: UInt64
   /// Whether a push was accepted: priming is over, also after being suspect.
-  package private(set) var hasAccepted = false
+  public private(set) var hasAccepted = false
   /// The owner itself has no more use for the connection: its end says nothing about the destination.
-  @usableFromInline package internal(set) var isRetired = false
+  public internal(set) var isRetired = false
   /// It will not serve again: what is open gets a short grace, then it is to be closed (`graceOver`).
-  package private(set) var isAbandoned = false
+  public private(set) var isAbandoned = false
 
   /// - Parameter maximumStreams: streams after which the connection is replaced.
-  package init(
+  public init(
     authentication: Authentication,
     maximumStreams: UInt64 = ConnectionStateMachine.maximumStreams
   ) {
@@ -106,7 +106,7 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// Streams that may be opened now.
-  @inlinable package var credit: Int {
+  public var credit: Int {
     switch state {
     case .ready: max(0, limit - openStreams)
     case .priming: max(0, min(limit, 1) - openStreams)
@@ -115,7 +115,7 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// Streams that may be open at once in this state.
-  @inlinable package var capacity: Int {
+  public var capacity: Int {
     switch state {
     case .ready: limit
     case .priming: min(limit, 1)
@@ -125,20 +125,20 @@ package struct ConnectionStateMachine: Sendable {
 
   /// Whether the peer owes a sign of life: it has streams to answer, or has allowed none, in which case nothing
   /// that could be sent would ever show that it is gone.
-  package var owesSignOfLife: Bool {
+  public var owesSignOfLife: Bool {
     openStreams > 0 || (limit == 0 && (state == .ready || state == .priming))
   }
 
   // MARK: - Events
 
   /// TLS and HTTP/2 are up.
-  package mutating func connected() {
+  public mutating func connected() {
     guard state == .connecting else { return }
     state = authentication == .certificate ? .ready : .priming
   }
 
   /// SETTINGS announced a limit, possibly below what is open: those streams stay.
-  package mutating func settings(limit: Int) {
+  public mutating func settings(limit: Int) {
     self.limit = max(0, limit)
     refusalsInRow = 0
   }
@@ -146,7 +146,7 @@ package struct ConnectionStateMachine: Sendable {
   /// A stream was opened.
   ///
   /// - Parameter now: milliseconds since the epoch.
-  @inlinable package mutating func opened(now: Int64) {
+  public mutating func opened(now: Int64) {
     if !isTokenUsed { firstUsed(now: now) }
     openStreams += 1
     streamsOpened += 1
@@ -154,7 +154,7 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// A stream ended with a 200.
-  @inlinable package mutating func accepted() -> Action {
+  public mutating func accepted() -> Action {
     if state == .ready && openStreams > 0 && isUndisturbed {
       openStreams -= 1
       return .nothing
@@ -165,7 +165,7 @@ package struct ConnectionStateMachine: Sendable {
   /// A stream ended with an answer.
   ///
   /// - Parameter connection: what the decision table says about the connection.
-  package mutating func answered(status: UInt16, connection: ConnectionAction) -> Action {
+  public mutating func answered(status: UInt16, connection: ConnectionAction) -> Action {
     endStream()
     silencesInRow = 0
     refusalsInRow = 0
@@ -190,7 +190,7 @@ package struct ConnectionStateMachine: Sendable {
 
   /// A stream was refused, unprocessed: it crossed a lowered limit. A peer that goes on refusing what its
   /// own limit allows is left.
-  package mutating func refused() -> Action {
+  public mutating func refused() -> Action {
     endStream()
     if openStreams < limit {
       refusalsInRow += 1
@@ -200,13 +200,13 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// A stream was reset by either side; its fate is unknown.
-  package mutating func reset() -> Action {
+  public mutating func reset() -> Action {
     endStream()
     return closeWhenDrained()
   }
 
   /// A request's deadline passed and its stream was given up.
-  package mutating func timedOut() -> Action {
+  public mutating func timedOut() -> Action {
     endStream()
     silencesInRow += 1
     guard silencesInRow >= Self.repeatedSilence else { return closeWhenDrained() }
@@ -220,14 +220,14 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// Nothing was heard for the agreed time although streams are open.
-  package mutating func silent() -> Action {
+  public mutating func silent() -> Action {
     guard state == .ready || state == .priming else { return .nothing }
     state = .suspect
     return .ping
   }
 
   /// The peer answered a PING.
-  package mutating func ponged() -> Action {
+  public mutating func ponged() -> Action {
     // An answer to a PING shows that the peer lives, not that it answers requests: when those keep timing
     // out the next one drains the connection, and at once when there is none.
     if silencesInRow < Self.repeatedSilence {
@@ -239,36 +239,36 @@ package struct ConnectionStateMachine: Sendable {
   }
 
   /// A PING was not answered in time.
-  package mutating func pingTimedOut() -> Action {
+  public mutating func pingTimedOut() -> Action {
     state == .closed ? .nothing : close()
   }
 
   /// The peer sent GOAWAY. Streams above its last-stream-id end as refused, the others are awaited.
-  package mutating func goAway() -> Action {
+  public mutating func goAway() -> Action {
     drain()
     return closeWhenDrained()
   }
 
   /// The owner wants the connection gone: age, a smaller pool, an address that left the DNS.
-  package mutating func retire() -> Action {
+  public mutating func retire() -> Action {
     retireNow()
     return closeWhenDrained()
   }
 
   /// The stream that was opened last could not be opened, for a reason that is still to be heard: none can.
-  package mutating func notOpened() -> Action {
+  public mutating func notOpened() -> Action {
     endStream()
     drain()
     return closeWhenDrained()
   }
 
   /// The grace of an abandoned connection is over.
-  package mutating func graceOver() -> Action {
+  public mutating func graceOver() -> Action {
     isAbandoned && state == .draining ? close() : .nothing
   }
 
   /// The socket is gone. The owner ends each open stream first or afterwards.
-  package mutating func closed() {
+  public mutating func closed() {
     state = .closed
   }
 
@@ -280,19 +280,19 @@ package struct ConnectionStateMachine: Sendable {
   /// - Parameters:
   ///   - newest: the newest token of the connection's credential.
   ///   - now: milliseconds since the epoch.
-  @inlinable package mutating func chooseToken(newest: ProviderTokenStamp, now: Int64)
+  public mutating func chooseToken(newest: ProviderTokenStamp, now: Int64)
     -> TokenChoice
   {
     if _fastPath(token == newest && newest.isUsable(now: now)) { return .current }
     return changeToken(newest: newest, now: now)
   }
 
-  @usableFromInline mutating func firstUsed(now: Int64) {
+  mutating func firstUsed(now: Int64) {
     isTokenUsed = true
     tokenSince = now
   }
 
-  @usableFromInline mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice
+  mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice
   {
     guard let token else {
       // Nothing to lose: a connection that has not sent anything yet waits for a usable token.
@@ -317,7 +317,7 @@ package struct ConnectionStateMachine: Sendable {
 
   // MARK: - Transitions
 
-  @usableFromInline var isUndisturbed: Bool {
+  var isUndisturbed: Bool {
     failuresInRow == 0 && silencesInRow == 0 && refusalsInRow == 0 && hasAccepted
   }
 
@@ -338,11 +338,11 @@ package struct ConnectionStateMachine: Sendable {
     }
   }
 
-  @usableFromInline mutating func drain() {
+  mutating func drain() {
     if state != .closed { state = .draining }
   }
 
-  @usableFromInline mutating func retireNow() {
+  mutating func retireNow() {
     if state != .draining && state != .closed { isRetired = true }
     drain()
   }

@@ -8,9 +8,9 @@
 /// burst, and one push that gets no answer must not hold up all others.
 ///
 /// Times are milliseconds of a monotonic clock.
-package struct CredentialBreaker: Sendable {
+public struct CredentialBreaker: Sendable {
   /// What was refused.
-  package enum Refusal: UInt8, Sendable, CaseIterable {
+  public enum Refusal: UInt8, Sendable, CaseIterable {
     /// A push of one app, by a 403 that may be about the app alone.
     case app
     /// The credential: by GOAWAY, or because its provider token is too old and none is newer.
@@ -21,7 +21,7 @@ package struct CredentialBreaker: Sendable {
     case connection
   }
 
-  package enum State: Sendable, Equatable {
+  public enum State: Sendable, Equatable {
     /// Nothing is known yet: neither served nor refused. A few pushes at a time.
     case untried
     /// Every push goes out.
@@ -34,31 +34,31 @@ package struct CredentialBreaker: Sendable {
 
   /// So many apps may be refused one after another before it is a matter of the credential: from then on the next
   /// one waits.
-  package static let appsInRow = 3
+  public static let appsInRow = 3
 
   /// Pushes that may be open before the first answer.
-  package static let untriedAllowance = 2
+  public static let untriedAllowance = 2
 
   /// Refusals since a push was served.
-  package private(set) var refusals = 0
+  public private(set) var refusals = 0
   /// Closed: nothing to ask. Until the first push is served it is not.
-  @usableFromInline package private(set) var isClosed = false
+  public private(set) var isClosed = false
   private var until: UInt64 = 0
   private var credential = Backoff(base: 60_000, cap: 900_000)
   private var frozen = Backoff(base: 4_000, cap: 60_000)
   private var apps = Backoff(base: 2_000, cap: 60_000)
 
-  package init() {}
+  public init() {}
 
   /// The state at a time.
-  package func state(now: UInt64) -> State {
+  public func state(now: UInt64) -> State {
     if isClosed { return .closed }
     if refusals == 0 { return .untried }
     return now < until ? .open(until: until) : .halfOpen
   }
 
   /// Pushes that may be open.
-  package func allowance(now: UInt64) -> Int {
+  public func allowance(now: UInt64) -> Int {
     switch state(now: now) {
     case .untried: Self.untriedAllowance
     case .closed: .max
@@ -68,7 +68,7 @@ package struct CredentialBreaker: Sendable {
   }
 
   /// APNs refused. While the breaker is open that changes nothing: it is the answer to what was under way.
-  package mutating func refused(_ refusal: Refusal, now: UInt64, random: UInt64) {
+  public mutating func refused(_ refusal: Refusal, now: UInt64, random: UInt64) {
     if now < until { return }
     isClosed = false
     refusals = min(refusals + 1, 1_000_000)
@@ -82,7 +82,7 @@ package struct CredentialBreaker: Sendable {
   }
 
   /// APNs served a push.
-  package mutating func served() {
+  public mutating func served() {
     isClosed = true
     refusals = 0
     until = 0
@@ -92,7 +92,7 @@ package struct CredentialBreaker: Sendable {
   }
 
   /// The credential was replaced: one push may try at once.
-  package mutating func renewed() {
+  public mutating func renewed() {
     until = 0
     credential.succeeded()
     apps.succeeded()

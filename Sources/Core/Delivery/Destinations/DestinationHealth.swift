@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// Whether one destination (a credential's pushes to one gateway) works, and what may be done with it: whether to open
 /// a connection and to which address, how many pushes may be open, whether one app must wait, and what becomes of a push
@@ -13,30 +13,30 @@ package import APNS
 /// `RetryBudget`) is asked here, so that callers need not combine these parts.
 ///
 /// Times are monotonic milliseconds, but for when pushes were sent.
-package struct DestinationHealth: Sendable {
+public struct DestinationHealth: Sendable {
   /// A connection that is younger, in milliseconds, was opened with the apps that the team has now: another one would
   /// refuse an app as it does.
-  package static let freshness: UInt64 = 60_000
+  public static let freshness: UInt64 = 60_000
 
   /// Between two requests for a newer provider token, in milliseconds.
-  package static let tokenRequestInterval: UInt64 = 5_000
+  public static let tokenRequestInterval: UInt64 = 5_000
 
-  @usableFromInline var watch: OutageWatch
-  @usableFromInline var breaker = CredentialBreaker()
-  @usableFromInline var apps = RefusedApps()
+  var watch: OutageWatch
+  var breaker = CredentialBreaker()
+  var apps = RefusedApps()
   private var connects = ConnectBackoff()
   private var policy: ConnectionPoolPolicy
   private var addresses = AddressBook<PeerAddress>()
   private let retries: RetryPolicy
-  @usableFromInline var budget: RetryBudget
+  var budget: RetryBudget
   /// When a newer provider token may be asked for.
   private var nextTokenRequest: UInt64 = 0
   /// The last connect ended before TLS was up, or could not be begun.
   private var isUnreachable = false
   /// When anything was last answered.
-  @usableFromInline package internal(set) var heardAt: UInt64 = 0
+  public internal(set) var heardAt: UInt64 = 0
 
-  package init(
+  public init(
     pool: ConnectionPoolPolicy.Limits = .init(), retries: RetryPolicy = RetryPolicy(),
     budget: RetryBudget = RetryBudget(), watch: OutageWatch = OutageWatch()
   ) {
@@ -49,10 +49,10 @@ package struct DestinationHealth: Sendable {
   // MARK: Questions
 
   /// Nothing to ask or note: every push may go.
-  @inlinable package var isUndisturbed: Bool { watch.isUndisturbed && breaker.isClosed }
+  public var isUndisturbed: Bool { watch.isUndisturbed && breaker.isClosed }
 
   /// nil while nothing is known to fail.
-  package var trouble: Trouble? {
+  public var trouble: Trouble? {
     if !watch.isUndisturbed { return isUnreachable ? .connects : .gateway }
     if breaker.refusals > 0 { return .credential }
     if connects.isFailing { return .connects }
@@ -60,17 +60,17 @@ package struct DestinationHealth: Sendable {
   }
 
   /// Whether some app's breaker is not closed, so that `passage(app:now:)` is to be asked.
-  @inlinable package var hasRefusedApps: Bool { !apps.isEmpty }
+  public var hasRefusedApps: Bool { !apps.isEmpty }
 
   /// Pushes that may be open now.
   ///
   /// - Parameter capacity: streams that the connections may have open.
-  package mutating func allowance(capacity: Int, now: UInt64) -> Int {
+  public mutating func allowance(capacity: Int, now: UInt64) -> Int {
     min(watch.allowance(capacity: capacity, now: now), breaker.allowance(now: now))
   }
 
   /// Connections that may be opened now.
-  package func mayConnect(now: UInt64) -> ConnectionPoolPolicy.Allowed {
+  public func mayConnect(now: UInt64) -> ConnectionPoolPolicy.Allowed {
     guard connects.mayConnect(now: now) else { return .none }
     switch breaker.state(now: now) {
     case .open: return .none
@@ -81,7 +81,7 @@ package struct DestinationHealth: Sendable {
   }
 
   /// Whether to open or close a connection now; about one at a time, and again after `.open`.
-  package mutating func connection(
+  public mutating func connection(
     for load: ConnectionPoolPolicy.Load, now: UInt64
   ) -> ConnectionPoolPolicy.Action {
     policy.decide(load, mayConnect(now: now), now: now)
@@ -90,34 +90,34 @@ package struct DestinationHealth: Sendable {
   /// The address for the next connection; nil when the name has none.
   ///
   /// - Parameter inUse: addresses of the connections that there are, one entry each.
-  package func address(inUse: [PeerAddress], now: UInt64) -> PeerAddress? {
+  public func address(inUse: [PeerAddress], now: UInt64) -> PeerAddress? {
     addresses.choose(inUse: inUse, now: now)
   }
 
   /// Whether a connection to another address than this one might do better.
-  package func hasOther(than address: PeerAddress, now: UInt64) -> Bool {
+  public func hasOther(than address: PeerAddress, now: UInt64) -> Bool {
     addresses.hasOther(than: address, now: now)
   }
 
   /// Whether to ask the signer for a newer provider token now: once in a while, however many answers call for one.
-  package mutating func asksForToken(now: UInt64) -> Bool {
+  public mutating func asksForToken(now: UInt64) -> Bool {
     guard now >= nextTokenRequest else { return false }
     nextTokenRequest = now + Self.tokenRequestInterval
     return true
   }
 
   /// Whether a push of the app goes out now; to be asked only if `hasRefusedApps`.
-  package mutating func passage(app: UInt64, now: UInt64) -> RefusedApps.Passage {
+  public mutating func passage(app: UInt64, now: UInt64) -> RefusedApps.Passage {
     apps.passage(app, now: now)
   }
 
   /// Whether something may have changed for the pushes beside the line: then all of them go back to it.
-  package mutating func looksAgain(now: UInt64) -> Bool { apps.looksAgain(now: now) }
+  public mutating func looksAgain(now: UInt64) -> Bool { apps.looksAgain(now: now) }
 
   /// What becomes of a push that just failed; charges the retry budget if it goes out again at once.
   ///
   /// - Parameter wall: milliseconds since the epoch.
-  package mutating func retry(_ push: FailedPush, now: UInt64, wall: Int64) -> Retry {
+  public mutating func retry(_ push: FailedPush, now: UInt64, wall: Int64) -> Retry {
     var failure = RetryPolicy.Failure(
       push.cause, attempts: push.life.countedAttempts, now: wall)
     failure.expiresAt = push.expiresAt
@@ -150,29 +150,29 @@ package struct DestinationHealth: Sendable {
   // MARK: Pushes
 
   /// A push went out for the first time.
-  @inlinable package mutating func sent() { budget.sent() }
+  public mutating func sent() { budget.sent() }
 
   /// Immediate retries that are left.
-  package var retriesLeft: Int { budget.left }
+  public var retriesLeft: Int { budget.left }
 
   /// Something was answered.
-  @inlinable package mutating func heard(now: UInt64) { heardAt = now }
+  public mutating func heard(now: UInt64) { heardAt = now }
 
   /// A push of the app was accepted.
   ///
   /// - Parameter sentAt: when it was sent, in milliseconds since the epoch.
-  @inlinable package mutating func served(app: UInt64, sentAt: Int64) {
+  public mutating func served(app: UInt64, sentAt: Int64) {
     works(sentAt: sentAt)
     if hasRefusedApps { serves(app) }
   }
 
   /// A push that was sent then was answered, and the destination works.
-  @inlinable mutating func works(sentAt: Int64) {
+  mutating func works(sentAt: Int64) {
     watch.succeeded(sentAt: sentAt)
     if !breaker.isClosed { breaker.served() }
   }
 
-  @usableFromInline mutating func serves(_ app: UInt64) {
+  mutating func serves(_ app: UInt64) {
     apps.served(app)
     apps.accepted(app)
   }
@@ -184,7 +184,7 @@ package struct DestinationHealth: Sendable {
   ///   - sentAt: when that was sent, in milliseconds since the epoch.
   ///   - retryAfter: milliseconds that the answer asked to wait, 0 if it did not.
   ///   - random: any 64 random bits.
-  package mutating func answered(
+  public mutating func answered(
     _ response: GatewayResponse, app: UInt64, on place: Place, sentAt: Int64, retryAfter: UInt64,
     now: UInt64, random: UInt64
   ) -> Reaction {
@@ -235,7 +235,7 @@ package struct DestinationHealth: Sendable {
   // MARK: Credentials
 
   /// The credential was replaced: what was refused may be tried again at once.
-  package mutating func renewed() {
+  public mutating func renewed() {
     breaker.renewed()
     apps.removeAll()
     connects.reset()
@@ -243,21 +243,21 @@ package struct DestinationHealth: Sendable {
   }
 
   /// What connections trust or show was replaced: the next connect need not wait.
-  package mutating func trustRenewed() { connects.reset() }
+  public mutating func trustRenewed() { connects.reset() }
 
   // MARK: Connections
 
   /// A connection was made, with TLS.
-  package mutating func connected() {
+  public mutating func connected() {
     isUnreachable = false
     watch.reachable()
   }
 
   /// The gateway's name has these addresses, in the order to try them.
-  package mutating func lookedUp(_ found: [PeerAddress]) { addresses.resolved(found) }
+  public mutating func lookedUp(_ found: [PeerAddress]) { addresses.resolved(found) }
 
   /// A connection accepted its first push, one of this app.
-  package mutating func connectionAccepted(app: UInt64, at address: PeerAddress) {
+  public mutating func connectionAccepted(app: UInt64, at address: PeerAddress) {
     connects.succeeded()
     addresses.succeeded(address)
     apps.accepted(app)
@@ -266,7 +266,7 @@ package struct DestinationHealth: Sendable {
   /// The gateway is leaving.
   ///
   /// - Parameter hasAccepted: whether the connection had accepted a push.
-  package mutating func goAway(
+  public mutating func goAway(
     _ reason: Reason?, hasAccepted: Bool, now: UInt64, random: UInt64
   ) -> Farewell {
     var farewell = Farewell()
@@ -283,12 +283,12 @@ package struct DestinationHealth: Sendable {
   }
 
   /// A connection failed us: its address is put aside for a while.
-  package mutating func troubled(_ address: PeerAddress, now: UInt64, random: UInt64) {
+  public mutating func troubled(_ address: PeerAddress, now: UInt64, random: UInt64) {
     addresses.failed(address, now: now, random: random)
   }
 
   /// A connection takes no more pushes, and not because its owner had no more use for it. Once for each.
-  package mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
+  public mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
     if !end.wasMade { isUnreachable = true }
     let hasOther = end.wasTroubled && addresses.hasOther(now: now)
     if end.hasAccepted {
@@ -299,10 +299,10 @@ package struct DestinationHealth: Sendable {
   }
 
   /// The pool's connections were closed because it had no use for them: it opens the next one when it has.
-  package mutating func rested() { policy.rested() }
+  public mutating func rested() { policy.rested() }
 
   /// No connection could even be begun: the name has no address, or the system has no socket.
-  package mutating func connectFailed(now: UInt64, random: UInt64) {
+  public mutating func connectFailed(now: UInt64, random: UInt64) {
     isUnreachable = true
     connects.failed(now: now, random: random)
   }
@@ -310,7 +310,7 @@ package struct DestinationHealth: Sendable {
   /// A connection is lost, or was not made.
   ///
   /// - Parameter isLast: no other connection serves.
-  package mutating func lost(isLast: Bool, now: UInt64, random: UInt64) {
+  public mutating func lost(isLast: Bool, now: UInt64, random: UInt64) {
     if isLast {
       watch.unreachable(now: now, random: random)
     } else {
@@ -321,7 +321,7 @@ package struct DestinationHealth: Sendable {
   /// A connection left requests without an answer, or refused them; once for each connection and moment.
   ///
   /// - Parameter isSilent: nothing at all was heard from the destination for as long as they may take.
-  package mutating func failed(isSilent: Bool = false, now: UInt64, random: UInt64) {
+  public mutating func failed(isSilent: Bool = false, now: UInt64, random: UInt64) {
     watch.failed(weight: isSilent ? OutageWatch.row : 1, now: now, random: random)
   }
 }

@@ -16,9 +16,9 @@
 /// A failure is an answer 5xx, and, once for each connection and moment, requests without an answer, streams
 /// refused unprocessed, and a connection lost or not made. An answer about a push (200, 4xx) is a success.
 /// Times are monotonic milliseconds, but for when pushes were sent.
-package struct OutageWatch: Sendable {
+public struct OutageWatch: Sendable {
   /// What is known of the destination.
-  package enum State: Sendable, Equatable {
+  public enum State: Sendable, Equatable {
     case closed
     /// Nothing is sent before this time.
     case open(until: UInt64)
@@ -29,62 +29,62 @@ package struct OutageWatch: Sendable {
   }
 
   /// Failures without a success in between that open the watch, if they span
-  package static let row = 16
+  public static let row = 16
   /// so many milliseconds: long enough for a healthy connection to say so.
-  package static let rowSpan: UInt64 = 20
+  public static let rowSpan: UInt64 = 20
   /// Fewer failures do when they span
-  package static let longRow = 8
+  public static let longRow = 8
   /// this many milliseconds without any success: a destination with little to send.
-  package static let longRowSpan: UInt64 = 5_000
+  public static let longRowSpan: UInt64 = 5_000
   /// From so many failures in a row on pushes are kept: it may be the beginning of an outage.
-  package static let suspicion = 4
+  public static let suspicion = 4
   /// Pushes that may be open while probing, and where ramping begins.
-  package static let probes = 4
+  public static let probes = 4
   /// Ramping goes on to here even if the connections show less capacity, and
-  package static let rampAtLeast = 64
+  public static let rampAtLeast = 64
   /// ends here even if they could carry more.
-  package static let rampEnd = 2_048
+  public static let rampEnd = 2_048
   /// A push that was kept so often fails by itself if the destination works for others.
-  package static let mostSpared: UInt16 = 8
+  public static let mostSpared: UInt16 = 8
 
-  package private(set) var state = State.closed
-  @usableFromInline var failuresInRow = 0
+  public private(set) var state = State.closed
+  var failuresInRow = 0
   private var rowBegan: UInt64 = 0
   private var backoff: Backoff
   /// The destination could not be reached at all when the watch opened.
   private var isUnreachable = false
   /// How often the watch opened from closed.
-  package private(set) var outages: UInt64 = 0
+  public private(set) var outages: UInt64 = 0
   /// Closed and no failure since the last success: nothing to ask or note.
-  @usableFromInline package internal(set) var isUndisturbed = true
+  public internal(set) var isUndisturbed = true
   /// When the push was sent that was sent last of those with an answer about them, in milliseconds since the
   /// epoch.
-  @usableFromInline package internal(set) var workedAt = Int64.min
+  public internal(set) var workedAt = Int64.min
 
   /// - Parameters: the shortest and the longest pause between two probes, in milliseconds.
-  package init(shortest: UInt64 = 1_000, longest: UInt64 = 30_000) {
+  public init(shortest: UInt64 = 1_000, longest: UInt64 = 30_000) {
     backoff = Backoff(base: shortest, cap: longest)
   }
 
   /// True while a push that fails is kept without counting the attempt.
-  package var isHolding: Bool { state != .closed || failuresInRow >= Self.suspicion }
+  public var isHolding: Bool { state != .closed || failuresInRow >= Self.suspicion }
 
   /// Whether a push that just failed is kept, and its attempt not counted.
   ///
   /// - Parameter failingSince: when it first failed, in milliseconds since the epoch.
-  package func keeps(_ life: PushLife, failingSince: Int64) -> Bool {
+  public func keeps(_ life: PushLife, failingSince: Int64) -> Bool {
     // Without a bound one undeliverable push would end each recovery of a quiet destination.
     isHolding && (life.spared < Self.mostSpared || !works(since: failingSince))
   }
 
   /// Whether the destination has answered a push that was sent after this time (milliseconds since the epoch).
   /// Answers to what was sent before, which may come long after, say nothing about an outage that began then.
-  package func works(since time: Int64) -> Bool { workedAt > time }
+  public func works(since time: Int64) -> Bool { workedAt > time }
 
   /// Pushes that may be open now.
   ///
   /// - Parameter capacity: streams that the connections may have open; reaching it ends ramping.
-  package mutating func allowance(capacity: Int, now: UInt64) -> Int {
+  public mutating func allowance(capacity: Int, now: UInt64) -> Int {
     switch state {
     case .closed:
       guard failuresInRow >= Self.row else { return .max }
@@ -110,12 +110,12 @@ package struct OutageWatch: Sendable {
   /// The destination answered a push with something other than its own failure.
   ///
   /// - Parameter sentAt: when the push was sent, in milliseconds since the epoch.
-  @inlinable package mutating func succeeded(sentAt: Int64) {
+  public mutating func succeeded(sentAt: Int64) {
     if sentAt > workedAt { workedAt = sentAt }
     if !isUndisturbed { recovered() }
   }
 
-  @usableFromInline mutating func recovered() {
+  mutating func recovered() {
     failuresInRow = 0
     switch state {
     case .closed: isUndisturbed = true
@@ -130,7 +130,7 @@ package struct OutageWatch: Sendable {
   /// - Parameters:
   ///   - weight: how many failures this is worth; a connection that is silent is worth several.
   ///   - random: any 64 random bits.
-  package mutating func failed(weight: Int = 1, now: UInt64, random: UInt64) {
+  public mutating func failed(weight: Int = 1, now: UInt64, random: UInt64) {
     isUndisturbed = false
     if failuresInRow == 0 { rowBegan = now }
     failuresInRow = min(failuresInRow + weight, 1_000_000)
@@ -149,13 +149,13 @@ package struct OutageWatch: Sendable {
   }
 
   /// No connection serves, and one more could not be made (or was lost before it served).
-  package mutating func unreachable(now: UInt64, random: UInt64) {
+  public mutating func unreachable(now: UInt64, random: UInt64) {
     failed(weight: Self.row / 2, now: now, random: random)
     if state != .closed { isUnreachable = true }
   }
 
   /// A connection was made. If none could be for a while that was the outage, and it may be over.
-  package mutating func reachable() {
+  public mutating func reachable() {
     guard isUnreachable else { return }
     isUnreachable = false
     if case .open = state {
@@ -166,10 +166,10 @@ package struct OutageWatch: Sendable {
 
   /// The longest pause that a destination may ask for, in milliseconds: a number that somebody got wrong must not
   /// stop it until its notifications have expired.
-  package static let longestPause: UInt64 = 900_000
+  public static let longestPause: UInt64 = 900_000
 
   /// The destination asked for a pause (`retry-after` with a 5xx), in milliseconds.
-  package mutating func pause(for milliseconds: UInt64, now: UInt64) {
+  public mutating func pause(for milliseconds: UInt64, now: UInt64) {
     guard case .open(let before) = state else { return }
     state = .open(until: max(before, now + min(milliseconds, Self.longestPause)))
   }

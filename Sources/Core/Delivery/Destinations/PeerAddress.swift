@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An address of a gateway, as bits that compare and copy without memory of their own.
-package struct PeerAddress: Hashable, Sendable {
+public struct PeerAddress: Hashable, Sendable {
   /// The address's bytes in network order; IPv4 stands in the last four.
-  package let high: UInt64
-  package let low: UInt64
-  package let port: UInt16
-  package let isIPv6: Bool
+  public let high: UInt64
+  public let low: UInt64
+  public let port: UInt16
+  public let isIPv6: Bool
 
   /// Four bytes make an IPv4 address, sixteen an IPv6 address; anything else is refused.
-  package init?(bytes: [UInt8], port: UInt16) {
+  public init?(bytes: [UInt8], port: UInt16) {
     guard bytes.count == 4 || bytes.count == 16 else { return nil }
     isIPv6 = bytes.count == 16
     self.port = port
@@ -21,7 +21,7 @@ package struct PeerAddress: Hashable, Sendable {
   }
 
   /// The 4 or 16 bytes in network order.
-  package var bytes: [UInt8] {
+  public var bytes: [UInt8] {
     let all = [high, low].flatMap { part in
       (0..<8).map { UInt8(truncatingIfNeeded: part >> UInt64(56 - 8 * $0)) }
     }

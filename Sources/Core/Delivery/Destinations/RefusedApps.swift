@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Pipeline
+public import Pipeline
 
 /// The apps that a credential may not serve: a circuit breaker for each of them.
 ///
@@ -10,9 +10,9 @@ package import Pipeline
 /// bundle id. The table is of fixed size, made at the first refusal, and asked only while it holds something.
 ///
 /// Times are milliseconds of a monotonic clock.
-package struct RefusedApps: Sendable {
+public struct RefusedApps: Sendable {
   /// Whether a push goes out now.
-  package enum Passage: Sendable, Equatable {
+  public enum Passage: Sendable, Equatable {
     case now
     /// Its app has to wait, for a short time or because the credential serves no other: beside the line, until
     /// `looksAgain` says that something may have changed.
@@ -33,7 +33,7 @@ package struct RefusedApps: Sendable {
   }
 
   /// Apps that are known at most; the one whose time is over first gives way.
-  package static let most = 48
+  public static let most = 48
   private static let places = 64
   /// How long the answer to a probe may take before there is another one.
   private static let probeTime: UInt64 = 10_000
@@ -43,22 +43,22 @@ package struct RefusedApps: Sendable {
 
   private var entries: [Entry] = []
   /// Apps with a breaker that is not closed.
-  @usableFromInline package private(set) var count = 0
+  public private(set) var count = 0
 
   /// Two apps that APNs has accepted pushes of: enough to say whether it serves another one than a given app.
   private var served: (first: UInt64?, second: UInt64?) = (nil, nil)
   /// When to look again at the pushes beside the line; `.max` while there are none.
   private var nextLook = UInt64.max
 
-  package init() {}
+  public init() {}
 
-  @inlinable package var isEmpty: Bool { count == 0 }
+  public var isEmpty: Bool { count == 0 }
 
   // MARK: Pushes of an app
 
   /// Whether a push of the app goes out now. `.now` is given to one push when an app's time is over: it finds out for
   /// the others.
-  package mutating func passage(_ app: UInt64, now: UInt64) -> Passage {
+  public mutating func passage(_ app: UInt64, now: UInt64) -> Passage {
     let wait = wait(app, now: now)
     guard wait > 0 else { return .now }
     if wait >= UInt64(RetryTier.seconds5.delay), servesOther(than: app) {
@@ -70,7 +70,7 @@ package struct RefusedApps: Sendable {
 
   /// Whether something may have changed for the pushes beside the line, because their time is over or an answer came:
   /// then all of them go back to it, once.
-  package mutating func looksAgain(now: UInt64) -> Bool {
+  public mutating func looksAgain(now: UInt64) -> Bool {
     guard now >= nextLook else { return false }
     nextLook = .max
     return true
@@ -80,13 +80,13 @@ package struct RefusedApps: Sendable {
 
   /// Whether APNs has served anything with this credential, and whether another app: then a refusal says nothing about
   /// the credential.
-  package var hasServed: Bool { served.first != nil }
-  package func servesOther(than app: UInt64) -> Bool {
+  public var hasServed: Bool { served.first != nil }
+  public func servesOther(than app: UInt64) -> Bool {
     (served.first ?? app) != app || (served.second ?? app) != app
   }
 
   /// APNs accepted a push of the app.
-  package mutating func accepted(_ app: UInt64) {
+  public mutating func accepted(_ app: UInt64) {
     if served.first == nil {
       served.first = app
     } else if served.first != app, served.second == nil {
@@ -105,7 +105,7 @@ package struct RefusedApps: Sendable {
   ///   - isMomentary: the credential serves other pushes, so the first time is short.
   ///   - random: any 64 random bits.
   /// - Returns: whether that is news; false for a push that was under way when the breaker opened.
-  package mutating func refused(
+  public mutating func refused(
     _ app: UInt64, isMomentary: Bool, now: UInt64, random: UInt64
   ) -> Bool {
     let app = Self.key(app)
@@ -121,14 +121,14 @@ package struct RefusedApps: Sendable {
   }
 
   /// APNs served a push of the app: its breaker closes.
-  package mutating func served(_ app: UInt64) {
+  public mutating func served(_ app: UInt64) {
     guard count > 0, let place = find(Self.key(app)) else { return }
     remove(place)
     noteNews()
   }
 
   /// The credential was replaced: every app may try at once.
-  package mutating func removeAll() {
+  public mutating func removeAll() {
     for place in entries.indices { entries[place] = Entry() }
     count = 0
     noteNews()
@@ -136,7 +136,7 @@ package struct RefusedApps: Sendable {
 
   /// How long a push of the app has to wait, in milliseconds; 0 when it may be sent now. The 0 of a breaker whose time
   /// is over is given to one push: it finds out for the others.
-  package mutating func wait(_ app: UInt64, now: UInt64) -> UInt64 {
+  public mutating func wait(_ app: UInt64, now: UInt64) -> UInt64 {
     guard count > 0, let place = find(Self.key(app)) else { return 0 }
     if now < entries[place].until { return entries[place].until - now }
     entries[place].isProbing = true

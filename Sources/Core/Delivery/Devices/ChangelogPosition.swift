@@ -4,23 +4,23 @@
 ///
 /// librdkafka does not tell a topic's id, so the last record that was applied stands for the log's identity: a log
 /// that has another record there, or none, is another one or was compacted meanwhile.
-package struct ChangelogPosition: Equatable, Sendable {
+public struct ChangelogPosition: Equatable, Sendable {
   /// The last record that was applied.
-  package struct Anchor: Equatable, Sendable {
-    package let offset: Int64
+  public struct Anchor: Equatable, Sendable {
+    public let offset: Int64
     /// The record's timestamp, milliseconds since the epoch; −1 for none.
-    package let timestamp: Int64
+    public let timestamp: Int64
     /// `hash` of the record's key.
-    package let keyHash: Int64
+    public let keyHash: Int64
 
-    package init(offset: Int64, timestamp: Int64, keyHash: Int64) {
+    public init(offset: Int64, timestamp: Int64, keyHash: Int64) {
       self.offset = offset
       self.timestamp = timestamp
       self.keyHash = keyHash
     }
 
     /// FNV-1a of a record's key, 64 bits.
-    package static func hash(_ key: some Sequence<UInt8>) -> Int64 {
+    public static func hash(_ key: some Sequence<UInt8>) -> Int64 {
       var hash: UInt64 = 0xcbf2_9ce4_8422_2325
       for byte in key { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
       return Int64(bitPattern: hash)
@@ -28,27 +28,27 @@ package struct ChangelogPosition: Equatable, Sendable {
   }
 
   /// nil: nothing was applied yet.
-  package var anchor: Anchor?
+  public var anchor: Anchor?
 
-  package init(anchor: Anchor? = nil) { self.anchor = anchor }
+  public init(anchor: Anchor? = nil) { self.anchor = anchor }
 
   /// The first offset that is not applied.
-  package var next: Int64 { anchor.map { $0.offset + 1 } ?? 0 }
+  public var next: Int64 { anchor.map { $0.offset + 1 } ?? 0 }
   /// Where reading goes on: with the last record that was applied, to see that it is still the same log.
-  package var start: Int64? { anchor?.offset }
+  public var start: Int64? { anchor?.offset }
 }
 
 /// Checks that one partition goes on with the record that was applied last.
-package struct AnchorCheck: Sendable {
+public struct AnchorCheck: Sendable {
   private var expected: ChangelogPosition.Anchor?
 
-  package init(_ position: ChangelogPosition) { expected = position.anchor }
+  public init(_ position: ChangelogPosition) { expected = position.anchor }
 
   /// A record came.
   ///
   /// - Returns: nil when it is to be applied, true for the anchor itself (which is applied already), false when the
   ///   log is another one.
-  package mutating func isAnchor(_ record: ChangelogPosition.Anchor) -> Bool? {
+  public mutating func isAnchor(_ record: ChangelogPosition.Anchor) -> Bool? {
     guard let anchor = expected else { return nil }
     expected = nil
     return record == anchor
@@ -57,11 +57,11 @@ package struct AnchorCheck: Sendable {
   /// The log ended.
   ///
   /// - Returns: false when it ends without the record that was applied last: it is another one.
-  package func mayEnd() -> Bool { expected == nil }
+  public func mayEnd() -> Bool { expected == nil }
 }
 
 /// Why a local table is rebuilt from its topics.
-package enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
+public enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
   /// There is no local table yet.
   case empty
   /// The local table is so old that tombstones it has not read may be gone.
@@ -74,7 +74,7 @@ package enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
   /// that record.
   case otherLog(topic: String, partition: Int32)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .empty: "there is none yet"
     case .tooOld(let age):
@@ -89,13 +89,13 @@ package enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
 }
 
 /// How old a local table may be to be brought up to date instead of being rebuilt.
-package struct RestoreRule: Sendable {
+public struct RestoreRule: Sendable {
   /// Milliseconds; below the topics' `delete.retention.ms`, for which Kafka keeps tombstones.
-  package let maxAge: Int64
+  public let maxAge: Int64
   /// How far the clock may have gone back unnoticed, in milliseconds.
-  package static let clockTolerance: Int64 = 60_000
+  public static let clockTolerance: Int64 = 60_000
 
-  package init(maxAge: Int64) { self.maxAge = maxAge }
+  public init(maxAge: Int64) { self.maxAge = maxAge }
 
   /// Whether a table has to be rebuilt before anything else.
   ///
@@ -105,7 +105,7 @@ package struct RestoreRule: Sendable {
   ///   - now: milliseconds since the epoch.
   ///   - topics: of which it has positions.
   ///   - wanted: the topics it is to be made from.
-  package func reason(
+  public func reason(
     completeAt: Int64?, now: Int64, topics: Set<String>, wanted: Set<String>
   ) -> RestoreReason? {
     guard let completeAt else { return .empty }

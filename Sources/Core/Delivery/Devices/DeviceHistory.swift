@@ -4,55 +4,55 @@
 ///
 /// It is a set. The order in which facts come, and how often, changes nothing: each process that has read the same
 /// facts has the same history.
-package struct DeviceHistory: Equatable, Sendable {
-  package enum Kind: UInt8, Sendable {
+public struct DeviceHistory: Equatable, Sendable {
+  public enum Kind: UInt8, Sendable {
     // In this order where times are the same: a registration at the very moment from which one revives does so.
     case invalid, registered, removed
   }
 
   /// A registration, a removal, or a mark. Times are milliseconds since the epoch.
-  package struct Fact: Hashable, Comparable, Sendable {
-    package let kind: Kind
+  public struct Fact: Hashable, Comparable, Sendable {
+    public let kind: Kind
     /// When it happened; of a mark, since when the token is dead.
-    package let at: Int64
+    public let at: Int64
     /// Of a mark, the earliest registration that revives the token; otherwise `at`.
-    package let effect: Int64
+    public let effect: Int64
     /// Of a mark, APNs' reason; otherwise empty.
-    package let reason: String
+    public let reason: String
 
-    package static func < (one: Fact, other: Fact) -> Bool {
+    public static func < (one: Fact, other: Fact) -> Bool {
       (one.effect, one.kind.rawValue, one.at, one.reason)
         < (other.effect, other.kind.rawValue, other.at, other.reason)
     }
   }
 
   /// What a fact made of the device.
-  package enum Change: String, Sendable {
+  public enum Change: String, Sendable {
     case registered, invalid, revived, removed
   }
 
   /// How many facts of a kind are kept, besides the first registration.
-  package static let perKind = 4
+  public static let perKind = 4
 
   /// In the order of their effect.
-  package private(set) var facts: [Fact] = []
+  public private(set) var facts: [Fact] = []
 
-  package init() {}
+  public init() {}
 
-  package mutating func note(_ presence: DeviceState.Presence) {
+  public mutating func note(_ presence: DeviceState.Presence) {
     let time = presence.time
     let kind: Kind = if case .registered = presence { .registered } else { .removed }
     insert(Fact(kind: kind, at: time, effect: time, reason: ""))
   }
 
-  package mutating func note(_ mark: DeviceState.Mark) {
+  public mutating func note(_ mark: DeviceState.Mark) {
     insert(
       Fact(
         kind: .invalid, at: mark.since, effect: mark.aliveFrom, reason: Self.word(mark.reason)))
   }
 
   /// Takes in what another one has.
-  package mutating func merge(_ other: DeviceHistory) {
+  public mutating func merge(_ other: DeviceHistory) {
     for fact in other.facts { insert(fact) }
   }
 
@@ -69,7 +69,7 @@ package struct DeviceHistory: Equatable, Sendable {
   }
 
   /// The changes that the facts came to, oldest first: what changed nothing is left out.
-  package var changes: [(change: Change, at: Int64, reason: String)] {
+  public var changes: [(change: Change, at: Int64, reason: String)] {
     var changes: [(change: Change, at: Int64, reason: String)] = []
     var isDead = false
     for fact in facts {
@@ -93,7 +93,7 @@ package struct DeviceHistory: Equatable, Sendable {
 extension DeviceHistory {
   /// The facts with blanks between them, each a letter and a time: `r1795000000000`; a mark has also from how much
   /// later on a registration revives, and the reason: `i1795000000000+1:Unregistered`.
-  package var text: String {
+  public var text: String {
     var text = ""
     for fact in facts {
       if !text.isEmpty { text.append(" ") }
@@ -113,7 +113,7 @@ extension DeviceHistory {
   }
 
   /// Reads such a text; what in it is none is left out.
-  package init(text: String) {
+  public init(text: String) {
     for part in text.utf8.split(separator: UInt8(ascii: " ")) {
       guard let fact = Fact(String(Substring(part))) else { continue }
       insert(fact)

@@ -3,16 +3,16 @@
 internal import APNS
 
 /// An answer of APNs that says something about a device token. Times are milliseconds since the epoch.
-package struct TokenAnswer: Sendable, Equatable {
-  package var status: UInt16
-  package var reason: String
+public struct TokenAnswer: Sendable, Equatable {
+  public var status: UInt16
+  public var reason: String
   /// APNs' own time, if the answer had one.
-  package var timestamp: Int64?
+  public var timestamp: Int64?
   /// When the push was sent, and when the answer came.
-  package var sentAt: Int64
-  package var at: Int64
+  public var sentAt: Int64
+  public var at: Int64
 
-  package init(status: UInt16, reason: String, timestamp: Int64?, sentAt: Int64, at: Int64) {
+  public init(status: UInt16, reason: String, timestamp: Int64?, sentAt: Int64, at: Int64) {
     self.status = status
     self.reason = reason
     self.timestamp = timestamp
@@ -23,21 +23,21 @@ package struct TokenAnswer: Sendable, Equatable {
 
 /// The marks that a batch of answers comes to: the last one of each device, in the order in which the devices first
 /// came up. An answer is judged by what the topics say of its device and by the answers before it in the batch.
-package struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
+public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
   private var states: [Device: DeviceState] = [:]
   private var order: [Device] = []
   private let clockSkew: Int64
 
   /// - Parameter clockSkew: by how many milliseconds APNs' clock may be behind ours.
-  package init(clockSkew: Int64) { self.clockSkew = clockSkew }
+  public init(clockSkew: Int64) { self.clockSkew = clockSkew }
 
   /// What is known of a device with what the batch has said so far; nil if it has said nothing.
-  package func state(_ device: Device) -> DeviceState? { states[device] }
+  public func state(_ device: Device) -> DeviceState? { states[device] }
 
   /// Judges an answer about a device.
   ///
   /// - Parameter state: what the topics say of the device.
-  package mutating func judge(
+  public mutating func judge(
     _ answer: TokenAnswer, _ device: Device, _ state: DeviceState
   ) -> TokenInvalidation.Verdict {
     let verdict = TokenInvalidation.verdict(
@@ -58,7 +58,7 @@ package struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
   }
 
   /// What is to be published.
-  package var marks: [(device: Device, mark: DeviceState.Mark)] {
+  public var marks: [(device: Device, mark: DeviceState.Mark)] {
     order.compactMap { device in states[device]?.mark.map { (device, $0) } }
   }
 }

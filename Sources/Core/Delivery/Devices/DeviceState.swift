@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Pipeline
+public import Pipeline
 
 /// What the topics say of one device: its newest registration or removal (`push.devices`) and whether it is
 /// marked dead (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
@@ -8,14 +8,14 @@ package import Pipeline
 /// process has read.
 ///
 /// Times are milliseconds since the epoch.
-package struct DeviceState: Equatable, Sendable {
+public struct DeviceState: Equatable, Sendable {
   /// The newest fact of `push.devices`.
-  package enum Presence: Equatable, Sendable {
+  public enum Presence: Equatable, Sendable {
     case registered(at: Int64)
     case removed(at: Int64)
 
     /// When it happened.
-    package var time: Int64 {
+    public var time: Int64 {
       switch self {
       case .registered(let time), .removed(let time): time
       }
@@ -23,17 +23,17 @@ package struct DeviceState: Equatable, Sendable {
   }
 
   /// A record of `push.invalid-tokens`.
-  package struct Mark: Equatable, Sendable {
+  public struct Mark: Equatable, Sendable {
     /// Dead since, by APNs' clock.
-    package var since: Int64
+    public var since: Int64
     /// The earliest registration that proves the token alive.
-    package var aliveFrom: Int64
+    public var aliveFrom: Int64
     /// APNs' reason.
-    package var reason: String
+    public var reason: String
     /// When APNs said so.
-    package var recordedAt: Int64
+    public var recordedAt: Int64
 
-    package init(since: Int64, aliveFrom: Int64, reason: String, recordedAt: Int64) {
+    public init(since: Int64, aliveFrom: Int64, reason: String, recordedAt: Int64) {
       self.since = since
       self.aliveFrom = aliveFrom
       self.reason = reason
@@ -42,16 +42,16 @@ package struct DeviceState: Equatable, Sendable {
   }
 
   /// nil: nothing is known, or the topic's record was deleted.
-  package private(set) var presence: Presence?
+  public private(set) var presence: Presence?
   /// nil: not marked, or the mark was taken back.
-  package private(set) var mark: Mark?
+  public private(set) var mark: Mark?
   /// Of the newest registration.
-  package private(set) var details: DeviceDetails
+  public private(set) var details: DeviceDetails
   /// Since the row is there; it has always what is in `presence` and `mark`.
-  package private(set) var history = DeviceHistory()
+  public private(set) var history = DeviceHistory()
 
   /// - Parameter history: earlier facts.
-  package init(
+  public init(
     presence: Presence? = nil, mark: Mark? = nil, details: DeviceDetails = .none,
     history: DeviceHistory = DeviceHistory()
   ) {
@@ -64,39 +64,39 @@ package struct DeviceState: Equatable, Sendable {
   }
 
   /// What a device is, in one word.
-  package enum Word: String, CaseIterable, Sendable {
+  public enum Word: String, CaseIterable, Sendable {
     case registered, removed, invalid
   }
 
   /// nil: nothing is known.
-  package var word: Word? {
+  public var word: Word? {
     if isDead { return .invalid }
     if isEmpty { return nil }
     return registeredAt == nil ? .removed : .registered
   }
 
   /// The newest registration, unless a removal came after it.
-  package var registeredAt: Int64? {
+  public var registeredAt: Int64? {
     if case .registered(let time) = presence { time } else { nil }
   }
 
   /// Whether the token is dead: marked, and not registered since.
-  package var isDead: Bool { mark != nil && !isMarkObsolete }
+  public var isDead: Bool { mark != nil && !isMarkObsolete }
 
   /// Whether `push.invalid-tokens` has a mark that the newest registration refutes: the mark is to be taken back.
-  package var isMarkObsolete: Bool {
+  public var isMarkObsolete: Bool {
     guard let mark, let registeredAt else { return false }
     return registeredAt >= mark.aliveFrom
   }
 
   /// Whether nothing is known.
-  package var isEmpty: Bool { presence == nil && mark == nil }
+  public var isEmpty: Bool { presence == nil && mark == nil }
 
   /// A record of `push.devices`. The newest by its own time counts; of two at the same time, the later record. nil:
   /// a tombstone, the registration is forgotten.
   ///
   /// - Parameter details: what a registration says besides.
-  package mutating func apply(_ fact: Presence?, _ details: DeviceDetails = .none) {
+  public mutating func apply(_ fact: Presence?, _ details: DeviceDetails = .none) {
     guard let fact else {
       presence = nil
       self.details = .none
@@ -109,7 +109,7 @@ package struct DeviceState: Equatable, Sendable {
   }
 
   /// A record of `push.invalid-tokens`: the last one counts. nil: a tombstone.
-  package mutating func apply(_ mark: Mark?) {
+  public mutating func apply(_ mark: Mark?) {
     self.mark = mark
     if let mark { history.note(mark) } else { forgetIfEmpty() }
   }
@@ -120,7 +120,7 @@ package struct DeviceState: Equatable, Sendable {
   }
 
   /// Whether this mark has to be published: the topic has none, or one that an earlier registration refutes.
-  package func needs(_ new: Mark) -> Bool {
+  public func needs(_ new: Mark) -> Bool {
     guard let mark else { return true }
     return (mark.aliveFrom, mark.since) < (new.aliveFrom, new.since)
   }

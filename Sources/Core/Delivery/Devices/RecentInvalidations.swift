@@ -5,11 +5,11 @@
 ///
 /// The rule is that of times: a push that was requested before the dead one was sent is of no use. One that was requested
 /// later is sent: the app may have registered in between, and ingest, which hears of registrations, has let it through.
-package struct RecentInvalidations: Sendable {
+public struct RecentInvalidations: Sendable {
   /// How long one is remembered, in milliseconds: an app that registers again meanwhile loses what was requested before.
-  package static let memory: UInt64 = 3_600_000
+  public static let memory: UInt64 = 3_600_000
   /// By how much the clock of the requests may be ahead or behind ours, in milliseconds.
-  package static let tolerance: Int64 = 1_000
+  public static let tolerance: Int64 = 1_000
   /// Devices that have a place in common.
   private static let width = 4
 
@@ -27,14 +27,14 @@ package struct RecentInvalidations: Sendable {
   private var until: UInt64 = 0
 
   /// - Parameter capacity: devices that are remembered at most, a power of two from 4 on; 24 bytes for each.
-  package init(capacity: Int = 8_192) {
+  public init(capacity: Int = 8_192) {
     precondition(capacity >= Self.width && capacity & (capacity - 1) == 0, "a power of two from 4")
     entries = Array(repeating: Entry(), count: capacity)
     mask = UInt64(capacity / Self.width - 1)
   }
 
   /// Whether any is remembered: the usual case is none, which costs one comparison.
-  package func isEmpty(now: UInt64) -> Bool { until <= now }
+  public func isEmpty(now: UInt64) -> Bool { until <= now }
 
   /// APNs has answered 410 for a device.
   ///
@@ -42,7 +42,7 @@ package struct RecentInvalidations: Sendable {
   ///   - device: a hash of token, app and environment.
   ///   - sentAt: when the push was sent, milliseconds since the epoch.
   ///   - now: monotonic milliseconds.
-  package mutating func note(_ device: UInt64, sentAt: Int64, now: UInt64) {
+  public mutating func note(_ device: UInt64, sentAt: Int64, now: UInt64) {
     let row = row(of: device)
     var place = row.lowerBound
     for index in row {
@@ -62,7 +62,7 @@ package struct RecentInvalidations: Sendable {
   /// Whether a push is of no use.
   ///
   /// - Parameter created: when it was requested, milliseconds since the epoch.
-  package func covers(_ device: UInt64, created: Int64, now: UInt64) -> Bool {
+  public func covers(_ device: UInt64, created: Int64, now: UInt64) -> Bool {
     guard !isEmpty(now: now) else { return false }
     for index in row(of: device)
     where entries[index].device == device && entries[index].until > now {
@@ -72,7 +72,7 @@ package struct RecentInvalidations: Sendable {
   }
 
   /// APNs has accepted a push for the device: it lives.
-  package mutating func forget(_ device: UInt64, now: UInt64) {
+  public mutating func forget(_ device: UInt64, now: UInt64) {
     guard !isEmpty(now: now) else { return }
     for index in row(of: device) where entries[index].device == device { entries[index].until = 0 }
   }

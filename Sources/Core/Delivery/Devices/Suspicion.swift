@@ -7,17 +7,17 @@
 /// production, a wrong topic), and nothing of the wave counts.
 ///
 /// Only `BadDeviceToken` can be confirmed; that a token is not for its topic is a mistake of configuration.
-package struct Suspicion: Equatable, Sendable {
+public struct Suspicion: Equatable, Sendable {
   /// The first and the last answer that count, milliseconds since the epoch.
-  package var firstAt: Int64
-  package var lastAt: Int64
+  public var firstAt: Int64
+  public var lastAt: Int64
   /// When the last of these pushes was sent.
-  package var lastSentAt: Int64
-  package var count: Int64
+  public var lastSentAt: Int64
+  public var count: Int64
   /// APNs' reason in the last answer.
-  package var reason: String
+  public var reason: String
 
-  package init(firstAt: Int64, lastAt: Int64, lastSentAt: Int64, count: Int64, reason: String) {
+  public init(firstAt: Int64, lastAt: Int64, lastSentAt: Int64, count: Int64, reason: String) {
     self.firstAt = firstAt
     self.lastAt = lastAt
     self.lastSentAt = lastSentAt
@@ -26,7 +26,7 @@ package struct Suspicion: Equatable, Sendable {
   }
 
   /// How far apart two answers are that confirm each other, in milliseconds.
-  package static let confirmingInterval: Int64 = 24 * 3_600_000
+  public static let confirmingInterval: Int64 = 24 * 3_600_000
 
   /// The suspicion after another answer. Answers from before a registration, or from a wave, no longer count.
   ///
@@ -35,7 +35,7 @@ package struct Suspicion: Equatable, Sendable {
   ///   - registeredAt: the device's newest registration.
   ///   - waves: of its app and environment.
   /// - Returns: nil when the answer casts none: it is one we know, or older than the registration.
-  package static func cast(
+  public static func cast(
     at time: Int64, sentAt: Int64, reason: String, known: Suspicion?, registeredAt: Int64?,
     waves: [BadTokenWave]
   ) -> Suspicion? {
@@ -56,7 +56,7 @@ package struct Suspicion: Equatable, Sendable {
   /// - Parameters:
   ///   - now: all answers until then are known, milliseconds since the epoch.
   ///   - waves: of the device's app and environment.
-  package func isConfirmed(now: Int64, registeredAt: Int64?, waves: [BadTokenWave]) -> Bool {
+  public func isConfirmed(now: Int64, registeredAt: Int64?, waves: [BadTokenWave]) -> Bool {
     // Whether the last answer belongs to a wave shows a while later.
     reason == "BadDeviceToken" && lastAt - firstAt >= Self.confirmingInterval
       && now - lastAt >= BadTokenWave.window && (registeredAt ?? .min) < firstAt
@@ -66,21 +66,21 @@ package struct Suspicion: Equatable, Sendable {
 
 /// A time in which an abnormal number of tokens of one app and environment was called bad: the circuit breaker is
 /// open, and no answer of that time counts.
-package struct BadTokenWave: Equatable, Sendable {
+public struct BadTokenWave: Equatable, Sendable {
   /// Milliseconds since the epoch.
-  package let from: Int64
-  package private(set) var until: Int64
+  public let from: Int64
+  public private(set) var until: Int64
 
   /// The rate is taken over so many milliseconds, and the breaker stays open for as long after the last excess.
-  package static let window: Int64 = 3_600_000
+  public static let window: Int64 = 3_600_000
 
-  package init(from: Int64, until: Int64) {
+  public init(from: Int64, until: Int64) {
     self.from = from
     self.until = until
   }
 
   /// Whether the breaker was open then.
-  package func covers(_ time: Int64) -> Bool { from <= time && time <= until }
+  public func covers(_ time: Int64) -> Bool { from <= time && time <= until }
 
   /// What the rate at a time makes of the newest wave.
   ///
@@ -89,7 +89,7 @@ package struct BadTokenWave: Equatable, Sendable {
   ///   - limit: how many of them are normal.
   ///   - newest: the newest wave of the app and environment.
   /// - Returns: the wave that goes on or begins; nil when the rate is normal.
-  package static func after(
+  public static func after(
     devices: Int, limit: Int, at time: Int64, newest: BadTokenWave?
   ) -> BadTokenWave? {
     guard devices > limit else { return nil }
@@ -106,7 +106,7 @@ package struct BadTokenWave: Equatable, Sendable {
   ///   - reason: the reason that most of the answers have.
   ///   - environment: where the pushes were sent, `production` or `sandbox`.
   ///   - foreign: how many of the devices are registered for the other environment.
-  package static func likelyCause(reason: String, environment: String, foreign: Int) -> String {
+  public static func likelyCause(reason: String, environment: String, foreign: Int) -> String {
     guard reason == "BadDeviceToken" else {
       return "the tokens belong to another app: the app or topic of the requests is wrong, or the"
         + " registrations mix two apps"

@@ -4,7 +4,7 @@
 /// be judged by them.
 ///
 /// One question at a time, about all partitions. If an end cannot be read, the tables stay incomplete.
-package struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
+public struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   private enum Phase {
     case idle
     /// To be asked.
@@ -18,10 +18,10 @@ package struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   private let partitions: [Partition]
   private var phase = Phase.idle
 
-  package init(_ partitions: [Partition]) { self.partitions = partitions }
+  public init(_ partitions: [Partition]) { self.partitions = partitions }
 
   /// Whether no question is open.
-  package var isAnswered: Bool {
+  public var isAnswered: Bool {
     switch phase {
     case .idle, .known: true
     case .wanted, .asked: false
@@ -29,12 +29,12 @@ package struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Something is to be judged: what was written until now must be read before.
-  package mutating func want() { phase = .wanted }
+  public mutating func want() { phase = .wanted }
 
   /// The partitions whose ends are to be asked for now; nil when nothing is to be asked.
   ///
   /// - Parameter position: the next offset to read of a partition; nil before its log is known to go on there.
-  package mutating func question(_ position: (Partition) -> Int64?) -> [Partition]? {
+  public mutating func question(_ position: (Partition) -> Int64?) -> [Partition]? {
     guard case .wanted = phase else { return nil }
     var read: [Partition: Int64] = [:]
     for partition in partitions { read[partition] = position(partition) }
@@ -45,7 +45,7 @@ package struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   /// The ends came, of as many partitions as answered. An answer to a question that was given up says nothing.
   ///
   /// - Returns: a partition whose log ends before what was read of it: it is another log.
-  package mutating func answered(_ ends: [Partition: Int64]) -> Partition? {
+  public mutating func answered(_ ends: [Partition: Int64]) -> Partition? {
     guard case .asked(let read) = phase else { return nil }
     phase = partitions.allSatisfy { ends[$0] != nil } ? .known(ends) : .wanted
     return partitions.first { partition in
@@ -57,7 +57,7 @@ package struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   /// Whether all has been read that was asked for.
   ///
   /// - Parameter position: as for `question`.
-  package func isComplete(_ position: (Partition) -> Int64?) -> Bool {
+  public func isComplete(_ position: (Partition) -> Int64?) -> Bool {
     guard case .known(let ends) = phase else { return false }
     return ends.allSatisfy { end in position(end.key).map { $0 >= end.value } ?? false }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 
 /// When a device token may be called dead: only on proof.
 ///
@@ -11,9 +11,9 @@ package import APNS
 ///
 /// Source: Apple, "Handling notification responses from APNs" and the older guide's rule "until the device
 /// registers a token with a later timestamp".
-package enum TokenInvalidation {
+public enum TokenInvalidation {
   /// Why an answer leaves the token as it is.
-  package enum Kept: UInt8, Equatable, Sendable {
+  public enum Kept: UInt8, Equatable, Sendable {
     /// The device registered after APNs saw the token dead, or after the push was sent.
     case registeredLater
     /// The answer says nothing about the token.
@@ -21,7 +21,7 @@ package enum TokenInvalidation {
   }
 
   /// What follows from an answer.
-  package enum Verdict: Equatable, Sendable {
+  public enum Verdict: Equatable, Sendable {
     /// The token is dead for its app since this time (milliseconds since the epoch).
     case invalidate(since: Int64)
     case keep(Kept)
@@ -38,7 +38,7 @@ package enum TokenInvalidation {
   ///   - sentAt: when the push was sent, milliseconds since the epoch.
   ///   - registeredAt: the newest registration of this very token that is known *now*; nil for none.
   ///   - skew: by how many milliseconds APNs' clock may be behind ours, 0 … a few thousand.
-  package static func verdict(
+  public static func verdict(
     status: UInt16, reason: Reason?, timestamp: Int64?, sentAt: Int64, registeredAt: Int64?,
     skew: Int64 = 0
   ) -> Verdict {
@@ -54,7 +54,7 @@ package enum TokenInvalidation {
 
   /// The earliest registration that proves the token of a 410 alive, milliseconds since the epoch; for who
   /// stores the answer and hears of registrations later. Parameters as for `verdict`.
-  package static func earliestRevival(timestamp: Int64?, sentAt: Int64, skew: Int64 = 0) -> Int64 {
+  public static func earliestRevival(timestamp: Int64?, sentAt: Int64, skew: Int64 = 0) -> Int64 {
     // Without APNs' time the push itself is the latest moment at which the token can have been found dead.
     guard let timestamp else { return sentAt }
     let (moment, overflow) = timestamp.addingReportingOverflow(skew)

@@ -9,9 +9,9 @@
 ///
 /// Bytes are what the producer was given, uncompressed; the broker stores compressed batches, so the estimate
 /// errs on the safe side. Other writers' records are seen through the offsets.
-package struct BacklogGate: Sendable {
+public struct BacklogGate: Sendable {
   /// What kind of topic the gate guards.
-  package enum Mode: Sendable {
+  public enum Mode: Sendable {
     /// A reader group consumes the topic: space comes back with its commits.
     case consumed
     /// The topic is a table: what is written stays, so a full partition closes for ever.
@@ -28,18 +28,18 @@ package struct BacklogGate: Sendable {
   }
 
   /// What the embedded broker keeps of a partition.
-  package static let embeddedCapacity: Int64 = 5 * 1_024 * 1_024
+  public static let embeddedCapacity: Int64 = 5 * 1_024 * 1_024
 
   private var partitions: [Partition]
   private let mode: Mode
   private let closeAbove: Int64
   private let openBelow: Int64
   /// Partitions that are closed now.
-  package private(set) var closedCount = 0
+  public private(set) var closedCount = 0
 
   /// - Parameters:
   ///   - capacity: bytes a partition holds before the broker drops data; closes above 60 % of it, opens below 50 %.
-  package init(partitions: Int, mode: Mode = .consumed, capacity: Int64 = embeddedCapacity) {
+  public init(partitions: Int, mode: Mode = .consumed, capacity: Int64 = embeddedCapacity) {
     self.partitions = Array(repeating: Partition(), count: partitions)
     self.mode = mode
     closeAbove = capacity * 60 / 100
@@ -47,13 +47,13 @@ package struct BacklogGate: Sendable {
   }
 
   /// True while no partition is closed: a writer that cannot know where its next record goes asks this.
-  package var isOpen: Bool { closedCount == 0 }
+  public var isOpen: Bool { closedCount == 0 }
 
   /// True while records may be written to the partition.
-  package func isOpen(_ partition: Int) -> Bool { partitions[partition].isOpen }
+  public func isOpen(_ partition: Int) -> Bool { partitions[partition].isOpen }
 
   /// The estimate for a partition, in bytes.
-  package func unreadBytes(_ partition: Int) -> Int64 {
+  public func unreadBytes(_ partition: Int) -> Int64 {
     let state = partitions[partition]
     let unread = mode == .table ? state.high : max(0, state.high - state.committed)
     let (product, overflow) = unread.multipliedReportingOverflow(by: state.averageBytes)
@@ -61,7 +61,7 @@ package struct BacklogGate: Sendable {
   }
 
   /// The broker acknowledged a record of `bytes` (key and value) at `offset`.
-  package mutating func acknowledged(_ partition: Int, offset: Int64, bytes: Int) {
+  public mutating func acknowledged(_ partition: Int, offset: Int64, bytes: Int) {
     partitions[partition].high = max(partitions[partition].high, offset + 1)
     let sample = Int64(bytes) * 256
     let average = partitions[partition].averageBytes
@@ -76,13 +76,13 @@ package struct BacklogGate: Sendable {
   }
 
   /// The partition's end offset was looked up (other writers count, too).
-  package mutating func ended(_ partition: Int, offset: Int64) {
+  public mutating func ended(_ partition: Int, offset: Int64) {
     partitions[partition].high = max(partitions[partition].high, offset)
     update(partition)
   }
 
   /// The reader group committed `offset`; a group that never committed has none to report.
-  package mutating func committed(_ partition: Int, offset: Int64) {
+  public mutating func committed(_ partition: Int, offset: Int64) {
     partitions[partition].committed = max(partitions[partition].committed, offset)
     update(partition)
   }

@@ -2,8 +2,8 @@
 
 /// What a process does while no broker answers: it waits, reports this at intervals, and gives up only on errors that
 /// waiting does not fix.
-package struct BrokerWait: Sendable, Equatable {
-  package enum Step: Sendable, Equatable {
+public struct BrokerWait: Sendable, Equatable {
+  public enum Step: Sendable, Equatable {
     case wait
     /// Wait, and tell the operator.
     case report
@@ -12,31 +12,31 @@ package struct BrokerWait: Sendable, Equatable {
   }
 
   /// Before the first report, in milliseconds: a broker that starts together with the process is normal.
-  package static let quiet: UInt64 = 1_000
+  public static let quiet: UInt64 = 1_000
   /// Between two reports, in milliseconds.
-  package static let interval: UInt64 = 10_000
+  public static let interval: UInt64 = 10_000
   /// How long a refusal has to stand, in milliseconds: another broker of the cluster may answer.
-  package static let doubt: UInt64 = 2_000
+  public static let doubt: UInt64 = 2_000
 
   private let start: UInt64
   private var nextReport: UInt64
   private var refusedSince: UInt64?
   /// Whether it was reported that no broker answers.
-  package private(set) var hasReported = false
+  public private(set) var hasReported = false
 
   /// - Parameter now: monotonic milliseconds, as everywhere here.
-  package init(now: UInt64) {
+  public init(now: UInt64) {
     start = now
     nextReport = now + Self.quiet
   }
 
   /// How long no broker has answered, in milliseconds.
-  package func waited(now: UInt64) -> UInt64 { now - start }
+  public func waited(now: UInt64) -> UInt64 { now - start }
 
   /// Records that no broker has answered yet.
   ///
   /// - Parameter isRefused: whether a broker has refused the connection (authentication, TLS) since the start.
-  package mutating func noAnswer(now: UInt64, isRefused: Bool) -> Step {
+  public mutating func noAnswer(now: UInt64, isRefused: Bool) -> Step {
     if isRefused {
       let since = refusedSince ?? now
       refusedSince = since

@@ -8,13 +8,13 @@
 /// partition numbers would leave loops without work.
 ///
 /// A partition stays with the loop that had it as far as that leaves the loops even.
-package struct LoopAssignment<Partition: Hashable & Sendable>: Sendable {
+public struct LoopAssignment<Partition: Hashable & Sendable>: Sendable {
   /// The loop that last had each partition.
   private var owners: [Partition: Int] = [:]
   private let loops: Int
 
   /// - Parameter loops: at least 1.
-  package init(loops: Int) {
+  public init(loops: Int) {
     precondition(loops >= 1, "there must be at least one loop")
     self.loops = loops
   }
@@ -23,7 +23,7 @@ package struct LoopAssignment<Partition: Hashable & Sendable>: Sendable {
   ///
   /// - Parameter topics: the partitions of each topic. The result depends on their order, so sort them.
   /// - Returns: the number of each partition's loop, from 0.
-  package mutating func assign(_ topics: [[Partition]]) -> [Partition: Int] {
+  public mutating func assign(_ topics: [[Partition]]) -> [Partition: Int] {
     var assigned: [Partition: Int] = [:]
     // The loop at which the odd partitions of the next topic begin, so that they even out.
     var first = 0

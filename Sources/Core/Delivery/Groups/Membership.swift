@@ -6,9 +6,9 @@
 /// Partitions are never given up while something of them is under way that can still end in time: first the process
 /// drains, then what is done is committed, and only then the assignment changes. Whoever owns the value performs the
 /// steps in their order and answers `begin` with `began`, and `drain` or `abandon` with `drained`, once.
-package struct Membership<Partition: Hashable & Sendable>: Sendable {
+public struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// What is to be done now.
-  package enum Step: Equatable, Sendable {
+  public enum Step: Equatable, Sendable {
     /// Begin these partitions: at the committed offsets, or at the first record of those whose log is another one.
     /// An empty list is possible.
     case begin([Partition], atFirstRecord: Set<Partition>)
@@ -57,7 +57,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// How soon an assignment that could not be begun is tried again, in milliseconds.
-  package static var retryInterval: UInt64 { 500 }
+  public static var retryInterval: UInt64 { 500 }
 
   private var state = State.idle
   /// Partitions whose log is another one: they begin at their first record, whatever is committed.
@@ -65,23 +65,23 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   private let rebalancePatience: UInt64
 
   /// - Parameter rebalancePatience: how long the group waits for what is under way, in milliseconds.
-  package init(rebalancePatience: UInt64) { self.rebalancePatience = rebalancePatience }
+  public init(rebalancePatience: UInt64) { self.rebalancePatience = rebalancePatience }
 
   // MARK: Questions
 
   /// Whether records are to be taken.
-  package var isAssigned: Bool {
+  public var isAssigned: Bool {
     if case .assigned = state { true } else { false }
   }
 
-  package var isDraining: Bool {
+  public var isDraining: Bool {
     if case .draining = state { true } else { false }
   }
 
-  package var hasLeft: Bool { state == .left }
+  public var hasLeft: Bool { state == .left }
 
   /// Whether a stop is under way, or through: nothing is begun any more.
-  package var isLeaving: Bool {
+  public var isLeaving: Bool {
     switch state {
     case .draining(_, let drain): drain.isLeaving
     case .left: true
@@ -90,7 +90,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Whether the group's next event is to be looked at: another change of the assignment waits until one is through.
-  package var takesEvents: Bool {
+  public var takesEvents: Bool {
     switch state {
     case .beginning, .left: false
     case .draining(_, let drain): drain.isLeaving
@@ -102,13 +102,13 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   /// The group has given partitions to this process. While it leaves, that is the group's next generation, which
   /// will hear of it.
-  package mutating func assigned(_ partitions: [Partition], now: UInt64) -> [Step] {
+  public mutating func assigned(_ partitions: [Partition], now: UInt64) -> [Step] {
     guard takesEvents, !isDraining else { return [] }
     return begin(partitions)
   }
 
   /// The answer to `begin`. Without success it comes again after a while.
-  package mutating func began(_ isDone: Bool, now: UInt64) {
+  public mutating func began(_ isDone: Bool, now: UInt64) {
     guard case .beginning(let partitions) = state else { return }
     if isDone { remadeLogs = [] }
     state = isDone ? .assigned(partitions) : .waiting(partitions, at: now + Self.retryInterval)
@@ -117,7 +117,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// The group takes all partitions back.
   ///
   /// - Parameter isLost: they are others' already.
-  package mutating func revoked(isLost: Bool, now: UInt64) -> [Step] {
+  public mutating func revoked(isLost: Bool, now: UInt64) -> [Step] {
     let deadline = isLost ? now : now + rebalancePatience
     switch state {
     case .idle, .waiting, .beginning, .assigned:
@@ -133,7 +133,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   /// The logs of these partitions are others than were read: everything is given back and begun again, since nothing
   /// of an old log may complete anything in the new one.
-  package mutating func remade(_ partitions: Set<Partition>, now: UInt64) -> [Step] {
+  public mutating func remade(_ partitions: Set<Partition>, now: UInt64) -> [Step] {
     switch state {
     case .assigned:
       remadeLogs.formUnion(partitions)
@@ -150,7 +150,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// - Parameters:
   ///   - patience: what is under way gets so many milliseconds.
   ///   - isLost: nothing of it may be committed.
-  package mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
+  public mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
     switch state {
     case .idle, .waiting, .beginning, .assigned:
       let goal = Goal.leave(unassigns: isWaitingForAnswer)
@@ -164,7 +164,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// A second stop signal came: what is under way gets no more time.
-  package mutating func fastShutdown(now: UInt64) -> [Step] {
+  public mutating func fastShutdown(now: UInt64) -> [Step] {
     guard case .draining(let partitions, var drain) = state, drain.deadline > now else {
       return []
     }
@@ -173,7 +173,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Nothing is under way any more, or it was given up: the answer to `drain` or `abandon`.
-  package mutating func drained(now: UInt64) -> [Step] {
+  public mutating func drained(now: UInt64) -> [Step] {
     guard case .draining(let partitions, let drain) = state else { return [] }
     let commits = !drain.isLost
     switch drain.goal {
@@ -189,7 +189,7 @@ package struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// To be called every turn.
-  package mutating func tick(now: UInt64) -> [Step] {
+  public mutating func tick(now: UInt64) -> [Step] {
     switch state {
     case .waiting(let partitions, let time) where now >= time: return begin(partitions)
     case .draining(let partitions, var drain) where now >= drain.deadline && !drain.isAbandoned:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A topic that has another number of partitions than it had.
-package struct TopicChange: Equatable, Sendable {
-  package let topic: String
-  package let from: Int
+public struct TopicChange: Equatable, Sendable {
+  public let topic: String
+  public let from: Int
   /// 0: the topic is gone.
-  package let to: Int
+  public let to: Int
 
-  package init(_ topic: String, from: Int, to: Int) {
+  public init(_ topic: String, from: Int, to: Int) {
     self.topic = topic
     self.from = from
     self.to = to
@@ -15,7 +15,7 @@ package struct TopicChange: Equatable, Sendable {
 }
 
 /// How many partitions topics have, as they were last seen. Tells each change once.
-package struct TopicSizes: Sendable {
+public struct TopicSizes: Sendable {
   /// Looks that a topic must be missing from before it counts as gone: a listing leaves out a topic whose
   /// leader is just being elected.
   private static let patience = 2
@@ -24,10 +24,10 @@ package struct TopicSizes: Sendable {
   private var missing: [String: Int] = [:]
 
   /// - Parameter counts: of the topics that are followed, as the service found them.
-  package init(_ counts: [String: Int]) { self.counts = counts }
+  public init(_ counts: [String: Int]) { self.counts = counts }
 
   /// Takes a listing of the cluster's topics; returns what has changed, by topic.
-  package mutating func observe(_ listing: [String: Int]) -> [TopicChange] {
+  public mutating func observe(_ listing: [String: Int]) -> [TopicChange] {
     var changes: [TopicChange] = []
     for (topic, known) in counts.sorted(by: { $0.key < $1.key }) {
       guard let count = listing[topic] else {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Pipeline
+public import Pipeline
 
 /// One canary: a push that is sent through the whole pipeline at an interval, and what became of each.
 ///
 /// At most one push is under way. It ends with its receipt or when its time is up; a receipt that comes later changes
 /// nothing. Times are monotonic milliseconds unless they are said to be wall times.
-package struct CanaryWatch: Sendable {
+public struct CanaryWatch: Sendable {
   /// Why a push did not succeed.
-  package enum Failure: String, Sendable, CaseIterable {
+  public enum Failure: String, Sendable, CaseIterable {
     /// Kafka has not acknowledged the request in time.
     case notAcknowledged = "not_acknowledged"
     /// Kafka has the request, and no receipt came in time.
@@ -29,17 +29,17 @@ package struct CanaryWatch: Sendable {
   }
 
   /// How long each part of the way took, in milliseconds; negative where two machines' clocks differ.
-  package struct Stages: Sendable, Equatable {
+  public struct Stages: Sendable, Equatable {
     /// From the request to ingest's notification.
-    package let ingest: Int64
+    public let ingest: Int64
     /// From there to APNs' answer.
-    package let sender: Int64
+    public let sender: Int64
     /// From there until the receipt was read.
-    package let receipt: Int64
+    public let receipt: Int64
     /// From the request until the receipt was read, by one clock.
-    package let total: Int64
+    public let total: Int64
 
-    package init(ingest: Int64, sender: Int64, receipt: Int64, total: Int64) {
+    public init(ingest: Int64, sender: Int64, receipt: Int64, total: Int64) {
       self.ingest = ingest
       self.sender = sender
       self.receipt = receipt
@@ -47,7 +47,7 @@ package struct CanaryWatch: Sendable {
     }
   }
 
-  package enum Result: Sendable, Equatable {
+  public enum Result: Sendable, Equatable {
     case success(Stages)
     case failure(Failure)
   }
@@ -68,29 +68,29 @@ package struct CanaryWatch: Sendable {
   ///   - interval: between two pushes, in milliseconds.
   ///   - timeout: after which a push without a receipt has failed, in milliseconds; longer ones count as the interval.
   ///   - now: when the first push is due.
-  package init(interval: UInt64, timeout: UInt64, now: UInt64) {
+  public init(interval: UInt64, timeout: UInt64, now: UInt64) {
     self.interval = interval
     self.timeout = min(timeout, interval)
     due = now
   }
 
   /// The push that is under way.
-  package var pendingID: String? { push?.id }
+  public var pendingID: String? { push?.id }
 
   /// Whether a push is to be sent now.
-  package func isDue(now: UInt64) -> Bool { push == nil && now >= due }
+  public func isDue(now: UInt64) -> Bool { push == nil && now >= due }
 
   /// When something happens next without any event: a push is due, or its time is up.
-  package var nextMoment: UInt64 { push.map { $0.sentAt + timeout } ?? due }
+  public var nextMoment: UInt64 { push.map { $0.sentAt + timeout } ?? due }
 
   /// A push was handed to Kafka, or would have been if its queue took anything.
-  package mutating func sent(_ id: String, now: UInt64, wall: Int64) {
+  public mutating func sent(_ id: String, now: UInt64, wall: Int64) {
     push = Push(id: id, sentAt: now, sentWall: wall)
     due = now + interval
   }
 
   /// Kafka has the request.
-  package mutating func acknowledged() { push?.isAcknowledged = true }
+  public mutating func acknowledged() { push?.isAcknowledged = true }
 
   /// A receipt was read; nil if it is not about the push under way.
   ///
@@ -98,7 +98,7 @@ package struct CanaryWatch: Sendable {
   ///   - created: wall time at which ingest made the notification; nil if it made none.
   ///   - at: wall time of the outcome.
   ///   - wall: now.
-  package mutating func receipt(
+  public mutating func receipt(
     _ id: String, _ outcome: Outcome, created: Int64?, at: Int64, now: UInt64, wall: Int64
   ) -> Result? {
     guard let push, push.id == id else { return nil }
@@ -112,7 +112,7 @@ package struct CanaryWatch: Sendable {
   }
 
   /// What ends because of the time.
-  package mutating func timePassed(now: UInt64) -> Result? {
+  public mutating func timePassed(now: UInt64) -> Result? {
     guard let push, now >= push.sentAt + timeout else { return nil }
     self.push = nil
     return .failure(push.isAcknowledged ? .noReceipt : .notAcknowledged)

@@ -2,27 +2,27 @@
 
 /// When a problem that may resolve itself is reported to the operator: soon after it begins, repeatedly while it lasts,
 /// and when it is resolved.
-package struct ProblemReminder: Sendable, Equatable {
-  package enum Step: Sendable, Equatable {
+public struct ProblemReminder: Sendable, Equatable {
+  public enum Step: Sendable, Equatable {
     case nothing
     case report
     case reportResolved
   }
 
   /// Before the first report, in milliseconds: most problems resolve themselves within this time.
-  package static let quiet: UInt64 = 1_000
+  public static let quiet: UInt64 = 1_000
   /// Between two reminders, in milliseconds.
-  package static let interval: UInt64 = 30_000
+  public static let interval: UInt64 = 30_000
 
   private var nextAt: UInt64?
   private var wasReported = false
 
-  package init() {}
+  public init() {}
 
   /// Call it once per turn.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package mutating func step(isFailing: Bool, now: UInt64) -> Step {
+  public mutating func step(isFailing: Bool, now: UInt64) -> Step {
     guard isFailing else {
       defer { (nextAt, wasReported) = (nil, false) }
       return wasReported ? .reportResolved : .nothing

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How far one partition is done.
-package struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equatable {
-  package var partition: Partition
+public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equatable {
+  public var partition: Partition
   /// The assignment it was read under.
-  package var epoch: UInt32
+  public var epoch: UInt32
   /// One past the contiguous prefix of completed records.
-  package var committable: Int64
+  public var committable: Int64
   /// What is completed above it, ascending.
-  package var completedAbove: [Range<Int64>]
+  public var completedAbove: [Range<Int64>]
 
-  package init(
+  public init(
     _ partition: Partition, epoch: UInt32, committable: Int64, completedAbove: [Range<Int64>] = []
   ) {
     self.partition = partition
@@ -21,12 +21,12 @@ package struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equa
 }
 
 /// One partition's part of a commit.
-package struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatable {
-  package var partition: Partition
+public struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatable {
+  public var partition: Partition
   /// The next offset to read.
-  package var offset: Int64
+  public var offset: Int64
   /// What is completed above it, ascending.
-  package var completedAbove: [Range<Int64>]
+  public var completedAbove: [Range<Int64>]
 }
 
 /// Which offsets of which partitions are to be committed, and with which maps.
@@ -34,7 +34,7 @@ package struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatabl
 /// One commit is outstanding at a time, so an older one never arrives after a newer one. What moves while one is
 /// outstanding is due afterwards: progress is numbered, not flagged, so that a completion during a commit is not
 /// forgotten until the next one.
-package struct CommitState<Partition: Hashable & Sendable>: Sendable {
+public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   private struct Entry {
     var epoch: UInt32
     var committable: Int64
@@ -52,13 +52,13 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// A commit whose answer has not come after this long is given up, in milliseconds.
-  package static var patience: UInt64 { 10_000 }
+  public static var patience: UInt64 { 10_000 }
 
   private var entries: [Partition: Entry] = [:]
   private var sent: [Partition: Sent] = [:]
   private var giveUpAt: UInt64?
 
-  package init() {}
+  public init() {}
 
   /// A partition was assigned.
   ///
@@ -66,7 +66,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   ///   - committed: the group's offset, if it has one.
   ///   - start: where reading goes on, with what is known to be done above that.
   ///   - isNews: whether `start` says more than the group's offset and its map.
-  package mutating func begin(
+  public mutating func begin(
     _ partition: Partition, epoch: UInt32, committed: Int64?, _ start: ResumePoint, isNews: Bool
   ) {
     entries[partition] = Entry(
@@ -75,7 +75,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Takes in what loops report. Reports of an earlier assignment are ignored.
-  package mutating func note(_ progress: [PartitionProgress<Partition>]) {
+  public mutating func note(_ progress: [PartitionProgress<Partition>]) {
     for item in progress {
       guard var entry = entries[item.partition], entry.epoch == item.epoch,
         item.committable >= entry.committable
@@ -91,7 +91,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The partition's log starts again: offsets below the committed one are to be committed again.
-  package mutating func restart(_ partition: Partition, epoch: UInt32) {
+  public mutating func restart(_ partition: Partition, epoch: UInt32) {
     guard var entry = entries[partition], entry.epoch == epoch else { return }
     entry.committable = -1
     entry.committed = -1
@@ -100,23 +100,23 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The partition's log is not the one that was read: nothing more of it is committed or remembered.
-  package mutating func forget(_ partition: Partition) { entries[partition] = nil }
+  public mutating func forget(_ partition: Partition) { entries[partition] = nil }
 
   /// Whether a commit was given up: `due` says again what it said.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }
+  public func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }
 
   /// What moved since the last commit, or nothing while one is outstanding; then `answered` is owed.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package mutating func due(now: UInt64) -> [PlannedCommit<Partition>] {
+  public mutating func due(now: UInt64) -> [PlannedCommit<Partition>] {
     if let giveUpAt, now < giveUpAt { return [] }
     return everything(now: now)
   }
 
   /// What moved since the last acknowledged commit, outstanding or not: for when partitions are given back.
-  package mutating func everything(now: UInt64) -> [PlannedCommit<Partition>] {
+  public mutating func everything(now: UInt64) -> [PlannedCommit<Partition>] {
     sent.removeAll(keepingCapacity: true)
     var plans: [PlannedCommit<Partition>] = []
     for (partition, entry) in entries
@@ -132,14 +132,14 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The commit could not even be sent; everything comes again with the next one.
-  package mutating func refused() {
+  public mutating func refused() {
     sent.removeAll(keepingCapacity: true)
     giveUpAt = nil
   }
 
   /// The broker answered the outstanding commit with these offsets taken; refused partitions come again with
   /// the next one.
-  package mutating func answered(_ taken: [(partition: Partition, offset: Int64)]) {
+  public mutating func answered(_ taken: [(partition: Partition, offset: Int64)]) {
     giveUpAt = nil
     for (partition, offset) in taken {
       // Older than this assignment, or an answer that was given up: it proves nothing.
@@ -154,7 +154,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The partitions are given back: what was done in them goes into `memory`.
-  package mutating func handOver(to memory: inout CompletionMemory<Partition>) {
+  public mutating func handOver(to memory: inout CompletionMemory<Partition>) {
     for (partition, entry) in entries {
       memory.remember(
         partition, committed: entry.committed, committable: entry.committable,
@@ -164,7 +164,7 @@ package struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The partitions are given back or lost: nothing of them is committed any more, and no answer is owed.
-  package mutating func removeAll() {
+  public mutating func removeAll() {
     entries.removeAll(keepingCapacity: true)
     sent.removeAll(keepingCapacity: true)
     giveUpAt = nil

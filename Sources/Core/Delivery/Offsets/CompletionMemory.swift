@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where the reading of a partition goes on after an assignment.
-package struct ResumePoint: Sendable, Equatable {
+public struct ResumePoint: Sendable, Equatable {
   /// The first offset that is not known to be done; nil for the start of the log.
-  package var next: Int64?
+  public var next: Int64?
   /// What is known to be done above it: ascending, apart from each other and from `next`.
-  package var completedAbove: [Range<Int64>]
+  public var completedAbove: [Range<Int64>]
 
-  package init(next: Int64?, completedAbove: [Range<Int64>] = []) {
+  public init(next: Int64?, completedAbove: [Range<Int64>] = []) {
     self.next = next
     self.completedAbove = completedAbove
   }
 
   /// Joins what several sources say is done: ranges in any order, below, at or above `next`.
-  package init(next: Int64, joining ranges: [Range<Int64>]) {
+  public init(next: Int64, joining ranges: [Range<Int64>]) {
     var next = next
     var joined: [Range<Int64>] = []
     for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -36,7 +36,7 @@ package struct ResumePoint: Sendable, Equatable {
 /// what is remembered is skipped instead of being sent twice. It is believed only if the group's offset lies
 /// where it must lie on the same log: not below the last commit that was acknowledged here. A topic that was
 /// deleted and made again begins below it, or without an offset.
-package struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
+public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   private struct Entry {
     /// The last offset whose commit was acknowledged.
     var committed: Int64
@@ -46,10 +46,10 @@ package struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
 
   private var entries: [Partition: Entry] = [:]
 
-  package init() {}
+  public init() {}
 
   /// A partition was given back.
-  package mutating func remember(
+  public mutating func remember(
     _ partition: Partition, committed: Int64, committable: Int64, completedAbove: [Range<Int64>]
   ) {
     guard committed >= 0 else { return }
@@ -58,11 +58,11 @@ package struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The partition's log is not the one that was read.
-  package mutating func forget(_ partition: Partition) { entries[partition] = nil }
+  public mutating func forget(_ partition: Partition) { entries[partition] = nil }
 
   /// The assignment is complete: what did not come back is another process's, and its log may be another one by the time
   /// that it does.
-  package mutating func removeAll() { entries.removeAll() }
+  public mutating func removeAll() { entries.removeAll() }
 
   /// Where to go on in a partition that was assigned, and what is done above that.
   ///
@@ -72,7 +72,7 @@ package struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   ///   - logStart: the first offset of the log if that is known. A group without an offset begins there, and says so:
   ///     what retention removes above it from now on is known to be lost, also to the next owner.
   /// - Returns: the point, and whether it says more than offset and map do.
-  package mutating func resume(
+  public mutating func resume(
     _ partition: Partition, committed: Int64?, map: [Range<Int64>], logStart: Int64? = nil
   ) -> (point: ResumePoint, isNews: Bool) {
     let entry = entries.removeValue(forKey: partition)

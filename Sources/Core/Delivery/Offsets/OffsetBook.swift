@@ -3,12 +3,12 @@
 /// Where a member of a consumer group reads: a partition of one of the topics that it subscribes to.
 ///
 /// Numbers only, so that a record finds its ledger without hashing its topic's name.
-package struct Source: Hashable, Sendable {
+public struct Source: Hashable, Sendable {
   /// The topic's place in the member's list of topics.
-  package let topic: Int
-  package let partition: Int32
+  public let topic: Int
+  public let partition: Int32
 
-  package init(topic: Int, partition: Int32) {
+  public init(topic: Int, partition: Int32) {
     self.topic = topic
     self.partition = partition
   }
@@ -18,9 +18,9 @@ package struct Source: Hashable, Sendable {
 /// `OffsetLedger` for each. For services that take and complete records on one thread.
 ///
 /// A partition's ledger begins with what comes first, wherever that is: librdkafka looks the committed offset up.
-package struct OffsetBook: Sendable {
+public struct OffsetBook: Sendable {
   /// What a record's offset says.
-  package enum Arrival: Equatable, Sendable {
+  public enum Arrival: Equatable, Sendable {
     /// To be worked on, and completed then.
     case new
     /// The same, after offsets that did not come.
@@ -47,15 +47,15 @@ package struct OffsetBook: Sendable {
   private var ledgers: [[Entry]]
   private var assigned: [Source] = []
   /// The number of the assignment: what was taken in an earlier one completes nothing in this one. 0: there is none.
-  package private(set) var epoch: UInt32 = 0
+  public private(set) var epoch: UInt32 = 0
 
   /// - Parameter topics: how many the member subscribes to.
-  package init(topics: Int) { ledgers = Array(repeating: [], count: topics) }
+  public init(topics: Int) { ledgers = Array(repeating: [], count: topics) }
 
   /// Partitions were assigned, all at once; what was taken before is forgotten.
   ///
   /// - Parameter epoch: another one than any before, and not 0.
-  package mutating func begin(_ sources: [Source], epoch: UInt32) {
+  public mutating func begin(_ sources: [Source], epoch: UInt32) {
     removeAll()
     self.epoch = epoch
     assigned = sources
@@ -67,7 +67,7 @@ package struct OffsetBook: Sendable {
   }
 
   /// A record of an assigned partition was read.
-  package mutating func received(_ source: Source, _ offset: Int64) -> Arrival {
+  public mutating func received(_ source: Source, _ offset: Int64) -> Arrival {
     let place = Int(source.partition)
     if !ledgers[source.topic][place].hasBegun { ledgers[source.topic][place].begin(at: offset) }
     let expected = ledgers[source.topic][place].ledger.nextOffset
@@ -77,7 +77,7 @@ package struct OffsetBook: Sendable {
   }
 
   /// A record is done. One of an earlier assignment changes nothing.
-  package mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
+  public mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
     guard epoch == self.epoch, ledgers[source.topic][Int(source.partition)].hasBegun else { return }
     _ = ledgers[source.topic][Int(source.partition)].ledger.completed(offset)
   }
@@ -87,7 +87,7 @@ package struct OffsetBook: Sendable {
   /// as long as no record comes.
   ///
   /// - Returns: the offsets that did not come, if there are any.
-  package mutating func ended(_ source: Source, at end: Int64) -> Range<Int64>? {
+  public mutating func ended(_ source: Source, at end: Int64) -> Range<Int64>? {
     let place = Int(source.partition)
     guard ledgers[source.topic][place].hasBegun else {
       // All below is done, or no record. If the log is empty, its first record is to be the one at 0: what is missing
@@ -103,14 +103,14 @@ package struct OffsetBook: Sendable {
 
   /// The partition's log starts again at this record, which is to be worked on; nothing that was taken of it before
   /// completes anything.
-  package mutating func restart(_ source: Source, at offset: Int64) {
+  public mutating func restart(_ source: Source, at offset: Int64) {
     let place = Int(source.partition)
     ledgers[source.topic][place].begin(at: offset)
     _ = ledgers[source.topic][place].ledger.received(offset)
   }
 
   /// How far each partition is done, of those of which something came.
-  package var progress: [PartitionProgress<Source>] {
+  public var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
       let entry = ledgers[source.topic][Int(source.partition)]
       guard entry.hasBegun else { return nil }
@@ -119,7 +119,7 @@ package struct OffsetBook: Sendable {
   }
 
   /// The partitions were given back.
-  package mutating func removeAll() {
+  public mutating func removeAll() {
     epoch = 0
     assigned = []
     for topic in ledgers.indices { ledgers[topic] = [] }

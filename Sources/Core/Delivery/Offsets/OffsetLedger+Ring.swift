@@ -2,7 +2,7 @@
 
 /// The ring of done bits: arrivals with gaps, the moving prefix, growth.
 extension OffsetLedger {
-  @usableFromInline func positionPastJumps(of offset: Int64) -> Int64 {
+  func positionPastJumps(of offset: Int64) -> Int64 {
     var position = offset - shift
     for jump in jumps {
       // Offsets inside the stretch share the position before its end: callers ask `isSkipped` first.
@@ -13,7 +13,7 @@ extension OffsetLedger {
   }
 
   /// True when the offset lies in a stretch that the log skipped and that is stored as a jump.
-  @usableFromInline func isSkipped(_ offset: Int64) -> Bool {
+  func isSkipped(_ offset: Int64) -> Bool {
     if jumps.isEmpty { return false }
     var position = offset - shift
     for jump in jumps {
@@ -44,7 +44,7 @@ extension OffsetLedger {
     return words[Int((position & mask) >> 6)] & (1 << UInt64(position & 63)) != 0
   }
 
-  @usableFromInline mutating func receivedSlowly(_ offset: Int64) -> Admission {
+  mutating func receivedSlowly(_ offset: Int64) -> Admission {
     if offset < committable { return .alreadyCompleted }
     if offset < nextOffset { return isDone(offset) ? .alreadyCompleted : .alreadyReceived }
     skip(to: offset)
@@ -62,7 +62,7 @@ extension OffsetLedger {
   /// The log was read to its end, one past its newest offset: what was not received below it is no record (a
   /// transaction's marker, records of one that was given up) and counts as done. A group whose newest record is
   /// done is not behind then, whatever stands above that record.
-  package mutating func ended(at offset: Int64) { skip(to: offset) }
+  public mutating func ended(at offset: Int64) { skip(to: offset) }
 
   /// Marks `nextOffset ..< offset` as done.
   mutating func skip(to offset: Int64) {
@@ -90,7 +90,7 @@ extension OffsetLedger {
   }
 
   /// Moves the committable offset over everything done, clearing the bits it passes.
-  @usableFromInline mutating func advance() {
+  mutating func advance() {
     var position = position(of: committable)
     let start = position
     let end = endPosition

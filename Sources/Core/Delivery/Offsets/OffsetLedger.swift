@@ -9,9 +9,9 @@
 ///
 /// One owner thread; a new value per assignment, so that a late answer of a lost assignment has no ledger
 /// to land in.
-package struct OffsetLedger: Sendable {
+public struct OffsetLedger: Sendable {
   /// What `received(_:)` says about a record.
-  package enum Admission: UInt8, Sendable {
+  public enum Admission: UInt8, Sendable {
     /// First sight: the record is now open and has to be completed.
     case new
     /// Done before (below the committed prefix, or in the map of an earlier assignment): skip it.
@@ -21,10 +21,10 @@ package struct OffsetLedger: Sendable {
   }
 
   /// A stretch of offsets that the log skipped, too long to be worth a bit each.
-  @usableFromInline struct Jump: Sendable {
+  struct Jump: Sendable {
     /// The ring position of the first offset after the stretch.
-    @usableFromInline var position: Int64
-    @usableFromInline var length: Int64
+    var position: Int64
+    var length: Int64
   }
 
   /// Bits of an empty ring.
@@ -33,32 +33,32 @@ package struct OffsetLedger: Sendable {
   static let longestStretchInBits: Int64 = 1_024
 
   /// One past the contiguous prefix of completed offsets: what may be committed.
-  @usableFromInline package internal(set) var committable: Int64
+  public internal(set) var committable: Int64
   /// One past the newest offset received (or known to be skipped).
-  @usableFromInline package internal(set) var nextOffset: Int64
+  public internal(set) var nextOffset: Int64
   /// Records received and not completed: the figure to bound, not the span.
-  @usableFromInline package internal(set) var incomplete = 0
+  public internal(set) var incomplete = 0
   /// The offset last reported to `markCommitted(_:)`.
-  @usableFromInline package internal(set) var committed: Int64
+  public internal(set) var committed: Int64
   /// Records completed since the ledger began.
-  @usableFromInline package internal(set) var completions: UInt64 = 0
+  public internal(set) var completions: UInt64 = 0
 
   /// Done bits; an offset's position modulo the ring's size is its bit. Everything outside
   /// `committablePosition ..< max(nextPosition, horizon)` is zero.
-  @usableFromInline var words: [UInt64]
-  @usableFromInline var mask: Int64
+  var words: [UInt64]
+  var mask: Int64
   /// Position = offset − shift, for offsets below the first jump.
-  @usableFromInline var shift: Int64 = 0
-  @usableFromInline var jumps: [Jump] = []
+  var shift: Int64 = 0
+  var jumps: [Jump] = []
   /// One past the highest offset that the map given at the start calls completed.
-  @usableFromInline var horizon: Int64
+  var horizon: Int64
 
   /// Starts at the committed offset.
   ///
   /// - Parameters:
   ///   - nextOffset: the first offset that is not known complete.
   ///   - completedAbove: ranges of offsets, in any order, that an earlier assignment completed above it.
-  package init(nextOffset: Int64, completedAbove: [Range<Int64>] = []) {
+  public init(nextOffset: Int64, completedAbove: [Range<Int64>] = []) {
     committable = nextOffset
     self.nextOffset = nextOffset
     committed = nextOffset
@@ -74,24 +74,24 @@ package struct OffsetLedger: Sendable {
   }
 
   /// Offsets between the committable one and the newest one, incomplete and completed ones alike.
-  @inlinable package var span: Int64 { nextOffset - committable }
+  public var span: Int64 { nextOffset - committable }
 
   /// True while the next record lies below the end of the map given at the start.
-  @inlinable package var isBelowMap: Bool { nextOffset < horizon }
+  public var isBelowMap: Bool { nextOffset < horizon }
 
   /// True when a commit would move the group's offset.
-  @inlinable package var isDirty: Bool { committable != committed }
+  public var isDirty: Bool { committable != committed }
 
   /// Bytes of the ring: the ledger's memory.
-  package var ringBytes: Int { words.count * 8 }
+  public var ringBytes: Int { words.count * 8 }
 
   /// Notes that a commit up to `offset` was acknowledged.
-  package mutating func markCommitted(_ offset: Int64) {
+  public mutating func markCommitted(_ offset: Int64) {
     committed = max(committed, offset)
   }
 
   /// Takes a record in; offsets between the last record and this one are gaps of the log and count as done.
-  @inlinable package mutating func received(_ offset: Int64) -> Admission {
+  public mutating func received(_ offset: Int64) -> Admission {
     if _fastPath(offset == nextOffset && canAppend) {
       nextOffset += 1
       incomplete += 1
@@ -104,7 +104,7 @@ package struct OffsetLedger: Sendable {
   ///
   /// - Returns: false, and nothing changes, when the record was not open (never received, or completed before).
   @discardableResult
-  @inlinable package mutating func completed(_ offset: Int64) -> Bool {
+  public mutating func completed(_ offset: Int64) -> Bool {
     guard offset >= committable, offset < nextOffset else { return false }
     let position = position(of: offset)
     let word = Int((position & mask) >> 6)
@@ -118,7 +118,7 @@ package struct OffsetLedger: Sendable {
   }
 
   /// The completed ranges above `committable`, lowest first, at most `limit` of them.
-  package func completedRuns(limit: Int) -> [Range<Int64>] {
+  public func completedRuns(limit: Int) -> [Range<Int64>] {
     var runs: [Range<Int64>] = []
     let end = max(nextOffset, horizon)
     var offset = committable
@@ -141,11 +141,11 @@ package struct OffsetLedger: Sendable {
   // MARK: - The fast path's pieces
 
   /// True when the next offset needs neither a larger ring nor a look at the map.
-  @inlinable var canAppend: Bool {
+  var canAppend: Bool {
     nextOffset >= horizon && jumps.isEmpty && nextOffset - committable <= mask
   }
 
-  @inlinable func position(of offset: Int64) -> Int64 {
+  func position(of offset: Int64) -> Int64 {
     if _fastPath(jumps.isEmpty) { return offset - shift }
     return positionPastJumps(of: offset)
   }

@@ -14,11 +14,11 @@
 /// Kafka limits the metadata of a commit to 4,096 UTF-16 units (`offset.metadata.max.bytes`) and librdkafka 2.0.2
 /// reads it up to the first NUL: plain ASCII is safe in both. A map that does not fit loses its far end: what it
 /// still says stays true, and the rest is done again.
-package enum OffsetMap {
+public enum OffsetMap {
   /// The most that a broker stores beside an offset by default.
-  package static let charactersAtMost = 4_096
+  public static let charactersAtMost = 4_096
   /// Offsets above the committed one that a map may speak of: what a reader sets aside for it is one bit each.
-  package static let spanAtMost: Int64 = 1 << 23
+  public static let spanAtMost: Int64 = 1 << 23
 
   static let prefix: [UInt8] = Array("holes1:".utf8)
   private static let checksumCount = 8
@@ -26,7 +26,7 @@ package enum OffsetMap {
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
   /// Why a text is no map. The committed offset alone is always a safe start.
-  package enum Problem: Error, Sendable, Equatable {
+  public enum Problem: Error, Sendable, Equatable {
     /// Not written by this program, or by a version to come.
     case foreign
     case tooLong
@@ -45,7 +45,7 @@ package enum OffsetMap {
   ///   - runs: completed ranges at or above it, ascending, apart from each other.
   ///   - charactersAtMost: the room for the text.
   /// - Returns: nil when there is nothing to say, or no room to say anything.
-  package static func encode(
+  public static func encode(
     base: Int64, _ runs: [Range<Int64>], charactersAtMost: Int = charactersAtMost
   ) -> String? {
     var text = prefix
@@ -77,7 +77,7 @@ package enum OffsetMap {
   /// - Parameters:
   ///   - base: the offset that was committed with the text.
   ///   - logEnd: where the log ends, if that is known: one past its last record.
-  package static func decode(
+  public static func decode(
     _ text: [UInt8], base: Int64, logEnd: Int64? = nil
   ) throws(Problem) -> [Range<Int64>] {
     let runs = try decode(text, base)

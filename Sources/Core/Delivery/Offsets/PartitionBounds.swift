@@ -5,17 +5,17 @@
 /// The bound is on what is open, not on the distance from the oldest open record to the newest: one slow record
 /// must not stop a partition, and hanging ones are rare. Beyond a bound the partition's records wait in Kafka; none
 /// is lost, and other partitions go on.
-package struct PartitionBounds: Sendable, Equatable {
+public struct PartitionBounds: Sendable, Equatable {
   /// Records taken and not completed. Every completed run above the committed offset has an open record below it,
   /// so this also bounds the runs.
-  package var openAtMost: Int
+  public var openAtMost: Int
   /// Completed runs above the committed offset. 1,000 with open stretches below 33 and completed stretches below
   /// 32,769 offsets take at most 4,000 characters, so the whole map fits beside the commit.
-  package var runsAtMost: Int
+  public var runsAtMost: Int
   /// Offsets between the oldest open record and the newest one: memory of one bit each, and the reach of a map.
-  package var spanAtMost: Int64
+  public var spanAtMost: Int64
 
-  package init(
+  public init(
     openAtMost: Int = 2_000, runsAtMost: Int = 1_000, spanAtMost: Int64 = OffsetMap.spanAtMost
   ) {
     self.openAtMost = openAtMost
@@ -24,7 +24,7 @@ package struct PartitionBounds: Sendable, Equatable {
   }
 
   /// How many further records may be taken; 0 when a bound is reached.
-  @inlinable package func allowance(open: Int, runs: Int, span: Int64) -> Int {
+  public func allowance(open: Int, runs: Int, span: Int64) -> Int {
     guard runs < runsAtMost, span < spanAtMost else { return 0 }
     return max(0, openAtMost - open)
   }

@@ -2,21 +2,21 @@
 
 /// The requests whose records are not all acknowledged yet, in slots of a table of fixed size. The slot is
 /// what a record carries through the producer, so an acknowledgement needs no look-up.
-package struct RequestTable: ~Copyable, Sendable {
-  package struct Entry: Sendable {
-    package var offset: Int64
-    package var partition: Int32
+public struct RequestTable: ~Copyable, Sendable {
+  public struct Entry: Sendable {
+    public var offset: Int64
+    public var partition: Int32
     /// The assignment under which the request was taken; `noEpoch` if it was given up.
-    package var epoch: UInt32
+    public var epoch: UInt32
     /// Which of the topics that requests come from.
-    package var topic: UInt8
+    public var topic: UInt8
     /// Records to be acknowledged, and one more while further ones may come. In a free slot: the next
     /// free one.
-    package var pending: Int32
+    public var pending: Int32
     /// When the request was made, in milliseconds since the epoch; `.max` in a free slot.
-    @usableFromInline var created: Int64
+    var created: Int64
 
-    @inlinable init(
+    init(
       offset: Int64, topic: UInt8, partition: Int32, epoch: UInt32, pending: Int32, created: Int64
     ) {
       self.offset = offset
@@ -29,28 +29,28 @@ package struct RequestTable: ~Copyable, Sendable {
   }
 
   /// No assignment has this number.
-  package static let noEpoch = UInt32.max
+  public static let noEpoch = UInt32.max
 
-  @usableFromInline var entries: [Entry]
-  @usableFromInline let capacity: Int
-  @usableFromInline var free: Int32 = -1
+  var entries: [Entry]
+  let capacity: Int
+  var free: Int32 = -1
   /// Requests in the table.
-  @usableFromInline package internal(set) var count = 0
+  public internal(set) var count = 0
 
   /// - Parameter capacity: requests that it can hold, 1 ..< 2³¹; memory is taken as they come.
-  package init(capacity: Int) {
+  public init(capacity: Int) {
     precondition(capacity > 0 && capacity < Int32.max, "a table of a sensible size")
     self.capacity = capacity
     entries = []
   }
 
-  @inlinable package var isFull: Bool { count == capacity }
+  public var isFull: Bool { count == capacity }
 
   /// Takes a request in and holds it until `settle` is called once for this call and once for each
   /// `expect`. The table must not be full.
   ///
   /// - Parameter created: when it was made, in milliseconds since the epoch.
-  @inlinable package mutating func insert(
+  public mutating func insert(
     topic: UInt8 = 0, partition: Int32, epoch: UInt32, offset: Int64, created: Int64
   ) -> Int {
     precondition(count < capacity, "no room for a further request")
@@ -69,21 +69,21 @@ package struct RequestTable: ~Copyable, Sendable {
   }
 
   /// When the oldest request of the table was made; nil if it is empty. Looks at every slot.
-  package var oldest: Int64? {
+  public var oldest: Int64? {
     count > 0 ? entries.lazy.map(\.created).min() : nil
   }
 
   /// One more record of this request has to be acknowledged.
-  @inlinable package mutating func expect(_ slot: Int) { entries[slot].pending += 1 }
+  public mutating func expect(_ slot: Int) { entries[slot].pending += 1 }
 
   /// The request is given up before its last record was made: it never completes its offset.
-  package mutating func abandon(_ slot: Int) {
+  public mutating func abandon(_ slot: Int) {
     entries[slot].epoch = Self.noEpoch
     _ = settle(slot)
   }
 
   /// One record is acknowledged; returns the request when it was the last one.
-  @inlinable package mutating func settle(_ slot: Int) -> Entry? {
+  public mutating func settle(_ slot: Int) -> Entry? {
     entries[slot].pending -= 1
     guard entries[slot].pending == 0 else { return nil }
     let entry = entries[slot]

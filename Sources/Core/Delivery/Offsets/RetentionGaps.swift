@@ -5,11 +5,11 @@
 /// Offsets are missing in a log for good reasons, too: the marks of transactions take some, and compaction leaves
 /// gaps. Only the start of the log tells them apart: what lies below it was removed. So a stretch that did not come
 /// is a question, asked of the partition's watermarks; each lost offset is counted once.
-package struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
+public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   /// The ends of a partition's log.
-  package typealias Ends = (low: Int64, high: Int64)
+  public typealias Ends = (low: Int64, high: Int64)
 
-  package enum Finding: Sendable, Equatable {
+  public enum Finding: Sendable, Equatable {
     /// Gone before they were read.
     case lost(Partition, Range<Int64>)
     /// The log ends before the offset that the group has committed: it was cut, or the topic was made again.
@@ -29,31 +29,31 @@ package struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   /// One past the highest offset counted as lost.
   private var counted: [Partition: Int64] = [:]
 
-  package init() {}
+  public init() {}
 
   /// Whether there is something to ask.
-  package var isCurious: Bool { !questions.isEmpty }
+  public var isCurious: Bool { !questions.isEmpty }
 
   /// A partition was assigned and will be read from this offset.
-  package mutating func begin(_ partition: Partition, at expected: Int64) {
+  public mutating func begin(_ partition: Partition, at expected: Int64) {
     questions.append(Question(partition: partition, expected: expected, came: nil))
   }
 
   /// These offsets did not come.
-  package mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
+  public mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
     questions.append(
       Question(partition: partition, expected: offsets.lowerBound, came: offsets.upperBound))
   }
 
   /// The partitions were given up; what was counted stays counted.
-  package mutating func dropQuestions() {
+  public mutating func dropQuestions() {
     questions.removeAll(keepingCapacity: true)
     asked = 0
   }
 
   /// The partitions that open questions are about, each once. The next `judge` is about these questions: what
   /// comes up meanwhile needs newer ends, and stays open.
-  package mutating func ask() -> [Partition] {
+  public mutating func ask() -> [Partition] {
     asked = questions.count
     var seen: Set<Partition> = []
     return questions.map(\.partition).filter { seen.insert($0).inserted }
@@ -64,7 +64,7 @@ package struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   ///
   /// - Parameter ends: the ends of the partitions' logs, found out after `ask`. Those that no broker told are
   ///   missing, and their questions stay open.
-  package mutating func judge(_ ends: [Partition: Ends]) -> [Finding] {
+  public mutating func judge(_ ends: [Partition: Ends]) -> [Finding] {
     var findings: [Finding] = []
     var open: [Question] = []
     for (index, question) in questions.enumerated() {

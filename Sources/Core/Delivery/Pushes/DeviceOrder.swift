@@ -7,7 +7,7 @@
 /// are not touched. Two devices with the same hash take turns, which does no harm.
 ///
 /// Memory is bounded by the slots: an entry for each push that entered, and a link for each slot.
-package struct DeviceOrder: Sendable {
+public struct DeviceOrder: Sendable {
   private static let none = UInt32.max
 
   private struct Entry: Sendable {
@@ -20,7 +20,7 @@ package struct DeviceOrder: Sendable {
   }
 
   /// What becomes of a push that entered.
-  package enum Admission: UInt8, Sendable {
+  public enum Admission: UInt8, Sendable {
     /// It is the only one of its device.
     case goes
     /// It waits for the one before it.
@@ -38,14 +38,14 @@ package struct DeviceOrder: Sendable {
   /// Pushes of one device that may wait.
   private let waitingAtMost: Int
   /// Pushes that wait, over all devices.
-  package private(set) var waiting = 0
+  public private(set) var waiting = 0
   /// Devices with a push under way.
-  package private(set) var devices = 0
+  public private(set) var devices = 0
 
   /// - Parameters:
   ///   - slots: slots `0 ..< slots` may enter.
   ///   - waitingAtMost: pushes of one device that may wait here, at least 1.
-  package init(slots: Int, waitingAtMost: Int) {
+  public init(slots: Int, waitingAtMost: Int) {
     precondition(slots > 0 && waitingAtMost > 0)
     self.waitingAtMost = waitingAtMost
     links = Array(repeating: Self.none, count: slots)
@@ -57,7 +57,7 @@ package struct DeviceOrder: Sendable {
   }
 
   /// A push wants to go.
-  package mutating func enter(_ slot: UInt32, device hash: UInt64) -> Admission {
+  public mutating func enter(_ slot: UInt32, device hash: UInt64) -> Admission {
     let place = find(hash)
     guard entries[place].owner != Self.none else {
       entries[place] = Entry(hash: hash, owner: slot, last: slot, waiting: 0)
@@ -77,7 +77,7 @@ package struct DeviceOrder: Sendable {
   /// The push that went has ended.
   ///
   /// - Returns: the next push of its device, which goes now; nil when none waits.
-  package mutating func leave(_ slot: UInt32) -> UInt32? {
+  public mutating func leave(_ slot: UInt32) -> UInt32? {
     let place = find(hashes[Int(slot)])
     precondition(entries[place].owner == slot, "a push left that was not its device's first")
     let next = links[Int(slot)]

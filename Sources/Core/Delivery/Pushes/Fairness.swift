@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Pipeline
+public import Pipeline
 
 /// What each destination holds of one loop's slots, whether it makes progress, and so what becomes of the next
 /// record for it.
@@ -26,9 +26,9 @@ package import Pipeline
 ///   as much open as is left.
 ///
 /// It is told every event and never asks all destinations for each turn. Times are monotonic milliseconds.
-package struct Fairness: Sendable {
+public struct Fairness: Sendable {
   /// What to do with the next record of a destination.
-  package enum Decision: UInt8, Sendable, Equatable {
+  public enum Decision: UInt8, Sendable, Equatable {
     /// Take it.
     case take
     /// Take it, and nothing more from Kafka until this destination holds less.
@@ -41,17 +41,17 @@ package struct Fairness: Sendable {
 
   /// How long a destination may hold pushes without an answer before it counts as stuck: longer than a connection takes to
   /// be made, and than any answer of a gateway that works.
-  package static let patience: UInt64 = 2_000
+  public static let patience: UInt64 = 2_000
   /// Another destination works if it answered within this time: one that fell silent together with the others does not.
-  package static let recent: UInt64 = 1_000
+  public static let recent: UInt64 = 1_000
   /// Slots that every destination may hold, unless that is more than a third of all.
-  package static let least = 64
+  public static let least = 64
   /// The destination of pushes that no credential serves. The others have numbers above it.
-  package static let noCredential = 0
+  public static let noCredential = 0
   /// Between two looks for destinations that have become stuck.
   private static let lookInterval: UInt64 = 20
   /// What one turn counts at most. A process that was stopped for a minute has not waited for answers that long.
-  package static let longestTurn: UInt64 = 250
+  public static let longestTurn: UInt64 = 250
 
   private struct Destination: Sendable {
     var taken = 0
@@ -75,31 +75,31 @@ package struct Fairness: Sendable {
   private var known = 0
   private var canDivert = false
   /// Destinations that are stuck.
-  package private(set) var stuck = 0
+  public private(set) var stuck = 0
   /// A destination is stuck while another one works or might: what comes for it is moved aside.
-  package private(set) var isDiverting = false
+  public private(set) var isDiverting = false
   /// A stuck destination that holds more than it keeps.
   private var crowding: Int?
 
   /// - Parameter slots: of the loop, at least 1.
-  package init(slots: Int) {
+  public init(slots: Int) {
     least = max(1, min(Self.least, slots / 3))
     most = max(least, 2 * slots / 3)
   }
 
   /// The slots that one destination may hold when so many are free.
-  package func bound(free: Int) -> Int { max(least, 2 * max(0, free)) }
+  public func bound(free: Int) -> Int { max(least, 2 * max(0, free)) }
 
   /// A stuck destination that holds more than two thirds of the slots while records are moved aside, and how many it is
   /// to give up.
-  package var crowded: (destination: Int, surplus: Int)? {
+  public var crowded: (destination: Int, surplus: Int)? {
     guard isDiverting, let crowding, destinations[crowding].isStuck else { return nil }
     let surplus = destinations[crowding].taken - most
     return surplus > 0 ? (crowding, surplus) : nil
   }
 
   /// The slots that a destination holds.
-  package func taken(by destination: Int) -> Int {
+  public func taken(by destination: Int) -> Int {
     destination < destinations.count ? destinations[destination].taken : 0
   }
 
@@ -111,7 +111,7 @@ package struct Fairness: Sendable {
   ///   - known: destinations that pushes may be for, whether they hold any or not; `noCredential` does not count.
   ///   - canDivert: retry topics take records.
   ///   - now: monotonic milliseconds.
-  package mutating func turn(known: Int, canDivert: Bool, now: UInt64) {
+  public mutating func turn(known: Int, canDivert: Bool, now: UInt64) {
     awake += min(now - (turnedAt ?? now), Self.longestTurn)
     turnedAt = now
     guard awake >= nextLook || known != self.known || canDivert != self.canDivert else { return }
@@ -122,7 +122,7 @@ package struct Fairness: Sendable {
   }
 
   /// A push of the destination takes a slot.
-  package mutating func took(_ destination: Int) {
+  public mutating func took(_ destination: Int) {
     while destinations.count <= destination { destinations.append(Destination()) }
     destinations[destination].taken += 1
     guard destinations[destination].taken == 1 else { return }
@@ -133,14 +133,14 @@ package struct Fairness: Sendable {
   }
 
   /// A push of the destination gives its slot back.
-  package mutating func released(_ destination: Int) {
+  public mutating func released(_ destination: Int) {
     destinations[destination].taken -= 1
     precondition(destinations[destination].taken >= 0, "a slot was given back that was not taken")
     if destinations[destination].taken == 0 { recovered(destination) }
   }
 
   /// A destination answered about a push; or, for `noCredential`, a credential came.
-  package mutating func answered(_ destination: Int) {
+  public mutating func answered(_ destination: Int) {
     guard destination < destinations.count else { return }
     destinations[destination].answeredAt = awake
     if destinations[destination].isStuck { recovered(destination) }
@@ -181,17 +181,17 @@ package struct Fairness: Sendable {
   // MARK: Decisions
 
   /// Whether there is nobody else who could be kept waiting.
-  package var isAlone: Bool { known <= 1 && destinations[Self.noCredential].taken == 0 }
+  public var isAlone: Bool { known <= 1 && destinations[Self.noCredential].taken == 0 }
 
   /// How many of the records that one partition may have open are kept for reading past stuck destinations now.
   ///
   /// - Parameter most: how many may be open.
-  package func reserve(of most: Int) -> Int { isAlone || isDiverting ? 0 : most / 8 }
+  public func reserve(of most: Int) -> Int { isAlone || isDiverting ? 0 : most / 8 }
 
   /// What becomes of a record as far as slots are concerned; to be asked for each.
   ///
   /// - Parameter free: slots that nobody holds.
-  package func decide(_ destination: Int, free: Int) -> Decision {
+  public func decide(_ destination: Int, free: Int) -> Decision {
     let taken = taken(by: destination)
     // The usual case costs one comparison.
     if taken < least || taken < bound(free: free) || isAlone { return .take }
@@ -205,7 +205,7 @@ package struct Fairness: Sendable {
   ///   - open: records of its partition that are open for the destination.
   ///   - left: how many more of that partition may be open in all.
   ///   - most: how many of that partition may be open.
-  package func decide(
+  public func decide(
     _ destination: Int, free: Int, open: Int, left: Int, of most: Int
   ) -> Decision {
     let decision = decide(destination, free: free)
@@ -222,23 +222,23 @@ package struct Fairness: Sendable {
   /// costs little time; once a minute later, so that a long one costs little work.
   ///
   /// - Parameter age: milliseconds since the request was made.
-  package static func tier(age: Int64) -> RetryTier { age < 60_000 ? .seconds5 : .minute1 }
+  public static func tier(age: Int64) -> RetryTier { age < 60_000 ? .seconds5 : .minute1 }
 }
 
 /// How many records of one partition are open for each destination.
-package struct OpenByDestination: Sendable {
+public struct OpenByDestination: Sendable {
   private var counts: [UInt32] = []
 
-  package init() {}
+  public init() {}
 
-  package subscript(destination: Int) -> Int {
+  public subscript(destination: Int) -> Int {
     destination < counts.count ? Int(counts[destination]) : 0
   }
 
-  package mutating func add(_ destination: Int) {
+  public mutating func add(_ destination: Int) {
     while counts.count <= destination { counts.append(0) }
     counts[destination] += 1
   }
 
-  package mutating func remove(_ destination: Int) { counts[destination] -= 1 }
+  public mutating func remove(_ destination: Int) { counts[destination] -= 1 }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Pipeline
+public import Pipeline
 
 /// In what order the pushes of one destination share its streams.
-package enum SendClass: UInt8, Sendable, CaseIterable {
+public enum SendClass: UInt8, Sendable, CaseIterable {
   /// First sends of the transactional lane: a one-time code, a call.
   case transactional
   /// What a retry topic gave back, of either lane.
@@ -12,10 +12,10 @@ package enum SendClass: UInt8, Sendable, CaseIterable {
   case bulk
 
   /// The class of a lane's own topic.
-  @inlinable package init(_ lane: Lane) { self = lane.isTransactional ? .transactional : .bulk }
+  public init(_ lane: Lane) { self = lane.isTransactional ? .transactional : .bulk }
 
   /// Whether it is the transactional lane's. For hot paths, as `PushTarget.isDevice`.
-  @inlinable package var isTransactional: Bool {
+  public var isTransactional: Bool {
     if case .transactional = self { true } else { false }
   }
 }
@@ -26,28 +26,28 @@ package enum SendClass: UInt8, Sendable, CaseIterable {
 /// fill every stream and leave a one-time code waiting for an answer to come. And while several classes
 /// wait, each gets its weight's part of the streams that come free (smooth weighted round robin, as nginx
 /// does it), so that none is starved: of 11 streams bulk always gets one.
-package struct LaneShares: Sendable {
+public struct LaneShares: Sendable {
   /// Of how many streams in a row each class gets how many.
-  package static let weights: (transactional: Int32, retry: Int32, bulk: Int32) = (8, 2, 1)
+  public static let weights: (transactional: Int32, retry: Int32, bulk: Int32) = (8, 2, 1)
 
   /// Percent of the streams that only the transactional class may use, 0 … 90.
-  package let reserved: Int
+  public let reserved: Int
   /// What each class is owed.
   private var owed: (transactional: Int32, retry: Int32, bulk: Int32) = (0, 0, 0)
 
-  package init(reserved: Int) {
+  public init(reserved: Int) {
     precondition((0...90).contains(reserved))
     self.reserved = reserved
   }
 
   /// Streams that retries and bulk may have open together when `capacity` streams may be open in all. At
   /// least one of any, so that a connection limited to one stream serves all classes.
-  @inlinable package func othersAtMost(of capacity: Int) -> Int {
+  public func othersAtMost(of capacity: Int) -> Int {
     capacity - capacity * reserved / 100
   }
 
   /// Chooses among the classes that wait and may have a stream; nil when there is none.
-  package mutating func choose(
+  public mutating func choose(
     transactional: Bool, retry: Bool, bulk: Bool
   ) -> SendClass? {
     // The usual case costs nothing: one class alone has every stream, at no debt.

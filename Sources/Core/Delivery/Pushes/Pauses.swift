@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Pipeline
+public import APNS
+public import Pipeline
 
 /// What an operator has paused: apps and lanes, as the keys of `push.controls` name them.
-package struct Pauses: Sendable, Equatable {
+public struct Pauses: Sendable, Equatable {
   /// Something that can be paused.
-  package enum Subject: Sendable, Equatable, Hashable {
+  public enum Subject: Sendable, Equatable, Hashable {
     case app(String, Environment)
     case lane(Lane)
 
     /// `lane:bulk`, or `com.example.app:production`; nil for anything else.
-    package init?(key: String) {
+    public init?(key: String) {
       guard let colon = key.lastIndex(of: ":") else { return nil }
       let name = String(key[..<colon])
       let rest = String(key[key.index(after: colon)...])
@@ -23,7 +23,7 @@ package struct Pauses: Sendable, Equatable {
     }
 
     /// The key of its record.
-    package var key: String {
+    public var key: String {
       switch self {
       case .app(let app, let environment): "\(app):\(environment)"
       case .lane(let lane): "lane:\(lane)"
@@ -38,19 +38,19 @@ package struct Pauses: Sendable, Equatable {
 
   private var apps: Set<App> = []
   /// What is asked for each notification is read without a call.
-  @usableFromInline var isAnyApp = false
-  @usableFromInline var isTransactional = false
-  @usableFromInline var isBulk = false
+  var isAnyApp = false
+  var isTransactional = false
+  var isBulk = false
 
-  package init() {}
+  public init() {}
 
-  package var appCount: Int { apps.count }
-  package var laneCount: Int { (isTransactional ? 1 : 0) + (isBulk ? 1 : 0) }
+  public var appCount: Int { apps.count }
+  public var laneCount: Int { (isTransactional ? 1 : 0) + (isBulk ? 1 : 0) }
 
   /// Whether any app is paused: asked before each look.
-  @inlinable package var hasApps: Bool { isAnyApp }
+  public var hasApps: Bool { isAnyApp }
 
-  @inlinable package func contains(_ lane: Lane) -> Bool {
+  public func contains(_ lane: Lane) -> Bool {
     switch lane {
     case .transactional: isTransactional
     case .bulk: isBulk
@@ -58,12 +58,12 @@ package struct Pauses: Sendable, Equatable {
   }
 
   /// - Parameter app: the hash of the bundle id, as `AppTable` makes it.
-  package func contains(app: UInt64, _ environment: Environment) -> Bool {
+  public func contains(app: UInt64, _ environment: Environment) -> Bool {
     apps.contains(App(hash: app, environment: environment))
   }
 
   /// Notes that a subject is paused, or is not any more.
-  package mutating func set(_ subject: Subject, isPaused: Bool) {
+  public mutating func set(_ subject: Subject, isPaused: Bool) {
     switch subject {
     case .app(let name, let environment):
       let app = App(hash: AppTable.hash(name.utf8.span), environment: environment)

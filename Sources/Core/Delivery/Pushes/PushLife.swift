@@ -11,9 +11,9 @@
 ///
 /// The owner tells each step. A step that is not in the picture is a bug that would lose or repeat a
 /// notification, and traps: a second answer, an answer for a push that is not open, a push that ends twice.
-package struct PushLife: Sendable, Equatable {
+public struct PushLife: Sendable, Equatable {
   /// Where the push is.
-  package enum State: UInt8, Sendable {
+  public enum State: UInt8, Sendable {
     /// No push is here.
     case free
     /// Taken, and being decided on.
@@ -28,24 +28,24 @@ package struct PushLife: Sendable, Equatable {
     case timedOut
   }
 
-  @usableFromInline package internal(set) var state = State.free
-  @usableFromInline package internal(set) var sendClass = SendClass.transactional
+  public internal(set) var state = State.free
+  public internal(set) var sendClass = SendClass.transactional
   /// Sends that may have reached APNs.
-  @usableFromInline package internal(set) var sends: UInt16 = 0
+  public internal(set) var sends: UInt16 = 0
   /// Those of them that count for nothing, because the whole destination failed.
-  @usableFromInline package internal(set) var spared: UInt16 = 0
+  public internal(set) var spared: UInt16 = 0
   /// Attempts of earlier lives, on retry topics.
-  @usableFromInline package internal(set) var earlier: UInt16 = 0
+  public internal(set) var earlier: UInt16 = 0
 
-  package init() {}
+  public init() {}
 
   /// Sends in all, earlier ones included.
-  @inlinable package var attempts: Int { Int(earlier) + Int(sends) }
+  public var attempts: Int { Int(earlier) + Int(sends) }
   /// Sends that are held against it.
-  @inlinable package var countedAttempts: Int { attempts - Int(spared) }
+  public var countedAttempts: Int { attempts - Int(spared) }
 
   /// A record was taken into the slot.
-  @inlinable package mutating func begin(_ sendClass: SendClass, earlier: UInt16) {
+  public mutating func begin(_ sendClass: SendClass, earlier: UInt16) {
     precondition(state == .free, "a slot was taken twice")
     state = .taken
     self.sendClass = sendClass
@@ -55,45 +55,45 @@ package struct PushLife: Sendable, Equatable {
   }
 
   /// It is put aside.
-  @inlinable package mutating func putAside() {
+  public mutating func putAside() {
     precondition(state == .taken, "only a push that is being decided on can be put aside")
     state = .aside
   }
 
   /// It is looked at again.
-  @inlinable package mutating func resume() {
+  public mutating func resume() {
     precondition(state == .aside, "only a push that was put aside can be resumed")
     state = .taken
   }
 
   /// It stands in line.
-  @inlinable package mutating func wait() {
+  public mutating func wait() {
     precondition(state == .taken, "only a push that is being decided on can get in line")
     state = .waiting
   }
 
   /// It leaves the line without being sent: its destination is gone.
-  @inlinable package mutating func leaveLine() {
+  public mutating func leaveLine() {
     precondition(state == .waiting, "only a push in line can leave it")
     state = .taken
   }
 
   /// It went out on a stream.
-  @inlinable package mutating func send() {
+  public mutating func send() {
     precondition(state == .waiting, "only a push in line can be sent")
     state = .open
     sends &+= 1
   }
 
   /// It could not be sent after all, and stands in line again.
-  package mutating func takeBack() {
+  public mutating func takeBack() {
     precondition(state == .open, "only an open push can be taken back")
     state = .waiting
     sends &-= 1
   }
 
   /// Its deadline passed: its stream is being reset.
-  @inlinable package mutating func timeOut() {
+  public mutating func timeOut() {
     precondition(state == .open, "only an open push can time out")
     state = .timedOut
   }
@@ -101,20 +101,20 @@ package struct PushLife: Sendable, Equatable {
   /// Its stream ended: with an answer, or without one. Says what it is known to be.
   ///
   /// - Parameter isUnprocessed: APNs has certainly not seen it, so it was not a send.
-  @inlinable package mutating func close(isUnprocessed: Bool = false) {
+  public mutating func close(isUnprocessed: Bool = false) {
     precondition(state == .open || state == .timedOut, "a second answer for one push")
     state = .taken
     if isUnprocessed { sends &-= 1 }
   }
 
   /// The send that failed was the destination's fault.
-  @inlinable package mutating func spare() {
+  public mutating func spare() {
     precondition(state == .taken && spared < sends, "only a send can be spared")
     spared += 1
   }
 
   /// Its outcome is written down, or its record is left to another owner: the slot is free.
-  @inlinable package mutating func end() {
+  public mutating func end() {
     precondition(
       state == .taken || state == .waiting || state == .aside,
       "a push ended twice, or while its stream was open")

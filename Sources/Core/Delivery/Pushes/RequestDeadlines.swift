@@ -4,49 +4,49 @@
 ///
 /// Equal time-outs expire in the order in which they were set, so a linked list over the owner's dense slot
 /// numbers is a complete timer: setting, cancelling and expiring are O(1), nothing is allocated.
-package struct RequestDeadlines: Sendable {
-  @usableFromInline static let none = UInt32.max
+public struct RequestDeadlines: Sendable {
+  static let none = UInt32.max
 
   /// Links and due time of one slot; `due` 0 means that the slot has no deadline.
-  @usableFromInline struct Entry: Sendable {
-    @usableFromInline var previous: UInt32
-    @usableFromInline var next: UInt32
-    @usableFromInline var due: UInt64
+  struct Entry: Sendable {
+    var previous: UInt32
+    var next: UInt32
+    var due: UInt64
 
-    @inlinable init(previous: UInt32, next: UInt32, due: UInt64) {
+    init(previous: UInt32, next: UInt32, due: UInt64) {
       self.previous = previous
       self.next = next
       self.due = due
     }
   }
 
-  @usableFromInline var entries: [Entry]
-  @usableFromInline var first = none
-  @usableFromInline var last = none
+  var entries: [Entry]
+  var first = none
+  var last = none
   /// How long each entry waits, in milliseconds.
-  package let timeout: UInt64
+  public let timeout: UInt64
   /// Deadlines that are set.
-  @usableFromInline package internal(set) var count = 0
+  public internal(set) var count = 0
 
   /// - Parameters:
   ///   - capacity: slots `0 ..< capacity` may be used.
   ///   - timeout: milliseconds from `insert` to expiry, at least 1.
-  package init(capacity: Int, timeout: UInt64) {
+  public init(capacity: Int, timeout: UInt64) {
     precondition(timeout > 0 && capacity < Int(Self.none))
     self.timeout = timeout
     entries = Array(repeating: Entry(previous: Self.none, next: Self.none, due: 0), count: capacity)
   }
 
   /// When the oldest deadline falls due, in milliseconds of the caller's monotonic clock.
-  @inlinable package var next: UInt64? {
+  public var next: UInt64? {
     first == Self.none ? nil : entries[Int(first)].due
   }
 
   /// True while the slot has a deadline.
-  @inlinable package func contains(_ slot: UInt32) -> Bool { entries[Int(slot)].due != 0 }
+  public func contains(_ slot: UInt32) -> Bool { entries[Int(slot)].due != 0 }
 
   /// Sets the deadline of a slot that has none. `now` must not go back between calls.
-  @inlinable package mutating func insert(_ slot: UInt32, now: UInt64) {
+  public mutating func insert(_ slot: UInt32, now: UInt64) {
     precondition(entries[Int(slot)].due == 0, "the slot already has a deadline")
     entries[Int(slot)] = Entry(previous: last, next: Self.none, due: now + timeout)
     if last == Self.none { first = slot } else { entries[Int(last)].next = slot }
@@ -55,7 +55,7 @@ package struct RequestDeadlines: Sendable {
   }
 
   /// Cancels the slot's deadline; nothing happens when it has none.
-  @inlinable package mutating func remove(_ slot: UInt32) {
+  public mutating func remove(_ slot: UInt32) {
     let entry = entries[Int(slot)]
     guard entry.due != 0 else { return }
     if entry.previous == Self.none {
@@ -73,7 +73,7 @@ package struct RequestDeadlines: Sendable {
   }
 
   /// Takes out the oldest slot whose time has come, or nil.
-  @inlinable package mutating func expire(now: UInt64) -> UInt32? {
+  public mutating func expire(now: UInt64) -> UInt32? {
     guard first != Self.none, entries[Int(first)].due <= now else { return nil }
     let slot = first
     remove(slot)

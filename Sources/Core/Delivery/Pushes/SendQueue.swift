@@ -4,35 +4,35 @@
 ///
 /// A destination is what connections are pooled by: a credential's pushes to one environment. Every slot that
 /// `next` hands out is open until `ended` or `returned` says otherwise.
-package struct SendQueue: Sendable {
-  @usableFromInline package internal(set) var transactional = SlotQueue()
-  @usableFromInline package internal(set) var retries = SlotQueue()
-  @usableFromInline package internal(set) var bulk = SlotQueue()
+public struct SendQueue: Sendable {
+  public internal(set) var transactional = SlotQueue()
+  public internal(set) var retries = SlotQueue()
+  public internal(set) var bulk = SlotQueue()
   /// Open streams of the transactional class, and of the other two.
-  @usableFromInline package internal(set) var openTransactional = 0
-  @usableFromInline package internal(set) var openOthers = 0
-  @usableFromInline var shares: LaneShares
+  public internal(set) var openTransactional = 0
+  public internal(set) var openOthers = 0
+  var shares: LaneShares
   /// Pushes that wait for something else before they may be in line again.
   private var besideTransactional = SlotQueue()
   private var besideRetries = SlotQueue()
   private var besideBulk = SlotQueue()
   /// How many there are.
-  @usableFromInline package private(set) var beside = 0
+  public private(set) var beside = 0
 
-  package init(shares: LaneShares = LaneShares(reserved: 20)) { self.shares = shares }
+  public init(shares: LaneShares = LaneShares(reserved: 20)) { self.shares = shares }
 
   /// Pushes that wait for a stream.
-  @inlinable package var count: Int { inLine + beside }
+  public var count: Int { inLine + beside }
   /// Those of them that may be handed out.
-  @inlinable package var inLine: Int { transactional.count + retries.count + bulk.count }
-  @inlinable package var isEmpty: Bool { count == 0 }
+  public var inLine: Int { transactional.count + retries.count + bulk.count }
+  public var isEmpty: Bool { count == 0 }
   /// Pushes that have a stream.
-  @inlinable package var open: Int { openTransactional + openOthers }
+  public var open: Int { openTransactional + openOthers }
   /// All pushes of the destination.
-  @inlinable package var total: Int { count + open }
+  public var total: Int { count + open }
 
   /// Pushes of the class that wait.
-  package func count(of sendClass: SendClass) -> Int {
+  public func count(of sendClass: SendClass) -> Int {
     switch sendClass {
     case .transactional: transactional.count + besideTransactional.count
     case .retry: retries.count + besideRetries.count
@@ -41,7 +41,7 @@ package struct SendQueue: Sendable {
   }
 
   /// Puts a push at the end of its class's line.
-  @inlinable package mutating func append(_ slot: UInt32, _ sendClass: SendClass) {
+  public mutating func append(_ slot: UInt32, _ sendClass: SendClass) {
     switch sendClass {
     case .transactional: transactional.append(slot)
     case .retry: retries.append(slot)
@@ -50,7 +50,7 @@ package struct SendQueue: Sendable {
   }
 
   /// Puts a push in front of its class's line.
-  @inlinable package mutating func prepend(_ slot: UInt32, _ sendClass: SendClass) {
+  public mutating func prepend(_ slot: UInt32, _ sendClass: SendClass) {
     switch sendClass {
     case .transactional: transactional.prepend(slot)
     case .retry: retries.prepend(slot)
@@ -62,7 +62,7 @@ package struct SendQueue: Sendable {
   ///
   /// - Parameter capacity: streams that the destination's connections may have open in all.
   /// - Returns: nil when nothing waits, or nothing that waits may go now.
-  @inlinable package mutating func next(capacity: Int) -> UInt32? {
+  public mutating func next(capacity: Int) -> UInt32? {
     let mayOthers = openOthers < shares.othersAtMost(of: capacity)
     let chosen = shares.choose(
       transactional: !transactional.isEmpty, retry: mayOthers && !retries.isEmpty,
@@ -82,7 +82,7 @@ package struct SendQueue: Sendable {
   }
 
   /// An open push has its answer, or none will come, or it was not sent after all.
-  @inlinable package mutating func ended(_ sendClass: SendClass) {
+  public mutating func ended(_ sendClass: SendClass) {
     if sendClass == .transactional { openTransactional -= 1 } else { openOthers -= 1 }
     precondition(openTransactional >= 0 && openOthers >= 0, "a push ended that was not open")
   }
@@ -90,7 +90,7 @@ package struct SendQueue: Sendable {
   // MARK: Beside the line
 
   /// A push that was handed out has to wait for something else: it is set aside.
-  package mutating func putBeside(_ slot: UInt32, _ sendClass: SendClass) {
+  public mutating func putBeside(_ slot: UInt32, _ sendClass: SendClass) {
     ended(sendClass)
     beside += 1
     switch sendClass {
@@ -101,7 +101,7 @@ package struct SendQueue: Sendable {
   }
 
   /// What is beside the line goes to its end.
-  package mutating func bringBack() {
+  public mutating func bringBack() {
     guard beside > 0 else { return }
     beside = 0
     while let slot = besideTransactional.popFirst() { transactional.append(slot) }
@@ -112,13 +112,13 @@ package struct SendQueue: Sendable {
   // MARK: Out of it
 
   /// Takes any push that waits: the partitions are given back.
-  package mutating func popAny() -> UInt32? {
+  public mutating func popAny() -> UInt32? {
     bringBack()
     return transactional.popFirst() ?? retries.popFirst() ?? bulk.popFirst()
   }
 
   /// Takes out a push that waits, of those that matter least.
-  package mutating func popLeast() -> UInt32? {
+  public mutating func popLeast() -> UInt32? {
     if let slot = bulk.popFirst() ?? retries.popFirst() ?? transactional.popFirst() { return slot }
     guard beside > 0 else { return nil }
     beside -= 1
@@ -126,7 +126,7 @@ package struct SendQueue: Sendable {
   }
 
   /// Takes the pushes out that wait and are gone for some reason; the others keep their order. Costs a look at each.
-  package mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
+  public mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
     let isBeside = beside > 0
     let gone = removeFromLine(where: isGone)
     guard isBeside else { return gone }
@@ -147,7 +147,7 @@ package struct SendQueue: Sendable {
   /// - Parameters:
   ///   - free: pushes that may be opened now.
   ///   - capacity: streams that may be open in all.
-  package func demand(for sendClass: SendClass, free: Int, capacity: Int) -> Int {
+  public func demand(for sendClass: SendClass, free: Int, capacity: Int) -> Int {
     guard sendClass != .transactional else { return free - count(of: sendClass) }
     return min(free, max(0, shares.othersAtMost(of: capacity) - openOthers)) - count(of: sendClass)
   }

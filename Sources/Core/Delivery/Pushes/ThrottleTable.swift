@@ -4,7 +4,7 @@
 ///
 /// A table of fixed size, found by the hash of the device token: it is advice, not truth. When it is full the
 /// device whose time is over first is forgotten, and its next push finds out again.
-package struct ThrottleTable: Sendable {
+public struct ThrottleTable: Sendable {
   private struct Entry: Sendable {
     var hash: UInt64 = 0
     /// 0: empty.
@@ -17,10 +17,10 @@ package struct ThrottleTable: Sendable {
   private var entries: [Entry] = []
   private let sets: Int
   /// Nothing is throttled any more after this time.
-  @usableFromInline var lastUntil: UInt64 = 0
+  var lastUntil: UInt64 = 0
 
   /// - Parameter capacity: devices at most; memory is 16 bytes for each, taken at the first hold.
-  package init(capacity: Int = 8_192) {
+  public init(capacity: Int = 8_192) {
     var sets = 1
     while sets * Self.ways < capacity { sets *= 2 }
     self.sets = sets
@@ -29,10 +29,10 @@ package struct ThrottleTable: Sendable {
   /// False when certainly no device is throttled: the usual case, which costs one comparison.
   ///
   /// - Parameter now: monotonic milliseconds, as everywhere here.
-  @inlinable package func mayThrottle(now: UInt64) -> Bool { now < lastUntil }
+  public func mayThrottle(now: UInt64) -> Bool { now < lastUntil }
 
   /// Holds a device, or prolongs its time.
-  package mutating func throttle(_ hash: UInt64, until: UInt64) {
+  public mutating func throttle(_ hash: UInt64, until: UInt64) {
     if entries.isEmpty { entries = Array(repeating: Entry(), count: sets * Self.ways) }
     lastUntil = max(lastUntil, until)
     let first = place(hash)
@@ -48,7 +48,7 @@ package struct ThrottleTable: Sendable {
   }
 
   /// How long the device is still throttled, in milliseconds; 0 if it is not.
-  package func remaining(_ hash: UInt64, now: UInt64) -> UInt64 {
+  public func remaining(_ hash: UInt64, now: UInt64) -> UInt64 {
     guard !entries.isEmpty else { return 0 }
     let first = place(hash)
     for index in first..<first + Self.ways where entries[index].hash == hash {

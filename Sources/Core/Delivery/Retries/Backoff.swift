@@ -2,15 +2,15 @@
 
 /// Exponential back-off with full jitter on its upper half: n failures in a row wait between half and all of
 /// `base · 2ⁿ⁻¹`, at most `cap`.
-package struct Backoff: Sendable, Equatable {
+public struct Backoff: Sendable, Equatable {
   /// Milliseconds after the first failure.
-  package let base: UInt64
+  public let base: UInt64
   /// The longest wait in milliseconds.
-  package let cap: UInt64
+  public let cap: UInt64
   /// Failures since the last success.
-  package private(set) var failures = 0
+  public private(set) var failures = 0
 
-  package init(base: UInt64, cap: UInt64) {
+  public init(base: UInt64, cap: UInt64) {
     precondition(base > 0 && cap >= base)
     self.base = base
     self.cap = cap
@@ -20,7 +20,7 @@ package struct Backoff: Sendable, Equatable {
   ///
   /// - Parameter random: any 64 random bits.
   /// - Returns: milliseconds to wait.
-  package mutating func failed(random: UInt64) -> UInt64 {
+  public mutating func failed(random: UInt64) -> UInt64 {
     failures += 1
     let doublings = min(failures - 1, 62)
     let full = base > cap >> UInt64(doublings) ? cap : base << UInt64(doublings)
@@ -29,5 +29,5 @@ package struct Backoff: Sendable, Equatable {
   }
 
   /// Notes a success: the next failure waits the shortest time again.
-  package mutating func succeeded() { failures = 0 }
+  public mutating func succeeded() { failures = 0 }
 }

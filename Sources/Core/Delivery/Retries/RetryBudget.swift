@@ -4,39 +4,39 @@
 /// failures do not multiply the load on a gateway that already fails.
 ///
 /// What the budget refuses goes to a retry topic instead. Known-unprocessed pushes are not charged.
-package struct RetryBudget: Sendable {
+public struct RetryBudget: Sendable {
   /// Prompt retries that a destination has at its start.
-  package static let initial = 32
+  public static let initial = 32
   /// The most that can be saved up.
-  package static let most = 1_000
+  public static let most = 1_000
   /// Hundredths of a retry that come with every second, for destinations that send little.
   private static let perSecond = 100
 
   /// Hundredths of a retry.
-  @usableFromInline var saved: Int
+  var saved: Int
   /// Hundredths of a retry that each first send earns: the share in percent.
-  @usableFromInline let share: Int
+  let share: Int
   private var filledAt: UInt64?
 
   /// Whole retries that are left, as of the last use.
-  package var left: Int { saved / 100 }
+  public var left: Int { saved / 100 }
 
   /// - Parameter percent: prompt retries for 100 first sends.
-  package init(percent: Int = 20) {
+  public init(percent: Int = 20) {
     precondition((0...1_000).contains(percent))
     share = percent
     saved = percent == 0 ? 0 : Self.initial * 100
   }
 
   /// A push was sent for the first time.
-  @inlinable package mutating func sent() {
+  public mutating func sent() {
     if saved < Self.most * 100 { saved += share }
   }
 
   /// Whether a push may be sent again at once; charges the budget if so.
   ///
   /// - Parameter now: monotonic milliseconds.
-  package mutating func spend(now: UInt64) -> Bool {
+  public mutating func spend(now: UInt64) -> Bool {
     guard share > 0 else { return false }
     if let filledAt, now > filledAt {
       let seconds = Int(min(now - filledAt, 10_000_000))

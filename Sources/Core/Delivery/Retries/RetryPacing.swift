@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Pipeline
+public import Pipeline
 
 /// Says when the records of one partition of a retry topic go out again: each a tier's delay after it was
 /// written, and what failed together not all at once.
@@ -17,11 +17,11 @@ package import Pipeline
 /// When a record was written is what its writer's clock said, or anything at all: anyone may have written it, and
 /// clocks are set. So no record waits longer for it than the tier's delay from when it is read, and what
 /// is due is told in monotonic time, which no step of the clock moves.
-package struct RetryPacing: Sendable {
+public struct RetryPacing: Sendable {
   /// How far behind a loop may be with what is due before the pace starts again, in milliseconds.
   private static let slack: Int64 = 100
   /// Records each second with which a wave begins.
-  package static let first: Int64 = 100
+  public static let first: Int64 = 100
   /// Records each second beyond which there are no gaps worth the name.
   private static let fastest: Int64 = 1_000_000
 
@@ -33,7 +33,7 @@ package struct RetryPacing: Sendable {
   /// The last record: when it was written (time of day), and when it was due without its gap (monotonic).
   private var last: (written: Int64, due: Int64)?
 
-  package init(_ tier: RetryTier) { delay = tier.delay }
+  public init(_ tier: RetryTier) { delay = tier.delay }
 
   /// When a record goes, in monotonic milliseconds.
   ///
@@ -42,7 +42,7 @@ package struct RetryPacing: Sendable {
   ///   - wall: the time of day, as `written`.
   ///   - now: monotonic milliseconds.
   ///   - random: any 64 random bits.
-  package mutating func release(
+  public mutating func release(
     written: Int64, wall: Int64, now: UInt64, random: UInt64
   ) -> UInt64 {
     let due = due(written, wall: wall, now: Int64(now))

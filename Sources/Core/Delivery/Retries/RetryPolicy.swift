@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Pipeline
+public import APNS
+public import Pipeline
 
 /// What becomes of a notification that was not accepted and may be sent again.
 ///
 /// Attempts that APNs certainly did not process (refused streams, streams above GOAWAY's last-stream-id,
 /// never written ones) are free: they go to another connection at once and do not count.
-package struct RetryPolicy: Sendable {
+public struct RetryPolicy: Sendable {
   /// Why the notification is here.
-  package enum Cause: Sendable, Equatable {
+  public enum Cause: Sendable, Equatable {
     /// APNs certainly did not process it.
     case unprocessed
     /// Sent, and its fate is unknown: connection lost, deadline passed, stream reset.
@@ -19,7 +19,7 @@ package struct RetryPolicy: Sendable {
   }
 
   /// Where it goes now.
-  package enum Decision: Sendable, Equatable {
+  public enum Decision: Sendable, Equatable {
     /// In line again, to wait for the destination's recovery. The attempt is not counted.
     case keep
     /// At once, on another connection. `counts`: whether this was an attempt.
@@ -35,41 +35,41 @@ package struct RetryPolicy: Sendable {
   }
 
   /// Attempts after which a notification is dead-lettered.
-  package let maximumAttempts: Int
+  public let maximumAttempts: Int
   /// Attempts after which a notification no longer goes out again at once.
-  package let promptAttempts: Int
+  public let promptAttempts: Int
 
-  package init(maximumAttempts: Int = 8, promptAttempts: Int = 2) {
+  public init(maximumAttempts: Int = 8, promptAttempts: Int = 2) {
     precondition(maximumAttempts >= 1 && promptAttempts >= 0)
     self.maximumAttempts = maximumAttempts
     self.promptAttempts = promptAttempts
   }
 
   /// A push that failed, with what is known of it and of its destination.
-  package struct Failure: Sendable {
-    package var cause: Cause
+  public struct Failure: Sendable {
+    public var cause: Cause
     /// Attempts made so far, this one included.
-    package var attempts: Int
+    public var attempts: Int
     /// Milliseconds since the epoch.
-    package var now: Int64
+    public var now: Int64
     /// When the notification is of no more use, in milliseconds since the epoch; `.max` for never. (`apns-expiration` 0
     /// is not such a time: one attempt that APNs does not store, but one that arrives.)
-    package var expiresAt = Int64.max
+    public var expiresAt = Int64.max
     /// Milliseconds that the answer asked to wait, 0 if it did not.
-    package var retryAfter: Int64 = 0
+    public var retryAfter: Int64 = 0
     /// The destination failed, not the push: it waits for the recovery, and the attempt is not counted.
-    package var isOfDestination = false
+    public var isOfDestination = false
     /// The destination has served another push that was sent after this one first failed. Without that it may be the
     /// beginning of an outage, and a server's fault waits for seconds first, too.
-    package var isAlone = true
+    public var isAlone = true
     /// The retry topic that it came from; nil from a lane. It climbs one step at a time from there: neither prompt
     /// retries nor attempts that failed for another cause let it skip one.
-    package var cameFrom: RetryTier?
+    public var cameFrom: RetryTier?
     /// No server's fault was answered before in this stay. The quarter of an hour is for what was refused on another
     /// connection, too; after lost connections a first 503 waits no longer than anything else.
-    package var isFirstFault = false
+    public var isFirstFault = false
 
-    package init(_ cause: Cause, attempts: Int, now: Int64) {
+    public init(_ cause: Cause, attempts: Int, now: Int64) {
       self.cause = cause
       self.attempts = attempts
       self.now = now
@@ -83,7 +83,7 @@ package struct RetryPolicy: Sendable {
   ///
   /// - Parameter promptly: false when the destination's retry budget is used up: what would go out again at once goes
   ///   to a retry topic.
-  package func decide(_ failure: Failure, promptly: Bool = true) -> Decision {
+  public func decide(_ failure: Failure, promptly: Bool = true) -> Decision {
     let (cause, attempts) = (failure.cause, failure.attempts)
     if failure.isOfDestination, !failure.isExpired() { return .keep }
     if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
@@ -128,7 +128,7 @@ extension Verdict {
 
 extension RetryPolicy.Cause {
   /// A server's fault was answered: 500 or 503.
-  package var isFault: Bool { self == .answered(.retryLater(.quarterHour)) }
+  public var isFault: Bool { self == .answered(.retryLater(.quarterHour)) }
 
   /// True when another connection may well do better at once. A throttled device would not be better off.
   fileprivate var allowsPromptRetry: Bool {
@@ -149,7 +149,7 @@ extension RetryPolicy.Cause {
 
 extension RetryTier {
   /// The shortest tier that waits at least so many milliseconds, or the longest one.
-  package static func fitting(_ delay: Int64) -> RetryTier {
+  public static func fitting(_ delay: Int64) -> RetryTier {
     for tier in allCases where tier.delay >= delay { return tier }
     return .minutes15
   }

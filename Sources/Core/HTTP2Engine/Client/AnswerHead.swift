@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the sender wants to know of an answer's header fields.
-package struct AnswerHead {
+public struct AnswerHead {
   /// 200…999; 0 while there is none.
-  package fileprivate(set) var status: UInt16 = 0
+  public fileprivate(set) var status: UInt16 = 0
   /// Bytes that the body must have; −1 without `content-length`.
   private(set) var contentLength = -1
   /// Seconds of `retry-after`, 0 without it or with a date.
-  package fileprivate(set) var retryAfter: UInt32 = 0
+  public fileprivate(set) var retryAfter: UInt32 = 0
   /// Values of 36 bytes, valid if they are there.
-  package fileprivate(set) var id: InlineArray<36, UInt8> = .init(repeating: 0)
-  package fileprivate(set) var hasID = false
-  package fileprivate(set) var requestID: InlineArray<36, UInt8> = .init(repeating: 0)
-  package fileprivate(set) var hasRequestID = false
-  package fileprivate(set) var uniqueID: InlineArray<36, UInt8> = .init(repeating: 0)
-  package fileprivate(set) var hasUniqueID = false
+  public fileprivate(set) var id: InlineArray<36, UInt8> = .init(repeating: 0)
+  public fileprivate(set) var hasID = false
+  public fileprivate(set) var requestID: InlineArray<36, UInt8> = .init(repeating: 0)
+  public fileprivate(set) var hasRequestID = false
+  public fileprivate(set) var uniqueID: InlineArray<36, UInt8> = .init(repeating: 0)
+  public fileprivate(set) var hasUniqueID = false
   /// A `date` of 29 bytes.
-  package fileprivate(set) var date: InlineArray<29, UInt8> = .init(repeating: 0)
-  package fileprivate(set) var hasDate = false
+  public fileprivate(set) var date: InlineArray<29, UInt8> = .init(repeating: 0)
+  public fileprivate(set) var hasDate = false
   /// There is something beside a status and `apns-id`.
-  package var hasMore: Bool { hasRequestID || hasUniqueID || hasDate || retryAfter != 0 }
+  public var hasMore: Bool { hasRequestID || hasUniqueID || hasDate || retryAfter != 0 }
   /// The block breaks a rule of RFC 9113 §8.2 or §8.3.
   private(set) var isMalformed = false
   private var hasField = false

@@ -5,11 +5,11 @@
 /// What each request calls is `mutating` also where it only reads: a borrow of so large a value is passed as a copy.
 extension ClientEngine {
   /// Keeps so many sets of fields at most. A key's low bits say where its fields are kept.
-  package static let mostPrepared = 256
+  public static let mostPrepared = 256
 
   /// The number of the fields with this key; nil: they must be prepared.
   @inline(__always)
-  package mutating func prepared(_ key: UInt64) -> Int? {
+  public mutating func prepared(_ key: UInt64) -> Int? {
     let place = Int(key & UInt64(Self.mostPrepared - 1))
     guard place < prepared.count, prepared[place].key != key else {
       return place < prepared.count ? place : nil
@@ -24,7 +24,7 @@ extension ClientEngine {
   /// Keeps fields under the owner's key, in the place of others, or beside them as long as requests wait with those.
   ///
   /// - Returns: their number.
-  package mutating func prepare(
+  public mutating func prepare(
     _ key: UInt64, _ fields: [(name: [UInt8], value: [UInt8], indexing: FieldIndexing)]
   ) -> Int {
     var place = Int(key & UInt64(Self.mostPrepared - 1))
@@ -47,5 +47,5 @@ extension ClientEngine {
 
   /// Bytes that prepared fields take at most.
   @inline(__always)
-  package mutating func preparedBound(_ index: Int) -> Int { prepared[index].bound }
+  public mutating func preparedBound(_ index: Int) -> Int { prepared[index].bound }
 }

@@ -7,7 +7,7 @@ extension ClientEngine {
   /// later is dropped.
   ///
   /// - Parameter now: the time in milliseconds, of any origin.
-  package mutating func next(
+  public mutating func next(
     in input: Span<UInt8>, at position: inout Int, now: UInt64
   ) -> ClientEvent? {
     if let token = endedToken.take() { return .ended(token: token) }

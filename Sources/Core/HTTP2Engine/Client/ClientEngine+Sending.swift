@@ -3,7 +3,7 @@
 extension ClientEngine {
   /// What is to be written next. Whatever it names must be written before the next call.
   @inline(__always)
-  package mutating func nextOutput() -> ClientOutput {
+  public mutating func nextOutput() -> ClientOutput {
     if !control.isEmpty { return .control }
     guard failure == nil else { return .nothing }
     if mayUnblock, let output = nextBody() { return output }
@@ -11,10 +11,10 @@ extension ClientEngine {
   }
 
   /// Bytes of the small frames that wait.
-  package var controlCount: Int { control.count }
+  public var controlCount: Int { control.count }
 
   /// Appends the small frames that wait, as many bytes as there is room for.
-  package mutating func writeControl(to out: inout OutputSpan<UInt8>) {
+  public mutating func writeControl(to out: inout OutputSpan<UInt8>) {
     let count = min(control.count, out.freeCapacity)
     out.append(copying: control.span.extracting(0..<count))
     if count == control.count {
@@ -68,7 +68,7 @@ extension ClientEngine {
   }
 
   /// Appends the part of a body that `nextOutput` named.
-  package mutating func writeBody(_ part: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
+  public mutating func writeBody(_ part: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
     writeData(bodySlot, part, to: &out)
     guard streams[bodySlot].bodySent == streams[bodySlot].bodyCount else { return }
     streams[bodySlot].isBlocked = false
@@ -80,7 +80,7 @@ extension ClientEngine {
 
   /// Begins the request that `nextOutput` named. Its fields follow: `append` in any order, pseudo-header fields first.
   @inline(__always)
-  package mutating func beginRequest(to out: inout OutputSpan<UInt8>) {
+  public mutating func beginRequest(to out: inout OutputSpan<UInt8>) {
     blockStart = out.count
     FrameHeader(length: 0, type: .headers, flags: 0, stream: writeCursor).append(to: &out)
     encoder.beginBlock(&out)
@@ -88,14 +88,14 @@ extension ClientEngine {
 
   /// Appends a field whose value changes from request to request.
   @inline(__always)
-  package mutating func append(
+  public mutating func append(
     _ name: FieldName, _ value: Span<UInt8>, isRaw: Bool, to out: inout OutputSpan<UInt8>
   ) {
     names.append(name, value, isRaw: isRaw, with: &encoder, to: &out)
   }
 
   /// Appends any field.
-  package mutating func append(
+  public mutating func append(
     name: Span<UInt8>, _ value: Span<UInt8>, _ indexing: FieldIndexing,
     to out: inout OutputSpan<UInt8>
   ) {
@@ -104,7 +104,7 @@ extension ClientEngine {
 
   /// Appends the fields that the request was opened with.
   @inline(__always)
-  package mutating func appendPrepared(to out: inout OutputSpan<UInt8>) {
+  public mutating func appendPrepared(to out: inout OutputSpan<UInt8>) {
     guard let slot = streams.slot(of: writeCursor), let index = preparedIndex(slot) else { return }
     prepared[index].append(with: &encoder, to: &out)
   }
@@ -113,7 +113,7 @@ extension ClientEngine {
   ///
   /// - Returns: how much of it that was.
   @inline(__always)
-  package mutating func endRequest(body: Span<UInt8>, to out: inout OutputSpan<UInt8>) -> Int {
+  public mutating func endRequest(body: Span<UInt8>, to out: inout OutputSpan<UInt8>) -> Int {
     guard let slot = streams.slot(of: writeCursor) else { return 0 }
     writeCursor += 2
     dropPrepared(of: slot)
@@ -140,7 +140,7 @@ extension ClientEngine {
 
   /// Bytes of frames and changes of the table's size around the fields and the body of a request, `count` together.
   @inline(__always)
-  package static func requestOverhead(_ count: Int) -> Int {
+  public static func requestOverhead(_ count: Int) -> Int {
     64 + FrameHeader.count * (count / LocalSettings.maxFrameSize)
   }
 

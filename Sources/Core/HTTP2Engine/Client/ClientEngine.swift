@@ -5,9 +5,9 @@
 ///
 /// The owner passes arrived bytes to `next` until it returns nil, and takes what is to be written from `nextOutput`.
 /// Requests are told apart by tokens, numbers of the owner's choice.
-package struct ClientEngine: ~Copyable {
+public struct ClientEngine: ~Copyable {
   let local: LocalSettings
-  package internal(set) var peer = PeerSettings()
+  public internal(set) var peer = PeerSettings()
   var reader = FrameReader(limit: LocalSettings.maxFrameSize)
   var decoder: HeaderDecoder
   var encoder: HeaderEncoder
@@ -21,9 +21,9 @@ package struct ClientEngine: ~Copyable {
   /// A header block whose end has not arrived.
   var block = HeaderBlock()
   /// The fields of the answer whose head arrived last.
-  package internal(set) var head = AnswerHead()
+  public internal(set) var head = AnswerHead()
   /// The bytes of the last body part, or what GOAWAY said.
-  package internal(set) var body: [UInt8] = []
+  public internal(set) var body: [UInt8] = []
 
   /// The answer whose last part of a body was returned ends with the next event.
   var endedToken: UInt?
@@ -43,7 +43,7 @@ package struct ClientEngine: ~Copyable {
   var writtenCount = 0
 
   /// What flow control lets us send on the whole connection; 0 or less: blocked.
-  package internal(set) var sendWindow = LocalSettings.defaultWindow
+  public internal(set) var sendWindow = LocalSettings.defaultWindow
   /// What the peer has sent since we last gave it room.
   var unacknowledged = 0
 
@@ -53,12 +53,12 @@ package struct ClientEngine: ~Copyable {
   var isAcknowledged = false
   /// When the peer's first bytes arrived, in milliseconds; nil before.
   var firstArrival: UInt64?
-  package internal(set) var hasReceivedGoAway = false
-  package internal(set) var hasSentGoAway = false
+  public internal(set) var hasReceivedGoAway = false
+  public internal(set) var hasSentGoAway = false
   /// What the peer did that ended the connection.
-  package internal(set) var failure: ConnectionError?
+  public internal(set) var failure: ConnectionError?
 
-  package init(_ settings: LocalSettings = LocalSettings()) {
+  public init(_ settings: LocalSettings = LocalSettings()) {
     local = settings
     decoder = HeaderDecoder(listLimit: Int(settings.maxHeaderListSize))
     encoder = HeaderEncoder()
@@ -70,18 +70,18 @@ package struct ClientEngine: ~Copyable {
   // MARK: State
 
   /// Requests that were opened and have not ended.
-  package var openStreams: Int { streams.count }
+  public var openStreams: Int { streams.count }
   /// No new requests: GOAWAY was received or sent, or the connection has failed.
-  package var isGoingAway: Bool { hasReceivedGoAway || hasSentGoAway || failure != nil }
+  public var isGoingAway: Bool { hasReceivedGoAway || hasSentGoAway || failure != nil }
   /// Nothing is left to write or to wait for.
-  package var isFinished: Bool {
+  public var isFinished: Bool {
     guard control.isEmpty, pending.isEmpty, sweep == nil, endedToken == nil else { return false }
     return failure != nil || (isGoingAway && streams.count == 0)
   }
   /// The id of the next request's stream; above 2³¹−1 there are no more.
-  package var nextStreamID: UInt32 { streams.nextID }
+  public var nextStreamID: UInt32 { streams.nextID }
   /// Nothing has been written of the streams with this id and above.
-  package var unwrittenFrom: UInt32 { writeCursor }
+  public var unwrittenFrom: UInt32 { writeCursor }
 
   // MARK: Requests
 
@@ -89,7 +89,7 @@ package struct ClientEngine: ~Copyable {
   ///
   /// - Returns: the stream's id; nil when there is none now: the peer's limit is reached, it is going away, or the ids
   ///   are used up.
-  package mutating func open(_ token: UInt, bodyCount: Int, prepared index: Int? = nil) -> UInt32? {
+  public mutating func open(_ token: UInt, bodyCount: Int, prepared index: Int? = nil) -> UInt32? {
     guard streams.count < Int(peer.maxConcurrentStreams), !isGoingAway,
       let slot = streams.open()
     else { return nil }
@@ -101,7 +101,7 @@ package struct ClientEngine: ~Copyable {
   }
 
   /// Gives a request up. RST_STREAM follows if something of it was written; nil if it has ended.
-  package mutating func reset(_ id: UInt32, code: UInt32) -> ClosedStream? {
+  public mutating func reset(_ id: UInt32, code: UInt32) -> ClosedStream? {
     guard let slot = streams.slot(of: id) else { return nil }
     if streams[slot].isWritten {
       queueReset(id, code)
@@ -112,14 +112,14 @@ package struct ClientEngine: ~Copyable {
   }
 
   /// Asks for a sign of life.
-  package mutating func ping(_ payload: UInt64) {
+  public mutating func ping(_ payload: UInt64) {
     FrameHeader(length: 8, type: .ping, flags: 0, stream: 0).append(to: &control)
     control.append(bigEndian: UInt32(truncatingIfNeeded: payload >> 32))
     control.append(bigEndian: UInt32(truncatingIfNeeded: payload))
   }
 
   /// Tells the peer that no new requests follow; open ones go on.
-  package mutating func goAway() {
+  public mutating func goAway() {
     guard !hasSentGoAway, failure == nil else { return }
     queueGoAway(.noError)
   }
@@ -127,7 +127,7 @@ package struct ClientEngine: ~Copyable {
   /// The connection is gone: call until nil, each open request comes once.
   ///
   /// - Parameter unsent: the first stream of which nothing left this machine, though it was written.
-  package mutating func abandoned(unsentFrom unsent: UInt32 = .max) -> ClosedStream? {
+  public mutating func abandoned(unsentFrom unsent: UInt32 = .max) -> ClosedStream? {
     if !pending.isEmpty { return pending.removeFirst() }
     hasReceivedGoAway = true
     var slot = sweep?.next ?? 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Something that the peer's bytes, or the end of the connection, mean for the owner.
-package enum ClientEvent: Sendable, Equatable {
+public enum ClientEvent: Sendable, Equatable {
   /// SETTINGS arrived; so many streams are allowed at once.
   case settings(maxConcurrentStreams: UInt32)
   /// The final status of an answer arrived: `ClientEngine.head`. `isComplete`: nothing follows and the stream is closed.
@@ -19,19 +19,19 @@ package enum ClientEvent: Sendable, Equatable {
 }
 
 /// A stream that ended without a complete answer.
-package struct ClosedStream: Sendable, Equatable {
-  package let token: UInt
+public struct ClosedStream: Sendable, Equatable {
+  public let token: UInt
   /// The status that had arrived, 0 without one.
-  package let status: UInt16
+  public let status: UInt16
   /// The error code on the wire (RFC 9113 §7), or what stands for it.
-  package let code: UInt32
+  public let code: UInt32
   /// The peer has certainly not processed the request: it was not written, was refused, or is above the last stream
   /// of a GOAWAY.
-  package let isUnprocessed: Bool
+  public let isUnprocessed: Bool
 }
 
 /// What is to be written next.
-package enum ClientOutput: Sendable, Equatable {
+public enum ClientOutput: Sendable, Equatable {
   case nothing
   /// `ClientEngine.writeControl`.
   case control

@@ -2,7 +2,7 @@
 
 /// Knows which streams' first frames have left: a TLS record that the socket has not taken as a whole cannot be read by
 /// anybody, so the peer has not seen the requests that begin in it.
-package struct UnsentStreams {
+public struct UnsentStreams {
   private struct Record {
     /// Where the record ends among all bytes for the socket.
     let end: UInt64
@@ -13,17 +13,17 @@ package struct UnsentStreams {
   /// Records that the socket has not taken as a whole, oldest first.
   private var records: [Record] = []
   /// The first stream that has not left; all later ones have not, either.
-  package private(set) var first: UInt32 = 1
+  public private(set) var first: UInt32 = 1
 
-  package init() {}
+  public init() {}
 
   /// A record that ends at `end` waits for the socket; streams from `next` on begin behind it.
-  package mutating func encrypted(upTo end: UInt64, next: UInt32) {
+  public mutating func encrypted(upTo end: UInt64, next: UInt32) {
     records.append(Record(end: end, next: next))
   }
 
   /// The socket has taken so many bytes of all.
-  package mutating func sent(_ count: UInt64) {
+  public mutating func sent(_ count: UInt64) {
     let taken = records.prefix { $0.end <= count }
     guard let last = taken.last else { return }
     first = last.next

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The kinds of frames (RFC 9113 §6).
-package enum FrameType: UInt8, Sendable {
+public enum FrameType: UInt8, Sendable {
   case data, headers, priority, resetStream, settings, pushPromise, ping, goAway, windowUpdate
   case continuation
 }
 
 /// The nine bytes in front of every frame (RFC 9113 §4.1).
-package struct FrameHeader: Sendable, Equatable {
-  package static let count = 9
+public struct FrameHeader: Sendable, Equatable {
+  public static let count = 9
 
-  package let length: Int
+  public let length: Int
   /// A type that this client does not know is ignored (§5.5).
-  package let type: UInt8
-  package let flags: UInt8
+  public let type: UInt8
+  public let flags: UInt8
   /// 0…2³¹−1; the reserved bit is ignored.
-  package let stream: UInt32
+  public let stream: UInt32
 
-  package static let endStream: UInt8 = 0x1
+  public static let endStream: UInt8 = 0x1
   /// Of SETTINGS and PING.
-  package static let ack: UInt8 = 0x1
-  package static let endHeaders: UInt8 = 0x4
-  package static let padded: UInt8 = 0x8
-  package static let hasPriority: UInt8 = 0x20
+  public static let ack: UInt8 = 0x1
+  public static let endHeaders: UInt8 = 0x4
+  public static let padded: UInt8 = 0x8
+  public static let hasPriority: UInt8 = 0x20
 
-  package init(length: Int, type: FrameType, flags: UInt8, stream: UInt32) {
+  public init(length: Int, type: FrameType, flags: UInt8, stream: UInt32) {
     self.length = length
     self.type = type.rawValue
     self.flags = flags
@@ -45,13 +45,13 @@ package struct FrameHeader: Sendable, Equatable {
   func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
 
   @inline(__always)
-  package func append(to out: inout OutputSpan<UInt8>) {
+  public func append(to out: inout OutputSpan<UInt8>) {
     out.append(bigEndian: UInt32(truncatingIfNeeded: length) << 8 | UInt32(type))
     out.append(flags)
     out.append(bigEndian: stream)
   }
 
-  package func append(to bytes: inout [UInt8]) {
+  public func append(to bytes: inout [UInt8]) {
     bytes.append(bigEndian: UInt32(truncatingIfNeeded: length) << 8 | UInt32(type))
     bytes.append(flags)
     bytes.append(bigEndian: stream)

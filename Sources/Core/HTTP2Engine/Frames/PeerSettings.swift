@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the peer's SETTINGS say (RFC 9113 §6.5.2).
-package struct PeerSettings: Sendable, Equatable {
-  package internal(set) var headerTableSize = 4_096
+public struct PeerSettings: Sendable, Equatable {
+  public internal(set) var headerTableSize = 4_096
   /// One until the server's SETTINGS arrive, as APNs allows; no limit if they name none.
-  package internal(set) var maxConcurrentStreams: UInt32 = 1
-  package internal(set) var initialWindowSize = 65_535
-  package internal(set) var maxFrameSize = 16_384
+  public internal(set) var maxConcurrentStreams: UInt32 = 1
+  public internal(set) var initialWindowSize = 65_535
+  public internal(set) var maxFrameSize = 16_384
   /// What a request's fields may count for; nil: the peer has not said. Advisory.
-  package internal(set) var maxHeaderListSize: UInt32?
+  public internal(set) var maxHeaderListSize: UInt32?
 
   /// Windows end here (RFC 9113 §6.9.1).
   static let largestWindow = 0x7FFF_FFFF
 
-  package init() {}
+  public init() {}
 
   /// Takes a SETTINGS frame's entries in their order; unknown ones are ignored.
   mutating func take(_ payload: Span<UInt8>) throws(ConnectionError) {
@@ -51,23 +51,23 @@ package struct PeerSettings: Sendable, Equatable {
 }
 
 /// What we announce; the RFC's defaults where nothing else is wanted.
-package struct LocalSettings: Sendable {
+public struct LocalSettings: Sendable {
   /// 0 keeps the peer's answers static once it has acknowledged.
-  package var headerTableSize: UInt32 = 0
-  package var maxConcurrentStreams: UInt32?
+  public var headerTableSize: UInt32 = 0
+  public var maxConcurrentStreams: UInt32?
   /// Room for one answer, 65,535 or more.
-  package var initialWindowSize: UInt32 = 65_535
+  public var initialWindowSize: UInt32 = 65_535
   /// Room for all answers, 65,535 or more.
-  package var connectionWindow: UInt32 = 65_535
+  public var connectionWindow: UInt32 = 65_535
   /// What an answer's fields may count for.
-  package var maxHeaderListSize: UInt32 = 65_536
+  public var maxHeaderListSize: UInt32 = 65_536
   /// Id of the first stream, odd: near 2³¹−1 to see what becomes of it when ids run out.
-  package var firstStreamID: UInt32 = 1
+  public var firstStreamID: UInt32 = 1
 
-  package init() {}
+  public init() {}
 
   /// The largest payload of a frame that we accept.
-  package static let maxFrameSize = 16_384
+  public static let maxFrameSize = 16_384
   /// The window that a peer may use before it has read our SETTINGS, and of a connection (RFC 9113 §6.9.2).
   static let defaultWindow = 65_535
 

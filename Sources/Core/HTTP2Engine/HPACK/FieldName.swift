@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Names of the fields whose values change from push to push.
-package enum FieldName: UInt8, CaseIterable, Sendable {
+public enum FieldName: UInt8, CaseIterable, Sendable {
   case path, apnsExpiration, apnsID, apnsRequestID, apnsCollapseID
 
   /// Whether it is the path.
-  @inlinable package var isPath: Bool { if case .path = self { true } else { false } }
+  public var isPath: Bool { if case .path = self { true } else { false } }
 
   static let texts: [[UInt8]] = FieldName.allCases.map { name in
     let text =

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One decoded field: its name, and behind it its value, in memory that is used again for the next one.
-package struct FieldText {
-  package private(set) var bytes = [UInt8](repeating: 0, count: 256)
-  package private(set) var nameCount = 0
-  package private(set) var valueCount = 0
+public struct FieldText {
+  public private(set) var bytes = [UInt8](repeating: 0, count: 256)
+  public private(set) var nameCount = 0
+  public private(set) var valueCount = 0
 
   /// A copy, for a table.
   var field: TableField {

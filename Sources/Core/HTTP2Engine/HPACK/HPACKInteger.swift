@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A header block that cannot be read; the connection ends with COMPRESSION_ERROR (RFC 7541 §2.1, RFC 9113 §4.3).
-package enum HPACKError: Error, Sendable, Equatable {
+public enum HPACKError: Error, Sendable, Equatable {
   /// The block ends inside a field.
   case truncated
   /// An integer above 2²⁸, which no length or index reaches.

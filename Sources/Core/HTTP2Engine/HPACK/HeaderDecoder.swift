@@ -3,9 +3,9 @@
 /// Reads the header blocks of one direction of a connection (RFC 7541 §3.2, §6).
 ///
 /// Blocks must be read in the order of their arrival and up to their end, also those of streams that are gone.
-package struct HeaderDecoder {
+public struct HeaderDecoder {
   /// The last field.
-  package private(set) var text = FieldText()
+  public private(set) var text = FieldText()
   /// No fields of a block may count for more, nor may one string be longer.
   let listLimit: Int
   private var table = DynamicTable(capacity: Self.initialCapacity)
@@ -17,9 +17,9 @@ package struct HeaderDecoder {
   private var isAtStart = true
 
   /// The capacity before anybody announced another one (RFC 9113 §6.5.2).
-  static let initialCapacity = 4_096
+  public static let initialCapacity = 4_096
 
-  package init(listLimit: Int) {
+  public init(listLimit: Int) {
     self.listLimit = listLimit
     huffman = .shared
   }
@@ -28,16 +28,16 @@ package struct HeaderDecoder {
   var tableSize: Int { table.size }
 
   /// Says whether what an index meant still holds.
-  package var generation: Int { table.generation }
+  public var generation: Int { table.generation }
 
   /// The peer has acknowledged another SETTINGS_HEADER_TABLE_SIZE.
   ///
   /// A lower one takes effect with the peer's change of its table. RFC 9113 §4.3.1 wants COMPRESSION_ERROR if its next
   /// block does not begin with one; h2o 2.2 and whoever else leaves it out is read with the table as it was, which is
   /// right whether the peer goes on with it or has silently given it up.
-  package mutating func changeLimit(_ limit: Int) { self.limit = limit }
+  public mutating func changeLimit(_ limit: Int) { self.limit = limit }
 
-  package mutating func beginBlock() {
+  public mutating func beginBlock() {
     listSize = 0
     isAtStart = true
   }
@@ -50,7 +50,7 @@ package struct HeaderDecoder {
   }
 
   /// Reads the next field of a block into `text`; false at the block's end.
-  package mutating func next(
+  public mutating func next(
     in block: Span<UInt8>, at position: inout Int
   ) throws(HPACKError) -> Bool {
     while position < block.count {

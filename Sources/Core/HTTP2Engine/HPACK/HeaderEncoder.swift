@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How a field is written.
-package enum FieldIndexing: Sendable {
+public enum FieldIndexing: Sendable {
   /// Enters the compression table, and is an index from then on (RFC 7541 §6.2.1).
   case incremental
   /// Its name may be an index; its value is written out, Huffman-coded unless that is longer (§6.2.2).
@@ -11,7 +11,7 @@ package enum FieldIndexing: Sendable {
 }
 
 /// Writes the header blocks of one direction of a connection (RFC 7541 §3.1, §6).
-package struct HeaderEncoder {
+public struct HeaderEncoder {
   private var table = DynamicTable(capacity: HeaderDecoder.initialCapacity)
   private let huffman: Huffman
   /// No more is used of what the peer allows.
@@ -23,7 +23,7 @@ package struct HeaderEncoder {
   /// The smallest capacity since the last block, and the last one; nil when none has changed (RFC 7541 §4.2).
   private var announced: (least: Int, last: Int)?
 
-  package init(
+  public init(
     most: Int = HeaderDecoder.initialCapacity, blocksBetweenEvictions: Int = 10_000
   ) {
     self.most = most
@@ -37,14 +37,14 @@ package struct HeaderEncoder {
   var generation: Int { table.generation }
 
   /// The peer's SETTINGS_HEADER_TABLE_SIZE.
-  package mutating func changeLimit(_ limit: Int) {
+  public mutating func changeLimit(_ limit: Int) {
     let capacity = min(limit, most)
     guard announced != nil || capacity != table.capacity else { return }
     announced = (min(announced?.least ?? capacity, capacity), capacity)
   }
 
   /// Begins a block: changes of the table's size come first.
-  package mutating func beginBlock(_ out: inout OutputSpan<UInt8>) {
+  public mutating func beginBlock(_ out: inout OutputSpan<UInt8>) {
     blocksSinceEviction &+= 1
     guard let (least, last) = announced else { return }
     announced = nil
@@ -57,7 +57,7 @@ package struct HeaderEncoder {
   }
 
   /// Appends one field; at most `bound(name, value)` bytes.
-  package mutating func append(
+  public mutating func append(
     _ name: Span<UInt8>, _ value: Span<UInt8>, _ indexing: FieldIndexing,
     to out: inout OutputSpan<UInt8>
   ) {
@@ -92,7 +92,7 @@ package struct HeaderEncoder {
   }
 
   /// Bytes that a field takes at most.
-  package static func bound(_ name: Int, _ value: Int) -> Int { name + value + 16 }
+  public static func bound(_ name: Int, _ value: Int) -> Int { name + value + 16 }
 
   /// The index of a name, 0 without one, and whether the entry has this value, too.
   func find(_ name: Span<UInt8>, _ value: Span<UInt8>) -> (index: Int, isWhole: Bool) {

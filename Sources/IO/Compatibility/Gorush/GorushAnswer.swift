@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-package import JSON
+public import JSON
 
 /// What gorush answers.
-package enum GorushAnswer {
+public enum GorushAnswer {
   /// - Parameters:
   ///   - count: tokens of notifications for iOS.
   ///   - logs: an entry for each token that gets nothing.
-  package static func accepted(count: Int, logs: [JSONValue]) -> JSONValue {
+  public static func accepted(count: Int, logs: [JSONValue]) -> JSONValue {
     ["counts": .integer(Int64(count)), "logs": .array(logs), "success": "ok"]
   }
 
-  package static func refused(_ status: Int, _ message: String) -> JSONValue {
+  public static func refused(_ status: Int, _ message: String) -> JSONValue {
     ["code": .integer(Int64(status)), "message": .string(message)]
   }
 
   /// The entry of a token that gets nothing.
-  package static func log(
+  public static func log(
     _ notification: GorushNotification, token: String, error: String
   ) -> JSONValue {
     var entry = JSONObject()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-package import JSON
+public import JSON
 
 /// An entry of `notifications` in the body of gorush's `POST /api/push`, as far as it concerns iOS.
-package struct GorushNotification: Sendable {
+public struct GorushNotification: Sendable {
   /// What a notification is for; only iOS is sent.
-  package enum Platform: Int64, Sendable {
+  public enum Platform: Int64, Sendable {
     case ios = 1
     case android = 2
     case huawei = 3
 
     /// As gorush's answers name it.
-    package var name: String {
+    public var name: String {
       switch self {
       case .ios: "ios"
       case .android: "android"
@@ -20,11 +20,11 @@ package struct GorushNotification: Sendable {
   }
 
   /// nil for a number that gorush does not know.
-  package let platform: Platform?
-  package let tokens: [String]
-  package let message: String
+  public let platform: Platform?
+  public let tokens: [String]
+  public let message: String
   /// `notif_id`, empty without one.
-  package let id: String
+  public let id: String
   let title: String
   let priority: String
   let contentAvailable: Bool
@@ -49,7 +49,7 @@ package struct GorushNotification: Sendable {
   let activity: GorushActivity
 
   /// Reads an entry. A member of another type than gorush has is an error, as it is there.
-  package init(_ value: JSONValue) throws(CompatibilityError) {
+  public init(_ value: JSONValue) throws(CompatibilityError) {
     let fields = value.isNull ? GoObject(JSONObject()) : try GoObject(value)
     platform = try fields.integer("platform").flatMap { Platform(rawValue: $0) }
     tokens = try fields.texts("tokens")
@@ -82,7 +82,7 @@ package struct GorushNotification: Sendable {
   /// The entries of a body.
   ///
   /// - Parameter limit: how many there may be.
-  package static func all(
+  public static func all(
     in body: JSONValue, limit: Int
   ) throws(CompatibilityError) -> [GorushNotification] {
     guard let list = try GoObject(body)["notifications"] else {

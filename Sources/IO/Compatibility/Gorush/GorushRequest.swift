@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import JSON
+public import APNS
+public import JSON
 
 /// Makes requests of Martlet from gorush's notifications. What gorush takes from its configuration is here.
-package struct GorushTranslator: Sendable {
+public struct GorushTranslator: Sendable {
   /// The most tokens of one request.
-  package static let tokensPerRequest = 1_000
+  public static let tokensPerRequest = 1_000
 
   /// The bundle id of notifications without a topic; gorush leaves that to its certificate.
   private let app: String?
@@ -13,14 +13,14 @@ package struct GorushTranslator: Sendable {
   private let environment: Environment
   private let types: PushTypes
 
-  package init(app: String?, environment: Environment, types: PushTypes) {
+  public init(app: String?, environment: Environment, types: PushTypes) {
     self.app = app
     self.environment = environment
     self.types = types
   }
 
   /// The requests of a notification for iOS: one for every 1,000 of its tokens.
-  package func requests(
+  public func requests(
     _ notification: GorushNotification
   ) throws(CompatibilityError) -> [JSONValue] {
     guard !notification.tokens.isEmpty else { throw CompatibilityError("tokens", "is required") }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package import JSON
-package import Records
+public import JSON
+public import Records
 
 /// Writes answers of APNs as pusher's feedback topics (`push-GAME-apns-feedbacks`) have them.
-package enum PusherFeedback {
+public enum PusherFeedback {
   /// - Parameter game: pusher's name of the app.
-  package static func value(_ feedback: FeedbackRecord, game: String) -> JSONValue {
+  public static func value(_ feedback: FeedbackRecord, game: String) -> JSONValue {
     var metadata = JSONObject()
     metadata.append("game", .string(game))
     metadata.append("deviceToken", .string(feedback.device.token))

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 import JSON
 
 /// Makes requests of Martlet from records of topfreegames/pusher's topics (`push-GAME_apns-single`, `-massive`).
-package struct PusherTranslator {
+public struct PusherTranslator {
   private let environment: Environment
   private let parser = JSONParser()
 
   /// - Parameter environment: that of the APNs gateway; pusher takes it from its command line.
-  package init(environment: Environment) { self.environment = environment }
+  public init(environment: Environment) { self.environment = environment }
 
   /// The request, as a record of `push.requests`.
   ///
   /// - Parameter app: the bundle id of the topic's game.
-  package func request(
+  public func request(
     _ value: UnsafeRawBufferPointer, app: String
   ) throws(CompatibilityError) -> [UInt8] {
     let message: JSONValue

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A topic of pusher and the app that it is for: an entry `TOPIC=APP` of a setting.
-package struct PusherTopic: Equatable, Sendable {
-  package let name: String
+public struct PusherTopic: Equatable, Sendable {
+  public let name: String
   /// The bundle id.
-  package let app: String
+  public let app: String
 
   /// pusher's name of the app: what stands between `push-` and the platform in the topic's name; the app without that.
-  package var game: String {
+  public var game: String {
     guard let match = name.prefixMatch(of: #/push-(\w+(?:[_\-]\w+)*)[\-_]apns/#) else { return app }
     return String(match.1)
   }
@@ -15,7 +15,7 @@ package struct PusherTopic: Equatable, Sendable {
   /// The entries of a setting.
   ///
   /// - Throws: the end of a sentence about the setting.
-  package static func all(_ texts: [String]) throws(CompatibilityError) -> [PusherTopic] {
+  public static func all(_ texts: [String]) throws(CompatibilityError) -> [PusherTopic] {
     var topics: [PusherTopic] = []
     for text in texts {
       let parts = text.split(separator: "=", omittingEmptySubsequences: false)

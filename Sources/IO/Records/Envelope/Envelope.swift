@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Pipeline
+public import APNS
+public import Pipeline
 
 /// The envelope of a notification record: what its first line says, as values where the sender decides
 /// by them and as ranges of the record where it only passes bytes on.
 ///
 /// The record is the line, a newline, and the body for APNs. Anyone may have written it: parsing checks
 /// every field, so that what the ranges point at can be sent as a header value as it is.
-package struct Envelope: Sendable {
+public struct Envelope: Sendable {
   /// The most bytes a line may have, its newline not counted.
-  package static let maximumLine = 2_048
+  public static let maximumLine = 2_048
   /// The most bytes that fields 0…11 may have together: a retry adds a history, and what follows it, of
   /// up to 190 bytes.
-  package static let maximumConstantPart = maximumLine - 192
+  public static let maximumConstantPart = maximumLine - 192
   /// The most bytes a body may have, for the push type with the highest limit.
-  package static let maximumBody = 5_120
+  public static let maximumBody = 5_120
 
-  package internal(set) var lane = Lane.transactional
-  package internal(set) var environment = Environment.production
-  package internal(set) var pushType = PushType.alert
+  public internal(set) var lane = Lane.transactional
+  public internal(set) var environment = Environment.production
+  public internal(set) var pushType = PushType.alert
   /// What tells one sending of this notification from another: the `apns-id`, and for a dead letter that was
   /// replayed also which one. A notification that is known to have been taken may then be replayed, once for
   /// each of its dead letters.
-  package internal(set) var takenID = NotificationID(high: 0, low: 0)
+  public internal(set) var takenID = NotificationID(high: 0, low: 0)
   /// What the record's key names.
-  package internal(set) var target = PushTarget.device
+  public internal(set) var target = PushTarget.device
   /// 10, 5 or 1.
-  package internal(set) var priority: UInt8 = 0
+  public internal(set) var priority: UInt8 = 0
   /// Attempts that were already made.
-  package internal(set) var attempt: UInt16 = 0
-  package internal(set) var id = NotificationID(high: 0, low: 0)
+  public internal(set) var attempt: UInt16 = 0
+  public internal(set) var id = NotificationID(high: 0, low: 0)
   /// `apns-expiration` in epoch seconds; `nil` (absent), 0 and a time are three different things.
-  package internal(set) var expiration: Int64?
+  public internal(set) var expiration: Int64?
   /// When the request was made, in milliseconds since the epoch.
-  package internal(set) var created: Int64 = 0
+  public internal(set) var created: Int64 = 0
   /// When it was first sent, in milliseconds, on retry topics.
-  package internal(set) var firstSeen: Int64?
+  public internal(set) var firstSeen: Int64?
 
-  package internal(set) var app = ByteRange(start: 0, count: 0)
-  package internal(set) var topic = ByteRange(start: 0, count: 0)
-  package internal(set) var pushTypeText = ByteRange(start: 0, count: 0)
-  package internal(set) var priorityText = ByteRange(start: 0, count: 0)
+  public internal(set) var app = ByteRange(start: 0, count: 0)
+  public internal(set) var topic = ByteRange(start: 0, count: 0)
+  public internal(set) var pushTypeText = ByteRange(start: 0, count: 0)
+  public internal(set) var priorityText = ByteRange(start: 0, count: 0)
   /// Empty if there is no expiration.
-  package internal(set) var expirationText = ByteRange(start: 0, count: 0)
-  package internal(set) var idText = ByteRange(start: 0, count: 0)
+  public internal(set) var expirationText = ByteRange(start: 0, count: 0)
+  public internal(set) var idText = ByteRange(start: 0, count: 0)
   /// Empty if there is none.
-  package internal(set) var collapseID = ByteRange(start: 0, count: 0)
+  public internal(set) var collapseID = ByteRange(start: 0, count: 0)
   /// The request's id as a JSON string's content, still escaped; empty if there is none.
-  package internal(set) var requestID = ByteRange(start: 0, count: 0)
+  public internal(set) var requestID = ByteRange(start: 0, count: 0)
   /// The last reason for a retry; empty if there is none.
-  package internal(set) var lastReason = ByteRange(start: 0, count: 0)
+  public internal(set) var lastReason = ByteRange(start: 0, count: 0)
   /// The dead letter that this record replays, as `ReplayMark` writes it; empty if it replays none.
-  package internal(set) var replay = ByteRange(start: 0, count: 0)
+  public internal(set) var replay = ByteRange(start: 0, count: 0)
   /// The `TraceParent` of the request; empty if it had none.
-  package internal(set) var traceParent = ByteRange(start: 0, count: 0)
+  public internal(set) var traceParent = ByteRange(start: 0, count: 0)
   /// Fields 0…11, which stay the same when the record moves to a retry topic.
-  package internal(set) var constantPart = ByteRange(start: 0, count: 0)
+  public internal(set) var constantPart = ByteRange(start: 0, count: 0)
   /// The first byte of the body; it reaches to the record's end.
-  package internal(set) var bodyStart = 0
+  public internal(set) var bodyStart = 0
 
   /// An empty envelope, for a slot that no record has been read into.
-  package init() {}
+  public init() {}
 
   /// Reads and checks the envelope of a record, without copying or allocating.
-  package static func parse(
+  public static func parse(
     _ record: Span<UInt8>, types: PushTypes = .builtIn
   ) throws(EnvelopeError) -> Envelope {
     var cursor = EnvelopeCursor()

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
-package import Bytes
+public import APNS
+public import Bytes
 internal import Pipeline
 
 /// Writes the values of notification records: the envelope line, a newline, the body.
 ///
 /// All notifications of one request differ only in their `apns-id`, so a value is written once and the id
 /// replaced in place for each token.
-package struct EnvelopeEncoder: ~Copyable {
+public struct EnvelopeEncoder: ~Copyable {
   private var buffer = ByteBuffer(capacity: 8 << 10)
   private var idStart = 0
 
-  package init() {}
+  public init() {}
 
   /// The record's value. Valid until the encoder is used again.
-  package var value: UnsafeRawBufferPointer { buffer.bytes }
+  public var value: UnsafeRawBufferPointer { buffer.bytes }
 
   /// The text of the `apns-id` in the value.
-  package var idText: UnsafeRawBufferPointer {
+  public var idText: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: buffer.bytes[idStart..<idStart + NotificationID.textLength])
   }
 
@@ -27,7 +27,7 @@ package struct EnvelopeEncoder: ~Copyable {
   /// - Parameters:
   ///   - created: the Kafka timestamp of the request, in milliseconds.
   ///   - traceParent: a valid one, or empty.
-  package mutating func begin(
+  public mutating func begin(
     _ request: borrowing PushRequest, created: Int64,
     traceParent: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
   ) {
@@ -68,13 +68,13 @@ package struct EnvelopeEncoder: ~Copyable {
   }
 
   /// Puts the `apns-id` into the value.
-  package mutating func setID(_ id: NotificationID) {
+  public mutating func setID(_ id: NotificationID) {
     buffer.overwrite(at: idStart, with: id)
   }
 
   /// Writes the value of a record that moves to a retry topic: the same envelope and body with another
   /// history. `reason` must have no control characters (APNs' reasons have none).
-  package static func encodeRetry(
+  public static func encodeRetry(
     of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope, attempt: UInt16,
     firstSeen: Int64, reason: UnsafeRawBufferPointer, into buffer: inout ByteBuffer
   ) {
@@ -116,7 +116,7 @@ package struct EnvelopeEncoder: ~Copyable {
 
 extension ByteBuffer {
   /// Appends an id in its canonical form, lower case.
-  package mutating func append(_ id: NotificationID) {
+  public mutating func append(_ id: NotificationID) {
     let start = count
     append("00000000-0000-0000-0000-000000000000")
     overwrite(at: start, with: id)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The fields of an envelope line, in their order.
-package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
+public enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case version
   case lane
   case environment
@@ -21,7 +21,7 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
   case replay
   case traceParent
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .version: "version"
     case .lane: "lane"
@@ -46,8 +46,8 @@ package enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertib
 }
 
 /// Why a record of a notification topic is not an envelope and a body: the field, and where it broke.
-package struct EnvelopeError: Error, Equatable, Sendable, CustomStringConvertible {
-  package enum Problem: UInt8, Sendable {
+public struct EnvelopeError: Error, Equatable, Sendable, CustomStringConvertible {
+  public enum Problem: UInt8, Sendable {
     /// Empty, though the field is required.
     case missing
     /// Not one of the values that the field may have, or not in its form.
@@ -66,12 +66,12 @@ package struct EnvelopeError: Error, Equatable, Sendable, CustomStringConvertibl
     case emptyBody
   }
 
-  package let field: EnvelopeField
-  package let problem: Problem
+  public let field: EnvelopeField
+  public let problem: Problem
   /// The byte of the record where it was noticed.
-  package let offset: Int
+  public let offset: Int
 
-  package var description: String {
+  public var description: String {
     switch problem {
     case .missing: "\(field): is missing (byte \(offset))"
     case .invalid: "\(field): is not valid (byte \(offset))"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import APNS
+public import APNS
 internal import Glibc
 internal import Pipeline
 
 /// Reads the envelopes of many records, one after the other. The records of a campaign begin alike, up to the push type:
 /// what begins as the record before did costs one comparison, in place of a look at each byte of five fields.
-package struct EnvelopeReader: ~Copyable {
+public struct EnvelopeReader: ~Copyable {
   /// Longer beginnings are read each time.
   private static let longest = 512
 
@@ -17,7 +17,7 @@ package struct EnvelopeReader: ~Copyable {
   private var routing = Envelope()
 
   /// - Parameter types: the push types that there are.
-  package init(types: PushTypes = .builtIn) {
+  public init(types: PushTypes = .builtIn) {
     self.types = types
     beginning = .allocate(byteCount: Self.longest, alignment: 16)
   }
@@ -25,7 +25,7 @@ package struct EnvelopeReader: ~Copyable {
   deinit { beginning.deallocate() }
 
   /// Reads and checks the envelope of a record, as `Envelope.parse` does.
-  package mutating func read(_ record: UnsafeRawBufferPointer) throws(EnvelopeError) -> Envelope {
+  public mutating func read(_ record: UnsafeRawBufferPointer) throws(EnvelopeError) -> Envelope {
     let span = record.bindMemory(to: UInt8.self).span
     if count > 0, record.count > count, let start = record.baseAddress,
       memcmp(start, beginning, count) == 0

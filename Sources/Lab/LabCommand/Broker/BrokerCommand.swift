@@ -7,12 +7,12 @@ import HTTPServer
 import Kafka
 import OperatorCommand
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet broker`: the embedded Kafka broker in a process of its own.
-package enum BrokerCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum BrokerCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var topics: [TopicSpecification] = []
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
 
@@ -41,23 +41,23 @@ package enum BrokerCommand: Service {
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
     var port: UInt16 { UInt16(portNumber) }
 
-    package init() {}
+    public init() {}
   }
 
   /// Between two checks for unread records that were dropped, in milliseconds.
   private static let checkInterval: Int64 = 500
 
-  package static let name = LabProgram.broker.rawValue
-  package static let summary = LabProgram.broker.summary
-  package static let table = SettingTable(declaredBy: Settings.self)
+  public static let name = LabProgram.broker.rawValue
+  public static let summary = LabProgram.broker.summary
+  public static let table = SettingTable(declaredBy: Settings.self)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.topics = try PartitionCounts.specifications(settings.names, values)
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {

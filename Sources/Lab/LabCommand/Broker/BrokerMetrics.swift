@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Telemetry
+public import Telemetry
 
 /// What the embedded broker has on `/metrics`.
-package enum BrokerMetrics {
+public enum BrokerMetrics {
   static let records = Metric(
     "martlet_broker_records_total", .counter, "Records written to all topics.")
   static let dropped = Metric(
@@ -13,7 +13,7 @@ package enum BrokerMetrics {
     "martlet_broker_ring_records_dropped_total", .counter,
     "Oldest records of the topics that keep only the newest ones.")
 
-  package static let all = [records, dropped, leftRings]
+  public static let all = [records, dropped, leftRings]
 }
 
 extension RetentionCounter {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 import Bytes
 import Glibc
 
 /// What the audit wants of the receipt of a delivered notification, from a line as `ReceiptEncoder` writes it. Nearly all
 /// receipts are such, and to read one as JSON costs as much as to send the notification.
-package struct DeliveredLine: Equatable {
-  package let id: NotificationID
+public struct DeliveredLine: Equatable {
+  public let id: NotificationID
   /// Milliseconds since the epoch: of the request, and of the outcome.
-  package let created: Int64
-  package let at: Int64
+  public let created: Int64
+  public let at: Int64
 
   /// nil for any other line, which has to be read as JSON.
-  package init?(_ line: UnsafeRawBufferPointer) {
+  public init?(_ line: UnsafeRawBufferPointer) {
     let begin = UnsafeRawBufferPointer("{\"outcome\":\"delivered\",\"apns_id\":\"" as StaticString)
     let idEnd = begin.count + NotificationID.textLength
     guard line.count > idEnd, memcmp(line.baseAddress!, begin.baseAddress!, begin.count) == 0,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
 import OperatorCommand
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet demo`: a day's worth of requests through the whole pipeline, and an audit of every one.
-package enum DemoCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum DemoCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     /// An existing cluster, or nil.
     var kafka: KafkaConfiguration?
     var kafkaFlags: [String] = []
@@ -46,15 +46,15 @@ package enum DemoCommand: Service {
     var seed: UInt64 { UInt64(seedNumber) }
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = LabProgram.demo.rawValue
-  package static let summary = LabProgram.demo.summary
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let name = LabProgram.demo.rawValue
+  public static let summary = LabProgram.demo.summary
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     if settings.isOnCluster {
       settings.kafka = try KafkaConfiguration(values, clientID: "martlet-demo")
@@ -64,7 +64,7 @@ package enum DemoCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {

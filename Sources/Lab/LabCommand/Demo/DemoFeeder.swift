@@ -2,13 +2,13 @@
 import Bytes
 import EventLoop
 import JSON
-package import Kafka
-package import Pipeline
+public import Kafka
+public import Pipeline
 import ServiceKit
 
 /// Produces lines to the requests topic, as they are, and tells the ledger where each came to lie.
 /// Never further ahead of ingest than the embedded broker can hold.
-package final class DemoFeeder {
+public final class DemoFeeder {
   private let producer: KafkaProducer
   private let topic: KafkaTopic
   private let topicName: String
@@ -25,17 +25,17 @@ package final class DemoFeeder {
   private var deliveries: [Delivery] = []
 
   /// Lines that Kafka will never take, by number.
-  package private(set) var refused: [(line: UInt, error: KafkaError)] = []
-  package private(set) var acknowledged = 0
+  public private(set) var refused: [(line: UInt, error: KafkaError)] = []
+  public private(set) var acknowledged = 0
   /// Lines that Kafka has without having said where: the answer to a first attempt was lost. The ledger does
   /// not know them.
-  package private(set) var unplaced: [(partition: Int32, text: [UInt8])] = []
+  public private(set) var unplaced: [(partition: Int32, text: [UInt8])] = []
 
   /// - Parameters:
   ///   - mostBytes: how much may wait for `settle`. What notifications a line asks for is worked out for the ledger, and
   ///     while the pipeline works that is taken from the pipeline.
   ///   - next: the next line without its end, valid until it is called again; nil after the last.
-  package init(
+  public init(
     _ kafka: KafkaConfiguration, _ names: TopicNames, mostBytes: Int = 0,
     next: @escaping () throws -> UnsafeRawBufferPointer?
   ) throws {
@@ -51,13 +51,13 @@ package final class DemoFeeder {
   }
 
   /// Whether every line has its answer from Kafka.
-  package var isDone: Bool { line == nil && producer.outstanding == 0 }
+  public var isDone: Bool { line == nil && producer.outstanding == 0 }
 
   /// Lines that were handed to Kafka and have no answer yet.
-  package var outstanding: Int { producer.outstanding }
+  public var outstanding: Int { producer.outstanding }
 
   /// Produces what may be produced now, at most `limit` lines, and hears what was acknowledged.
-  package func turn(limit: Int, _ ledger: DemoLedger) throws {
+  public func turn(limit: Int, _ ledger: DemoLedger) throws {
     var count = 0
     while let line, count < limit, isOpen {
       let tag = number
@@ -108,7 +108,7 @@ package final class DemoFeeder {
   }
 
   /// Enters into the ledger what waits for that.
-  package func settle(_ ledger: DemoLedger) {
+  public func settle(_ ledger: DemoLedger) {
     for (delivery, text) in placed {
       let ids = text.withUnsafeBytes {
         RequestLine.ids(
@@ -121,5 +121,5 @@ package final class DemoFeeder {
     placedBytes = 0
   }
 
-  package func close() { producer.close() }
+  public func close() { producer.close() }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 import HTTPClient
-package import JSON
+public import JSON
 
 /// The simulator's administration, as the demo uses it.
-package final class DemoGateway {
+public final class DemoGateway {
   /// A device that the gateway called unregistered, for one app.
-  package struct Device: Hashable, Sendable {
-    package let token: String
-    package let app: String
+  public struct Device: Hashable, Sendable {
+    public let token: String
+    public let app: String
 
-    package init(token: String, app: String) {
+    public init(token: String, app: String) {
       self.token = token
       self.app = app
     }
@@ -20,10 +20,10 @@ package final class DemoGateway {
   private let base: String
 
   /// - Parameter address: `host:port` of the admin port.
-  package init(address: String) { base = "http://\(address)" }
+  public init(address: String) { base = "http://\(address)" }
 
   /// Whether the simulator is there.
-  package var answers: Bool { (try? client.get("\(base)/health"))?.status == 200 }
+  public var answers: Bool { (try? client.get("\(base)/health"))?.status == 200 }
 
   /// Declares devices unregistered since a moment, in milliseconds.
   func declare(_ devices: [(token: String, app: String)], since milliseconds: Int64) throws {
@@ -52,7 +52,7 @@ package final class DemoGateway {
   }
 
   /// Calls `body` with every request that the gateway has recorded, in the order of arrival (of one loop).
-  package func forEachRequest(_ body: @escaping (GatewayRequest) -> Void) throws {
+  public func forEachRequest(_ body: @escaping (GatewayRequest) -> Void) throws {
     var cutter = LineCutter()
     let parser = JSONParser()
     var unreadable = 0
@@ -69,18 +69,18 @@ package final class DemoGateway {
   }
 
   /// Makes the gateway misbehave by these rules, beside those it has; throws what it has against them.
-  package func addFaults(_ script: JSONValue) throws {
+  public func addFaults(_ script: JSONValue) throws {
     try check(try client.post("\(base)/faults", script.text))
   }
 
   /// Connections that clients have begun so far, refused ones included.
-  package func connectionCount() throws -> Int {
+  public func connectionCount() throws -> Int {
     let counters = try JSONDocument(try client.get("\(base)/counters").body).root
     return ["connections", "connections_refused"].reduce(0) { $0 + Int(counters[$1]?.int ?? 0) }
   }
 
   /// Ends all misbehaviour.
-  package func clearFaults() throws { try check(try client.delete("\(base)/faults")) }
+  public func clearFaults() throws { try check(try client.delete("\(base)/faults")) }
 
   private func check(_ answer: HTTPAnswer) throws {
     guard answer.status == 200 else {
@@ -95,16 +95,16 @@ struct HTTPStatusError: Error, CustomStringConvertible {
 }
 
 /// One request as the gateway recorded it.
-package struct GatewayRequest {
+public struct GatewayRequest {
   /// nil where the request had none that is one.
-  package let id: NotificationID?
+  public let id: NotificationID?
   /// nil without a token or topic.
-  package let device: DemoGateway.Device?
+  public let device: DemoGateway.Device?
   /// What it was answered; 0 for a request that was never answered.
-  package let status: Int
-  package let reason: String?
+  public let status: Int
+  public let reason: String?
   /// Milliseconds since the epoch.
-  package let time: Int64
+  public let time: Int64
 
   /// Reads a line of the simulator's report; nil for one that is no JSON object.
   init?(_ line: UnsafeRawBufferPointer, _ parser: JSONParser) {

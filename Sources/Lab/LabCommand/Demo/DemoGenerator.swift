@@ -6,7 +6,7 @@ import Random
 /// Of all lines about 1 % are malformed, 0.5 % too large, 0.5 % expired, 1 % repeat an earlier
 /// request; 8 % go to several devices, 20 % are background pushes. Of all devices 2 % are
 /// unregistered.
-package struct DemoGenerator {
+public struct DemoGenerator {
   /// One in this many devices no longer has the app.
   private static let devicesPerUnregistered: UInt64 = 50
   /// How far back a repeated request may lie.
@@ -18,14 +18,14 @@ package struct DemoGenerator {
   private var count = 0
   private var recent: [String] = []
 
-  package init(seed: UInt64, requests: Int) {
+  public init(seed: UInt64, requests: Int) {
     self.seed = seed
     random = SeededGenerator(seed: seed)
     devicesPerApp = UInt64(max(100, requests / 4))
   }
 
   /// The next line, without its end.
-  package mutating func next() -> String {
+  public mutating func next() -> String {
     count += 1
     if !recent.isEmpty, random.chance(per10000: 100) { return random.pick(recent) }
     let line = random.chance(per10000: 100) ? malformed() : request()
@@ -35,7 +35,7 @@ package struct DemoGenerator {
   }
 
   /// Devices that the gateway must call unregistered.
-  package var unregistered: [(token: String, app: String)] {
+  public var unregistered: [(token: String, app: String)] {
     DemoTexts.apps.indices.flatMap { app in
       stride(from: 0, to: devicesPerApp, by: Int(Self.devicesPerUnregistered)).map {
         (token(app: app, device: $0), DemoTexts.apps[app].bundleID)

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import Pipeline
+public import APNS
+public import Pipeline
 
 /// What is known of each notification of a run, from the requests as they were produced and from
 /// three independent reports: receipts, dead letters and the gateway's own list.
 ///
 /// Notifications are kept by their 128-bit id: about 60 bytes each, whatever their size.
-package final class DemoLedger {
+public final class DemoLedger {
   /// All that was said about one notification.
-  package struct Account {
+  public struct Account {
     /// Receipts of a sender's outcome; of repeats that a sender or ingest held back.
-    package var receipts: UInt16 = 0
-    package var deduplicated: UInt16 = 0
-    package var suppressed: UInt16 = 0
+    public var receipts: UInt16 = 0
+    public var deduplicated: UInt16 = 0
+    public var suppressed: UInt16 = 0
     /// Answers of the gateway: 200, and others.
-    package var accepted: UInt16 = 0
-    package var refused: UInt16 = 0
+    public var accepted: UInt16 = 0
+    public var refused: UInt16 = 0
     /// The outcome of the first of `receipts`; 255 before one came.
     var outcome: UInt8 = .max
     /// Index of the receipt's reason.
     var reason: UInt16 = 0
-    package var isDeadLetter = false
+    public var isDeadLetter = false
     /// Whether a request of this run asked for it. A receipt may be read before the request's own
     /// delivery report, so accounts begin with whichever comes first.
-    package var isExpected = false
+    public var isExpected = false
 
-    package var isAccountedFor: Bool {
+    public var isAccountedFor: Bool {
       receipts > 0 || deduplicated > 0 || suppressed > 0 || isDeadLetter
     }
   }
@@ -48,17 +48,17 @@ package final class DemoLedger {
   /// Dead letters whose request is not known yet: its delivery report may come later.
   private var early: [UInt64: (whole: Int, tokens: Int)] = [:]
   /// All receipts, and all dead letters by their reason.
-  package private(set) var receiptCount = 0
-  package private(set) var deadLetters: [String: Int] = [:]
+  public private(set) var receiptCount = 0
+  public private(set) var deadLetters: [String: Int] = [:]
 
-  package init() {}
+  public init() {}
 
   /// Notifications that the produced requests ask for.
-  package var notificationCount: Int { ids.count }
-  package var deadLetterCount: Int { deadLetters.values.reduce(0, +) }
+  public var notificationCount: Int { ids.count }
+  public var deadLetterCount: Int { deadLetters.values.reduce(0, +) }
 
   /// A request was acknowledged by Kafka at this place.
-  package func produced(partition: Int32, offset: Int64, ids newIDs: [NotificationID]) {
+  public func produced(partition: Int32, offset: Int64, ids newIDs: [NotificationID]) {
     let place = Self.place(partition, offset)
     var request = Request(firstID: Int32(ids.count), idCount: Int32(newIDs.count))
     if let known = early.removeValue(forKey: place) {
@@ -71,7 +71,7 @@ package final class DemoLedger {
     for id in newIDs { accounts[id, default: Account()].isExpected = true }
   }
 
-  package func receipt(_ id: NotificationID, _ outcome: Outcome, reason: String?) {
+  public func receipt(_ id: NotificationID, _ outcome: Outcome, reason: String?) {
     receiptCount += 1
     let index = reason.map { number(of: $0) } ?? 0
     enter(outcome, index, into: &accounts[id, default: Account()])
@@ -96,7 +96,7 @@ package final class DemoLedger {
   }
 
   /// A dead letter that ingest wrote about a request at this place, or about one of its tokens.
-  package func deadLetter(
+  public func deadLetter(
     partition: Int32, offset: Int64, isOneToken: Bool, reason: String
   ) {
     deadLetters[reason, default: 0] += 1
@@ -112,13 +112,13 @@ package final class DemoLedger {
   }
 
   /// A dead letter that a sender wrote about a notification.
-  package func deadLetter(_ id: NotificationID, reason: String) {
+  public func deadLetter(_ id: NotificationID, reason: String) {
     deadLetters[reason, default: 0] += 1
     accounts[id, default: Account()].isDeadLetter = true
   }
 
   /// The gateway's list says that it answered this.
-  package func answered(_ id: NotificationID, status: Int) {
+  public func answered(_ id: NotificationID, status: Int) {
     if status == 200 {
       accounts[id, default: Account()].accepted &+= 1
     } else {
@@ -133,14 +133,14 @@ package final class DemoLedger {
   }
 
   /// Requests that were acknowledged with their place.
-  package var requestCount: Int { order.count }
+  public var requestCount: Int { order.count }
 
-  package func knows(partition: Int32, offset: Int64) -> Bool {
+  public func knows(partition: Int32, offset: Int64) -> Bool {
     requests[Self.place(partition, offset)] != nil
   }
 
   /// The first request, in the order of acknowledgement, that is not accounted for.
-  package var firstUnsettled: (partition: Int32, offset: Int64, ids: [NotificationID])? {
+  public var firstUnsettled: (partition: Int32, offset: Int64, ids: [NotificationID])? {
     guard settledRequests() < order.count else { return nil }
     let place = order[settledCount]
     let request = requests[place]!
@@ -149,14 +149,14 @@ package final class DemoLedger {
   }
 
   /// What was said about a notification; nil when nothing was.
-  package subscript(id: NotificationID) -> Account? { accounts[id] }
+  public subscript(id: NotificationID) -> Account? { accounts[id] }
 
   /// Notifications that the requests ask for, one that is asked for twice named twice.
-  package var expectedIDs: [NotificationID] { ids }
+  public var expectedIDs: [NotificationID] { ids }
 
   /// Notifications, and requests that name none, of a partition's requests below an offset that nothing
   /// accounts for and `isTaken` does not know.
-  package func open(
+  public func open(
     partition: Int32, below offset: Int64, isTaken: (NotificationID) -> Bool
   ) -> Int {
     var count = 0
@@ -171,7 +171,7 @@ package final class DemoLedger {
   /// a fault holds the pipeline up.
   ///
   /// - Parameter mayWait: whether a notification waits rightly, so that it holds nothing up.
-  package func settledRequests(
+  public func settledRequests(
     _ mayWait: (NotificationID) -> Bool = { _ in false }
   ) -> Int {
     while settledCount < order.count, open(requests[order[settledCount]]!, mayWait) == 0 {
@@ -190,7 +190,7 @@ extension DemoLedger {
   ///
   /// A request whose text names no notification must be a dead letter itself; of the others each
   /// token must have a receipt or a dead letter.
-  package var missing: Int {
+  public var missing: Int {
     requests.values.reduce(0) { $0 + open($1) }
   }
 
@@ -209,7 +209,7 @@ extension DemoLedger {
   }
 
   /// The lost notifications, and where their requests are.
-  package var lost: [(id: NotificationID, partition: Int32, offset: Int64)] {
+  public var lost: [(id: NotificationID, partition: Int32, offset: Int64)] {
     var lost: [(id: NotificationID, partition: Int32, offset: Int64)] = []
     for (place, request) in requests where !request.isDead {
       for index in request.firstID..<request.firstID + request.idCount {
@@ -223,7 +223,7 @@ extension DemoLedger {
 
   /// The lost notifications and what the gateway says about them, a line each: for whoever looks for
   /// the cause. Many tokens of one request may have one bad among them.
-  package var lostLines: [String] {
+  public var lostLines: [String] {
     lost.map { lost in
       let account = accounts[lost.id] ?? Account()
       return "\(lost.id) request=\(lost.partition)/\(lost.offset)"
@@ -234,7 +234,7 @@ extension DemoLedger {
   /// The sums of all accounts.
   ///
   /// Accounts of other writers' requests, on a cluster that others use too, are left out.
-  package var totals: DemoTotals {
+  public var totals: DemoTotals {
     var totals = DemoTotals()
     totals.requests = requests.count
     totals.lost = missing
@@ -263,17 +263,17 @@ extension DemoLedger {
 }
 
 /// The numbers of a run.
-package struct DemoTotals: Equatable, Sendable {
-  package var requests = 0
-  package var delivered = 0
-  package var rejected: [String: Int] = [:]
-  package var expired = 0
-  package var suppressed = 0
-  package var deduplicated = 0
-  package var deadLettered = 0
+public struct DemoTotals: Equatable, Sendable {
+  public var requests = 0
+  public var delivered = 0
+  public var rejected: [String: Int] = [:]
+  public var expired = 0
+  public var suppressed = 0
+  public var deduplicated = 0
+  public var deadLettered = 0
   /// Accepted by the gateway, or given an outcome, more than once.
-  package var duplicates = 0
-  package var lost = 0
+  public var duplicates = 0
+  public var lost = 0
   /// Receipts that say what the gateway's own list does not: a lie of one of the two.
-  package var unconfirmed = 0
+  public var unconfirmed = 0
 }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 import JSON
-package import Telemetry
+public import Telemetry
 
 /// What the demo found, as a table for people and as JSON for programs.
-package struct DemoReport {
-  package var totals = DemoTotals()
+public struct DemoReport {
+  public var totals = DemoTotals()
   /// Notifications that ingest accepted: those on the lanes and those it suppressed.
-  package var notifications = 0
-  package var deadLetters: [String: Int] = [:]
+  public var notifications = 0
+  public var deadLetters: [String: Int] = [:]
   /// Unregistered devices that the gateway was asked for, and those in the database.
-  package var invalidTokensExpected = 0
-  package var invalidTokensRecorded = 0
+  public var invalidTokensExpected = 0
+  public var invalidTokensRecorded = 0
   /// Devices that stand in only one of the two.
-  package var invalidTokensDiffering = 0
+  public var invalidTokensDiffering = 0
   /// From the first request's Kafka timestamp to the last outcome.
-  package var milliseconds: Int64 = 0
+  public var milliseconds: Int64 = 0
   /// From a request's Kafka timestamp to its notification's outcome, in milliseconds.
-  package var latency = LatencyHistogram()
+  public var latency = LatencyHistogram()
 
-  package init() {}
+  public init() {}
 
   /// What is wrong with the run; empty when everything adds up.
-  package var problems: [String] {
+  public var problems: [String] {
     var problems: [String] = []
     if totals.lost > 0 { problems.append("\(totals.lost) lost: neither receipt nor dead letter") }
     if invalidTokensDiffering > 0 {
@@ -34,11 +34,11 @@ package struct DemoReport {
     return problems
   }
 
-  package var notificationsPerSecond: Double {
+  public var notificationsPerSecond: Double {
     milliseconds > 0 ? (Double(notifications) * 10_000 / Double(milliseconds)).rounded() / 10 : 0
   }
 
-  package var table: String {
+  public var table: String {
     var rows: [(String, String)] = [
       ("requests", number(totals.requests)), ("notifications", number(notifications)),
       ("  delivered", number(totals.delivered)),
@@ -71,7 +71,7 @@ package struct DemoReport {
   }
 
   /// One line; the names are fixed.
-  package var json: String {
+  public var json: String {
     var rejected = JSONObject()
     for (reason, count) in totals.rejected.sorted(by: { $0.key < $1.key }) {
       rejected.append(reason, .integer(Int64(count)))

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
-package import JSON
+public import APNS
+public import JSON
 import Pipeline
 import Signing
 
 /// Which notifications a request asks for, worked out from its text alone by the public rule for
 /// `apns-id`s: what the demo holds the pipeline's own reports against.
-package enum RequestLine {
+public enum RequestLine {
   /// The ids of all notifications, one for each token; empty when the text does not say enough to
   /// know any (then the whole request must become a dead letter).
   ///
   /// - Parameter origin: `topic`, partition and offset of the record, which stand for a missing id.
-  package static func ids(
+  public static func ids(
     _ text: UnsafeRawBufferPointer, topic: String, partition: Int32, offset: Int64,
     parser: JSONParser
   ) -> [NotificationID] {
@@ -31,7 +31,7 @@ package enum RequestLine {
   }
 
   /// UUIDv5 of app, environment, request id and token (of a broadcast `channel:<id>`), separated by NUL.
-  package static func derive(
+  public static func derive(
     app: String, environment: String, id: String, token: String
   ) -> NotificationID {
     derive(app: app, environment: environment, id: id, key: token.lowercased())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package import APNS
+public import APNS
 import Bytes
 import Glibc
 import JSON
@@ -7,18 +7,18 @@ import Signing
 
 /// A folder with everything that a pipeline on one machine needs to authenticate itself to the
 /// simulator: signing keys, the credentials file, a root, a server certificate.
-package struct KeyFolder: Sendable {
+public struct KeyFolder: Sendable {
   /// A signing key to make, and what it may be used for.
-  package struct Credential: Sendable {
+  public struct Credential: Sendable {
     /// Ten letters and digits each.
-    package let teamID: String
-    package let keyID: String
+    public let teamID: String
+    public let keyID: String
     /// Bundle ids; `*` stands for every one.
-    package let apps: [String]
+    public let apps: [String]
     /// nil serves both environments.
-    package let environment: Environment?
+    public let environment: Environment?
 
-    package init(teamID: String, keyID: String, apps: [String], environment: Environment? = nil) {
+    public init(teamID: String, keyID: String, apps: [String], environment: Environment? = nil) {
       self.teamID = teamID
       self.keyID = keyID
       self.apps = apps
@@ -26,7 +26,7 @@ package struct KeyFolder: Sendable {
     }
 
     /// A key id that no other folder has: two keys under one id would pass for one credential on a topic.
-    package static func freshKeyID() -> String {
+    public static func freshKeyID() -> String {
       let signs = Array("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
       return String(
         (0..<ProviderTokenClaims.identifierLength).map { _ in signs[Int.random(in: signs.indices)] }
@@ -34,19 +34,19 @@ package struct KeyFolder: Sendable {
     }
   }
 
-  package let path: String
+  public let path: String
 
-  package init(_ path: String) { self.path = path }
+  public init(_ path: String) { self.path = path }
 
   /// The signer's credentials file.
-  package var credentials: String { "\(path)/credentials.json" }
+  public var credentials: String { "\(path)/credentials.json" }
   /// The simulator's list of public keys.
-  package var gatewayKeys: String { "\(path)/gateway-keys.json" }
+  public var gatewayKeys: String { "\(path)/gateway-keys.json" }
   /// The certificate that senders trust.
-  package var root: String { "\(path)/root.pem" }
+  public var root: String { "\(path)/root.pem" }
   /// The simulator's certificate, for localhost and the loopback addresses.
-  package var certificate: String { "\(path)/gateway.pem" }
-  package var certificateKey: String { "\(path)/gateway-key.pem" }
+  public var certificate: String { "\(path)/gateway.pem" }
+  public var certificateKey: String { "\(path)/gateway-key.pem" }
 
   func keyName(_ credential: Credential) -> String { "AuthKey_\(credential.keyID).p8" }
   func publicKeyName(_ credential: Credential) -> String { "AuthKey_\(credential.keyID).pub.pem" }
@@ -56,7 +56,7 @@ package struct KeyFolder: Sendable {
   /// - Parameters:
   ///   - clientApps: Bundle ids to make client certificates for, one of each kind.
   ///   - overwrite: Otherwise nothing is written when any of the files is there.
-  package func generate(
+  public func generate(
     _ credentials: [Credential], clientApps: [String] = [], overwrite: Bool = false
   ) throws(KeyFolderError) {
     let files = fileNames(credentials, clientApps: clientApps).map { "\(path)/\($0)" }
@@ -79,7 +79,7 @@ package struct KeyFolder: Sendable {
   }
 
   /// Every file that `generate` writes, without the folder.
-  package func fileNames(_ credentials: [Credential], clientApps: [String] = []) -> [String] {
+  public func fileNames(_ credentials: [Credential], clientApps: [String] = []) -> [String] {
     let keys = credentials.flatMap { [keyName($0), publicKeyName($0)] }
     let others = [self.credentials, gatewayKeys, root, certificate, certificateKey]
     let clients = clientApps.flatMap { app in
@@ -129,6 +129,6 @@ package struct KeyFolder: Sendable {
 }
 
 /// Why the folder could not be made.
-package struct KeyFolderError: Error, Sendable, CustomStringConvertible {
-  package let description: String
+public struct KeyFolderError: Error, Sendable, CustomStringConvertible {
+  public let description: String
 }

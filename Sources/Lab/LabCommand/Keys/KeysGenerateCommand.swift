@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import OperatorCommand
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet keys generate FOLDER`.
-package enum KeysGenerateCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum KeysGenerateCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var folder = KeyFolder("")
     var keyID = ""
     @Declared(
@@ -44,17 +44,17 @@ package enum KeysGenerateCommand: Service {
       KeyFolder.Credential(teamID: teamID, keyID: keyID, apps: apps, environment: environment)
     }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = LabProgram.keysGenerate.rawValue
-  package static let summary = LabProgram.keysGenerate.summary
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let name = LabProgram.keysGenerate.rawValue
+  public static let summary = LabProgram.keysGenerate.summary
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self,
     operands: .init("FOLDER", 1...1, "Folder for the files; created if it does not exist."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.folder = KeyFolder(values.operands[0])
     settings.keyID = settings.wantedKeyID
@@ -81,7 +81,7 @@ package enum KeysGenerateCommand: Service {
     }
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do throws(KeyFolderError) {

@@ -2,13 +2,13 @@
 import EventLoop
 
 /// TCP ports of 127.0.0.1 for processes that keep their address when they are started again.
-package enum FreePorts {
+public enum FreePorts {
   /// Below those that the system gives to whoever asks for any (32,768 and above unless somebody has changed that): while
   /// a process is away, nobody gets its port by chance.
   private static let range: Range<UInt16> = 15_000..<32_000
 
   /// Ports that were free a moment ago, each another one.
-  package static func find(_ count: Int) throws -> [UInt16] {
+  public static func find(_ count: Int) throws -> [UInt16] {
     guard count > 0 else { return [] }
     let socket = try listening()
     // Open until all are found: one that is closed again may be handed out a second time.

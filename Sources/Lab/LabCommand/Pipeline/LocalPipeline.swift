@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import EventLoop
 import Glibc
 import JSON
 import Kafka
 import OperatorCommand
-package import ServiceKit
+public import ServiceKit
 import Telemetry
 
 /// Every process of the pipeline on this machine, as children of this one: for `up`, the demo and
 /// tests.
-package final class LocalPipeline {
+public final class LocalPipeline {
   /// What to run, and how.
-  package struct Plan: Sendable {
+  public struct Plan: Sendable {
     /// Where keys, logs and the database are; made if it is not there.
-    package var folder: String
-    package var senders = 1
+    public var folder: String
+    public var senders = 1
     /// A cluster that runs already, or nil to run an embedded broker.
-    package var kafka: String?
+    public var kafka: String?
     /// The embedded broker's port; 0 takes a free one, nil the usual one if it is free.
-    package var kafkaPort: UInt16? = 0
+    public var kafkaPort: UInt16? = 0
     /// Bytes of a process's log above which it starts again, the last ones kept beside it. nil: never.
-    package var logLimit: Int?
-    package var topicPrefix = "push."
+    public var logLimit: Int?
+    public var topicPrefix = "push."
     /// The file of the key that keeps provider tokens secret on their topic, if there is one.
-    package var tokenKey: String?
+    public var tokenKey: String?
     /// Signing keys to make.
-    package var credentials: [KeyFolder.Credential]
+    public var credentials: [KeyFolder.Credential]
     /// Settings that every process of the pipeline gets, such as `--kafka.linger.ms=5`.
-    package var kafkaFlags: [String] = []
+    public var kafkaFlags: [String] = []
     /// Further arguments by executable, such as `apns-simulator`.
-    package var extra: [String: [String]] = [:]
+    public var extra: [String: [String]] = [:]
     /// Further variables by process, such as `feedback`; `NAME=value` each.
-    package var environment: [String: [String]] = [:]
+    public var environment: [String: [String]] = [:]
     /// Whether a web page shows how the processes are doing.
-    package var hasConsole = false
+    public var hasConsole = false
     /// Whether requests are taken over HTTP.
-    package var hasAPI = false
+    public var hasAPI = false
     /// The file of subscriptions to webhooks, if there are any.
-    package var subscriptions: String?
+    public var subscriptions: String?
     /// Arguments of the embedded broker.
-    package var brokerFlags: [String] = []
+    public var brokerFlags: [String] = []
 
-    package init(folder: String, credentials: [KeyFolder.Credential]) {
+    public init(folder: String, credentials: [KeyFolder.Credential]) {
       self.folder = folder
       self.credentials = credentials
     }
@@ -52,15 +52,15 @@ package final class LocalPipeline {
   private static let kafkaPort: UInt16 = 9_092
   private static let apiPort: UInt16 = 8_080
 
-  package let plan: Plan
-  package let processes: ProcessTree
-  package let keys: KeyFolder
+  public let plan: Plan
+  public let processes: ProcessTree
+  public let keys: KeyFolder
   /// `host:port` of the Kafka cluster, once `start` has returned.
-  package private(set) var kafka = ""
+  public private(set) var kafka = ""
   /// `host:port` of the simulator's pushes, in production and in the sandbox, and of its admin API.
-  package private(set) var gateway = ""
-  package private(set) var sandboxGateway = ""
-  package private(set) var gatewayAdmin = ""
+  public private(set) var gateway = ""
+  public private(set) var sandboxGateway = ""
+  public private(set) var gatewayAdmin = ""
   /// The web page's address; nil without one.
   private var console: String?
   /// The HTTP API's base URL and a key for it; nil without one.
@@ -76,11 +76,11 @@ package final class LocalPipeline {
   /// Keep other pipelines from the usual ports that this one has.
   private var claims: [PortClaim] = []
   /// A properties file with which `martlet channels` finds the simulator.
-  package var channelSettings: String { "\(plan.folder)/channels.properties" }
-  package var database: String { "\(plan.folder)/tokens.db" }
+  public var channelSettings: String { "\(plan.folder)/channels.properties" }
+  public var database: String { "\(plan.folder)/tokens.db" }
   /// Where every address stands for scripts, as long as the pipeline runs. That of a process's status pages comes when
   /// the process is ready.
-  package var addressesFile: String { "\(plan.folder)/addresses.json" }
+  public var addressesFile: String { "\(plan.folder)/addresses.json" }
   /// Every address by its name, in the order of the processes.
   var addresses: [(name: String, address: String)] {
     [
@@ -91,22 +91,22 @@ package final class LocalPipeline {
       + (console.map { [("console", "http://\($0)")] } ?? [])
   }
 
-  package init(_ plan: Plan, log: Logger) throws(SystemError) {
+  public init(_ plan: Plan, log: Logger) throws(SystemError) {
     self.plan = plan
     keys = KeyFolder("\(plan.folder)/keys")
     processes = try ProcessTree(log: log)
   }
 
   /// The file that a process's output goes to.
-  package func logFile(_ name: String) -> String { "\(plan.folder)/logs/\(name).log" }
+  public func logFile(_ name: String) -> String { "\(plan.folder)/logs/\(name).log" }
 
   /// The names of the sending processes.
-  package var senderNames: [String] { (0..<plan.senders).map { "sender-\($0 + 1)" } }
+  public var senderNames: [String] { (0..<plan.senders).map { "sender-\($0 + 1)" } }
 
   /// Starts everything, and returns when the broker and the simulator have their addresses.
   ///
   /// Throws when a program is missing or does not start; what did start is stopped then.
-  package func start() throws {
+  public func start() throws {
     do {
       try prepareFolder()
       try startBroker()
@@ -120,7 +120,7 @@ package final class LocalPipeline {
   }
 
   /// Stops everything in order; returns the names of processes that had to be killed.
-  @discardableResult package func stop() -> [String] {
+  @discardableResult public func stop() -> [String] {
     // An address without a listener is worse than none.
     if lock != nil { try? File.remove(addressesFile) }
     let killed = processes.stopAll()
@@ -259,7 +259,7 @@ package final class LocalPipeline {
   }
 
   /// Starts a further sending process under a name that no other has had.
-  package func startSender(_ name: String) throws {
+  public func startSender(_ name: String) throws {
     try startProgram(
       name, "martlet-sender",
       common + sealing + [
@@ -270,7 +270,7 @@ package final class LocalPipeline {
 
   /// Starts a feedback process with a database of its own, as on another host, under a name that no other has
   /// had.
-  package func startFeedback(_ name: String, database: String) throws {
+  public func startFeedback(_ name: String, database: String) throws {
     try startProgram(name, "martlet-feedback", common + ["--database", database], stage: 2)
   }
 

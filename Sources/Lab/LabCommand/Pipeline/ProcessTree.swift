@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import EventLoop
 import Glibc
-package import ServiceKit
+public import ServiceKit
 import Synchronization
 
 /// A program to run as a child.
-package struct ChildProgram: Sendable {
+public struct ChildProgram: Sendable {
   /// How it is called in messages; unique within its tree.
-  package var name: String
-  package var path: String
-  package var arguments: [String]
+  public var name: String
+  public var path: String
+  public var arguments: [String]
   /// Where both of its outputs go; nil leaves them where the parent's go.
-  package var logFile: String?
+  public var logFile: String?
   /// Bytes of the log above which it starts again; what it held is kept beside it as `FILE.1`. nil: never.
-  package var logLimit: Int?
+  public var logLimit: Int?
   /// Whether it is started again, after a pause, when it ends by itself.
-  package var restarts: Bool
+  public var restarts: Bool
   /// Programs of a higher stage are stopped first, those of one stage together.
-  package var stage: Int
+  public var stage: Int
   /// Variables beside the inherited ones, `NAME=value` each.
-  package var environment: [String] = []
+  public var environment: [String] = []
   /// Whether a stop waits until the program takes it, however early it comes: for our own programs, which do.
-  package var holdsStop = false
+  public var holdsStop = false
 
-  package init(
+  public init(
     _ name: String, path: String, arguments: [String] = [], logFile: String? = nil,
     restarts: Bool = true, stage: Int = 0
   ) {
@@ -48,16 +48,16 @@ extension ChildProgram {
 }
 
 /// A child as it stands.
-package struct ChildState: Sendable {
-  package let name: String
+public struct ChildState: Sendable {
+  public let name: String
   /// nil while it does not run.
-  package internal(set) var pid: Int32?
+  public internal(set) var pid: Int32?
   /// How often it was started again.
-  package internal(set) var restarts = 0
+  public internal(set) var restarts = 0
   /// How it ended each time: an exit status, or 128 + the signal's number.
-  package internal(set) var endings: [Int32] = []
+  public internal(set) var endings: [Int32] = []
   /// How it ended last; nil before the first end.
-  package var lastStatus: Int32? { endings.last }
+  public var lastStatus: Int32? { endings.last }
 }
 
 /// Runs programs as children, starts those that die again with back-off, and ends all of them in
@@ -65,7 +65,7 @@ package struct ChildState: Sendable {
 ///
 /// Should this process itself die, its children get SIGTERM: they are children of a thread that
 /// lives as long as the tree. They see no `MARTLET_` variable: a child's settings are its arguments.
-package final class ProcessTree: Sendable {
+public final class ProcessTree: Sendable {
   private struct Child {
     let program: ChildProgram
     var state: ChildState
@@ -81,14 +81,14 @@ package final class ProcessTree: Sendable {
   private let wakeup = Wakeup()
   private let log: Logger
 
-  package init(log: Logger) throws(SystemError) {
+  public init(log: Logger) throws(SystemError) {
     self.log = log
     let thread = try LoopThread(name: "processes") { [self] in superviseUntilEnd() }
     thread.detach()
   }
 
   /// Starts a program; returns when it runs. Throws when it cannot be started.
-  package func start(_ program: ChildProgram) throws(SystemError) {
+  public func start(_ program: ChildProgram) throws(SystemError) {
     children.withLock { $0.append(Child(program: program, state: ChildState(name: program.name))) }
     wakeup.signal()
     while true {
@@ -108,14 +108,14 @@ package final class ProcessTree: Sendable {
   }
 
   /// Every child, in the order of their start.
-  package var states: [ChildState] { children.withLock { $0.map(\.state) } }
+  public var states: [ChildState] { children.withLock { $0.map(\.state) } }
 
-  package func state(_ name: String) -> ChildState? {
+  public func state(_ name: String) -> ChildState? {
     children.withLock { $0.first { $0.program.name == name }?.state }
   }
 
   /// Sends a signal to a running child; false when it does not run.
-  @discardableResult package func signal(_ name: String, _ number: Int32) -> Bool {
+  @discardableResult public func signal(_ name: String, _ number: Int32) -> Bool {
     children.withLock { all in
       guard let pid = all.first(where: { $0.program.name == name })?.state.pid else { return false }
       return kill(pid, number) == 0
@@ -124,7 +124,7 @@ package final class ProcessTree: Sendable {
 
   /// Ends a child and does not start it again; waits for its end, at most `timeoutMilliseconds`
   /// before it is killed. Returns how it ended.
-  @discardableResult package func stop(
+  @discardableResult public func stop(
     _ name: String, timeoutMilliseconds: UInt64 = 20_000
   ) -> Int32? {
     end([name], timeoutMilliseconds)
@@ -132,7 +132,7 @@ package final class ProcessTree: Sendable {
   }
 
   /// Ends all children, the highest stage first, and the tree. Returns those that had to be killed.
-  @discardableResult package func stopAll(timeoutMilliseconds: UInt64 = 20_000) -> [String] {
+  @discardableResult public func stopAll(timeoutMilliseconds: UInt64 = 20_000) -> [String] {
     let killed = stop(stagesFrom: .min, timeoutMilliseconds: timeoutMilliseconds)
     ends.store(true, ordering: .releasing)
     wakeup.signal()
@@ -141,7 +141,7 @@ package final class ProcessTree: Sendable {
 
   /// Ends the children of that stage and of higher ones, the highest first, and does not start them again.
   /// Returns those that had to be killed.
-  @discardableResult package func stop(
+  @discardableResult public func stop(
     stagesFrom lowest: Int, timeoutMilliseconds: UInt64 = 20_000
   ) -> [String] {
     var killed: [String] = []

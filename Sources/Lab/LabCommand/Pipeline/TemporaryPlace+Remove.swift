@@ -4,7 +4,7 @@ import Glibc
 extension TemporaryPlace {
   /// Removes a folder with everything in it; links are removed, not followed. What cannot be
   /// removed stays.
-  package static func remove(_ path: String) {
+  public static func remove(_ path: String) {
     if let folder = opendir(path) {
       while let entry = readdir(folder) {
         let name = withUnsafePointer(to: &entry.pointee.d_name) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Bytes
+public import Bytes
 import Glibc
 
 /// Folders for commands that were given none.
-package enum TemporaryPlace {
+public enum TemporaryPlace {
   /// Makes a new folder, readable by its owner only, in `TMPDIR` or /tmp.
-  package static func make(_ name: String) throws(SystemError) -> String {
+  public static func make(_ name: String) throws(SystemError) -> String {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var template = Array("\(parent)/\(name)-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {

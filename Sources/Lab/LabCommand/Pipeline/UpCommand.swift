@@ -3,12 +3,12 @@ import Glibc
 import Kafka
 import OperatorCommand
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet up`: everything on one machine.
-package enum UpCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum UpCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     /// A cluster to use, or nil for an embedded broker.
     var cluster: KafkaConfiguration?
     var kafkaFlags: [String] = []
@@ -48,18 +48,18 @@ package enum UpCommand: Service {
     var kafkaPort: UInt16? { port.map { UInt16($0) } }
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
 
-    package init() {}
+    public init() {}
   }
 
   /// Bytes of a process's log; as many are kept beside it.
   private static let logLimit = 8 << 20
 
-  package static let name = LabProgram.up.rawValue
-  package static let summary = LabProgram.up.summary
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let name = LabProgram.up.rawValue
+  public static let summary = LabProgram.up.summary
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     if settings.isOnCluster {
       guard settings.kafkaPort == nil else {
@@ -73,7 +73,7 @@ package enum UpCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Diagnosis
+public import Diagnosis
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet canary`: pushes through the whole pipeline at an interval, and says what became of them.
-package enum CanaryCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum CanaryCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-canary")
     var canaries: [CanarySpecification] = []
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -28,17 +28,17 @@ package enum CanaryCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "canary"
-  package static let summary = """
+  public static let name = "canary"
+  public static let summary = """
     Sends a push through the whole pipeline at an interval, as an application would, and follows the receipts: \
     whether it was delivered, and how long each part of the way took. Runs beside the other processes.
     """
-  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     do throws(CanaryProblem) {
       settings.canaries = try CanarySpecification.all(parsing: settings.canaryText)
@@ -49,11 +49,11 @@ package enum CanaryCommand: Service {
     return settings
   }
 
-  package static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
+  public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
     KafkaSurvey.run(settings.kafka, .canary, settings.names).findings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let names = settings.names

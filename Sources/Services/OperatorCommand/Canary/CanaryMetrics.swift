@@ -2,10 +2,10 @@
 import Delivery
 import ServiceKit
 import Synchronization
-package import Telemetry
+public import Telemetry
 
 /// What `martlet canary` has on `/metrics`.
-package enum CanaryMetrics {
+public enum CanaryMetrics {
   private static let labels = ["app", "environment", "target"]
   private static let bound = "\(CanarySpecification.most) canaries"
 
@@ -27,7 +27,7 @@ package enum CanaryMetrics {
     "Time of the canary's delivered pushes: from the request to ingest's notification (ingest), from there to APNs'"
       + " answer (sender), from there until the receipt was read (receipt), and in all (total).")
 
-  package static let all = [success, lastSuccess, results, stages]
+  public static let all = [success, lastSuccess, results, stages]
 }
 
 /// What the canaries have come to. One thread writes, any may read.

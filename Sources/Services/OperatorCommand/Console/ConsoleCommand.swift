@@ -2,12 +2,12 @@
 import EventLoop
 import Glibc
 import HTTPServer
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet console`: one web page that shows the state of the pipeline.
-package enum ConsoleCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum ConsoleCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
 
     @Declared(
@@ -15,24 +15,24 @@ package enum ConsoleCommand: Service {
         "listen", default: "127.0.0.1:9480", "Where the page is; port 0 takes a free one."))
     var listen: Endpoint
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "console"
-  package static let summary =
+  public static let name = "console"
+  public static let summary =
     "Serves one web page that shows the pipeline as it flows, live, from the status pages of its processes."
     + " It holds no secret, but do not expose it."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, operands: StatusSource.operands)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.source = try StatusSource(values)
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let follower = StatusFollower(settings.source)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Diagnosis
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Telemetry
 
 /// `martlet doctor`: what is wrong with a deployment before it runs, or while it does.
-package enum DoctorCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum DoctorCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     @Declared(
       .text(
         "settings", default: "/etc/martlet", placeholder: "FOLDER",
@@ -28,19 +28,19 @@ package enum DoctorCommand: Service {
     /// Flags for every program that has them.
     var passed: [String] = []
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "doctor"
-  package static let summary =
+  public static let name = "doctor"
+  public static let summary =
     "Checks settings, keys, certificates, the clock, Kafka and the gateways as each program would meet them, and says"
     + " what to do about what is wrong: runs each installed program with --check and its file of the settings folder"
     + " (ingest.properties, sender.properties, signer.properties, feedback.properties, and if they are there"
     + " api.properties, webhooks.properties and canary.properties). Changes nothing. Exits with status 1 if there is an error."
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     var passed: [String] = []
     for name in [CommonSettings.kafka.name, CommonSettings.topicPrefix.name]
@@ -61,7 +61,7 @@ package enum DoctorCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let visits = DoctorVisit.all(settings)

@@ -5,32 +5,32 @@ import Glibc
 import JSON
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Telemetry
 
 /// `martlet pause`: stops the pushes of an app or a lane until they are resumed, or lists what is paused.
-package enum PauseCommand: Service {
-  package struct Settings: Sendable {
+public enum PauseCommand: Service {
+  public struct Settings: Sendable {
     let target: PauseTarget
     let reason: String?
   }
 
-  package static let name = "pause"
-  package static let summary =
+  public static let name = "pause"
+  public static let summary =
     "Pauses the pushes of an app, or of a lane: they wait in Kafka until martlet resume, and their expirations still apply."
     + " Pushes in flight are not affected. Without an app or lane it lists what is paused."
-  package static let reportsCounters = false
+  public static let reportsCounters = false
   private static let reason = SettingKey<String?>.text("reason", "Why, for whoever lists it.")
-  package static let table = SettingTable(
+  public static let table = SettingTable(
     declaredBy: PauseTarget.Settings.self, more: [reason.setting], kafkaProperties: true,
     operands: .init("APP", 0...1, "The app's bundle id."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(target: try PauseTarget(values), reason: values[reason])
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try settings.target.cluster(context)

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 import Kafka
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet resume`: lets the pushes of a paused app or lane go.
-package enum ResumeCommand: Service {
-  package struct Settings: Sendable {
+public enum ResumeCommand: Service {
+  public struct Settings: Sendable {
     let target: PauseTarget
   }
 
-  package static let name = "resume"
-  package static let summary =
+  public static let name = "resume"
+  public static let summary =
     "Resumes a paused app or lane. Pushes of an app that were moved to a retry topic follow after its delay, at most"
     + " 15 minutes."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: PauseTarget.Settings.self, kafkaProperties: true,
     operands: .init("APP", 0...1, "The app's bundle id."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let target = try PauseTarget(values)
     guard target.subject != nil else {
       throw SettingErrors(nil, "name an app, or a lane with --lane")
@@ -27,7 +27,7 @@ package enum ResumeCommand: Service {
     return Settings(target: target)
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     guard let subject = settings.target.subject else { return }

@@ -2,12 +2,12 @@
 import EventLoop
 import Glibc
 import HTTPClient
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet status`: the state of the pipeline, from the status pages of its processes.
-package enum StatusCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum StatusCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
 
     @Declared(.boolean("watch", "Continue until stopped, and redraw on a terminal."))
@@ -21,24 +21,24 @@ package enum StatusCommand: Service {
     @Declared(.boolean("json", "Print one JSON object per reading, for programs."))
     var isJSON: Bool
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "status"
-  package static let summary =
+  public static let name = "status"
+  public static let summary =
     "Shows the state of the pipeline: which processes are ready, rates, outcomes, backlog, latency and what is held"
     + " back. Exit status 1 if a process is not ready."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, operands: StatusSource.operands)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.source = try StatusSource(values)
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let client = HTTPClient(timeoutMilliseconds: 3_000)

@@ -3,13 +3,13 @@ import APNS
 import JSON
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import TokenFiles
 
 /// `martlet tokens import FILE`: device tokens from a file onto `push.devices`.
-package enum TokensImportCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TokensImportCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var file = ""
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -65,19 +65,19 @@ package enum TokensImportCommand: Service {
         registeredAt: Int64(registeredAt))
     }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "tokens import"
-  package static let summary =
+  public static let name = "tokens import"
+  public static let summary =
     "Registers the device tokens of a file by producing them to the devices topic; invalid tokens of the file go"
     + " to the feedback topic as answers of APNs. Reports every error with its line and field, and continues."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("FILE", 1...1, "The file; - is standard input."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
     settings.file = values.operands[0]
@@ -87,7 +87,7 @@ package enum TokensImportCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let source = try LineSource(settings.file)
@@ -119,19 +119,19 @@ package enum TokensImportCommand: Service {
 }
 
 /// What an import of tokens came to.
-package struct TokenImportResult: Sendable, Equatable {
+public struct TokenImportResult: Sendable, Equatable {
   /// Registrations and removals, and answers that a token is dead: those that Kafka has, or would get.
-  package var devices = 0
-  package var dead = 0
+  public var devices = 0
+  public var dead = 0
   /// Entries that are for other platforms, or without a token.
-  package var skipped = 0
+  public var skipped = 0
   /// Entries that cannot be used.
-  package var problems = 0
+  public var problems = 0
   /// Records that Kafka will never take.
-  package var refused = 0
-  package var milliseconds: UInt64 = 0
-  package var isDry = false
-  package var wasStopped = false
+  public var refused = 0
+  public var milliseconds: UInt64 = 0
+  public var isDry = false
+  public var wasStopped = false
 
   var text: String {
     let tenths = milliseconds / 100

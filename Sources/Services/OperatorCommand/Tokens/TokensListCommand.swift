@@ -3,14 +3,14 @@ import APNS
 import Delivery
 import Glibc
 import JSON
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Store
 import Telemetry
 
 /// `martlet tokens list`: device tokens of the database, one in each line.
-package enum TokensListCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TokensListCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     @Declared(TokenSettings.database) var database: String
     @Declared(TokenSettings.app) fileprivate var app: String?
     @Declared(TokenSettings.environment) fileprivate var environment: String?
@@ -30,20 +30,20 @@ package enum TokensListCommand: Service {
         word: state.flatMap { DeviceState.Word(rawValue: $0) })
     }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "tokens list"
-  package static let summary =
+  public static let name = "tokens list"
+  public static let summary =
     "Lists device tokens of the database with app, environment and state, in the order of the tokens."
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self)
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings.reading(values)
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do throws(StoreError) {
@@ -77,8 +77,8 @@ package enum TokensListCommand: Service {
 }
 
 /// `martlet tokens export`: all of it, for `martlet tokens import` and for other programs.
-package enum TokensExportCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TokensExportCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     @Declared(TokenSettings.database) var database: String
     @Declared(TokenSettings.app) fileprivate var app: String?
     @Declared(TokenSettings.environment) fileprivate var environment: String?
@@ -96,21 +96,21 @@ package enum TokensExportCommand: Service {
         word: state.flatMap { DeviceState.Word(rawValue: $0) })
     }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "tokens export"
-  package static let summary =
+  public static let name = "tokens export"
+  public static let summary =
     "Writes the device tokens of the database to standard output, one JSON object in each line, which martlet tokens"
     + " import reads. The database may be in use."
-  package static let reportsCounters = false
-  package static let table = SettingTable(declaredBy: Settings.self)
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self)
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings.reading(values)
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     var progress =

@@ -5,13 +5,13 @@ import EventLoop
 import Kafka
 import Pipeline
 import Records
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Store
 
 /// `martlet tokens revive TOKEN…`: registers tokens now, so that they are sent to again.
-package enum TokensReviveCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TokensReviveCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var tokens: [String] = []
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -23,19 +23,19 @@ package enum TokensReviveCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "tokens revive"
-  package static let summary =
+  public static let name = "tokens revive"
+  public static let summary =
     "Makes invalid tokens valid again: produces a registration with the current time and the details in the database to"
     + " the devices topic for each. For tokens that were reported by mistake; APNs may report them again."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
     settings.tokens = values.operands.map { $0.lowercased() }
@@ -49,7 +49,7 @@ package enum TokensReviveCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let dead = try invalidDevices(settings)

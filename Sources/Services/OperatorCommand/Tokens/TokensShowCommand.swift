@@ -3,14 +3,14 @@ import APNS
 import Delivery
 import JSON
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 import Store
 import Telemetry
 
 /// `martlet tokens show TOKEN`: what is known of a device token, and its history.
-package enum TokensShowCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TokensShowCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var token = ""
     @Declared(TokenSettings.database) var database: String
     @Declared(TokenSettings.app) fileprivate var app: String?
@@ -19,17 +19,17 @@ package enum TokensShowCommand: Service {
     @Declared(.boolean("json", "Print one JSON object for each app and environment."))
     var isJSON: Bool
 
-    package init() {}
+    public init() {}
   }
 
-  package static let name = "tokens show"
-  package static let summary =
+  public static let name = "tokens show"
+  public static let summary =
     "Shows a device token: whether it is registered, removed or invalid, since when and why, and its history."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("TOKEN", 1...1, "A device token, hex digits."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.token = values.operands[0].lowercased()
     do throws(DeviceToken.Problem) {
@@ -40,7 +40,7 @@ package enum TokensShowCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let devices: [KnownDevice]

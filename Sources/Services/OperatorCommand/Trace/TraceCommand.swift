@@ -2,12 +2,12 @@
 import EventLoop
 import Kafka
 import Pipeline
-package import ServiceKit
-package import Settings
+public import ServiceKit
+public import Settings
 
 /// `martlet trace ID`: what became of a notification, hop by hop.
-package enum TraceCommand: Service {
-  package struct Settings: DeclaredSettings, Sendable {
+public enum TraceCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-trace")
     var wanted = TraceSubject.Wanted.id("")
     /// Milliseconds since the epoch.
@@ -38,22 +38,22 @@ package enum TraceCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
-    package init() {}
+    public init() {}
   }
 
   /// A shorter beginning of a device token would find many devices.
   static let fewestDigits = 8
 
-  package static let name = "trace"
-  package static let summary =
+  public static let name = "trace"
+  public static let summary =
     "Shows the way of a notification: each record about it on the topics, in the order of time, with the gaps."
     + " Takes a request id or an apns-id, or with --token a device token."
-  package static let reportsCounters = false
-  package static let table = SettingTable(
+  public static let reportsCounters = false
+  public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("ID", 1...1, "A request id, an apns-id, or a device token."))
 
-  package static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     let text = values.operands[0]
     let digits = text.lowercased()
@@ -72,7 +72,7 @@ package enum TraceCommand: Service {
     return settings
   }
 
-  package static func run(
+  public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
