@@ -60,8 +60,7 @@ public final class Poller {
   }
 
   /// Changes what is watched, or the token.
-  public func modify(_ descriptor: Int32, token: UInt64, _ interest: Interest) throws(SystemError)
-  {
+  public func modify(_ descriptor: Int32, token: UInt64, _ interest: Interest) throws(SystemError) {
     guard control(EPOLL_CTL_MOD, descriptor, token, interest) else {
       throw SystemError.last("cannot change the watch on a descriptor")
     }

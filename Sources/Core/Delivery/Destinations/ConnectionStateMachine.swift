@@ -292,8 +292,7 @@ public struct ConnectionStateMachine: Sendable {
     tokenSince = now
   }
 
-  mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice
-  {
+  mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice {
     guard let token else {
       // Nothing to lose: a connection that has not sent anything yet waits for a usable token.
       guard newest.isUsable(now: now) else { return .none }

@@ -12,12 +12,6 @@ public struct RequestDeadlines: Sendable {
     var previous: UInt32
     var next: UInt32
     var due: UInt64
-
-    init(previous: UInt32, next: UInt32, due: UInt64) {
-      self.previous = previous
-      self.next = next
-      self.due = due
-    }
   }
 
   var entries: [Entry]
