@@ -100,7 +100,7 @@ def costs(figures):
 // Written by `benchmarks/run pages` from benchmarks/results: sender, sender-partitions-paced, ingest, feedback. The costs
 // are their ratios to h2load, times what h2load takes beside the sender.
 extension MeasuredCosts {{
-  package static let measured = MeasuredCosts(
+  public static let measured = MeasuredCosts(
     {first},
     h2load{last},
     source: "{line["machine"]}, commit {line["commit"]}")
