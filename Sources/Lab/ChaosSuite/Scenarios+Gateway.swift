@@ -113,7 +113,7 @@ extension Scenario {
         ],
         ["id": "unexpected_answer", "form": "huge", "status": 400, "when": ["probability": 0.01]],
         [
-          "id": "reason_spelling", "spelling": "Service Unavailable", "when": ["probability": 0.02],
+          "id": "reason_spelling", "spelling": "Service Unavailable", "when": ["every": 50],
         ],
       ]
     ),
@@ -147,8 +147,9 @@ extension Scenario {
         ["id": "lost_answer", "when": ["probability": 0.01]],
       ]
     ),
-    // Three such answers to one push would put it off by a quarter of an hour.
-    ("503", [["id": "service_unavailable", "when": ["probability": 0.02]]]),
+    // Three such answers to one push in a row put it off by a quarter of an hour. By chance that would happen to one in
+    // 125,000, which is some push of one run in a hundred; the gateway's every 50th request is another push each time.
+    ("503", [["id": "service_unavailable", "when": ["every": 50]]]),
     (
       "429",
       [
