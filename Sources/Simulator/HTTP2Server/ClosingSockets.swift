@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 
-/// The sockets of connections that have ended in good order, until their clients have read that.
+/// The sockets of connections that the server has ended, until their clients have read so.
 ///
 /// A socket that is closed while something of its client is still to be read, or on its way, answers with a reset,
 /// and the client may lose the GOAWAY before it. So the server's side is closed first, and what the client
