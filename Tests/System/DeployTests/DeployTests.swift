@@ -110,8 +110,11 @@ import WebhookDelivery
   func `topics.sh makes what martlet topics create makes`(copies: Int) throws {
     let folder = TemporaryFolder()
     // Kafka's tool, of which only the arguments matter.
-    let tool = folder.file("kafka-topics.sh")
-    try File.write(tool, Array("#!/bin/sh\necho \"$@\"\n".utf8), mode: 0o700)
+    let (text, tool) = (folder.file("text"), folder.file("kafka-topics.sh"))
+    try File.write(text, Array("#!/bin/sh\necho \"$@\"\n".utf8), mode: 0o700)
+    // Written by another process: a child that another test starts meanwhile would have the file open for writing, and
+    // what somebody writes cannot be run.
+    #expect(try BuiltProgram.run("/bin/cp", [text, tool], in: folder).status == 0)
     let run = try BuiltProgram.run(
       "/usr/bin/env",
       [
