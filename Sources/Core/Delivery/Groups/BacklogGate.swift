@@ -7,8 +7,8 @@
 /// committed yet come near to that limit. On a topic without committed offsets (a table) it closes for ever when
 /// the partition is full. Against a real broker no gate is used.
 ///
-/// Bytes are what the producer was given, uncompressed; the broker stores compressed batches, so the estimate
-/// errs on the safe side. Other writers' records are seen through the offsets.
+/// Bytes are what the producer was given, uncompressed; the broker stores compressed batches, so the count errs on the
+/// safe side.
 public struct BacklogGate: Sendable {
   /// What kind of topic the gate guards.
   public enum Mode: Sendable {
@@ -19,16 +19,15 @@ public struct BacklogGate: Sendable {
   }
 
   private struct Partition: Sendable {
-    /// One past the newest acknowledged offset.
-    var high: Int64 = 0
-    var committed: Int64 = 0
-    /// Bytes per record in 1/256, quick to rise and slow to fall.
-    var averageBytes: Int64 = 0
+    var unread = UnreadBytes()
     var isOpen = true
   }
 
   /// What the embedded broker keeps of a partition.
   public static let embeddedCapacity: Int64 = 5 * 1_024 * 1_024
+  /// Bytes around a record that lies alone in its batch: 61 of the batch, the rest its own lengths and numbers
+  /// (KIP-98).
+  public static let recordOverhead = 80
 
   private var partitions: [Partition]
   private let mode: Mode
@@ -52,38 +51,20 @@ public struct BacklogGate: Sendable {
   /// True while records may be written to the partition.
   public func isOpen(_ partition: Int) -> Bool { partitions[partition].isOpen }
 
-  /// The estimate for a partition, in bytes.
-  public func unreadBytes(_ partition: Int) -> Int64 {
-    let state = partitions[partition]
-    let unread = mode == .table ? state.high : max(0, state.high - state.committed)
-    let (product, overflow) = unread.multipliedReportingOverflow(by: state.averageBytes)
-    return overflow ? .max : product / 256
-  }
+  /// What lies unread in a partition, in bytes; in a table everything does.
+  public func unreadBytes(_ partition: Int) -> Int64 { partitions[partition].unread.count }
 
   /// The broker acknowledged a record of `bytes` (key and value) at `offset`.
   public mutating func acknowledged(_ partition: Int, offset: Int64, bytes: Int) {
-    partitions[partition].high = max(partitions[partition].high, offset + 1)
-    let sample = Int64(bytes) * 256
-    let average = partitions[partition].averageBytes
-    if average == 0 {
-      partitions[partition].averageBytes = sample
-    } else if sample > average {
-      partitions[partition].averageBytes += (sample - average + 7) / 8
-    } else {
-      partitions[partition].averageBytes -= (average - sample) / 256
-    }
-    update(partition)
-  }
-
-  /// The partition's end offset was looked up (other writers count, too).
-  public mutating func ended(_ partition: Int, offset: Int64) {
-    partitions[partition].high = max(partitions[partition].high, offset)
+    partitions[partition].unread.acknowledged(
+      at: offset, bytes: Int64(bytes + Self.recordOverhead))
     update(partition)
   }
 
   /// The reader group committed `offset`; a group that never committed has none to report.
   public mutating func committed(_ partition: Int, offset: Int64) {
-    partitions[partition].committed = max(partitions[partition].committed, offset)
+    guard mode == .consumed else { return }
+    partitions[partition].unread.committed(offset)
     update(partition)
   }
 
@@ -93,7 +74,7 @@ public struct BacklogGate: Sendable {
     if wasOpen && unread > closeAbove {
       partitions[partition].isOpen = false
       closedCount += 1
-    } else if !wasOpen && mode == .consumed && unread < openBelow {
+    } else if !wasOpen && unread < openBelow {
       partitions[partition].isOpen = true
       closedCount -= 1
     }
