@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `benchmarks/run all` runs: by the name of the file in benchmarks/results/, the words of benchmarks/run.
 
-Together about 35 minutes on two quiet cores, after the build; memory takes two of them and scale eight. The budgets come
+Together about 30 minutes on two quiet cores, after the build; memory takes three of them and scale five. The budgets come
 first, so that a run that is ended early has them.
 """
 
@@ -14,8 +14,8 @@ RUNS = {
         "feedback": "feedback --count 50000 --rounds 3",
         "sender-partitions-paced": "sender --partitions 12,64 --rate 5000 --count 20000 --rounds 5",
         "sender-partitions": "sender --partitions 12,64 --count 200000 --rounds 9",
-        "sender-apps": "sender --apps 1,100 --count 200000 --rounds 3",
-        "sender-credentials": "sender --credentials 1,100,1000 --count 60000 --rounds 3",
+        "sender-apps": "sender --apps 1,100 --count 200000 --rounds 9",
+        "sender-credentials": "sender --credentials 1,100,1000 --count 60000 --rounds 9",
         "guard": "guard",
         "demo": "demo --senders 2,4 --count 200000 --rounds 3",
         "start": "start --rounds 3",
@@ -23,7 +23,7 @@ RUNS = {
         "latency": "latency --rounds 3",
         "lanes": "lanes",
         "backlog": "backlog --partitions 64 --count 300000 --rounds 3",
-        "pipeline": "pipeline --senders 1,2,4 --count 100000 --rounds 3",
+        "pipeline": "pipeline --senders 1,2,4 --count 100000 --rounds 9",
         "connections": "connections --credentials 1,1000 --count 20000",
         "tokens": "tokens --rounds 3",
         "api": "api --count 200000 --rounds 3",
@@ -32,7 +32,7 @@ RUNS = {
         "suppression": "suppression --count 1000000",
         "compare": "compare --count 50000 --rounds 3",
         "rebalance": "rebalance --partitions 12,128 --rounds 2",
-        "memory": "memory --count 10000000",
+        "memory": "memory --count 20000000",
         "scale": "scale --senders 1,2,4 --loops 1,2 --partitions 8,64 --credentials 1,1000 --count 30000 --rounds 3",
         "plan": "plan --rounds 3",
     }.items()

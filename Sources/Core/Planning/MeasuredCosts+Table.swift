@@ -4,7 +4,7 @@
 // are their ratios to h2load, times what h2load takes beside the sender.
 extension MeasuredCosts {
   public static let measured = MeasuredCosts(
-    sender: 4.83, batch: 6.59, request: 513.74, ingest: 4.20, feedback: 50.72,
-    h2load: 4.83, senderMiB: 55.40, ingestMiB: 76.00,
-    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v595, commit 6cf60eb+")
+    sender: 2.75, batch: 18.30, request: 197.70, ingest: 3.06, feedback: 24.12,
+    h2load: 3.12, senderMiB: 55.50, ingestMiB: 77.10,
+    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v595, commit 4840ce6")
 }
