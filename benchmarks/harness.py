@@ -304,6 +304,10 @@ def call(arguments, timeout=120, among=()):
                 except Failure:
                     running.kill()
                     raise
+            except KeyboardInterrupt:
+                # Sent to this process alone, it would leave the command behind.
+                running.kill()
+                raise
     if running.returncode != 0:
         raise Failure(f"{command[0]} failed:\n{output[-1000:]}{errors[-2000:]}")
     return output
