@@ -81,9 +81,6 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
   /// Group sessions; a real cluster takes no less than 6 s unless told.
   var sessionMilliseconds: Int { kafka == nil ? 3_000 : 6_000 }
 
-  /// Sessions of processes that nothing happens to: not longer than `max.poll.interval.ms` there.
-  var longSessionMilliseconds: Int { 10_000 }
-
   /// The command line that runs one scenario again.
   func replay(_ scenario: Scenario) -> String {
     var words = ["benchmarks/chaos", scenario.name, "--seed", "\(seed)", "--kills", "\(kills)"]

@@ -121,7 +121,7 @@ struct ChaosPlace {
   ) -> Int {
     if let own = scenario.sessionMilliseconds { return own }
     let stays = program == "martlet-sender" && scenario.sendersStay
-    return stays ? options.longSessionMilliseconds : options.sessionMilliseconds
+    return stays ? Scenario.longSession : options.sessionMilliseconds
   }
 
   /// Removes the folder.

@@ -83,7 +83,11 @@ struct Scenario: Sendable {
   var refusesTokenUpdates = false
   /// Whether it uses the shim where there is one, and can do without.
   var takesShim = false
-  /// Group sessions where they are others than those of the suite, in milliseconds.
+  /// Sessions that a busy machine does not end, in milliseconds: not longer than `max.poll.interval.ms` there.
+  static let longSession = 10_000
+
+  /// Group sessions where they are others than those of the suite, in milliseconds. Where senders leave by themselves
+  /// no session has to end.
   var sessionMilliseconds: Int?
   /// Whether no sender comes, goes or is stopped by its faults, and the broker stays. Then a rebalance of the senders is
   /// none of them, and a busy machine must not make one: their sessions are longer.

@@ -59,7 +59,7 @@ extension Scenario {
     },
     Scenario(
       name: "rebalance-storm", summary: "senders join and leave as fast as the group forms",
-      hasStragglers: true, isShort: true,
+      sessionMilliseconds: longSession, hasStragglers: true, isShort: true,
       bound: DuplicateBound(
         embeddedSeconds: 2,
         embeddedReason:

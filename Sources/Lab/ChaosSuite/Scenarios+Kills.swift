@@ -34,7 +34,7 @@ extension Scenario {
     },
     Scenario(
       name: "clean-restart", summary: "SIGTERM of the only sender, under load", senders: 1,
-      hasStragglers: true, isShort: true,
+      sessionMilliseconds: longSession, hasStragglers: true, isShort: true,
       bound: .none("a clean stop drains and commits before it leaves the group")
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
@@ -63,7 +63,7 @@ extension Scenario {
     },
     Scenario(
       name: "rolling-restart", summary: "SIGTERM of one of two senders after the other",
-      hasStragglers: true,
+      sessionMilliseconds: longSession, hasStragglers: true,
       bound: DuplicateBound(
         embeddedSeconds: 2,
         embeddedReason:
@@ -111,7 +111,7 @@ extension Scenario {
 
   static let scaling = Scenario(
     name: "scale-senders", summary: "three senders join one, stay, and leave again", senders: 1,
-    hasStragglers: true,
+    sessionMilliseconds: longSession, hasStragglers: true,
     bound: DuplicateBound(
       embeddedSeconds: 1.5,
       embeddedReason:

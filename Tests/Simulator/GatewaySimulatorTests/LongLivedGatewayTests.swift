@@ -33,7 +33,8 @@ import Testing
     let gateway = try RunningGateway { $0.rules.tokenRate = 7 }
     let old = try GatewayClient(gateway)
     #expect(try status(old) == 200)
-    _ = try gateway.admin("POST", "/clock/advance", #"{"by":"61m"}"#)
+    // Less than what ends an idle connection.
+    _ = try gateway.admin("POST", "/clock/advance", #"{"by":"31m"}"#)
     _ = try gateway.admin(
       "PUT", "/profile",
       #"{"priming":false,"token-rate":1,"latency":"5ms","service":"failing"}"#)

@@ -61,6 +61,8 @@ final class StandardWebhooksTests {
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--subscriptions", file, "--endpoint-roots", folder.file("root.pem"),
         "--kafka.consumer.session.timeout.ms=4000", "--kafka.consumer.heartbeat.interval.ms=500",
+        // The embedded broker forgets a member whose session ends while it waits to join; it asks again after this.
+        "--kafka.consumer.max.poll.interval.ms=10000",
       ], in: folder)
   }
 
