@@ -201,14 +201,20 @@ struct KafkaModel {
       return LoopModel.Place(partition: partition, next: state.low, log: log)
     }
     if log != state.log {
-      // The new log is as long as what was committed of the old one: the two cannot be told apart (docs/operations.md).
       log = state.log
-      note("\(partition): an offset of the log before goes unnoticed")
-      remove(partitions[partition].cut(below: next))
-      partitions[partition].reported.append(0..<next)
+      overlook(partition, below: next)
       for offset in resume.completedAbove.joined() { takeForCompleted(partition, offset) }
     }
     return LoopModel.Place(partition: partition, next: next, log: log)
+  }
+
+  /// The new log is as long as what was committed or read of the old one: the two cannot be told apart
+  /// (docs/operations.md).
+  mutating func overlook(_ partition: Int, below offset: Int64) {
+    note("\(partition): an offset of the log before goes unnoticed")
+    guard offset > max(partitions[partition].low, partitions[partition].base) else { return }
+    remove(partitions[partition].cut(below: offset))
+    partitions[partition].reported.append(0..<offset)
   }
 
   /// Nobody sends this record: the group takes it for one of the log before.

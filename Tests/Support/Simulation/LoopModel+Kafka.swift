@@ -29,7 +29,8 @@ struct SenderOffsets {
   var memory = CompletionMemory<Int>()
   var windows = KeptWindows<Int>()
   var gaps = RetentionGaps<Int>()
-  var doubted: Set<Int> = []
+  /// Partitions whose offsets went back, and from where.
+  var doubted: [Int: Int64] = [:]
   var remade: Set<Int> = []
   var onTheWay: OnTheWay?
   var nextCommit: UInt64 = 0
@@ -39,7 +40,7 @@ struct SenderOffsets {
   mutating func release() {
     commits.handOver(to: &memory)
     gaps.dropQuestions()
-    (doubted, onTheWay, rebuilds) = ([], nil, [])
+    (doubted, onTheWay, rebuilds) = ([:], nil, [])
   }
 
   /// What is known of the partition's log is of another one.
@@ -153,7 +154,7 @@ extension LoopModel {
         places[report.partition].otherLog = nil
       case .mustResume: resume([partition], &world)
       case .wentBack(let offset):
-        offsets.doubted.insert(partition)
+        offsets.doubted[partition] = offset
         offsets.gaps.begin(partition, at: offset)
       case nil: break
       }
@@ -192,8 +193,23 @@ extension LoopModel {
       }
     }
     for partition in strange { offsets.forgetLog(of: partition) }
-    let again = strange.intersection(offsets.doubted)
+    for (partition, end) in offsets.doubted
+    where ends[partition] != nil && !strange.contains(partition) {
+      overlook(partition, below: end, &world)
+    }
+    let again = strange.filter { offsets.doubted[$0] != nil }
     if !again.isEmpty { resume(again.sorted(), &world) }
+  }
+
+  /// The log reaches as far as was read, and is taken for the same one.
+  private func overlook(_ partition: Int, below end: Int64, _ world: inout World) {
+    let log = world.kafka[partition].log
+    guard let number = places.firstIndex(where: { $0.partition == partition }),
+      places[number].log != log
+    else { return }
+    (places[number].log, places[number].otherLog) = (log, nil)
+    places[number].overlookedBelow = end
+    world.kafka.overlook(partition, below: end)
   }
 
   /// Everything is given back and begun again without the group noticing.

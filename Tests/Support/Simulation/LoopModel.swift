@@ -62,6 +62,8 @@ final class LoopModel {
     var log: Int
     /// The first other log that it has read from.
     var otherLog: Int?
+    /// Records of the log below it are passed over: they are taken for those of the log before.
+    var overlookedBelow: Int64 = 0
   }
 
   /// Counts the processes of a run, for its trace.
@@ -207,10 +209,11 @@ final class LoopModel {
       dispatcher.remember(record.facts.takenID, from: number)
       return true
     case .alreadyReceived:
-      if log == place.log {
+      if log != place.log {
+        passedOver[place.partition] = passedOver[place.partition] ?? 0
+      } else if offset >= place.overlookedBelow {
         world.kafka.fail("a record that is new to this assignment is called open")
       }
-      passedOver[place.partition] = passedOver[place.partition] ?? 0
       return true
     }
     let slot = dispatcher.accept(

@@ -58,6 +58,17 @@ extension Simulation {
       && isAtEnd(.ingest, world.requests.end) && isAtEnd(.feedback, world.devices.end)
   }
 
+  /// The first records of each partition that have no outcome.
+  private var unfinished: [String] {
+    world.kafka.partitions.enumerated().compactMap { number, state in
+      let left = (max(state.low, state.base)..<state.end).filter { !state[$0].isSettled }
+      guard !left.isEmpty else { return nil }
+      return
+        "\(state.feed) partition \(number): \(left.prefix(5)), committed \(state.committed ?? -1), above it"
+        + " \(state.completedAbove), read to \(state.readTo) of \(state.low)..<\(state.end)"
+    }
+  }
+
   private func isAtEnd(_ kind: GroupModel.Kind, _ end: (Int) -> Int64) -> Bool {
     world[kind].committed.enumerated().allSatisfy { ($1 ?? 0) >= end($0) }
   }
@@ -65,7 +76,7 @@ extension Simulation {
   /// What the end shows to have gone wrong, or nil.
   var verdict: String? {
     if !isSettled {
-      return "it never comes to its end: \(world.kafka.pending) records are left; "
+      return "it never comes to its end: \(world.kafka.pending) records are left, \(unfinished); "
         + senders.map(\.summary).joined(separator: "; ")
         + "; ingest \(world[.ingest].committed) feedback \(world[.feedback].committed)"
     }
