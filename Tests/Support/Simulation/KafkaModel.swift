@@ -24,7 +24,8 @@ struct PartitionModel {
   var readTo: Int64 = 0
   /// Offsets that a sender has reported as removed before they were read.
   var reported: [Range<Int64>] = []
-  /// Records that retention removed before anybody had read them.
+  /// Records that retention removed before anybody had read them, after the group's first commit: before it nothing
+  /// counts as lost (docs/operations.md).
   private(set) var removed: [(offset: Int64, notification: Int)] = []
 
   init(_ feed: Feed) { self.feed = feed }
@@ -50,7 +51,7 @@ struct PartitionModel {
     var gone: [Int] = []
     for place in max(low, base)..<offset where !self[place].isSettled {
       gone.append(self[place].notification)
-      if place >= readTo { removed.append((place, self[place].notification)) }
+      if place >= readTo, committed != nil { removed.append((place, self[place].notification)) }
     }
     low = max(low, offset)
     return gone
