@@ -63,18 +63,16 @@ import Testing
   func `is off by no more than the marks are apart`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var unread = UnreadBytes()
-    var upTo: [Int64] = [0]
-    var committed = 0
+    var log = WholeLog()
     let largest = 200 + random.below(20_000)
     for offset in 0..<20_000 as Range<Int64> {
       let bytes = Int64(random.oneIn(20) ? largest : 100 + random.below(100))
       unread.acknowledged(at: offset, bytes: bytes)
-      upTo.append(upTo[upTo.count - 1] + bytes)
+      log.append(bytes)
       if random.oneIn(50) {
-        committed += random.below(upTo.count - committed)
-        unread.committed(Int64(committed))
+        unread.committed(log.commit(&random))
       }
-      let truth = upTo[upTo.count - 1] - upTo[committed]
+      let truth = log.unread
       #expect(
         abs(unread.count - truth) <= Self.spacing + Int64(largest), "seed \(seed), offset \(offset)"
       )
@@ -87,22 +85,37 @@ import Testing
   func `with two writers is off by a fifth at most`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var unread = UnreadBytes()
-    var upTo: [Int64] = [0]
-    var committed = 0
+    var log = WholeLog()
     for offset in 0..<50_000 as Range<Int64> {
       let bytes = Int64(random.oneIn(20) ? 2_000 : 100 + random.below(100))
-      upTo.append(upTo[upTo.count - 1] + bytes)
+      log.append(bytes)
       let isOwn = random.oneIn(2)
       if isOwn { unread.acknowledged(at: offset, bytes: bytes) }
       if random.oneIn(2_000) {
-        committed += random.below(upTo.count - committed)
-        unread.committed(Int64(committed))
+        unread.committed(log.commit(&random))
       }
       guard isOwn else { continue }
-      let truth = upTo[upTo.count - 1] - upTo[committed]
+      let truth = log.unread
       #expect(
         abs(unread.count - truth) <= Self.spacing + truth / 5, "seed \(seed), offset \(offset)")
       if abs(unread.count - truth) > Self.spacing + truth / 5 { return }
     }
+  }
+}
+
+/// A partition of which the size of every record is kept.
+private struct WholeLog {
+  /// What was written before each offset, and in all.
+  private var upTo: [Int64] = [0]
+  private var committed = 0
+
+  var unread: Int64 { upTo[upTo.count - 1] - upTo[committed] }
+
+  mutating func append(_ bytes: Int64) { upTo.append(upTo[upTo.count - 1] + bytes) }
+
+  /// Commits any offset from the last one on, and returns it.
+  mutating func commit(_ random: inout SeededGenerator) -> Int64 {
+    committed += random.below(upTo.count - committed)
+    return Int64(committed)
   }
 }
