@@ -72,8 +72,8 @@ extension Scenario {
         let mark = rig.mark()
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 30_000)
-        if !hasJoined { rig.problem("\(name) got no partitions within 30 s") }
+        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
         try rig.pump(between: 0, and: 500)
         rig.compareOffsets()
         try rig.stopForGood(name)

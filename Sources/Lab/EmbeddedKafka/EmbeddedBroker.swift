@@ -30,7 +30,6 @@ public final class EmbeddedBroker: @unchecked Sendable {
   public init(
     _ topics: [KafkaTopicSpecification] = [], brokers: Int = 1, port: UInt16 = 0
   ) throws(KafkaError) {
-    try Self.checkFree(port)
     let native = NativeConfiguration()
     try native.set("client.id", "embedded-broker")
     try native.set("log_level", "3")
@@ -61,11 +60,9 @@ public final class EmbeddedBroker: @unchecked Sendable {
   private static func start(
     _ topics: [KafkaTopicSpecification], brokers: Int, port: UInt16, _ client: OpaquePointer
   ) throws(KafkaError) -> OpaquePointer {
-    for attempt in 1... {
-      martlet_bind_next_to(port)
-      let made = rd_kafka_mock_cluster_new(client, Int32(brokers))
-      martlet_bind_next_to(0)
-      guard let made else { break }
+    var attempt = 1
+    while true {
+      let made = try newCluster(brokers, port: port, client)
       do throws(KafkaError) {
         let first = firstPort(of: made)
         for topic in topics {
@@ -76,20 +73,27 @@ public final class EmbeddedBroker: @unchecked Sendable {
         rd_kafka_mock_cluster_destroy(made)
         let isTaken = error.code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
         guard isTaken, attempt < attempts else { throw error }
+        attempt += 1
       }
     }
-    throw .invalid("cannot start the embedded broker: no port of 127.0.0.1 is free")
   }
 
-  /// A port that cannot be had ends the process inside librdkafka, so it is tried before.
-  private static func checkFree(_ port: UInt16) throws(KafkaError) {
-    guard port != 0 else { return }
-    do throws(SystemError) {
-      _ = try Socket.listening(on: .loopback(port: port))
-    } catch {
+  private static func newCluster(
+    _ brokers: Int, port: UInt16, _ client: OpaquePointer
+  ) throws(KafkaError) -> OpaquePointer {
+    martlet_bind_next_to(port)
+    defer { martlet_bind_next_to(0) }
+    guard let made = rd_kafka_mock_cluster_new(client, Int32(brokers)) else {
+      throw .invalid("cannot start the embedded broker: no port of 127.0.0.1 is free")
+    }
+    let failure = martlet_bind_failure()
+    guard failure == 0 else {
+      rd_kafka_mock_cluster_destroy(made)
+      let error = SystemError(code: failure, attempt: "cannot bind 127.0.0.1:\(port)")
       throw .invalid(
         "cannot start the embedded broker: \(error); does something else listen there?")
     }
+    return made
   }
 
   /// Creates a topic. One that somebody asked for before exists already, with four partitions, and

@@ -313,7 +313,7 @@ import Testing
   }
 
   @Test func `an outage of the broker is waited out`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true, goesAway: true)
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))

@@ -39,6 +39,48 @@ import Testing
     #expect(began.duration(to: .now) < .seconds(10))
   }
 
+  /// Another descriptor of the socket that listens on a port in this process, as a process that is being started has
+  /// one until it runs its own program.
+  private func copyOfListener(on port: UInt16) -> Int32? {
+    (3..<1_024).first { descriptor in
+      var (address, length) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
+      let code = withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          getsockname(descriptor, $0, &length)
+        }
+      }
+      var (listens, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+      getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)
+      return code == 0 && address.sin_port == port.bigEndian && listens == 1
+    }.map { dup($0) }
+  }
+
+  @Test(arguments: [false, true])
+  func `a broker opens its port although a copy of the closed listener is open for a while`(
+    isNew: Bool
+  ) throws {
+    KafkaLog.silence()
+    let port = try FreePort.find()
+    var broker: EmbeddedBroker? = try EmbeddedBroker([.init("things", partitions: 2)], port: port)
+    let copy = try #require(copyOfListener(on: port))
+    let child = try LoopThread(name: "child") {
+      usleep(100_000)
+      close(copy)
+    }
+    if isNew {
+      broker = nil
+      broker = try EmbeddedBroker([.init("things", partitions: 2)], port: port)
+    } else {
+      broker?.setDown()
+      broker?.setUp()
+    }
+    child.join()
+    let configuration = KafkaConfiguration(bootstrap: broker!.bootstrap, clientID: "test")
+    let admin = try KafkaAdmin(configuration)
+    #expect(try admin.partitionCounts(timeoutMilliseconds: 10_000)["things"] == 2)
+    admin.close()
+  }
+
   /// Asks for a topic as soon as somebody listens on the port, as a client of an earlier broker does. Once.
   private func firstClient(of topic: String, port: UInt16) throws -> LoopThread {
     // Metadata, version 0.

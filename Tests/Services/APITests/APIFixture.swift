@@ -25,7 +25,7 @@ final class APIFixture {
   private let started = Started()
 
   init(_ flags: [String] = [], keys: String? = nil) throws {
-    kafka = try KafkaFixture(topics: [("requests", 4), ("devices", 1)], goesAway: true)
+    kafka = try KafkaFixture(topics: [("requests", 4), ("devices", 1)])
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
     let table = CommonSettings.table(of: APIService.self)

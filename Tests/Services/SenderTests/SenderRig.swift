@@ -38,7 +38,7 @@ final class SenderRig {
     simulator flags: [String] = [], unregistered: [Int] = [], partitions: Int = 4,
     embedded: Bool = false, keys: Int = 1
   ) throws {
-    fixture = try KafkaFixture(embedded: embedded, goesAway: embedded)
+    fixture = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: fixture.prefix)
     self.partitions = partitions
     for topic in names.all {

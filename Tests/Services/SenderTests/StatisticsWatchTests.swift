@@ -15,7 +15,7 @@ import Testing
 struct StatisticsWatchTests {
   @Test
   func `the leader's state and the partition's place; a stall when the leader goes away`() throws {
-    let fixture = try KafkaFixture(embedded: true, goesAway: true)
+    let fixture = try KafkaFixture(embedded: true)
     let topic = try fixture.createTopic("lane", partitions: 1)
     let producer = try KafkaProducer(fixture.configuration)
     defer { producer.close() }

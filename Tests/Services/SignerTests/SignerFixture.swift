@@ -24,7 +24,7 @@ final class SignerFixture {
   init(
     issuedTo keyID: String = "KEYKEYKEY1", requestPartitions: Int = 1, embedded: Bool = false
   ) throws {
-    kafka = try KafkaFixture(embedded: embedded, goesAway: embedded)
+    kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     try kafka.createTopic("provider-tokens", partitions: 1, compacted: true)
     try kafka.createTopic("token-requests", partitions: requestPartitions)

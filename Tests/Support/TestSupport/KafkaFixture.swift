@@ -24,12 +24,9 @@ public final class KafkaFixture {
     return text.isEmpty ? nil : text
   }
 
-  /// - Parameters:
-  ///   - embedded: insists on an embedded broker, for faults that only it can show.
-  ///   - goesAway: an embedded broker is set down. It then opens its port again at once, and ends the process if
-  ///     somebody was given that port in between.
+  /// - Parameter embedded: insists on an embedded broker, for faults that only it can show.
   public init(
-    topics: [(name: String, partitions: Int)] = [], embedded: Bool = false, goesAway: Bool = false
+    topics: [(name: String, partitions: Int)] = [], embedded: Bool = false
   ) throws {
     prefix = "test-\(String(UInt64.random(in: .min ... .max), radix: 36))."
     if let address = Self.realCluster, !embedded {
@@ -39,7 +36,7 @@ public final class KafkaFixture {
     } else {
       // Brokers go while clients of other tests still look for them: that is no news.
       KafkaLog.silence()
-      let embedded = try EmbeddedBroker(port: goesAway ? FreePort.find() : 0)
+      let embedded = try EmbeddedBroker()
       broker = embedded
       configuration = Self.tuned(
         KafkaConfiguration(bootstrap: embedded.bootstrap, clientID: "martlet-test"),
