@@ -69,8 +69,16 @@ public final class EngineClientSession {
   func receive(_ bytes: UnsafeRawBufferPointer) {
     let octets = bytes.bindMemory(to: UInt8.self)
     let now = MonotonicClock.milliseconds()
+    prefetchAnswered(octets.span)
     var position = 0
     while let event = engine.next(in: octets.span, at: &position, now: now) { take(event) }
+  }
+
+  private func prefetchAnswered(_ octets: Span<UInt8>) {
+    var position = 0
+    while let token = engine.nextAnswered(in: octets, at: &position) {
+      exchange(token)?.pointee.prefetch()
+    }
   }
 
   @inline(__always)

@@ -32,6 +32,9 @@ final class OutcomeWriter {
   /// The push in a slot.
   subscript(_ slot: UInt32) -> UnsafeMutablePointer<Push> { pushes[slot] }
 
+  /// Asks for what the end of a push needs.
+  func prefetch(_ slot: UInt32) { pushes.prefetch(slot) }
+
   /// Copies a record into its slot.
   func fill(_ slot: UInt32, _ record: KafkaRecord, _ envelope: Envelope) {
     pushes.fill(slot, key: record.key, value: record.value, envelope)

@@ -84,6 +84,8 @@ struct Push {
   var body: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: value[envelope.bodyStart...])
   }
+  /// Bytes of `block` that come before the body.
+  var headCount: Int { Int(tokenStart) + Int(tokenCount) + Int(envelope.bodyStart) }
   /// The bytes of one field of the envelope.
   func field(_ range: ByteRange) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: value[range.indices])

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import HTTP2
 import Pipeline
 import Records
@@ -28,6 +29,13 @@ struct PushTable: ~Copyable {
     let push = self[slot]
     push.pointee.fill(blocks.take(size), size, key, value, envelope)
     push.pointee.exchange.owner = slot
+  }
+
+  /// Asks for what the end of the slot's push needs.
+  func prefetch(_ slot: UInt32) {
+    let push = self[slot]
+    Prefetch.bytes(push, MemoryLayout<Push>.size)
+    Prefetch.bytes(push.pointee.block, push.pointee.headCount)
   }
 
   /// The slot's push has ended: its memory is free for others.

@@ -284,6 +284,7 @@ final class SenderLoop {
     dispatcher.touched(
       connection.number, limit: Int(connection.http.remoteMaxConcurrentStreams))
     connection.http.takeCompleted(into: &completed)
+    for exchange in completed { outcomes.prefetch(exchange.pointee.owner) }
     for exchange in completed { streamEnded(exchange.pointee.owner, on: connection) }
     for notice in connection.http.takeNotices() {
       process(notice, of: connection)

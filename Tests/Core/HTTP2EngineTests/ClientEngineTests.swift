@@ -28,6 +28,31 @@ import Testing
       + frame(.headers, flags: 5, stream: 9, [0x88])
   }
 
+  private func answeredAhead(_ wire: Wire, _ bytes: [UInt8]) -> [UInt] {
+    var position = 0
+    var tokens: [UInt] = []
+    while let token = wire.engine.nextAnswered(in: bytes.span, at: &position) {
+      tokens.append(token)
+    }
+    return tokens
+  }
+
+  @Test func `looking ahead names the open requests that some bytes answer, and takes nothing`() {
+    let wire = Wire()
+    for _ in 0..<6 { _ = wire.sent() }
+    // Heads of streams 1, 3 (twice), 5, 3 and 9; requests have the numbers 1 to 6.
+    #expect(answeredAhead(wire, conversation) == [1, 2, 2, 3, 2, 5])
+    #expect(answeredAhead(wire, conversation) == [1, 2, 2, 3, 2, 5])
+    _ = wire.feed(frame(.headers, flags: 5, stream: 3, [0x88]))
+    #expect(answeredAhead(wire, conversation) == [1, 3, 5])
+    // From anywhere in the middle of a frame, too, and with an end anywhere.
+    for start in conversation.indices {
+      for end in start...conversation.count {
+        #expect(answeredAhead(wire, Array(conversation[start..<end])).allSatisfy { $0 <= 6 })
+      }
+    }
+  }
+
   private func converse(_ piece: Int) -> [String] {
     let wire = Wire()
     for _ in 0..<6 { _ = wire.sent() }
