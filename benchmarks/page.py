@@ -57,25 +57,24 @@ def texts(root, folder, figures):
         yield root / "Sources" / "Core" / "Planning" / "MeasuredCosts+Table.swift", table
 
 
-# Records per second of the measurement that tells what a batch of Kafka costs, and how many batches and requests bring
-# them at 12 and at 64 partitions with a linger.ms of 5.
-PACED_RATE, FEW_BATCHES, MANY_BATCHES, REQUESTS = 5_000, 2_400, 5_000, 200
+# Records per second of the measurement that tells what a request to Kafka costs and each partition of it, how many
+# requests bring them with a linger.ms of 5, and the two numbers of partitions.
+PACED_RATE, REQUESTS, FEW, MANY = 5_000, 200, 12, 64
 
 
 def sender_costs(figures):
-    """What a sender takes for a push in full batches, one more batch and one more request of Kafka, relative to h2load;
-    None while it is not measured."""
+    """What a sender takes for a push in full batches, one more request to Kafka and each partition of it, relative to
+    h2load; None while it is not measured."""
     full = value(figures, "sender", "sender, 12 partitions", "ratio_to_h2load")
     few, many = (
         value(figures, "sender-partitions-paced", f"sender, {count} partitions", "ratio_to_h2load")
-        for count in (12, 64))
+        for count in (FEW, MANY))
     if None in (full, few, many):
         return None
-    # What small batches cost is shared out: to their number as far as more of them cost more, but no more than all.
-    most = max(0, few - full) * PACED_RATE
-    batch = min(max(0, many - few) * PACED_RATE / (MANY_BATCHES - FEW_BATCHES), most / FEW_BATCHES)
-    request = (most - batch * FEW_BATCHES) / REQUESTS
-    return full, batch, request
+    # What small batches cost is shared out: to partitions as far as more of them cost more, but no more than all.
+    most = max(0, few - full) * PACED_RATE / REQUESTS
+    partition = min(max(0, many - few) * PACED_RATE / REQUESTS / (MANY - FEW), most / FEW)
+    return full, most - partition * FEW, partition
 
 
 def costs(figures):
@@ -86,12 +85,11 @@ def costs(figures):
     h2load = value(figures, "sender", "h2load", "cpu_us_per_notification")
     if None in (sender, ingest, feedback, h2load):
         return None
-    full, batch, request = sender
+    full, request, partition = sender
     line = figures["sender"][0]
     fields = {
-        "sender": full * h2load, "batch": batch * h2load, "request": request * h2load, "ingest": ingest * h2load,
-        "feedback": feedback * h2load,
-        "h2load": h2load, "senderMiB": value(figures, "sender", "sender", "resident_mib"),
+        "sender": full * h2load, "request": request * h2load, "partition": partition * h2load,
+        "ingest": ingest * h2load, "feedback": feedback * h2load, "h2load": h2load, "senderMiB": value(figures, "sender", "sender", "resident_mib"),
         "ingestMiB": value(figures, "ingest", "ingest", "resident_mib")}
     words = ", ".join(f"{name}: {figure:.2f}" for name, figure in fields.items())
     first, last = words.split(", h2load", 1)
@@ -179,7 +177,7 @@ def command(lines):
 def rows(lines, fields):
     if not lines:
         return NONE
-    titles = [TITLES.get(field, field.replace("_", " ").replace(".", " ")) for field in fields]
+    titles = [TITLES.get(field, re.sub(r"\.(?!\d)", " ", field.replace("_", " "))) for field in fields]
     table = [f"Under load ({load(lines[0])}):", ""] if results.was_busy(lines[0]) else []
     table += ["| | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(fields)]
     for line in lines:

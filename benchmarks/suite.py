@@ -9,7 +9,7 @@ RUNS = {
     name: words.split() for name, words in {
         "http2": "http2 --count 200000 --rounds 3",
         "sender": "sender --count 200000 --rounds 3",
-        "ingest": "ingest --count 200000 --rounds 3",
+        "ingest": "ingest --count 200000 --rounds 9",
         "simulator": "simulator --count 200000 --rounds 3",
         "feedback": "feedback --count 50000 --rounds 3",
         "sender-partitions-paced": "sender --partitions 12,64 --rate 5000 --count 20000 --rounds 5",

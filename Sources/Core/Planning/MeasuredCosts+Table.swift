@@ -4,7 +4,7 @@
 // are their ratios to h2load, times what h2load takes beside the sender.
 extension MeasuredCosts {
   public static let measured = MeasuredCosts(
-    sender: 2.75, batch: 18.30, request: 197.70, ingest: 3.06, feedback: 24.12,
-    h2load: 3.12, senderMiB: 55.50, ingestMiB: 77.10,
-    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v595, commit 4840ce6")
+    sender: 2.89, request: 247.25, partition: 6.26, ingest: 2.86, feedback: 32.79,
+    h2load: 3.07, senderMiB: 56.30, ingestMiB: 76.50,
+    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v595, commit f1c6942")
 }

@@ -2,16 +2,16 @@
 
 /// What one notification costs each process, as `benchmarks/run` has measured it.
 ///
-/// A sender's CPU per second at a rate R is R × `sender` + B × `batch` + F × `request`. B is how many batches of Kafka
-/// bring the records: one for each record when these are rare, at most one per partition and linger time. F is how many
-/// requests bring the batches: at most one per linger time.
+/// A sender's CPU per second at a rate R is R × `sender` + F × (`request` + P × `partition`). F is how many requests bring
+/// the records: one for each record when these are rare, at most one per linger time. Each request names all P partitions,
+/// and is answered with a batch of each that has records.
 public struct MeasuredCosts: Sendable, Equatable {
   /// CPU microseconds per notification in full batches.
   public var sender: Double
-  /// CPU microseconds of a sender for one more batch of Kafka.
-  public var batch: Double
-  /// CPU microseconds of a sender for one more request that brings batches.
+  /// CPU microseconds of a sender for one more request that brings records, but for its partitions.
   public var request: Double
+  /// CPU microseconds of a sender for each partition of such a request.
+  public var partition: Double
   public var ingest: Double
   /// Per answer that says something about a device.
   public var feedback: Double
@@ -24,12 +24,12 @@ public struct MeasuredCosts: Sendable, Equatable {
   public var source: String
 
   public init(
-    sender: Double, batch: Double, request: Double, ingest: Double, feedback: Double,
+    sender: Double, request: Double, partition: Double, ingest: Double, feedback: Double,
     h2load: Double, senderMiB: Double, ingestMiB: Double, source: String
   ) {
     self.sender = sender
-    self.batch = batch
     self.request = request
+    self.partition = partition
     self.ingest = ingest
     self.feedback = feedback
     self.h2load = h2load
@@ -43,8 +43,8 @@ public struct MeasuredCosts: Sendable, Equatable {
     let factor = other / h2load
     var scaled = self
     scaled.sender *= factor
-    scaled.batch *= factor
     scaled.request *= factor
+    scaled.partition *= factor
     scaled.ingest *= factor
     scaled.feedback *= factor
     scaled.h2load = other
@@ -58,8 +58,7 @@ public struct MeasuredCosts: Sendable, Equatable {
   ///   - partitions: that these come from.
   ///   - linger: milliseconds that producers collect a batch for, above 0.
   public func sender(rate: Double, partitions: Int, linger: Double) -> Double {
-    let batches = min(rate, Double(partitions) * 1_000 / linger)
     let requests = min(rate, 1_000 / linger)
-    return sender + (batch * batches + request * requests) / rate
+    return sender + requests * (request + Double(partitions) * partition) / rate
   }
 }

@@ -41,9 +41,9 @@ public enum SizingPage {
     | loops by CPU | R × \(PlanText.decimal(costs.sender)) µs / u |
     | loops by what one holds | R × m / (\(PlanText.number(Double(request.limits.open))) × u): `--max-in-flight`, or the streams of `--max-connections` if they are fewer |
     | partitions of each lane | 2 × loops, at least 12 |
-    | batches of Kafka per second and loop, B | the lesser of its rate and its partitions / `linger.ms` |
-    | requests that bring them, F | the lesser of the loop's rate and 1 / `linger.ms` |
-    | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × (B × \(PlanText.decimal(costs.batch)) µs + F × \(PlanText.decimal(costs.request)) µs)) / u |
+    | requests to Kafka that bring a loop records per second, F | the lesser of its rate and 1 / `linger.ms` |
+    | partitions of a loop, P | partitions of each lane / loops |
+    | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × F × (\(PlanText.decimal(costs.request)) µs + P × \(PlanText.decimal(costs.partition)) µs)) / u |
     | cores for ingest | R × \(PlanText.decimal(costs.ingest)) µs / u |
     | memory | loops × \(PlanText.number(costs.senderMiB)) MiB + copies of ingest × \(PlanText.number(costs.ingestMiB)) MiB |
     | written to Kafka | R × (payload + 210 of a request, payload + 200 of a notification, 330 of a receipt), before compression |

@@ -65,9 +65,10 @@ public enum PlanCommand: Service {
 
     @Declared(
       .text(
-        "sender-costs", placeholder: "PUSH,BATCH,REQUEST",
-        "CPU microseconds of a sender on that machine, if they were measured anew: of a notification in full batches,"
-          + " of one more batch of Kafka, and of one more request for batches (docs/sizing.md)."))
+        "sender-costs", placeholder: "PUSH,REQUEST,PARTITION",
+        "CPU microseconds of a sender on that machine, if you measured them again: of a notification in full batches, of"
+          + " one more request to Kafka that brings records, and of each partition of it (docs/sizing.md)."
+      ))
     fileprivate
       var senderCosts: String?
 
@@ -108,9 +109,9 @@ public enum PlanCommand: Service {
       }
       guard costs.count == 3, costs[0] > 0 else {
         throw values.error(
-          "sender-costs", "must be three numbers of microseconds, such as 4.1,3.5,20")
+          "sender-costs", "must be three numbers of microseconds, such as 2.9,180,6")
       }
-      (settings.costs.sender, settings.costs.batch, settings.costs.request) = (
+      (settings.costs.sender, settings.costs.request, settings.costs.partition) = (
         costs[0], costs[1], costs[2]
       )
     }

@@ -5,20 +5,20 @@ import Testing
 
 @Suite struct PipelinePlanTests {
   private let costs = MeasuredCosts(
-    sender: 4, batch: 10, request: 50, ingest: 3, feedback: 10, h2load: 2, senderMiB: 50,
+    sender: 4, request: 50, partition: 10, ingest: 3, feedback: 10, h2load: 2, senderMiB: 50,
     ingestMiB: 30,
     source: "a test")
 
-  @Test func `a batch that brings one record costs a batch, full ones share it`() {
-    #expect(costs.sender(rate: 100, partitions: 12, linger: 5) == 4 + 10 + 50)
-    // 2,400 batches and 200 requests.
-    #expect(abs(costs.sender(rate: 20_000, partitions: 12, linger: 5) - (4 + 1.2 + 0.5)) < 1e-9)
+  @Test func `a record that comes alone costs a request with all partitions, many share it`() {
+    #expect(costs.sender(rate: 100, partitions: 12, linger: 5) == 4 + 50 + 12 * 10)
+    // 200 requests.
+    #expect(abs(costs.sender(rate: 20_000, partitions: 12, linger: 5) - (4 + 1.7)) < 1e-9)
   }
 
   @Test func `another machine's costs follow from h2load's`() {
     let scaled = costs.scaled(h2load: 4)
     #expect(scaled.sender == 8)
-    #expect(scaled.batch == 20)
+    #expect(scaled.partition == 20)
     #expect(scaled.request == 100)
     #expect(scaled.senderMiB == 50)
   }

@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func constant() {
+  @Test func `a constant latency is the same for every request`() {
     #expect(Set(delays(.constant(30), count: 10)) == [30])
   }
 

@@ -53,8 +53,6 @@ public final class DemoLedger {
 
   public init() {}
 
-  /// Notifications that the produced requests ask for.
-  public var notificationCount: Int { ids.count }
   public var deadLetterCount: Int { deadLetters.values.reduce(0, +) }
 
   /// A request was acknowledged by Kafka at this place.
