@@ -261,6 +261,9 @@ let package = Package(
       ]),
     labProgram(
       "benchmark-topics", ["Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
+    .target(
+      name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch", "Random"],
+      path: "Sources/Lab/Simulation", swiftSettings: pure),
     labProgram("martlet-simulate", ["Simulation"]),
 
     // Tests.
@@ -270,9 +273,6 @@ let package = Package(
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
-    .target(
-      name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch", "Random"],
-      path: "Tests/Support/Simulation", swiftSettings: pure),
     tests("Core", "APNS", ["APNS", "Random"]),
     tests("Core", "Pipeline", ["APNS", "Pipeline", "Random"]),
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
