@@ -148,7 +148,7 @@ struct Connecting: Sendable {
       case .awaitRoom: return pools.awaitRoom(pool)
       case .open:
         pools.beganLookUp(pool)
-        // Asked anew before each connect: APNs spreads its load by what a name means now.
+        // Asked again before each connect: APNs spreads its load by what a name means now.
         turn.append(.lookUp(pool: pool, seed: UInt32(truncatingIfNeeded: turn.chance())))
       case .closeOne: return closeIdlest(pool, &pools, &turn)
       }

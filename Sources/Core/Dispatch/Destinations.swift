@@ -191,7 +191,7 @@ public struct Destinations: ~Copyable, Sendable {
     }
   }
 
-  /// Takes a pool out of service: its connections drain, and what waits in it is routed anew.
+  /// Takes a pool out of service: its connections drain, and what waits in it is routed again.
   private mutating func retire(_ pool: Int32, _ work: inout Workload, _ turn: inout Turn) {
     pools.retire(pool)
     work.shares.destinationsChanged()

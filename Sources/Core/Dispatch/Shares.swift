@@ -47,10 +47,10 @@ struct Shares: Sendable {
   mutating func partitionAdded() { partitions.append(Partition()) }
   mutating func removePartitions() { partitions.removeAll() }
 
-  /// Pools or credentials came or went: destinations are to be counted anew.
+  /// Pools or credentials came or went: destinations are to be counted again.
   mutating func destinationsChanged() { isKnownStale = true }
 
-  /// Destinations that pushes may be for, counted anew.
+  /// Destinations that pushes may be for, counted again.
   mutating func counted(_ known: Int) {
     self.known = known
     isKnownStale = false

@@ -36,7 +36,7 @@ public struct ImportedToken: Equatable, Sendable {
   public init(token: String) { self.token = token }
 }
 
-/// What a piece of a file came to.
+/// The result of a piece of a file.
 public enum ImportedItem: Equatable, Sendable {
   case token(ImportedToken)
   /// A whole JSON object, of a file whose objects are to be read one by one.

@@ -24,7 +24,7 @@ public struct TokenFile: Sendable {
   /// - Parameters:
   ///   - bytes: a line without its end, or a part of one that is too long.
   ///   - endsLine: whether the line ends with it.
-  /// - Returns: what it came to.
+  /// - Returns: the result.
   public mutating func read(_ bytes: [UInt8], endsLine: Bool = true) -> [ImportedLine] {
     var found: [ImportedLine] = []
     if format == .parse {

@@ -152,7 +152,7 @@ public final class KafkaAdmin {
     return handle
   }
 
-  /// Creates topics and returns what each came to: nil for created, else the error
+  /// Creates topics and returns the result of each: nil for created, else the error
   /// (`isTopicAlreadyThere` tells a topic that exists).
   ///
   /// Throws when the cluster does not answer; the embedded broker does not know the request
@@ -183,7 +183,7 @@ public final class KafkaAdmin {
     return Self.outcomes(results, count)
   }
 
-  /// Deletes topics and returns what each came to. Not on the embedded broker.
+  /// Deletes topics and returns the result of each. Not on the embedded broker.
   public func deleteTopics(
     _ names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {

@@ -45,7 +45,7 @@ public struct CommittedOffset: Sendable, Hashable {
   }
 }
 
-/// What one partition's part of a commit came to.
+/// The result of one partition's part of a commit.
 public struct CommitResult: Sendable, Hashable {
   public let partition: TopicPartition
   public let offset: Int64

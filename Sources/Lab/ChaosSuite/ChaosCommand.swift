@@ -91,7 +91,7 @@ public enum ChaosCommand: Service {
     }
   }
 
-  /// Runs a scenario and prints what it came to.
+  /// Runs a scenario and prints its result.
   private static func isPassed(
     _ scenario: Scenario, _ options: ChaosOptions, _ context: ServiceContext
   ) -> Bool {

@@ -7,7 +7,7 @@ import Pipeline
 /// stands for every record below it, and the offset map beside it for those above that it calls completed. The
 /// next owner sends neither of them again, so each must have its outcome, or the record that carries it on.
 enum CommitAudit {
-  /// What one committed offset came to.
+  /// The verdict on one committed offset.
   struct Finding {
     /// Records above the offset that the map calls completed.
     var mapped = 0

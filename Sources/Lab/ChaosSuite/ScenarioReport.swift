@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import JSON
 
-/// What one scenario came to.
+/// The result of one scenario.
 struct ScenarioReport {
   let scenario: String
   let seed: UInt64

@@ -49,13 +49,13 @@ public final class EmbeddedBroker: @unchecked Sendable {
     rd_kafka_destroy(client)
   }
 
-  /// So often a cluster is begun anew before it is given up.
+  /// So often a cluster is started again before that is given up.
   private static let attempts = 20
 
   /// A cluster with these topics.
   ///
   /// It answers as soon as it listens. A client of an earlier broker on the port may ask for a topic before it is
-  /// created, and so creates it with another number of partitions: then everything begins anew, while the client
+  /// created, and so creates it with another number of partitions: then everything starts again, while the client
   /// waits before it connects again.
   private static func start(
     _ topics: [KafkaTopicSpecification], brokers: Int, port: UInt16, _ client: OpaquePointer

@@ -33,9 +33,9 @@ enum Theme {
   case everything
   /// Provider tokens: many are asked for, hours go by, and signers' clocks are ahead.
   case tokens
-  /// Logs that are made again, cut and grow, while the group is balanced anew.
+  /// Logs that are made again, cut and grow, while the group is rebalanced.
   case logs
-  /// Device tokens: apps are removed and come back, while feedback is killed, stands still and is balanced anew.
+  /// Device tokens: apps are removed and come back, while feedback is killed, stands still and is rebalanced.
   case devices
 
   init(seed: UInt64) {

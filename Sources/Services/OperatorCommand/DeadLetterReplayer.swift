@@ -6,7 +6,7 @@ import Kafka
 import Pipeline
 import ServiceKit
 
-/// What a replay came to, or would come to.
+/// The result of a replay, or of a dry run.
 struct ReplayResult: Equatable {
   /// Records by the topic that they went to.
   var sent: [String: Int] = [:]

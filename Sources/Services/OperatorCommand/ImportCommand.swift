@@ -77,7 +77,7 @@ public enum ImportCommand: Service {
   }
 }
 
-/// What an import came to.
+/// The result of an import.
 public struct ImportResult: Sendable, Equatable {
   /// Lines that Kafka has.
   public var produced = 0

@@ -54,7 +54,7 @@ enum ControlMessage: Sendable {
   case released([PartitionProgress<TopicPartition>], [ReleasedWindow])
   /// Offsets that the log does not have. The widest stretch of a partition since the last message.
   case jumped([LogJump])
-  /// A partition's log begins anew: it was cut below what had been read, or the topic was made again.
+  /// A partition's log starts again: it was cut below what had been read, or the topic was made again.
   case logRestarted(TopicPartition, epoch: UInt32, offset: Int64)
   /// The same in the middle of an assignment: everything has to be given back and begun again.
   case mustResume(TopicPartition)

@@ -36,7 +36,7 @@ struct DeadLetterWriter {
 
   /// - Parameters:
   ///   - topic: that the events come from.
-  ///   - problem: what the last attempt came to.
+  ///   - problem: the result of the last attempt.
   ///   - now: milliseconds since the epoch.
   mutating func write(
     _ batch: WebhookBatch, _ source: Source, topic: String, attempts: Int, problem: String,

@@ -8,7 +8,7 @@ import Webhooks
 
 /// Makes of a record the events that an endpoint wants.
 struct EventReader {
-  /// What a record came to.
+  /// The result of reading a record.
   struct Result {
     var events: [WebhookEvent] = []
     /// Events that the endpoint does not want.

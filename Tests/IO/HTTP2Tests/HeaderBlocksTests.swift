@@ -144,7 +144,7 @@ import Testing
 
   /// Bytes anywhere in the blocks of good requests are changed.
   @Test(arguments: 0..<400)
-  func `changed bytes`(seed: UInt64) {
+  func `header blocks with changed bytes are read as nghttp2 reads them`(seed: UInt64) {
     var client = HandMadeClient()
     for _ in 0..<3 { client.request(Self.plain) }
     let end = client.bytes.count

@@ -22,7 +22,7 @@ import Testing
   }
 
   /// So that the test above is about something.
-  @Test func `all of that happens`() throws {
+  @Test func `the seeds contain releases, losses, new producers and commits`() throws {
     var (releases, losses, remade, remembered, commits) = (0, 0, 0, 0, 0)
     for seed in 1_000..<1_040 as Range<UInt64> {
       var world = try SessionWorld(seed: seed)

@@ -25,7 +25,7 @@ struct LogTextTests {
   }
 
   @Test
-  func `is logged by some program`() {
+  func `every log line that rules and scripts look for is logged by a program`() {
     let sources = repository.swiftPaths
       .filter { $0.hasPrefix("Sources/") && !Self.isLooking($0) }.map(repository.text)
     let wanted = wanted

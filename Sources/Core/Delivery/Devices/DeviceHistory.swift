@@ -68,7 +68,7 @@ public struct DeviceHistory: Equatable, Sendable {
     facts.remove(at: oldest[0])
   }
 
-  /// The changes that the facts came to, oldest first: what changed nothing is left out.
+  /// The changes that the facts result in, oldest first: what changed nothing is left out.
   public var changes: [(change: Change, at: Int64, reason: String)] {
     var changes: [(change: Change, at: Int64, reason: String)] = []
     var isDead = false

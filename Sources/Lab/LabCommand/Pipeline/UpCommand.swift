@@ -163,7 +163,7 @@ public enum UpCommand: Service {
 
   /// Ends all processes.
   ///
-  /// - Returns: what the run came to, if records were lost.
+  /// - Returns: the result of the run, if records were lost.
   private static func stop(
     _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
   ) -> ServiceFailure? {

@@ -118,7 +118,7 @@ public enum TokensImportCommand: Service {
   }
 }
 
-/// What an import of tokens came to.
+/// The result of an import of tokens.
 public struct TokenImportResult: Sendable, Equatable {
   /// Registrations and removals, and answers that a token is dead: those that Kafka has, or would get.
   public var devices = 0

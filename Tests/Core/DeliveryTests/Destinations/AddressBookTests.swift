@@ -54,7 +54,7 @@ import Testing
   /// Any failures and look-ups: the choice is always one of the last look-up, never one that is aside while
   /// another is not, and what is remembered is bounded.
   @Test(arguments: 0..<50 as Range<UInt64>)
-  func `chooses well`(seed: UInt64) {
+  func `after random failures and look-ups the choice keeps the rules`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var book = AddressBook<Int>(shortest: 1_000, longest: 60_000)
     var now: UInt64 = 0

@@ -148,7 +148,7 @@ import Testing
   }
 
   @Test(arguments: 0..<200 as Range<UInt64>)
-  func `nor does a long one`(seed: UInt64) {
+  func `a long random sequence of events breaks no rule`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var world = MembershipWorld()
     for _ in 0..<500 {

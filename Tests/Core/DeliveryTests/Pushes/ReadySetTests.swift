@@ -17,7 +17,7 @@ import Testing
 
   /// It is what a set of numbers is, whatever comes in whatever order.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func `like a set`(seed: UInt64) {
+  func `random operations leave what they leave in a set`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var set = ReadySet()
     var model: Set<Int> = []
