@@ -31,6 +31,7 @@ const void *martlet_find(const void *bytes, size_t count, const void *wanted, si
  * *thread* that called this ends. Returns the process id, or -1 with errno. */
 int martlet_spawn(
     const char *path, char *const *arguments, char *const *environment, int output, int holds_stop);
+
 /* Asks the processor for the cache line at an address, which need not be valid. Never waits. */
 static inline void martlet_prefetch(const void *address) { __builtin_prefetch(address); }
 #endif
