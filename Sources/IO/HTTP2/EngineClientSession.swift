@@ -74,10 +74,13 @@ public final class EngineClientSession {
     while let event = engine.next(in: octets.span, at: &position, now: now) { take(event) }
   }
 
+  /// Asks for the memory that answers are written to, and for the ids that theirs are compared with.
   private func prefetchAnswered(_ octets: Span<UInt8>) {
     var position = 0
     while let token = engine.nextAnswered(in: octets, at: &position) {
-      exchange(token)?.pointee.prefetch()
+      guard let exchange = exchange(token) else { continue }
+      Prefetch.bytes(exchange, MemoryLayout<Exchange>.size)
+      if let id = exchange.pointee.sentID { Prefetch.bytes(id, 36) }
     }
   }
 

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import HTTP2Engine
 
 extension Exchange {
-  /// Asks for the memory that an answer is written to, and for the id that it is compared with.
-  @inline(__always)
-  mutating func prefetch() {
-    withUnsafeBytes(of: &self) { Prefetch.bytes($0.baseAddress!, $0.count) }
-    if let sentID { Prefetch.bytes(sentID, 36) }
-  }
-
   /// Keeps what an answer's header fields say. An id that is the one that was sent is not kept.
   @inline(__always)
   mutating func take(_ head: borrowing AnswerHead) {

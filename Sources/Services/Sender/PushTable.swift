@@ -31,10 +31,11 @@ struct PushTable: ~Copyable {
     push.pointee.exchange.owner = slot
   }
 
-  /// Asks for what the end of the slot's push needs.
+  /// Asks for what the end of the slot's push needs beside its exchange, which the answer was just written to.
   func prefetch(_ slot: UInt32) {
     let push = self[slot]
-    Prefetch.bytes(push, MemoryLayout<Push>.size)
+    let answer = MemoryLayout<Exchange>.size
+    Prefetch.bytes(UnsafeRawPointer(push) + answer, MemoryLayout<Push>.size - answer)
     Prefetch.bytes(push.pointee.block, push.pointee.headCount)
   }
 
