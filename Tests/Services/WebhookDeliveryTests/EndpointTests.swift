@@ -228,7 +228,9 @@ import Testing
   @Test func `a stop waits for the request under way and commits it`() throws {
     let fixture = try WebhookFixture(partitions: 1)
     let receiver = try HookReceiver { _, _ in .init(delay: 700) }
-    let webhooks = try fixture.start([WebhookFixture.subscription("crm", receiver.url)])
+    // Longer than the delay on a machine that has no time for either.
+    let webhooks = try fixture.start(
+      [WebhookFixture.subscription("crm", receiver.url, timeout: 30_000)])
     try fixture.receipts(["a"])
     #expect(eventually(withinMilliseconds: 30_000) { receiver.requests.count == 1 })
     webhooks.stop()

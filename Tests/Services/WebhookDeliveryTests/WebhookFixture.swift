@@ -33,12 +33,14 @@ final class WebhookFixture {
   deinit { producer.close() }
 
   /// A subscription as the file has it.
+  ///
+  /// - Parameter timeout: milliseconds until a request is given up.
   static func subscription(
-    _ name: String, _ url: String, events: String = "*", more: String = ""
+    _ name: String, _ url: String, events: String = "*", timeout: Int = 1_000, more: String = ""
   ) -> String {
     """
     {"name":"\(name)","url":"\(url)","secrets":["\(secret)"],"events":["\(events)"],\
-    "linger_ms":0,"timeout_ms":1000\(more)}
+    "linger_ms":0,"timeout_ms":\(timeout)\(more)}
     """
   }
 
