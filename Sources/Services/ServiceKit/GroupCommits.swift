@@ -97,11 +97,16 @@ struct GroupCommits {
     do throws(KafkaError) {
       let results = try client.commit(due.map(\.request), timeoutMilliseconds: patience)
       state.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
+      if let error = results.lazy.compactMap(\.error).first { reportLoss(error) }
     } catch {
       state.refused()
-      context.log.warning(
-        "last offsets not committed; the next owner \(cost)", ["error": "\(error)"])
+      reportLoss(error)
     }
+  }
+
+  private func reportLoss(_ error: KafkaError) {
+    context.log.warning(
+      "last offsets not committed; the next owner \(cost)", ["error": "\(error)"])
   }
 
   /// The partitions were given back: what was done in them goes into `memory`, and no answer is owed any more.
