@@ -256,28 +256,3 @@ int32_t martlet_json::walk_payload(ondemand::document &document, ondemand::value
   facts = {};
   return PayloadWalk{*this, document, facts, error, value.raw_json_token().data()}.top(value);
 }
-
-extern "C" int32_t martlet_json_read_payload(martlet_json *json, const uint8_t *bytes, size_t count,
-                                             martlet_payload *facts, martlet_json_error *error) {
-  *facts = {};
-  const int32_t field = MARTLET_FIELD_PAYLOAD;
-  if (count == 0) return json->refuse(error, MARTLET_JSON_EMPTY, field, json->copy.get(), "empty");
-  const padded_string_view input = json->take("", bytes, count, "");
-  ondemand::document document;
-  if (const error_code problem = json->parser.iterate(input).get(document)) {
-    const int32_t code = problem == EMPTY ? MARTLET_JSON_EMPTY : MARTLET_JSON_MALFORMED;
-    const char *place = json->copy.get() + martlet::first_pass_offset(input.data(), json->count);
-    return json->refuse(error, code, field, place, error_message(problem));
-  }
-  ondemand::value value;
-  const error_code problem = document.get_value().get(value);
-  if (problem || value_kind(value.raw_json_token()) != MARTLET_VALUE_OBJECT) {
-    return json->refuse(error, MARTLET_JSON_WRONG_TYPE, field, json->copy.get(), "an object");
-  }
-  if (const int32_t code = json->walk_payload(document, value, *facts, error)) return code;
-  const char *rest = nullptr;
-  if (document.current_location().get(rest) == SUCCESS) {
-    return json->refuse(error, MARTLET_JSON_MALFORMED, field, rest, "more after the object");
-  }
-  return MARTLET_JSON_OK;
-}

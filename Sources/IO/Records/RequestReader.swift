@@ -63,6 +63,9 @@ public final class RequestReader {
     return UnsafeRawBufferPointer(text(.app))
   }
 
+  /// What stands in the payload of the last request.
+  var facts: PayloadFacts { PayloadFacts(raw.pointee.facts) }
+
   private func has(_ field: RequestField) -> Bool {
     raw.pointee.present & 1 << UInt32(field.rawValue) != 0
   }
@@ -118,7 +121,7 @@ public final class RequestReader {
       start: raw.pointee.payload.bytes, count: raw.pointee.payload.count)
     try RequestRules.checkPayload(
       request.payload.count, type: request.type, isBroadcast: isBroadcast)
-    let facts = PayloadFacts(raw.pointee.facts)
+    let facts = self.facts
     try PayloadRules.check(
       facts, type: request.type, isBroadcast: isBroadcast, isPass: RequestRules.isPass(app.span))
     request.hasIneffectiveKey = PayloadRules.isIneffective(facts, type: request.type)
@@ -180,6 +183,14 @@ public final class RequestReader {
       }
       request.apnsID = id
     }
+  }
+}
+
+extension PayloadFacts {
+  init(_ raw: martlet_payload) {
+    self.init(
+      low: raw.values.0, high: raw.values.1, members: raw.members,
+      hasAlertText: raw.alert_text != 0, hasOddLevel: raw.odd_level != 0, late: raw.late)
   }
 }
 

@@ -16,7 +16,7 @@ struct FuzzTarget {
   static let all: @Sendable () -> [FuzzTarget] = {
     [
       // Records of the topics, and JSON itself.
-      request(), envelope(), payload(), json(), receipt(), providerToken(), sealedToken(), device(),
+      request(), envelope(), json(), receipt(), providerToken(), sealedToken(), device(),
       feedback(), offsetMap(), deadLetter(), inspection(), statusPage(),
       // What the gateway, a proxy and a resolver's file say.
       answer(), clientSession(), engineSession(), bothSessions(), engineRequests(), proxyAnswer(),

@@ -102,21 +102,4 @@ extension FuzzTarget {
     if !value[envelope.bodyStart...].elementsEqual(request.payload) { return "another body" }
     return nil
   }
-
-  /// Payloads by themselves: what a payload's reader accepts is a JSON object.
-  static func payload() -> FuzzTarget {
-    let reader = PayloadReader()
-    return FuzzTarget("payload") { bytes in
-      for type in PushType.allCases {
-        do throws(RequestError) {
-          try reader.check(bytes, type: type)
-        } catch {
-          if let offset = error.offset, offset < 0 || offset > bytes.count {
-            return "an error outside the payload, at \(offset)"
-          }
-        }
-      }
-      return nil
-    }
-  }
 }

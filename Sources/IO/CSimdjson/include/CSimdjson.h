@@ -155,10 +155,6 @@ int32_t martlet_json_read_request(martlet_json *parser, const uint8_t *bytes, si
                                   uint32_t maximum_tokens, martlet_request *request,
                                   martlet_json_error *error);
 
-// Reads a payload by itself, as it stands in a request. Returns 0, or the error's code with `error` filled.
-int32_t martlet_json_read_payload(martlet_json *parser, const uint8_t *bytes, size_t count,
-                                  martlet_payload *facts, martlet_json_error *error);
-
 // The kinds of a node.
 enum {
   MARTLET_NODE_NULL,
