@@ -59,6 +59,15 @@ extension SettingKey where Value == Int64 {
   ) -> SettingKey {
     SettingKey(.duration(name, default: text, in: range, documentation)) { $0?.milliseconds ?? 0 }
   }
+
+  /// The default is in milliseconds, too.
+  public static func duration(
+    _ name: String, default milliseconds: some BinaryInteger, in range: ClosedRange<Int64>,
+    _ documentation: String
+  ) -> SettingKey {
+    duration(
+      name, default: DurationText.text(milliseconds: Int64(milliseconds)), in: range, documentation)
+  }
 }
 
 extension SettingKey where Value == Bool {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
+import Delivery
 public import Dispatch
 import Glibc
 public import HTTP2
 public import Kafka
 public import ServiceKit
 public import Settings
+
+/// What a loop decides by that no setting changes, and the defaults of those that do.
+private let standard = DispatchSettings()
 
 /// The sender's settings after validation.
 public struct SenderSettings: DeclaredSettings, Sendable {
@@ -87,20 +91,20 @@ public struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .duration(
-      "connect-timeout", default: "10s", in: 100...120_000,
+      "connect-timeout", default: standard.connectTimeout, in: 100...120_000,
       "Longest time for TCP, TLS and the gateway's SETTINGS together; then another address is tried."
     )
   ) public var connectTimeoutMilliseconds: Int64
 
   @Declared(
     .duration(
-      "ping-after", default: "10s", in: 100...600_000,
+      "ping-after", default: standard.pingAfter, in: 100...600_000,
       "Silence with open requests after which a PING is sent.")
   ) public var pingAfterMilliseconds: Int64
 
   @Declared(
     .duration(
-      "connection-age", default: "24h", in: 1_000...2_592_000_000,
+      "connection-age", default: standard.connectionAge, in: 1_000...2_592_000_000,
       "Longest age of a connection; each is replaced at a random age between half of this and this."
     )
   ) public var connectionAgeMilliseconds: Int64
@@ -128,33 +132,33 @@ public struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .integer(
-      "max-connections", default: 4, in: 1...64,
+      "max-connections", default: standard.pool.maximum, in: 1...64,
       "Most connections that a loop opens per gateway and credential.")
   ) var maxConnections: Int
 
   @Declared(
     .integer(
-      "max-connections-total", default: 4_096, in: 1...1_000_000,
+      "max-connections-total", default: standard.budget.most, in: 1...1_000_000,
       "Connections of the process at most, shared evenly by its loops: above that credentials take turns. Fewer if"
         + " the limit of open files allows fewer.")
   ) public var connectionsTotal: Int
 
   @Declared(
     .duration(
-      "idle-close", default: "10m", in: 1_000...86_400_000,
+      "idle-close", default: standard.budget.idle, in: 1_000...86_400_000,
       "With more than 64 connections on a loop, those of a credential close after this time without a notification."
     )
   ) public var idleCloseMilliseconds: Int64
 
   @Declared(
     .integer(
-      "max-in-flight", default: DispatchSettings().maxInFlight, in: 1...100_000,
+      "max-in-flight", default: standard.maxInFlight, in: 1...100_000,
       "Most notifications in a loop, from reading them to their outcome.")
   ) public var maxInFlight: Int
 
   @Declared(
     .duration(
-      "request-timeout", default: "30s", in: 100...600_000,
+      "request-timeout", default: standard.requestTimeout, in: 100...600_000,
       "How long a request waits for its answer before it is sent again elsewhere.")
   ) public var requestTimeoutMilliseconds: Int64
 
@@ -166,52 +170,52 @@ public struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .duration(
-      "credential-wait", default: "1m", in: 0...3_600_000,
+      "credential-wait", default: standard.credentialWait, in: 0...3_600_000,
       "How long a notification waits for a credential of its app before it becomes a dead letter."
     )
   ) public var credentialWaitMilliseconds: Int64
 
   @Declared(
     .duration(
-      "max-age", default: "1h", in: 1_000...2_592_000_000,
+      "max-age", default: standard.maxAge.transactional, in: 1_000...2_592_000_000,
       "Transactional notifications older than this are not sent and end as expired.")
   ) var maxAge: Int64
 
   @Declared(
     .duration(
-      "max-age-bulk", default: "24h", in: 1_000...2_592_000_000,
+      "max-age-bulk", default: standard.maxAge.bulk, in: 1_000...2_592_000_000,
       "Bulk notifications older than this are not sent and end as expired.")
   ) var maxAgeBulk: Int64
 
   @Declared(
     .integer(
-      "max-attempts", default: 8, in: 1...1_000,
+      "max-attempts", default: standard.maxAttempts, in: 1...1_000,
       "Most sends of a notification before it becomes a dead letter.")
   ) public var maxAttempts: Int
 
   @Declared(
     .integer(
-      "dedup-window", default: 20_000, in: 0...10_000_000,
+      "dedup-window", default: standard.dedupWindow, in: 0...10_000_000,
       "apns-ids that each partition remembers, at most 32 bytes each; a repeated id is not sent again."
     )
   ) public var dedupWindow: Int
 
   @Declared(
     .integer(
-      "reserved-streams", default: 20, in: 0...90,
+      "reserved-streams", default: standard.reservedPercent, in: 0...90,
       "Percent of each gateway's stream credit that is reserved for transactional first sends.")
   ) public var reservedPercent: Int
 
   @Declared(
     .integer(
-      "retry-budget", default: 20, in: 0...1_000,
+      "retry-budget", default: standard.retryBudgetPercent, in: 0...1_000,
       "Immediate retries per 100 first sends to one gateway and credential; further retries go to a retry topic."
     )
   ) public var retryBudgetPercent: Int
 
   @Declared(
     .boolean(
-      "ordered", default: false,
+      "ordered", default: standard.isOrdered,
       "Keep one notification in flight per device, in the order of its partition.")
   ) public var isOrdered: Bool
 
@@ -224,7 +228,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .integer(
-      "max-open", default: 2_000, in: 1...1_000_000,
+      "max-open", default: standard.partitionBounds.openAtMost, in: 1...1_000_000,
       "Most incomplete notifications of a partition; at this number the partition waits in Kafka."
     )
   ) var maxOpen: Int
@@ -237,7 +241,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   public var certificates: [ClientCertificate] = []
   public var proxy: SenderProxy?
   /// What no setting changes, for tests to change.
-  public var fixed = DispatchSettings()
+  public var fixed = standard
 
   public var http2: HTTP2Implementation {
     get { HTTP2Implementation(rawValue: http2Name) ?? .engine }

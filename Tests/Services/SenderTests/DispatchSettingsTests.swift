@@ -1,18 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 import Dispatch
 import Settings
 import Testing
 
 @testable import Sender
 
-@Suite struct DispatchDefaultsTests {
-  /// The simulation and the tests of Core decide by the numbers that the model has by itself.
-  @Test func `the model of a loop has the defaults of the sender's settings`() throws {
+@Suite struct DispatchSettingsTests {
+  private func dispatch(_ flags: [String]) throws -> DispatchSettings {
     let table = SenderSettings.table
-    let settings = try SenderSettings(try table.read(CommandLineFlags(["--loops=1"], for: table)))
-    var model = DispatchSettings()
-    // It depends on the number of loops.
-    model.budget = settings.dispatch.budget
-    #expect("\(settings.dispatch)" == "\(model)")
+    let flags = try CommandLineFlags(["--loops=1"] + flags, for: table)
+    return try SenderSettings(try table.read(flags)).dispatch
+  }
+
+  /// The simulation and the tests of Core decide by the numbers that the dispatcher has by itself.
+  @Test func `without flags the dispatcher has its own defaults`() throws {
+    let dispatch = try dispatch([])
+    var standard = DispatchSettings()
+    // How many connections a loop may have depends on the number of loops.
+    standard.budget = dispatch.budget
+    #expect("\(dispatch)" == "\(standard)")
+  }
+
+  @Test func `times reach the dispatcher`() throws {
+    let dispatch = try dispatch([
+      "--connect-timeout=101ms", "--ping-after=102ms", "--connection-age=1003ms",
+      "--idle-close=1004ms", "--request-timeout=105ms", "--credential-wait=106ms",
+      "--max-age=1007ms", "--max-age-bulk=1008ms", "--commit-interval=109ms",
+    ])
+    #expect(dispatch.connectTimeout == 101)
+    #expect(dispatch.pingAfter == 102)
+    #expect(dispatch.connectionAge == 1_003)
+    #expect(dispatch.budget.idle == 1_004)
+    #expect(dispatch.requestTimeout == 105)
+    #expect(dispatch.credentialWait == 106)
+    #expect(dispatch.maxAge == (1_007, 1_008))
+    #expect(dispatch.commitInterval == 109)
+  }
+
+  @Test func `limits reach the dispatcher`() throws {
+    let dispatch = try dispatch([
+      "--max-connections=11", "--max-connections-total=12", "--max-in-flight=13",
+      "--max-attempts=14", "--dedup-window=15", "--reserved-streams=16", "--retry-budget=17",
+      "--max-open=18", "--ordered", "--sandbox-broadcast-gateway=localhost:19",
+    ])
+    #expect(dispatch.pool.maximum == 11)
+    #expect(dispatch.budget.most == 12)
+    #expect(dispatch.maxInFlight == 13)
+    #expect(dispatch.maxAttempts == 14)
+    #expect(dispatch.dedupWindow == 15)
+    #expect(dispatch.reservedPercent == 16)
+    #expect(dispatch.retryBudgetPercent == 17)
+    #expect(dispatch.partitionBounds.openAtMost == 18)
+    #expect(dispatch.isOrdered)
+    #expect(dispatch.ownBroadcasts == (production: false, sandbox: true))
   }
 }
