@@ -35,7 +35,7 @@ struct Connecting: Sendable {
       pool: pool, address: address, authentication: pools[pool].authentication,
       maximumStreams: settings.connectionRequests, now: turn.now,
       replaceAt: turn.now + age / 2 + turn.chance() % (age / 2 + 1))
-    pools[pool].connections.append(number)
+    pools[pool].add(connection: number)
     turn.count(.connects)
     turn.set(.openConnections, pools.connections.count)
     turn.append(.open(connection: number))
@@ -50,8 +50,7 @@ struct Connecting: Sendable {
 
   /// TLS is up.
   func connected(_ number: Int32, _ pools: inout Pools, now: UInt64) {
-    pools.connections[number].lastHeard = now
-    pools.connections[number].isMade = true
+    pools.connections[number].connected(now: now)
     pools[pools.connections[number].pool].health.connected()
   }
 
@@ -68,21 +67,19 @@ struct Connecting: Sendable {
     }
     if farewell.asksForToken { turn.requestToken(pool) }
     if farewell.isTrouble { noteTrouble(number, &pools, &turn) }
-    pools.connections.perform(pools.connections[number].machine.goAway(), on: number, &turn)
+    pools.connections.goAway(number, &turn)
   }
 
   /// The gateway answered a PING.
   func ponged(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    pools.connections[number].pingedAt = nil
-    pools.connections[number].lastHeard = turn.now
-    pools.connections.perform(pools.connections[number].machine.ponged(), on: number, &turn)
+    pools.connections.ponged(number, &turn)
   }
 
   /// A connection is over, and all its streams have ended.
   ///
   /// - Parameter isFailure: not in good order.
   func closed(_ number: Int32, isFailure: Bool, _ pools: inout Pools, _ turn: inout Turn) {
-    pools.connections[number].machine.closed()
+    pools.connections.closed(number)
     let pool = pools.connections[number].pool
     if isFailure { noteTrouble(number, &pools, &turn) }
     noteLeaving(number, &pools, &turn)
@@ -94,7 +91,7 @@ struct Connecting: Sendable {
   }
 
   private func remove(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    pools[pools.connections[number].pool].connections.removeAll { $0 == number }
+    pools[pools.connections[number].pool].remove(connection: number)
     pools.connections.remove(number)
     turn.set(.openConnections, pools.connections.count)
   }
@@ -109,26 +106,22 @@ struct Connecting: Sendable {
 
   /// A connection failed us: its address is put aside.
   private func noteTrouble(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    guard !pools.connections[number].wasTroubled else { return }
-    pools.connections[number].wasTroubled = true
-    pools[pools.connections[number].pool].health.troubled(
+    guard pools.connections[number].putAddressAside() else { return }
+    pools[pools.connections[number].pool].health.putAside(
       pools.connections[number].address, now: turn.now, random: turn.chance())
     turn.count(.addressesAside)
   }
 
   /// Tells the pool's health of a connection that takes no more pushes, once.
   private func noteLeaving(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    let machine = pools.connections[number].machine
-    guard machine.state == .draining || machine.state == .closed,
-      !pools.connections[number].hasLeft
-    else { return }
-    pools.connections[number].hasLeft = true
-    guard !machine.isRetired else { return }
+    guard pools.connections[number].leaves() else { return }
     let connection = pools.connections[number]
+    guard !connection.machine.isRetired else { return }
     pools[connection.pool].health.connectionEnded(
       .init(
-        address: connection.address, wasMade: connection.isMade, hasAccepted: machine.hasAccepted,
-        lived: turn.now - connection.startedAt, wasTroubled: connection.wasTroubled),
+        address: connection.address, wasMade: connection.isMade,
+        hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
+        isAddressAside: connection.isAddressAside),
       now: turn.now, random: turn.chance())
   }
 
@@ -164,7 +157,7 @@ struct Connecting: Sendable {
       || (pools.connections[aged].machine.openStreams == 0 && pools[pool].isIdle)
     guard canGo else { return }
     turn.count(.replacedAged)
-    pools.retire(connection: aged, &turn)
+    pools.connections.retire(aged, &turn)
   }
 
   // MARK: Signs of life
@@ -185,7 +178,7 @@ struct Connecting: Sendable {
     case .draining: watchDraining(number, &pools, &turn)
     case .priming, .ready, .suspect, .closed: break
     }
-    if turn.now >= pools.connections[number].replaceAt { pools.connections[number].isAged = true }
+    pools.connections[number].age(now: turn.now)
     if let pingedAt = pools.connections[number].pingedAt {
       if turn.now - pingedAt >= settings.pingTimeout { closeSilent(number, &pools, &turn) }
       return
@@ -193,34 +186,25 @@ struct Connecting: Sendable {
     let silence = pools.connections[number].silence(now: turn.now)
     if pools.connections[number].machine.owesSignOfLife {
       if silence >= settings.pingAfter {
-        pools.connections.perform(pools.connections[number].machine.silent(), on: number, &turn)
+        pools.connections.silent(number, &turn)
       }
     } else if silence >= settings.idlePing {
-      pools.connections.perform(.ping, on: number, &turn)
+      pools.connections.ping(number, &turn)
     }
   }
 
   private func watchDraining(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     // Drained by the choice of a token, which closes nothing by itself.
     if pools.connections[number].machine.openStreams == 0 {
-      pools.retire(connection: number, &turn)
+      pools.connections.retire(number, &turn)
     }
-    guard pools.connections[number].machine.isAbandoned else { return }
-    // It will not serve again: it waits a little for the answers that are on their way.
-    let since = pools.connections[number].abandonedAt ?? turn.now
-    pools.connections[number].abandonedAt = since
-    if turn.now - since >= ConnectionStateMachine.grace {
-      pools.connections.perform(pools.connections[number].machine.graceOver(), on: number, &turn)
-    }
+    pools.connections.closeAbandoned(number, &turn)
   }
 
   private func closeSilent(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    pools.connections[number].pingedAt = nil
-    pools.connections[number].wasSilent = true
     turn.count(.silentConnections)
     noteTrouble(number, &pools, &turn)
-    turn.append(.reportSilence(connection: number))
-    pools.connections.perform(pools.connections[number].machine.pingTimedOut(), on: number, &turn)
+    pools.connections.pingTimedOut(number, &turn)
   }
 
   // MARK: All pools together stay within `ConnectionBudget`
@@ -250,9 +234,9 @@ struct Connecting: Sendable {
 
   /// The pool's connections close as their streams end; it opens one when it has something to send.
   private func closeAll(of pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    pools[pool].health.rested()
+    pools[pool].health.closedIdle()
     for number in pools[pool].connections where pools.connections[number].isStaying {
-      pools.retire(connection: number, &turn)
+      pools.connections.retire(number, &turn)
     }
     pools.activate(pool)
   }
@@ -260,6 +244,6 @@ struct Connecting: Sendable {
   /// The connection with the fewest open streams closes as these end.
   private func closeIdlest(_ pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     guard let idlest = pools.idlest(of: pool) else { return }
-    pools.retire(connection: idlest, &turn)
+    pools.connections.retire(idlest, &turn)
   }
 }

@@ -1,56 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Delivery
-
-/// One connection of a pool, as it is decided by. Its socket is elsewhere.
-public struct Connection: Sendable {
-  /// What of it a push remembers: unlike its place, no later connection has it.
-  let serial: UInt32
-  /// −1 in a place that is free: an optional would be copied whole at each look.
-  public fileprivate(set) var pool: Int32
-  public let address: PeerAddress
-  public internal(set) var machine: ConnectionStateMachine
-  /// The token that it carries, as its pool numbers them; 0 for none yet.
-  var token: UInt32 = 0
-  /// Monotonic milliseconds of the start, of the last answer (the start before the first), and of the moment
-  /// when the first of the open streams was opened.
-  public let startedAt: UInt64
-  var lastHeard: UInt64
-  var busySince: UInt64
-  /// Monotonic milliseconds of the last failure that was held against the destination.
-  var failedAt: UInt64 = 0
-  /// Monotonic milliseconds when a PING was sent that is not answered yet.
-  var pingedAt: UInt64?
-  /// From when on it is to be replaced, and whether that time has come.
-  let replaceAt: UInt64
-  var isAged = false
-  /// TLS was up.
-  var isMade = false
-  /// It was given up because it did not even answer a PING.
-  var wasSilent = false
-  /// It failed, and its address was put aside for that.
-  var wasTroubled = false
-  /// Its pool was told that it takes no more pushes.
-  var hasLeft = false
-  /// Monotonic milliseconds when it was found to be of no more use although streams are open.
-  var abandonedAt: UInt64?
-
-  /// It serves or will: it is not about to close.
-  var isStaying: Bool { machine.state != .draining && machine.state != .closed }
-
-  /// It takes pushes, or would if it had credit.
-  var isServing: Bool {
-    switch machine.state {
-    case .priming, .ready: true
-    case .connecting, .suspect, .draining, .closed: false
-    }
-  }
-
-  /// Monotonic milliseconds for which nothing was heard although something was expected.
-  func silence(now: UInt64) -> UInt64 { now - max(lastHeard, busySince) }
-}
+internal import APNS
+internal import Delivery
 
 /// The connections of one loop, by number. Numbers are reused.
+///
+/// An event of a connection goes to its state machine, and what that wants done is appended to the turn.
 public struct Connections: Sendable {
   private var places: [Connection] = []
   private var free: [Int32] = []
@@ -88,7 +43,7 @@ public struct Connections: Sendable {
       serial: serial, pool: pool, address: address,
       machine: ConnectionStateMachine(
         authentication: authentication, maximumStreams: maximumStreams),
-      startedAt: now, lastHeard: now, busySince: now, replaceAt: replaceAt)
+      now: now, replaceAt: replaceAt)
     guard let number = free.popLast() else {
       places.append(connection)
       return Int32(places.count - 1)
@@ -97,27 +52,136 @@ public struct Connections: Sendable {
     return number
   }
 
+  mutating func remove(_ number: Int32) {
+    places[Int(number)].remove()
+    free.append(number)
+  }
+
+  private mutating func perform(
+    _ action: ConnectionStateMachine.Action, on number: Int32, _ turn: inout Turn
+  ) {
+    switch action {
+    case .nothing: break
+    case .ping: ping(number, &turn)
+    case .close: turn.append(.close(connection: number))
+    }
+  }
+
+  // MARK: Streams
+
+  /// APNs accepted a push.
+  mutating func accepted(_ number: Int32, _ turn: inout Turn) {
+    places[Int(number)].noteActivity(now: turn.now)
+    perform(places[Int(number)].machine.accepted(), on: number, &turn)
+  }
+
+  /// APNs answered a push with anything else.
+  mutating func answered(
+    _ number: Int32, status: UInt16, _ reaction: ConnectionAction, _ turn: inout Turn
+  ) {
+    places[Int(number)].noteActivity(now: turn.now)
+    perform(
+      places[Int(number)].machine.answered(status: status, connection: reaction), on: number, &turn)
+  }
+
+  /// A stream ended without an answer.
+  ///
+  /// - Parameters:
+  ///   - isUnprocessed: APNs has certainly not processed the push.
+  ///   - timedOut: we have given it up.
+  mutating func unanswered(
+    _ number: Int32, isUnprocessed: Bool, timedOut: Bool, _ turn: inout Turn
+  ) {
+    let action =
+      if isUnprocessed {
+        places[Int(number)].machine.refused()
+      } else if timedOut {
+        places[Int(number)].machine.timedOut()
+      } else {
+        places[Int(number)].machine.reset()
+      }
+    perform(action, on: number, &turn)
+  }
+
+  /// A stream could not be opened: there are no more of them here.
+  mutating func notOpened(_ number: Int32, _ turn: inout Turn) {
+    perform(places[Int(number)].machine.notOpened(), on: number, &turn)
+  }
+
+  // MARK: The gateway
+
   /// The gateway allows so many streams at once: pushes may go out.
   mutating func settings(_ number: Int32, limit: Int) {
     places[Int(number)].machine.settings(limit: limit)
     places[Int(number)].machine.connected()
   }
 
-  /// What a connection's state machine wants done.
-  mutating func perform(
-    _ action: ConnectionStateMachine.Action, on number: Int32, _ turn: inout Turn
-  ) {
-    switch action {
-    case .nothing: break
-    case .ping:
-      places[Int(number)].pingedAt = turn.now
-      turn.append(.ping(connection: number))
-    case .close: turn.append(.close(connection: number))
+  /// The gateway allows fewer streams than it did, perhaps.
+  mutating func limit(_ number: Int32, to limit: Int) {
+    if limit < places[Int(number)].machine.limit {
+      places[Int(number)].machine.settings(limit: limit)
     }
   }
 
-  mutating func remove(_ number: Int32) {
-    places[Int(number)].pool = -1
-    free.append(number)
+  /// Puts the newest provider token of its pool on one, if the rules allow it.
+  ///
+  /// - Parameter tokenNumber: of that token, as the pool numbers them.
+  /// - Returns: false when no push may go out on it now.
+  mutating func prepareToken(
+    _ number: Int32, newest: ProviderTokenStamp, tokenNumber: UInt32, _ turn: inout Turn
+  ) -> Bool {
+    switch places[Int(number)].machine.chooseToken(newest: newest, now: turn.wall) {
+    case .current: return true
+    case .newest:
+      places[Int(number)].carry(token: tokenNumber)
+      turn.append(.changeToken(connection: number))
+      return true
+    case .none: return false
+    }
   }
+
+  /// The gateway is leaving.
+  mutating func goAway(_ number: Int32, _ turn: inout Turn) {
+    perform(places[Int(number)].machine.goAway(), on: number, &turn)
+  }
+
+  /// Asks for a sign of life.
+  mutating func ping(_ number: Int32, _ turn: inout Turn) {
+    places[Int(number)].pinged(now: turn.now)
+    turn.append(.ping(connection: number))
+  }
+
+  /// The gateway answered a PING.
+  mutating func ponged(_ number: Int32, _ turn: inout Turn) {
+    places[Int(number)].ponged(now: turn.now)
+    perform(places[Int(number)].machine.ponged(), on: number, &turn)
+  }
+
+  /// Nothing came for too long although streams are open.
+  mutating func silent(_ number: Int32, _ turn: inout Turn) {
+    perform(places[Int(number)].machine.silent(), on: number, &turn)
+  }
+
+  /// The gateway did not answer a PING.
+  mutating func pingTimedOut(_ number: Int32, _ turn: inout Turn) {
+    places[Int(number)].pingTimedOut()
+    turn.append(.reportSilence(connection: number))
+    perform(places[Int(number)].machine.pingTimedOut(), on: number, &turn)
+  }
+
+  // MARK: The end
+
+  /// One closes as its streams end.
+  mutating func retire(_ number: Int32, _ turn: inout Turn) {
+    perform(places[Int(number)].machine.retire(), on: number, &turn)
+  }
+
+  /// Closes one that is of no more use once answers that are on their way have had their time.
+  mutating func closeAbandoned(_ number: Int32, _ turn: inout Turn) {
+    guard places[Int(number)].isGraceOver(now: turn.now) else { return }
+    perform(places[Int(number)].machine.graceOver(), on: number, &turn)
+  }
+
+  /// One is over.
+  mutating func closed(_ number: Int32) { places[Int(number)].machine.closed() }
 }

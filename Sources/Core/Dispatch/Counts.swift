@@ -65,7 +65,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   /// Records taken and not completed, and completed runs among them, of all partitions.
   case openRecords
   case completedRuns
-  /// How long the oldest open record of any partition has held its committed offset.
+  /// How long the oldest open record of any partition has kept its committed offset from moving.
   case oldestOpenMilliseconds
   /// Offsets between the oldest open record and the newest one, in the partition where that is most.
   case widestSpan

@@ -11,8 +11,8 @@ public struct Credentials: ~Copyable, Sendable {
   /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
   private var tokenPools: [Int32] = []
   private var certificatePools: [Int32] = []
-  /// Whether all credentials that the topic held at the start are known: no app is unknown before.
-  var knowsAll = false
+  /// Whether all credentials that the topic had at the start are known: no app is unknown before.
+  private(set) var knowsAll = false
   /// Records of the provider tokens' topic that were told and not applied yet.
   var backlog = ProviderTokenBacklog()
   /// Pushes whose app has no credential.
@@ -67,6 +67,11 @@ public struct Credentials: ~Copyable, Sendable {
     wanted.throttle(app, until: now + 1_000)
     return true
   }
+
+  /// The records that were told at once have been applied.
+  ///
+  /// - Parameter isComplete: all credentials that the topic had at the start are known.
+  mutating func applied(isComplete: Bool) { knowsAll = isComplete }
 
   // MARK: Pools
 

@@ -67,7 +67,7 @@ public struct Destinations: ~Copyable, Sendable {
     pools.touch(pool)
   }
 
-  /// Moves aside what a stuck destination holds over its share.
+  /// Moves aside what a stuck destination has over its share.
   mutating func shed(_ work: inout Workload, _ turn: inout Turn) {
     guard let (destination, surplus) = work.shares.fairness.crowded else { return }
     for _ in 0..<surplus {
@@ -98,7 +98,7 @@ public struct Destinations: ~Copyable, Sendable {
     guard let batch = credentials.backlog.next() else { return }
     for update in batch.updates { apply(update, &work, &turn) }
     guard batch.isLast else { return }
-    credentials.knowsAll = batch.isComplete
+    credentials.applied(isComplete: batch.isComplete)
     work.shares.destinationsChanged()
     routeUnresolved(&work, &turn)
   }
@@ -120,7 +120,7 @@ public struct Destinations: ~Copyable, Sendable {
   /// Client certificates were read again: what is new serves from now on, what is gone drains.
   ///
   /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
-  mutating func certificatesCame(
+  mutating func updateCertificates(
     _ entries: [CertificateBook.Entry], places: [Int?], _ work: inout Workload, _ turn: inout Turn
   ) {
     credentials.replaceCertificates(entries, now: turn.wall / 1_000)
@@ -131,7 +131,7 @@ public struct Destinations: ~Copyable, Sendable {
       pools.activate(pool)
       guard case .certificate(let index) = pools[pool].credential else { continue }
       if let place = places[index] {
-        pools[pool].credential = .certificate(place)
+        pools[pool].move(toCertificate: place)
         credentials.set(pool, of: .certificate(place), pools[pool].kind)
       } else {
         gone.append(pool)
@@ -178,7 +178,7 @@ public struct Destinations: ~Copyable, Sendable {
 
   private mutating func ageConnections(of credential: PoolCredential) {
     for pool in credentials.pools(of: credential) {
-      for number in pools[pool].connections { pools.connections[number].isAged = true }
+      for number in pools[pool].connections { pools.connections[number].age() }
     }
   }
 
@@ -196,7 +196,7 @@ public struct Destinations: ~Copyable, Sendable {
     pools.retire(pool)
     work.shares.destinationsChanged()
     turn.append(.retirePool(pool))
-    for number in pools[pool].connections { pools.retire(connection: number, &turn) }
+    for number in pools[pool].connections { pools.connections.retire(number, &turn) }
     while let slot = pools[pool].apart.popFirst() {
       pools[pool].queue.prepend(slot, work.pushes[slot].life.sendClass)
     }
@@ -209,12 +209,12 @@ public struct Destinations: ~Copyable, Sendable {
 
   // MARK: Pushes that wait for a credential
 
-  /// Holds a push until there is a credential for its app.
+  /// A push waits until there is a credential for its app.
   private mutating func waitForCredential(
     _ slot: UInt32, _ work: inout Workload, now: UInt64
   ) {
     work.pushes[slot].life.putAside()
-    if work.pushes[slot].waitingSince == 0 { work.pushes[slot].waitingSince = now }
+    work.pushes[slot].awaitCredential(now: now)
     credentials.waiting.append(slot)
   }
 
@@ -227,7 +227,7 @@ public struct Destinations: ~Copyable, Sendable {
         continue
       }
       work.pushes[slot].life.resume()
-      work.pushes[slot].waitingSince = 0
+      work.pushes[slot].gotCredential()
       work.shares.answered(Int32(Fairness.noCredential))
       enqueue(slot, pool(of: credential, work.pushes[slot].kind, &work, &turn), &work)
     }
@@ -248,9 +248,9 @@ public struct Destinations: ~Copyable, Sendable {
     routeUnresolved(&work, &turn)
   }
 
-  /// Ends what has waited for a credential for too long, and what has expired meanwhile, also where a destination is
-  /// held.
-  mutating func expireHeld(_ work: inout Workload, _ turn: inout Turn) {
+  /// Ends what has waited for a credential for too long, and what has expired meanwhile, also where a destination takes
+  /// nothing.
+  mutating func expireWaiting(_ work: inout Workload, _ turn: inout Turn) {
     expireUnresolved(&work, &turn)
     for pool in pools.indices where !pools[pool].queue.isEmpty && pools[pool].isBlocked {
       let expired = pools[pool].queue.removeAll { work.pushes[$0].isExpired(at: turn.wall) }

@@ -39,12 +39,12 @@ struct Devices: Sendable {
   // MARK: Dead devices
 
   /// APNs has called the device of a push dead.
-  mutating func died(_ push: borrowing PushState, now: UInt64) {
+  mutating func invalidated(_ push: borrowing PushState, now: UInt64) {
     invalid.note(push.tokenKey, sentAt: push.sentAt, now: now)
   }
 
   /// APNs has accepted a push: its device lives.
-  mutating func lives(_ push: borrowing PushState, now: UInt64) {
+  mutating func accepted(_ push: borrowing PushState, now: UInt64) {
     if !invalid.isEmpty(now: now) { invalid.forget(push.tokenKey, now: now) }
   }
 

@@ -7,7 +7,7 @@ public import Pipeline
 /// What one loop of the sender decides by: an operator's settings, and numbers that none changes. All times are
 /// milliseconds.
 public struct DispatchSettings: Sendable {
-  /// Notifications that are held at most, from being taken to their outcome.
+  /// Most notifications of a loop, from being taken to their outcome.
   public var maxInFlight = 10_000
   /// Percent of streams and slots that only transactional first sends use, 0 … 90.
   public var reservedPercent = 20

@@ -8,7 +8,7 @@ internal import Pipeline
 ///
 /// Each verb is an event: a record was taken, a push was accepted or refused, a connection ended, a token came, Kafka
 /// acknowledged, partitions were given or asked back, time went by. What is to be done follows as actions, which name
-/// slots, connections and pools by number. The owner performs them before it tells the next event. It holds the bytes,
+/// slots, connections and pools by number. The owner performs them before it tells the next event. It owns the bytes,
 /// the sockets and Kafka's handles; nothing here knows them, or a clock: `beginTurn` tells the time.
 ///
 /// The way of a push: `nextTake` asks for a record, `accept` gives it a slot and routes it into its pool's line,
@@ -141,7 +141,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
-  public mutating func pausesCame(_ pauses: Pauses) { work.pauses = pauses }
+  public mutating func update(_ pauses: Pauses) { work.update(pauses) }
 
   // MARK: Pushes go out
 
@@ -218,7 +218,7 @@ public struct Dispatcher: ~Copyable, Sendable {
     connecting.connected(number, &destinations.pools, now: turn.now)
   }
 
-  /// Something was heard of a connection.
+  /// Something came from a connection's gateway.
   ///
   /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
   ///   refused: that is judged by the new one.
@@ -252,8 +252,8 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// Records of the provider tokens' topic have come, in this order.
   ///
-  /// - Parameter isComplete: all credentials that the topic held at the start are known.
-  public mutating func tokensCame(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
+  /// - Parameter isComplete: all credentials that the topic had at the start are known.
+  public mutating func updateTokens(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
     destinations.credentials.backlog.append(updates, isComplete: isComplete)
   }
 
@@ -263,8 +263,8 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// Client certificates were read again: what is new serves from now on, what is gone drains.
   ///
   /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
-  public mutating func certificatesCame(_ entries: [CertificateBook.Entry], places: [Int?]) {
-    destinations.certificatesCame(entries, places: places, &work, &turn)
+  public mutating func updateCertificates(_ entries: [CertificateBook.Entry], places: [Int?]) {
+    destinations.updateCertificates(entries, places: places, &work, &turn)
   }
 
   // MARK: Partitions
@@ -278,7 +278,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func granted(_ start: GrantedPartition) -> Int { work.granted(start) }
 
   /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
-  public mutating func windowCame(_ window: DedupWindow, of partition: Int, isWhole: Bool) {
+  public mutating func inherit(_ window: DedupWindow, by partition: Int, isWhole: Bool) {
     work.partitions[partition].inherit(window, isWhole: isWhole)
     if isWhole { turn.count(.dedupRebuilds) }
   }

@@ -25,15 +25,15 @@ struct EndedStream {
 
   /// APNs answered with 200.
   func accepted(_ pools: inout Pools, _ work: inout Workload, _ turn: inout Turn) {
-    heard(&pools, now: turn.now)
+    pools[pool].health.noteActivity(now: turn.now)
     if !pools.connections[number].machine.hasAccepted {
       pools[pool].health.connectionAccepted(
         app: work.pushes[slot].app, at: pools.connections[number].address)
     }
-    pools.connections.perform(pools.connections[number].machine.accepted(), on: number, &turn)
+    pools.connections.accepted(number, &turn)
     pools[pool].health.served(app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt)
     work.shares.answered(Pool.destination(pool))
-    work.devices.lives(work.pushes[slot], now: turn.now)
+    work.devices.accepted(work.pushes[slot], now: turn.now)
     work.finish(slot, .delivered, nil, &turn)
   }
 
@@ -44,18 +44,17 @@ struct EndedStream {
     _ response: GatewayResponse, retryAfter: UInt64, _ destinations: inout Destinations,
     _ work: inout Workload, _ turn: inout Turn
   ) {
-    heard(&destinations.pools, now: turn.now)
+    destinations.pools[pool].health.noteActivity(now: turn.now)
     let reaction = judge(response, retryAfter, &destinations.pools, work.pushes[slot], &turn)
     if reaction.isServed { work.shares.answered(Pool.destination(pool)) }
-    destinations.pools.connections.perform(
-      destinations.pools.connections[number].machine.answered(
-        status: response.status, connection: reaction.connection), on: number, &turn)
+    destinations.pools.connections.answered(
+      number, status: response.status, reaction.connection, &turn)
     report(response, isNewRefusal: reaction.isNewRefusal, &destinations.pools, &turn)
     let verdict = response.verdict(for: work.pushes[slot].target)
     switch verdict {
     case .delivered: work.finish(slot, .delivered, nil, isAnswered: true, &turn)
     case .rejected(aboutToken: true):
-      if response.status == 410 { work.devices.died(work.pushes[slot], now: turn.now) }
+      if response.status == 410 { work.devices.invalidated(work.pushes[slot], now: turn.now) }
       work.rejectToken(slot, &turn)
     case .rejected(aboutToken: false): work.finish(slot, .rejected, nil, isAnswered: true, &turn)
     default:
@@ -74,19 +73,12 @@ struct EndedStream {
     isUnprocessed: Bool, timedOut: Bool, isLost: Bool, _ destinations: inout Destinations,
     _ work: inout Workload, _ turn: inout Turn
   ) {
-    let action =
-      if isUnprocessed {
-        destinations.pools.connections[number].machine.refused()
-      } else if timedOut {
-        destinations.pools.connections[number].machine.timedOut()
-      } else {
-        destinations.pools.connections[number].machine.reset()
-      }
-    destinations.pools.connections.perform(action, on: number, &turn)
+    destinations.pools.connections.unanswered(
+      number, isUnprocessed: isUnprocessed, timedOut: timedOut, &turn)
     // Nobody had an answer for as long as this push waited: all of the gateway is silent.
     let isSilent =
       !isUnprocessed && timedOut
-      && destinations.pools[pool].health.heardAt + work.pushes.timeout <= turn.now
+      && destinations.pools[pool].health.lastActivity + work.pushes.timeout <= turn.now
     if !isLost { noteFailure(isSilent: isSilent, &destinations.pools, &turn) }
     let failure = Failure(cause: isUnprocessed ? .unprocessed : .ambiguous, isLost: isLost)
     retry(failure, &destinations, &work, &turn)
@@ -94,16 +86,10 @@ struct EndedStream {
 
   // MARK: What it is evidence about
 
-  private func heard(_ pools: inout Pools, now: UInt64) {
-    pools.connections[number].lastHeard = now
-    pools[pool].health.heard(now: now)
-  }
-
   /// A connection failed some of its requests: one failure of the destination for each moment, however many
   /// requests were open, because its sisters may be well. A lost connection is noted when it is gone.
   private func noteFailure(isSilent: Bool, _ pools: inout Pools, _ turn: inout Turn) {
-    guard pools.connections[number].failedAt != turn.now else { return }
-    pools.connections[number].failedAt = turn.now
+    guard pools.connections[number].noteFailure(now: turn.now) else { return }
     pools[pool].health.failed(isSilent: isSilent, now: turn.now, random: turn.chance())
   }
 
@@ -161,13 +147,14 @@ struct EndedStream {
   ) {
     // A partition that is leaving or gone: its next owner sends the record again.
     guard work.isCurrent(slot) else { return work.handBack(slot, &turn) }
-    if failure.cause != .unprocessed { noteSetback(destinations.pools, &work, turn) }
+    if failure.cause != .unprocessed {
+      work.pushes[slot].noteFailure(
+        on: destinations.pools.connections[number], now: turn.now, wall: turn.wall)
+    }
     let retry = destinations.pools[pool].health.retry(
       failed(failure, work), now: turn.now, wall: turn.wall)
     if retry.isOverBudget { turn.count(.retriesOverBudget) }
-    if failure.cause.isFault, retry.decision != .keep {
-      work.pushes[slot].setback.hasMetFault = true
-    }
+    if failure.cause.isFault, retry.decision != .keep { work.pushes[slot].noteFault() }
     switch retry.decision {
     case .keep: keep(failure.cause, &destinations, &work, &turn)
     case .now(let counts):
@@ -185,15 +172,6 @@ struct EndedStream {
     }
   }
 
-  private func noteSetback(
-    _ pools: borrowing Pools, _ work: inout Workload, _ turn: borrowing Turn
-  ) {
-    work.pushes[slot].setback.connection = pools.connections[number].serial
-    work.pushes[slot].setback.address = pools.connections[number].address
-    work.pushes[slot].setback.at = turn.now
-    if work.pushes[slot].life.sends == 1 { work.pushes[slot].setback.since = turn.wall }
-  }
-
   private func failed(
     _ failure: Failure, _ work: borrowing Workload
   ) -> DestinationHealth.FailedPush {
@@ -205,7 +183,7 @@ struct EndedStream {
       hasMetFault: push.setback.hasMetFault, isLost: failure.isLost)
   }
 
-  /// The whole destination fails: the push waits for its recovery, and the attempt is not held against it.
+  /// The whole destination fails: the push waits for its recovery, and the attempt does not count.
   private func keep(
     _ cause: RetryPolicy.Cause, _ destinations: inout Destinations, _ work: inout Workload,
     _ turn: inout Turn

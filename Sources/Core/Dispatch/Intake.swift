@@ -138,7 +138,7 @@ struct Intake: Sendable {
     if case .lane(let lane) = work.partitions[index].feed, work.pauses.contains(lane) {
       return false
     }
-    return work.partitions[index].notDue == nil && work.allowance(of: index) > 0
+    return !work.partitions[index].hasEarly && work.allowance(of: index) > 0
   }
 
   // MARK: Whose turn it is
@@ -181,7 +181,7 @@ struct Intake: Sendable {
       let index = work.partitions.firstReady(in: position..<end)
     {
       position = index
-      if work.partitions[index].feed == .lane(lane), work.partitions[index].notDue == nil {
+      if work.partitions[index].feed == .lane(lane), !work.partitions[index].hasEarly {
         // Half of what is left at a time: who crowds the partition is noticed before there is nothing left.
         let wanted = min(room, Dispatcher.takeAtOnce, (work.allowance(of: index) + 1) / 2)
         if wanted > 0 { return Take(partition: index, count: wanted) }

@@ -63,12 +63,12 @@ public enum LogFault: Sendable, Equatable {
 public struct PartitionState: Sendable {
   public let feed: Feed
   /// Made at the first record if the group has committed nothing yet.
-  var ledger: OffsetLedger?
+  private var ledger: OffsetLedger?
   private var recent: RecentIDs
   /// Spreads what a retry topic gives back.
-  var pacing: RetryPacing?
+  private var pacing: RetryPacing?
   /// A retry that was read before it was due, and when it will be (monotonic milliseconds).
-  var notDue: (slot: UInt32, due: UInt64)?
+  private var notDue: (slot: UInt32, due: UInt64)?
   /// Records that were taken and given up unsent since the partition is to be given back.
   private var handedBack = 0
 
@@ -96,11 +96,30 @@ public struct PartitionState: Sendable {
   /// When the retry that was read before it was due will be (monotonic milliseconds); `.max` without one.
   var nextDue: UInt64 { notDue?.due ?? .max }
 
+  /// A retry was read before it was due.
+  var hasEarly: Bool { notDue != nil }
+
+  /// Keeps a retry that was read before it was due.
+  mutating func keep(_ slot: UInt32, until due: UInt64) { notDue = (slot, due) }
+
+  /// Hands out the retry that was read before it was due, whether it is or not.
+  mutating func takeEarly() -> UInt32? {
+    defer { notDue = nil }
+    return notDue?.slot
+  }
+
   /// Hands out the retry that was read before it was due, once it is.
   mutating func takeDue(_ now: UInt64) -> UInt32? {
     guard let notDue, notDue.due <= now else { return nil }
     self.notDue = nil
     return notDue.slot
+  }
+
+  /// When a record of a retry topic goes out, in monotonic milliseconds; 0 for one of a lane.
+  ///
+  /// - Parameter written: the record's timestamp.
+  mutating func due(written: Int64, wall: Int64, now: UInt64, random: UInt64) -> UInt64 {
+    pacing?.release(written: written, wall: wall, now: now, random: random) ?? 0
   }
 
   /// How its records share the streams.
@@ -182,6 +201,9 @@ public struct PartitionState: Sendable {
     return ledger!.received(offset)
   }
 
+  /// Kafka has the outcome of a record.
+  mutating func acknowledged(_ offset: Int64) { _ = ledger?.completed(offset) }
+
   mutating func takeFault() -> LogFault? {
     defer { fault = nil }
     return fault
@@ -255,7 +277,7 @@ public struct PartitionState: Sendable {
     return jump
   }
 
-  /// How long the oldest open record has held the committable offset, in milliseconds, to within the time
+  /// How long the oldest open record has kept the committable offset from moving, in milliseconds, to within the time
   /// between two looks; 0 when nothing is open.
   mutating func headAge(now: UInt64) -> UInt64 {
     guard let ledger, ledger.incomplete > 0 else {

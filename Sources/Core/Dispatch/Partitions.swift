@@ -20,7 +20,7 @@ public struct Partitions: Sendable {
   private var ready = ReadySet()
   /// The partitions of retry topics.
   private(set) var retries: [Int] = []
-  /// Counts assignments; what a push of an earlier one completes is nobody's offset any more.
+  /// Counts assignments; a push of an earlier one completes no offset.
   public private(set) var epoch: UInt32 = 0
   /// Outcomes and other records that Kafka has not acknowledged yet.
   public private(set) var unacknowledged = 0
@@ -119,7 +119,7 @@ public struct Partitions: Sendable {
   mutating func acknowledged(_ origin: Origin) {
     unacknowledged -= 1
     guard hasNow(origin) else { return }
-    _ = all[Int(origin.partition)].ledger?.completed(origin.offset)
+    all[Int(origin.partition)].acknowledged(origin.offset)
   }
 
   // A call for what every record needs: a subscript that is not inlined costs a heap allocation.
@@ -133,7 +133,7 @@ public struct Partitions: Sendable {
   mutating func due(
     _ index: Int, written: Int64, wall: Int64, now: UInt64, random: UInt64
   ) -> UInt64 {
-    all[index].pacing?.release(written: written, wall: wall, now: now, random: random) ?? 0
+    all[index].due(written: written, wall: wall, now: now, random: random)
   }
 
   // MARK: Which have records

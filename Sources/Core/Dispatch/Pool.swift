@@ -17,7 +17,7 @@ public enum PoolCredential: Sendable, Equatable {
 /// connections are pooled by.
 public struct Pool: Sendable {
   public let kind: GatewayKind
-  public internal(set) var credential: PoolCredential
+  public private(set) var credential: PoolCredential
   /// Pushes that wait for a stream.
   public internal(set) var queue: SendQueue
   /// How the gateway takes them, and what follows for connections and retries.
@@ -25,25 +25,25 @@ public struct Pool: Sendable {
   /// Pushes that failed where all free connections lead, until there is another one.
   public internal(set) var apart = SlotQueue()
   /// Its connections, by number.
-  public internal(set) var connections: [Int32] = []
+  public private(set) var connections: [Int32] = []
   /// Look-ups of names for connections to come.
-  var lookups = 0
+  private(set) var lookups = 0
   /// The newest provider token; nil while there is none that may be sent.
-  public internal(set) var token: ProviderTokenStamp?
+  public private(set) var token: ProviderTokenStamp?
   /// The token itself: a secret.
-  public internal(set) var tokenBytes: [UInt8] = []
+  public private(set) var tokenBytes: [UInt8] = []
   /// Counts the tokens that it had.
-  var tokenNumber: UInt32 = 0
+  private(set) var tokenNumber: UInt32 = 0
   /// Monotonic milliseconds of the next look if it is calm until then.
-  var lookAt: UInt64 = 0
+  private(set) var lookAt: UInt64 = 0
   /// Something goes on: it is looked at in each upkeep, not once a second only.
-  var isActive = false
+  private(set) var isActive = false
   /// Something has changed since pushes were last dispatched.
-  var isTouched = false
+  private var isTouched = false
   /// Its credential is gone: what waits here belongs elsewhere, and its connections drain.
-  public internal(set) var isRetired = false
+  public private(set) var isRetired = false
   /// It was retired and is empty.
-  public internal(set) var isRemoved = false
+  public private(set) var isRemoved = false
 
   init(_ credential: PoolCredential, _ kind: GatewayKind, _ settings: DispatchSettings) {
     self.credential = credential
@@ -70,6 +70,49 @@ public struct Pool: Sendable {
   /// Whether some app has to wait. `mutating`, although it only reads: otherwise it would be asked of a copy.
   mutating func hasRefusedApps() -> Bool { health.hasRefusedApps }
 
+  // MARK: Where something goes on
+
+  /// Something has changed.
+  ///
+  /// - Returns: false if that is known already.
+  mutating func touch() -> Bool {
+    guard !isTouched else { return false }
+    isTouched = true
+    return true
+  }
+
+  /// What has changed is about to be acted on.
+  mutating func dispatched() { isTouched = false }
+
+  /// Something goes on.
+  ///
+  /// - Returns: false if that is known already.
+  mutating func activate() -> Bool {
+    guard !isActive else { return false }
+    isActive = true
+    return true
+  }
+
+  mutating func deactivate() { isActive = false }
+
+  /// It is looked at, and next at this time if it is calm until then.
+  mutating func look(next: UInt64) { lookAt = next }
+
+  // MARK: Connections
+
+  mutating func beganLookUp() { lookups += 1 }
+  mutating func endedLookUp() { lookups -= 1 }
+  mutating func add(connection number: Int32) { connections.append(number) }
+  mutating func remove(connection number: Int32) { connections.removeAll { $0 == number } }
+
+  // MARK: Its credential
+
+  /// Its certificate has another index in the `CertificateBook` now.
+  mutating func move(toCertificate index: Int) { credential = .certificate(index) }
+
+  mutating func retire() { isRetired = true }
+  mutating func remove() { isRemoved = true }
+
   /// Takes the provider token that its credential has now; nil for none that may be sent.
   ///
   /// - Returns: whether that is another one.
@@ -86,6 +129,8 @@ public struct Pool: Sendable {
     tokenNumber += 1
     return true
   }
+
+  // MARK: Pushes
 
   /// Takes the next push that may go; it counts as open from now on.
   ///

@@ -42,26 +42,19 @@ public struct Pools: Sendable {
 
   /// Something has changed for a pool: pushes came, answers did, a connection or a provider token.
   mutating func touch(_ pool: Int32) {
-    if !all[Int(pool)].isTouched {
-      all[Int(pool)].isTouched = true
-      touched.append(pool)
-    }
+    if all[Int(pool)].touch() { touched.append(pool) }
     activate(pool)
   }
 
   /// Something was heard of a connection, whose gateway allows so many streams at once now.
   mutating func touch(connection number: Int32, limit: Int) {
     touch(connections[number].pool)
-    if limit < connections[number].machine.limit {
-      connections[number].machine.settings(limit: limit)
-    }
+    connections.limit(number, to: limit)
   }
 
   /// Something goes on in a pool: each upkeep looks after it until all of it is settled.
   mutating func activate(_ pool: Int32) {
-    guard !all[Int(pool)].isActive else { return }
-    all[Int(pool)].isActive = true
-    active.append(pool)
+    if all[Int(pool)].activate() { active.append(pool) }
   }
 
   /// The next pool where something has changed; nil when all were asked for.
@@ -73,7 +66,7 @@ public struct Pools: Sendable {
     }
     let pool = touched[touchedHead]
     touchedHead += 1
-    all[Int(pool)].isTouched = false
+    all[Int(pool)].dispatched()
     return pool
   }
 
@@ -83,12 +76,12 @@ public struct Pools: Sendable {
   mutating func takeActive() -> [Int32] {
     let taken = active
     active.removeAll(keepingCapacity: true)
-    for pool in taken { all[Int(pool)].isActive = false }
+    for pool in taken { all[Int(pool)].deactivate() }
     return taken
   }
 
   mutating func retire(_ pool: Int32) {
-    all[Int(pool)].isRetired = true
+    all[Int(pool)].retire()
     retired.append(pool)
     activate(pool)
   }
@@ -98,7 +91,7 @@ public struct Pools: Sendable {
     guard !retired.isEmpty else { return [] }
     let gone = retired.filter { all[Int($0)].connections.isEmpty && all[Int($0)].lookups == 0 }
     retired.removeAll { gone.contains($0) }
-    for pool in gone { all[Int(pool)].isRemoved = true }
+    for pool in gone { all[Int(pool)].remove() }
     return gone
   }
 
@@ -109,12 +102,12 @@ public struct Pools: Sendable {
 
   mutating func beganLookUp(_ pool: Int32) {
     lookups += 1
-    all[Int(pool)].lookups += 1
+    all[Int(pool)].beganLookUp()
   }
 
   mutating func endedLookUp(_ pool: Int32) {
     lookups -= 1
-    all[Int(pool)].lookups -= 1
+    all[Int(pool)].endedLookUp()
   }
 
   /// There is no room for a connection of a pool. One that has one goes on with it, the others get in line.
@@ -157,12 +150,7 @@ public struct Pools: Sendable {
     let hasNothing = state.isIdle && state.queue.open == 0 && state.lookups == 0
     return .init(
       pool: pool, connections: staying.count, since: since,
-      idleSince: hasNothing ? max(state.health.heardAt, last) : nil)
-  }
-
-  /// A connection closes as its streams end.
-  mutating func retire(connection number: Int32, _ turn: inout Turn) {
-    connections.perform(connections[number].machine.retire(), on: number, &turn)
+      idleSince: hasNothing ? max(state.health.lastActivity, last) : nil)
   }
 
   // MARK: Provider tokens
@@ -175,14 +163,8 @@ public struct Pools: Sendable {
     guard let newest = all[Int(pool)].token else {
       return all[Int(pool)].authentication == .certificate
     }
-    switch connections[number].machine.chooseToken(newest: newest, now: turn.wall) {
-    case .current: return true
-    case .newest:
-      connections[number].token = all[Int(pool)].tokenNumber
-      turn.append(.changeToken(connection: number))
-      return true
-    case .none: return false
-    }
+    return connections.prepareToken(
+      number, newest: newest, tokenNumber: all[Int(pool)].tokenNumber, &turn)
   }
 
   // MARK: A pool's connections together

@@ -37,29 +37,29 @@ public struct PushState: Sendable {
 
   /// Where it is and how often it was sent.
   public internal(set) var life = PushLife()
-  public internal(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
-  public internal(set) var takenID = NotificationID(high: 0, low: 0)
+  public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
+  public private(set) var takenID = NotificationID(high: 0, low: 0)
   /// Hashes of the app's bundle id and of the device token.
-  public internal(set) var app: UInt64 = 0
-  var device: UInt64 = 0
-  var kind = GatewayKind.production
-  public internal(set) var authentication = PushType.Authentication.either
-  var target = PushTarget.device
-  var created: Int64 = 0
+  public private(set) var app: UInt64 = 0
+  private(set) var device: UInt64 = 0
+  private(set) var kind = GatewayKind.production
+  public private(set) var authentication = PushType.Authentication.either
+  private(set) var target = PushTarget.device
+  private(set) var created: Int64 = 0
   /// When its own expiration passes, and when it is older than its lane allows (milliseconds since the epoch).
-  var expiresAt = Int64.max
-  var agesAt = Int64.max
+  private(set) var expiresAt = Int64.max
+  private(set) var agesAt = Int64.max
   /// Time of day of the last send, in milliseconds.
-  public internal(set) var sentAt: Int64 = 0
+  public private(set) var sentAt: Int64 = 0
   /// Monotonic milliseconds when it began to wait for a credential, as far as that is known.
-  var waitingSince: UInt64 = 0
+  private(set) var waitingSince: UInt64 = 0
   /// The destination that its slot counts for, as `Fairness` numbers them; −1 for none yet.
-  var destination: Int32 = -1
+  private(set) var destination: Int32 = -1
   /// The connection that it is open on; −1 for none.
-  public internal(set) var connection: Int32 = -1
+  public private(set) var connection: Int32 = -1
   /// It is the one push of its device that is under way, where order is kept.
-  var hasTurn = false
-  var setback = Setback()
+  private(set) var hasTurn = false
+  private(set) var setback = Setback()
 
   /// A hash of device token, app and environment.
   var tokenKey: UInt64 {
@@ -90,6 +90,68 @@ public struct PushState: Sendable {
     setback.connection = 0
     setback.hasMetFault = false
   }
+
+  // MARK: What it takes up
+
+  /// Its slot counts for this destination from now on.
+  mutating func count(for destination: Int32) { self.destination = destination }
+
+  /// Its slot counts for no destination any more.
+  ///
+  /// - Returns: the one that it counted for; −1 for none.
+  mutating func discount() -> Int32 {
+    defer { destination = -1 }
+    return destination
+  }
+
+  /// It is the push of its device that is under way.
+  mutating func beginTurn() { hasTurn = true }
+
+  /// - Returns: whether it was the push of its device that is under way.
+  mutating func endTurn() -> Bool {
+    defer { hasTurn = false }
+    return hasTurn
+  }
+
+  // MARK: Waiting for a credential
+
+  /// It waits for one, from this time on unless it began to before.
+  mutating func awaitCredential(now: UInt64) { if waitingSince == 0 { waitingSince = now } }
+
+  /// It has waited on a retry topic for so many milliseconds.
+  mutating func hasAwaitedCredential(_ waited: UInt64, now: UInt64) {
+    waitingSince = now - min(now, waited)
+  }
+
+  mutating func gotCredential() { waitingSince = 0 }
+
+  // MARK: Streams
+
+  mutating func opened(on connection: Int32, wall: Int64) {
+    life.send()
+    self.connection = connection
+    sentAt = wall
+  }
+
+  /// - Returns: the connection that it was open on.
+  mutating func leaveConnection() -> Int32 {
+    defer { connection = -1 }
+    return connection
+  }
+
+  /// A send of it failed.
+  mutating func noteFailure(on connection: borrowing Connection, now: UInt64, wall: Int64) {
+    setback.connection = connection.serial
+    setback.address = connection.address
+    setback.at = now
+    if life.sends == 1 { setback.since = wall }
+  }
+
+  /// A server's fault was its answer.
+  mutating func noteFault() { setback.hasMetFault = true }
+
+  /// It goes elsewhere now: no connection has to be avoided any more.
+  mutating func moveOn() { setback.connection = 0 }
 }
 
 /// What the owner of a push's bytes says of it.
@@ -199,9 +261,7 @@ public struct PushStates: Sendable {
 
   /// A push goes out on a connection.
   mutating func open(_ slot: UInt32, on connection: Int32, now: UInt64, wall: Int64) {
-    states[Int(slot)].life.send()
-    states[Int(slot)].connection = connection
-    states[Int(slot)].sentAt = wall
+    states[Int(slot)].opened(on: connection, wall: wall)
     deadlines.insert(slot, now: now)
   }
 
@@ -222,8 +282,7 @@ public struct PushStates: Sendable {
 
   private mutating func leaveConnection(_ slot: UInt32) -> Int32 {
     deadlines.remove(slot)
-    defer { states[Int(slot)].connection = -1 }
-    return states[Int(slot)].connection
+    return states[Int(slot)].leaveConnection()
   }
 
   /// The next push whose answer has taken too long; nil when there is none.

@@ -28,7 +28,7 @@ struct Sending: Sendable {
     _ pool: Int32, _ pools: inout Pools, _ work: inout Workload, _ turn: inout Turn
   ) {
     let capacity = pools.capacity(of: pool)
-    if pools[pool].queue.beside > 0, pools[pool].health.looksAgain(now: turn.now) {
+    if pools[pool].queue.beside > 0, pools[pool].health.hasNewAllowance(now: turn.now) {
       pools[pool].queue.bringBack()
     }
     while let free = pools.mostFree(of: pool) {
@@ -81,10 +81,7 @@ struct Sending: Sendable {
     _ slot: UInt32, on number: Int32, of pool: Int32, _ pools: inout Pools,
     _ work: inout Workload, _ turn: inout Turn
   ) {
-    if pools.connections[number].machine.openStreams == 0 {
-      pools.connections[number].busySince = turn.now
-    }
-    pools.connections[number].machine.opened(now: turn.wall)
+    pools.connections[number].opened(now: turn.now, wall: turn.wall)
     if work.pushes[slot].life.attempts == 0 { pools[pool].health.sent() }
     work.pushes.open(slot, on: number, now: turn.now, wall: turn.wall)
     turn.append(.send(slot: slot, connection: number))
@@ -100,7 +97,7 @@ struct Sending: Sendable {
     let sendClass = work.pushes[slot].life.sendClass
     pools[pool].queue.ended(sendClass)
     pools[pool].queue.prepend(slot, sendClass)
-    pools.connections.perform(pools.connections[number].machine.notOpened(), on: number, &turn)
+    pools.connections.notOpened(number, &turn)
     pools.touch(pool)
   }
 
@@ -110,7 +107,7 @@ struct Sending: Sendable {
       turn.count(.timedOut)
       let number = work.pushes[slot].connection
       // Others were answered since it was sent: the connection lives, this one request is ignored.
-      if pools.connections[number].lastHeard + work.pushes.timeout > turn.now {
+      if pools.connections[number].lastActivity + work.pushes.timeout > turn.now {
         turn.count(.silentStreams)
       }
       turn.append(.reset(slot: slot, connection: number))
@@ -138,7 +135,7 @@ struct Sending: Sendable {
     }
     guard pools.connections[connection].address == setback.address else {
       turn.count(.movedAddress)
-      work.pushes[slot].setback.connection = 0
+      work.pushes[slot].moveOn()
       return connection
     }
     return mayWait(setback, for: connection, pools, now: turn.now) ? nil : connection

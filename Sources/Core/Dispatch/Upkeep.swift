@@ -6,8 +6,8 @@ internal import Delivery
 struct Upkeep: Sendable {
   /// Between two looks at pools and silent connections, in milliseconds.
   private static let interval: UInt64 = 20
-  /// Between two looks at a pool where answers are all that is waited for, at those where nothing goes on, and at what is
-  /// held and may have expired.
+  /// Between two looks at a pool where answers are all that is waited for, at those where nothing goes on, and at what
+  /// waits and may have expired.
   private static let calmInterval: UInt64 = 100
   private static let roundInterval: UInt64 = 1_000
   private static let expiryInterval: UInt64 = 250
@@ -44,7 +44,7 @@ struct Upkeep: Sendable {
     for pool in destinations.pools.removeRetired() { turn.append(.removePool(pool)) }
     if turn.now >= expiryDue {
       expiryDue = turn.now + Self.expiryInterval
-      destinations.expireHeld(&work, &turn)
+      destinations.expireWaiting(&work, &turn)
     }
     return true
   }
@@ -68,7 +68,7 @@ struct Upkeep: Sendable {
   private func lookAfter(
     _ pool: Int32, _ pools: inout Pools, _ work: inout Workload, _ turn: inout Turn
   ) {
-    pools[pool].lookAt = turn.now + Self.calmInterval
+    pools[pool].look(next: turn.now + Self.calmInterval)
     connecting.watch(pool, &pools, &turn)
     if !pools[pool].apart.isEmpty { sending.bringBack(pool, &pools, work, now: turn.now) }
     if !pools[pool].isRetired { connecting.maintain(pool, &pools, &turn) }

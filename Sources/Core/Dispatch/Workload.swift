@@ -4,7 +4,7 @@ internal import APNS
 internal import Delivery
 internal import Pipeline
 
-/// The pushes that the loop works on, from being taken to their ends, and what they hold meanwhile: a slot, a part of
+/// The pushes that the loop works on, from being taken to their ends, and what they take up meanwhile: a slot, a part of
 /// their destination's share, an open offset of their partition, their device's turn.
 ///
 /// Here a push begins and ends; between that, `Destinations` decides where it goes.
@@ -14,7 +14,7 @@ public struct Workload: Sendable {
   var shares: Shares
   var devices: Devices
   /// What an operator has paused.
-  var pauses = Pauses()
+  private(set) var pauses = Pauses()
   private let settings: DispatchSettings
 
   init(_ settings: DispatchSettings) {
@@ -42,6 +42,9 @@ public struct Workload: Sendable {
     partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
   }
 
+  /// This is what an operator has paused now. What is under way goes on.
+  mutating func update(_ pauses: Pauses) { self.pauses = pauses }
+
   // MARK: Partitions
 
   /// A partition is the loop's now.
@@ -56,8 +59,7 @@ public struct Workload: Sendable {
   /// Drops the retries that were read before they were due.
   mutating func handBackEarly(_ turn: inout Turn) {
     for index in partitions.indices {
-      if let early = partitions[index].notDue { handBack(early.slot, &turn) }
-      partitions[index].notDue = nil
+      if let early = partitions[index].takeEarly() { handBack(early, &turn) }
     }
   }
 
@@ -102,7 +104,7 @@ public struct Workload: Sendable {
       kind: settings.gatewayKind(facts.environment, facts.target))
     if facts.waitedSince != 0 {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
-      pushes[slot].waitingSince = turn.now - min(turn.now, waited)
+      pushes[slot].hasAwaitedCredential(waited, now: turn.now)
     }
     let due =
       partitions[index].isRetry
@@ -112,7 +114,7 @@ public struct Workload: Sendable {
       finish(slot, .deduplicated, .repeatedID, &turn)
     } else if due > turn.now {
       pushes[slot].life.putAside()
-      partitions[index].notDue = (slot, due)
+      partitions[index].keep(slot, until: due)
     } else {
       return (slot, true)
     }
@@ -213,15 +215,14 @@ public struct Workload: Sendable {
   mutating func hold(_ slot: UInt32, for destination: Int32) {
     guard pushes[slot].destination != destination else { return }
     release(slot)
-    pushes[slot].destination = destination
+    pushes[slot].count(for: destination)
     shares.took(destination, partition: partitions.place(of: pushes[slot].origin))
   }
 
   /// The push gives its slot back.
   private mutating func release(_ slot: UInt32) {
-    let destination = pushes[slot].destination
+    let destination = pushes[slot].discount()
     guard destination >= 0 else { return }
-    pushes[slot].destination = -1
     shares.released(destination, partition: partitions.place(of: pushes[slot].origin))
   }
 
@@ -229,7 +230,7 @@ public struct Workload: Sendable {
   private mutating func takeTurn(_ slot: UInt32, _ turn: inout Turn) -> Bool {
     switch devices.enter(slot, device: pushes[slot].device) {
     case .goes:
-      pushes[slot].hasTurn = true
+      pushes[slot].beginTurn()
       return true
     case .waits: pushes[slot].life.putAside()
     case .refused: divert(slot, .order, &turn)
@@ -307,12 +308,9 @@ public struct Workload: Sendable {
     free(slot)
   }
 
-  /// Frees the slot, and what the push held. If it had its device's turn, the next one's begins.
+  /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
-    if pushes[slot].hasTurn {
-      pushes[slot].hasTurn = false
-      if let next = devices.leave(slot) { pushes[next].hasTurn = true }
-    }
+    if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
     release(slot)
     pushes.put(slot)
   }

@@ -66,7 +66,7 @@ public struct LoopSimulation: Sendable {
   private var pushes: [Push]
   private var free: [UInt32]
   private var queue: SendQueue
-  private var held: (transactional: Int, others: Int) = (0, 0)
+  private var inFlight: (transactional: Int, others: Int) = (0, 0)
   private var policy: ConnectionPoolPolicy
   private var connections: [ConnectionStateMachine] = []
   /// When connections on their way are there.
@@ -129,10 +129,10 @@ public struct LoopSimulation: Sendable {
       let time = UInt64(max(0, (Double(now) - push.arrived) * 1_000))
       if push.lane == .transactional {
         report.transactional.record(time)
-        held.transactional -= 1
+        inFlight.transactional -= 1
       } else {
         report.bulk.record(time)
-        held.others -= 1
+        inFlight.others -= 1
       }
       free.append(slot)
       answered += 1
@@ -143,15 +143,15 @@ public struct LoopSimulation: Sendable {
   private mutating func takeIn() {
     let most = load.limits.maxInFlight
     let forOthers = most - most * load.limits.reservedPercent / 100
-    while held.transactional + held.others < most, let at = arrivals.transactional.next() {
+    while inFlight.transactional + inFlight.others < most, let at = arrivals.transactional.next() {
       accept(at, .transactional)
-      held.transactional += 1
+      inFlight.transactional += 1
     }
-    while held.transactional + held.others < most, held.others < forOthers,
+    while inFlight.transactional + inFlight.others < most, inFlight.others < forOthers,
       let at = arrivals.bulk.next()
     {
       accept(at, .bulk)
-      held.others += 1
+      inFlight.others += 1
     }
   }
 

@@ -23,20 +23,20 @@ public struct ByteBuffer: ~Copyable {
     storage.deallocate()
   }
 
-  /// The number of bytes held.
+  /// The number of bytes in it.
   @inlinable
   public var count: Int { end - start }
 
   @inlinable
   public var isEmpty: Bool { end == start }
 
-  /// The bytes held, oldest first. Valid until the buffer is changed.
+  /// Its bytes, oldest first. Valid until the buffer is changed.
   @inlinable
   public var bytes: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: storage + start, count: end - start)
   }
 
-  /// Calls `body` with the bytes held, as a span for the Core rooms.
+  /// Calls `body` with its bytes, as a span for the Core rooms.
   @inlinable
   public func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     let typed = UnsafeBufferPointer(
@@ -51,7 +51,7 @@ public struct ByteBuffer: ~Copyable {
     end = 0
   }
 
-  /// Removes the oldest `count` bytes; `count` must not exceed what is held.
+  /// Removes the oldest `count` bytes; `count` must not exceed what is in it.
   @inlinable
   public mutating func removeFirst(_ count: Int) {
     precondition(count >= 0 && count <= end - start, "more removed than the buffer holds")
@@ -59,7 +59,7 @@ public struct ByteBuffer: ~Copyable {
     if start == end { removeAll() }
   }
 
-  /// Removes what was appended after the buffer held `count` bytes: takes a half-written entry back.
+  /// Removes what was appended after the buffer had `count` bytes: takes a half-written entry back.
   @inlinable
   public mutating func truncate(to count: Int) {
     precondition(count >= 0 && count <= end - start, "a buffer cannot be truncated to more")
@@ -74,18 +74,18 @@ public struct ByteBuffer: ~Copyable {
 
   @usableFromInline
   mutating func makeRoom(_ count: Int) {
-    let held = end - start
-    if capacity - held >= count && start >= capacity / 2 {
-      storage.copyMemory(from: storage + start, byteCount: held)
+    let filled = end - start
+    if capacity - filled >= count && start >= capacity / 2 {
+      storage.copyMemory(from: storage + start, byteCount: filled)
     } else {
-      capacity = max(capacity * 2, held + count)
+      capacity = max(capacity * 2, filled + count)
       let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
-      larger.copyMemory(from: storage + start, byteCount: held)
+      larger.copyMemory(from: storage + start, byteCount: filled)
       storage.deallocate()
       storage = larger
     }
     start = 0
-    end = held
+    end = filled
   }
 
   /// The `count` bytes from `offset`, to be changed in place. Valid until the buffer is changed otherwise.

@@ -112,9 +112,9 @@ public final class NGHTTP2ClientSession {
     guard !isRefused, let finding = early?.take(bytes) else { return }
     switch finding {
     case .undecided: return
-    case .none(let held):
+    case .none(let bytes):
       early = nil
-      let result = nghttp2_session_mem_recv(session, held, held.count)
+      let result = nghttp2_session_mem_recv(session, bytes, bytes.count)
       guard result >= 0 else { throw failure(Int32(result)) }
     case .goAway(let last, let code, let debug):
       isRefused = true

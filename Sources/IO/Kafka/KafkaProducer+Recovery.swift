@@ -3,7 +3,7 @@ internal import CRdKafka
 internal import EventLoop
 
 /// A copy of a record whose delivery failed, made from its failed delivery report.
-struct HeldRecord {
+struct FailedRecord {
   let slot: Int
   let sequence: UInt64
   let topic: Int
@@ -29,7 +29,7 @@ struct ProducerRecovery {
   var purgeAt: UInt64 = 0
   /// The client is not replaced before; monotonic ms.
   var replaceAt: UInt64 = 0
-  /// Held records are not produced again before; monotonic ms.
+  /// Failed records are not produced again before; monotonic ms.
   var notBefore: UInt64 = 0
   /// How long to wait before the next repetition, in ms; doubles up to a second while nothing gets
   /// through.
@@ -60,8 +60,8 @@ extension KafkaProducer {
     value: UnsafeRawBufferPointer, headers: OpaquePointer?, _ code: rd_kafka_resp_err_t
   ) {
     let isToBeAlone = DeliveryFailure(code) == .ofBatch || records[slot].isAlone
-    held.append(
-      HeldRecord(
+    failures.append(
+      FailedRecord(
         slot: slot, sequence: records[slot].sequence, topic: topic,
         partition: DeliveryFailure.isOfPlace(code) ? -1 : partition,
         key: key.baseAddress == nil ? nil : Array(key),
@@ -119,7 +119,7 @@ extension KafkaProducer {
   func continueRecovery(into deliveries: inout [Delivery]) {
     guard MonotonicClock.milliseconds() >= recovery.replaceAt else { return }
     guard let client else { return replaceClient(into: &deliveries) }
-    guard records.count == held.count else {
+    guard records.count == failures.count else {
       let isLate = MonotonicClock.milliseconds() >= recovery.purgeAt
       if isLate && !recovery.hasPurged {
         // Their fate is unknown; producing them again may store them twice, never zero times.
@@ -139,7 +139,7 @@ extension KafkaProducer {
     let pause = min(recovery.pause * 2, 1_000)
     recovery = ProducerRecovery()
     recovery.pause = pause
-    produceHeld(into: &deliveries)
+    produceFailed(into: &deliveries)
   }
 
   /// Makes a client where there is none. Should that fail, the next `drainDeliveries` tries again.
@@ -163,15 +163,15 @@ extension KafkaProducer {
     }
   }
 
-  /// Produces held records again, oldest first, as far as there is room.
-  func produceHeld(into deliveries: inout [Delivery]) {
+  /// Produces failed records again, oldest first, as far as there is room.
+  func produceFailed(into deliveries: inout [Delivery]) {
     guard let client, !recovery.hasLoneRecord, MonotonicClock.milliseconds() >= recovery.notBefore
     else { return }
-    held.sort { $0.sequence < $1.sequence }
+    failures.sort { $0.sequence < $1.sequence }
     var done = 0
-    for record in held {
+    for record in failures {
       // Alone in its batch is only what nothing is on its way with.
-      if record.isToBeAlone, records.count > held.count - done { break }
+      if record.isToBeAlone, records.count > failures.count - done { break }
       let code = record.produce(client.raw, topics[record.topic].handle)
       if code == RD_KAFKA_RESP_ERR__FATAL {
         beginRecovery()
@@ -199,13 +199,13 @@ extension KafkaProducer {
           tag: records.remove(record.slot), offset: -1, partition: record.partition,
           errorCode: code.rawValue))
     }
-    held.removeFirst(done)
+    failures.removeFirst(done)
     pauseBeforeNext(after: done)
   }
 
   /// While nothing gets through, the pause doubles; a record that has to be alone waits for its turn only.
   private func pauseBeforeNext(after done: Int) {
-    let waitsForTurn = held.first?.isToBeAlone ?? true
+    let waitsForTurn = failures.first?.isToBeAlone ?? true
     if done > 0 || !waitsForTurn { recovery.pause = min(recovery.pause * 2, 1_000) }
     recovery.notBefore = waitsForTurn ? 0 : MonotonicClock.milliseconds() + recovery.pause
   }
@@ -218,7 +218,7 @@ extension KafkaProducer {
   }
 }
 
-extension HeldRecord {
+extension FailedRecord {
   /// The record as it is given back.
   fileprivate func refused(tag: UInt) -> RefusedRecord {
     RefusedRecord(

@@ -17,7 +17,7 @@ public final class KafkaProducer {
   var topics: [(name: String, handle: OpaquePointer)] = []
   var records = OutstandingRecords()
   /// Copies of records whose delivery failed for a reason that time heals.
-  var held: [HeldRecord] = []
+  var failures: [FailedRecord] = []
   var recovery = ProducerRecovery()
   /// Answers that `flush` collected.
   private var early: [Delivery] = []
@@ -118,7 +118,7 @@ public final class KafkaProducer {
   /// A new record must not overtake those that wait to be produced again, nor join the batch of one that is to be
   /// alone in it.
   private var isWaiting: Bool {
-    recovery.isUnderWay || recovery.hasLoneRecord || !held.isEmpty
+    recovery.isUnderWay || recovery.hasLoneRecord || !failures.isEmpty
   }
 
   /// What Kafka does not take now, and why; nil while nothing waits for that. A broker that is away is no trouble
@@ -127,8 +127,8 @@ public final class KafkaProducer {
     guard outstanding > 0, isWaiting || recovery.pause > ProducerRecovery.firstPause else {
       return nil
     }
-    // Between two attempts nothing is held: the last failure is still the refusal if it says the same.
-    if let lastRefusal, !held.isEmpty || lastRefusal.error.code == lastError?.code {
+    // Between two attempts nothing waits here: the last failure is still the refusal if it says the same.
+    if let lastRefusal, !failures.isEmpty || lastRefusal.error.code == lastError?.code {
       return ProducerTrouble(
         waiting: outstanding, topic: topics[lastRefusal.topic].name, error: lastRefusal.error)
     }
@@ -218,8 +218,8 @@ public final class KafkaProducer {
     collect(into: &deliveries)
     if recovery.isUnderWay {
       continueRecovery(into: &deliveries)
-    } else if !held.isEmpty {
-      produceHeld(into: &deliveries)
+    } else if !failures.isEmpty {
+      produceFailed(into: &deliveries)
     }
   }
 
@@ -288,7 +288,7 @@ public final class KafkaProducer {
       serve(into: &collected)
       early = arrived + collected
       if outstanding > 0 && MonotonicClock.milliseconds() >= deadline { return false }
-      if recovery.isUnderWay || !held.isEmpty { usleep(5_000) }
+      if recovery.isUnderWay || !failures.isEmpty { usleep(5_000) }
     }
     return true
   }
@@ -322,8 +322,8 @@ public final class KafkaProducer {
       rd_kafka_purge(client.raw, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
     }
     if client != nil { destroyClient() }
-    for record in held { record.destroyHeaders() }
-    held = []
+    for record in failures { record.destroyHeaders() }
+    failures = []
   }
 
   func destroyClient() {

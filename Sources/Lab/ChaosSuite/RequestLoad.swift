@@ -46,7 +46,7 @@ final class RequestLoad {
     milliseconds + (isRunning ? MonotonicClock.milliseconds() - begin : 0)
   }
 
-  /// Produces what is due. What an outage held up is not caught up with beyond one second's worth.
+  /// Produces what is due. What an outage delayed is not made up for beyond one second's worth.
   func turn(_ ledger: DemoLedger) throws {
     guard isRunning, !isPaused else { return try feeder.turn(limit: 0, ledger) }
     let elapsed = MonotonicClock.milliseconds() - begin

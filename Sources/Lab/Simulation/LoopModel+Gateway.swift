@@ -68,14 +68,14 @@ extension LoopModel {
   func refused(
     _ slot: UInt32, _ response: GatewayResponse, _ retryAfter: UInt32, _ world: inout World
   ) {
-    let notification = held[slot]?.notification
+    let notification = taken[slot]?.notification
     (answer, lastPut) = (response, nil)
     dispatcher.refused(slot, response, retryAfter: retryAfter)
     perform(&world)
     guard response.isForGood else { return }
     if case .retry = lastPut {
       world.kafka.fail("a push that APNs refused for good is tried again")
-    } else if held[slot]?.notification == notification {
+    } else if taken[slot]?.notification == notification {
       world.kafka.fail("a push that APNs refused for good stays")
     }
   }
@@ -88,7 +88,7 @@ extension LoopModel {
   func unanswered(
     _ slot: UInt32, isUnprocessed: Bool, isLost: Bool, _ world: inout World
   ) {
-    if !isUnprocessed, let push = held[slot] {
+    if !isUnprocessed, let push = taken[slot] {
       world.kafka.notifications[push.notification].excusable += 1
     }
     dispatcher.unanswered(slot, isUnprocessed: isUnprocessed, isLost: isLost)
@@ -132,7 +132,7 @@ extension LoopModel {
       put(.receipt(.deadLettered), slot, &world)
     case .park(let slot, let tier, let reason): park(slot, tier, reason, &world)
     case .handBack(let slot):
-      if held.removeValue(forKey: slot) == nil { world.kafka.fail("a push was dropped twice") }
+      if taken.removeValue(forKey: slot) == nil { world.kafka.fail("a push was dropped twice") }
     case .lookUp(let pool, _):
       lookUps.append((world.now + UInt64(world.chance.below(30)), pool))
       lookUps.sort { $0.at < $1.at }
@@ -151,14 +151,14 @@ extension LoopModel {
   }
 
   func send(_ slot: UInt32, _ number: Int32, _ world: inout World) {
-    guard let push = held[slot], connections[number] != nil else {
+    guard let push = taken[slot], connections[number] != nil else {
       return world.kafka.fail("a push was sent that is not there, or nowhere")
     }
     // A GOAWAY that is still to be heard, or stream ids that are used up.
     if world.chance.oneIn(3_000) { return unsent.append(slot) }
     judgeSend(slot, push, number, &world)
     if isOrdered { judgeOrder(slot, push, &world) }
-    held[slot]!.wasSent = true
+    taken[slot]!.wasSent = true
     connections[number]!.open.insert(slot)
     if world.mood.whole == .silent, world.chance.oneIn(2) { return }
     let request = GatewayRequest(
@@ -174,7 +174,7 @@ extension LoopModel {
   func park(
     _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ world: inout World
   ) {
-    guard var facts = held[slot]?.facts else {
+    guard var facts = taken[slot]?.facts else {
       return world.kafka.fail("a push was moved that is not there")
     }
     facts.attempt = UInt16(clamping: dispatcher.work.pushes[slot].life.countedAttempts)
@@ -214,7 +214,7 @@ extension LoopModel {
   }
 
   func feedback(_ slot: UInt32, _ world: inout World) {
-    guard let answer, let push = held[slot] else {
+    guard let answer, let push = taken[slot] else {
       return world.kafka.fail("feedback without an answer")
     }
     put(

@@ -54,7 +54,7 @@ extension LoopModel {
   // MARK: Producing
 
   func put(_ what: Outgoing.What, _ slot: UInt32, _ world: inout World) {
-    guard let push = held.removeValue(forKey: slot) else {
+    guard let push = taken.removeValue(forKey: slot) else {
       return world.kafka.fail("a push ended twice")
     }
     lastPut = what
@@ -133,7 +133,7 @@ extension LoopModel {
       } else {
         window = DedupWindow(capacity: settings.dedupWindow)
       }
-      dispatcher.windowCame(window, of: rebuild.number, isWhole: true)
+      dispatcher.inherit(window, by: rebuild.number, isWhole: true)
     }
     offsets.rebuilds.removeAll { $0.readyAt <= world.now }
   }

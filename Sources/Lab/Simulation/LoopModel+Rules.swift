@@ -7,7 +7,7 @@ import Pipeline
 /// What must hold whenever a push is sent or ends, or a connection is opened or closed.
 extension LoopModel {
   /// What must hold whenever a push goes out.
-  func judgeSend(_ slot: UInt32, _ push: Held, _ number: Int32, _ world: inout World) {
+  func judgeSend(_ slot: UInt32, _ push: TakenPush, _ number: Int32, _ world: inout World) {
     if push.facts.expiresAt <= world.wall { world.kafka.fail("a push was sent that has expired") }
     if world.wall - push.facts.created > settings.maxAge(push.facts.lane) {
       world.kafka.fail("a push was sent that is too old")
@@ -30,7 +30,7 @@ extension LoopModel {
     noteSend(number, &world)
     guard isOrdered else { return }
     for (_, other) in connections {
-      for open in other.open where held[open]?.facts.device == push.facts.device {
+      for open in other.open where taken[open]?.facts.device == push.facts.device {
         world.kafka.fail("two pushes of one device are open")
       }
     }
@@ -51,7 +51,7 @@ extension LoopModel {
   }
 
   /// First sends to a device leave in the order of their records.
-  func judgeOrder(_ slot: UInt32, _ push: Held, _ world: inout World) {
+  func judgeOrder(_ slot: UInt32, _ push: TakenPush, _ world: inout World) {
     let origin = dispatcher.work.pushes[slot].origin
     guard !push.wasSent, push.facts.attempt == 0, origin.epoch == dispatcher.work.partitions.epoch,
       push.log == places[Int(origin.partition)].log
@@ -74,7 +74,8 @@ extension LoopModel {
   func noteAccepted(_ slot: UInt32, by pool: Int32, _ now: UInt64) {
     connects[pool] = []
     // While credentials change, what was sent with the one before says nothing about the next one.
-    guard let app = held[slot]?.facts.app, now >= tokensCameAt + 60_000, serves(pool, app) else {
+    guard let app = taken[slot]?.facts.app, now >= tokensAppliedAt + 60_000, serves(pool, app)
+    else {
       return
     }
     acceptedAt[app] = now
@@ -100,7 +101,7 @@ extension LoopModel {
 
   /// A credential that is known may serve again; only an app that no credential serves has no future.
   func judgeNoCredential(_ slot: UInt32, _ world: inout World) {
-    guard let app = held[slot]?.facts.app else { return }
+    guard let app = taken[slot]?.facts.app else { return }
     let keys = [Simulation.credential(of: app), Simulation.lastCredential]
     for key in keys where world.tokens.isKnown(key, below: tokensRead) {
       world.kafka.fail("a push becomes a dead letter although its credential is known")

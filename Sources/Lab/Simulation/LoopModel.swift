@@ -10,7 +10,7 @@ import Random
 /// one.
 final class LoopModel {
   /// A push as the owner holds it.
-  struct Held {
+  struct TakenPush {
     var facts: PushFacts
     var notification: Int
     var place: Int
@@ -71,7 +71,7 @@ final class LoopModel {
   var dispatcher: Dispatcher
   let isOrdered: Bool
   let settings: DispatchSettings
-  var held: [UInt32: Held] = [:]
+  var taken: [UInt32: TakenPush] = [:]
   var connections: [Int32: Connected] = [:]
   var lookUps: [(at: UInt64, pool: Int32)] = []
   var outgoing: [Outgoing] = []
@@ -86,7 +86,7 @@ final class LoopModel {
   /// dispatcher says that something is wrong with the log.
   var passedOver: [Int: Int] = [:]
   var tokensRead = 0
-  var tokensCameAt: UInt64 = 0
+  var tokensAppliedAt: UInt64 = 0
   /// What APNs answered last, while the dispatcher is told.
   var answer: GatewayResponse?
   /// What the last push that ended became.
@@ -160,8 +160,8 @@ final class LoopModel {
     guard tokensRead < world.tokens.updates.count, world.chance.oneIn(20) else { return }
     let updates = Array(world.tokens.updates[tokensRead...])
     tokensRead = world.tokens.updates.count
-    (connects, acceptedAt, tokensCameAt) = ([:], [:], world.now)
-    dispatcher.tokensCame(updates, isComplete: true)
+    (connects, acceptedAt, tokensAppliedAt) = ([:], [:], world.now)
+    dispatcher.updateTokens(updates, isComplete: true)
   }
 
   private func answerLookUps(_ world: inout World) {
@@ -218,8 +218,8 @@ final class LoopModel {
     }
     let slot = dispatcher.accept(
       record.facts, offset: offset, from: number, written: record.written)
-    if held[slot] != nil { world.kafka.fail("a slot was given twice") }
-    held[slot] = Held(
+    if taken[slot] != nil { world.kafka.fail("a slot was given twice") }
+    taken[slot] = TakenPush(
       facts: record.facts, notification: record.notification, place: place.partition, log: log,
       since: world.now)
     perform(&world)
@@ -228,7 +228,7 @@ final class LoopModel {
 
   /// Whether a push is the head of a retry topic whose time has not come.
   func isNotDue(_ slot: UInt32) -> Bool {
-    guard dispatcher.work.pushes[slot].life.state == .aside, let push = held[slot] else {
+    guard dispatcher.work.pushes[slot].life.state == .aside, let push = taken[slot] else {
       return false
     }
     return push.wasSent == false && dispatcher.work.pushes[slot].life.sendClass == .retry
@@ -237,11 +237,11 @@ final class LoopModel {
   // MARK: What must hold after every step
 
   private func check(_ world: inout World) {
-    if dispatcher.work.pushes.count != held.count { world.kafka.fail("slots are miscounted") }
+    if dispatcher.work.pushes.count != taken.count { world.kafka.fail("slots are miscounted") }
     if dispatcher.work.pushes.count > settings.maxInFlight {
-      world.kafka.fail("\(dispatcher.work.pushes.count) pushes are held")
+      world.kafka.fail("\(dispatcher.work.pushes.count) pushes are taken")
     }
-    if let slot = held.keys.max(), Int(slot) >= PushStates.slots(for: settings.maxInFlight) {
+    if let slot = taken.keys.max(), Int(slot) >= PushStates.slots(for: settings.maxInFlight) {
       world.kafka.fail("memory grows: slot \(slot) is in use")
     }
     if dispatcher.work.partitions.unacknowledged != outgoing.count {
@@ -273,7 +273,7 @@ final class LoopModel {
 
   /// How many pushes are in each state, for a report.
   private var states: [String] {
-    let all = held.keys.map { "\(dispatcher.work.pushes[$0].life.state)" }
+    let all = taken.keys.map { "\(dispatcher.work.pushes[$0].life.state)" }
     return Dictionary(grouping: all) { $0 }.map { "\($0) \($1.count)" }.sorted()
   }
 
@@ -288,6 +288,6 @@ final class LoopModel {
       return "\(queue.inLine)+\(queue.beside)+\(dispatcher.destinations.pools[pool].apart.count)"
     }
     return
-      "holds \(held.count) \(states), in line, beside, and apart [\(waiting.joined(separator: ", "))], on the way to Kafka \(outgoing.count), connections [\(connected.joined(separator: ", "))]"
+      "holds \(taken.count) \(states), in line, beside, and apart [\(waiting.joined(separator: ", "))], on the way to Kafka \(outgoing.count), connections [\(connected.joined(separator: ", "))]"
   }
 }

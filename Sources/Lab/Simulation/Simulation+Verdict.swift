@@ -22,10 +22,10 @@ extension Simulation {
   /// No push waits for ever: without this, a push that is forgotten would end when it is too old.
   private mutating func judgeCalm(since: UInt64) {
     for sender in senders {
-      for slot in sender.held.keys where sender.isNotDue(slot) {
-        sender.held[slot]!.since = world.now
+      for slot in sender.taken.keys where sender.isNotDue(slot) {
+        sender.taken[slot]!.since = world.now
       }
-      for push in sender.held.values
+      for push in sender.taken.values
       where world.now > max(since, push.since) + Self.calmPatience {
         return world.kafka.fail(
           "notification \(push.notification) waits for \((world.now - push.since) / 1_000) s, and nothing is wrong"
@@ -52,7 +52,7 @@ extension Simulation {
 
   /// Whether all records have what they end in, and no process has work in flight.
   var isSettled: Bool {
-    guard world.kafka.pending == 0, senders.allSatisfy({ $0.held.isEmpty && $0.outgoing.isEmpty })
+    guard world.kafka.pending == 0, senders.allSatisfy({ $0.taken.isEmpty && $0.outgoing.isEmpty })
     else { return false }
     return ingest.allSatisfy(\.isIdle) && feedback.allSatisfy(\.isIdle)
       && isAtEnd(.ingest, world.requests.end) && isAtEnd(.feedback, world.devices.end)

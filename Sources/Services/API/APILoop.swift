@@ -12,7 +12,7 @@ import Settings
 
 /// The one thread of the HTTP API: bodies come in, requests go to Kafka, and when it has them, answers go out.
 ///
-/// Nothing is held up by a client: a body is read as it comes, and no further than Kafka and the key's rate allow.
+/// No client delays another: a body is read as it comes, and no further than Kafka and the key's rate allow.
 final class APILoop: StreamHandler {
   private static let idleSeconds: UInt32 = 30
   private static let turnMilliseconds: Int32 = 100

@@ -25,8 +25,8 @@ final class GatewayPool {
   /// The newest provider token, nil while there is none that may be sent.
   var authorization: Authorization?
   /// Answers of APNs: 200, and others.
-  @exclusivity(unchecked) var accepted = 0
-  @exclusivity(unchecked) var refused = 0
+  @exclusivity(unchecked) private(set) var accepted = 0
+  @exclusivity(unchecked) private(set) var refused = 0
   /// The header fields of the next request.
   @exclusivity(unchecked) let headers: PushHeaders
 
@@ -46,5 +46,10 @@ final class GatewayPool {
     headers = PushHeaders(
       authority: gateway.port == 443 ? gateway.host : gateway.description, http2,
       indexesAuthorization: indexesAuthorization)
+  }
+
+  /// APNs answered a push.
+  func countAnswer(isAccepted: Bool) {
+    if isAccepted { accepted &+= 1 } else { refused &+= 1 }
   }
 }

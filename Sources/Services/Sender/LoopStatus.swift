@@ -38,7 +38,7 @@ struct LoopStatus: Sendable {
     /// Immediate retries that are left.
     let retriesLeft: Int
     /// How long it has been in its state without an accepted push, in milliseconds.
-    var held: UInt64 = 0
+    var blocked: UInt64 = 0
   }
 
   /// A record that was taken and is not complete.
@@ -87,7 +87,7 @@ extension LoopStatus.Partition {
 extension LoopStatus {
   /// Notes how long each destination has been in its state: since it was in another one, or a push was accepted. A gauge
   /// of the state alone, read now and then, would take many short outages for one long one.
-  mutating func noteHeld(since before: LoopStatus) {
+  mutating func noteBlocked(since before: LoopStatus) {
     let known = Dictionary(
       before.destinations.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
     for place in destinations.indices {
@@ -95,7 +95,7 @@ extension LoopStatus {
       guard let then = known[now.index], then.stateName == now.stateName,
         then.accepted == now.accepted, at >= before.at
       else { continue }
-      destinations[place].held = then.held + (at - before.at)
+      destinations[place].blocked = then.blocked + (at - before.at)
     }
   }
 }
@@ -135,11 +135,11 @@ extension LoopStatus {
       MetricSample(
         SenderMetrics.destinations, [state], destinations.count { $0.stateName == state })
     }
-    let held = states.dropFirst().map { state in
-      let longest = destinations.lazy.filter { $0.stateName == state }.map(\.held).max() ?? 0
-      return MetricSample(SenderMetrics.held, [state], .thousandths(Int(clamping: longest)))
+    let blocked = states.dropFirst().map { state in
+      let longest = destinations.lazy.filter { $0.stateName == state }.map(\.blocked).max() ?? 0
+      return MetricSample(SenderMetrics.blocked, [state], .thousandths(Int(clamping: longest)))
     }
-    return counts + held
+    return counts + blocked
       + destinations.flatMap { destination -> [MetricSample] in
         let isNamed = destination.index < SenderMetrics.namedCredentials
         let name = isNamed ? destination.credential : "other"
@@ -211,7 +211,7 @@ extension LoopStatus.Destination {
   fileprivate var json: JSONValue {
     [
       "credential": .string(credential), "environment": .string("\(environment)"),
-      "state": .string(stateName), "held_seconds": LoopStatus.seconds(Int64(clamping: held)),
+      "state": .string(stateName), "blocked_seconds": LoopStatus.seconds(Int64(clamping: blocked)),
       "waiting": .integer(Int64(waiting)),
       "open": .integer(Int64(open)), "accepted": .integer(Int64(accepted)),
       "refused": .integer(Int64(refused)), "retries_left": .integer(Int64(retriesLeft)),

@@ -84,7 +84,7 @@ final class LoopTelemetry: MetricSource {
     status.withLock { status in
       let before = status
       status = new
-      status.noteHeld(since: before)
+      status.noteBlocked(since: before)
     }
   }
 

@@ -111,7 +111,7 @@ final class OutcomeWriter {
   ) {
     let wasSent = state.life.sends > 0
     let envelope = push.pointee.envelope
-    // For one that was not sent here the time says since when it is held for this reason.
+    // For one that was not sent here the time says since when it waits for this reason.
     let isSameReason = push.pointee.field(envelope.lastReason).elementsEqual(reason)
     let since = isSameReason || wasSent ? envelope.firstSeen : nil
     var value = ByteBuffer(capacity: Int(push.pointee.valueCount) + 64)

@@ -168,7 +168,7 @@ final class SenderLoop {
       for grant in grants { queues.add(grant, as: dispatcher.granted(grant.start)) }
     case .window(let name, let epoch, let window, let isWhole):
       if let number = queues.number(of: name, epoch: epoch) {
-        dispatcher.windowCame(window, of: number, isWhole: isWhole)
+        dispatcher.inherit(window, by: number, isWhole: isWhole)
       }
     case .release(let deadline):
       queues.close()
@@ -176,8 +176,8 @@ final class SenderLoop {
     case .hurryRelease(let deadline): dispatcher.hurryRelease(until: deadline)
     case .providerTokens(let updates, let isComplete):
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
-      dispatcher.tokensCame(updates, isComplete: isComplete)
-    case .pauses(let pauses): dispatcher.pausesCame(pauses)
+      dispatcher.updateTokens(updates, isComplete: isComplete)
+    case .pauses(let pauses): dispatcher.update(pauses)
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()
@@ -194,7 +194,7 @@ final class SenderLoop {
   private func renew(_ access: GatewayAccess) {
     let places = gateways.replaceAccess(access)
     nameApps(of: access)
-    dispatcher.certificatesCame(access.certificates.map(\.entry), places: places)
+    dispatcher.updateCertificates(access.certificates.map(\.entry), places: places)
     perform()
     for pool in dispatcher.destinations.pools.indices
     where !dispatcher.destinations.pools[pool].isRetired {
@@ -297,11 +297,11 @@ final class SenderLoop {
     switch push.pointee.exchange.fate {
     case .answered where push.pointee.exchange.status == 200:
       outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
-      connection.pool.accepted &+= 1
+      connection.pool.countAnswer(isAccepted: true)
       dispatcher.accepted(slot)
     case .answered:
       outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
-      connection.pool.refused &+= 1
+      connection.pool.countAnswer(isAccepted: false)
       let answer = GatewayAnswer(
         status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
         parser: parser)

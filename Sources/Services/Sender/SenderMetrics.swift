@@ -119,11 +119,11 @@ public enum SenderMetrics {
     "Requests that could be sent now.")
   static let destinations = Metric(
     "martlet_sender_destinations", .gauge, labels: ["state"], bound: "6",
-    "Pairs of credential and gateway of each loop: working, without a provider token (no_token), or held back because"
+    "Pairs of credential and gateway of each loop: working, without a provider token (no_token), or blocked because"
       + " the gateway fails (gateway), APNs refuses the credential (credential) or an app (app), or no connection can"
       + " be made (connects).")
-  static let held = Metric(
-    "martlet_sender_destination_held_seconds", .gauge, unit: .seconds, labels: ["state"],
+  static let blocked = Metric(
+    "martlet_sender_destination_blocked_seconds", .gauge, unit: .seconds, labels: ["state"],
     bound: "5",
     merge: .highest,
     "How long a destination has been in a state other than working, without an accepted notification; of the longest."
@@ -156,7 +156,8 @@ public enum SenderMetrics {
     "Stretches of complete offsets above the committed ones, over all partitions.")
   static let oldestIncomplete = Metric(
     "martlet_sender_committed_offset_age_seconds", .gauge, unit: .seconds, merge: .highest,
-    "How long the oldest incomplete record of any partition has held its committed offset.")
+    "How long the oldest incomplete record of any partition has kept its committed offset from moving."
+  )
   static let widestSpan = Metric(
     "martlet_sender_offset_span", .gauge, merge: .highest,
     "Offsets between the oldest incomplete record and the newest, in the partition where that is most."
@@ -222,7 +223,7 @@ public enum SenderMetrics {
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
-    + [held]
+    + [blocked]
     + [credentialRefusals, inFlight, waiting, backlog, slow, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted]

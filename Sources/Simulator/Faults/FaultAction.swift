@@ -157,7 +157,7 @@ public enum FaultSilence: Sendable, Equatable {
 public struct FaultWindow: Sendable, Equatable {
   /// The new SETTINGS_INITIAL_WINDOW_SIZE; open streams' windows move by the difference.
   public var size: UInt32?
-  /// WINDOW_UPDATE frames are held back for so many ms.
+  /// WINDOW_UPDATE frames are delayed for so many ms.
   public var hold: UInt64?
 
   public init(size: UInt32?, hold: UInt64?) {

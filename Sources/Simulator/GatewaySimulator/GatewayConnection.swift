@@ -45,7 +45,7 @@ final class GatewayConnection {
   /// What faults have done to it; nil if nothing.
   var faults: ConnectionFaults?
   /// Memory that answers of this connection point to; free when no stream is open.
-  private var held: [UnsafeMutableRawBufferPointer] = []
+  private var bodies: [UnsafeMutableRawBufferPointer] = []
 
   init(
     _ http: HTTP2ServerConnection, slot: Int, id: UInt64, role: ListenerRole,
@@ -66,18 +66,18 @@ final class GatewayConnection {
     let memory = UnsafeMutableRawBufferPointer.allocate(
       byteCount: max(bytes.count, 1), alignment: 1)
     memory.copyBytes(from: bytes)
-    held.append(memory)
+    bodies.append(memory)
     return UnsafeRawBufferPointer(rebasing: memory[..<bytes.count])
   }
 
-  /// Gives back what was held once no answer can need it any more.
+  /// Gives back the bodies once no answer can need it any more.
   func releaseIfIdle() {
-    if !held.isEmpty, http.openStreams == 0 { release() }
+    if !bodies.isEmpty, http.openStreams == 0 { release() }
   }
 
   private func release() {
-    for memory in held { memory.deallocate() }
-    held = []
+    for memory in bodies { memory.deallocate() }
+    bodies = []
   }
 }
 

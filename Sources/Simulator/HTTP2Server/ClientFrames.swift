@@ -55,19 +55,19 @@ struct ClientFrames: ~Copyable {
   /// Bytes that pass unseen: the preface, and payloads of other frames.
   private var passing = prefaceSize
   /// A frame, or its header, that is not complete.
-  private var held = ByteBuffer(capacity: 256)
+  private var partial = ByteBuffer(capacity: 256)
 
   /// Takes what has arrived, piece by piece; what is not complete waits for the next call.
   mutating func take<Problem: Error>(
     _ bytes: UnsafeRawBufferPointer, _ body: (Piece) throws(Problem) -> Void
   ) throws(Problem) {
-    guard !held.isEmpty else {
+    guard !partial.isEmpty else {
       let used = try cut(bytes, body)
-      return held.append(UnsafeRawBufferPointer(rebasing: bytes[used...]))
+      return partial.append(UnsafeRawBufferPointer(rebasing: bytes[used...]))
     }
-    held.append(bytes)
-    let used = try cut(held.bytes, body)
-    held.removeFirst(used)
+    partial.append(bytes)
+    let used = try cut(partial.bytes, body)
+    partial.removeFirst(used)
   }
 
   /// How many bytes were taken.

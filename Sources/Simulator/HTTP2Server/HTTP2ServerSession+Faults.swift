@@ -13,7 +13,7 @@ extension HTTP2ServerSession {
     faults?.muted.formUnion(frames)
   }
 
-  /// Holds WINDOW_UPDATE frames back, or sends those that were held.
+  /// Delays WINDOW_UPDATE frames, or sends those that were kept.
   public func holdWindowUpdates(_ isHeld: Bool) {
     settle()
     if isHeld { faults?.holdsWindowUpdates = true } else { faults?.releaseWindowUpdates() }

@@ -34,8 +34,8 @@ public struct AnswerShape: OptionSet, Sendable {
 struct ServerFaults {
   var muted: MutedFrames = []
   var holdsWindowUpdates = false
-  /// WINDOW_UPDATE frames that are held back.
-  private var held: [UInt8] = []
+  /// WINDOW_UPDATE frames that are delayed.
+  private var delayed: [UInt8] = []
   /// Bytes that go out before anything else.
   private var pending: [UInt8] = []
   /// The streams whose answers have an unusual form.
@@ -65,8 +65,8 @@ struct ServerFaults {
   /// Lets go of the WINDOW_UPDATE frames.
   mutating func releaseWindowUpdates() {
     holdsWindowUpdates = false
-    add(held)
-    held = []
+    add(delayed)
+    delayed = []
   }
 
   /// One frame of nghttp2 on its way out.
@@ -77,7 +77,7 @@ struct ServerFaults {
     switch type {
     case NGHTTP2_PING.rawValue where muted.contains(.pingAnswers) && frame[4] & Flag.ack != 0:
       return
-    case NGHTTP2_WINDOW_UPDATE.rawValue where holdsWindowUpdates: held += frame
+    case NGHTTP2_WINDOW_UPDATE.rawValue where holdsWindowUpdates: delayed += frame
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
       let stream = frame.loadUnaligned(fromByteOffset: 5, as: Int32.self).bigEndian
       guard let shape = shapes[stream] else { return buffer.append(frame) }

@@ -17,7 +17,7 @@ struct DispatcherTests {
     var dispatcher = Dispatcher(settings, now: 1_000, wall: Self.wall, seed: 1)
     _ = dispatcher.granted(
       GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
-    dispatcher.tokensCame(
+    dispatcher.updateTokens(
       [
         .token(
           .init(
@@ -76,7 +76,7 @@ struct DispatcherTests {
     connect(&dispatcher)
     var pauses = Pauses()
     pauses.set(.app("app", .production), isPaused: true)
-    dispatcher.pausesCame(pauses)
+    dispatcher.update(pauses)
     dispatcher.dispatch()
     #expect(actions(&dispatcher).last == .park(slot: inLine, .seconds5, .paused))
     let next = take(facts(2), 1, &dispatcher)
@@ -84,7 +84,7 @@ struct DispatcherTests {
     let old = take(facts(3, expiresAt: Self.wall - 1), 2, &dispatcher)
     expect([.receipt(slot: old, .expired, .expiration, isAnswered: false)], of: &dispatcher)
     #expect(dispatcher.turn.counts[.diverted] == 2)
-    dispatcher.pausesCame(Pauses())
+    dispatcher.update(Pauses())
     let resumed = take(facts(4), 3, &dispatcher)
     dispatcher.dispatch()
     #expect(
@@ -100,7 +100,7 @@ struct DispatcherTests {
     var dispatcher = connected()
     var pauses = Pauses()
     pauses.set(.app("app", .production), isPaused: true)
-    dispatcher.pausesCame(pauses)
+    dispatcher.update(pauses)
     var old = facts(1)
     old.created = Self.wall - age
     let slot = take(old, 0, &dispatcher)
@@ -125,14 +125,14 @@ struct DispatcherTests {
     #expect(taken() == [0, bulk])
     var pauses = Pauses()
     pauses.set(.lane(.bulk), isPaused: true)
-    dispatcher.pausesCame(pauses)
+    dispatcher.update(pauses)
     #expect(taken() == [0])
     pauses.set(.lane(.transactional), isPaused: true)
-    dispatcher.pausesCame(pauses)
+    dispatcher.update(pauses)
     #expect(taken() == [])
     let isIdle = !dispatcher.canTake(isProducerOpen: true, hasBrokerRoom: true)
     #expect(isIdle, "a loop that has nothing to take sleeps")
-    dispatcher.pausesCame(Pauses())
+    dispatcher.update(Pauses())
     #expect(taken() == [0, bulk])
   }
 
@@ -338,13 +338,13 @@ struct DispatcherTests {
     }
     var dispatcher = connected()
     let stays = entry(["app", "other"], days: 30)
-    dispatcher.certificatesCame([entry(["app"], days: 300), stays], places: [])
+    dispatcher.updateCertificates([entry(["app"], days: 300), stays], places: [])
     let slot = take(facts(1), 0, &dispatcher)
     var ofOther = facts(2)
     ofOther.app = AppTable.hash("other".utf8.span)
     _ = take(ofOther, 1, &dispatcher)
     expect([.openPool(0), .openPool(1)], of: &dispatcher)
-    dispatcher.certificatesCame([stays], places: [nil, 0])
+    dispatcher.updateCertificates([stays], places: [nil, 0])
     expect([.retirePool(0)], of: &dispatcher)
     let destination = dispatcher.work.pushes[slot].destination
     #expect(destination == Pool.destination(1))

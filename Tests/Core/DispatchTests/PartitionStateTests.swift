@@ -16,7 +16,7 @@ struct PartitionStateTests {
         GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: start)),
         bounds: PartitionBounds(), window: 0)
       for offset in 0..<10 as Range<Int64> { #expect(partition.admit(offset) == .new) }
-      partition.ledger?.completed(0)
+      partition.acknowledged(0)
       #expect(partition.takeFault() == nil)
       #expect(partition.admit(0) == .alreadyCompleted)
       #expect(partition.admit(1) == .alreadyReceived)

@@ -70,7 +70,7 @@ final class ScriptedBacklog {
           feed: number < Self.partitionCount ? .lane(.transactional) : .retries(.seconds5),
           resume: ResumePoint(next: 0)))
     }
-    dispatcher.tokensCame((0..<credentials).map(Self.token), isComplete: true)
+    dispatcher.updateTokens((0..<credentials).map(Self.token), isComplete: true)
     for _ in 0..<credentials { dispatcher.applyTokens() }
     write(count, credentials, longestRun)
   }

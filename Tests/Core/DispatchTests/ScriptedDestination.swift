@@ -101,7 +101,7 @@ final class ScriptedDestination {
     if hasCertificate {
       let entry = CertificateBook.Entry(
         apps: (1...10).map { "app\($0)" }, scope: .any, expiresAt: Self.epoch / 1_000 + 864_000)
-      dispatcher.certificatesCame([entry], places: certificates == 0 ? [] : [nil])
+      dispatcher.updateCertificates([entry], places: certificates == 0 ? [] : [nil])
       certificates = 1
       return perform()
     }
@@ -110,7 +110,7 @@ final class ScriptedDestination {
       credential: "key", teamID: "t", keyID: "k", scope: .any, apps: ["*"],
       stamp: .init(issuedAt: wall / 1_000 - 5, generation: generation),
       token: Array("token \(generation)".utf8))
-    dispatcher.tokensCame([.token(entry)], isComplete: true)
+    dispatcher.updateTokens([.token(entry)], isComplete: true)
     dispatcher.applyTokens()
     perform()
   }

@@ -21,7 +21,7 @@ struct SharesTests {
     var dispatcher = Dispatcher(settings, now: 1_000, wall: Self.wall, seed: 1)
     _ = dispatcher.granted(
       GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
-    dispatcher.tokensCame([.token(entry("app"))], isComplete: true)
+    dispatcher.updateTokens([.token(entry("app"))], isComplete: true)
     dispatcher.applyTokens()
     return dispatcher
   }
@@ -57,7 +57,7 @@ struct SharesTests {
     for number in 0..<25 { _ = take(UInt64(number), Int64(number), &dispatcher) }
     while dispatcher.nextAction() != nil {}
     // The other destination that is known holds nothing: it might work.
-    dispatcher.tokensCame([.token(entry("second"))], isComplete: true)
+    dispatcher.updateTokens([.token(entry("second"))], isComplete: true)
     dispatcher.applyTokens()
     for now in stride(from: 1_000 as UInt64, to: 3_200, by: 100) {
       dispatcher.beginTurn(now: now, wall: Self.wall)

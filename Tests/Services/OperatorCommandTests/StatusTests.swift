@@ -61,7 +61,7 @@ struct StatusTests {
 
   @Test
   func `every problem is shown with its cause`() throws {
-    let held = """
+    let blocked = """
       martlet_sender_destinations{state="gateway"} 2
       martlet_sender_credentials_without_token 1
       martlet_kafka_records_lost_total 5
@@ -70,7 +70,7 @@ struct StatusTests {
       martlet_sender_certificate_not_after_timestamp_seconds{certificate="ab"} 864000
       """
     let now = [
-      try reading("sender", held, .notReady(["has no partitions", "line\u{1B}[2Jbreak"])),
+      try reading("sender", blocked, .notReady(["has no partitions", "line\u{1B}[2Jbreak"])),
       ProcessReading(process: "ingest", state: .unreachable("refused"), page: nil),
     ]
     let status = PipelineStatus(now, before: [], seconds: 1, wall: 0)
@@ -78,7 +78,7 @@ struct StatusTests {
     #expect(
       StatusText.warnings(status) == [
         "! sender: has no partitions", "! sender: line\u{FFFD}[2Jbreak", "! ingest: refused",
-        "! 2 destinations are held: gateway",
+        "! 2 destinations are blocked: gateway",
         "! 1 credentials have no provider token that may be sent",
         "! Kafka refuses records of 2 producers; the log names topic and remedy",
         "! the database of device tokens takes no transaction; feedback's log says why",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Sender
 
-@Suite("How long a destination has been held") struct HeldDestinationTests {
+@Suite("How long a destination has been blocked") struct BlockedDestinationTests {
   private func status(
     at: UInt64, _ trouble: DestinationHealth.Trouble?, accepted: Int = 7, index: Int = 3
   ) -> LoopStatus {
@@ -21,37 +21,37 @@ import Testing
   }
 
   /// What the last of these looks says, in milliseconds.
-  private func held(_ looks: [LoopStatus]) -> UInt64 {
+  private func blocked(_ looks: [LoopStatus]) -> UInt64 {
     var last = LoopStatus()
     for look in looks {
       let before = last
       last = look
-      last.noteHeld(since: before)
+      last.noteBlocked(since: before)
     }
-    return last.destinations[0].held
+    return last.destinations[0].blocked
   }
 
   @Test func `the time counts from the first look at the state`() {
-    #expect(held([status(at: 1_000, .gateway)]) == 0)
+    #expect(blocked([status(at: 1_000, .gateway)]) == 0)
     let looks = (1...31).map { status(at: UInt64($0) * 1_000, .gateway) }
-    #expect(held([status(at: 500, nil)] + looks) == 30_000)
+    #expect(blocked([status(at: 500, nil)] + looks) == 30_000)
   }
 
   @Test func `many short outages are not one long one`() {
     // Seen failing at every look: only the accepted pushes tell that it worked in between.
     let looks = (1...31).map { status(at: UInt64($0) * 1_000, .gateway, accepted: $0) }
-    #expect(held(looks) == 0)
+    #expect(blocked(looks) == 0)
   }
 
   @Test func `another state, or another destination, starts again`() {
-    #expect(held([status(at: 1_000, .gateway), status(at: 9_000, .connects)]) == 0)
-    #expect(held([status(at: 1_000, .gateway), status(at: 9_000, .gateway, index: 4)]) == 0)
+    #expect(blocked([status(at: 1_000, .gateway), status(at: 9_000, .connects)]) == 0)
+    #expect(blocked([status(at: 1_000, .gateway), status(at: 9_000, .gateway, index: 4)]) == 0)
   }
 
   @Test func `the page has the longest of each state, and working is none of them`() {
     var status = status(at: 9_000, .gateway)
-    status.destinations[0].held = 8_000
-    let samples = status.samples.filter { $0.metric == SenderMetrics.held }
+    status.destinations[0].blocked = 8_000
+    let samples = status.samples.filter { $0.metric == SenderMetrics.blocked }
     #expect(samples.count == 5)
     #expect(samples.first { $0.labels == ["gateway"] }?.value == .thousandths(8_000))
     #expect(samples.first { $0.labels == ["connects"] }?.value == .thousandths(0))

@@ -8,7 +8,7 @@ public struct ProviderTokenBacklog: Sendable {
     public let updates: ArraySlice<ProviderTokenBook.Update>
     /// It ends what was told at once: pushes that wait for a credential may find theirs.
     public let isLast: Bool
-    /// All that the topic held at the start is known with it.
+    /// All that the topic had at the start is known with it.
     public let isComplete: Bool
   }
 

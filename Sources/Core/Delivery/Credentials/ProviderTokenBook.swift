@@ -43,7 +43,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     public var apps: [String]
     public var stamp: ProviderTokenStamp
     /// The token itself (a JWT): a secret. Empty when the record holds none that can be read: the credential is known
-    /// by it, and its pushes are held.
+    /// by it, and its pushes wait.
     public var token: [UInt8]
 
     public init(

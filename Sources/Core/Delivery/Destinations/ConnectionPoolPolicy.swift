@@ -125,12 +125,12 @@ public struct ConnectionPoolPolicy: Sendable {
   }
 
   /// The pool's connections were closed because it had no use for them: it opens the next one when it has.
-  public mutating func rested() { hadWork = false }
+  public mutating func closedIdle() { hadWork = false }
 
   private mutating func note(_ load: Load, now: UInt64) {
     let isStarved = load.isWaiting && load.credit == 0
     starvedSince = isStarved ? starvedSince ?? now : nil
-    // What a connect under way will bring is awaited: its time is not held against those that there are.
+    // What a connect under way will bring is awaited: those that there are do not suffer for its time.
     shortSince = isStarved && load.connecting == 0 ? shortSince ?? now : nil
     let fewer = load.serving - 1
     // What all but one connection carry, with a third to spare.

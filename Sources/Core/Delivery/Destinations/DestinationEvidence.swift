@@ -41,16 +41,16 @@ extension DestinationHealth {
     /// How long it was there, in milliseconds.
     public var lived: UInt64
     /// It failed, and its address was put aside for that.
-    public var wasTroubled: Bool
+    public var isAddressAside: Bool
 
     public init(
-      address: PeerAddress, wasMade: Bool, hasAccepted: Bool, lived: UInt64, wasTroubled: Bool
+      address: PeerAddress, wasMade: Bool, hasAccepted: Bool, lived: UInt64, isAddressAside: Bool
     ) {
       self.address = address
       self.wasMade = wasMade
       self.hasAccepted = hasAccepted
       self.lived = lived
-      self.wasTroubled = wasTroubled
+      self.isAddressAside = isAddressAside
     }
   }
 

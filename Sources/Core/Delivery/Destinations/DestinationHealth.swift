@@ -34,7 +34,7 @@ public struct DestinationHealth: Sendable {
   /// The last connect ended before TLS was up, or could not be begun.
   private var isUnreachable = false
   /// When anything was last answered.
-  public internal(set) var heardAt: UInt64 = 0
+  public internal(set) var lastActivity: UInt64 = 0
 
   public init(
     pool: ConnectionPoolPolicy.Limits = .init(), retries: RetryPolicy = RetryPolicy(),
@@ -112,7 +112,7 @@ public struct DestinationHealth: Sendable {
   }
 
   /// Whether something may have changed for the pushes beside the line: then all of them go back to it.
-  public mutating func looksAgain(now: UInt64) -> Bool { apps.looksAgain(now: now) }
+  public mutating func hasNewAllowance(now: UInt64) -> Bool { apps.hasNewAllowance(now: now) }
 
   /// What becomes of a push that just failed; charges the retry budget if it goes out again at once.
   ///
@@ -156,7 +156,7 @@ public struct DestinationHealth: Sendable {
   public var retriesLeft: Int { budget.left }
 
   /// Something was answered.
-  public mutating func heard(now: UInt64) { heardAt = now }
+  public mutating func noteActivity(now: UInt64) { lastActivity = now }
 
   /// A push of the app was accepted.
   ///
@@ -283,14 +283,14 @@ public struct DestinationHealth: Sendable {
   }
 
   /// A connection failed us: its address is put aside for a while.
-  public mutating func troubled(_ address: PeerAddress, now: UInt64, random: UInt64) {
+  public mutating func putAside(_ address: PeerAddress, now: UInt64, random: UInt64) {
     addresses.failed(address, now: now, random: random)
   }
 
   /// A connection takes no more pushes, and not because its owner had no more use for it. Once for each.
   public mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
     if !end.wasMade { isUnreachable = true }
-    let hasOther = end.wasTroubled && addresses.hasOther(now: now)
+    let hasOther = end.isAddressAside && addresses.hasOther(now: now)
     if end.hasAccepted {
       connects.ended(lived: end.lived, hasOtherAddress: hasOther, now: now, random: random)
     } else {
@@ -299,7 +299,7 @@ public struct DestinationHealth: Sendable {
   }
 
   /// The pool's connections were closed because it had no use for them: it opens the next one when it has.
-  public mutating func rested() { policy.rested() }
+  public mutating func closedIdle() { policy.closedIdle() }
 
   /// No connection could even be begun: the name has no address, or the system has no socket.
   public mutating func connectFailed(now: UInt64, random: UInt64) {

@@ -15,7 +15,7 @@ public struct RefusedApps: Sendable {
   public enum Passage: Sendable, Equatable {
     case now
     /// Its app has to wait, for a short time or because the credential serves no other: beside the line, until
-    /// `looksAgain` says that something may have changed.
+    /// `hasNewAllowance` says that something may have changed.
     case beside
     /// Its app has to wait for long, and others of the credential are served: to a retry topic.
     case retryTopic(RetryTier)
@@ -70,7 +70,7 @@ public struct RefusedApps: Sendable {
 
   /// Whether something may have changed for the pushes beside the line, because their time is over or an answer came:
   /// then all of them go back to it, once.
-  public mutating func looksAgain(now: UInt64) -> Bool {
+  public mutating func hasNewAllowance(now: UInt64) -> Bool {
     guard now >= nextLook else { return false }
     nextLook = .max
     return true

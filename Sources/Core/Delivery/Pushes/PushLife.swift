@@ -41,7 +41,7 @@ public struct PushLife: Sendable, Equatable {
 
   /// Sends in all, earlier ones included.
   public var attempts: Int { Int(earlier) + Int(sends) }
-  /// Sends that are held against it.
+  /// Sends that count as attempts.
   public var countedAttempts: Int { attempts - Int(spared) }
 
   /// A record was taken into the slot.

@@ -37,12 +37,12 @@ extension ClientEngine {
     switch try reader.next(in: input, at: &position) {
     case .none: return nil
     case .inPlace(let header, let range): return try handle(header, input.extracting(range))
-    case .held(let header):
+    case .partial(let header):
       var bytes: [UInt8] = []
-      swap(&bytes, &reader.held)
+      swap(&bytes, &reader.partial)
       let event = try handle(header, bytes.span.extracting(FrameHeader.count..<bytes.count))
       bytes.removeAll(keepingCapacity: true)
-      swap(&bytes, &reader.held)
+      swap(&bytes, &reader.partial)
       return event
     }
   }

@@ -10,14 +10,14 @@ struct FrameReader {
     case none
     /// In the input.
     case inPlace(FrameHeader, Range<Int>)
-    /// Behind the header in `held`, which the reader's owner takes.
-    case held(FrameHeader)
+    /// Behind the header in `partial`, which the reader's owner takes.
+    case partial(FrameHeader)
   }
 
   /// The largest payload that we accept (our SETTINGS_MAX_FRAME_SIZE).
   let limit: Int
   /// The beginning of a frame whose end has not arrived.
-  var held: [UInt8] = []
+  var partial: [UInt8] = []
 
   init(limit: Int) { self.limit = limit }
 
@@ -27,7 +27,7 @@ struct FrameReader {
     in input: Span<UInt8>, at position: inout Int
   ) throws(ConnectionError) -> Next {
     let left = input.count - position
-    guard held.isEmpty, left >= FrameHeader.count else { return try gather(input, &position) }
+    guard partial.isEmpty, left >= FrameHeader.count else { return try gather(input, &position) }
     let header = FrameHeader(input, at: position)
     try check(header)
     guard left >= FrameHeader.count + header.length else { return try gather(input, &position) }
@@ -40,16 +40,16 @@ struct FrameReader {
     _ input: Span<UInt8>, _ position: inout Int
   ) throws(ConnectionError) -> Next {
     take(upTo: FrameHeader.count, of: input, &position)
-    guard held.count >= FrameHeader.count else { return .none }
-    let header = FrameHeader(held.span, at: 0)
+    guard partial.count >= FrameHeader.count else { return .none }
+    let header = FrameHeader(partial.span, at: 0)
     try check(header)
     take(upTo: FrameHeader.count + header.length, of: input, &position)
-    return held.count == FrameHeader.count + header.length ? .held(header) : .none
+    return partial.count == FrameHeader.count + header.length ? .partial(header) : .none
   }
 
   private mutating func take(upTo count: Int, of input: Span<UInt8>, _ position: inout Int) {
-    let taken = min(max(0, count - held.count), input.count - position)
-    held.append(copying: input.extracting(position..<position + taken))
+    let taken = min(max(0, count - partial.count), input.count - position)
+    partial.append(copying: input.extracting(position..<position + taken))
     position += taken
   }
 

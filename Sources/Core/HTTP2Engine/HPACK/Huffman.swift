@@ -50,25 +50,25 @@ struct Huffman {
   func encode(_ bytes: Span<UInt8>, atMost most: Int, to out: inout OutputSpan<UInt8>) -> Bool {
     let codes = self.codes.span
     let start = out.count
-    var held: UInt64 = 0
+    var pending: UInt64 = 0
     var count: UInt64 = 0
     for index in bytes.indices {
       let entry = codes[Int(bytes[index])]
       let bits = entry & 0xFF
-      held = held &<< bits | entry &>> 8
+      pending = pending &<< bits | entry &>> 8
       count &+= bits
       guard count >= 32 else { continue }
       count &-= 32
-      out.append(bigEndian: UInt32(truncatingIfNeeded: held &>> count))
+      out.append(bigEndian: UInt32(truncatingIfNeeded: pending &>> count))
       if out.count &- start > most { return false }
     }
     while count >= 8 {
       count &-= 8
-      out.append(UInt8(truncatingIfNeeded: held &>> count))
+      out.append(UInt8(truncatingIfNeeded: pending &>> count))
     }
     if count > 0 {
       let padding = 8 &- count
-      out.append(UInt8(truncatingIfNeeded: held &<< padding | (1 &<< padding &- 1)))
+      out.append(UInt8(truncatingIfNeeded: pending &<< padding | (1 &<< padding &- 1)))
     }
     return out.count &- start <= most
   }
@@ -78,24 +78,24 @@ struct Huffman {
     _ bytes: Span<UInt8>, into text: inout MutableSpan<UInt8>, end: inout Int
   ) throws(HPACKError) {
     let short = self.short.span
-    var held: UInt64 = 0
+    var pending: UInt64 = 0
     var count: UInt64 = 0
     var next = 0
     var place = end
     while true {
       if count <= 32, bytes.count &- next >= 4 {
-        held = held &<< 32 | UInt64(bytes.bigEndian(at: next))
+        pending = pending &<< 32 | UInt64(bytes.bigEndian(at: next))
         count &+= 32
         next &+= 4
       }
       while count <= 56, next < bytes.count {
-        held = held &<< 8 | UInt64(bytes[next])
+        pending = pending &<< 8 | UInt64(bytes[next])
         count &+= 8
         next &+= 1
       }
       // Nearly every code is a short one.
       while count >= 8 {
-        let entry = short[Int(held &>> (count &- 8) & 0xFF)]
+        let entry = short[Int(pending &>> (count &- 8) & 0xFF)]
         if entry == 0 { break }
         text[place] = UInt8(truncatingIfNeeded: entry &>> 8)
         place &+= 1
@@ -103,7 +103,7 @@ struct Huffman {
       }
       // Enough for the longest code, or all there is.
       if count >= 32 || next == bytes.count {
-        guard try decodeOne(&held, &count, into: &text, &place) else { break }
+        guard try decodeOne(&pending, &count, into: &text, &place) else { break }
       }
     }
     end = place
@@ -111,11 +111,11 @@ struct Huffman {
 
   /// Decodes a long code, or one of the last bits; false at the end.
   private func decodeOne(
-    _ held: inout UInt64, _ count: inout UInt64, into text: inout MutableSpan<UInt8>,
+    _ pending: inout UInt64, _ count: inout UInt64, into text: inout MutableSpan<UInt8>,
     _ place: inout Int
   ) throws(HPACKError) -> Bool {
     if count == 0 { return false }
-    let window = count >= 8 ? held &>> (count &- 8) : held &<< (8 &- count) | 0xFF &>> count
+    let window = count >= 8 ? pending &>> (count &- 8) : pending &<< (8 &- count) | 0xFF &>> count
     let entry = short[Int(window & 0xFF)]
     let bits = UInt64(entry & 0xFF)
     if bits != 0, bits <= count {
@@ -126,8 +126,8 @@ struct Huffman {
     }
     // What is left is padding, fewer than eight ones, or begins with a longer code.
     let mask: UInt64 = 1 &<< count &- 1
-    if count < 8, held & mask == mask { return false }
-    let found = try longCode(held, count)
+    if count < 8, pending & mask == mask { return false }
+    let found = try longCode(pending, count)
     text[place] = found.byte
     place &+= 1
     count &-= UInt64(found.bits)
@@ -135,10 +135,10 @@ struct Huffman {
   }
 
   private func longCode(
-    _ held: UInt64, _ count: UInt64
+    _ pending: UInt64, _ count: UInt64
   ) throws(HPACKError) -> (byte: UInt8, bits: Int) {
     for entry in long where UInt64(entry.bits) <= count {
-      let value = held &>> (count &- UInt64(entry.bits)) & (1 &<< UInt64(entry.bits) &- 1)
+      let value = pending &>> (count &- UInt64(entry.bits)) & (1 &<< UInt64(entry.bits) &- 1)
       if value == UInt64(entry.code) { return (entry.byte, entry.bits) }
     }
     throw .invalidHuffman

@@ -9,7 +9,7 @@ public import Pipeline
 public final class DemoLedger {
   /// All that was said about one notification.
   public struct Account {
-    /// Receipts of a sender's outcome; of repeats that a sender or ingest held back.
+    /// Receipts of a sender's outcome; of repeats that a sender or ingest suppressed.
     public var receipts: UInt16 = 0
     public var deduplicated: UInt16 = 0
     public var suppressed: UInt16 = 0

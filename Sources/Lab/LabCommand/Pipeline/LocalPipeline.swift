@@ -165,7 +165,7 @@ public final class LocalPipeline {
     let file = "\(plan.folder)/broker.address"
     try File.remove(file)
     let port = plan.kafkaPort ?? usual(Self.kafkaPort) ?? 0
-    // Not started again: what it held is gone, and the others would wait for nothing.
+    // Not started again: its records are gone, and the others would wait for nothing.
     try startProgram(
       "broker", LabProgram.file,
       [

@@ -13,7 +13,7 @@ public struct ChildProgram: Sendable {
   public var arguments: [String]
   /// Where both of its outputs go; nil leaves them where the parent's go.
   public var logFile: String?
-  /// Bytes of the log above which it starts again; what it held is kept beside it as `FILE.1`. nil: never.
+  /// Bytes of the log above which it starts again; what was in it is kept beside it as `FILE.1`. nil: never.
   public var logLimit: Int?
   /// Whether it is started again, after a pause, when it ends by itself.
   public var restarts: Bool

@@ -143,7 +143,7 @@ public enum UpCommand: Service {
         + " --kafka \(configuration.bootstrap)\(prefix) creates them")
   }
 
-  /// Until a stop is requested. Throws when the broker dies: what it held is gone, and no process
+  /// Until a stop is requested. Throws when the broker dies: its records are gone, and no process
   /// can make up for that.
   private static func work(
     _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext

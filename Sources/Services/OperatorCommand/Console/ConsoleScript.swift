@@ -30,7 +30,7 @@ extension ConsolePage {
     function box(title, figures, isWell) {
       const item = element('li');
       const inner = element('div', undefined, isWell ? 'box' : 'box bad');
-      inner.append(element('b', isWell ? title : title + ' (held up)'));
+      inner.append(element('b', isWell ? title : title + ' (blocked)'));
       for (const figure of figures) { inner.append(element('span', figure), element('br')); }
       item.append(inner);
       return item;
@@ -41,7 +41,7 @@ extension ConsolePage {
     }
 
     function flow(status) {
-      const held = Object.keys(status.destinations).some(state => state !== 'working');
+      const isBlocked = Object.keys(status.destinations).some(state => state !== 'working');
       const ended = status.outcomes_per_second;
       const open = sum(status.connections);
       const boxes = [
@@ -49,7 +49,7 @@ extension ConsolePage {
         box('Ingest', ['validates'], isWell(status, 'ingest')),
         box('Senders', [number(status.in_flight) + ' in flight', number(status.waiting) + ' waiting'],
           isWell(status, 'sender')),
-        box('APNs', [number(open) + (open === 1 ? ' connection' : ' connections')], !held),
+        box('APNs', [number(open) + (open === 1 ? ' connection' : ' connections')], !isBlocked),
         box('Receipts', [rate(sum(ended)), 'delivered ' + rate(ended.delivered || 0)], true),
         box('Feedback', ['judges device tokens'], isWell(status, 'feedback')),
       ];

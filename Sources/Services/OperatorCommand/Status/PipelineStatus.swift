@@ -42,7 +42,7 @@ struct PipelineStatus: Sendable {
   let backlogSeconds: [Count]
   /// Connections to APNs by state.
   let connections: [Count]
-  /// Destinations by state: what is not `working` is held back.
+  /// Destinations by state: what is not `working` is blocked.
   let destinations: [Count]
   /// From a notification's creation to APNs' answer, in seconds; of the time between the readings, or of all time if
   /// nothing was delivered then. nil if nothing ever was.

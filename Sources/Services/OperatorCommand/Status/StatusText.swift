@@ -72,8 +72,9 @@ enum StatusText {
       case .unreachable(let cause): lines.append("! \(name): \(TerminalText.plain(cause))")
       }
     }
-    for held in status.destinations where held.name != working {
-      lines.append("! \(count(held.value)) destinations are held: \(TerminalText.plain(held.name))")
+    for blocked in status.destinations where blocked.name != working {
+      lines.append(
+        "! \(count(blocked.value)) destinations are blocked: \(TerminalText.plain(blocked.name))")
     }
     if status.credentialsWithoutToken > 0 {
       lines.append(

@@ -156,7 +156,7 @@ import Testing
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
     #expect(policy.decide(load(serving: 1), now: 1) == .open)
-    policy.rested()
+    policy.closedIdle()
     #expect(policy.decide(load(), now: 2) == .nothing)
     #expect(policy.decide(load(waiting: true), now: 3) == .open)
   }

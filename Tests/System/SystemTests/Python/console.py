@@ -72,7 +72,7 @@ def figure(page, name):
 
 def box(page, name):
     """A station of the pipeline's picture."""
-    return page.locator("#flow .box", has=page.locator(f"b:text-matches('^{name}( \\\\(held up\\\\))?$')"))
+    return page.locator("#flow .box", has=page.locator(f"b:text-matches('^{name}( \\\\(blocked\\\\))?$')"))
 
 
 def state(page, process):
@@ -189,7 +189,7 @@ def is_read_light_dark_and_narrow(page):
 def a_death_is_shown(page, pid):
     os.kill(pid, signal.SIGKILL)
     expect(state(page, "sender-1")).to_have_text(re.compile("NOT READY|UNREACHABLE"), timeout=LONG)
-    expect(box(page, "Senders").locator("b")).to_have_text("Senders (held up)", timeout=LONG)
+    expect(box(page, "Senders").locator("b")).to_have_text("Senders (blocked)", timeout=LONG)
     expect(page.locator("#state")).to_have_text("Not ready")
     expect(state(page, "sender-1")).to_have_text("ready", timeout=LONG)
     expect(box(page, "Senders").locator("b")).to_have_text("Senders", timeout=LONG)
