@@ -148,7 +148,7 @@ let package = Package(
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
-    io("Kafka", ["EventLoop", "Telemetry", "CRdKafka"]),
+    io("Kafka", ["Pipeline", "EventLoop", "Telemetry", "CRdKafka"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
       name: "CSimdjson", path: "Sources/IO/CSimdjson",
