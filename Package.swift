@@ -148,7 +148,7 @@ let package = Package(
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
-    io("Kafka", ["EventLoop", "Telemetry", "CRdKafka"]),
+    io("Kafka", ["Pipeline", "EventLoop", "Telemetry", "CRdKafka"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
       name: "CSimdjson", path: "Sources/IO/CSimdjson",
@@ -291,7 +291,7 @@ let package = Package(
     tests(
       "IO", "HTTP2",
       ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing"]),
-    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
+    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Planning", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),

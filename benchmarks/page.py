@@ -52,9 +52,11 @@ def texts(root, folder, figures):
     place = (root / "benchmarks" / "readme.template").read_text()
     shown = filled(place, figures) + newest(folder, figures)
     yield readme, before + BEGIN + "\n" + shown + END + after
+    planning = root / "Sources" / "Core" / "Planning"
     table = costs(figures)
     if table:
-        yield root / "Sources" / "Core" / "Planning" / "MeasuredCosts+Table.swift", table
+        yield planning / "MeasuredCosts+Table.swift", table
+        yield planning / "MeasuredRun+Table.swift", kafka_runs(figures)
 
 
 # Records per second of the measurement that tells what a request to Kafka costs and each partition of it, how many
@@ -102,6 +104,38 @@ extension MeasuredCosts {{
     {first},
     h2load{last},
     source: "{line["machine"]}, commit {line["commit"]}")
+}}
+"""
+
+
+# Files of benchmarks/results whose rows went through Kafka and are predicted for a real one, and their figures by the
+# names that the planner has for them.
+KAFKA_FILES = (
+    "sender", "sender-partitions", "sender-partitions-paced", "sender-apps", "sender-credentials", "ingest", "feedback",
+    "backlog", "latency", "lanes", "api", "pipeline", "demo")
+KAFKA_FIELDS = {
+    "cpu": "cpu_us_per_notification", "rate": "notifications_per_second", "p50": "latency_ms.p50", "p99": "latency_ms.p99"}
+
+
+def kafka_runs(figures):
+    """What was measured through Kafka, as source code."""
+    rows = []
+    for name in KAFKA_FILES:
+        for line in figures.get(name, []):
+            words = [
+                f"{field}: {found:_}" for field, key in KAFKA_FIELDS.items()
+                if (found := value({"": [line]}, "", line["name"], key))]
+            if line.get("requests"):
+                words.append(f"fanOut: {line['notifications'] / line['requests']:.2f}")
+            if words and not line["name"].startswith("h2load"):
+                rows.append(f'    .init(\n      "{name}", "{line["name"]}",\n      {", ".join(words)}),\n')
+    table = "".join(rows)
+    return f"""// SPDX-License-Identifier: Apache-2.0
+
+// Written by `benchmarks/run pages` from benchmarks/results.
+extension MeasuredRun {{
+  public static let all: [MeasuredRun] = [
+{table}  ]
 }}
 """
 

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many requests a process sends to Kafka's brokers, by arithmetic from the settings of its client.
+/// How many requests a client sends to Kafka's brokers, by arithmetic from its settings. Records come at random moments
+/// (Poisson), and librdkafka 2.0.2 does what its source says.
 public enum KafkaRequests {
-  /// What a process produces, spread evenly.
-  public struct Produce: Sendable, Equatable {
-    /// Produce requests per second to all brokers: one a broker and linger time, or one a record if these are rarer.
-    public let requests: Double
-    /// Batches per request: one for each partition of that broker that has records.
-    public let batches: Double
-    public let recordsPerBatch: Double
-  }
-
+  /// Produce requests per second to all brokers.
+  ///
+  /// Each holds one batch, of one partition. A partition's first record opens a batch, which leaves `linger` later: one
+  /// a linger time and the gap before its first record. A broker has at most `KafkaDefaults.openRequests` open; batches
+  /// that wait for a place grow.
+  ///
   /// - Parameters:
   ///   - rate: records per second, 0 or more.
-  ///   - partitions: that they go to.
+  ///   - partitions: that they go to, 1 or more.
   ///   - linger: `linger.ms`, above 0.
-  public static func produce(
-    rate: Double, partitions: Int, brokers: Int, linger: Double
-  ) -> Produce {
-    guard rate > 0 else { return Produce(requests: 0, batches: 0, recordsPerBatch: 0) }
-    let leaders = Double(min(brokers, partitions))
-    let requests = leaders * min(rate / leaders, 1_000 / linger)
-    let batches = min(rate, Double(partitions) * 1_000 / linger)
-    return Produce(
-      requests: requests, batches: batches / requests, recordsPerBatch: rate / batches)
+  public static func produces(
+    rate: Double, partitions: Int, linger: Double, _ cluster: KafkaCluster
+  ) -> Double {
+    guard rate > 0 else { return 0 }
+    let count = Double(partitions)
+    let leaders = Double(min(cluster.brokers, partitions))
+    let most = leaders * KafkaDefaults.openRequests * 1_000 / cluster.produceTime
+    return min(most, count / (linger / 1_000 + count / rate))
   }
 
-  /// Fetch requests per second of one consumer to all brokers.
+  /// Fetch requests per second of one consumer to all brokers that lead partitions of it.
   ///
-  /// It has one open at each broker. The broker answers as soon as it has a record (`fetch.min.bytes` is 1), and without
-  /// one after `fetch.wait.max.ms`; the next one goes out a round trip later.
+  /// It has one open at each. The broker answers with the first batch (`fetch.min.bytes` is 1), and without one after
+  /// `fetch.wait.max.ms`.
   ///
   /// - Parameters:
-  ///   - arrivals: batches per second that are written to its partitions.
+  ///   - arrivals: batches per second that are written to its partitions, 0 or more.
+  ///   - partitions: that it reads, 1 or more.
   ///   - wait: `fetch.wait.max.ms`, above 0.
-  ///   - roundTrip: milliseconds to a broker and back, above 0.
   public static func fetches(
-    arrivals: Double, brokers: Int, wait: Double, roundTrip: Double
+    arrivals: Double, partitions: Int, wait: Double = KafkaDefaults.fetchWait,
+    _ cluster: KafkaCluster
   ) -> Double {
-    let each = arrivals / Double(brokers)
-    return Double(brokers) * min(1_000 / roundTrip, max(1_000 / wait, each))
+    let leaders = Double(min(cluster.brokers, partitions))
+    let each = arrivals / leaders / 1_000
+    // The mean of the wait for a batch that comes at a random moment, and not longer than `wait`.
+    let waits = each > 0 ? (1 - Logarithm.exponential(-each * wait)) / each : wait
+    return leaders * 1_000 / (cluster.fetchTime + waits)
   }
 }

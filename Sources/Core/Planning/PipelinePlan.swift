@@ -28,7 +28,7 @@ public struct PipelinePlan: Sendable {
     partitions = request.partitions ?? max(12, 2 * loops)
     senderCost = costs.sender(
       rate: request.rate / Double(loops), partitions: Self.up(Double(partitions) / Double(loops)),
-      linger: Self.linger)
+      linger: KafkaDefaults.embeddedLinger)
     let rate = request.rate / Double(loops)
     let bulk = rate * Double(request.bulkPercent) / 100
     var simulation = LoopSimulation(
@@ -38,9 +38,6 @@ public struct PipelinePlan: Sendable {
     loop = simulation.run(milliseconds: Self.simulated, warmUp: Self.warmUp)
   }
 
-  /// `linger.ms` and `fetch.wait.max.ms` of every process.
-  public static let linger = 5.0
-  public static let fetchWait = 100.0
   /// Virtual milliseconds, and how many of them the connections have to open.
   private static let simulated = 9_000
   private static let warmUp = 5_000

@@ -78,4 +78,11 @@ public enum PlanText {
     let tenths = Int((value * 10).rounded())
     return "\(number(Double(tenths / 10))).\(tenths % 10)"
   }
+
+  /// Two digits after the point.
+  public static func hundredths(_ value: Double) -> String {
+    let hundredths = Int((value * 100).rounded())
+    let rest = hundredths % 100
+    return "\(number(Double(hundredths / 100))).\(rest < 10 ? "0" : "")\(rest)"
+  }
 }

@@ -4,13 +4,15 @@
 public enum SizingPage {
   private static let answers = AnswerTimes(median: 50, p99: 400)
 
-  public static func text(_ costs: MeasuredCosts) -> String {
+  /// - Parameter runs: what was measured with the embedded broker.
+  public static func text(_ costs: MeasuredCosts, _ runs: [MeasuredRun]) -> String {
     let plans = [10_000.0, 100_000, 1_000_000].map {
       PipelinePlan(PlanRequest(rate: $0, answers: answers), costs)
     }
+    let kafka = KafkaRuns(runs, costs)
     return [
-      introduction, PlanText.table(plans), formulas(plans[0].request, costs), requests(costs),
-      limits,
+      introduction, PlanText.table(plans), formulas(plans[0].request, costs),
+      KafkaSection.text(kafka), PredictionSection.text(kafka, runs, costs), limits,
     ].joined(separator: "\n")
   }
 
@@ -41,7 +43,7 @@ public enum SizingPage {
     | loops by CPU | R × \(PlanText.decimal(costs.sender)) µs / u |
     | loops by what one holds | R × m / (\(PlanText.number(Double(request.limits.open))) × u): `--max-in-flight`, or the streams of `--max-connections` if they are fewer |
     | partitions of each lane | 2 × loops, at least 12 |
-    | requests to Kafka that bring a loop records per second, F | the lesser of its rate and 1 / `linger.ms` |
+    | requests to Kafka that bring a loop records per second, F | the lesser of its rate and 1 / `linger.ms`, which is \(PlanText.number(KafkaDefaults.embeddedLinger)) ms at the embedded broker |
     | partitions of a loop, P | partitions of each lane / loops |
     | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × F × (\(PlanText.decimal(costs.request)) µs + P × \(PlanText.decimal(costs.partition)) µs)) / u |
     | cores for ingest | R × \(PlanText.decimal(costs.ingest)) µs / u |
@@ -55,43 +57,6 @@ public enum SizingPage {
     prints it. Connections and times come from the simulation: per loop, 4 s after connections had 5 s to open.
 
     """
-  }
-
-  private static func requests(_ costs: MeasuredCosts) -> String {
-    let rows: [(String, Double)] = [
-      ("idle", 0), ("20 per second (`benchmarks/run latency`)", 20),
-      ("5,000 per second", 5_000),
-      ("ingest at its most on one core (`benchmarks/run ingest`)", 1e6 / costs.ingest),
-      ("a sender loop at its most on one core (`benchmarks/run sender`)", 1e6 / costs.sender),
-    ]
-    return """
-      ## Kafka requests
-
-      What one process with 12 partitions sends to a real cluster of three brokers, by the settings it ships with:
-      `fetch.wait.max.ms` 100, `fetch.min.bytes` 1, `linger.ms` 5, and a round trip of 1 ms to a broker. A producer sends one
-      request per broker and linger time, with a batch for each partition that has records. A consumer has one fetch open at
-      each broker; it is answered when a batch comes, or after 100 ms. Compare these figures with the brokers' own
-      (`kafka.network:type=RequestMetrics`) when you run `benchmarks/run … --kafka host:port`.
-
-      | load | produce requests per second | batches per request | records per batch | fetch requests per second |
-      | --- | ---: | ---: | ---: | ---: |
-
-      """ + rows.map(row).joined() + """
-
-        A prefetch holds at most 16,000 records and 32 MiB per process, divided by its partitions, so that memory stays the same
-        with more of them. Below its share, a partition is asked for in every fetch; above it, librdkafka leaves it out for a
-        second.
-
-        """
-  }
-
-  private static func row(_ name: String, _ rate: Double) -> String {
-    let produce = KafkaRequests.produce(
-      rate: rate, partitions: 12, brokers: 3, linger: PipelinePlan.linger)
-    let fetches = KafkaRequests.fetches(
-      arrivals: produce.requests, brokers: 3, wait: PipelinePlan.fetchWait, roundTrip: 1)
-    return "| \(name) | \(PlanText.number(produce.requests)) | \(PlanText.decimal(produce.batches))"
-      + " | \(PlanText.decimal(produce.recordsPerBatch)) | \(PlanText.number(fetches)) |\n"
   }
 
   private static let limits = """

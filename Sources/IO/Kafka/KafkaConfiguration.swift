@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import CRdKafka
+internal import Pipeline
 
 /// The librdkafka properties of this process's clients, in layers: what Martlet needs at its base,
 /// what a service prefers above it, and what the user says on top.
@@ -33,25 +34,19 @@ public struct KafkaConfiguration: Sendable {
     self.clientID = clientID
   }
 
-  /// Divides one budget for records that wait in this process among the partitions it may own, as a
-  /// preference of the service: librdkafka's own limits are for each partition.
+  /// Divides one budget for records that wait in this process among the partitions it may own (`PrefetchLimits`), as a
+  /// preference of the service.
   ///
-  /// A waiting record of 300 bytes takes about 0.6 KiB. A partition keeps at least 250 records, since
-  /// one that is read at a pace (rather than emptied) gets no more than its limit each second.
-  ///
-  /// One answer to a fetch is counted only when it is here: what it may bring of a partition is divided, too, in
-  /// bytes as they are compressed. A broker sends a batch that is larger than that all the same.
+  /// One answer to a fetch is counted only when it is here: what it may bring of a partition is divided, too.
   ///
   /// - Parameter partitions: all of the topics read, for the case that this is the only process.
   public mutating func dividePrefetch(
     among partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20
   ) {
-    let share = min(max(records / max(partitions, 1), 250), 4_000)
-    let kilobytes = max((bytes >> 10) / max(partitions, 1), 256)
-    consumerPreferences.append(("queued.min.messages", "\(share)"))
-    consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
-    let fetch = min(max((8 << 20) / max(partitions, 1), 64 << 10), 1 << 20)
-    consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
+    let limits = PrefetchLimits(partitions: partitions, records: records, bytes: bytes)
+    consumerPreferences.append(("queued.min.messages", "\(limits.records)"))
+    consumerPreferences.append(("queued.max.messages.kbytes", "\(limits.kilobytes)"))
+    consumerPreferences.append(("fetch.message.max.bytes", "\(limits.answerBytes)"))
   }
 
   /// One budget for a reader whose partitions share a queue, as a preference of the service: librdkafka then compares
@@ -64,7 +59,7 @@ public struct KafkaConfiguration: Sendable {
   ) {
     consumerPreferences.append(("queued.min.messages", "\(records)"))
     consumerPreferences.append(("queued.max.messages.kbytes", "\(bytes >> 10)"))
-    let fetch = min(max((8 << 20) / max(partitions, 1), 64 << 10), 1 << 20)
+    let fetch = PrefetchLimits.answerBytes(partitions: max(partitions, 1))
     consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
   }
 

@@ -63,23 +63,3 @@ import Testing
     #expect(lines.contains("| brokers | 3 | 3 |"))
   }
 }
-
-@Suite struct KafkaRequestsTests {
-  @Test func `few records go out one by one, many in a request a broker and linger time`() {
-    let few = KafkaRequests.produce(rate: 20, partitions: 12, brokers: 3, linger: 5)
-    #expect(few.requests == 20)
-    #expect(few.recordsPerBatch == 1)
-    let many = KafkaRequests.produce(rate: 60_000, partitions: 12, brokers: 3, linger: 5)
-    #expect(many.requests == 600)
-    #expect(many.batches == 4)
-    #expect(many.recordsPerBatch == 25)
-    #expect(KafkaRequests.produce(rate: 0, partitions: 12, brokers: 3, linger: 5).requests == 0)
-  }
-
-  @Test
-  func `an idle consumer asks each broker once per wait, a busy one per batch and round trip`() {
-    #expect(KafkaRequests.fetches(arrivals: 0, brokers: 3, wait: 100, roundTrip: 1) == 30)
-    #expect(KafkaRequests.fetches(arrivals: 300, brokers: 3, wait: 100, roundTrip: 1) == 300)
-    #expect(KafkaRequests.fetches(arrivals: 9_000, brokers: 3, wait: 100, roundTrip: 1) == 3_000)
-  }
-}

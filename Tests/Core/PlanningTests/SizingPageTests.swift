@@ -5,11 +5,11 @@ import Planning
 import Testing
 
 @Suite struct SizingPageTests {
-  private let path =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" } + "/docs/sizing.md"
+  private let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+  private var path: String { root + "/docs/sizing.md" }
 
   @Test func `the page in docs is what the planner says`() throws {
-    let text = SizingPage.text(.measured)
+    let text = SizingPage.text(.measured, MeasuredRun.all)
     if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(path, "w") {
       fputs(text, file)
       fclose(file)
@@ -17,5 +17,15 @@ import Testing
     #expect(
       String(decoding: try File.read(path), as: UTF8.self) == text,
       "out of date: MARTLET_WRITE_DOCS=1 swift test --filter SizingPageTests")
+  }
+
+  @Test(arguments: [
+    ("Ingest/IngestLoop", KafkaDefaults.lingerOfIngest), ("API/APILoop", KafkaDefaults.lingerOfAPI),
+    ("Sender/SenderService", KafkaDefaults.lingerOfSenders),
+  ])
+  func `services linger as planned`(_ file: String, _ linger: Double) throws {
+    let source = String(
+      decoding: try File.read("\(root)/Sources/Services/\(file).swift"), as: UTF8.self)
+    #expect(source.contains("(\"linger.ms\", \"\(Int(linger))\")"))
   }
 }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Figures that were seen on a real broker elsewhere, beside what is predicted for it.
+enum SeenSection {
+  /// Notifications per second of the demo and of a backlog, and the sender's CPU microseconds for each of the latter.
+  private static let demo = 16_000.0...37_000
+  private static let backlog = 50_000.0...57_000
+  private static let backlogCPU = 10.7
+
+  static func text(_ runs: KafkaRuns, _ measured: [MeasuredRun], _ costs: MeasuredCosts) -> String {
+    let latency = LatencyPrediction.request(.cluster(.here))
+    let bounds = PredictionSection.compressions.map {
+      BacklogBound(partitions: 12, recordBytes: PredictionSection.recordBytes / $0, .here).rate
+    }
+    let run = measured.find("backlog", "backlog")
+    let lines = [
+      row("backlog of one credential, per second, not compressed", backlog, bounds.first),
+      row("the same, compressed to a quarter", backlog, bounds.last),
+      row("its CPU of the sender, µs per push", backlogCPU...backlogCPU, run?.cpu),
+      row("its resident memory, MiB", 60...60, costs.senderMiB),
+      row("request to answer at 20 per second, p50, ms", 4...5, latency.p50),
+      row("the same, p99, ms", 9...15, latency.p99),
+    ]
+    return """
+      **Seen on Apache Kafka 4.0** (2 cores shared with the broker), not reproducible here. Percentages are from the
+      nearest figure that was seen. No constant was chosen to fit.
+
+      | what | seen | predicted | off |
+      | --- | ---: | ---: | ---: |
+      \(lines.joined())
+      \(notes(latency, runs.demo, run?.cpu ?? 0, costs))
+      """
+  }
+
+  private static func row(
+    _ name: String, _ seen: ClosedRange<Double>, _ predicted: Double?
+  ) -> String {
+    guard let predicted else { return "" }
+    let ends =
+      seen.lowerBound == seen.upperBound ? [seen.lowerBound] : [seen.lowerBound, seen.upperBound]
+    return PredictionSection.line([
+      name, ends.map(shown).joined(separator: " … "), shown(predicted), off(predicted, seen),
+    ])
+  }
+
+  private static func shown(_ value: Double) -> String {
+    value < 50 ? PlanText.decimal(value) : PlanText.number(value)
+  }
+
+  private static func off(_ predicted: Double, _ seen: ClosedRange<Double>) -> String {
+    if seen.contains(predicted) { return "within" }
+    return predicted > seen.upperBound
+      ? "\(PlanText.number(100 * (predicted / seen.upperBound - 1))) % more"
+      : "\(PlanText.number(100 * (1 - predicted / seen.lowerBound))) % less"
+  }
+
+  private static func notes(
+    _ latency: LatencyPrediction, _ demo: SharedMachine?, _ measured: Double, _ costs: MeasuredCosts
+  ) -> String {
+    let middle = (backlog.lowerBound + backlog.upperBound) / 2
+    let answers = (backlogCPU - measured) * middle / (costs.request + 12 * costs.partition)
+    return """
+      * **Backlog:** the bound for records that are not compressed is near what was seen. The load's are compressed, and then
+        neither the rounds of fetches nor the sender's CPU (\(PlanText.decimal(backlogCPU * middle / 1e6)) of a core) held the rate back. The likeliest term is how
+        the batches lay in Kafka, which is not known: `kafka-dump-log.sh` shows it.
+      * **CPU:** the likeliest term is the machine, as no h2load was measured beside the figure. Requests to Kafka explain it
+        only if there were some \(PlanText.number(answers)) answers to fetches per second instead of ten rounds: the broker's count tells.
+      * **p50:** the likeliest term is the load's `linger.ms`. Without its \(PlanText.number(KafkaDefaults.linger)) ms the sum is \(PlanText.decimal(latency.p50 - KafkaDefaults.linger)) ms.
+      \(demo.map(demoNote) ?? "")
+      """
+  }
+
+  private static func demoNote(_ machine: SharedMachine) -> String {
+    let costs = [demo.upperBound, demo.lowerBound].map {
+      "\(PlanText.number(machine.request(rate: $0))) µs (at \(PlanText.number($0)) per second)"
+    }
+    return """
+      * **Demo:** \(PlanText.number(demo.lowerBound)) … \(PlanText.number(demo.upperBound)) notifications per second were seen, for 200,000 requests. They follow if a request
+        costs the broker \(costs[0]) to \(costs[1]). That cost was not measured.
+
+      """
+  }
+}

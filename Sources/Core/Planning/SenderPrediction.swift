@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// CPU of senders on a real cluster: what was measured on the embedded broker with its requests to Kafka replaced.
+public enum SenderPrediction {
+  /// CPU microseconds per notification that requests to the embedded broker took, as `MeasuredCosts` has them.
+  ///
+  /// - Parameters:
+  ///   - rate: notifications per second of all senders, above 0.
+  ///   - partitions: that these come from.
+  public static func embeddedPart(
+    rate: Double, partitions: Int, senders: Int, _ costs: MeasuredCosts
+  ) -> Double {
+    let share = max(1, partitions / senders)
+    let each = costs.sender(
+      rate: rate / Double(senders), partitions: share, linger: KafkaDefaults.embeddedLinger)
+    return each - costs.sender
+  }
+
+  /// CPU microseconds per notification that the same takes on a cluster: every answer to a fetch is a request that
+  /// brings records, and names a leader's share of the partitions.
+  public static func part(
+    _ load: KafkaLoad, partitions: Int, _ costs: MeasuredCosts, _ cluster: KafkaCluster
+  ) -> Double {
+    guard let sender = load.processes.first(where: { $0.name == "sender" }) else { return 0 }
+    let share = Double(partitions) / Double(sender.copies * cluster.brokers)
+    let cost = costs.request + share * costs.partition
+    return sender.groupFetches(cluster) * cost / load.rate
+  }
+}

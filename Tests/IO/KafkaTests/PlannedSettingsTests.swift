@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import Planning
+import Testing
+
+@testable import Kafka
+
+/// The planner's arithmetic is about the settings that clients have.
+@Suite struct PlannedSettingsTests {
+  private func value(_ name: String, _ role: KafkaConfiguration.Role, embedded: Bool) -> Double? {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.isEmbeddedBroker = embedded
+    return configuration.properties(for: role).last { $0.name == name }.flatMap { Double($0.value) }
+  }
+
+  @Test func `a client waits and lingers as planned`() {
+    #expect(value("fetch.wait.max.ms", .group, embedded: false) == KafkaDefaults.fetchWait)
+    #expect(value("fetch.wait.max.ms", .group, embedded: true) == KafkaDefaults.embeddedFetchWait)
+    #expect(value("linger.ms", .producer, embedded: false) == KafkaDefaults.linger)
+    #expect(value("linger.ms", .producer, embedded: true) == KafkaDefaults.embeddedLinger)
+  }
+}
