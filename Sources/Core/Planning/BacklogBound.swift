@@ -20,11 +20,15 @@ public struct BacklogBound: Sendable, Equatable {
   /// - Parameters:
   ///   - partitions: that hold the backlog, of one lane; the other one has as many.
   ///   - recordBytes: of a record as it lies in Kafka, compressed, at most 65,536.
-  public init(partitions: Int, recordBytes: Double, _ cluster: KafkaCluster) {
+  ///   - wait: `fetch.wait.max.ms`, above 0.
+  public init(
+    partitions: Int, recordBytes: Double, wait: Double = KafkaDefaults.fetchWait,
+    _ cluster: KafkaCluster
+  ) {
     limits = PrefetchLimits(partitions: 2 * partitions + KafkaLoad.retryPartitions)
     answer = Int(Double(limits.answerBytes) / recordBytes)
     cycle = answer * ((limits.records + answer - 1) / answer)
-    time = KafkaDefaults.fetchWait + cluster.fetchTime
+    time = wait + cluster.fetchTime
     rate = Double(partitions * cycle) * 1_000 / time
   }
 }

@@ -25,7 +25,9 @@ public struct KafkaCluster: Sendable, Equatable {
 
 /// What the programs set for their Kafka clients, in milliseconds. The embedded broker is given other values.
 public enum KafkaDefaults {
-  public static let fetchWait = 100.0
+  /// `fetch.wait.max.ms` of a member of a group, and of what reads a topic as a table.
+  public static let fetchWait = 20.0
+  public static let tableFetchWait = 100.0
   /// `linger.ms` of a client that does not say otherwise: the benchmarks' load, the demo's, feedback and the signer.
   public static let linger = 5.0
   public static let lingerOfIngest = 2.0

@@ -35,7 +35,9 @@ public struct KafkaProcess: Sendable, Equatable {
   /// Fetch requests per second.
   public func fetches(_ cluster: KafkaCluster) -> Double {
     let idle = tables.reduce(0) {
-      $0 + KafkaRequests.fetches(arrivals: 0, partitions: $1, cluster)
+      $0
+        + KafkaRequests.fetches(
+          arrivals: 0, partitions: $1, wait: KafkaDefaults.tableFetchWait, cluster)
     }
     return groupFetches(cluster) + Double(copies) * idle
   }

@@ -12,7 +12,7 @@ enum KafkaSection {
 
     | setting | real brokers | embedded broker |
     | --- | --- | --- |
-    | `fetch.wait.max.ms`, `fetch.min.bytes` | \(whole(KafkaDefaults.fetchWait)), 1 | \(whole(KafkaDefaults.embeddedFetchWait)), 1 |
+    | `fetch.wait.max.ms`, `fetch.min.bytes` | \(whole(KafkaDefaults.fetchWait)) (tables: \(whole(KafkaDefaults.tableFetchWait))), 1 | \(whole(KafkaDefaults.embeddedFetchWait)), 1 |
     | `linger.ms` of ingest, API, sender | \(whole(KafkaDefaults.lingerOfIngest)), \(whole(KafkaDefaults.lingerOfAPI)), \(whole(KafkaDefaults.lingerOfSenders)) | \(whole(KafkaDefaults.embeddedLinger)) |
     | `linger.ms` of the others, the benchmarks' load too | \(whole(KafkaDefaults.linger)) | \(whole(KafkaDefaults.embeddedLinger)) |
     | an answer to a fetch | all that is there, up to `fetch.message.max.bytes` of each partition | one batch of each partition |
@@ -26,10 +26,10 @@ enum KafkaSection {
     * **One broker here:** on the same machine, \(PlanText.decimal(KafkaCluster.here.fetchTime)) ms for a fetch that finds a record and for an acknowledgement. **Three
       brokers:** \(whole(KafkaCluster.threeAway.fetchTime)) ms for the fetch, \(whole(KafkaCluster.threeAway.produceTime)) ms until all three copies have a record. These times are assumptions.
     * Each member of a group also sends a heartbeat every 300 ms, and commits up to five times per second.
-    * `lanes` without its backlog asks for little more than `latency`. `backlog` asks for ten rounds of fetches per second
-      (below) and one produce request for 500 outcomes.
-    * Without work, the embedded broker gets ten times as many fetches as a real one: there, an idle process takes less
-      CPU than was measured.
+    * `lanes` without its backlog asks for little more than `latency`. `backlog` asks for some fifty rounds of fetches per
+      second (below) and one produce request for 500 outcomes.
+    * Without work, a member of a group asks the embedded broker twice as often as it asks each broker of a cluster, and a
+      reader of tables ten times as often.
 
     Requests per second of all processes of a kind, at the rate that was measured with the embedded broker; records are
     those of a batch. A receipts' record holds up to 500 outcomes. MB per second are before compression:

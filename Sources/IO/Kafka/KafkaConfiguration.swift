@@ -150,6 +150,9 @@ public struct KafkaConfiguration: Sendable {
   ]
 
   private static let groupDefaults: [Property] = [
+    // librdkafka has one fetch open at a broker. While every partition with records holds its share of the prefetch,
+    // that fetch names those without any, and nothing more of a backlog comes until it is answered.
+    ("fetch.wait.max.ms", "20"),
     // Eager: cooperative assignment loses partitions in 2.0.2 (librdkafka #4059).
     ("partition.assignment.strategy", "roundrobin"),
     // What the partitions of a dead host wait. Longer than a killed copy needs to be back under its instance

@@ -41,7 +41,7 @@ import Testing
     let large = BacklogBound(partitions: 12, recordBytes: 462, .here)
     #expect(large.answer == 504)
     #expect(large.cycle == 504)
-    #expect(abs(large.rate - 12 * 504 / 0.1005) < 1)
+    #expect(abs(large.rate - 12 * 504 / 0.0205) < 1)
     // 140 partitions: 250 records, 65,536 bytes; two answers.
     let small = BacklogBound(partitions: 64, recordBytes: 462, .here)
     #expect(small.answer == 141)

@@ -14,6 +14,7 @@ import Testing
 
   @Test func `a client waits and lingers as planned`() {
     #expect(value("fetch.wait.max.ms", .group, embedded: false) == KafkaDefaults.fetchWait)
+    #expect(value("fetch.wait.max.ms", .reader, embedded: false) == KafkaDefaults.tableFetchWait)
     #expect(value("fetch.wait.max.ms", .group, embedded: true) == KafkaDefaults.embeddedFetchWait)
     #expect(value("linger.ms", .producer, embedded: false) == KafkaDefaults.linger)
     #expect(value("linger.ms", .producer, embedded: true) == KafkaDefaults.embeddedLinger)
