@@ -9,14 +9,14 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:2197",
-      "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one.")) public var listen:
-    Endpoint
+      "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one."))
+  public var listen: Endpoint
 
   @Declared(
     .list(
       "listen-also", placeholder: "HOSTS",
-      "More addresses for pushes with the port of --listen, such as 127.0.0.2,127.0.0.3.")) package
-    var alsoListen: [String]
+      "More addresses for pushes with the port of --listen, such as 127.0.0.2,127.0.0.3."))
+  public var alsoListen: [String]
 
   @Declared(
     .endpoint(
@@ -33,8 +33,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .endpoint(
       "listen-management-sandbox", default: "127.0.0.1:2195",
-      "Address and port of channel management for the sandbox.")) package
-    var listenManagementSandbox: Endpoint
+      "Address and port of channel management for the sandbox."))
+  public var listenManagementSandbox: Endpoint
 
   @Declared(
     .endpoint(
@@ -51,8 +51,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .path(
       "address-file", use: .output, placeholder: "FILE",
-      "File for the JSON line with the addresses, written when all listeners are open.")) package
-    var addressFile: String?
+      "File for the JSON line with the addresses, written when all listeners are open."))
+  public var addressFile: String?
 
   @Declared(
     .path(
@@ -83,8 +83,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       "JSON list of declared device tokens, such as unregistered ones; PUT /tokens adds more."))
   public var tokens: String?
 
-  @Declared(.integer("loops", default: 1, in: 1...64, "Threads that serve connections.")) package
-    var loops: Int
+  @Declared(.integer("loops", default: 1, in: 1...64, "Threads that serve connections."))
+  public var loops: Int
 
   @Declared(
     .text(
@@ -95,8 +95,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .integer(
       "record-limit", default: 1_000_000, in: 0...100_000_000,
-      "Requests that GET /requests can report; later ones are only counted.")) package
-    var recordLimit: Int
+      "Requests that GET /requests can report; later ones are only counted."))
+  public var recordLimit: Int
 
   @Declared(
     .integer(
@@ -123,8 +123,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .duration(
       "drain-timeout", default: "5s", in: 0...600_000,
-      "How long a stop waits for open requests to be answered.")) package
-    var drainTimeoutMilliseconds: Int64
+      "How long a stop waits for open requests to be answered."))
+  public var drainTimeoutMilliseconds: Int64
 
   @Declared(
     .boolean(

@@ -46,13 +46,7 @@ struct BroadcastReasonTests {
     }
   }
 
-  @Test(
-    """
-    FeatureNotEnabled, MissingChannelId, BadChannelId, ChannelNotRegistered, BadRequestParams, \
-    BadRequestPayload, MissingPushType, CannotCreateChannelConfig, MissingChannelQueueSize and \
-    TopicMismatch end a broadcast, and nothing else
-    """)
-  func finalReasons() throws {
+  @Test func `a reason about a channel ends a broadcast, and nothing else`() throws {
     let reasons: [Reason] = [
       .featureNotEnabled, .missingChannelId, .badChannelId, .channelNotRegistered,
       .badRequestParams, .badRequestPayload, .missingPushType, .cannotCreateChannelConfig,
