@@ -57,13 +57,6 @@ public final class TLSConnection {
   /// "TLSv1.3", "TLSv1.2".
   public var version: String { String(cString: SSL_get_version(ssl)) }
 
-  /// The peer showed a certificate (and it was verified).
-  public var hasPeerCertificate: Bool {
-    guard let certificate = SSL_get1_peer_certificate(ssl) else { return false }
-    X509_free(certificate)
-    return true
-  }
-
   /// What the peer's certificate says; nil without one.
   public var peerCertificate: PushCertificate? {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }

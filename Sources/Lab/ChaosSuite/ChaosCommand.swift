@@ -106,8 +106,6 @@ public enum ChaosCommand: Service {
     return false
   }
 
-  /// Runs a scenario, again if the embedded broker gave up: librdkafka's mock cluster has assertions that do not
-  /// hold when it goes down while a member waits to join.
   private static func run(
     _ scenario: Scenario, _ options: ChaosOptions, _ context: ServiceContext
   ) throws -> ScenarioReport {
@@ -115,12 +113,6 @@ public enum ChaosCommand: Service {
     // Each line tells which scenario it is of.
     let log = Logger(
       service: "\(shared.service)/\(scenario.name)", level: shared.level, format: shared.format)
-    for _ in 0..<2 {
-      let report = try ScenarioRun(scenario: scenario, options: options, log: log).run()
-      guard report.hasBrokerAborted else { return report }
-      log.warning(
-        "the embedded broker ended by an assertion of its own; running the scenario again")
-    }
     return try ScenarioRun(scenario: scenario, options: options, log: log).run()
   }
 }

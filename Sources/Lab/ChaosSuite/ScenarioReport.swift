@@ -22,8 +22,6 @@ struct ScenarioReport {
   /// The longest time from a fault's end until all that was produced before was accounted for.
   var recoverySeconds = 0.0
   var peakMebibytes: [String: Int] = [:]
-  /// The embedded broker ended by an assertion of its own: the run says nothing about the pipeline.
-  var hasBrokerAborted = false
   /// What does not hold; empty for a pass.
   var problems: [String] = []
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
-import Glibc
 import LabCommand
 import ServiceKit
 
@@ -31,8 +30,7 @@ struct ScenarioRun {
       rig.problem("the broker ended with \(broker.endings); see \(rig.pipeline.logFile("broker"))")
     }
     report.problems = rig.problems
-    report.hasBrokerAborted = rig.brokerEndings == [128 + SIGABRT]
-    if report.problems.isEmpty || report.hasBrokerAborted, !options.keeps {
+    if report.problems.isEmpty, !options.keeps {
       rig.place.remove()
     } else {
       try? File.write(

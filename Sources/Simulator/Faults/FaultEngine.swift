@@ -37,11 +37,6 @@ public struct FaultEngine: Sendable {
   /// Whether any rule looks at this moment.
   public func concerns(_ stage: FaultStage) -> Bool { stages & 1 << stage.rawValue != 0 }
 
-  /// The shortest silence that a rule waits for, in ms; nil if none does.
-  public var shortestIdle: UInt64? {
-    entries.lazy.filter { $0.rule.stage == .idle }.map { $0.rule.matcher.idle ?? 0 }.min()
-  }
-
   /// Adds rules after those that are there.
   ///
   /// - Parameters:

@@ -38,8 +38,6 @@ public struct OffsetLedger: Sendable {
   public internal(set) var nextOffset: Int64
   /// Records received and not completed: the figure to bound, not the span.
   public internal(set) var incomplete = 0
-  /// The offset last reported to `markCommitted(_:)`.
-  public internal(set) var committed: Int64
   /// Records completed since the ledger began.
   public internal(set) var completions: UInt64 = 0
 
@@ -61,7 +59,6 @@ public struct OffsetLedger: Sendable {
   public init(nextOffset: Int64, completedAbove: [Range<Int64>] = []) {
     committable = nextOffset
     self.nextOffset = nextOffset
-    committed = nextOffset
     horizon = completedAbove.map(\.upperBound).max() ?? nextOffset
     horizon = max(horizon, nextOffset)
     words = Array(repeating: 0, count: Self.initialBits / 64)
@@ -78,17 +75,6 @@ public struct OffsetLedger: Sendable {
 
   /// True while the next record lies below the end of the map given at the start.
   public var isBelowMap: Bool { nextOffset < horizon }
-
-  /// True when a commit would move the group's offset.
-  public var isDirty: Bool { committable != committed }
-
-  /// Bytes of the ring: the ledger's memory.
-  public var ringBytes: Int { words.count * 8 }
-
-  /// Notes that a commit up to `offset` was acknowledged.
-  public mutating func markCommitted(_ offset: Int64) {
-    committed = max(committed, offset)
-  }
 
   /// Takes a record in; offsets between the last record and this one are gaps of the log and count as done.
   public mutating func received(_ offset: Int64) -> Admission {
