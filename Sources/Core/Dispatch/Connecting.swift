@@ -70,11 +70,6 @@ struct Connecting: Sendable {
     pools.connections.goAway(number, &turn)
   }
 
-  /// The gateway answered a PING.
-  func ponged(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    pools.connections.ponged(number, &turn)
-  }
-
   /// A connection is over, and all its streams have ended.
   ///
   /// - Parameter isFailure: not in good order.

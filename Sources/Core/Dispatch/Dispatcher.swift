@@ -238,7 +238,7 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// The gateway answered a PING.
   public mutating func ponged(_ number: Int32) {
-    connecting.ponged(number, &destinations.pools, &turn)
+    destinations.pools.connections.ponged(number, &turn)
   }
 
   /// A connection is over, and all its streams have ended.

@@ -46,7 +46,7 @@ public struct Pools: Sendable {
     activate(pool)
   }
 
-  /// Something was heard of a connection, whose gateway allows so many streams at once now.
+  /// Something came from a connection's gateway, which allows so many streams at once now.
   mutating func touch(connection number: Int32, limit: Int) {
     touch(connections[number].pool)
     connections.limit(number, to: limit)
