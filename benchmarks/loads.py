@@ -54,10 +54,18 @@ def feedback(options):
 
 
 def backlog(options):
-    """A backlog of one credential that a sender finds at its start: from its first outcome until the last.
+    """A backlog of one credential that a sender finds at its start, and one of requests that ingest finds: from the
+    first that is done until the last.
 
-    Its CPU includes the sender's start. Every fetch is full.
+    CPU includes the process's start. Every fetch is full.
     """
+    return [
+        drain(options, "backlog of", "notifications", Rig.sender, r"martlet_sender_notifications_total\{[^}]*\}"),
+        drain(options, "requests: backlog of", "requests", Rig.ingest, "martlet_ingest_requests_total")]
+
+
+def drain(options, title, kind, start, counter):
+    """One row: a backlog of that kind, and the process that works it off, by the counter of its status page."""
     rounds = []
     for number in range(options.rounds):
         with Rig(options) as rig:
@@ -67,42 +75,43 @@ def backlog(options):
                 count = min(count, EMBEDDED_RECORDS * numbers(options.partitions)[0])
             rig.simulator("--profile", "fast")
             rig.signer()
-            rig.load("notifications", count, "--unread")
-            process = rig.sender("--http", f"127.0.0.1:{free_port()}")
-            rate = drained(process, count)
+            rig.load(kind, count, "--unread")
+            if kind == "requests":
+                rig.sender()
+            address = f"127.0.0.1:{free_port()}"
+            process = start(rig, "--http", address)
+            rate = drained(process, address, counter, count)
             cpu = process.cpu() / count
             resident = process.resident_mib()
             floor = rig.h2load(count)
             rounds.append((cpu, cpu / floor, rate, resident))
-            log(f"round {number + 1} of {options.rounds}: {cpu:.2f} µs, {rate:,.0f} per second, {resident:.0f} MiB")
+            log(f"{kind}, round {number + 1} of {options.rounds}: {cpu:.2f} µs, {rate:,.0f} per second,"
+                f" {resident:.0f} MiB")
     cpu, ratio, rate, resident = zip(*rounds)
-    return [row(f"backlog of {count:,}", median(cpu), median(ratio), median(rate), max(resident))]
+    return row(f"{title} {count:,}", median(cpu), median(ratio), median(rate), max(resident))
 
 
-def drained(process, count, seconds=600):
-    """Notifications that end per second, from the first that is seen to have ended until all have."""
+def drained(process, address, counter, count, seconds=600):
+    """What is done per second, from the first that is seen to be done until all is."""
     deadline = time.monotonic() + seconds
     first = None
     while time.monotonic() < deadline:
         process.check()
-        done, now = outcomes(process), time.monotonic()
+        done, now = counted(address, counter), time.monotonic()
         if done > 0 and first is None:
             first = (done, now)
         if done >= count:
             return (count - first[0]) / max(0.001, now - first[1])
         time.sleep(0.02)
-    raise Failure(f"{process.name} did not finish {count} notifications within {seconds} s:\n{process.tail()}")
+    raise Failure(f"{process.name} did not finish {count} records within {seconds} s:\n{process.tail()}")
 
 
-def outcomes(process):
-    """Notifications that have ended, from the status page of a sender that was started with --http."""
-    arguments = process.popen.args
-    address = arguments[arguments.index("--http") + 1]
+def counted(address, counter):
+    """A counter's sum, from a process's status page; 0 as long as there is none."""
     with contextlib.suppress(OSError):
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
             text = answer.read().decode()
-        found = re.findall(r"^martlet_sender_notifications_total\{[^}]*\} (\S+)", text, re.MULTILINE)
-        return int(sum(float(value) for value in found))
+        return int(sum(float(value) for value in re.findall(rf"^{counter} (\S+)", text, re.MULTILINE)))
     return 0
 
 

@@ -3,8 +3,8 @@
 /// What librdkafka may hold of one partition before it is read, so that all partitions of a process together stay within
 /// one budget: its own limits are for each partition.
 ///
-/// A waiting record of 300 bytes takes about 0.6 KiB. A partition keeps at least 250 records, since one that is read at
-/// a pace (rather than emptied) gets no more than its limit each second.
+/// A waiting record of 300 bytes takes about 0.6 KiB. A partition keeps at least 250 records, so that a fetch brings
+/// many at once.
 public struct PrefetchLimits: Sendable, Equatable {
   /// `queued.min.messages`, 250 … 4,000: a partition that holds so many is left out of fetches.
   public let records: Int

@@ -103,8 +103,8 @@ enum PredictionSection {
     **A backlog** that a sender finds is bounded by its CPU, and by what one round of fetches brings. An answer brings as
     much of each partition as `fetch.message.max.bytes` allows; a partition that then holds its share of the prefetch is
     left out of the next fetch. When all with records are left out, that fetch waits for the partitions without any,
-    `fetch.wait.max.ms`, and librdkafka looks at the others again when it is answered. (Where a broker leads no partition
-    without records, nothing is fetched from it, and librdkafka looks again within a second.) Records are of \(PlanText.number(recordBytes)) bytes;
+    `fetch.wait.max.ms`, and librdkafka looks at the others again when it is answered. (A broker that leads no partition
+    without records is asked again at once: the reader wakes librdkafka, [decision 011](decisions/011-waking-librdkafka.md).) Records are of \(PlanText.number(recordBytes)) bytes;
     those of the benchmarks repeat one letter, and are taken to be a quarter of that in Kafka. Three brokers have about
     the same bound.
 

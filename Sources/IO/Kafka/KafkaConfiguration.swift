@@ -108,8 +108,9 @@ public struct KafkaConfiguration: Sendable {
     if !(isEmbeddedBroker && role.isConsumer) { all.append(("allow.auto.create.topics", "false")) }
     switch role {
     case .producer: all += Self.producerDefaults + producerPreferences
-    case .group: all += Self.readerDefaults + Self.groupDefaults + consumerPreferences
-    case .reader: all += Self.readerDefaults + consumerPreferences
+    case .group:
+      all += Self.readerDefaults + Self.backoffDefaults + Self.groupDefaults + consumerPreferences
+    case .reader: all += Self.readerDefaults + Self.backoffDefaults + consumerPreferences
     case .admin: all += [("queued.min.messages", "1")]
     }
     if isEmbeddedBroker {
@@ -148,6 +149,11 @@ public struct KafkaConfiguration: Sendable {
     ("queued.min.messages", "4000"),
     ("queued.max.messages.kbytes", "4096"),  // of each partition
   ]
+
+  /// librdkafka 2.2 and newer pauses a partition that holds its share of the prefetch for this time, a second unless
+  /// it is told otherwise. Not run here: Debian 12 has 2.0.2, which `FetchWakeup` wakes.
+  private static let backoffDefaults: [Property] =
+    hasProperty("fetch.queue.backoff.ms") ? [("fetch.queue.backoff.ms", "5")] : []
 
   private static let groupDefaults: [Property] = [
     // librdkafka has one fetch open at a broker. While every partition with records holds its share of the prefetch,

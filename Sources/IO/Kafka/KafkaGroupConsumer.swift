@@ -11,6 +11,7 @@ public final class KafkaGroupConsumer {
   /// The group's name.
   public let group: String
   private var client: KafkaClient?
+  private let fetching: FetchWakeup?
   private var queues: [KafkaQueue] = []
   /// What was assigned, and what of it has no starting point yet.
   private var starts: [PartitionStart] = []
@@ -42,12 +43,15 @@ public final class KafkaGroupConsumer {
     native.enableEvents(
       RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR
         | RD_KAFKA_EVENT_STATS)
-    client = try KafkaClient(RD_KAFKA_CONSUMER, native, consumerQueue: true, wakeup: wakeup)
+    let client = try KafkaClient(
+      RD_KAFKA_CONSUMER, native, consumerQueue: true, wakeup: wakeup)
+    self.client = client
+    fetching = FetchWakeup(client.raw, configuration.properties(for: .group))
     let list = PartitionList(topics.map { TopicPartition(topic: $0, partition: -1) })
     let code = rd_kafka_subscribe(raw, list.raw)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      client?.destroy()
-      client = nil
+      client.destroy()
+      self.client = nil
       throw KafkaError(code, "cannot subscribe to \(topics.joined(separator: ", "))")
     }
   }
@@ -139,7 +143,8 @@ public final class KafkaGroupConsumer {
 
   /// Opens the queue of one partition, before it is assigned.
   public func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
-    let queue = KafkaQueue(partition, queue: separated(partition), wakeup)
+    let queue = KafkaQueue(
+      partition, queue: separated(partition), wakeup, fetching: fetching)
     queues.append(queue)
     return queue
   }

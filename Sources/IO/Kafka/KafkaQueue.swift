@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 public import EventLoop
+internal import Pipeline
 
 /// Records of one partition that wait for one loop.
 ///
@@ -20,11 +21,17 @@ public final class KafkaQueue: @unchecked Sendable {
   private let wakeup: Wakeup
   /// Who is signalled instead, once somebody is.
   private var signals: SourceSignals?
+  private let fetching: FetchWakeup?
+  private var refill: RefillMark?
 
-  init(_ partition: TopicPartition, queue: OpaquePointer, _ wakeup: Wakeup) {
+  init(
+    _ partition: TopicPartition, queue: OpaquePointer, _ wakeup: Wakeup, fetching: FetchWakeup?
+  ) {
     self.partition = partition
     self.queue = queue
     self.wakeup = wakeup
+    self.fetching = fetching
+    refill = fetching?.makeMark()
     var one: UInt64 = 1
     rd_kafka_queue_io_event_enable(queue, wakeup.fd, &one, MemoryLayout<UInt64>.size)
   }
@@ -47,7 +54,9 @@ public final class KafkaQueue: @unchecked Sendable {
   /// returns how many; never waits. 0 arms the wakeup.
   public func take(into batch: inout KafkaBatch, upTo limit: Int) -> Int {
     precondition(!isClosed, "records taken from a closed Kafka queue")
-    return batch.fill(from: queue, limit: limit, timeout: 0)
+    let taken = batch.fill(from: queue, limit: limit, timeout: 0)
+    if refill?.take(records: taken, bytes: batch.bytes(ofLast: taken)) == true { fetching?.wake() }
+    return taken
   }
 
   /// Lets go of the partitions: stops the wakeups and forgets what waits (it was never taken, so it

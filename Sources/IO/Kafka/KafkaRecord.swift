@@ -173,6 +173,15 @@ public struct KafkaBatch: ~Copyable {
     count = end
   }
 
+  /// Bytes of keys and values of the last `count` records.
+  func bytes(ofLast count: Int) -> Int {
+    var bytes = 0
+    for index in (self.count - count)..<self.count {
+      bytes += records[index].key.count + records[index].value.count
+    }
+    return bytes
+  }
+
   /// Appends what `queue` holds, at most `limit`; waits up to `timeout` for the first.
   mutating func fill(from queue: OpaquePointer, limit: Int, timeout: Int32) -> Int {
     let room = min(limit, capacity - count)

@@ -46,6 +46,31 @@ import Testing
     #expect(error?.message.contains("allow.auto.create.topics cannot be set") == true)
   }
 
+  @Test func `no consumer is woken by credentials that would change what it proves itself with`() {
+    let limits: [KafkaConfiguration.Property] = [
+      ("queued.min.messages", "100"), ("queued.max.messages.kbytes", "100"),
+    ]
+    func isWoken(_ properties: KafkaConfiguration.Property...) -> Bool {
+      FetchWakeup(OpaquePointer(bitPattern: 8)!, limits + properties) != nil
+    }
+    #expect(isWoken() && isWoken(("security.protocol", "SSL")))
+    #expect(!isWoken(("security.protocol", "SASL_SSL")))  // librdkafka's default is GSSAPI
+    #expect(!isWoken(("security.protocol", "sasl_ssl"), ("sasl.mechanism", "OAUTHBEARER")))
+    for mechanism in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] {
+      #expect(isWoken(("security.protocol", "sasl_ssl"), ("sasl.mechanisms", mechanism)))
+    }
+  }
+
+  /// Where librdkafka pauses a full partition for a second itself (2.2 and newer), the pause is made short.
+  @Test func `a full partition pauses shortly where librdkafka has that property`() {
+    let configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    let name = "fetch.queue.backoff.ms"
+    for role in [KafkaConfiguration.Role.group, .reader] {
+      let isSet = configuration.properties(for: role).contains { $0.name == name }
+      #expect(isSet == KafkaConfiguration.hasProperty(name))
+    }
+  }
+
   @Test func `a producer property does not reach consumers`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)])
     var configuration = fixture.configuration

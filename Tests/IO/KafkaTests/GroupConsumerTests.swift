@@ -47,6 +47,25 @@ import Testing
     member.close()
   }
 
+  /// Nothing else wakes librdkafka while its only partition holds its share: it looks once per second, so 100 shares
+  /// would take more than 99 s.
+  @Test func `a backlog of many shares of the prefetch is read without pauses`() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 10_000, recordsOfBatch: 50)
+    var configuration = fixture.configuration
+    configuration.consumer.append(("queued.min.messages", "100"))
+    let member = try GroupMember(fixture, group: "readers", topic: topic, configuration)
+    let complete = try eventually(withinMilliseconds: 45_000) {
+      try member.serve()
+      member.takeAll()
+      return member.taken.count >= 10_000
+    }
+    let isInOrder = member.taken == (0..<member.taken.count).map { String($0) }
+    #expect(complete && isInOrder, "\(member.taken.count) of 10,000")
+    member.close()
+  }
+
   @Test func `a second member takes over partitions and nothing is lost`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 4)])
     let topic = fixture.name("numbers")

@@ -95,9 +95,12 @@ final class GroupMember {
 
 /// Produces `count` records, keys and values being their numbers from `first` on; waits for the broker.
 func produceNumbers(
-  _ fixture: KafkaFixture, _ topic: String, _ count: Int, from first: Int = 0
+  _ fixture: KafkaFixture, _ topic: String, _ count: Int, from first: Int = 0,
+  recordsOfBatch: Int = 10_000
 ) throws {
-  let producer = try KafkaProducer(fixture.configuration)
+  var configuration = fixture.configuration
+  configuration.producer.append(("batch.num.messages", "\(recordsOfBatch)"))
+  let producer = try KafkaProducer(configuration)
   defer { producer.close() }
   let handle = try producer.topic(named: topic)
   for number in first..<(first + count) {

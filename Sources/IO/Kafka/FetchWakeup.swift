@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CRdKafka
+internal import Pipeline
+
+/// Makes a consumer look which of its partitions have room for more records (`RefillMark`).
+///
+/// librdkafka has no function for that. It wakes its threads when it is given credentials for SASL, which are those
+/// that it has. Sends nothing; any thread may call it until the client ends.
+struct FetchWakeup: Sendable {
+  nonisolated(unsafe) private let client: OpaquePointer
+  private let username: String
+  private let password: String
+  /// Of one partition.
+  private let limits: (records: Int, bytes: Int)
+
+  /// nil for a client that proves itself by Kerberos or OAuth, where a user name means something else: it looks
+  /// once per second at least.
+  init?(_ client: OpaquePointer, _ properties: [KafkaConfiguration.Property]) {
+    func value(_ names: String...) -> String? {
+      properties.last { names.contains($0.name) }?.value
+    }
+    if value("security.protocol")?.lowercased().hasPrefix("sasl") == true {
+      let mechanism = value("sasl.mechanisms", "sasl.mechanism") ?? "GSSAPI"
+      guard mechanism == "PLAIN" || mechanism.hasPrefix("SCRAM-") else { return nil }
+    }
+    guard let records = value("queued.min.messages").flatMap({ Int($0) }),
+      let kilobytes = value("queued.max.messages.kbytes").flatMap({ Int($0) })
+    else { return nil }
+    self.client = client
+    username = value("sasl.username") ?? ""
+    password = value("sasl.password") ?? ""
+    limits = (records, kilobytes << 10)
+  }
+
+  func makeMark() -> RefillMark { RefillMark(records: limits.records, bytes: limits.bytes) }
+
+  func wake() {
+    if let error = rd_kafka_sasl_set_credentials(client, username, password) {
+      rd_kafka_error_destroy(error)
+    }
+  }
+}
