@@ -291,7 +291,7 @@ let package = Package(
     tests(
       "IO", "HTTP2",
       ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing"]),
-    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Planning", "TestSupport"]),
+    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Pipeline", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),

@@ -13,7 +13,7 @@ RUNS = {
         "simulator": "simulator --count 200000 --rounds 3",
         "feedback": "feedback --count 50000 --rounds 3",
         "sender-partitions-paced": "sender --partitions 12,64 --rate 5000 --count 20000 --rounds 5",
-        "sender-partitions": "sender --partitions 12,64 --count 200000 --rounds 9",
+        "sender-partitions": "sender --partitions 1,12,64 --count 200000 --rounds 9",
         "sender-apps": "sender --apps 1,100 --count 200000 --rounds 9",
         "sender-credentials": "sender --credentials 1,100,1000 --count 60000 --rounds 9",
         "guard": "guard",

@@ -22,20 +22,3 @@ public struct KafkaCluster: Sendable, Equatable {
   /// Three brokers a millisecond away, three copies: the followers fetch a record before it is acknowledged.
   public static let threeAway = KafkaCluster(brokers: 3, fetchTime: 1, produceTime: 2)
 }
-
-/// What the programs set for their Kafka clients, in milliseconds. The embedded broker is given other values.
-public enum KafkaDefaults {
-  /// `fetch.wait.max.ms` of a member of a group, and of what reads a topic as a table.
-  public static let fetchWait = 20.0
-  public static let tableFetchWait = 100.0
-  /// `linger.ms` of a client that does not say otherwise: the benchmarks' load, the demo's, feedback and the signer.
-  public static let linger = 5.0
-  public static let lingerOfIngest = 2.0
-  public static let lingerOfAPI = 2.0
-  public static let lingerOfSenders = 1.0
-  /// Requests that librdkafka has open at one broker while its producer is idempotent.
-  public static let openRequests = 5.0
-  /// `fetch.wait.max.ms` and `linger.ms` of every client of the embedded broker.
-  public static let embeddedFetchWait = 10.0
-  public static let embeddedLinger = 5.0
-}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Pipeline
 
 /// "Kafka requests" of `docs/sizing.md`: what each measured run asks of a real cluster.
 enum KafkaSection {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Pipeline
 
 /// A notification's time at a low rate as a sum of named terms, in milliseconds.
 public struct LatencyPrediction: Sendable, Equatable {

@@ -104,9 +104,10 @@ enum PredictionSection {
     much of each partition as `fetch.message.max.bytes` allows; a partition that then holds its share of the prefetch is
     left out of the next fetch. When all with records are left out, that fetch waits for the partitions without any,
     `fetch.wait.max.ms`, and librdkafka looks at the others again when it is answered. (A broker that leads no partition
-    without records is asked again at once: the reader wakes librdkafka, [decision 011](decisions/011-waking-librdkafka.md).) Records are of \(PlanText.number(recordBytes)) bytes;
-    those of the benchmarks repeat one letter, and are taken to be a quarter of that in Kafka. Three brokers have about
-    the same bound.
+    without records is asked again at once:
+    [the reader wakes librdkafka](decisions/011-waking-librdkafka.md).) Records are of \(PlanText.number(recordBytes))
+    bytes; those of the benchmarks repeat one letter, and are taken to be a quarter of that in Kafka. Three brokers have
+    about the same bound.
 
     | partitions, compression | share of the prefetch | `fetch.message.max.bytes` | records of a partition in an answer, in a round | records per second, at most |
     | --- | ---: | ---: | ---: | ---: |

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Pipeline
 
 /// CPU of senders on a real cluster: what was measured on the embedded broker with its requests to Kafka replaced.
 public enum SenderPrediction {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Pipeline
 
 /// `docs/sizing.md`: what three rates need, with the formulas.
 public enum SizingPage {

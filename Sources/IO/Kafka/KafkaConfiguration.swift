@@ -75,6 +75,19 @@ public struct KafkaConfiguration: Sendable {
     consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
   }
 
+  /// How long a batch waits for more records (`KafkaDefaults`), as a preference of the service.
+  public mutating func preferLinger(milliseconds: Double) {
+    producerPreferences.append(Self.linger(milliseconds))
+  }
+
+  private static func linger(_ milliseconds: Double) -> Property {
+    ("linger.ms", "\(Int(milliseconds))")
+  }
+
+  private static func fetchWait(_ milliseconds: Double) -> Property {
+    ("fetch.wait.max.ms", "\(Int(milliseconds))")
+  }
+
   /// Asks the cluster who it is and sets `isEmbeddedBroker`.
   ///
   /// Throws when no broker answers within the time.
@@ -114,12 +127,12 @@ public struct KafkaConfiguration: Sendable {
     case .admin: all += [("queued.min.messages", "1")]
     }
     if isEmbeddedBroker {
-      if role.isConsumer { all.append(("fetch.wait.max.ms", "10")) }
+      if role.isConsumer { all.append(Self.fetchWait(KafkaDefaults.embeddedFetchWait)) }
       if role == .group {
         all += [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
       }
       // One-message batches collapse the embedded broker, so a shorter linger is raised to this.
-      if role == .producer { all.append(("linger.ms", "5")) }
+      if role == .producer { all.append(Self.linger(KafkaDefaults.embeddedLinger)) }
     }
     all += common
     if role == .producer { all += producer }
@@ -131,7 +144,7 @@ public struct KafkaConfiguration: Sendable {
     ("acks", "all"),
     ("enable.idempotence", "true"),
     ("compression.type", "lz4"),
-    ("linger.ms", "5"),
+    linger(KafkaDefaults.linger),
     ("message.timeout.ms", "0"),  // never gives a record up
     ("queue.buffering.max.messages", "200000"),
     ("queue.buffering.max.kbytes", "131072"),
@@ -142,7 +155,7 @@ public struct KafkaConfiguration: Sendable {
     ("auto.offset.reset", "earliest"),
     ("check.crcs", "true"),
     ("isolation.level", "read_committed"),
-    ("fetch.wait.max.ms", "100"),
+    fetchWait(KafkaDefaults.tableFetchWait),
     ("fetch.error.backoff.ms", "50"),
     ("fetch.message.max.bytes", "1048576"),
     // A paced reader gets at most about this many records a second and partition (librdkafka 2.0.2).
@@ -158,7 +171,7 @@ public struct KafkaConfiguration: Sendable {
   private static let groupDefaults: [Property] = [
     // librdkafka has one fetch open at a broker. While every partition with records holds its share of the prefetch,
     // that fetch names those without any, and nothing more of a backlog comes until it is answered.
-    ("fetch.wait.max.ms", "20"),
+    fetchWait(KafkaDefaults.fetchWait),
     // Eager: cooperative assignment loses partitions in 2.0.2 (librdkafka #4059).
     ("partition.assignment.strategy", "roundrobin"),
     // What the partitions of a dead host wait. Longer than a killed copy needs to be back under its instance

@@ -55,7 +55,7 @@ final class APILoop: StreamHandler {
     keys = try KeyRing(settings.keys, context)
     do {
       var kafka = cluster.configuration
-      kafka.producerPreferences.append(("linger.ms", "2"))
+      kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfAPI)
       poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)

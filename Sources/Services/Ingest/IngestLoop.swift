@@ -113,7 +113,7 @@ final class IngestLoop {
     do {
       var kafka = cluster.configuration
       kafka.dividePrefetch(among: cluster.partitions(of: requestNames), records: 48_000)
-      kafka.producerPreferences.append(("linger.ms", "2"))
+      kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfIngest)
       poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)

@@ -69,7 +69,7 @@ public enum SenderService: Service {
     // All partitions of the topics: what this process owns if it is the only one.
     cluster.configuration.dividePrefetch(among: cluster.partitions(of: subscribed))
     // Receipts are batched before they get there.
-    cluster.configuration.producerPreferences.append(("linger.ms", "1"))
+    cluster.configuration.preferLinger(milliseconds: KafkaDefaults.lingerOfSenders)
     let kafka = cluster.configuration
     let access = try GatewayAccess(
       roots: settings.gatewayRoots, certificates: settings.certificates)

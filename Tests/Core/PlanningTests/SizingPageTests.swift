@@ -18,14 +18,4 @@ import Testing
       String(decoding: try File.read(path), as: UTF8.self) == text,
       "out of date: MARTLET_WRITE_DOCS=1 swift test --filter SizingPageTests")
   }
-
-  @Test(arguments: [
-    ("Ingest/IngestLoop", KafkaDefaults.lingerOfIngest), ("API/APILoop", KafkaDefaults.lingerOfAPI),
-    ("Sender/SenderService", KafkaDefaults.lingerOfSenders),
-  ])
-  func `services linger as planned`(_ file: String, _ linger: Double) throws {
-    let source = String(
-      decoding: try File.read("\(root)/Sources/Services/\(file).swift"), as: UTF8.self)
-    #expect(source.contains("(\"linger.ms\", \"\(Int(linger))\")"))
-  }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Planning
+import Pipeline
 import Testing
 
 @testable import Kafka
 
-/// The planner's arithmetic is about the settings that clients have.
+/// The values that the planner reckons with reach the clients, whatever wins over what.
 @Suite struct PlannedSettingsTests {
   private func value(_ name: String, _ role: KafkaConfiguration.Role, embedded: Bool) -> Double? {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
