@@ -5,111 +5,117 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 2.96, rate: 163_175),
+      cpu: 2.84, rate: 160_730),
+    .init(
+      "sender-partitions", "sender, 1 partitions",
+      cpu: 3.67, rate: 30_781),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 2.74, rate: 156_271),
+      cpu: 3.01, rate: 152_633),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 3.03, rate: 160_425),
+      cpu: 3.47, rate: 174_138),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
-      cpu: 19.37, rate: 4_840),
+      cpu: 19.47, rate: 4_766),
     .init(
       "sender-partitions-paced", "sender, 64 partitions",
-      cpu: 32.37, rate: 4_814),
+      cpu: 28.68, rate: 4_715),
     .init(
       "sender-apps", "sender, 12 partitions",
-      cpu: 4.06, rate: 119_259),
+      cpu: 3.12, rate: 152_792),
     .init(
       "sender-apps", "sender, 12 partitions, 100 apps",
-      cpu: 4.62, rate: 131_053),
+      cpu: 3.24, rate: 140_027),
     .init(
       "sender-credentials", "sender, 12 partitions",
-      cpu: 2.83, rate: 137_412),
+      cpu: 2.84, rate: 113_907),
     .init(
       "sender-credentials", "sender, 12 partitions, 100 credentials",
-      cpu: 4.55, rate: 121_093),
+      cpu: 4.55, rate: 126_483),
     .init(
       "sender-credentials", "sender, 12 partitions, 1000 credentials",
-      cpu: 8.18, rate: 80_582),
+      cpu: 8.22, rate: 81_139),
     .init(
       "ingest", "ingest",
-      cpu: 3.82, rate: 96_605),
+      cpu: 3.05, rate: 129_916),
     .init(
       "feedback", "feedback",
-      cpu: 35.76, rate: 19_212),
+      cpu: 31.1, rate: 21_911),
     .init(
       "backlog", "backlog of 300,000",
-      cpu: 4.88, rate: 266_571),
+      cpu: 4.34, rate: 288_863),
+    .init(
+      "backlog", "requests: backlog of 300,000",
+      cpu: 3.58, rate: 250_752),
     .init(
       "latency", "saturation",
-      rate: 121_819),
+      rate: 124_614),
     .init(
       "latency", "20 per second",
-      rate: 20, p50: 23.0, p99: 34.0),
+      rate: 20, p50: 23.0, p99: 36.0),
     .init(
       "latency", "10 % of saturation",
-      rate: 12_182, p50: 22.4, p99: 48.2),
+      rate: 12_461, p50: 22.6, p99: 53.6),
     .init(
       "latency", "50 % of saturation",
-      rate: 60_910, p50: 25.2, p99: 56.4),
+      rate: 62_307, p50: 25.7, p99: 77.1),
     .init(
       "latency", "80 % of saturation",
-      rate: 97_455, p50: 32.1, p99: 232.5),
+      rate: 99_691, p50: 28.9, p99: 133.5),
     .init(
       "lanes", "transactional, idle",
-      cpu: 1_462.25, rate: 50, p50: 61, p99: 68),
+      cpu: 1_129.53, rate: 50, p50: 62, p99: 68),
     .init(
       "lanes", "transactional, with a bulk backlog",
-      cpu: 1_462.25, rate: 50, p50: 61, p99: 68),
+      cpu: 1_129.53, rate: 50, p50: 62, p99: 70),
     .init(
       "api", "api, NDJSON",
-      cpu: 4.25, rate: 255_277),
+      cpu: 4.42, rate: 243_758),
     .init(
       "api", "api, one request at a time",
       p50: 5.7, p99: 6.7),
     .init(
       "pipeline", "pipeline, 1 senders: broker",
-      cpu: 1.77, rate: 92_331),
+      cpu: 1.48, rate: 118_705),
     .init(
       "pipeline", "pipeline, 1 senders: simulator",
-      cpu: 0.74, rate: 92_331),
+      cpu: 0.64, rate: 118_705),
     .init(
       "pipeline", "pipeline, 1 senders: ingest",
-      cpu: 3.61, rate: 92_331),
+      cpu: 3.05, rate: 118_705),
     .init(
       "pipeline", "pipeline, 1 senders: senders",
-      cpu: 3.6, rate: 92_331),
+      cpu: 3.39, rate: 118_705),
     .init(
       "pipeline", "pipeline, 2 senders: broker",
-      cpu: 1.71, rate: 110_854),
+      cpu: 1.64, rate: 106_201),
     .init(
       "pipeline", "pipeline, 2 senders: simulator",
-      cpu: 0.74, rate: 110_854),
+      cpu: 0.66, rate: 106_201),
     .init(
       "pipeline", "pipeline, 2 senders: ingest",
-      cpu: 3.6, rate: 110_854),
+      cpu: 3.07, rate: 106_201),
     .init(
       "pipeline", "pipeline, 2 senders: senders",
-      cpu: 3.89, rate: 110_854),
+      cpu: 3.9, rate: 106_201),
     .init(
       "pipeline", "pipeline, 4 senders: broker",
-      cpu: 2.17, rate: 98_831),
+      cpu: 1.95, rate: 109_472),
     .init(
       "pipeline", "pipeline, 4 senders: simulator",
-      cpu: 0.9, rate: 98_831),
+      cpu: 0.68, rate: 109_472),
     .init(
       "pipeline", "pipeline, 4 senders: ingest",
-      cpu: 3.95, rate: 98_831),
+      cpu: 3.1, rate: 109_472),
     .init(
       "pipeline", "pipeline, 4 senders: senders",
-      cpu: 5.42, rate: 98_831),
+      cpu: 4.43, rate: 109_472),
     .init(
       "demo", "demo, 2 senders",
-      rate: 96_889, p50: 52, p99: 399, fanOut: 2.57),
+      rate: 99_381, p50: 44, p99: 215, fanOut: 2.57),
     .init(
       "demo", "demo, 4 senders",
-      rate: 91_053, p50: 77, p99: 327, fanOut: 2.57),
+      rate: 98_354, p50: 44, p99: 367, fanOut: 2.57),
   ]
 }
