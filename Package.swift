@@ -7,8 +7,8 @@ import PackageDescription
 //                                     │        │
 //                                     └────────┴──▶ Core        Core uses nothing but Core.
 //
-//   the simulator   Simulator ─▶ ServiceKit, IO, Core           a stand-in for APNs; nothing of the product uses it
-//   the laboratory  Lab ─▶ Services, IO, Core                   embedded broker, martlet up and demo, chaos, load
+//   the simulator   Simulator ─▶ ServiceKit, IO, Core; nghttp2  a stand-in for APNs; nothing of the product uses it
+//   the laboratory  Lab ─▶ Services, IO, Core; librdkafka       embedded broker, martlet up and demo, chaos, load
 
 /// Every target: Swift 6 mode, warnings are errors.
 let common: [SwiftSetting] = [

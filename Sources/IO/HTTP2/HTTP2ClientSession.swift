@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Bytes
 
-/// Who speaks HTTP/2.
+/// An HTTP/2 implementation.
 public enum HTTP2Implementation: String, Sendable, CaseIterable {
   /// Our own (`HTTP2Engine`).
   case engine

@@ -13,15 +13,15 @@ struct FetchWakeup: Sendable {
   /// Of one partition.
   private let limits: (records: Int, bytes: Int)
 
-  /// nil for a client that proves itself by Kerberos or OAuth, where a user name means something else: it looks
-  /// once per second at least.
+  /// nil for a client that authenticates with Kerberos, where a user name means something else: librdkafka then looks
+  /// once per second.
   init?(_ client: OpaquePointer, _ properties: [KafkaConfiguration.Property]) {
     func value(_ names: String...) -> String? {
       properties.last { names.contains($0.name) }?.value
     }
     if value("security.protocol")?.lowercased().hasPrefix("sasl") == true {
       let mechanism = value("sasl.mechanisms", "sasl.mechanism") ?? "GSSAPI"
-      guard mechanism == "PLAIN" || mechanism.hasPrefix("SCRAM-") else { return nil }
+      if mechanism == "GSSAPI" { return nil }
     }
     guard let records = value("queued.min.messages").flatMap({ Int($0) }),
       let kilobytes = value("queued.max.messages.kbytes").flatMap({ Int($0) })

@@ -17,7 +17,7 @@ public struct APISettings: DeclaredSettings, Sendable {
   @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:8080",
-      "Address and port of the HTTP API. Beyond the loopback, use TLS here or in a proxy before it."
+      "Address and port of the HTTP API. On any other address, use TLS here or in a proxy before it."
     )
   ) public var listen: Endpoint
 

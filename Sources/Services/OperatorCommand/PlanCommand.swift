@@ -43,7 +43,7 @@ public enum PlanCommand: Service {
     @Declared(
       .integer(
         "max-in-flight", default: DispatchSettings().maxInFlight, in: 10...1_000_000,
-        "Notifications that a loop of a sender holds at most, as its own setting.")) fileprivate
+        "Most notifications in a loop of a sender: its setting of the same name.")) fileprivate
       var maxInFlight: Int
 
     @Declared(

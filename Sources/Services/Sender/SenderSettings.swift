@@ -113,7 +113,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
     .choice(
       "http2", of: HTTP2Implementation.allCases.map(\.rawValue),
       default: HTTP2Implementation.engine.rawValue,
-      "Who speaks HTTP/2 with the gateways: Martlet's own engine, or until the next release nghttp2, which costs more."
+      "HTTP/2 client for the gateways: Martlet's own engine or, until the next release, nghttp2, which costs more CPU."
     )
   ) private var http2Name: String
 
@@ -121,7 +121,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
     .choice(
       "hpack-authorization", of: ["literal", "index"], default: "literal",
       "How the engine writes provider tokens: literal as they are with each push, or once into the gateway's"
-        + " compression table, which saves some 190 bytes a push.")
+        + " compression table, which saves some 190 bytes per push.")
   ) private var hpackAuthorization: String
 
   @Declared(
@@ -139,7 +139,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(
     .integer(
       "max-connections-total", default: standard.budget.most, in: 1...1_000_000,
-      "Connections of the process at most, shared evenly by its loops: above that credentials take turns. Fewer if"
+      "Most connections of the process, shared evenly by its loops; above that credentials take turns. Fewer if"
         + " the limit of open files allows fewer.")
   ) public var connectionsTotal: Int
 

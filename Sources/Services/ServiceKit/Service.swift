@@ -24,7 +24,7 @@ public protocol Service {
   /// files that settings name; opens no socket.
   static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings
 
-  /// Looks at what the settings lead to: keys, certificates, Kafka, gateways, for `--check`. Changes nothing; takes as
+  /// Looks at what the settings refer to: keys, certificates, Kafka, gateways, for `--check`. Changes nothing; takes as
   /// long as its answers take, with a bound for each.
   static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding]
 
