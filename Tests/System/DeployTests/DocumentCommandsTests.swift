@@ -105,7 +105,7 @@ import Testing
   @Test(arguments: documents)
   func `every script and file of deploy that a document names exists`(document: String) throws {
     let paths =
-      #/(?:^|[\s`(])((?:scripts|benchmarks|deploy|Sources|Tests)\/[A-Za-z0-9_.@\/-]+[A-Za-z0-9])/#
+      #/(?:^|[\s`(])((?:scripts|benchmarks|deploy|Sources|Tests)\/[A-Za-z0-9_.@+\/-]+[A-Za-z0-9])/#
     // Kept in the history only.
     let removed: Set<String> = ["benchmarks/queues"]
     for path in try text(document).matches(of: paths).map({ String($0.1) }) {
