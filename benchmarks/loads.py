@@ -61,11 +61,15 @@ def backlog(options):
     """
     return [
         drain(options, "backlog of", "notifications", Rig.sender, r"martlet_sender_notifications_total\{[^}]*\}"),
-        drain(options, "requests: backlog of", "requests", Rig.ingest, "martlet_ingest_requests_total")]
+        drain(options, "requests: backlog of", "requests", Rig.ingest, "martlet_ingest_requests_total",
+              "martlet_ingest_requests_in_flight")]
 
 
-def drain(options, title, kind, start, counter):
-    """One row: a backlog of that kind, and the process that works it off, by the counter of its status page."""
+def drain(options, title, kind, start, counter, pending=None):
+    """One row: a backlog of that kind, and the process that works it off, by the counter of its status page.
+
+    A counter that rises when a record is taken needs the gauge of those that are not done yet: `pending`.
+    """
     rounds = []
     for number in range(options.rounds):
         with Rig(options) as rig:
@@ -80,7 +84,7 @@ def drain(options, title, kind, start, counter):
                 rig.sender()
             address = f"127.0.0.1:{free_port()}"
             process = start(rig, "--http", address)
-            rate = drained(process, address, counter, count)
+            rate = drained(process, address, count, counter, pending)
             cpu = process.cpu() / count
             resident = process.resident_mib()
             floor = rig.h2load(count)
@@ -91,13 +95,13 @@ def drain(options, title, kind, start, counter):
     return row(f"{title} {count:,}", median(cpu), median(ratio), median(rate), max(resident))
 
 
-def drained(process, address, counter, count, seconds=600):
+def drained(process, address, count, counter, pending, seconds=600):
     """What is done per second, from the first that is seen to be done until all is."""
     deadline = time.monotonic() + seconds
     first = None
     while time.monotonic() < deadline:
         process.check()
-        done, now = counted(address, counter), time.monotonic()
+        done, now = completed(address, counter, pending), time.monotonic()
         if done > 0 and first is None:
             first = (done, now)
         if done >= count:
@@ -106,12 +110,14 @@ def drained(process, address, counter, count, seconds=600):
     raise Failure(f"{process.name} did not finish {count} records within {seconds} s:\n{process.tail()}")
 
 
-def counted(address, counter):
-    """A counter's sum, from a process's status page; 0 as long as there is none."""
+def completed(address, counter, pending):
+    """A counter's sum less the gauge, from a process's status page; 0 as long as there is none."""
+    def total(name):
+        return int(sum(float(value) for value in re.findall(rf"^{name} (\S+)", text, re.MULTILINE)))
     with contextlib.suppress(OSError):
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
             text = answer.read().decode()
-        return int(sum(float(value) for value in re.findall(rf"^{counter} (\S+)", text, re.MULTILINE)))
+        return total(counter) - (total(pending) if pending else 0)
     return 0
 
 

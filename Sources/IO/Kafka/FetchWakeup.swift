@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
+internal import Glibc
 internal import Pipeline
 
 /// Makes a consumer look which of its partitions have room for more records (`RefillMark`).
 ///
-/// librdkafka has no function for that. It wakes its threads when it is given credentials for SASL, which are those
-/// that it has. Sends nothing; any thread may call it until the client ends.
+/// librdkafka has no function for that. It wakes its brokers' threads when it is given credentials for SASL, which are
+/// those that it has. Sends nothing; any thread may call it until the client ends.
 struct FetchWakeup: Sendable {
   nonisolated(unsafe) private let client: OpaquePointer
   private let username: String
@@ -13,9 +14,13 @@ struct FetchWakeup: Sendable {
   /// Of one partition.
   private let limits: (records: Int, bytes: Int)
 
-  /// nil for a client that authenticates with Kerberos, where a user name means something else: librdkafka then looks
-  /// once per second.
-  init?(_ client: OpaquePointer, _ properties: [KafkaConfiguration.Property]) {
+  /// nil where it is not needed, because librdkafka's own pause can be set; and for a client that authenticates with
+  /// Kerberos, where a user name means something else: librdkafka then looks once per second.
+  init?(
+    _ client: OpaquePointer, _ properties: [KafkaConfiguration.Property],
+    hasOwnPause: Bool = KafkaConfiguration.hasFetchBackoff
+  ) {
+    if hasOwnPause { return nil }
     func value(_ names: String...) -> String? {
       properties.last { names.contains($0.name) }?.value
     }
@@ -23,13 +28,14 @@ struct FetchWakeup: Sendable {
       let mechanism = value("sasl.mechanisms", "sasl.mechanism") ?? "GSSAPI"
       if mechanism == "GSSAPI" { return nil }
     }
-    guard let records = value("queued.min.messages").flatMap({ Int($0) }),
-      let kilobytes = value("queued.max.messages.kbytes").flatMap({ Int($0) })
+    guard let records = value("queued.min.messages"),
+      let kilobytes = value("queued.max.messages.kbytes")
     else { return nil }
     self.client = client
     username = value("sasl.username") ?? ""
     password = value("sasl.password") ?? ""
-    limits = (records, kilobytes << 10)
+    // As librdkafka reads numbers: "0x100" is one.
+    limits = (strtol(records, nil, 0), strtol(kilobytes, nil, 0) << 10)
   }
 
   func makeMark() -> RefillMark { RefillMark(records: limits.records, bytes: limits.bytes) }

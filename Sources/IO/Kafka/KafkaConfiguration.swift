@@ -158,7 +158,8 @@ public struct KafkaConfiguration: Sendable {
     fetchWait(KafkaDefaults.tableFetchWait),
     ("fetch.error.backoff.ms", "50"),
     ("fetch.message.max.bytes", "1048576"),
-    // A paced reader gets at most about this many records a second and partition (librdkafka 2.0.2).
+    // A `.reader` gets at most about this many records per second and partition (librdkafka 2.0.2); a member of a
+    // group wakes librdkafka (`FetchWakeup`).
     ("queued.min.messages", "4000"),
     ("queued.max.messages.kbytes", "4096"),  // of each partition
   ]
@@ -166,7 +167,10 @@ public struct KafkaConfiguration: Sendable {
   /// librdkafka 2.2 and newer pauses a partition that holds its share of the prefetch for this time, a second unless
   /// it is told otherwise. Not run here: Debian 12 has 2.0.2, which `FetchWakeup` wakes.
   private static let backoffDefaults: [Property] =
-    hasProperty("fetch.queue.backoff.ms") ? [("fetch.queue.backoff.ms", "5")] : []
+    hasFetchBackoff ? [("fetch.queue.backoff.ms", "5")] : []
+
+  /// Whether that pause can be set.
+  static let hasFetchBackoff = hasProperty("fetch.queue.backoff.ms")
 
   private static let groupDefaults: [Property] = [
     // librdkafka has one fetch open at a broker. While every partition with records holds its share of the prefetch,

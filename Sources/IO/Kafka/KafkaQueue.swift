@@ -51,11 +51,16 @@ public final class KafkaQueue: @unchecked Sendable {
   }
 
   /// Appends up to `limit` waiting records (and messages about the partition) to the batch and
-  /// returns how many; never waits. 0 arms the wakeup.
+  /// returns how many; never waits. 0 arms the wakeup, if there was room for a record.
   public func take(into batch: inout KafkaBatch, upTo limit: Int) -> Int {
     precondition(!isClosed, "records taken from a closed Kafka queue")
-    let taken = batch.fill(from: queue, limit: limit, timeout: 0)
-    if refill?.take(records: taken, bytes: batch.bytes(ofLast: taken)) == true { fetching?.wake() }
+    let room = min(limit, batch.capacity - batch.count)
+    guard room > 0 else { return 0 }
+    let taken = batch.fill(from: queue, limit: room, timeout: 0)
+    let hasRoom = refill?.take(
+      records: taken, through: taken > 0 ? batch[batch.count - 1].offset : nil,
+      bytes: batch.bytes(ofLast: taken), isEmpty: taken < room)
+    if hasRoom == true { fetching?.wake() }
     return taken
   }
 

@@ -3,28 +3,68 @@ import Pipeline
 import Testing
 
 @Suite struct RefillMarkTests {
+  private struct Take {
+    var records: Int
+    var bytes = 0
+    var isEmpty = false
+  }
+
   /// Whether each of these takes is told of, in turn.
-  private func told(_ mark: RefillMark, _ takes: [(records: Int, bytes: Int)]) -> [Bool] {
+  private func told(_ mark: RefillMark, _ takes: [Take]) -> [Bool] {
     var mark = mark
-    return takes.map { mark.take(records: $0.records, bytes: $0.bytes) }
+    var offset: Int64 = -1
+    return takes.map {
+      offset += Int64($0.records)
+      return mark.take(
+        records: $0.records, through: $0.records == 0 ? nil : offset, bytes: $0.bytes,
+        isEmpty: $0.isEmpty)
+    }
   }
 
   @Test func `each half of a share is told of`() {
     let mark = RefillMark(records: 400, bytes: 1 << 20)
-    let takes = [199, 1, 199, 5_000, 1].map { (records: $0, bytes: 0) }
+    let takes = [199, 1, 199, 5_000, 1].map { Take(records: $0) }
     #expect(told(mark, takes) == [false, true, false, true, false])
   }
 
   @Test func `half of the bytes counts as well`() {
     let mark = RefillMark(records: 400, bytes: 1_000)
-    let takes = [499, 1, 499].map { (records: 1, bytes: $0) }
+    let takes = [499, 1, 499].map { Take(records: 1, bytes: $0) }
     #expect(told(mark, takes) == [false, true, false])
   }
 
-  @Test func `a reader that keeps up tells nothing`() {
+  /// Whether it learns that from a take of nothing or from one of less than it asked for.
+  @Test(arguments: [true, false])
+  func `a reader that keeps up tells nothing`(takesNothing: Bool) {
+    let takes =
+      takesNothing
+      ? [Take(records: 150), Take(records: 0, isEmpty: true)] : [Take(records: 150, isEmpty: true)]
     let mark = RefillMark(records: 400, bytes: 1 << 20)
-    let takes = [(records: 150, bytes: 60_000), (records: 0, bytes: 0)]
     #expect(!told(mark, Array(repeating: takes, count: 1_000).flatMap { $0 }).contains(true))
+  }
+
+  @Test func `a take that empties a full partition is told of`() {
+    let mark = RefillMark(records: 400, bytes: 1 << 20)
+    #expect(told(mark, [Take(records: 400, isEmpty: true)]) == [true])
+  }
+
+  /// A partition of transactions of one record each holds as many markers as records.
+  @Test func `what is not handed over counts by its offsets`() {
+    var mark = RefillMark(records: 400, bytes: 1 << 20)
+    let told = (0..<200).map { number in
+      mark.take(records: 1, through: Int64(number) * 2, bytes: 0, isEmpty: false)
+    }
+    #expect(told.filter { $0 }.count == 1 && told[100])  // the first offset counts as 1
+  }
+
+  /// An offset that is none (of an error), or an earlier one, is no distance.
+  @Test(arguments: [-1_001, 5] as [Int64])
+  func `a message about the partition counts as one record`(offset: Int64) {
+    var mark = RefillMark(records: 4, bytes: 1 << 20)
+    let told = [1_000_000, offset].map {
+      mark.take(records: 1, through: $0, bytes: 0, isEmpty: false)
+    }
+    #expect(told == [false, true])
   }
 
   /// Whatever is taken at once: a partition that was full has room when the last word about it is given.
@@ -38,7 +78,9 @@ import Testing
         while left > 0 {
           let taken = min(step, left)
           left -= taken
-          if mark.take(records: taken, bytes: taken) && left < share { isTold = true }
+          let word = mark.take(
+            records: taken, through: Int64(waiting - left), bytes: taken, isEmpty: taken < step)
+          if word && left < share { isTold = true }
         }
         #expect(isTold, "share \(share), \(waiting) waiting, \(step) at a time")
       }

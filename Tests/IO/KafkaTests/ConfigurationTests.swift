@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Pipeline
 import TestSupport
 import Testing
 
@@ -51,7 +52,7 @@ import Testing
       ("queued.min.messages", "100"), ("queued.max.messages.kbytes", "100"),
     ]
     func isWoken(_ properties: KafkaConfiguration.Property...) -> Bool {
-      FetchWakeup(OpaquePointer(bitPattern: 8)!, limits + properties) != nil
+      FetchWakeup(OpaquePointer(bitPattern: 8)!, limits + properties, hasOwnPause: false) != nil
     }
     #expect(isWoken() && isWoken(("security.protocol", "SSL")))
     #expect(!isWoken(("security.protocol", "SASL_SSL")))  // librdkafka's default is GSSAPI
@@ -59,6 +60,18 @@ import Testing
     for mechanism in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] {
       #expect(isWoken(("security.protocol", "sasl_ssl"), ("sasl.mechanisms", mechanism)))
     }
+  }
+
+  @Test
+  func `a share is read as librdkafka reads numbers; none is needed where a pause can be set`() {
+    let limits: [KafkaConfiguration.Property] = [
+      ("queued.min.messages", "0x10"), ("queued.max.messages.kbytes", "100"),
+    ]
+    let client = OpaquePointer(bitPattern: 8)!
+    #expect(FetchWakeup(client, limits, hasOwnPause: true) == nil)
+    var mark = FetchWakeup(client, limits, hasOwnPause: false)?.makeMark()
+    let told = (0..<8).map { mark?.take(records: 1, through: $0, bytes: 0, isEmpty: false) }
+    #expect(told == Array(repeating: false, count: 7) + [true])
   }
 
   /// Where librdkafka pauses a full partition for a second itself (2.2 and newer), the pause is made short.
