@@ -5,16 +5,16 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 2.84, rate: 160_730),
+      cpu: 2.95, rate: 144_811),
     .init(
       "sender-partitions", "sender, 1 partitions",
-      cpu: 3.67, rate: 30_781),
+      cpu: 3.47, rate: 31_426),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 3.01, rate: 152_633),
+      cpu: 2.88, rate: 146_308),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 3.47, rate: 174_138),
+      cpu: 3.18, rate: 179_714),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
       cpu: 19.47, rate: 4_766),
@@ -44,10 +44,10 @@ extension MeasuredRun {
       cpu: 31.1, rate: 21_911),
     .init(
       "backlog", "backlog of 300,000",
-      cpu: 4.34, rate: 288_863),
+      cpu: 4.08, rate: 273_223),
     .init(
       "backlog", "requests: backlog of 300,000",
-      cpu: 3.58, rate: 250_752),
+      cpu: 3.62, rate: 247_310),
     .init(
       "latency", "saturation",
       rate: 124_614),
