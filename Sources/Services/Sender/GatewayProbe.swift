@@ -76,18 +76,19 @@ struct GatewayProbe {
   }
 
   private func ask(_ address: SocketAddress) throws -> (GatewayFacts.Outcome, Int64?) {
+    let request = ProbeRequest(
+      authority: gateway.port == 443 ? gateway.host : gateway.description)
     let poller = try Poller(capacity: 4)
     let connection = try HTTP2ClientConnection(
       poller: poller, token: 1, tls: tls, serverName: settings.gatewayName ?? gateway.host,
       implementation: settings.http2)
-    defer { connection.close() }
+    // A request without an answer is told of the connection's end.
+    defer { withExtendedLifetime(request) { connection.close() } }
     connection.connect(
       to: address,
       through: settings.proxy.map {
         ProxyRequest(host: gateway.host, port: gateway.port, credentials: $0.credentials)
       })
-    let request = ProbeRequest(
-      authority: gateway.port == 443 ? gateway.host : gateway.description)
     var events: [ReadyEvent] = []
     while MonotonicClock.milliseconds() < deadline {
       if !request.isSubmitted, connection.credit > 0 { request.submit(on: connection) }
