@@ -35,6 +35,18 @@ SENTENCES = {
         " {{store|store, PostgreSQL|cpu_us_per_notification|.0f}} µs with PostgreSQL",
         "{{store|store, SQLite|notifications_per_second|,}} and {{store|store, PostgreSQL|notifications_per_second|,}}"
         " per second"],
+    "docs/decisions/002-records-are-copied-once.md": ["costs the sender: {{sender|sender|cpu_us_per_notification}} µs"],
+    "docs/decisions/006-instructions-per-notification.md": [
+        "{{sender-credentials|sender, 12 partitions|cpu_us_per_notification}},"
+        " {{sender-credentials|sender, 12 partitions, 100|cpu_us_per_notification}} and"
+        " {{sender-credentials|sender, 12 partitions, 1000|cpu_us_per_notification}} µs after it"],
+    "docs/decisions/008-http2-engine.md": [
+        "takes {{http2|http2 on nghttp2|ratio_to_h2load}} × h2load's CPU with nghttp2, and"
+        " {{http2|http2|ratio_to_h2load}} × with the engine",
+        "takes {{guard|bytes up literal|each|.0f}} bytes to the gateway with `authorization` as a literal, and"
+        " {{guard|bytes up indexed|each|.0f}} with an entry"],
+    "docs/decisions/010-simdjson-for-json.md": [
+        "costs ingest {{ingest|ingest|cpu_us_per_notification}} µs in all, {{ingest|ingest|ratio_to_h2load}} × h2load"],
 }
 BEGIN, END = "<!-- figures: benchmarks/run pages -->", "<!-- end of the figures -->"
 

@@ -49,16 +49,6 @@ public struct PartitionStanding: Sendable {
   public let headAge: UInt64
 }
 
-/// The log is not the one that was being read: it was cut, or the topic was made again.
-public enum LogFault: Sendable, Equatable {
-  /// Nothing was read yet: reading begins at its first record.
-  case restarted(at: Int64)
-  case mustResume
-  /// Offsets went back, to where something was read already: whether the log still reaches as far as it was
-  /// read tells if it is the same one.
-  case wentBack(from: Int64)
-}
-
 /// One assigned partition as its loop decides by it.
 public struct PartitionState: Sendable {
   public let feed: Feed
@@ -73,8 +63,6 @@ public struct PartitionState: Sendable {
   private var handedBack = 0
 
   private let bounds: PartitionBounds
-  /// Where reading began in this assignment.
-  private var start: Int64?
   public private(set) var windowDeadline: UInt64?
   /// Whether the ids of all records before are known, as far as a window reaches.
   private var isWindowWhole: Bool
@@ -84,7 +72,9 @@ public struct PartitionState: Sendable {
   private var runs = 0
   /// The widest jump of offsets since the control thread was last told.
   private var jump: Range<Int64>?
-  private(set) var fault: LogFault?
+  /// Where offsets went back from, below what was to come: whether the log still reaches as far tells if it is the same
+  /// one.
+  private var wentBackFrom: Int64?
   /// When the committable offset last moved (monotonic milliseconds), and where to.
   private var head: (offset: Int64, since: UInt64) = (-1, 0)
 
@@ -135,7 +125,6 @@ public struct PartitionState: Sendable {
     feed = grant.feed
     windowDeadline = grant.windowDeadline
     isWindowWhole = grant.windowDeadline == nil
-    start = grant.resume.next
     self.bounds = bounds
     switch grant.feed {
     case .lane:
@@ -172,41 +161,24 @@ public struct PartitionState: Sendable {
   public mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {
     guard let expected = ledger?.nextOffset else {
       ledger = OffsetLedger(nextOffset: offset)
-      start = offset
       return ledger!.received(offset)
     }
     if offset > expected {
       if jump == nil || offset - expected > jump!.upperBound - jump!.lowerBound {
         jump = expected..<offset
       }
-    } else if let start, offset < start {
-      return admitFromAnotherLog(offset)
-    } else if offset < expected, fault == nil {
-      fault = .wentBack(from: expected)
+    } else if offset < expected, wentBackFrom == nil {
+      wentBackFrom = expected
     }
-    return ledger!.received(offset)
-  }
-
-  /// A record from before the place where reading began: only another log has one there.
-  private mutating func admitFromAnotherLog(_ offset: Int64) -> OffsetLedger.Admission {
-    guard open == 0, ledger!.completions == 0 else {
-      fault = .mustResume
-      return .alreadyReceived
-    }
-    fault = .restarted(at: offset)
-    recent.restart()
-    ledger = OffsetLedger(nextOffset: offset)
-    start = offset
-    told = (-1, 0)
     return ledger!.received(offset)
   }
 
   /// Kafka has the outcome of a record.
   mutating func acknowledged(_ offset: Int64) { _ = ledger?.completed(offset) }
 
-  mutating func takeFault() -> LogFault? {
-    defer { fault = nil }
-    return fault
+  mutating func takeWentBackFrom() -> Int64? {
+    defer { wentBackFrom = nil }
+    return wentBackFrom
   }
 
   // MARK: Deduplication

@@ -7,11 +7,11 @@ public struct PartitionReport: Sendable {
   public let done: PartitionDone?
   /// Offsets that were expected and did not come: the widest stretch since the last report.
   public let jump: Range<Int64>?
-  public let fault: LogFault?
+  public let wentBackFrom: Int64?
   /// It begins without the `apns-id`s that have not been read yet.
   public let isWithoutWindow: Bool
 
-  var isNews: Bool { done != nil || jump != nil || fault != nil || isWithoutWindow }
+  var isNews: Bool { done != nil || jump != nil || wentBackFrom != nil || isWithoutWindow }
 }
 
 /// How far the partitions are, told at intervals.
@@ -34,7 +34,8 @@ struct Progress: Sendable {
       if isWithoutWindow { turn.count(.dedupRebuildsLate) }
       let report = PartitionReport(
         partition: index, done: work.partitions[index].news(),
-        jump: work.partitions[index].takeJump(), fault: work.partitions[index].takeFault(),
+        jump: work.partitions[index].takeJump(),
+        wentBackFrom: work.partitions[index].takeWentBackFrom(),
         isWithoutWindow: isWithoutWindow)
       if report.isNews { reports.append(report) }
       gauges.add(&work.partitions[index], reserve: reserve, now: turn.now)

@@ -144,19 +144,10 @@ extension LoopModel {
       if let done = report.done { note(partition, done) }
       if let jump = report.jump { offsets.gaps.jumped(partition, jump) }
       if report.isWithoutWindow { excuseRepeats(partition, &world) }
-      if report.fault != nil { passedOver[partition] = nil }
-      switch report.fault {
-      case .restarted:
-        offsets.commits.restart(partition, epoch: offsets.epoch)
-        offsets.forgetLog(of: partition)
-        places[report.partition].log =
-          places[report.partition].otherLog ?? world.kafka[partition].log
-        places[report.partition].otherLog = nil
-      case .mustResume: resume([partition], &world)
-      case .wentBack(let offset):
+      if let offset = report.wentBackFrom {
+        passedOver[partition] = nil
         offsets.doubted[partition] = offset
         offsets.gaps.begin(partition, at: offset)
-      case nil: break
       }
     }
   }
@@ -207,7 +198,7 @@ extension LoopModel {
     guard let number = places.firstIndex(where: { $0.partition == partition }),
       places[number].log != log
     else { return }
-    (places[number].log, places[number].otherLog) = (log, nil)
+    places[number].log = log
     places[number].overlookedBelow = end
     world.kafka.overlook(partition, below: end)
   }

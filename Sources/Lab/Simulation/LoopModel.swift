@@ -60,8 +60,6 @@ final class LoopModel {
     var next: Int64
     /// Which log its offsets are of, as far as the reader knows.
     var log: Int
-    /// The first other log that it has read from.
-    var otherLog: Int?
     /// Records of the log below it are passed over: they are taken for those of the log before.
     var overlookedBelow: Int64 = 0
   }
@@ -201,7 +199,6 @@ final class LoopModel {
     }
     places[number].next = offset + 1
     let log = world.kafka[place.partition].log
-    if log != place.log, place.otherLog == nil { places[number].otherLog = log }
     switch dispatcher.admit(offset, from: number) {
     case .new: break
     case .alreadyCompleted:

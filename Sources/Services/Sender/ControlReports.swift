@@ -24,7 +24,9 @@ struct ControlReports {
       if let jump = report.jump {
         jumps.append(LogJump(partition: name, epoch: epoch, offsets: jump))
       }
-      if let fault = report.fault { control.post(message(fault, name, epoch)) }
+      if let offset = report.wentBackFrom {
+        control.post(.wentBack(name, epoch: epoch, from: offset))
+      }
       if report.isWithoutWindow {
         log.warning(
           "not all apns-ids of the records before were read in time: until they are, repeats are sent again",
@@ -33,16 +35,6 @@ struct ControlReports {
     }
     if !moved.isEmpty { control.post(.progress(moved)) }
     if !jumps.isEmpty { control.post(.jumped(jumps)) }
-  }
-
-  private func message(
-    _ fault: LogFault, _ name: TopicPartition, _ epoch: UInt32
-  ) -> ControlMessage {
-    switch fault {
-    case .restarted(let offset): .logRestarted(name, epoch: epoch, offset: offset)
-    case .mustResume: .mustResume(name)
-    case .wentBack(let offset): .wentBack(name, epoch: epoch, from: offset)
-    }
   }
 
   /// The partitions are given back.

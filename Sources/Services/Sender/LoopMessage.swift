@@ -54,11 +54,7 @@ enum ControlMessage: Sendable {
   case released([PartitionProgress<TopicPartition>], [ReleasedWindow])
   /// Offsets that the log does not have. The widest stretch of a partition since the last message.
   case jumped([LogJump])
-  /// A partition's log starts again: it was cut below what had been read, or the topic was made again.
-  case logRestarted(TopicPartition, epoch: UInt32, offset: Int64)
-  /// The same in the middle of an assignment: everything has to be given back and begun again.
-  case mustResume(TopicPartition)
-  /// Offsets below one that was read came again.
+  /// Offsets below one that was read, or below where reading began, came.
   case wentBack(TopicPartition, epoch: UInt32, from: Int64)
   /// No provider token for an app, or one that APNs refused.
   case tokenWanted(TokenRequest)

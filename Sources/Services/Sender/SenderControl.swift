@@ -185,10 +185,6 @@ final class SenderControl {
     case .progress(let progress): group.note(progress)
     case .jumped(let jumps):
       for jump in jumps { group.jumped(jump.partition, epoch: jump.epoch, jump.offsets) }
-    case .logRestarted(let partition, let epoch, let offset):
-      logRestarted(partition, epoch: epoch, offset: offset)
-    case .mustResume(let partition):
-      group.remade([partition], now: MonotonicClock.milliseconds())
     case .wentBack(let partition, let epoch, let offset):
       group.wentBack(partition, epoch: epoch, from: offset)
     case .tokenWanted(let request): requests.want(request)
@@ -202,15 +198,5 @@ final class SenderControl {
       }
       loopDrained()
     }
-  }
-
-  /// The first record of an assignment lies below the place where reading was to begin.
-  private func logRestarted(_ partition: TopicPartition, epoch: UInt32, offset: Int64) {
-    guard group.restarted(partition, epoch: epoch) else { return }
-    counters.add(.logsRestarted)
-    context.log.error(
-      "log truncated or topic recreated; reading from its start",
-      ["partition": "\(partition)", "offset": "\(offset)"])
-    planner.forget([partition])
   }
 }

@@ -6,8 +6,6 @@ import Telemetry
 enum SenderGroupCounter: Int, CounterKey {
   /// Maps beside committed offsets that were not ours, cut or impossible: the offset alone was used.
   case offsetMapsRefused
-  /// Logs that were cut, or made again, below what the group had committed.
-  case logsRestarted
   /// Provider tokens that are sealed with a key that this sender does not have, or that were changed.
   case unreadableTokens
   /// Records on the provider tokens' topic that are none.

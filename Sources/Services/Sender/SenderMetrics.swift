@@ -186,10 +186,6 @@ public enum SenderMetrics {
     "martlet_sender_offset_maps_refused_total", .counter,
     event: "commit metadata is not a valid offset map; ignored",
     "Commit metadata that was not a valid offset map; the offset alone was used.")
-  static let logsRestarted = Metric(
-    "martlet_sender_logs_restarted_total", .counter,
-    event: "log truncated or topic recreated; reading from its start",
-    "Partitions whose log was truncated, or recreated, below the committed offset.")
   static let badTokenRecords = Metric(
     "martlet_sender_provider_token_records_ignored_total", .counter, labels: ["cause"], bound: "3",
     event: "invalid provider token record; keeping the last good token",
@@ -226,7 +222,7 @@ public enum SenderMetrics {
     + [blocked]
     + [credentialRefusals, inFlight, waiting, backlog, slow, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, partitions, dedupRebuilds]
-    + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused, logsRestarted]
+    + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused]
     + [badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
     + [certificateEnd]
 }
@@ -278,7 +274,6 @@ extension SenderGroupCounter {
   var series: MetricSeries? {
     switch self {
     case .offsetMapsRefused: MetricSeries(SenderMetrics.offsetMapsRefused)
-    case .logsRestarted: MetricSeries(SenderMetrics.logsRestarted)
     case .unreadableTokens: MetricSeries(SenderMetrics.badTokenRecords, ["unreadable"])
     case .badTokenRecords: MetricSeries(SenderMetrics.badTokenRecords, ["invalid"])
     case .futureTokens: MetricSeries(SenderMetrics.badTokenRecords, ["future"])

@@ -33,6 +33,9 @@ public struct RetentionAlarm {
   private var gaps = RetentionGaps<TopicPartition>()
   /// Partitions whose committed offset is not known yet.
   private var unasked: [TopicPartition] = []
+  /// Partitions whose logs were found to end too early in this assignment: each is counted once, however often it is
+  /// looked at.
+  private var cut: Set<TopicPartition> = []
   private let reader: WatermarkReader
 
   /// - Parameter wakeup: signalled when there is something for `turn` to do.
@@ -63,6 +66,7 @@ public struct RetentionAlarm {
   /// The partitions were given back.
   public mutating func released() {
     unasked = []
+    cut = []
     gaps.dropQuestions()
   }
 
@@ -77,7 +81,7 @@ public struct RetentionAlarm {
       findings = gaps.judge(answer.mapValues { ($0.low, $0.high) })
     }
     if gaps.isCurious, !reader.isAsked { reader.ask(gaps.ask()) }
-    return findings.map(report)
+    return findings.map { report($0) }
   }
 
   private mutating func askForCommitted(_ client: some GroupClient) {
@@ -88,7 +92,7 @@ public struct RetentionAlarm {
     }
   }
 
-  private func report(_ finding: RetentionGaps<TopicPartition>.Finding) -> TopicPartition {
+  private mutating func report(_ finding: RetentionGaps<TopicPartition>.Finding) -> TopicPartition {
     switch finding {
     case .lost(let partition, let offsets):
       counters.add(.lostToRetention, offsets.count)
@@ -101,6 +105,7 @@ public struct RetentionAlarm {
         ])
       return partition
     case .endsBefore(let partition, let committed, let end):
+      guard cut.insert(partition).inserted else { return partition }
       counters.add(.logsCut)
       log.error(
         "log truncated or topic recreated: it ends before the committed offset",

@@ -12,8 +12,6 @@ public struct RecentIDs: Sendable {
   var taken: DedupWindow?
   /// What was read again after the first id was taken here.
   var inherited: DedupWindow?
-  /// What is read again is of a log that is gone.
-  private var isOfAnotherLog = false
 
   /// - Parameter capacity: ids to remember, 0 (none) … 2³⁰. Memory is taken with the first id.
   public init(capacity: Int) {
@@ -26,15 +24,8 @@ public struct RecentIDs: Sendable {
 
   /// Takes in what was read again; it replaces what was read before.
   public mutating func inherit(_ window: DedupWindow) {
-    guard capacity > 0, !isOfAnotherLog else { return }
+    guard capacity > 0 else { return }
     inherited = window
-  }
-
-  /// The log is another one and is read from its start: forgets all ids, and takes in none that are read again. They may
-  /// be those of records that have not been taken yet.
-  public mutating func restart() {
-    (taken, inherited) = (nil, nil)
-    isOfAnotherLog = true
   }
 
   /// Takes an id back: its record was given up unsent, and comes again.
