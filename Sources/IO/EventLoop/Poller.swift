@@ -72,10 +72,14 @@ public final class Poller {
   }
 
   /// Waits until something is ready or `timeoutMilliseconds` passed (negative: no limit, 0: look
-  /// only) and replaces `events` by what is ready. A signal ends the wait with no events.
+  /// only) and replaces `events` by what is ready. A signal ends the wait: also with no events.
   public func wait(timeoutMilliseconds: Int32, into events: inout [ReadyEvent]) {
     events.removeAll(keepingCapacity: true)
-    let count = epoll_wait(fd, slots.baseAddress, Int32(slots.count), timeoutMilliseconds)
+    var count = epoll_wait(fd, slots.baseAddress, Int32(slots.count), timeoutMilliseconds)
+    // So wakes a process that was stopped. What came meanwhile is there, and is to be seen before the time is.
+    if count < 0, errno == EINTR {
+      count = epoll_wait(fd, slots.baseAddress, Int32(slots.count), 0)
+    }
     guard count > 0 else { return }
     for index in 0..<Int(count) {
       let flags = slots[index].events
