@@ -45,17 +45,22 @@ final class PauseFeed {
   func turn(_ tell: (LoopMessage) -> Void) {
     guard let table else { return }
     table.poll(timeoutMilliseconds: 0) { key, value in
-      if table.rebuilds != rebuilds {
-        rebuilds = table.rebuilds
-        pauses = Pauses()
-      }
+      forgetIfRebuilt(table)
       note(String(decoding: key, as: UTF8.self), isPaused: value != nil)
     }
+    // A topic that was made again may be empty.
+    forgetIfRebuilt(table)
     guard table.isCaughtUp, pauses != told else { return }
     told = pauses
     counters.set(.pausedApps, pauses.appCount)
     counters.set(.pausedLanes, pauses.laneCount)
     tell(.pauses(pauses))
+  }
+
+  private func forgetIfRebuilt(_ table: KafkaTable) {
+    guard rebuilds != table.rebuilds else { return }
+    rebuilds = table.rebuilds
+    pauses = Pauses()
   }
 
   private func note(_ key: String, isPaused: Bool) {
