@@ -19,6 +19,10 @@ public struct Credentials: ~Copyable, Sendable {
   var waiting = SlotQueue()
   /// Apps for which a provider token was asked for a moment ago.
   private var wanted = ThrottleTable(capacity: 256)
+  /// How often that happened since then (monotonic milliseconds).
+  private var asked = (since: UInt64(0), count: 0)
+  /// Most requests per second: anyone may write notifications of apps that nobody has.
+  static let mostRequests = 256
 
   init(certificates: CertificateBook) { self.certificates = certificates }
 
@@ -58,12 +62,15 @@ public struct Credentials: ~Copyable, Sendable {
     return certificate != nil ? .certificateOnly : .noCredential
   }
 
-  /// Whether a provider token is to be asked for now for an app: once a second for each, because a backlog must not
-  /// become a flood of messages.
+  /// Whether a provider token is to be asked for now for an app: once per second for each, and for a bounded number of
+  /// apps, because a backlog must not become a flood of messages. What is left out is asked for with a later push.
   mutating func shouldRequestToken(of push: borrowing PushState, now: UInt64) -> Bool {
     guard push.authentication != .certificate else { return false }
     let app = push.app &+ UInt64(push.kind.environment.rawValue)
     guard wanted.remaining(app, now: now) == 0 else { return false }
+    if now >= asked.since + 1_000 { asked = (now, 0) }
+    guard asked.count < Self.mostRequests else { return false }
+    asked.count += 1
     wanted.throttle(app, until: now + 1_000)
     return true
   }

@@ -16,6 +16,8 @@ final class TokenRequests {
   private let topic: KafkaTopic
   private var watch: ProducerWatch
   private var askedAt: [[UInt8]: UInt64] = [:]
+  /// When the oldest of them may be asked for again, as far as is known: before that none is forgotten.
+  private var nextForgotten: UInt64 = 0
   /// What was asked for a moment ago.
   var remembered: Int { askedAt.count }
   private var deliveries: [Delivery] = []
@@ -32,7 +34,7 @@ final class TokenRequests {
   /// is dropped: the need comes again with the next notification.
   func want(_ request: TokenRequest, now: UInt64 = MonotonicClock.milliseconds()) {
     if let last = askedAt[request.key], now - last < Self.interval { return }
-    if askedAt.count >= Self.most { askedAt = askedAt.filter { now - $0.value < Self.interval } }
+    if askedAt.count >= Self.most, now >= nextForgotten { forget(now) }
     guard askedAt.count < Self.most else { return }
     askedAt[request.key] = now
     request.key.withUnsafeBytes { key in
@@ -40,6 +42,11 @@ final class TokenRequests {
         _ = producer.produce(topic, key: key, value: value, tag: 0)
       }
     }
+  }
+
+  private func forget(_ now: UInt64) {
+    askedAt = askedAt.filter { now - $0.value < Self.interval }
+    nextForgotten = (askedAt.values.min() ?? now) + Self.interval
   }
 
   /// Takes acknowledgements; to be called every turn.

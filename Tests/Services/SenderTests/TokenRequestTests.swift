@@ -67,5 +67,10 @@ struct TokenRequestTests {
     requests.want(request(6_000), now: 11_000)
     #expect(requests.remembered == 1)
     #expect(producer.outstanding == TokenRequests.most + 1)
+    // They are asked for at different times, so some are forgotten earlier than others.
+    for number in 0..<2_000 { requests.want(request(number), now: 12_000 + UInt64(number)) }
+    #expect(requests.remembered == TokenRequests.most)
+    requests.want(request(7_000), now: 21_000)
+    #expect(requests.remembered == TokenRequests.most)
   }
 }
