@@ -114,8 +114,7 @@ public final class HTTP2ClientConnection {
         hasMore = try session.produceOutput(
           into: &scratch.outgoing, upTo: SecureChannel.recordSize)
         guard !scratch.outgoing.isEmpty else { break }
-        try channel.encrypt(scratch.outgoing.bytes)
-        unsent.encrypted(upTo: channel.encryptedCount, next: session.unwrittenFrom)
+        try encrypt(scratch.outgoing.bytes, channel)
         encrypted += scratch.outgoing.count
       }
       try channel.write(hasMore: hasMore)
@@ -127,6 +126,20 @@ public final class HTTP2ClientConnection {
       return
     }
     finishIfDone()
+  }
+
+  /// Encrypts one record at a time. Every request begins in the first one: the session begins none behind
+  /// `recordSize`. So when that record has left the peer may have read of each.
+  private func encrypt(
+    _ bytes: UnsafeRawBufferPointer, _ channel: SecureChannel
+  ) throws(ConnectionFailure) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let record = UnsafeRawBufferPointer(rebasing: rest.prefix(SecureChannel.largestRecord))
+      try channel.encrypt(record)
+      unsent.encrypted(upTo: channel.encryptedCount, next: session.unwrittenFrom)
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(record.count))
+    }
   }
 
   /// Asks for a sign of life; the answer is a `.pong` notice. Goes out with the next `flush()`.
