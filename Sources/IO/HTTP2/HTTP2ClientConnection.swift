@@ -36,7 +36,7 @@ public final class HTTP2ClientConnection {
     session = HTTP2ClientSession(implementation, settings: settings)
   }
 
-  deinit { channel?.close() }
+  deinit { channel?.close(dropsWaiting: true) }
 
   /// Requests submitted and not completed.
   public var openStreams: Int { session.openStreams }
@@ -145,15 +145,20 @@ public final class HTTP2ClientConnection {
   /// Asks for a sign of life; the answer is a `.pong` notice. Goes out with the next `flush()`.
   public func ping() { session.ping() }
 
-  /// No more requests: tells the server, lets open ones finish, then closes.
+  /// No more requests: tells the server, gives back what was not written, lets the others finish, then closes.
   public func goAway() { session.goAway() }
 
-  /// Ends the connection now. Exchanges whose answers have arrived complete with them, the other open ones as ambiguous.
+  /// Ends the connection now. Exchanges whose answers have arrived complete with them, those that the server cannot
+  /// have read as unprocessed, the other open ones as ambiguous. Nothing more of any request leaves: nobody would read
+  /// the answer.
   public func close() {
     guard !isClosed else { return }
-    if isConnected, let channel { drainInput(channel) }
-    session.goAway()
-    flush()
+    if isConnected, let channel {
+      drainInput(channel)
+      session.leave()
+      // GOAWAY would stand behind the requests that wait for the socket.
+      if channel.bytesWaiting == 0 { flush() } else { channel.close(dropsWaiting: true) }
+    }
     end(nil)
   }
 
@@ -218,8 +223,8 @@ public final class HTTP2ClientConnection {
     guard !isClosed else { return }
     isClosed = true
     isConnected = false
-    // The records that wait may still leave.
-    channel?.close()
+    // After a failure nobody reads the answers to requests that wait for the socket.
+    channel?.close(dropsWaiting: failure != nil)
     if let channel { unsent.sent(channel.sentCount) }
     session.abandon(unsentFrom: unsent.first)
     session.post(.closed(failure))

@@ -170,13 +170,16 @@ public final class SecureChannel {
   }
 
   /// Says goodbye if the socket takes it, and closes it.
-  public func close() { _ = release() }
+  ///
+  /// - Parameter dropsWaiting: What waits for the socket is not to leave, so no goodbye behind it, either.
+  public func close(dropsWaiting: Bool = false) { _ = release(dropsWaiting: dropsWaiting) }
 
   /// Says goodbye if the socket takes it, and gives the socket to the caller; nil if it is closed already.
-  public func release() -> Socket? {
+  public func release(dropsWaiting: Bool = false) -> Socket? {
     guard let open = socket.take() else { return nil }
+    let mayWrite = !isConnecting && (waiting.pointee.isEmpty || !dropsWaiting)
     tls.end()
-    if !waiting.pointee.isEmpty, !isConnecting,
+    if mayWrite, !waiting.pointee.isEmpty,
       case .moved(let count) = open.write(waiting.pointee.bytes)
     {
       sentCount += UInt64(count)

@@ -38,4 +38,44 @@ import Testing
     #expect(!arrived.isEmpty)
     #expect(arrived.isDisjoint(with: unprocessed(completed).map(\.pointee.streamID)))
   }
+
+  @Test(arguments: [false, true])
+  func `requests that wait for the socket do not leave when the connection ends`(
+    isClosed: Bool
+  ) throws {
+    let (rig, exchanges) = try stuffed(body: 5_000)
+    // The server makes room in the socket.
+    rig.isClientTurning = false
+    rig.isServerReading = true
+    try rig.turn(until: { rig.arrivedStreams.count >= 100 })
+    let written = exchanges.count { $0.pointee.bodySent == $0.pointee.bodyCount }
+    let waiting = rig.client.bytesWaiting / 5_200
+    if isClosed { rig.client.close() } else { rig.client.giveUp() }
+    let completed = rig.completed()
+    #expect(completed.count == exchanges.count)
+    // Four requests may begin in a record that has left in part.
+    let unseen = unprocessed(completed).count
+    #expect(unseen >= exchanges.count - written + waiting - 4)
+  }
+
+  @Test func `closing sends no request for which the server makes room meanwhile`() throws {
+    let rig = try Rig(.engine)
+    try rig.connect()
+    // Four of them fill the connection's window.
+    let exchanges = (0..<20).map { _ in rig.exchange(body: 16_000) }
+    for exchange in exchanges {
+      let isTaken = rig.submit(exchange)
+      #expect(isTaken)
+    }
+    rig.client.flush()
+    rig.isClientTurning = false
+    try rig.turn(until: { rig.arrivedStreams.count == 4 })
+    rig.client.close()
+    let completed = rig.completed()
+    #expect(Set(completed) == Set(exchanges))
+    #expect(exchanges[..<4].allSatisfy { $0.pointee.fate == .ambiguous })
+    #expect(exchanges[4...].allSatisfy { $0.pointee.fate == .unprocessed })
+    try rig.turn(until: { rig.server?.isClosed == true })
+    #expect(rig.arrivedStreams == [1, 3, 5, 7])
+  }
 }

@@ -73,7 +73,7 @@ extension ClientEngine {
     try noise.spend("GOAWAY frames")
     let last = payload.bigEndian(at: 0) & 0x7FFF_FFFF
     hasReceivedGoAway = true
-    sweep = Sweep(next: 0, last: last)
+    sweep = Sweep(next: 0, last: last, code: .refusedStream)
     body.removeAll(keepingCapacity: true)
     body.append(copying: payload.extracting(8..<payload.count))
     return .goAway(lastStreamID: last, code: payload.bigEndian(at: 4))
