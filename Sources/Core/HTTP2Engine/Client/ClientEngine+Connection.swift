@@ -11,18 +11,21 @@ extension ClientEngine {
     }
     try noise.spend("SETTINGS frames")
     guard !header.has(FrameHeader.ack) else { return try acknowledged(payload) }
-    let before = peer
     // A server that names no limit has none (§6.5.2).
     if !hasSettings { peer.maxConcurrentStreams = .max }
-    try peer.take(payload)
+    let extremes = try peer.take(payload)
     hasSettings = true
-    if peer.initialWindowSize != before.initialWindowSize {
+    if let largest = extremes.largestWindow {
       mayUnblock = true
       for slot in 0..<streams.slotCount where streams[slot].id != 0 {
-        try checkWindow(streams[slot].sendCredit + peer.initialWindowSize)
+        try checkWindow(streams[slot].sendCredit + largest)
       }
     }
-    encoder.changeLimit(peer.headerTableSize)
+    if let least = extremes.leastTableSize {
+      // The encoder announces the smallest one, too (RFC 7541 §4.2).
+      encoder.changeLimit(least)
+      encoder.changeLimit(peer.headerTableSize)
+    }
     FrameHeader(length: 0, type: .settings, flags: FrameHeader.ack, stream: 0)
       .append(to: &control)
     return .settings(maxConcurrentStreams: peer.maxConcurrentStreams)
