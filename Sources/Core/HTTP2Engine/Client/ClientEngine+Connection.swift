@@ -59,7 +59,9 @@ extension ClientEngine {
     }
     try noise.spend("PING frames")
     let value = UInt64(payload.bigEndian(at: 0)) << 32 | UInt64(payload.bigEndian(at: 4))
-    guard !header.has(FrameHeader.ack) else { return .pong(value) }
+    guard !header.has(FrameHeader.ack) else {
+      return pings.isAnswered(by: value) ? .pong(value) : nil
+    }
     FrameHeader(length: 8, type: .ping, flags: FrameHeader.ack, stream: 0).append(to: &control)
     control.append(copying: payload)
     return nil

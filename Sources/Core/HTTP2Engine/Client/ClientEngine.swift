@@ -15,6 +15,7 @@ public struct ClientEngine: ~Copyable {
   var prepared: [PreparedFields] = []
   var streams: StreamTable
   var noise = NoiseBudget()
+  var pings = OutstandingPings()
 
   /// Small frames that wait to be written: acknowledgements, window updates, resets, GOAWAY.
   var control: [UInt8]
@@ -113,6 +114,7 @@ public struct ClientEngine: ~Copyable {
 
   /// Asks for a sign of life.
   public mutating func ping(_ payload: UInt64) {
+    pings.sent(payload)
     FrameHeader(length: 8, type: .ping, flags: 0, stream: 0).append(to: &control)
     control.append(bigEndian: UInt32(truncatingIfNeeded: payload >> 32))
     control.append(bigEndian: UInt32(truncatingIfNeeded: payload))
