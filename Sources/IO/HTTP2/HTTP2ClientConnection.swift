@@ -192,7 +192,8 @@ public final class HTTP2ClientConnection {
     let arrival = try channel.receive(scratch)
     try decrypt(channel)
     if arrival == .end || tls.isEnded {
-      if session.isGoingAway && session.openStreams == 0 { end(nil) } else { throw .peerClosed }
+      guard !session.isGoingAway || session.openStreams > 0 else { return end(nil) }
+      throw session.hasFailed ? brokenProtocol : .peerClosed
     }
   }
 
@@ -216,7 +217,11 @@ public final class HTTP2ClientConnection {
     guard session.isFinished else { return }
     // A session ends by itself when the peer breaks the protocol.
     let isInOrder = session.isGoingAway && session.openStreams == 0
-    end(isInOrder ? nil : .http2(session.complaint ?? "the peer broke the protocol"))
+    end(isInOrder ? nil : brokenProtocol)
+  }
+
+  private var brokenProtocol: ConnectionFailure {
+    .http2(session.complaint ?? "the peer broke the protocol")
   }
 
   private func end(_ failure: ConnectionFailure?) {

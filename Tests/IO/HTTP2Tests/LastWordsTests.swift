@@ -78,4 +78,18 @@ import Testing
     try rig.turn(until: { rig.server?.isClosed == true })
     #expect(rig.arrivedStreams == [1, 3, 5, 7])
   }
+
+  @Test func `what the server did wrong is reported although it closes behind it`() throws {
+    let rig = try Rig(.engine)
+    try rig.connect()
+    rig.isClientTurning = false
+    // Nobody has opened this stream.
+    rig.server?.sendRawReset(77, code: 0)
+    rig.server?.flush()
+    rig.server?.close()
+    rig.client.socketReady(readable: true, writable: false, hangup: false)
+    #expect(
+      rig.client.takeNotices()
+        == [.closed(.http2("RST_STREAM on stream 77, which is idle"))])
+  }
 }
