@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CNghttp2
 import EventLoop
+import HTTP2Engine
 
 /// What nghttp2's callbacks work on: raw memory, so that a callback costs neither reference
 /// counting nor exclusivity checks.
@@ -13,6 +14,7 @@ struct ClientState {
   /// APNs allows one stream before it says more; the RFC's "unlimited" would be wrong here.
   var remoteMaxConcurrentStreams: UInt32 = 1
   var isGoingAway = false
+  var pings = OutstandingPings()
   /// nghttp2's words about the last thing that went wrong.
   var complaint: String?
 
@@ -117,6 +119,7 @@ enum ClientCallbacks {
       let sent = withUnsafeBytes(of: frame.pointee.ping.opaque_data) {
         $0.loadUnaligned(as: UInt64.self)
       }
+      guard ClientState.from(user).pointee.pings.isAnswered(by: sent) else { return 0 }
       let elapsed = MonotonicClock.nanoseconds() &- sent
       ClientState.from(user).pointee.notices.append(.pong(roundTripNanoseconds: elapsed))
     default: break

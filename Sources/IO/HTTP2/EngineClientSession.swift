@@ -62,7 +62,16 @@ public final class EngineClientSession {
 
   func ping() { engine.ping(MonotonicClock.nanoseconds()) }
 
-  func goAway() { engine.goAway() }
+  func goAway() {
+    engine.goAway()
+    while let stream = engine.handedBack() { complete(stream) }
+  }
+
+  /// The connection is about to be closed: as `goAway`, and nothing more of any request is written.
+  func leave() {
+    goAway()
+    engine.dropBodies()
+  }
 
   // MARK: Bytes in
 

@@ -36,7 +36,7 @@ public final class HTTP2ClientConnection {
     session = HTTP2ClientSession(implementation, settings: settings)
   }
 
-  deinit { channel?.close() }
+  deinit { channel?.close(dropsWaiting: true) }
 
   /// Requests submitted and not completed.
   public var openStreams: Int { session.openStreams }
@@ -114,8 +114,7 @@ public final class HTTP2ClientConnection {
         hasMore = try session.produceOutput(
           into: &scratch.outgoing, upTo: SecureChannel.recordSize)
         guard !scratch.outgoing.isEmpty else { break }
-        try channel.encrypt(scratch.outgoing.bytes)
-        unsent.encrypted(upTo: channel.encryptedCount, next: session.unwrittenFrom)
+        try encrypt(scratch.outgoing.bytes, channel)
         encrypted += scratch.outgoing.count
       }
       try channel.write(hasMore: hasMore)
@@ -129,18 +128,37 @@ public final class HTTP2ClientConnection {
     finishIfDone()
   }
 
+  /// Encrypts one record at a time. Every request begins in the first one: the session begins none behind
+  /// `recordSize`. So when that record has left the peer may have read of each.
+  private func encrypt(
+    _ bytes: UnsafeRawBufferPointer, _ channel: SecureChannel
+  ) throws(ConnectionFailure) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let record = UnsafeRawBufferPointer(rebasing: rest.prefix(SecureChannel.largestRecord))
+      try channel.encrypt(record)
+      unsent.encrypted(upTo: channel.encryptedCount, next: session.unwrittenFrom)
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(record.count))
+    }
+  }
+
   /// Asks for a sign of life; the answer is a `.pong` notice. Goes out with the next `flush()`.
   public func ping() { session.ping() }
 
-  /// No more requests: tells the server, lets open ones finish, then closes.
+  /// No more requests: tells the server, gives back what was not written, lets the others finish, then closes.
   public func goAway() { session.goAway() }
 
-  /// Ends the connection now. Exchanges whose answers have arrived complete with them, the other open ones as ambiguous.
+  /// Ends the connection now. Exchanges whose answers have arrived complete with them, those that the server cannot
+  /// have read as unprocessed, the other open ones as ambiguous. Nothing more of any request leaves: nobody would read
+  /// the answer.
   public func close() {
     guard !isClosed else { return }
-    if isConnected, let channel { drainInput(channel) }
-    session.goAway()
-    flush()
+    if isConnected, let channel {
+      drainInput(channel)
+      session.leave()
+      // GOAWAY would stand behind the requests that wait for the socket.
+      if channel.bytesWaiting == 0 { flush() } else { channel.close(dropsWaiting: true) }
+    }
     end(nil)
   }
 
@@ -174,7 +192,8 @@ public final class HTTP2ClientConnection {
     let arrival = try channel.receive(scratch)
     try decrypt(channel)
     if arrival == .end || tls.isEnded {
-      if session.isGoingAway && session.openStreams == 0 { end(nil) } else { throw .peerClosed }
+      guard !session.isGoingAway || session.openStreams > 0 else { return end(nil) }
+      throw session.hasFailed ? brokenProtocol : .peerClosed
     }
   }
 
@@ -198,15 +217,19 @@ public final class HTTP2ClientConnection {
     guard session.isFinished else { return }
     // A session ends by itself when the peer breaks the protocol.
     let isInOrder = session.isGoingAway && session.openStreams == 0
-    end(isInOrder ? nil : .http2(session.complaint ?? "the peer broke the protocol"))
+    end(isInOrder ? nil : brokenProtocol)
+  }
+
+  private var brokenProtocol: ConnectionFailure {
+    .http2(session.complaint ?? "the peer broke the protocol")
   }
 
   private func end(_ failure: ConnectionFailure?) {
     guard !isClosed else { return }
     isClosed = true
     isConnected = false
-    // The records that wait may still leave.
-    channel?.close()
+    // After a failure nobody reads the answers to requests that wait for the socket.
+    channel?.close(dropsWaiting: failure != nil)
     if let channel { unsent.sent(channel.sentCount) }
     session.abandon(unsentFrom: unsent.first)
     session.post(.closed(failure))

@@ -114,10 +114,18 @@ public enum HTTP2ClientSession {
     }
   }
 
-  /// Tells the peer that no new requests follow; open ones go on.
+  /// Tells the peer that no new requests follow; open ones go on. The engine gives those back that were not written.
   public func goAway() {
     switch self {
     case .engine(let session): session.goAway()
+    case .nghttp2(let session): session.goAway()
+    }
+  }
+
+  /// The same before the connection is closed: the engine writes nothing more of any request.
+  func leave() {
+    switch self {
+    case .engine(let session): session.leave()
     case .nghttp2(let session): session.goAway()
     }
   }

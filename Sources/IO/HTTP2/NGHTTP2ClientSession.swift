@@ -2,6 +2,7 @@
 import Bytes
 import CNghttp2
 import EventLoop
+import HTTP2Engine
 
 /// The client side of one HTTP/2 connection on nghttp2. Owned by one thread.
 public final class NGHTTP2ClientSession {
@@ -87,6 +88,7 @@ public final class NGHTTP2ClientSession {
   /// Asks the peer for a sign of life; the answer is a `.pong` notice.
   func ping() {
     let now = MonotonicClock.nanoseconds()
+    state.pointee.pings.sent(now)
     withUnsafeBytes(of: now) { bytes in
       _ = nghttp2_submit_ping(
         session, noFlags, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self))

@@ -24,9 +24,11 @@ public final class ConnectionScratch {
 
 /// A socket with TLS on it and the bytes that wait to be written. Both sides of a connection use it.
 public final class SecureChannel {
-  /// Plaintext is encrypted in pieces of about this size: one TLS record (16 KiB at most) each, with
-  /// room for the frame that crosses the mark.
-  public static let recordSize = 16 * 1_024 - 1_024
+  /// What one TLS record holds at most.
+  static let largestRecord = 16 * 1_024
+  /// Plaintext is encrypted in pieces of about this size: one TLS record each if the frame that crosses the mark is
+  /// small, or two.
+  public static let recordSize = largestRecord - 1_024
   /// No more is encrypted while so many bytes wait for the socket.
   public static let waitingLimit = 256 * 1_024
 
@@ -168,13 +170,16 @@ public final class SecureChannel {
   }
 
   /// Says goodbye if the socket takes it, and closes it.
-  public func close() { _ = release() }
+  ///
+  /// - Parameter dropsWaiting: What waits for the socket is not to leave, so no goodbye behind it, either.
+  public func close(dropsWaiting: Bool = false) { _ = release(dropsWaiting: dropsWaiting) }
 
   /// Says goodbye if the socket takes it, and gives the socket to the caller; nil if it is closed already.
-  public func release() -> Socket? {
+  public func release(dropsWaiting: Bool = false) -> Socket? {
     guard let open = socket.take() else { return nil }
+    let mayWrite = !isConnecting && (waiting.pointee.isEmpty || !dropsWaiting)
     tls.end()
-    if !waiting.pointee.isEmpty, !isConnecting,
+    if mayWrite, !waiting.pointee.isEmpty,
       case .moved(let count) = open.write(waiting.pointee.bytes)
     {
       sentCount += UInt64(count)

@@ -135,6 +135,31 @@ import Testing
     #expect(frames == [WrittenFrame(type: .ping, payload: [1, 2, 3, 4, 5, 6, 7, 8])])
     let events = wire.feed(frame(.ping, flags: 1, frames[0].payload))
     #expect(events == [.pong(0x0102_0304_0506_0708)])
+    // Only once, and only what was sent.
+    #expect(wire.feed(frame(.ping, flags: 1, frames[0].payload)).isEmpty)
+    wire.engine.ping(1)
+    wire.engine.ping(2)
+    wire.engine.ping(3)
+    #expect(wire.feed(frame(.ping, flags: 1, bigEndian(0) + bigEndian(4))).isEmpty)
+    for ping: UInt32 in 1...3 {
+      let answer = frame(.ping, flags: 1, bigEndian(0) + bigEndian(ping))
+      #expect(wire.feed(answer) == [.pong(UInt64(ping))])
+    }
+  }
+
+  @Test
+  func `a table that SETTINGS made smaller in passing is announced so`() {
+    let wire = Wire()
+    _ = wire.sent()
+    _ = wire.frames()
+    let size: [UInt8] = [0, 1]
+    _ = wire.feed(frame(.settings, size + bigEndian(0) + size + bigEndian(4_096)))
+    _ = wire.sent()
+    let block = wire.frames().first { $0.type == .headers }?.payload ?? []
+    // To 0, and then to 4,096 (RFC 7541 §4.2).
+    #expect(block.starts(with: [0x20, 0x3F, 0xE1, 0x1F]))
+    _ = wire.sent()
+    #expect(wire.frames().first { $0.type == .headers }?.payload.first.map { $0 & 0xE0 } != 0x20)
   }
 
   @Test

@@ -227,6 +227,40 @@ import Testing
     #expect(wire.isFinished)
   }
 
+  @Test
+  func `our own GOAWAY gives back what was not written, and a window does not change that`() {
+    let wire = Wire()
+    _ = wire.feed(setting(4, 1 << 20))
+    _ = wire.sent(body: [UInt8](repeating: 1, count: 65_535))
+    wire.open()
+    _ = wire.frames()
+    wire.engine.goAway()
+    let back = wire.engine.handedBack()
+    #expect(back == ClosedStream(token: 2, status: 0, code: 8, isUnprocessed: true))
+    #expect(wire.engine.handedBack() == nil)
+    _ = wire.feed(frame(.windowUpdate, bigEndian(1 << 20)))
+    #expect(wire.frames().map(\.type) == [.goAway])
+    #expect(!wire.isFinished)
+    #expect(wire.feed(frame(.headers, flags: 5, stream: 1, [0x88])).count == 1)
+    #expect(wire.isFinished)
+  }
+
+  @Test
+  func `a body that waits for a window goes on after our GOAWAY, unless it is dropped`() {
+    for isDropped in [false, true] {
+      let wire = Wire()
+      _ = wire.feed(setting(4, 10))
+      _ = wire.sent(body: [UInt8](repeating: 1, count: 100))
+      _ = wire.frames()
+      wire.engine.goAway()
+      if isDropped { wire.engine.dropBodies() }
+      _ = wire.feed(setting(4, 100))
+      #expect(dataCounts(wire) == (isDropped ? [] : [90]))
+      #expect(wire.engine.abandoned()?.isUnprocessed == false)
+      #expect(wire.blocked.isEmpty)
+    }
+  }
+
   @Test(arguments: [16_300, 16_384, 40_000])
   func `a header block larger than a frame goes on in CONTINUATION`(_ size: Int) throws {
     let wire = Wire()

@@ -153,6 +153,11 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible {
       "windows above 2³¹−1 by SETTINGS",
       frame(.windowUpdate, stream: 1, bigEndian(0x7FFF_0000)) + settings(4, 0x7FFF_FFFF),
       .connection(.flowControlError)),
+    .init(
+      "windows above 2³¹−1 by SETTINGS that take it back",
+      frame(.windowUpdate, stream: 1, bigEndian(0x7FFF_0000))
+        + frame(.settings, [0, 4] + bigEndian(0x7FFF_FFFF) + [0, 4] + bigEndian(65_535)),
+      .connection(.flowControlError)),
     // §6.10
     .init(
       "CONTINUATION without HEADERS", frame(.continuation, flags: 4, stream: 1, ok),

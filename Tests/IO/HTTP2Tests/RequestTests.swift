@@ -180,4 +180,19 @@ import Testing
     }
     #expect(time < 10_000_000_000)
   }
+
+  @Test(arguments: HTTP2Implementation.allCases) func `a pong that nobody asked for is none`(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let pair = SessionPair(http2)
+    try pair.settle()
+    _ = pair.client.takeNotices()
+    pair.client.ping()
+    try frame(type: 6, flags: 1, bigEndian(1) + bigEndian(2)).withUnsafeBytes {
+      try pair.client.receive($0)
+    }
+    #expect(pair.client.takeNotices().isEmpty)
+    try pair.settle()
+    #expect(pair.client.takeNotices().count == 1)
+  }
 }

@@ -25,7 +25,10 @@ final class Rig {
   let client: HTTP2ClientConnection
   var server: HTTP2ServerConnection?
   var isServerReading = true
+  /// The client handles no events and writes nothing while this is false.
+  var isClientTurning = true
   private let http2: HTTP2Implementation
+  private let settings: SessionSettings
   private let listener: Socket
   private let clientTLS: TLSContext
   private let serverTLS: TLSContext
@@ -40,8 +43,12 @@ final class Rig {
   private static let listenerToken: UInt64 = 3
   private static let otherToken: UInt64 = 4
 
-  init(_ http2: HTTP2Implementation) throws {
+  /// - Parameter connectionWindow: the server's; 65,535 unless told.
+  init(_ http2: HTTP2Implementation, connectionWindow: Int32? = nil) throws {
     self.http2 = http2
+    var settings = SessionSettings.gateway(maxConcurrentStreams: 1_000)
+    settings.connectionWindow = connectionWindow
+    self.settings = settings
     let certificates = try Self.certificates.get()
     body.initialize(repeating: UInt8(ascii: "b"), count: 16_000)
     poller = try Poller()
@@ -95,7 +102,7 @@ final class Rig {
       pool.takeReady(into: &arrived)
       requests += arrived
       each()
-      client.flush()
+      if isClientTurning { client.flush() }
       other?.flush()
       if isServerReading { server?.flush() }
     }
@@ -106,7 +113,7 @@ final class Rig {
   private func handle(_ event: ReadyEvent, _ other: HTTP2ClientConnection?) throws {
     let (readable, writable, hangup) = (event.readable, event.writable, event.hangup)
     switch event.token {
-    case Self.clientToken:
+    case Self.clientToken where isClientTurning:
       client.socketReady(readable: readable, writable: writable, hangup: hangup)
     case Self.otherToken:
       other?.socketReady(readable: readable, writable: writable, hangup: hangup)
@@ -116,12 +123,14 @@ final class Rig {
       guard let socket = try listener.accept() else { return }
       server = try HTTP2ServerConnection(
         accepted: socket, poller: poller, token: Self.serverToken, tls: serverTLS,
-        settings: .gateway(maxConcurrentStreams: 1_000), pool: pool, scratch: scratch)
+        settings: settings, pool: pool, scratch: scratch)
     default: break
     }
   }
 
   var hasRequests: Bool { !requests.isEmpty }
+  /// The streams of whole requests that the server has received and not answered.
+  var arrivedStreams: [Int32] { requests.map(\.pointee.streamID) }
 
   func answerAll() {
     var headers = HeaderList()

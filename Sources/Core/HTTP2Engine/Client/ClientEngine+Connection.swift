@@ -11,18 +11,21 @@ extension ClientEngine {
     }
     try noise.spend("SETTINGS frames")
     guard !header.has(FrameHeader.ack) else { return try acknowledged(payload) }
-    let before = peer
     // A server that names no limit has none (§6.5.2).
     if !hasSettings { peer.maxConcurrentStreams = .max }
-    try peer.take(payload)
+    let extremes = try peer.take(payload)
     hasSettings = true
-    if peer.initialWindowSize != before.initialWindowSize {
+    if let largest = extremes.largestWindow {
       mayUnblock = true
       for slot in 0..<streams.slotCount where streams[slot].id != 0 {
-        try checkWindow(streams[slot].sendCredit + peer.initialWindowSize)
+        try checkWindow(streams[slot].sendCredit + largest)
       }
     }
-    encoder.changeLimit(peer.headerTableSize)
+    if let least = extremes.leastTableSize {
+      // The encoder announces the smallest one, too (RFC 7541 §4.2).
+      encoder.changeLimit(least)
+      encoder.changeLimit(peer.headerTableSize)
+    }
     FrameHeader(length: 0, type: .settings, flags: FrameHeader.ack, stream: 0)
       .append(to: &control)
     return .settings(maxConcurrentStreams: peer.maxConcurrentStreams)
@@ -56,7 +59,9 @@ extension ClientEngine {
     }
     try noise.spend("PING frames")
     let value = UInt64(payload.bigEndian(at: 0)) << 32 | UInt64(payload.bigEndian(at: 4))
-    guard !header.has(FrameHeader.ack) else { return .pong(value) }
+    guard !header.has(FrameHeader.ack) else {
+      return pings.isAnswered(by: value) ? .pong(value) : nil
+    }
     FrameHeader(length: 8, type: .ping, flags: FrameHeader.ack, stream: 0).append(to: &control)
     control.append(copying: payload)
     return nil
@@ -73,7 +78,7 @@ extension ClientEngine {
     try noise.spend("GOAWAY frames")
     let last = payload.bigEndian(at: 0) & 0x7FFF_FFFF
     hasReceivedGoAway = true
-    sweep = Sweep(next: 0, last: last)
+    sweep = Sweep(next: 0, last: last, code: .refusedStream)
     body.removeAll(keepingCapacity: true)
     body.append(copying: payload.extracting(8..<payload.count))
     return .goAway(lastStreamID: last, code: payload.bigEndian(at: 4))

@@ -108,15 +108,14 @@ extension ClientEngine {
   }
 
   /// The next request above the last stream of a GOAWAY, or that was not written.
-  private mutating func sweepUnprocessed() -> ClosedStream? {
+  mutating func sweepUnprocessed() -> ClosedStream? {
     guard let sweep else { return nil }
     var slot = sweep.next
     while slot < streams.slotCount {
       let stream = streams[slot]
       if stream.id != 0, stream.id > sweep.last || !stream.isWritten {
-        self.sweep = Sweep(next: slot + 1, last: sweep.last)
-        return close(
-          slot, code: ErrorCode.refusedStream.rawValue, isUnseen: stream.id > sweep.last)
+        self.sweep = Sweep(next: slot + 1, last: sweep.last, code: sweep.code)
+        return close(slot, code: sweep.code.rawValue, isUnseen: stream.id > sweep.last)
       }
       slot += 1
     }

@@ -15,6 +15,7 @@ public struct ClientEngine: ~Copyable {
   var prepared: [PreparedFields] = []
   var streams: StreamTable
   var noise = NoiseBudget()
+  var pings = OutstandingPings()
 
   /// Small frames that wait to be written: acknowledgements, window updates, resets, GOAWAY.
   var control: [UInt8]
@@ -113,16 +114,25 @@ public struct ClientEngine: ~Copyable {
 
   /// Asks for a sign of life.
   public mutating func ping(_ payload: UInt64) {
+    pings.sent(payload)
     FrameHeader(length: 8, type: .ping, flags: 0, stream: 0).append(to: &control)
     control.append(bigEndian: UInt32(truncatingIfNeeded: payload >> 32))
     control.append(bigEndian: UInt32(truncatingIfNeeded: payload))
   }
 
-  /// Tells the peer that no new requests follow; open ones go on.
+  /// Tells the peer that no new requests follow. Those of which nothing was written come back from `handedBack`; the
+  /// other open ones go on.
   public mutating func goAway() {
     guard !hasSentGoAway, failure == nil else { return }
     queueGoAway(.noError)
+    if sweep == nil { sweep = Sweep(next: 0, last: .max, code: .cancel) }
   }
+
+  /// The next request that our own GOAWAY leaves unwritten: call until nil.
+  public mutating func handedBack() -> ClosedStream? { sweepUnprocessed() }
+
+  /// The connection is about to be closed: bodies that wait for a window stay as they are.
+  public mutating func dropBodies() { blocked.removeAll() }
 
   /// The connection is gone: call until nil, each open request comes once.
   ///
@@ -133,7 +143,7 @@ public struct ClientEngine: ~Copyable {
     var slot = sweep?.next ?? 0
     while slot < streams.slotCount {
       if streams[slot].id != 0 {
-        sweep = Sweep(next: slot + 1, last: 0)
+        sweep = Sweep(next: slot + 1, last: 0, code: .internalError)
         return close(
           slot, code: ErrorCode.internalError.rawValue, isUnseen: streams[slot].id >= unsent)
       }
@@ -200,4 +210,6 @@ struct Sweep {
   var next: Int
   /// Streams above it were not processed.
   let last: UInt32
+  /// What ends the requests.
+  let code: ErrorCode
 }

@@ -14,7 +14,7 @@ public enum ClientEvent: Sendable, Equatable {
   case closed(ClosedStream)
   /// The peer is leaving; what it said is `ClientEngine.body`. Requests that it has not processed follow as closed.
   case goAway(lastStreamID: UInt32, code: UInt32)
-  /// The answer to a PING, with what it carried.
+  /// The answer to a PING of ours, with what it carried.
   case pong(UInt64)
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Knows which streams' first frames have left: a TLS record that the socket has not taken as a whole cannot be read by
-/// anybody, so the peer has not seen the requests that begin in it.
+/// anybody, so the peer has not seen the requests that begin in it. One that begins in a record and ends in a later one
+/// counts for the first: the peer may have read a part of it.
 public struct UnsentStreams {
   private struct Record {
     /// Where the record ends among all bytes for the socket.

@@ -15,15 +15,29 @@ public struct PeerSettings: Sendable, Equatable {
 
   public init() {}
 
+  /// Values that a SETTINGS frame may only pass through: each holds until the next one of the same setting (RFC 9113
+  /// §6.5.3).
+  struct Extremes {
+    var leastTableSize: Int?
+    var largestWindow: Int?
+  }
+
   /// Takes a SETTINGS frame's entries in their order; unknown ones are ignored.
-  mutating func take(_ payload: Span<UInt8>) throws(ConnectionError) {
+  mutating func take(_ payload: Span<UInt8>) throws(ConnectionError) -> Extremes {
     guard payload.count % 6 == 0 else {
       throw ConnectionError(.frameSizeError, "SETTINGS of \(payload.count) bytes")
     }
+    var extremes = Extremes()
     for start in stride(from: 0, to: payload.count, by: 6) {
       let id = UInt16(payload[start]) << 8 | UInt16(payload[start + 1])
       try take(id, payload.bigEndian(at: start + 2))
+      if id == 1 {
+        extremes.leastTableSize = min(extremes.leastTableSize ?? .max, headerTableSize)
+      } else if id == 4 {
+        extremes.largestWindow = max(extremes.largestWindow ?? 0, initialWindowSize)
+      }
     }
+    return extremes
   }
 
   private mutating func take(_ id: UInt16, _ value: UInt32) throws(ConnectionError) {
