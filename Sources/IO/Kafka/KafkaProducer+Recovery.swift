@@ -7,7 +7,8 @@ struct FailedRecord {
   let slot: Int
   let sequence: UInt64
   let topic: Int
-  let partition: Int32
+  /// -1: any.
+  var partition: Int32
   let key: [UInt8]?
   let value: [UInt8]?
   let headers: OpaquePointer?
@@ -187,6 +188,7 @@ extension KafkaProducer {
       // No room, or something else that time heals.
       if DeliveryFailure(code) == .passing {
         if code != RD_KAFKA_RESP_ERR__QUEUE_FULL { note(code, of: record.topic) }
+        if DeliveryFailure.isOfPlace(code) { freeFromPlace(record.topic, record.partition) }
         break
       }
       done += 1
@@ -201,6 +203,14 @@ extension KafkaProducer {
     }
     failures.removeFirst(done)
     pauseBeforeNext(after: done)
+  }
+
+  /// The topic has come back without this partition: what waits for it goes to any.
+  private func freeFromPlace(_ topic: Int, _ partition: Int32) {
+    for index in failures.indices
+    where failures[index].topic == topic && failures[index].partition == partition {
+      failures[index].partition = -1
+    }
   }
 
   /// While nothing gets through, the pause doubles; a record that has to be alone waits for its turn only.

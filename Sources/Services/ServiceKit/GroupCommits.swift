@@ -7,8 +7,15 @@ import Telemetry
 enum CommitCounter: Int, CounterKey {
   /// Commits that no coordinator answered in time: what they said is committed again.
   case commitsUnanswered
+  /// Offsets that the coordinator refused, one for each partition of a commit: they are committed again.
+  case commitsRefused
 
-  var series: MetricSeries? { MetricSeries(KafkaMetrics.commitsUnanswered) }
+  var series: MetricSeries? {
+    switch self {
+    case .commitsUnanswered: MetricSeries(KafkaMetrics.commitsUnanswered)
+    case .commitsRefused: MetricSeries(KafkaMetrics.commitsRefused)
+    }
+  }
 }
 
 /// The commits of one member of a consumer group (`CommitState`) on the way to its coordinator: at an interval, one
@@ -19,6 +26,8 @@ struct GroupCommits {
   /// What a last commit waits for its answer at most; less after a second signal.
   private static let lastMilliseconds: Int32 = 5_000
   private static let hurriedMilliseconds: Int32 = 500
+  /// For so many milliseconds refusals are no news: a rebalance refuses commits, and so does a coordinator that moves.
+  private static let refusalQuiet: UInt64 = 10_000
 
   private let context: ServiceContext
   private let counters = Counters<CommitCounter>()
@@ -27,6 +36,9 @@ struct GroupCommits {
   private let cost: String
   private var state = CommitState<TopicPartition>()
   private var nextAt: UInt64 = 0
+  /// Why the coordinator refused what it last refused, and when that is reported.
+  private var refusal: KafkaError?
+  private var reminder = ProblemReminder(quiet: refusalQuiet)
 
   /// - Parameters:
   ///   - interval: milliseconds between two commits.
@@ -65,6 +77,7 @@ struct GroupCommits {
   /// Commits what is done, unless an answer is awaited.
   mutating func turn(_ client: some GroupClient, now: UInt64) {
     nextAt = now + interval
+    reportRefusal(now)
     if state.isUnanswered(now: now) {
       counters.add(.commitsUnanswered)
       context.log.warning(
@@ -82,10 +95,31 @@ struct GroupCommits {
     }
   }
 
-  /// Takes the coordinator's answer.
-  mutating func answered(_ results: [CommitResult], _ error: KafkaError?) {
-    if let error { context.log.debug("commit refused; retrying", ["error": "\(error)"]) }
-    state.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })
+  /// Takes the coordinator's answer. With an error of its own, nothing of the commit was taken.
+  mutating func answered(_ results: [CommitResult], _ error: KafkaError?, now: UInt64) {
+    let taken = error == nil ? results.filter { $0.error == nil } : []
+    let refused = error == nil ? results.filter { $0.error != nil } : results
+    state.answered(
+      taken.map { ($0.partition, $0.offset) }, refused: refused.map(\.partition))
+    let refusal = error ?? refused.lazy.compactMap(\.error).first
+    context.group.commitAnswered(now: now, isTaken: refusal == nil)
+    guard let refusal else { return }
+    self.refusal = refusal
+    counters.add(.commitsRefused, refused.count)
+    context.log.debug("commit refused; retrying", ["error": "\(refusal)"])
+  }
+
+  /// Heartbeats go on while commits are refused, so nothing else would show it.
+  private mutating func reportRefusal(_ now: UInt64) {
+    let count = state.refusedPartitions.count
+    switch reminder.step(isFailing: count > 0, now: now) {
+    case .nothing: break
+    case .report:
+      context.log.warning(
+        "Kafka refuses commits; retrying",
+        ["partitions": "\(count)", "error": refusal.map { "\($0)" } ?? ""])
+    case .reportResolved: context.log.info("Kafka accepts commits again")
+    }
   }
 
   /// Commits what is done while the partitions are still ours, and waits for the answer. A refusal costs
@@ -112,6 +146,7 @@ struct GroupCommits {
   /// The partitions were given back: what was done in them goes into `memory`, and no answer is owed any more.
   mutating func handOver(to memory: inout CompletionMemory<TopicPartition>) {
     state.handOver(to: &memory)
+    reminder = ProblemReminder(quiet: Self.refusalQuiet)
   }
 }
 

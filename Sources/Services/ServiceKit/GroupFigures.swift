@@ -82,9 +82,10 @@ public final class GroupFigures: MetricSource {
     state.withLock { ($0.metadataBytes, $0.commitSentAt) = (longest, now) }
   }
 
-  /// The coordinator has answered a commit.
-  public func commitAnswered(now: UInt64) {
-    guard let sentAt = state.withLock({ $0.commitSentAt.take() }), now >= sentAt else { return }
+  /// The coordinator has answered a commit. A refusal, if only of some partitions, is not timed.
+  public func commitAnswered(now: UInt64, isTaken: Bool) {
+    guard let sentAt = state.withLock({ $0.commitSentAt.take() }), isTaken, now >= sentAt
+    else { return }
     commits.recorder.record(Int64(now - sentAt), in: 0)
   }
 

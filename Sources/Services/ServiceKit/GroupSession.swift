@@ -122,8 +122,7 @@ public struct GroupSession<Client: GroupClient> {
       heardAt = now
       steps += membership.revoked(isLost: isLost, now: now)
     case .offsetsCommitted(let results, let error):
-      context.group.commitAnswered(now: now)
-      commits.answered(results, error)
+      commits.answered(results, error, now: now)
     case .error(let error): context.log.warning("Kafka reported an error", ["error": "\(error)"])
     case .fatal(let error):
       guard failure == nil else { return }

@@ -62,6 +62,11 @@ public enum KafkaMetrics {
     "martlet_kafka_commits_unanswered_total", .counter,
     event: "the group coordinator did not answer a commit; retrying",
     "Offset commits that the group's coordinator did not answer in time; they are sent again.")
+  static let commitsRefused = Metric(
+    "martlet_kafka_commits_refused_total", .counter,
+    event: "Kafka refuses commits; retrying",
+    "Offsets that Kafka refused to commit, one for each partition of a commit; they are sent again."
+  )
   public static let assignmentsLost = Metric(
     "martlet_kafka_assignments_lost_total", .counter,
     event: "partitions revoked",
@@ -90,7 +95,7 @@ public enum KafkaMetrics {
     "Records above the committed offsets of this process's partitions, asked of Kafka every 10 s.")
   static let commit = Metric(
     "martlet_kafka_commit_seconds", .histogram, unit: .seconds,
-    "Time from an offset commit to the coordinator's answer.")
+    "Time from an offset commit to the coordinator's answer, if it takes the commit.")
   static let commitMetadata = Metric(
     "martlet_kafka_commit_metadata_bytes", .gauge, unit: .bytes, merge: .highest,
     "Longest offset map in the last commit; Kafka takes 4,096 bytes, and what does not fit is sent again after a crash."
@@ -98,7 +103,7 @@ public enum KafkaMetrics {
 
   public static let all = [
     recordsRefused, producersRefused, producersReplaced, recordsLost, logsTruncated,
-    commitsUnanswered, assignmentsLost,
+    commitsUnanswered, commitsRefused, assignmentsLost,
     beginningsFailed, producerQueue, producerQueueBytes, partitionsExpected, partitionsAssigned,
     lag, commit, commitMetadata,
   ]

@@ -250,6 +250,42 @@ import Testing
     #expect(Set(stored.map(\.value)) == Set((0..<(accepted + 10)).map { String($0) }))
   }
 
+  /// While only a right is missing, a record keeps its partition; the topic is made again without that partition.
+  @Test func `a held record whose partition is gone goes to another one`() throws {
+    KafkaLog.silence()
+    var broker: EmbeddedBroker? = try EmbeddedBroker([.init("things", partitions: 8)])
+    let bootstrap = broker!.bootstrap
+    var configuration = KafkaConfiguration(bootstrap: bootstrap, clientID: "martlet-test")
+    configuration.common = [("reconnect.backoff.max.ms", "200")]
+    configuration.producer = [("linger.ms", "1"), ("topic.metadata.refresh.interval.ms", "100")]
+    let producer = try KafkaProducer(configuration)
+    defer { producer.close() }
+    let topic = try producer.topic(named: "things")
+    var deliveries: [Delivery] = []
+    for number in 0..<40 { _ = produceOne(number, producer, topic) }
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    producer.drainDeliveries(into: &deliveries)
+    let number = Int(try #require(deliveries.first { $0.partition > 0 }).tag)
+    broker!.inject(Array(repeating: .topicNotAuthorized, count: 100), into: .produce)
+    _ = produceOne(number, producer, topic)
+    let isHeld = eventually(pauseMilliseconds: 1) {
+      producer.drainDeliveries(into: &deliveries)
+      return producer.trouble != nil
+    }
+    #expect(isHeld)
+    let port = try #require(bootstrap.split(separator: ":").last.flatMap { UInt16($0) })
+    broker = nil
+    broker = try EmbeddedBroker([.init("things", partitions: 1)], port: port)
+    // Until the client knows of it, which nothing tells.
+    usleep(2_000_000)
+    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    deliveries = []
+    producer.drainDeliveries(into: &deliveries)
+    #expect(deliveries.map(\.tag) == [UInt(number)])
+    #expect(deliveries.allSatisfy { $0.refused == nil })
+    #expect(broker?.brokers == 1)
+  }
+
   @Test(
     .enabled(
       if: KafkaFixture.realCluster != nil,

@@ -30,18 +30,21 @@ import Testing
     #expect(value("martlet_kafka_group_partitions_assigned") == .integer(0))
   }
 
-  @Test func `a commit is timed once, and its longest map is shown`() throws {
+  @Test func `a commit is timed once, and not if it is refused; its longest map is shown`() throws {
     figures.join("g", topics: ["t"])
     let partition = TopicPartition(topic: "t", partition: 0)
     figures.commitSent([], now: 50)
-    figures.commitAnswered(now: 60)
+    figures.commitAnswered(now: 60, isTaken: true)
     figures.commitSent(
       [
         CommitRequest(partition, offset: 1, metadata: "12345"),
         CommitRequest(partition, offset: 1, metadata: nil),
       ], now: 100)
-    figures.commitAnswered(now: 130)
-    figures.commitAnswered(now: 900)
+    figures.commitAnswered(now: 130, isTaken: true)
+    figures.commitAnswered(now: 900, isTaken: true)
+    figures.commitSent([CommitRequest(partition, offset: 1, metadata: "12345")], now: 1_000)
+    figures.commitAnswered(now: 1_050, isTaken: false)
+    figures.commitAnswered(now: 1_100, isTaken: true)
     guard case .histogram(let counts) = value("martlet_kafka_commit_seconds") else {
       throw MissingSeries()
     }

@@ -147,6 +147,12 @@ final class PipelineRig {
     try #require(answer.status == 200, "\(answer.text)")
   }
 
+  /// Takes back the faults of a kind of request that have not been used: `{"request":"produce"}`.
+  func clearErrors(_ body: String) throws {
+    let answer = try HTTPClient().put("http://\(control)/errors/clear", Array(body.utf8))
+    try #require(answer.status == 200, "\(answer.text)")
+  }
+
   /// Adds rules to the simulator's faults, as in docs/faults.md.
   func addGatewayFaults(_ rules: String) throws {
     let answer = try HTTPClient().post("http://\(gatewayAdmin)/faults", Array(rules.utf8))

@@ -9,15 +9,17 @@ public struct ProblemReminder: Sendable, Equatable {
     case reportResolved
   }
 
-  /// Before the first report, in milliseconds: most problems resolve themselves within this time.
+  /// Before the first report, in milliseconds, unless `init` says otherwise: most problems resolve themselves within
+  /// this time.
   public static let quiet: UInt64 = 1_000
   /// Between two reminders, in milliseconds.
   public static let interval: UInt64 = 30_000
 
+  private let quiet: UInt64
   private var nextAt: UInt64?
   private var wasReported = false
 
-  public init() {}
+  public init(quiet: UInt64 = Self.quiet) { self.quiet = quiet }
 
   /// Call it once per turn.
   ///
@@ -28,7 +30,7 @@ public struct ProblemReminder: Sendable, Equatable {
       return wasReported ? .reportResolved : .nothing
     }
     guard let nextAt else {
-      self.nextAt = now + Self.quiet
+      self.nextAt = now + quiet
       return .nothing
     }
     guard now >= nextAt else { return .nothing }

@@ -57,6 +57,8 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   private var entries: [Partition: Entry] = [:]
   private var sent: [Partition: Sent] = [:]
   private var giveUpAt: UInt64?
+  /// Those whose last commit was refused: it comes again until it is taken.
+  public private(set) var refusedPartitions: Set<Partition> = []
 
   public init() {}
 
@@ -97,10 +99,14 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     entry.committed = -1
     entry.completedAbove = []
     entries[partition] = entry
+    refusedPartitions.remove(partition)
   }
 
   /// The partition's log is not the one that was read: nothing more of it is committed or remembered.
-  public mutating func forget(_ partition: Partition) { entries[partition] = nil }
+  public mutating func forget(_ partition: Partition) {
+    entries[partition] = nil
+    refusedPartitions.remove(partition)
+  }
 
   /// Whether a commit was given up: `due` says again what it said.
   ///
@@ -139,9 +145,13 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
 
   /// The broker answered the outstanding commit with these offsets taken; refused partitions come again with
   /// the next one.
-  public mutating func answered(_ taken: [(partition: Partition, offset: Int64)]) {
+  public mutating func answered(
+    _ taken: [(partition: Partition, offset: Int64)], refused: [Partition] = []
+  ) {
     giveUpAt = nil
+    for partition in refused where entries[partition] != nil { refusedPartitions.insert(partition) }
     for (partition, offset) in taken {
+      refusedPartitions.remove(partition)
       // Older than this assignment, or an answer that was given up: it proves nothing.
       guard let commit = sent[partition], commit.offset == offset,
         var entry = entries[partition], entry.epoch == commit.epoch
@@ -167,6 +177,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   public mutating func removeAll() {
     entries.removeAll(keepingCapacity: true)
     sent.removeAll(keepingCapacity: true)
+    refusedPartitions.removeAll()
     giveUpAt = nil
   }
 }

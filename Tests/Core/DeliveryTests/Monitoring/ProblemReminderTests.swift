@@ -20,4 +20,12 @@ struct ProblemReminderTests {
     #expect(said == [6_000, 36_000, 66_000])
     #expect(ends == [70_000])
   }
+
+  @Test func `a problem that often takes longer to heal is reported later`() {
+    var reminder = ProblemReminder(quiet: 10_000)
+    let said = stride(from: UInt64(0), to: 50_000, by: 100).filter { now in
+      reminder.step(isFailing: !(9_900..<10_000).contains(now), now: now) == .report
+    }
+    #expect(said == [20_000])
+  }
 }

@@ -27,6 +27,39 @@ import Testing
     #expect(state.due(now: 0).isEmpty)
   }
 
+  @Test func `a refusal of some partitions stands until they are taken`() {
+    var state = begun()
+    state.begin(2, epoch: 1, committed: 7, ResumePoint(next: 7), isNews: false)
+    state.note(progress(105))
+    state.note([PartitionProgress(2, epoch: 1, committable: 9)])
+    #expect(state.due(now: 0).count == 2)
+    state.answered([(1, 105)], refused: [2, 3])
+    #expect(state.refusedPartitions == [2])
+    #expect(state.due(now: 1).map(\.partition) == [2])
+    // An answer that does not come says nothing.
+    #expect(state.due(now: 20_000).map(\.partition) == [2])
+    #expect(state.refusedPartitions == [2])
+    state.answered([(2, 9)])
+    #expect(state.refusedPartitions.isEmpty)
+    #expect(state.due(now: 20_001).isEmpty)
+  }
+
+  @Test func `no refusal stands of a partition that is given back or whose log is another`() {
+    for end in 0..<3 {
+      var state = begun()
+      state.note(progress(105))
+      _ = state.due(now: 0)
+      state.answered([], refused: [1])
+      #expect(state.refusedPartitions == [1])
+      switch end {
+      case 0: state.forget(1)
+      case 1: state.restart(1, epoch: 1)
+      default: state.removeAll()
+      }
+      #expect(state.refusedPartitions.isEmpty)
+    }
+  }
+
   @Test func `holes alone are worth a commit`() {
     var state = begun()
     state.note(progress(100, [105..<107]))
