@@ -97,7 +97,8 @@ final class WindowRebuild: Sendable {
       do throws(KafkaError) {
         try read(&tails, version)
       } catch {
-        // No broker answers. The loops go on when their time is up, say so and count it.
+        // No broker answers, or that of some partitions does not. Their loops go on when their time is up, say so and
+        // count it.
         usleep(500_000)
       }
     }
@@ -114,7 +115,10 @@ final class WindowRebuild: Sendable {
     self.version.load(ordering: .acquiring) == version
   }
 
-  /// Reads until every window is whole; what is whole leaves `tails`.
+  /// Reads every window that can be read; what is whole leaves `tails`. A partition without a leader keeps none of the
+  /// others.
+  ///
+  /// Throws when some could not be read.
   private func read(_ tails: inout [TopicPartition: Tail], _ version: Int) throws(KafkaError) {
     let stretches = try OffsetRangeReader(kafka)
     defer { stretches.close() }
@@ -123,11 +127,18 @@ final class WindowRebuild: Sendable {
     var places: [OffsetRangeReader.Place: TopicPartition] = [:]
     var batch = KafkaBatch(capacity: 1_000)
     var reader = EnvelopeReader(types: .any)
+    var failure: KafkaError?
     while !plan.isDone, isCurrent(version) {
       while let next = plan.next() {
-        let place = try stretches.read(next.partition, next.offsets, timeoutMilliseconds: 2_000)
-        places[place] = next.partition
-        tails[next.partition]?.begins(inLogEndingAt: stretches.logEnd(place))
+        do throws(KafkaError) {
+          let place = try stretches.read(next.partition, next.offsets, timeoutMilliseconds: 2_000)
+          places[place] = next.partition
+          tails[next.partition]?.begins(inLogEndingAt: stretches.logEnd(place))
+        } catch {
+          plan.failed(next.partition)
+          failure = error
+          break
+        }
       }
       stretches.poll(into: &batch, timeoutMilliseconds: 50)
       for index in 0..<batch.count {
@@ -142,13 +153,14 @@ final class WindowRebuild: Sendable {
         if isWhole { tails[partition] = nil }
       }
     }
+    if let failure { throw failure }
   }
 }
 
 /// One partition's window while it is filled.
 private struct Tail {
   let want: WindowRebuild.Want
-  private var window: DedupWindow
+  private var window: RebuiltWindow
   private let capacity: Int
   /// The log is not the one that the place to go on is in: its records have not been sent.
   private var isOfAnotherLog = false
@@ -156,23 +168,25 @@ private struct Tail {
   init(_ want: WindowRebuild.Want, _ capacity: Int) {
     self.want = want
     self.capacity = capacity
-    window = want.start.window ?? DedupWindow(capacity: capacity)
+    window = RebuiltWindow(
+      kept: want.start.window, missing: want.start.missing, capacity: capacity)
   }
 
   mutating func begins(inLogEndingAt end: Int64) {
     guard !want.start.isOfLog(endingAt: end) else { return }
     isOfAnotherLog = true
-    window = DedupWindow(capacity: capacity)
+    window = RebuiltWindow(kept: nil, missing: want.start.missing, capacity: capacity)
   }
 
   /// What could not be sent has taken no id. Of which type it is does not matter here.
   mutating func take(_ record: KafkaRecord, _ reader: inout EnvelopeReader) {
     guard !isOfAnotherLog, let envelope = try? record.envelope(&reader) else { return }
-    _ = window.insert(envelope.takenID)
+    window.insert(envelope.takenID, at: record.offset)
   }
 
   /// Hands over what was read so far.
   func handOver(isWhole: Bool) {
-    want.loop.post(.window(want.partition, epoch: want.epoch, window, isWhole: isWhole))
+    let ids = window.window(isWhole: isWhole)
+    want.loop.post(.window(want.partition, epoch: want.epoch, ids, isWhole: isWhole))
   }
 }

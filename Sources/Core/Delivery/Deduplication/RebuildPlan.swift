@@ -28,19 +28,28 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
   public init(_ wanted: [Stretch]) {
     var older: [Stretch] = []
     for stretch in wanted {
-      let (lower, upper) = (stretch.offsets.lowerBound, stretch.offsets.upperBound)
-      let middle = upper - max(1, (upper - lower) / Self.newestPart)
-      guard lower < middle else {
-        waiting.append(stretch)
-        continue
-      }
-      waiting.append(Stretch(partition: stretch.partition, offsets: middle..<upper))
-      older.append(Stretch(partition: stretch.partition, offsets: lower..<middle))
+      let newest = Self.newest(of: stretch.offsets)
+      waiting.append(Stretch(partition: stretch.partition, offsets: newest))
+      guard newest != stretch.offsets else { continue }
+      let rest = stretch.offsets.lowerBound..<newest.lowerBound
+      older.append(Stretch(partition: stretch.partition, offsets: rest))
     }
     waiting += older
   }
 
-  /// Whether all has been read.
+  /// What is read first of these offsets.
+  static func newest(of offsets: Range<Int64>) -> Range<Int64> {
+    let count = max(1, (offsets.upperBound - offsets.lowerBound) / newestPart)
+    return max(offsets.lowerBound, offsets.upperBound - count)..<offsets.upperBound
+  }
+
+  /// A partition that `next` has named cannot be read now: nothing more of it is to be begun.
+  public mutating func failed(_ partition: Partition) {
+    underWay.remove(partition)
+    waiting.removeAll { $0.partition == partition }
+  }
+
+  /// Whether all has been read that could be read.
   public var isDone: Bool { waiting.isEmpty && underWay.isEmpty }
 
   /// What is to be begun now; nil when enough is under way, or nothing is left.

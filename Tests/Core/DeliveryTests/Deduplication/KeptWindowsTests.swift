@@ -124,4 +124,23 @@ struct RebuildPlanTests {
     #expect(missing.values.allSatisfy { $0 == 0 })
     #expect(whole.count == partitions)
   }
+
+  private func all(_ plan: inout RebuildPlan<Int>) -> [RebuildPlan<Int>.Stretch] {
+    var all: [RebuildPlan<Int>.Stretch] = []
+    while let next = plan.next() { all.append(next) }
+    return all
+  }
+
+  @Test func `a partition that cannot be read keeps no other one`() {
+    let wanted = (0..<3).map { RebuildPlan<Int>.Stretch(partition: $0, offsets: 0..<100) }
+    var plan = RebuildPlan(wanted)
+    #expect(all(&plan).map(\.offsets) == Array(repeating: 90..<100, count: 3))
+    plan.failed(1)
+    var wholes = [plan.finished(0), plan.finished(2)]
+    #expect(wholes == [false, false])
+    let rest = all(&plan)
+    #expect(rest.map(\.partition) == [0, 2] && rest.allSatisfy { $0.offsets == 0..<90 })
+    wholes = [plan.finished(0), plan.finished(2)]
+    #expect(wholes == [true, true] && plan.isDone)
+  }
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import Delivery
+import Kafka
+import Settings
+import Telemetry
+import Testing
+
+@testable import ServiceKit
+
+/// What is counted and timed of the coordinator's answers to commits.
+@Suite struct GroupCommitsTests {
+  private let context: ServiceContext
+  private let partitions = (0..<3 as Range<Int32>).map { TopicPartition(topic: "t", partition: $0) }
+  private let refusal = KafkaError(code: 15, message: "refused", isRetriable: true)
+
+  init() throws {
+    let table = SettingTable([])
+    context = ServiceContext(
+      name: "test", log: Logger(service: "test", level: .error),
+      values: try table.read(CommandLineFlags([], for: table)))
+    context.group.join("g", topics: ["t"])
+  }
+
+  private func results(refused: Set<Int32>) -> [CommitResult] {
+    partitions.map {
+      CommitResult(
+        partition: $0, offset: 9, error: refused.contains($0.partition) ? refusal : nil)
+    }
+  }
+
+  private var refused: Int {
+    context.counters.sums.first { $0.name == "commits_refused" }?.value ?? 0
+  }
+
+  private var timed: Int {
+    let sample = context.group.samples.first { $0.metric.name == "martlet_kafka_commit_seconds" }
+    guard case .histogram(let counts) = sample?.value else { return 0 }
+    return Int(counts.count)
+  }
+
+  @Test func `a refusal counts for each partition, also beside others that are taken`() {
+    var commits = GroupCommits(context, interval: 100, cost: "does it again")
+    let requests = partitions.map { CommitRequest($0, offset: 9) }
+    for (answer, error, count) in [
+      (results(refused: [1]), nil, 1), (results(refused: [0, 1, 2]), refusal, 4),
+      // Only the commit as a whole says that it failed.
+      (results(refused: []), refusal, 7),
+    ] {
+      context.group.commitSent(requests, now: 100)
+      commits.answered(answer, error, now: 120)
+      #expect(refused == count && timed == 0)
+    }
+    context.group.commitSent(requests, now: 200)
+    commits.answered(results(refused: []), nil, now: 220)
+    #expect(refused == 7 && timed == 1)
+  }
+}
