@@ -19,15 +19,19 @@ extension SessionSettings {
 public struct SettingsChange: Sendable, Equatable {
   public var maxConcurrentStreams: UInt32?
   public var headerTableSize: UInt32?
+  /// A size that stands in front of the other one in the same frame.
+  public var passingTableSize: UInt32?
   public var initialWindowSize: UInt32?
   public var maxHeaderListSize: UInt32?
 
   public init(
     maxConcurrentStreams: UInt32? = nil, headerTableSize: UInt32? = nil,
-    initialWindowSize: UInt32? = nil, maxHeaderListSize: UInt32? = nil
+    passingTableSize: UInt32? = nil, initialWindowSize: UInt32? = nil,
+    maxHeaderListSize: UInt32? = nil
   ) {
     self.maxConcurrentStreams = maxConcurrentStreams
     self.headerTableSize = headerTableSize
+    self.passingTableSize = passingTableSize
     self.initialWindowSize = initialWindowSize
     self.maxHeaderListSize = maxHeaderListSize
   }
@@ -35,6 +39,7 @@ public struct SettingsChange: Sendable, Equatable {
   var entries: [nghttp2_settings_entry] {
     let values: [(nghttp2_settings_id, UInt32?)] = [
       (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, maxConcurrentStreams),
+      (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, passingTableSize),
       (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTableSize),
       (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initialWindowSize),
       (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, maxHeaderListSize),

@@ -38,7 +38,7 @@ extension FuzzTarget {
       })
   }
 
-  /// What our engine writes for any requests, read by nghttp2: the same fields and bodies, and no complaint.
+  /// What our engine writes for any requests, read by nghttp2 alone: the same fields and bodies, and no complaint.
   static func engineRequests() -> FuzzTarget {
     FuzzTarget(
       "engine-requests",
@@ -118,9 +118,13 @@ private enum Conversation {
 
 /// Requests made of an input, and what a server on nghttp2 reads of them.
 private struct RequestStream {
-  private let fields: [[(name: [UInt8], value: [UInt8], indexing: HeaderIndexing)]]
+  private typealias Field = (name: [UInt8], value: [UInt8], indexing: HeaderIndexing)
+
+  private let fields: [[Field]]
   private let bodies: [[UInt8]]
-  private let tableSizes: [UInt32]
+  private let settings: [SettingsChange]
+  /// The request whose fields each one shares; nil: none.
+  private let shared: [Int?]
 
   /// Names that a request may have more than once.
   private static let names = ["apns-topic", "apns-push-type", "x-a", "authorization", "apns-id"]
@@ -129,12 +133,16 @@ private struct RequestStream {
   init(_ bytes: UnsafeRawBufferPointer) {
     var rest = Array(bytes)[...]
     func byte() -> Int { Int(rest.popFirst() ?? 0) }
-    var fields: [[(name: [UInt8], value: [UInt8], indexing: HeaderIndexing)]] = []
+    var fields: [[Field]] = []
     var bodies: [[UInt8]] = []
-    var tableSizes: [UInt32] = []
+    var settings: [SettingsChange] = []
+    var shared: [Int?] = []
+    func size() -> UInt32 { Self.sizes[byte() % Self.sizes.count] }
     while !rest.isEmpty, fields.count < 40 {
-      tableSizes.append(Self.sizes[byte() % Self.sizes.count])
-      var own: [(name: [UInt8], value: [UInt8], indexing: HeaderIndexing)] = []
+      let passing = byte() % 2 == 0 ? nil : size()
+      settings.append(SettingsChange(headerTableSize: size(), passingTableSize: passing))
+      shared.append(byte() % 2 == 0 ? nil : byte() % (fields.count + 1))
+      var own: [Field] = []
       for _ in 0..<byte() % 8 {
         let name = Array(Self.names[byte() % Self.names.count].utf8)
         let length = byte() % 40
@@ -146,18 +154,25 @@ private struct RequestStream {
       fields.append(own)
       bodies.append([UInt8](repeating: UInt8(byte()), count: byte() * 4))
     }
-    (self.fields, self.bodies, self.tableSizes) = (fields, bodies, tableSizes)
+    (self.fields, self.bodies, self.settings) = (fields, bodies, settings)
+    self.shared = shared
+  }
+
+  /// A key for a request's fields. Its low bits say where they are kept, and few places are kept for many.
+  private static func key(_ request: Int) -> UInt64 {
+    UInt64(request + 1) << 8 | UInt64(request % 4)
   }
 
   func check() throws(Violation) {
     let pool = ServerRequestPool()
     let server = HTTP2ServerSession(
-      settings: .gateway(maxConcurrentStreams: 100), pool: pool, token: 1)
+      settings: .gateway(maxConcurrentStreams: 100), pool: pool, token: 1,
+      leavesBlocksToNGHTTP2: true)
     let client = HTTP2ClientSession(.engine)
     do throws(ConnectionFailure) {
       try Self.carry(client, server)
       for index in fields.indices {
-        server.update(SettingsChange(headerTableSize: tableSizes[index]))
+        server.update(settings[index])
         if index % 3 == 0 { try Self.carry(client, server) }
         try send(index, client, server, pool)
       }
@@ -185,9 +200,18 @@ private struct RequestStream {
     headers.append(":method", "POST")
     headers.append(":scheme", "https")
     headers.append(":authority", "localhost")
+    var sent: [Field] = []
+    if let shared = shared[index] {
+      sent = fields[shared]
+      for field in sent {
+        headers.append(name: keep(field.name), keep(field.value), field.indexing)
+      }
+      headers.share(as: Self.key(shared))
+    }
     for field in fields[index] {
       headers.append(name: keep(field.name), keep(field.value), field.indexing)
     }
+    sent += fields[index]
     let body = keep(bodies[index])
     exchanges[0].pointee.body = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
     exchanges[0].pointee.bodyCount = UInt32(body.count)
@@ -198,7 +222,6 @@ private struct RequestStream {
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
     pool.takeReady(into: &ready)
     guard let request = ready.first, ready.count == 1 else { throw .http2("no request arrived") }
-    let sent = fields[index]
     let read = (4..<max(4, request.pointee.fieldCount)).map {
       (Array(request.pointee.name($0)), Array(request.pointee.value($0)))
     }
