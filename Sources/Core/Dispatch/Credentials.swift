@@ -17,6 +17,8 @@ public struct Credentials: ~Copyable, Sendable {
   var backlog = ProviderTokenBacklog()
   /// Pushes whose app has no credential.
   var waiting = SlotQueue()
+  /// Credentials that serve other apps than before, according to the records that are being applied.
+  private var reassigned: [Int] = []
   /// Apps for which a provider token was asked for a moment ago.
   private var wanted = ThrottleTable(capacity: 256)
   /// How often that happened since then (monotonic milliseconds).
@@ -79,6 +81,13 @@ public struct Credentials: ~Copyable, Sendable {
   ///
   /// - Parameter isComplete: all credentials that the topic had at the start are known.
   mutating func applied(isComplete: Bool) { knowsAll = isComplete }
+
+  mutating func noteReassigned(_ index: Int) { reassigned.append(index) }
+
+  mutating func takeReassigned() -> [Int] {
+    defer { reassigned = [] }
+    return reassigned
+  }
 
   // MARK: Pools
 

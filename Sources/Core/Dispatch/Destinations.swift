@@ -100,6 +100,7 @@ public struct Destinations: ~Copyable, Sendable {
     guard batch.isLast else { return }
     credentials.applied(isComplete: batch.isComplete)
     work.shares.destinationsChanged()
+    for index in credentials.takeReassigned() { routeAgain(.token(index), &work, &turn) }
     routeUnresolved(&work, &turn)
   }
 
@@ -112,7 +113,10 @@ public struct Destinations: ~Copyable, Sendable {
     case .renewed(let index, let hasOtherApps):
       renew(index, &turn)
       // APNs knows the topics of a team as they were when a connection sent its first push.
-      if hasOtherApps { ageConnections(of: .token(index)) }
+      if hasOtherApps {
+        ageConnections(of: .token(index))
+        credentials.noteReassigned(index)
+      }
     case .removed(let index): retirePools(of: .token(index), &work, &turn)
     }
   }
@@ -182,6 +186,27 @@ public struct Destinations: ~Copyable, Sendable {
     }
   }
 
+  /// Routes the pushes again that wait for a credential and that it does not serve any more: another one may.
+  private mutating func routeAgain(
+    _ credential: PoolCredential, _ work: inout Workload, _ turn: inout Turn
+  ) {
+    for pool in credentials.pools(of: credential) {
+      let moved = Self.unserved(&pools[pool].queue, by: credential, credentials, work)
+      for slot in moved {
+        work.pushes[slot].life.leaveLine()
+        route(slot, &work, &turn)
+      }
+    }
+  }
+
+  /// Takes the pushes out of a queue that another credential serves, or none.
+  private static func unserved(
+    _ queue: inout SendQueue, by credential: PoolCredential, _ credentials: borrowing Credentials,
+    _ work: borrowing Workload
+  ) -> [UInt32] {
+    queue.removeAll { credentials.credential(for: work.pushes[$0]) != credential }
+  }
+
   private mutating func retirePools(
     of credential: PoolCredential, _ work: inout Workload, _ turn: inout Turn
   ) {
@@ -244,7 +269,10 @@ public struct Destinations: ~Copyable, Sendable {
     }
     let changed = credentials.tokens.refresh(now: turn.wall)
     guard !changed.isEmpty else { return }
-    for index in changed { renew(index, &turn) }
+    for index in changed {
+      renew(index, &turn)
+      routeAgain(.token(index), &work, &turn)
+    }
     routeUnresolved(&work, &turn)
   }
 

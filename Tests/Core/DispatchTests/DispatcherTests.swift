@@ -28,9 +28,11 @@ struct DispatcherTests {
     return dispatcher
   }
 
-  private func facts(_ number: UInt64, expiresAt: Int64 = .max) -> PushFacts {
+  private func facts(
+    _ number: UInt64, app: String = "app", expiresAt: Int64 = .max
+  ) -> PushFacts {
     PushFacts(
-      takenID: NotificationID(high: 0, low: number), app: AppTable.hash("app".utf8.span),
+      takenID: NotificationID(high: 0, low: number), app: AppTable.hash(app.utf8.span),
       device: number, lane: .transactional, created: Self.wall, expiresAt: expiresAt)
   }
 
@@ -66,6 +68,39 @@ struct DispatcherTests {
     expect([.open(connection: 0)], of: &dispatcher)
     dispatcher.connected(0)
     dispatcher.settings(0, limit: 10)
+  }
+
+  private func token(_ credential: String, _ apps: [String], _ generation: UInt64)
+    -> ProviderTokenBook.Update
+  {
+    .token(
+      .init(
+        credential: credential, teamID: "t", keyID: "k", scope: .any, apps: apps,
+        stamp: .init(issuedAt: Self.wall / 1_000, generation: generation), token: [1]))
+  }
+
+  /// In either order of the two records, and with all of them told at once.
+  @Test(arguments: [false, true])
+  func `a push in line goes to the credential that its app was moved to`(isLast: Bool) {
+    var dispatcher = connected()
+    let stays = take(facts(1, app: "other"), 0, &dispatcher)
+    let moves = take(facts(2), 1, &dispatcher)
+    _ = actions(&dispatcher)
+    let updates = [token("key", ["other"], 2), token("key2", ["app"], 1)]
+    dispatcher.updateTokens(isLast ? updates.reversed() : updates, isComplete: true)
+    dispatcher.applyTokens()
+    #expect(actions(&dispatcher).contains(.openPool(1)))
+    for (pool, connection, slot) in [(0, 0, stays), (1, 1, moves)] as [(Int32, Int32, UInt32)] {
+      _ = dispatcher.upkeep()
+      _ = actions(&dispatcher)
+      dispatcher.lookedUp(pool, [Self.address])
+      expect([.open(connection: connection)], of: &dispatcher)
+      dispatcher.connected(connection)
+      dispatcher.settings(connection, limit: 10)
+      dispatcher.dispatch()
+      let sent = actions(&dispatcher)
+      #expect(sent.contains(.send(slot: slot, connection: connection)))
+    }
   }
 
   @Test
