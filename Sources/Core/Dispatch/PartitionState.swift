@@ -72,8 +72,8 @@ public struct PartitionState: Sendable {
   private var runs = 0
   /// The widest jump of offsets since the control thread was last told.
   private var jump: Range<Int64>?
-  /// Where offsets went back from, below what was to come: whether the log still reaches as far tells if it is the same
-  /// one.
+  /// Offsets went back, below what was to come: whether the log still reaches as far as anything of it is known tells if
+  /// it is the same one.
   private var wentBackFrom: Int64?
   /// When the committable offset last moved (monotonic milliseconds), and where to.
   private var head: (offset: Int64, since: UInt64) = (-1, 0)
@@ -168,7 +168,7 @@ public struct PartitionState: Sendable {
         jump = expected..<offset
       }
     } else if offset < expected, wentBackFrom == nil {
-      wentBackFrom = expected
+      wentBackFrom = ledger?.knownEnd
     }
     return ledger!.received(offset)
   }

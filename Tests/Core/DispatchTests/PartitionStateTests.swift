@@ -35,4 +35,14 @@ struct PartitionStateTests {
     #expect(partition.admit(5) == .new)
     #expect(partition.takeWentBackFrom() == nil)
   }
+
+  /// A recreated topic that has as many records as were committed of the old one, and fewer than its map names.
+  @Test func `the log has to reach as far as the map that was committed`() {
+    var partition = PartitionState(
+      GrantedPartition(
+        feed: .lane(.bulk), resume: ResumePoint(next: 5, completedAbove: [7..<9])),
+      bounds: PartitionBounds(), window: 0)
+    #expect(partition.admit(0) == .alreadyCompleted)
+    #expect(partition.takeWentBackFrom() == 9)
+  }
 }

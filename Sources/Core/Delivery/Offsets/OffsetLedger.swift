@@ -76,6 +76,10 @@ public struct OffsetLedger: Sendable {
   /// True while the next record lies below the end of the map given at the start.
   public var isBelowMap: Bool { nextOffset < horizon }
 
+  /// One past the highest offset of which anything is known: received, or completed in an earlier assignment. A log that
+  /// ends before it is another one.
+  public var knownEnd: Int64 { max(nextOffset, horizon) }
+
   /// Takes a record in; offsets between the last record and this one are gaps of the log and count as done.
   public mutating func received(_ offset: Int64) -> Admission {
     if _fastPath(offset == nextOffset && canAppend) {
