@@ -221,7 +221,7 @@ import Testing
     #expect(refusal(push.with("authorization", nil), rules: rules) == nil)
   }
 
-  @Test func `the strict form of an IDIs lower case`() throws {
+  @Test func `the strict form of an id is lower case`() throws {
     let upper = push.with("apns-id", "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E")
     #expect(refusal(upper) == nil)
     var rules = GatewayRules()

@@ -15,7 +15,7 @@ import Testing
     return window
   }
 
-  @Test func `what was inherited before the first IDIs part of the window`() {
+  @Test func `what was inherited before the first id is part of the window`() {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(1...4, capacity: 4))
     #expect(recent.isFirst(id(4)) == false)
