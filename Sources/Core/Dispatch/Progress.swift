@@ -7,6 +7,7 @@ public struct PartitionReport: Sendable {
   public let done: PartitionDone?
   /// Offsets that were expected and did not come: the widest stretch since the last report.
   public let jump: Range<Int64>?
+  /// Offsets went back, below what was to come: one past the highest of which anything is known.
   public let wentBackFrom: Int64?
   /// It begins without the `apns-id`s that have not been read yet.
   public let isWithoutWindow: Bool
