@@ -198,7 +198,7 @@ public struct PartitionState: Sendable {
   /// A record is given up unsent: its next owner must not take it for a repeat, and that may be this process.
   mutating func handBack(_ id: NotificationID) {
     handedBack += 1
-    recent.forget(id)
+    recent.remove(id)
   }
 
   /// The ids of what was completed here, for the case that the partition comes back; nil when they are not all
@@ -210,7 +210,7 @@ public struct PartitionState: Sendable {
     guard case .lane = feed, isWindowWhole, open == handedBack + unfinished.count else {
       return nil
     }
-    for id in unfinished { recent.forget(id) }
+    for id in unfinished { recent.remove(id) }
     return recent.merged()
   }
 

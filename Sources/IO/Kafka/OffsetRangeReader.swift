@@ -26,8 +26,15 @@ public final class OffsetRangeReader {
   private var client: KafkaClient?
   private let queue: OpaquePointer
   private var topics: [(name: String, handle: OpaquePointer, partitions: Int)] = []
-  /// One past the last offset wanted, of the partitions that are not at their end.
-  private var ends: [Place: Int64] = [:]
+  /// A stretch that has not been read to its end.
+  private struct Stretch {
+    /// One past the last offset wanted.
+    var end: Int64
+    /// When something last came of it, in monotonic milliseconds.
+    var heardAt: UInt64
+  }
+
+  private var open: [Place: Stretch] = [:]
   private var finished: [Place] = []
   /// Where the logs ended when a stretch of them was last begun.
   private var logEnds: [Place: Int64] = [:]
@@ -71,7 +78,7 @@ public final class OffsetRangeReader {
     let handle = topics[topic].handle
     guard rd_kafka_consume_start_queue(handle, place.partition, wanted.lowerBound, queue) == 0
     else { throw KafkaError(rd_kafka_last_error(), "cannot read \(partition)") }
-    ends[place] = wanted.upperBound
+    open[place] = Stretch(end: wanted.upperBound, heardAt: MonotonicClock.milliseconds())
     return place
   }
 
@@ -106,28 +113,29 @@ public final class OffsetRangeReader {
   }
 
   /// Whether every stretch has been read to its end.
-  public var isDone: Bool { ends.isEmpty && finished.isEmpty }
+  public var isDone: Bool { open.isEmpty && finished.isEmpty }
 
   /// One past the last offset of a partition's log when its last stretch was begun; 0 for one that is not there.
   public func logEnd(_ place: Place) -> Int64 { logEnds[place] ?? 0 }
 
   /// The partitions that are being read.
-  public var reading: Int { ends.count }
+  public var reading: Int { open.count }
 
   /// Appends records of the stretches to the batch, in the order of each partition's log; waits up to the time
   /// for the first.
   public func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) {
-    guard let client, !ends.isEmpty else { return }
+    guard let client, !open.isEmpty else { return }
     while let event = rd_kafka_queue_poll(client.events, 0) { rd_kafka_event_destroy(event) }
     let before = batch.count
     _ = batch.fill(from: queue, limit: batch.capacity, timeout: timeoutMilliseconds)
-    for index in before..<batch.count { note(batch[index]) }
-    wakeFetchers()
-    let ends = self.ends
+    let now = MonotonicClock.milliseconds()
+    for index in before..<batch.count { note(batch[index], now) }
+    wakeFetchers(now)
+    let open = self.open
     batch.removeAll(
       from: before,
       where: { record in
-        record.errorCode != 0 || ends[place(of: record)].map { record.offset >= $0 } ?? true
+        record.errorCode != 0 || open[place(of: record)].map { record.offset >= $0.end } ?? true
       })
   }
 
@@ -145,13 +153,26 @@ public final class OffsetRangeReader {
   /// The partitions whose stretches came to their end since the last call.
   public func takeFinished() -> [Place] {
     defer { finished.removeAll() }
-    for place in finished { ends[place] = nil }
+    for place in finished { open[place] = nil }
     return finished
   }
 
-  private func note(_ record: KafkaRecord) {
+  /// Gives up the stretches of which nothing has come for so long, as of a partition that has lost its leader.
+  public func takeSilent(forMilliseconds limit: UInt64) -> [Place] {
+    let now = MonotonicClock.milliseconds()
+    let silent = open.filter { now >= $0.value.heardAt + limit && !finished.contains($0.key) }.map(
+      \.key)
+    for place in silent {
+      stop(place)
+      open[place] = nil
+    }
+    return silent
+  }
+
+  private func note(_ record: KafkaRecord, _ now: UInt64) {
     let place = place(of: record)
-    guard let end = ends[place], !finished.contains(place) else { return }
+    guard let end = open[place]?.end, !finished.contains(place) else { return }
+    open[place]?.heardAt = now
     // The mark of a transaction may be the last offset: then the log's own end ends the stretch. One that is not
     // there any more has nothing left of it.
     let isAtEnd = record.errorCode == 0 ? record.offset + 1 >= end : record.isEndOfPartition
@@ -167,19 +188,18 @@ public final class OffsetRangeReader {
   /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for up to a second, however soon they are
   /// emptied. Asking a partition's broker where the log ends makes it look again: each partition in turn, one
   /// every few milliseconds.
-  private func wakeFetchers() {
-    let now = MonotonicClock.milliseconds()
-    guard now >= nextWake, !ends.isEmpty else { return }
+  private func wakeFetchers(_ now: UInt64) {
+    guard now >= nextWake, !open.isEmpty else { return }
     nextWake = now + 10
     turn += 1
-    let places = ends.keys.sorted { ($0.topic, $0.partition) < ($1.topic, $1.partition) }
+    let places = open.keys.sorted { ($0.topic, $0.partition) < ($1.topic, $1.partition) }
     _ = try? watermarks(places[turn % places.count], 100)
   }
 
   public func close() {
     guard let client else { return }
-    for place in ends.keys where !finished.contains(place) { stop(place) }
-    ends = [:]
+    for place in open.keys where !finished.contains(place) { stop(place) }
+    open = [:]
     rd_kafka_queue_destroy(queue)
     for topic in topics { rd_kafka_topic_destroy(topic.handle) }
     topics = []

@@ -35,6 +35,8 @@ final class WindowRebuild: Sendable {
   private let capacity: Int
   private let log: Logger
   private let orders = Mutex(Orders())
+  /// A partition of which nothing comes for so long does not keep others waiting: four are read at a time.
+  private static let patienceMilliseconds: UInt64 = 10_000
   /// Counts orders: work on an earlier one stops.
   private let version = Atomic(0)
 
@@ -151,6 +153,11 @@ final class WindowRebuild: Sendable {
         let isWhole = plan.finished(partition)
         tails[partition]?.handOver(isWhole: isWhole)
         if isWhole { tails[partition] = nil }
+      }
+      for place in stretches.takeSilent(forMilliseconds: Self.patienceMilliseconds) {
+        guard let partition = places[place] else { continue }
+        plan.failed(partition)
+        failure = .invalid("nothing came of \(partition)")
       }
     }
     if let failure { throw failure }

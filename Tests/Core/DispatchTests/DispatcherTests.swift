@@ -81,13 +81,13 @@ struct DispatcherTests {
 
   /// In either order of the two records, and with all of them told at once.
   @Test(arguments: [false, true])
-  func `a push in line goes to the credential that its app was moved to`(isLast: Bool) {
+  func `a push in line goes to the credential that its app was moved to`(isReversed: Bool) {
     var dispatcher = connected()
     let stays = take(facts(1, app: "other"), 0, &dispatcher)
     let moves = take(facts(2), 1, &dispatcher)
     _ = actions(&dispatcher)
     let updates = [token("key", ["other"], 2), token("key2", ["app"], 1)]
-    dispatcher.updateTokens(isLast ? updates.reversed() : updates, isComplete: true)
+    dispatcher.updateTokens(isReversed ? updates.reversed() : updates, isComplete: true)
     dispatcher.applyTokens()
     #expect(actions(&dispatcher).contains(.openPool(1)))
     for (pool, connection, slot) in [(0, 0, stays), (1, 1, moves)] as [(Int32, Int32, UInt32)] {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
 import EventLoop
 import Kafka
 import TestSupport
 import Testing
 
-@Suite struct StretchTests {
+@Suite struct OffsetRangeReaderTests {
   /// Reads until every stretch is at its end; the offsets of each, in the order they came, and the places that
   /// came to their ends.
+  ///
+  /// - Parameter patience: stretches of which nothing comes for so many milliseconds are given up.
   private func readAll(
-    _ stretches: OffsetRangeReader
+    _ stretches: OffsetRangeReader, patience: UInt64 = 60_000
   ) -> (offsets: [OffsetRangeReader.Place: [Int64]], ends: Set<OffsetRangeReader.Place>) {
     var offsets: [OffsetRangeReader.Place: [Int64]] = [:]
     var ends: Set<OffsetRangeReader.Place> = []
@@ -21,6 +24,7 @@ import Testing
         }
         batch.release()
         ends.formUnion(stretches.takeFinished())
+        _ = stretches.takeSilent(forMilliseconds: patience)
         return stretches.isDone
       })
     return (offsets, ends)
@@ -77,6 +81,25 @@ import Testing
     }
     #expect(stretches.reading == 2)
     #expect(readAll(stretches).offsets == [places[0]: Array(20..<30), places[1]: Array(20..<30)])
+    #expect(stretches.reading == 0)
+  }
+
+  @Test func `a stretch of which nothing comes is given up, and the others are read`() throws {
+    KafkaLog.silence()
+    let fixture = try KafkaFixture(topics: [("numbers", 2)], embedded: true)
+    let broker = try #require(fixture.broker)
+    let topic = fixture.name("numbers")
+    // One record in an answer, so that a stretch needs many.
+    try produceNumbers(fixture, topic, 100, recordsOfBatch: 1)
+    broker.setRoundTrip(milliseconds: 100)
+    let stretches = try OffsetRangeReader(fixture.configuration)
+    defer { stretches.close() }
+    let places = try (0..<2 as Range<Int32>).map {
+      try stretches.read(
+        TopicPartition(topic: topic, partition: $0), 0..<20, timeoutMilliseconds: 5_000)
+    }
+    try broker.setLeader(topic: topic, partition: 0, broker: -1)
+    #expect(readAll(stretches, patience: 5_000).ends == [places[1]])
     #expect(stretches.reading == 0)
   }
 

@@ -101,10 +101,13 @@ public struct DedupWindow: Sendable {
 
   /// Takes an id back out: what came with it was not worked on after all. The newest id takes its place in the
   /// order.
-  public mutating func remove(_ id: NotificationID) {
+  ///
+  /// - Returns: whether it was in the window.
+  @discardableResult
+  public mutating func remove(_ id: NotificationID) -> Bool {
     var place = home(of: id)
     while table[place] != 0, ring[Int(table[place]) - 1] != id { place = (place + 1) & mask }
-    guard table[place] != 0 else { return }
+    guard table[place] != 0 else { return false }
     let index = Int(table[place]) - 1
     takeOut(index)
     let newest = (cursor == 0 ? capacity : cursor) - 1
@@ -115,12 +118,19 @@ public struct DedupWindow: Sendable {
       ring[index] = ring[newest]
     }
     cursor = newest
+    return true
   }
 
   /// Calls `body` with each id, the oldest first.
-  public func visit(_ body: (NotificationID) -> Void) {
-    let first = (cursor - count + capacity) % capacity
-    for step in 0..<count { body(ring[(first + step) % capacity]) }
+  public func visit(_ body: (NotificationID) -> Void) { visit(newest: count, body) }
+
+  /// Calls `body` with each of the newest ids, the oldest of them first.
+  ///
+  /// - Parameter wanted: how many, 0 … `count`.
+  public func visit(newest wanted: Int, _ body: (NotificationID) -> Void) {
+    precondition(wanted >= 0 && wanted <= count)
+    let first = cursor - wanted + capacity
+    for step in 0..<wanted { body(ring[(first + step) % capacity]) }
   }
 
   /// Takes the id under the cursor (the oldest, in a full window) out of the table.

@@ -10,6 +10,8 @@ public import APNS
 public struct RecentIDs: Sendable {
   let capacity: Int
   var taken: DedupWindow?
+  /// Ids taken in this assignment: the newest ones of `taken`.
+  private var own = 0
   /// What was read again after the first id was taken here.
   var inherited: DedupWindow?
 
@@ -29,12 +31,14 @@ public struct RecentIDs: Sendable {
   }
 
   /// Takes an id back: its record was given up unsent, and comes again.
-  public mutating func forget(_ id: NotificationID) { taken?.remove(id) }
+  public mutating func remove(_ id: NotificationID) {
+    if taken?.remove(id) == true { own -= 1 }
+  }
 
   /// All ids as one window, for the partition's next assignment; nil when there are none.
   public consuming func merged() -> DedupWindow? {
     guard var window = inherited else { return taken }
-    taken?.visit { _ = window.insert($0) }
+    taken?.visit(newest: own) { _ = window.insert($0) }
     return window
   }
 
@@ -46,10 +50,11 @@ public struct RecentIDs: Sendable {
     if taken == nil {
       taken = inherited ?? DedupWindow(capacity: capacity)
       inherited = nil
-    } else if inherited != nil {
-      if inherited!.contains(id) { return false }
-      if taken!.count == capacity { inherited = nil }
+    } else if inherited?.contains(id) == true {
+      return false
     }
-    return taken!.insert(id)
+    guard taken!.insert(id) else { return false }
+    if own < capacity { own += 1 } else { inherited = nil }
+    return true
   }
 }

@@ -110,7 +110,7 @@ public struct OffsetLedger: Sendable {
   /// The completed ranges above `committable`, lowest first, at most `limit` of them.
   public func completedRuns(limit: Int) -> [Range<Int64>] {
     var runs: [Range<Int64>] = []
-    let end = max(nextOffset, horizon)
+    let end = knownEnd
     var offset = committable
     if offset < end { runs.reserveCapacity(min(limit, 64)) }
     var start: Int64?

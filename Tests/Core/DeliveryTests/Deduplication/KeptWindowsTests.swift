@@ -86,7 +86,7 @@ struct KeptWindowsTests {
         #expect(isFirst, "seed \(seed): \(number) was never taken")
       }
       next += Int64(random.below(Int(end - next) + 1))
-      for number in next..<end { ids.forget(id(number)) }
+      for number in next..<end { ids.remove(id(number)) }
       if let window = ids.merged() { kept[owner].keep(0, window, next: next) }
     }
   }

@@ -51,6 +51,34 @@ import Testing
     #expect(recent.isFirst(id(1)) == true)
   }
 
+  @Test
+  func `after a full window that was kept, the whole counts for as many IDs as a window holds`() {
+    var recent = RecentIDs(capacity: 3)
+    recent.inherit(window(1...3, capacity: 3))
+    #expect(recent.isFirst(id(10)) == true)
+    recent.inherit(window(4...6, capacity: 3))
+    #expect(recent.isFirst(id(11)) == true)
+    #expect(recent.isFirst(id(5)) == false)
+    #expect(recent.isFirst(id(12)) == true)
+    #expect(recent.isFirst(id(13)) == true)
+    #expect(recent.isFirst(id(5)) == true, "three others have been taken since")
+  }
+
+  @Test func `merged, the ids stand in their order: those of before do not become the newest`()
+    throws
+  {
+    var recent = RecentIDs(capacity: 4)
+    recent.inherit(window(1...2, capacity: 4))
+    #expect(recent.isFirst(id(7)) == true)
+    #expect(recent.isFirst(id(8)) == true)
+    recent.remove(id(8))
+    recent.inherit(window(3...6, capacity: 4))
+    let merged = try #require(recent.merged())
+    var numbers: [UInt64] = []
+    merged.visit { numbers.append($0.low) }
+    #expect(numbers == [4, 5, 6, 7])
+  }
+
   @Test func `without a capacity nothing is remembered`() {
     var recent = RecentIDs(capacity: 0)
     recent.inherit(window(1...1, capacity: 1))
