@@ -76,10 +76,9 @@ func labProgram(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer)
 }
 
-func executable(_ name: String, _ service: String) -> Target {
+func executable(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(
-    name: name, dependencies: [.init(stringLiteral: service), "ServiceKit"],
-    path: "Sources/Executables/\(name)",
+    name: name, dependencies: dependencies, path: "Sources/Executables/\(name)",
     swiftSettings: outer)
 }
 
@@ -213,14 +212,14 @@ let package = Package(
       ]),
 
     // Executables: parse, build, run.
-    executable("martlet-ingest", "Ingest"),
-    executable("martlet-api", "API"),
-    executable("martlet-signer", "Signer"),
-    executable("martlet-sender", "Sender"),
-    executable("martlet-feedback", "Feedback"),
-    executable("martlet-webhooks", "WebhookDelivery"),
-    executable("martlet", "OperatorCommand"),
-    executable("apns-simulator", "GatewaySimulator"),
+    executable("martlet-ingest", ["Ingest", "ServiceKit"]),
+    executable("martlet-api", ["API", "ServiceKit"]),
+    executable("martlet-signer", ["Signer", "ServiceKit"]),
+    executable("martlet-sender", ["Sender", "ServiceKit"]),
+    executable("martlet-feedback", ["Feedback", "ServiceKit"]),
+    executable("martlet-webhooks", ["WebhookDelivery", "ServiceKit"]),
+    executable("martlet", ["OperatorCommand"]),
+    executable("apns-simulator", ["GatewaySimulator", "ServiceKit"]),
 
     // Simulator: APNs as a server.
     simulator("Gateway", ["APNS", "Settings"], settings: pure),

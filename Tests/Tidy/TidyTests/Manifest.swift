@@ -14,15 +14,16 @@ struct Manifest {
   init(_ text: String) {
     let room =
       #/
-      \n\ {4}(core|io|service|simulator|lab|labProgram)\(\s*"(\w[\w\-]*)"
+      \n\ {4}(core|io|service|simulator|executable|lab|labProgram)
+      \(\s*"(\w[\w\-]*)"
       (?:,\s*\[([^\]]*)\])?(?:,\ settings:\ \w+)?\s*\)
       /#
     let tests = #/\n    tests\(\s*"(\w+)",\s*"(\w+)",\s*\[([^\]]*)\]/#
     let plain =
       #/\n    \.(?:target|executableTarget)\(\s*name: "(\w[\w-]*)",\s*dependencies: \[([^\]]*)\],\s*path: "([^"]+)"/#
     let rooms: [Substring: String] = [
-      "core": "Core", "io": "IO", "service": "Services", "simulator": "Simulator", "lab": "Lab",
-      "labProgram": "Lab",
+      "core": "Core", "io": "IO", "service": "Services", "simulator": "Simulator",
+      "executable": "Executables", "lab": "Lab", "labProgram": "Lab",
     ]
     targets =
       text.matches(of: room).map {

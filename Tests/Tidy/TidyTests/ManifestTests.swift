@@ -13,6 +13,7 @@ import Testing
           core("Settings"),
           simulator("Faults", ["APNS"], settings: pure),
           labProgram("martlet-chaos", ["ChaosSuite"]),
+          executable("martlet-api", ["API"]),
           service(
             "Ingest",
             ["APNS",
@@ -29,6 +30,8 @@ import Testing
         .init(name: "Faults", path: "Sources/Simulator/Faults", dependencies: ["APNS"]),
         .init(
           name: "martlet-chaos", path: "Sources/Lab/martlet-chaos", dependencies: ["ChaosSuite"]),
+        .init(
+          name: "martlet-api", path: "Sources/Executables/martlet-api", dependencies: ["API"]),
         .init(name: "Ingest", path: "Sources/Services/Ingest", dependencies: ["APNS", "Kafka"]),
         .init(name: "TLSTests", path: "Tests/IO/TLSTests", dependencies: ["Bytes"]),
         .init(name: "example", path: "Sources/example", dependencies: ["Ingest"]),
@@ -45,7 +48,7 @@ import Testing
   @Test func `every declared dependency is imported by a file of its target`() {
     let targets = Manifest(repository.text("Package.swift")).targets
     let count = targets.count
-    #expect(count > 60)
+    #expect(count > 70)
     for target in targets {
       let files = repository.swiftPaths.filter { $0.hasPrefix("\(target.path)/") }
       #expect(!files.isEmpty, "\(target.path)")
@@ -53,6 +56,18 @@ import Testing
       for name in target.dependencies where !imported.contains(name) {
         Issue.record("\(target.name) declares \(name) and imports it nowhere")
       }
+    }
+  }
+
+  @Test func `every test of the core runs in the developer's loop`() throws {
+    let text = repository.text("scripts/suites")
+    let setting = try #require(text.firstMatch(of: #/\nlight='\^\(([^)]*)\)Tests/#))
+    let light = setting.1.split(separator: "|")
+    let targets = Manifest(repository.text("Package.swift")).targets
+    let ofCore = targets.filter { $0.path.hasPrefix("Tests/Core/") }.map(\.name)
+    #expect(ofCore.count > 10)
+    for name in ofCore where !light.contains(where: { "\($0)Tests" == name }) {
+      Issue.record("scripts/suites leaves \(name) out of `light`")
     }
   }
 }
