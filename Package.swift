@@ -160,7 +160,7 @@ let package = Package(
     io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
     io("Signing", ["Bytes", "COpenSSL"]),
 
-    // Services: one room a process.
+    // Services: one room per process.
     .target(
       name: "ServiceKit",
       dependencies: [

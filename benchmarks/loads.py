@@ -30,7 +30,7 @@ def same_shape(rig, count, connections, *, most=100):
 def feedback(options):
     """The whole feedback process: answers of APNs about gone devices into a SQLite database.
 
-    At most 100,000 a round: an embedded broker keeps every invalid token, and takes no more when a partition is full.
+    At most 100,000 per round: an embedded broker keeps every invalid token, and takes no more when a partition is full.
     """
     count = min(options.count, 100_000)
     with Rig(options) as rig:

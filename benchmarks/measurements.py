@@ -148,7 +148,7 @@ def connections(options):
 def tokens(options):
     """Thousands of provider tokens at once, for a running sender: what the loop's thread uses, and the longest answer.
 
-    Notifications of another app come all the while, 1,000 a second.
+    Notifications of another app come all the while, 1,000 per second.
     """
     count = 5_000
     with many(options, 1, partitions=numbers(options.partitions)[0]) as rig:
@@ -293,7 +293,7 @@ def pipeline(options):
 
 
 def lanes(options):
-    """Transactional latency at 50 a second, idle and beside a long bulk backlog, milliseconds.
+    """Transactional latency at 50 per second, idle and beside a long bulk backlog, milliseconds.
 
     The gateway answers after 50 ms and allows 100 streams on each connection.
     """

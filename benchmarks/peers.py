@@ -52,7 +52,7 @@ def compare(options):
 
 
 def measured(command, count):
-    """CPU microseconds of one notification and how many a second, start-up apart."""
+    """CPU microseconds of one notification and how many per second, start-up apart."""
     few_cpu, few_time = run(command(FEW))
     cpu, seconds = run(command(count))
     return (cpu - few_cpu) / (count - FEW), (count - FEW) / max(0.001, seconds - few_time)

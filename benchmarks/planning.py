@@ -105,7 +105,7 @@ def slow_gateway(options, milliseconds):
         rig.simulator("--record-limit", "0", "--latency", f"{milliseconds}ms")
         rig.signer()
         rig.sender("--max-in-flight", 1_000)
-        # Connections open one a second.
+        # Connections open at one per second.
         rig.load("notifications", 25_000)
         rates = [rig.load("notifications", 50_000) for _ in range(min(options.rounds, 3))]
         found = predicted(20_000, f"{milliseconds}ms", 2, max_in_flight=1_000)

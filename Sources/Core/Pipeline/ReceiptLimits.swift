@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a batch of receipts is written: many lines a record, because producing is the dearest Kafka step. A loop
+/// When a batch of receipts is written: many lines per record, because producing is the dearest Kafka step. A loop
 /// without work writes at once.
 public enum ReceiptLimits {
   /// At this many outcomes,

@@ -124,7 +124,7 @@ extension ByteBuffer {
     }
   }
 
-  /// Where the next byte stands that a JSON string has to escape, or the end. Looks at eight bytes a step: a
+  /// Where the next byte stands that a JSON string has to escape, or the end. Looks at eight bytes per step: a
   /// byte below 0x20, `"` or `\` sets the high bit of its place (a borrow may set a higher one as well, and
   /// then the bytes are looked at one by one).
   @inlinable

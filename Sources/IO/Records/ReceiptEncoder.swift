@@ -53,7 +53,7 @@ public struct ReceiptLine {
   }
 }
 
-/// Writes `push.receipts`: one JSON object a line, many lines a record.
+/// Writes `push.receipts`: one JSON object per line, many lines per record.
 public enum ReceiptEncoder {
   /// Appends one line; a newline goes before it if the buffer is not empty.
   public static func append(_ line: borrowing ReceiptLine, into buffer: inout ByteBuffer) {

@@ -2,7 +2,7 @@
 import EventLoop
 import LabCommand
 
-/// Resident memory of every process, looked at four times a second.
+/// Resident memory of every process, looked at four times per second.
 struct MemoryWatch {
   private struct Life {
     let pid: Int32

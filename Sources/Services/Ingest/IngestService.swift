@@ -12,7 +12,7 @@ public import Settings
 public enum IngestService: Service {
   public static let name = "martlet-ingest"
   public static let summary = """
-    Takes notification requests out of Kafka, checks them, and puts one notification a device on its \
+    Takes notification requests out of Kafka, checks them, and puts one notification per device on its \
     lane; bad requests end as dead letters. Start more copies to take more: they share the work as one \
     consumer group.
     """

@@ -15,8 +15,8 @@ import Settings
 /// ledgers, a producer. It shares nothing with other loops but mailboxes for control messages.
 ///
 /// A turn gathers everything that is ready, tells the `Dispatcher`, does what that wants done, and then acts once: one
-/// write a connection, receipts in batches. Free stream credit is what pulls records out of Kafka; without it they stay
-/// in librdkafka's queues, which then stop fetching.
+/// write per connection, receipts in batches. Free stream credit is what pulls records out of Kafka; without it they
+/// stay in librdkafka's queues, which then stop fetching.
 final class SenderLoop {
   /// The longest sleep; a missed wake-up costs no more than this.
   private static let longestSleep: UInt64 = 100

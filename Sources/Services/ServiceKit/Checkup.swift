@@ -5,8 +5,8 @@ import Kafka
 import Settings
 import Telemetry
 
-/// `--check`: the settings, and what the service finds where they lead. Prints one finding a line (two with its
-/// remedy), or with `--log-format json` one object a line.
+/// `--check`: the settings, and what the service finds where they lead. Prints one finding per line (two with its
+/// remedy), or with `--log-format json` one object per line.
 enum Checkup {
   /// - Returns: 0 without an error, 1 with one, 2 if the settings are invalid.
   static func run<S: Service>(

@@ -125,7 +125,7 @@ public struct ConnectionModel: Sendable, Equatable {
   }
 }
 
-/// Counts a client's connections: more than so many a minute are taken for an attack.
+/// Counts a client's connections: more than so many per minute are taken for an attack.
 public struct ConnectionRate: Sendable {
   private var began: Int64 = 0
   private var counts: [String: Int] = [:]

@@ -128,7 +128,7 @@ extension SimulatorLoop {
     }
   }
 
-  /// About ten times a second for every connection while `needsTicks`.
+  /// About ten times per second for every connection while `needsTicks`.
   func tick(_ connection: GatewayConnection) {
     endFaults(connection)
     guard shared.faults.concerns(.idle) else { return }

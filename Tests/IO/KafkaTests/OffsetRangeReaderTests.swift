@@ -118,7 +118,7 @@ import Testing
     let begin = MonotonicClock.milliseconds()
     let read = readAll(stretches)
     #expect(read.offsets.values.map(\.count).reduce(0, +) == 100_000)
-    // At 4,000 records a second it would be 25 s.
+    // At 4,000 records per second it would be 25 s.
     #expect(MonotonicClock.milliseconds() - begin < 20_000)
   }
 }

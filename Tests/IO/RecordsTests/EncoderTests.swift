@@ -227,7 +227,7 @@ struct ReceiptTests {
   }
 
   @Test
-  func `come back with every field, many lines a record`() throws {
+  func `come back with every field, many lines per record`() throws {
     var buffer = ByteBuffer()
     let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     with(id) { apnsID in

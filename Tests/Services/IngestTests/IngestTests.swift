@@ -229,7 +229,7 @@ struct IngestTests {
   }
 
   @Test
-  func `makes one notification a token, of up to 1,000, with ids that differ`() throws {
+  func `makes one notification per token, of up to 1,000, with ids that differ`() throws {
     let fixture = try IngestFixture()
     let tokens = (0..<1_000).map { index in
       let digits = String(index + 65_536, radix: 16)

@@ -155,7 +155,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
       ])
   }
 
-  @Test func `receipts come one a line with short tokens`() throws {
+  @Test func `receipts come one per line with short tokens`() throws {
     let value = #"{"outcome":"delivered","token":"0a1b2c3d4e"}"# + "\n" + #"{"outcome":"expired"}"#
     let lines = try shown("receipts", key: nil, value: value)
     #expect(lines == [#"{"outcome":"delivered","token":"0a1b2c3d…"}"#, #"{"outcome":"expired"}"#])

@@ -31,7 +31,7 @@ struct RebalanceRaceTests {
     var sent = 0
     var haveLeft = false
     while sent < count {
-      // 600 records a second, for twenty seconds.
+      // 600 records per second, for twenty seconds.
       let due = min(count, Int(MonotonicClock.milliseconds() - begun) * 600 / 1_000)
       while sent < due {
         try audit.send(sent)

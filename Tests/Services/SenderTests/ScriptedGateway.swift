@@ -22,7 +22,7 @@ final class ScriptedGateway: Sendable {
     /// After the handshake, before anything is sent: SETTINGS are still queued.
     var connected: @Sendable (Peer) -> Void = { _ in }
     var reply: @Sendable (Peer, GatewayRecord.Request) -> GatewayReply = { _, _ in .answer(200) }
-    /// Called some hundred times a second for each connection.
+    /// Called some hundred times per second for each connection.
     var tick: @Sendable (Peer) -> Void = { _ in }
     /// The listener takes connections; they wait unanswered otherwise.
     var accepts = true

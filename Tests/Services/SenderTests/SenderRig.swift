@@ -119,7 +119,7 @@ final class SenderRig {
       producer, topic, key: record.credential, value: String(decoding: value, as: UTF8.self))
   }
 
-  /// What a file with these keys (one a line) makes of `--token-key`.
+  /// What a file with these keys (one per line) makes of `--token-key`.
   func seal(_ keys: String, file: String = "token-key") throws -> TokenSeal {
     try File.write(folder.file(file), Array(keys.utf8))
     let flags = ["--kafka", "localhost:1", "--token-key", folder.file(file)]

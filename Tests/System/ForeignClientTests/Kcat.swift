@@ -29,7 +29,7 @@ struct Kcat {
 
   /// Every receipt so far, whichever order Kafka's partitions make.
   func receipts() throws -> [JSONValue] {
-    // A record is many receipts, one a line.
+    // A record is many receipts, one per line.
     try read("push.receipts", format: "%s\n").compactMap { try? JSONDocument(String($0)).root }
   }
 

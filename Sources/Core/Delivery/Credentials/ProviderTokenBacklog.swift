@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Records of the provider tokens' topic that a loop was told and has not applied: so many a turn, in their order, so that
-/// thousands at once hold up no push.
+/// Records of the provider tokens' topic that a loop was told and has not applied: so many per turn, in their order, so
+/// that thousands at once hold up no push.
 public struct ProviderTokenBacklog: Sendable {
   /// What one turn applies.
   public struct Batch: Sendable {

@@ -4,7 +4,7 @@ public import APNS
 
 /// The newest `apns-id`s of one partition: says whether a notification was taken before.
 ///
-/// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes an id for the ring
+/// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes per id for the ring
 /// and 8…16 for the table. Both double until the window has its size, so that a quiet partition's is small. When
 /// the window is full, the oldest id leaves.
 public struct DedupWindow: Sendable {

@@ -2,7 +2,7 @@
 
 /// Keeps a writer from overrunning the embedded broker.
 ///
-/// The embedded broker keeps 5 MiB a partition and then drops the oldest batches in silence, read or not. A
+/// The embedded broker keeps 5 MiB per partition and then drops the oldest batches in silence, read or not. A
 /// writer asks this gate before it takes more work in: the gate closes while the bytes that no reader has
 /// committed yet come near to that limit. On a topic without committed offsets (a table) it closes for ever when
 /// the partition is full. Against a real broker no gate is used.

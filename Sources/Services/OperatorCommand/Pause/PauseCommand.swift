@@ -21,7 +21,8 @@ public enum PauseCommand: Service {
     "Pauses the pushes of an app, or of a lane: they wait in Kafka until martlet resume, and their expirations still apply."
     + " Pushes in flight are not affected. Without an app or lane it lists what is paused."
   public static let reportsCounters = false
-  private static let reason = SettingKey<String?>.text("reason", "Why, for whoever lists it.")
+  private static let reason = SettingKey<String?>.text(
+    "reason", "Why; `martlet pause` without an app or a lane shows it.")
   public static let table = SettingTable(
     declaredBy: PauseTarget.Settings.self, more: [reason.setting], kafkaProperties: true,
     operands: .init("APP", 0...1, "The app's bundle id."))

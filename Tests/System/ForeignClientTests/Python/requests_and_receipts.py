@@ -43,7 +43,7 @@ def produce(args):
 
 def found(message):
     if message.topic() == "push.receipts":
-        # Many receipts a record, one a line.
+        # Many receipts per record, one per line.
         return [{"receipt": json.loads(line)} for line in message.value().splitlines()]
     headers = {name: value.decode() for name, value in message.headers()}
     value = message.value().decode(errors="replace")
