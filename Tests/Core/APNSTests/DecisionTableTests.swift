@@ -3,18 +3,15 @@
 import APNS
 import Testing
 
-@Suite("The decision table")
-struct DecisionTableTests {
-  @Test
-  func `has one row for each reason, in the order of the cases`() {
+@Suite struct DecisionTableTests {
+  @Test func `has one row for each reason, in the order of the cases`() {
     #expect(ReasonRule.table.count == Reason.allCases.count)
     for reason in Reason.allCases {
       #expect(reason.rule.reason == reason)
     }
   }
 
-  @Test
-  func `finds every reason by its name and no other text`() {
+  @Test func `finds every reason by its name and no other text`() {
     for reason in Reason.allCases {
       #expect(Reason(reason.name) == reason)
       #expect(Reason(reason.name + "x") == nil)
@@ -54,8 +51,7 @@ struct DecisionTableTests {
     ("MissingChannelQueueSize", 400, "B", .fix),
   ]
 
-  @Test
-  func `has every documented reason and no other, with its status, place and class`() {
+  @Test func `has every documented reason and no other, with its status, place and class`() {
     #expect(Self.documented.map(\.0).sorted() == Reason.allCases.map(\.name).sorted())
     for (name, status, places, kind) in Self.documented {
       guard let rule = Reason(name)?.rule else {
@@ -72,8 +68,7 @@ struct DecisionTableTests {
     }
   }
 
-  @Test
-  func `treats both spellings of a reason alike`() {
+  @Test func `treats both spellings of a reason alike`() {
     for (one, other) in [
       (Reason.badEnvironmentKeyIdInToken, Reason.badEnvironmentKeyInToken),
       (.serviceUnavailable, .serviceUnavailableSpaced),
@@ -158,8 +153,7 @@ struct DecisionTableTests {
     #expect(answer.credential == credential)
   }
 
-  @Test
-  func `judges an answer without a known reason by its status`() {
+  @Test func `judges an answer without a known reason by its status`() {
     func verdict(_ status: UInt16) -> Verdict { GatewayResponse(status: status).verdict }
     #expect(verdict(200) == .delivered)
     #expect(verdict(400) == .rejected(aboutToken: false))
@@ -174,16 +168,14 @@ struct DecisionTableTests {
     #expect(GatewayResponse(status: 500).connection == .closeIfRepeated)
   }
 
-  @Test
-  func `takes an accepted push as accepted whatever its body says`() {
+  @Test func `takes an accepted push as accepted whatever its body says`() {
     let answer = GatewayResponse(status: 200, reason: .badTopic)
     #expect(answer.verdict == .delivered)
     #expect(answer.connection == .keep)
     #expect(answer.alert == .none)
   }
 
-  @Test
-  func `never declares a token dead for a mistake of configuration`() {
+  @Test func `never declares a token dead for a mistake of configuration`() {
     for rule in ReasonRule.table where rule.kind == .fix || rule.kind == .credential {
       #expect(rule.verdict != .rejected(aboutToken: true), "\(rule.name)")
     }

@@ -4,10 +4,8 @@ import APNS
 import Random
 import Testing
 
-@Suite("Notification ids")
-struct NotificationIDTests {
-  @Test
-  func `are read in either case and printed in lower case`() {
+@Suite struct NotificationIDTests {
+  @Test func `are read in either case and printed in lower case`() {
     let text = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     let id = NotificationID(text)
     #expect(id == NotificationID(high: 0x0F6E_1C1E_5A0B_4C55, low: 0x9D0E_6F6B_3A1C_2D3E))
@@ -15,8 +13,7 @@ struct NotificationIDTests {
     #expect(NotificationID(text.uppercased()) == id)
   }
 
-  @Test
-  func `print and read back whatever their bits are`() {
+  @Test func `print and read back whatever their bits are`() {
     var random = SeededGenerator(seed: 11)
     for _ in 0..<2_000 {
       let id = NotificationID(high: random.next(), low: random.next())
@@ -24,8 +21,7 @@ struct NotificationIDTests {
     }
   }
 
-  @Test
-  func `take any digit in any place, and are refused when a single character is wrong`() {
+  @Test func `take any digit in any place, and are refused when a single character is wrong`() {
     let good = Array("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e".utf8)
     for position in good.indices {
       let isDash = good[position] == UInt8(ascii: "-")
@@ -45,8 +41,7 @@ struct NotificationIDTests {
     #expect(NotificationID("0f6e1c1e5a0b4c559d0e6f6b3a1c2d3e0000") == nil)
   }
 
-  @Test
-  func `of version 5 agree with the example of RFC 9562`() {
+  @Test func `of version 5 agree with the example of RFC 9562`() {
     // RFC 9562 appendix A.4: SHA-1 of the DNS namespace and "www.example.com".
     let digest: [UInt8] = [
       0x2E, 0xD6, 0x65, 0x7D, 0xE9, 0x27, 0x46, 0x8B, 0x55, 0xE1, 0x26, 0x65, 0xA8, 0xAE, 0xA6,
@@ -56,14 +51,12 @@ struct NotificationIDTests {
     #expect(id.description == "2ed6657d-e927-568b-95e1-2665a8aea6a2")
   }
 
-  @Test
-  func `are derived under a fixed namespace`() {
+  @Test func `are derived under a fixed namespace`() {
     #expect(NotificationID.namespace.description == "6d617274-6c65-5470-b573-680000000001")
   }
 }
 
-@Suite("Device tokens")
-struct DeviceTokenTests {
+@Suite struct DeviceTokenTests {
   private func problem(_ text: String) -> DeviceToken.Problem? {
     do {
       try DeviceToken.validate(text.utf8.span)
@@ -71,15 +64,13 @@ struct DeviceTokenTests {
     } catch { return error }
   }
 
-  @Test
-  func `are hexadecimal digits of any even number up to 512, in either case`() {
+  @Test func `are hexadecimal digits of any even number up to 512, in either case`() {
     for digits in [2, 64, 160, 200, 512] {
       #expect(problem(String(repeating: "aF", count: digits / 2)) == nil)
     }
   }
 
-  @Test
-  func `are refused with what is wrong and where`() {
+  @Test func `are refused with what is wrong and where`() {
     #expect(problem("") == .empty)
     #expect(problem("abc") == .oddLength(3))
     #expect(problem(String(repeating: "0", count: 514)) == .tooLong(514))
@@ -88,17 +79,14 @@ struct DeviceTokenTests {
     #expect(problem("é") == .notHexadecimal(at: 0))
   }
 
-  @Test
-  func `appear in logs with eight digits only`() {
+  @Test func `appear in logs with eight digits only`() {
     #expect(DeviceToken.shortened("0123456789abcdef") == "01234567…")
     #expect(DeviceToken.shortened("0123") == "0123")
   }
 }
 
-@Suite("Push types")
-struct PushTypeTests {
-  @Test
-  func `are found by their names only`() {
+@Suite struct PushTypeTests {
+  @Test func `are found by their names only`() {
     for type in PushType.allCases {
       #expect(PushType(type.description) == type)
       #expect(PushType(type.description + "s") == nil)
@@ -135,8 +123,7 @@ struct PushTypeTests {
     #expect(type.defaultPriority == (type == .background ? 5 : 10))
   }
 
-  @Test
-  func `are taken by APNs with more priorities than make sense`() {
+  @Test func `are taken by APNs with more priorities than make sense`() {
     #expect(PushType.voip.allows(priority: 5))
     #expect(PushType.location.allows(priority: 1))
     #expect(!PushType.background.allows(priority: 10))
@@ -144,8 +131,7 @@ struct PushTypeTests {
     #expect(!PushType.alert.allows(priority: 7))
   }
 
-  @Test
-  func `stand beside two environments, found by name`() {
+  @Test func `stand beside two environments, found by name`() {
     for environment in Environment.allCases {
       #expect(Environment(environment.description) == environment)
     }
@@ -153,17 +139,15 @@ struct PushTypeTests {
   }
 }
 
-@Suite("Provider token claims")
-struct ProviderTokenClaimsTests {
-  @Test
-  func `expire one hour after they were issued`() {
+/// Provider token claims.
+@Suite struct ProviderTokenClaimsTests {
+  @Test func `expire one hour after they were issued`() {
     let claims = ProviderTokenClaims(teamID: "TEAM000001", keyID: "KEY0000001", issuedAt: 1_000)
     #expect(!claims.isExpired(at: 4_600))
     #expect(claims.isExpired(at: 4_601))
   }
 
-  @Test
-  func `carry ids of ten capital letters and digits`() {
+  @Test func `carry ids of ten capital letters and digits`() {
     #expect(ProviderTokenClaims.isIdentifier("ABCDE12345"))
     for text in ["", "ABCDE1234", "ABCDE123456", "abcde12345", "ABCDE1234é"] {
       #expect(!ProviderTokenClaims.isIdentifier(text))

@@ -2,8 +2,7 @@
 import Diagnosis
 import Testing
 
-@Suite("Client certificates")
-struct CertificateFindingTests {
+@Suite struct CertificateFindingTests {
   private let day: Int64 = 86_400
   private func certificate(
     _ change: (inout CertificateFacts) -> Void = { _ in }
@@ -27,8 +26,7 @@ struct CertificateFindingTests {
     #expect(found[0].remedy.isEmpty == (status == .ok))
   }
 
-  @Test
-  func `what it says of itself`() {
+  @Test func `what it says of itself`() {
     func message(_ change: (inout CertificateFacts) -> Void) -> String {
       CertificateFindings.all(certificate(change), now: 0)[0].message
     }
@@ -37,8 +35,7 @@ struct CertificateFindingTests {
     #expect(message { $0.hasSandboxMark = false }.contains("in production,"))
   }
 
-  @Test
-  func `one without an environment, and one whose list serves apps that it does not name`() {
+  @Test func `one without an environment, and one whose list serves apps that it does not name`() {
     let unmarked = certificate {
       $0.hasSandboxMark = false
       $0.hasProductionMark = false

@@ -2,8 +2,7 @@
 import Diagnosis
 import Testing
 
-@Suite("The clock")
-struct ClockFindingTests {
+@Suite struct ClockFindingTests {
   @Test(arguments: [
     (Int64(0), true), (60, true), (-60, true), (61, false), (-61, false), (3_600, false),
     (.min, false),
@@ -22,20 +21,17 @@ struct ClockFindingTests {
     }
   }
 
-  @Test
-  func `a gateway that sends no date says nothing about the clock`() {
+  @Test func `a gateway that sends no date says nothing about the clock`() {
     #expect(ClockFindings.compared(to: "gateway", secondsAhead: nil).isEmpty)
   }
 
-  @Test
-  func `a clock that nothing keeps right is a warning; not knowing is none`() {
+  @Test func `a clock that nothing keeps right is a warning; not knowing is none`() {
     #expect(ClockFindings.local(isSynchronized: true).status == .ok)
     #expect(ClockFindings.local(isSynchronized: false).status == .warning)
     #expect(ClockFindings.local(isSynchronized: nil).status == .ok)
   }
 
-  @Test
-  func `the date of a header in the form of RFC 9110`() {
+  @Test func `the date of a header in the form of RFC 9110`() {
     #expect(HTTPDate.seconds("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777)
     #expect(HTTPDate.seconds("Thu, 01 Jan 1970 00:00:00 GMT") == 0)
     #expect(HTTPDate.seconds("Tue, 29 Feb 2000 23:59:59 GMT") == 951_868_799)
@@ -52,8 +48,7 @@ struct ClockFindingTests {
     ] { #expect(HTTPDate.seconds(text) == nil, "\(text)") }
   }
 
-  @Test
-  func `every day of 800 years has the number that follows the day before`() {
+  @Test func `every day of 800 years has the number that follows the day before`() {
     let names = [
       "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]

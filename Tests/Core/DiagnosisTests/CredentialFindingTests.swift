@@ -2,8 +2,8 @@
 import Diagnosis
 import Testing
 
-@Suite("Signing keys whose ids were mixed up")
-struct CredentialFindingTests {
+/// Signing keys whose ids were mixed up.
+@Suite struct CredentialFindingTests {
   private func credential(
     _ team: String, _ key: String, _ file: String? = nil, apps: [String] = ["com.example.app"]
   ) -> CredentialFacts {
@@ -27,8 +27,7 @@ struct CredentialFindingTests {
     #expect(found[0].place == "/keys/AuthKey_KEY0000001.p8")
   }
 
-  @Test
-  func `swapped in one of two entries of a team is seen without Apple's file names`() {
+  @Test func `swapped in one of two entries of a team is seen without Apple's file names`() {
     let found = CredentialFindings.all([
       credential("TEAM000001", "KEY0000001", "a.p8"),
       credential("KEY0000002", "TEAM000001", "b.p8"),
@@ -40,8 +39,7 @@ struct CredentialFindingTests {
     #expect(found[1].message == found[0].message)
   }
 
-  @Test
-  func `a file that says another key, and one id for both`() {
+  @Test func `a file that says another key, and one id for both`() {
     let other = CredentialFindings.all([
       credential("TEAM000001", "KEY0000001", "AuthKey_KEY0000002.p8")
     ])[0]
@@ -51,8 +49,8 @@ struct CredentialFindingTests {
     #expect(same.status == .error && same.message == "team_id and key_id are both KEY0000001")
   }
 
-  @Test
-  func `right ones are described; a file's name counts only in the form that Apple gives it`() {
+  @Test func `right ones are described; a file's name counts only in the form that Apple gives it`()
+  {
     #expect(
       CredentialFindings.all([credential("TEAM000001", "KEY0000001")]) == [
         .ok(

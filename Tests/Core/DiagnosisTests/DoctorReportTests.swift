@@ -2,13 +2,11 @@
 import Diagnosis
 import Testing
 
-@Suite("The doctor's report")
-struct DoctorReportTests {
+@Suite struct DoctorReportTests {
   private let topic = Finding.error(.topic, "push.receipts", "does not exist", remedy: "create it")
   private let clock = Finding.ok(.clock, "this machine", "is synchronized")
 
-  @Test
-  func `what several programs found stands once, by subject, with their names`() {
+  @Test func `what several programs found stands once, by subject, with their names`() {
     let report = DoctorReport([
       ("ingest", [topic]), ("sender", [clock, topic, topic]), ("signer", [clock]),
     ])
@@ -18,8 +16,7 @@ struct DoctorReportTests {
     #expect(DoctorReport([]).summary == "0 errors, 0 warnings, 0 ok")
   }
 
-  @Test
-  func `programs with another prefix are an error, with another address a warning`() {
+  @Test func `programs with another prefix are an error, with another address a warning`() {
     func shared(_ kafka: String, _ prefix: String) -> [Finding] {
       [.ok(.settings, "kafka", kafka), .ok(.settings, "topic-prefix", prefix)]
     }
@@ -38,8 +35,7 @@ struct DoctorReportTests {
       ])
   }
 
-  @Test
-  func `a finding in words: aligned, and its remedy on a line of its own`() {
+  @Test func `a finding in words: aligned, and its remedy on a line of its own`() {
     #expect(clock.text == "ok       clock        this machine: is synchronized")
     #expect(
       topic.text

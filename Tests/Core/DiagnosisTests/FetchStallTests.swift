@@ -2,8 +2,8 @@
 import Diagnosis
 import Testing
 
-@Suite("Partitions that Kafka does not deliver")
-struct FetchStallTests {
+/// Partitions that Kafka does not deliver.
+@Suite struct FetchStallTests {
   private func reading(
     next: Int64 = 10, waiting: Int = 0, lag: Int64 = 5, state: String = "UP", leader: Int = 1
   ) -> KafkaStatistics {
@@ -26,8 +26,7 @@ struct FetchStallTests {
     return (0..<count).filter { !watch.observe(reading($0), now: 1_000 + $0 * 1_000).isEmpty }
   }
 
-  @Test
-  func `standing still behind the log's end for 30 s, and again after as long`() {
+  @Test func `standing still behind the log's end for 30 s, and again after as long`() {
     #expect(seconds(100) { _ in reading() } == [30, 60, 90])
     var watch = FetchStallWatch(patience: 30_000)
     _ = watch.observe(reading(), now: 0)
@@ -36,8 +35,7 @@ struct FetchStallTests {
     #expect(found.first?.broker?.timeouts == 2)
   }
 
-  @Test
-  func `never while it moves, at its end, or while records wait here`() {
+  @Test func `never while it moves, at its end, or while records wait here`() {
     #expect(seconds(100) { reading(next: Int64($0)) }.isEmpty)
     #expect(seconds(100) { _ in reading(lag: 0) }.isEmpty)
     #expect(seconds(100) { _ in reading(lag: -1) }.isEmpty)
@@ -45,8 +43,7 @@ struct FetchStallTests {
     #expect(seconds(100) { $0 % 20 == 0 ? reading(waiting: 1) : reading() }.isEmpty)
   }
 
-  @Test
-  func `a leader that cannot be reached: the log's end is not known then`() {
+  @Test func `a leader that cannot be reached: the log's end is not known then`() {
     #expect(seconds(40) { _ in reading(lag: 0, state: "CONNECT") } == [30])
     #expect(seconds(40) { _ in reading(lag: -1, leader: -1) } == [30])
     var watch = FetchStallWatch(patience: 0)

@@ -3,8 +3,7 @@ import APNS
 import Diagnosis
 import Testing
 
-@Suite("Gateways")
-struct GatewayFindingTests {
+@Suite struct GatewayFindingTests {
   private func facts(
     _ outcome: GatewayFacts.Outcome, host: String = "api.push.apple.com",
     _ environment: Environment = .production, proxy: String? = nil, certificate: String? = nil
@@ -14,8 +13,7 @@ struct GatewayFindingTests {
       certificate: certificate, outcome: outcome)
   }
 
-  @Test
-  func `any reason of APNs tells that it is APNs; nothing else does`() {
+  @Test func `any reason of APNs tells that it is APNs; nothing else does`() {
     let bad: Set<Reason> = [.badCertificate, .badCertificateEnvironment, .forbidden]
     let sick: Set<Reason> = [
       .internalServerError, .serviceUnavailable, .serviceUnavailableSpaced, .shutdown,
@@ -36,8 +34,7 @@ struct GatewayFindingTests {
     }
   }
 
-  @Test
-  func `each way not to get an answer is an error with its own remedy`() {
+  @Test func `each way not to get an answer is an error with its own remedy`() {
     let outcomes: [GatewayFacts.Outcome] = [
       .unresolved("a"), .noConnection("b"), .untrusted("c"), .broken("d"), .silent,
     ]
@@ -47,8 +44,7 @@ struct GatewayFindingTests {
     #expect(found.map(\.message) == ["a", "b", "c", "d", "no answer in time"])
   }
 
-  @Test
-  func `behind a proxy it is the proxy that cannot be reached or refuses`() {
+  @Test func `behind a proxy it is the proxy that cannot be reached or refuses`() {
     for outcome in [GatewayFacts.Outcome.noConnection("x"), .proxy("refuses")] {
       let found = GatewayFindings.all(facts(outcome, proxy: "10.0.0.1:3128"))[0]
       #expect(found.subject == .proxy && found.place == "10.0.0.1:3128" && found.status == .error)
@@ -59,8 +55,7 @@ struct GatewayFindingTests {
       answer[0].status == .ok && answer[0].message.contains("through the proxy 10.0.0.1:3128"))
   }
 
-  @Test
-  func `a certificate that was shown is named, and may be the cause`() {
+  @Test func `a certificate that was shown is named, and may be the cause`() {
     let found = GatewayFindings.all(facts(.broken("alert"), certificate: "push.pem"))[0]
     #expect(found.place == "api.push.apple.com:443 with push.pem")
     #expect(found.remedy.contains("revoked"))
@@ -81,8 +76,7 @@ struct GatewayFindingTests {
     #expect(found.map(\.status) == (isWrong ? [.error, .ok] : [.ok]))
   }
 
-  @Test
-  func `the root of today is needed, the former one is not`() {
+  @Test func `the root of today is needed, the former one is not`() {
     func status(_ current: Bool, _ former: Bool) -> Finding.Status {
       RootFindings.all(store: "the system", hasCurrent: current, hasFormer: former).status
     }

@@ -3,8 +3,8 @@ import Diagnosis
 import Pipeline
 import Testing
 
-@Suite("Kafka before a program runs")
-struct KafkaFindingTests {
+/// Kafka before a program runs.
+@Suite struct KafkaFindingTests {
   private let names = TopicNames()
 
   /// A cluster on which everything is right.
@@ -44,8 +44,7 @@ struct KafkaFindingTests {
     #expect(found.count == 1 + KafkaRights(of: program, names).all.count)
   }
 
-  @Test
-  func `no answer and a refusal have different remedies, and no other finding`() {
+  @Test func `no answer and a refusal have different remedies, and no other finding`() {
     let silent = findings(.sender) { $0.failure = "no broker answers" }
     #expect(silent.map(\.status) == [.error])
     #expect(silent[0].remedy.contains("firewall"))
@@ -56,8 +55,7 @@ struct KafkaFindingTests {
     #expect(refused[0].remedy.contains("kafka.sasl."))
   }
 
-  @Test
-  func `fewer than three brokers and an embedded broker are warnings`() {
+  @Test func `fewer than three brokers and an embedded broker are warnings`() {
     #expect(troubles(.signer) { $0.brokers = 2 }.map(\.message) == ["the cluster has 2 brokers"])
     #expect(troubles(.signer) { $0.brokers = 1 }.map(\.message) == ["the cluster has 1 broker"])
     let embedded = troubles(.signer) {
@@ -68,8 +66,7 @@ struct KafkaFindingTests {
     #expect(embedded.count == 1 && embedded[0].message.contains("embedded broker"))
   }
 
-  @Test
-  func `a missing topic: created, or let be seen`() {
+  @Test func `a missing topic: created, or let be seen`() {
     let found = troubles(.ingest) { $0.topics["push.requests"]?.state = nil }
     #expect(found.map(\.place) == ["push.requests"])
     #expect(found[0].status == .error)
@@ -79,8 +76,7 @@ struct KafkaFindingTests {
         + " --operation Read --operation DescribeConfigs --topic push.requests")
   }
 
-  @Test
-  func `an authorizer that refuses is named with the ACL to grant, to the user that asked`() {
+  @Test func `an authorizer that refuses is named with the ACL to grant, to the user that asked`() {
     let found = troubles(.sender) {
       $0.user = "push"
       $0.topics["push.receipts"]?.describe = .refused
@@ -99,8 +95,7 @@ struct KafkaFindingTests {
       ])
   }
 
-  @Test
-  func `other answers are errors with their words`() {
+  @Test func `other answers are errors with their words`() {
     let found = troubles(.sender) {
       $0.topics["push.feedback"]?.describe = .failed("leader not available")
       $0.topics["push.notifications"]?.read = .failed("not leader")
@@ -127,8 +122,7 @@ struct KafkaFindingTests {
     #expect(two.map(\.status) == [.error])
   }
 
-  @Test
-  func `one copy on a cluster of several brokers; settings that may not be read`() {
+  @Test func `one copy on a cluster of several brokers; settings that may not be read`() {
     let found = troubles(.signer) { facts in
       for name in facts.topics.keys {
         facts.topics[name]?.state?.copies = 1
@@ -141,8 +135,7 @@ struct KafkaFindingTests {
     #expect(blind.contains { $0.message.contains("DescribeConfigs") })
   }
 
-  @Test
-  func `another prefix changes topics and group`() {
+  @Test func `another prefix changes topics and group`() {
     let names = TopicNames(prefix: "a.")
     let rights = KafkaRights(of: .signer, names)
     #expect(rights.topics == ["a.provider-tokens", "a.token-requests"])
@@ -150,8 +143,8 @@ struct KafkaFindingTests {
   }
 }
 
-@Suite("Rights of each program")
-struct KafkaRightTests {
+/// Rights of each program.
+@Suite struct KafkaRightTests {
   private let names = TopicNames()
 
   @Test(arguments: KafkaUser.allCases)
@@ -204,8 +197,7 @@ struct KafkaRightTests {
     }
   }
 
-  @Test
-  func `the topics that a group reads by the pipeline's table are among those it may read`() {
+  @Test func `the topics that a group reads by the pipeline's table are among those it may read`() {
     for topic in names.all {
       guard let group = topic.readerGroup, let program = KafkaUser(rawValue: group) else {
         continue
@@ -215,10 +207,9 @@ struct KafkaRightTests {
   }
 }
 
-@Suite("Partitions for every loop")
-struct LoopCoverageTests {
-  @Test
-  func `members differ by one partition at most, so few partitions tell of many senders`() {
+/// Partitions for every loop.
+@Suite struct LoopCoverageTests {
+  @Test func `members differ by one partition at most, so few partitions tell of many senders`() {
     // Every member of every group size: never more senders than there are.
     for partitions in 0...60 {
       for members in 1...12 {

@@ -4,8 +4,8 @@ import APNS
 import Delivery
 import Testing
 
-@Suite("A destination, whatever its gateway does")
-struct DestinationTests {
+/// A destination, whatever its gateway does.
+@Suite struct DestinationTests {
   private static let minute: UInt64 = 60_000
 
   /// Every reason whose answer says that the gateway does not serve, not that the push is wrong.
@@ -198,8 +198,7 @@ struct DestinationTests {
     #expect(model.delivered[1, default: 0] > 0)
   }
 
-  @Test
-  func `the refused app comes first: the credential is not judged by it`() {
+  @Test func `the refused app comes first: the credential is not judged by it`() {
     let model = ScriptedDestination()
     model.app = { $0 == 1 ? 2 : 1 }
     model.push = { app, _, _ in app == 2 ? .reason(.invalidProviderToken) : .accepted }
@@ -207,8 +206,7 @@ struct DestinationTests {
     #expect(model.delivered[1, default: 0] > 250)
   }
 
-  @Test
-  func `one push in a hundred is refused, whatever its app: nothing stands still`() {
+  @Test func `one push in a hundred is refused, whatever its app: nothing stands still`() {
     let good = ScriptedDestination()
     good.run(milliseconds: Self.minute)
     let model = ScriptedDestination()
@@ -218,8 +216,7 @@ struct DestinationTests {
     #expect(model.mostConnects(within: 30_000) <= 5)
   }
 
-  @Test
-  func `a revoked key of a thousand apps is not asked for each of them`() {
+  @Test func `a revoked key of a thousand apps is not asked for each of them`() {
     let model = ScriptedDestination()
     model.app = { $0 % 1_000 + 1 }
     model.run(milliseconds: 10_000)
@@ -257,8 +254,7 @@ struct DestinationTests {
     #expect(model.delivered[1] == 4)
   }
 
-  @Test
-  func `two destinations share nothing: what one refuses does not touch the other`() {
+  @Test func `two destinations share nothing: what one refuses does not touch the other`() {
     let one = ScriptedDestination(seed: 1)
     let other = ScriptedDestination(seed: 1)
     one.push = { _, _, _ in .reason(.shutdown) }

@@ -7,8 +7,7 @@ import Testing
 @testable import Dispatch
 
 /// Events in, actions out: the way of a push without a socket, a clock or Kafka.
-@Suite("The dispatcher, one event after the other")
-struct DispatcherTests {
+@Suite struct DispatcherTests {
   private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
   private static let wall: Int64 = 1_760_000_000_000
 
@@ -142,8 +141,7 @@ struct DispatcherTests {
     expect([.park(slot: slot, .minute1, .paused)], of: &dispatcher)
   }
 
-  @Test
-  func `nothing is taken from a paused lane, and the other one goes on`() {
+  @Test func `nothing is taken from a paused lane, and the other one goes on`() {
     var dispatcher = connected()
     let bulk = dispatcher.granted(
       GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: 0)))
@@ -195,8 +193,7 @@ struct DispatcherTests {
     #expect(held == 0 && unacknowledged == 0)
   }
 
-  @Test
-  func `what has expired is not sent`() {
+  @Test func `what has expired is not sent`() {
     var dispatcher = connected()
     let slot = take(facts(1, expiresAt: Self.wall + 500), 0, &dispatcher)
     connect(&dispatcher)
@@ -209,8 +206,7 @@ struct DispatcherTests {
       ], of: &dispatcher)
   }
 
-  @Test
-  func `a throttled device waits on a retry topic, and others do not`() {
+  @Test func `a throttled device waits on a retry topic, and others do not`() {
     var dispatcher = connected()
     let slot = take(facts(1), 0, &dispatcher)
     connect(&dispatcher)
@@ -230,8 +226,7 @@ struct DispatcherTests {
     expect([.send(slot: other, connection: 0)], of: &dispatcher)
   }
 
-  @Test
-  func `what was queued for a dead token is not sent in vain, what was requested later is`() {
+  @Test func `what was queued for a dead token is not sent in vain, what was requested later is`() {
     var dispatcher = connected()
     let slot = take(facts(1), 0, &dispatcher)
     connect(&dispatcher)
@@ -295,8 +290,7 @@ struct DispatcherTests {
     expect([.park(slot: slot, tiers.to, .failure)], of: &dispatcher)
   }
 
-  @Test
-  func `what waits for its app is out of the line: a dispatch does not look at it again`() {
+  @Test func `what waits for its app is out of the line: a dispatch does not look at it again`() {
     var dispatcher = connected()
     var other = facts(0)
     other.app = AppTable.hash("other".utf8.span)
@@ -346,8 +340,7 @@ struct DispatcherTests {
     #expect(found == (inLine, beside), sourceLocation: location)
   }
 
-  @Test
-  func `partitions are given back when nothing is open any more`() {
+  @Test func `partitions are given back when nothing is open any more`() {
     var dispatcher = connected()
     let slot = take(facts(1), 0, &dispatcher)
     connect(&dispatcher)

@@ -6,10 +6,9 @@ import Testing
 
 @testable import Dispatch
 
-@Suite("A partition as a loop decides by it")
-struct PartitionStateTests {
-  @Test
-  func `a partition says when offsets go back, and works on nothing below where it is`() {
+/// A partition as a loop decides by it.
+@Suite struct PartitionStateTests {
+  @Test func `a partition says when offsets go back, and works on nothing below where it is`() {
     // The group began with the first record there was: no offset lies below that.
     for start in [nil, 0] as [Int64?] {
       var partition = PartitionState(

@@ -4,10 +4,9 @@ import Testing
 
 @testable import Dispatch
 
-@Suite("A pool's line and its health")
-struct PoolTests {
-  @Test
-  func `an outage stops the line and its demand`() {
+/// A pool's line and its health.
+@Suite struct PoolTests {
+  @Test func `an outage stops the line and its demand`() {
     var pool = Pool(.token(0), .production, DispatchSettings())
     pool.health.served(app: 1, sentAt: 0)
     for slot in 0..<20 as Range<UInt32> { pool.queue.append(slot, .transactional) }
@@ -18,8 +17,7 @@ struct PoolTests {
     #expect(pool.next(capacity: 100, now: 1_001) == 0)
   }
 
-  @Test
-  func `before the first push is served two may be open`() {
+  @Test func `before the first push is served two may be open`() {
     var pool = Pool(.token(0), .production, DispatchSettings())
     for slot in 0..<20 as Range<UInt32> { pool.queue.append(slot, .transactional) }
     #expect(pool.next(capacity: 100, now: 1) == 0)

@@ -4,10 +4,8 @@ import Testing
 
 @testable import Dispatch
 
-@Suite("Slots of pushes")
-struct PushStatesTests {
-  @Test
-  func `slots are reused, and stay below what was reckoned with`() {
+@Suite struct PushStatesTests {
+  @Test func `slots are reused, and stay below what was reckoned with`() {
     var pushes = PushStates()
     var taken: [UInt32] = []
     for _ in 0..<1_000 { taken.append(pushes.take(.transactional, earlier: 0)) }
@@ -21,8 +19,8 @@ struct PushStatesTests {
   }
 }
 
-@Suite("Addresses of gateways as bits")
-struct PeerAddressTests {
+/// Addresses of gateways as bits.
+@Suite struct PeerAddressTests {
   @Test(arguments: [4, 16])
   func `the bytes of both families come back`(_ count: Int) throws {
     let bytes = (0..<UInt8(count)).map { $0 &* 37 &+ 1 }

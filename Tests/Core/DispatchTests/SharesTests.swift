@@ -6,8 +6,8 @@ import Testing
 
 @testable import Dispatch
 
-@Suite("What a destination may hold of a loop's slots")
-struct SharesTests {
+/// What a destination may hold of a loop's slots.
+@Suite struct SharesTests {
   private static let wall: Int64 = 1_760_000_000_000
 
   private func entry(_ app: String) -> ProviderTokenBook.Entry {
@@ -49,8 +49,7 @@ struct SharesTests {
     #expect(dispatcher.work.shares.fairness.taken(by: 1) == 0 && dispatcher.work.pushes.count == 0)
   }
 
-  @Test
-  func `a destination that is stuck gives up what it holds over its share`() {
+  @Test func `a destination that is stuck gives up what it holds over its share`() {
     var settings = DispatchSettings()
     settings.maxInFlight = 30
     var dispatcher = loop(settings)

@@ -74,15 +74,13 @@ import Testing
     return heard
   }
 
-  @Test
-  func `bytes split anywhere say the same`() {
+  @Test func `bytes split anywhere say the same`() {
     let whole = converse(.max)
     #expect(whole.count == 14)
     for piece in 1...64 { #expect(converse(piece) == whole) }
   }
 
-  @Test
-  func `bytes split in two at every place say the same`() {
+  @Test func `bytes split in two at every place say the same`() {
     let whole = converse(.max)
     for place in 1..<conversation.count {
       let wire = Wire()
@@ -93,8 +91,7 @@ import Testing
     }
   }
 
-  @Test
-  func `a connection begins with the preface and SETTINGS, and acknowledges the server's`() {
+  @Test func `a connection begins with the preface and SETTINGS, and acknowledges the server's`() {
     let wire = Wire(isReady: false)
     #expect(wire.peer.maxConcurrentStreams == 1)
     _ = wire.open()
@@ -124,8 +121,7 @@ import Testing
     #expect(wire.peer.maxConcurrentStreams == 2)
   }
 
-  @Test
-  func `a PING is answered with its bytes`() {
+  @Test func `a PING is answered with its bytes`() {
     let wire = Wire()
     _ = wire.feed(frame(.ping, [8, 7, 6, 5, 4, 3, 2, 1]))
     #expect(
@@ -147,8 +143,7 @@ import Testing
     }
   }
 
-  @Test
-  func `a table that SETTINGS made smaller in passing is announced so`() {
+  @Test func `a table that SETTINGS made smaller in passing is announced so`() {
     let wire = Wire()
     _ = wire.sent()
     _ = wire.frames()
@@ -162,8 +157,8 @@ import Testing
     #expect(wire.frames().first { $0.type == .headers }?.payload.first.map { $0 & 0xE0 } != 0x20)
   }
 
-  @Test
-  func `streams take slots by their ids, and an older one that is still open keeps its own`() {
+  @Test func `streams take slots by their ids, and an older one that is still open keeps its own`()
+  {
     let wire = Wire(limit: 4)
     let old = wire.sent()
     var seen: Set<UInt32> = [old]
@@ -181,8 +176,7 @@ import Testing
       ])
   }
 
-  @Test
-  func `the table grows with the streams that are open`() {
+  @Test func `the table grows with the streams that are open`() {
     let wire = Wire(limit: 3_000)
     let ids = (0..<3_000).map { _ in wire.open() ?? 0 }
     #expect(wire.open() == nil)
@@ -195,8 +189,7 @@ import Testing
     #expect(wire.openStreams == 0)
   }
 
-  @Test
-  func `when the ids are used up there are no more requests`() {
+  @Test func `when the ids are used up there are no more requests`() {
     var settings = LocalSettings()
     settings.firstStreamID = 0x7FFF_FFFD
     let wire = Wire(settings)
@@ -208,8 +201,7 @@ import Testing
     #expect(wire.open() == nil)
   }
 
-  @Test
-  func `answers are decoded with the server's table until it says that there is none`() {
+  @Test func `answers are decoded with the server's table until it says that there is none`() {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(.settings, [0, 3] + bigEndian(10)))
     let ids = (0..<3).map { _ in wire.sent() }

@@ -39,8 +39,7 @@ import Testing
     }
   }
 
-  @Test
-  func `of two changes the smaller one is named first (RFC 7541 §4.2)`() {
+  @Test func `of two changes the smaller one is named first (RFC 7541 §4.2)`() {
     var encoder = HeaderEncoder()
     encoder.changeLimit(0)
     encoder.changeLimit(4_096)
@@ -50,8 +49,7 @@ import Testing
     #expect(written { encoder.beginBlock(&$0) } == [])
   }
 
-  @Test
-  func `a provider token goes out as it is, and never enters the table`() {
+  @Test func `a provider token goes out as it is, and never enters the table`() {
     var encoder = HeaderEncoder()
     let token = Array("bearer aaaaaaaaaaaaaaaaaaaaaaaa".utf8)
     let name = Array("authorization".utf8)
@@ -61,8 +59,9 @@ import Testing
     }
   }
 
-  @Test
-  func `prepared fields are copied until the table changes, and read the same ever after`() throws {
+  @Test func `prepared fields are copied until the table changes, and read the same ever after`()
+    throws
+  {
     var encoder = HeaderEncoder()
     var reading = HPACKTests.Reading()
     var names = NameIndexes()

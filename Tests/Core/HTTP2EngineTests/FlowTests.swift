@@ -20,8 +20,7 @@ import Testing
     }
   }
 
-  @Test
-  func `a body goes out in the order of windows, frames and updates`() {
+  @Test func `a body goes out in the order of windows, frames and updates`() {
     let wire = Wire()
     _ = wire.feed(setting(4, 1_000))
     let id = wire.open(body: [UInt8](repeating: 7, count: 40_000)) ?? 0
@@ -70,8 +69,7 @@ import Testing
     #expect(dataCounts(wire) == [1])
   }
 
-  @Test
-  func `an answer's body is given new room on the stream and the connection`() {
+  @Test func `an answer's body is given new room on the stream and the connection`() {
     let wire = Wire()
     let id = wire.sent()
     _ = wire.frames()
@@ -89,8 +87,7 @@ import Testing
     #expect(wire.failure == nil)
   }
 
-  @Test
-  func `an answer that comes before its request is complete ends the request`() {
+  @Test func `an answer that comes before its request is complete ends the request`() {
     let wire = Wire()
     _ = wire.feed(setting(4, 10))
     let id = wire.sent(body: [UInt8](repeating: 1, count: 100))
@@ -107,8 +104,7 @@ import Testing
     #expect(wire.blocked.isEmpty)
   }
 
-  @Test
-  func `a lowered limit holds what was not written back, and GOAWAY gives it back`() {
+  @Test func `a lowered limit holds what was not written back, and GOAWAY gives it back`() {
     let wire = Wire(limit: 5)
     for _ in 0..<3 { wire.open() }
     _ = wire.feed(setting(3, 1))
@@ -140,8 +136,7 @@ import Testing
     #expect(wire.isFinished)
   }
 
-  @Test
-  func `GOAWAY instead of SETTINGS says why the connection is refused`() {
+  @Test func `GOAWAY instead of SETTINGS says why the connection is refused`() {
     let wire = Wire(isReady: false)
     _ = wire.sent()
     let events = wire.feed(
@@ -175,8 +170,8 @@ import Testing
     #expect(wire.openStreams == 0)
   }
 
-  @Test
-  func `when the connection is gone each open request ends once, by whether it was written`() {
+  @Test func `when the connection is gone each open request ends once, by whether it was written`()
+  {
     let wire = Wire()
     for _ in 0..<3 { _ = wire.sent() }
     wire.open()
@@ -190,8 +185,7 @@ import Testing
     #expect(wire.open() == nil)
   }
 
-  @Test
-  func `what was written and has not left this machine was not processed`() {
+  @Test func `what was written and has not left this machine was not processed`() {
     let wire = Wire()
     var unsent = UnsentStreams()
     for record in 1...3 {
@@ -214,8 +208,7 @@ import Testing
     #expect(unsent.first == 13)
   }
 
-  @Test
-  func `our own GOAWAY lets open requests finish`() {
+  @Test func `our own GOAWAY lets open requests finish`() {
     let wire = Wire()
     _ = wire.sent()
     wire.engine.goAway()
@@ -227,8 +220,7 @@ import Testing
     #expect(wire.isFinished)
   }
 
-  @Test
-  func `our own GOAWAY gives back what was not written, and a window does not change that`() {
+  @Test func `our own GOAWAY gives back what was not written, and a window does not change that`() {
     let wire = Wire()
     _ = wire.feed(setting(4, 1 << 20))
     _ = wire.sent(body: [UInt8](repeating: 1, count: 65_535))
@@ -245,8 +237,7 @@ import Testing
     #expect(wire.isFinished)
   }
 
-  @Test
-  func `a body that waits for a window goes on after our GOAWAY, unless it is dropped`() {
+  @Test func `a body that waits for a window goes on after our GOAWAY, unless it is dropped`() {
     for isDropped in [false, true] {
       let wire = Wire()
       _ = wire.feed(setting(4, 10))

@@ -56,8 +56,7 @@ import Testing
     }
   }
 
-  @Test
-  func `integers: RFC 7541 C.1, and every value there and back with every prefix`() throws {
+  @Test func `integers: RFC 7541 C.1, and every value there and back with every prefix`() throws {
     #expect(written { HPACKInteger.append(10, prefix: 5, flags: 0, to: &$0) } == [0x0A])
     #expect(
       written { HPACKInteger.append(1_337, prefix: 5, flags: 0, to: &$0) } == [0x1F, 0x9A, 0x0A])
@@ -87,8 +86,7 @@ import Testing
     }
   }
 
-  @Test
-  func `Huffman: every text of two bytes and seeded longer ones, there and back`() throws {
+  @Test func `Huffman: every text of two bytes and seeded longer ones, there and back`() throws {
     let huffman = Huffman()
     var random = SeededGenerator(seed: 7)
     var texts: [[UInt8]] = [[]]
@@ -145,8 +143,7 @@ import Testing
     #expect(throws: error) { try reading.fields(of: bytes(hex)) }
   }
 
-  @Test
-  func `every block of up to two bytes, and seeded ones, are read or refused`() {
+  @Test func `every block of up to two bytes, and seeded ones, are read or refused`() {
     var random = SeededGenerator(seed: 11)
     var reading = Reading()
     for word in 0...65_535 { _ = try? reading.fields(of: [UInt8(word >> 8), UInt8(word & 255)]) }
@@ -177,8 +174,7 @@ import Testing
     #expect(throws: HPACKError.noSuchEntry) { try reading.fields(of: bytes("be")) }
   }
 
-  @Test
-  func `fields that are too large together are refused`() throws {
+  @Test func `fields that are too large together are refused`() throws {
     var decoder = HeaderDecoder(listLimit: 100)
     var position = 0
     decoder.beginBlock()

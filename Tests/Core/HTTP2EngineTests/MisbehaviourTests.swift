@@ -48,8 +48,7 @@ import Testing
     #expect(wire.failure?.code == .protocolError)
   }
 
-  @Test
-  func `an acknowledgement is no first frame`() {
+  @Test func `an acknowledgement is no first frame`() {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(.settings, flags: 1))
     #expect(wire.failure?.code == .protocolError)
@@ -79,8 +78,7 @@ import Testing
     #expect(wire.control.count < 100_000)
   }
 
-  @Test
-  func `a server that resets every request is left, and one that also answers is not`() {
+  @Test func `a server that resets every request is left, and one that also answers is not`() {
     func resets(_ count: Int, answering: Int) -> Wire {
       let wire = Wire()
       for number in 1...count {
@@ -98,8 +96,7 @@ import Testing
     #expect(resets(10_000, answering: 4).failure == nil)
   }
 
-  @Test
-  func `the frames of answers to requests that were given up are no flood`() {
+  @Test func `the frames of answers to requests that were given up are no flood`() {
     let wire = Wire(limit: 3_000)
     let ids = (0..<3_000).map { _ in wire.open() ?? 0 }
     wire.flush()
@@ -111,8 +108,7 @@ import Testing
     #expect(wire.failure == nil)
   }
 
-  @Test
-  func `a server that does not acknowledge SETTINGS is left after ten seconds`() {
+  @Test func `a server that does not acknowledge SETTINGS is left after ten seconds`() {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(.settings, [0, 3] + bigEndian(100)))
     _ = wire.sent()
@@ -134,8 +130,7 @@ import Testing
     #expect(wire.goAwayCode == ErrorCode.settingsTimeout.rawValue)
   }
 
-  @Test
-  func `the same frames spread over time are no flood`() {
+  @Test func `the same frames spread over time are no flood`() {
     let wire = Wire()
     for _ in 0..<20_000 {
       wire.now += 1_000 / UInt64(NoiseBudget.perSecond)
@@ -156,8 +151,7 @@ import Testing
     #expect(wire.failure?.code == .enhanceYourCalm)
   }
 
-  @Test
-  func `an answer with more fields than announced`() {
+  @Test func `an answer with more fields than announced`() {
     let wire = Wire()
     let id = wire.sent()
     let fields = (0..<70).flatMap { _ in field("a", String(repeating: "b", count: 120)) }

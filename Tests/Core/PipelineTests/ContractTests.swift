@@ -4,10 +4,9 @@ import APNS
 import Pipeline
 import Testing
 
-@Suite("Topics, lanes and outcomes")
-struct ContractTests {
-  @Test
-  func `have the documented names, partitions and readers`() {
+/// Topics, lanes and outcomes.
+@Suite struct ContractTests {
+  @Test func `have the documented names, partitions and readers`() {
     let expected: [(String, Int32, String?)] = [
       ("push.requests", 12, "martlet-ingest"), ("push.notifications", 12, "martlet-sender"),
       ("push.notifications.bulk", 12, "martlet-sender"), ("push.retries.5s", 4, "martlet-sender"),
@@ -28,8 +27,7 @@ struct ContractTests {
       ])
   }
 
-  @Test
-  func `carry a prefix of the user's choice`() {
+  @Test func `carry a prefix of the user's choice`() {
     let names = TopicNames(prefix: "test-1.")
     #expect(names.all.allSatisfy { $0.name.hasPrefix("test-1.") })
     #expect(names.notifications(.bulk) == "test-1.notifications.bulk")
@@ -37,8 +35,7 @@ struct ContractTests {
       RetryTier.allCases.map(names.retries) == [names.retries5s, names.retries1m, names.retries15m])
   }
 
-  @Test
-  func `read back what they print`() {
+  @Test func `read back what they print`() {
     for lane in Lane.allCases { #expect(Lane(lane.description) == lane) }
     for outcome in Outcome.allCases { #expect(Outcome(outcome.description.utf8.span) == outcome) }
     #expect(Lane("") == nil)
@@ -47,8 +44,7 @@ struct ContractTests {
   }
 }
 
-@Suite("The rules of a request")
-struct RequestRulesTests {
+@Suite struct RequestRulesTests {
   private func problem(_ body: () throws(RequestError) -> Void) -> RequestError.Problem? {
     do throws(RequestError) {
       try body()
@@ -56,8 +52,7 @@ struct RequestRulesTests {
     } catch { return error.problem }
   }
 
-  @Test
-  func `accept names made of letters, digits, dots, hyphens and underscores`() {
+  @Test func `accept names made of letters, digits, dots, hyphens and underscores`() {
     func check(_ name: String) -> RequestError.Problem? {
       problem { () throws(RequestError) in try RequestRules.checkName(name.utf8.span, .app) }
     }
@@ -72,8 +67,7 @@ struct RequestRulesTests {
     #expect(check(String(repeating: "a", count: 256)) == .tooLong(bytes: 256, limit: 255))
   }
 
-  @Test
-  func `hold a topic to the bundle id and the suffix of its type`() {
+  @Test func `hold a topic to the bundle id and the suffix of its type`() {
     func check(_ topic: String, _ type: PushType) -> RequestError.Problem? {
       problem { () throws(RequestError) in
         try RequestRules.checkTopic(topic.utf8.span, app: "com.example.app".utf8.span, type: type)
@@ -90,8 +84,7 @@ struct RequestRulesTests {
     #expect(check("com.apple.mgmt.External.1f", .mdm) == nil)
   }
 
-  @Test
-  func `bound ids, collapse ids, priorities, expirations and payloads`() {
+  @Test func `bound ids, collapse ids, priorities, expirations and payloads`() {
     func id(_ count: Int) -> RequestError.Problem? {
       let text = String(repeating: "i", count: count)
       return problem { () throws(RequestError) in try RequestRules.checkID(text.utf8.span) }
@@ -136,8 +129,7 @@ struct RequestRulesTests {
     #expect(payload(5_120, .voip) == nil)
   }
 
-  @Test
-  func `are messages that name the field`() {
+  @Test func `are messages that name the field`() {
     let error = RequestError(.priority, .priorityNotAllowed(7, .alert, [10, 5, 1]), offset: 12)
     #expect(
       error.description == "priority: 7 is not allowed for type alert; use 10 or 5 or 1 (byte 12)")

@@ -4,8 +4,7 @@ import APNS
 import Pipeline
 import Testing
 
-@Suite("The rules of payloads")
-struct PayloadRulesTests {
+@Suite struct PayloadRulesTests {
   /// What is wrong, as a dead letter says it; nil for a payload that passes.
   private func problem(
     _ facts: PayloadFacts, _ type: PushType, isBroadcast: Bool = false, isPass: Bool = false
@@ -42,8 +41,7 @@ struct PayloadRulesTests {
   private static let nothing: Set<PayloadValue> = [.absent, .null]
   private static let times: Set<PayloadValue> = [.zero, .one, .count, .fraction, .decimal]
 
-  @Test
-  func `keep every value of every key apart from the others`() {
+  @Test func `keep every value of every key apart from the others`() {
     for key in PayloadKey.allCases {
       for value in PayloadValue.allCases {
         var facts = PayloadFacts()
@@ -58,8 +56,7 @@ struct PayloadRulesTests {
 
   // MARK: alert
 
-  @Test
-  func `let an alert pass with a text, a badge or a sound, and not with none (V3)`() {
+  @Test func `let an alert pass with a text, a badge or a sound, and not with none (V3)`() {
     #expect(problem(facts([(.alert, .text)]), .alert) == nil)
     #expect(problem(facts([(.alert, .object)]), .alert) == nil)
     #expect(problem(facts([(.badge, .zero)]), .alert) == nil)
@@ -74,28 +71,24 @@ struct PayloadRulesTests {
     #expect(problem(text, .alert) == "payload.aps: must be an object for type alert")
   }
 
-  @Test
-  func `let the pushes of a Wallet pass be empty`() {
+  @Test func `let the pushes of a Wallet pass be empty`() {
     #expect(problem(PayloadFacts(), .alert, isPass: true) == nil)
     #expect(problem(facts([]), .alert, isPass: true) == nil)
     #expect(problem(facts([(.badge, .text)]), .alert, isPass: true) != nil)
   }
 
-  @Test
-  func `hold alert and badge to their types`() {
+  @Test func `hold alert and badge to their types`() {
     expectOnly(
       Self.texts.union(Self.nothing).union([.object]), at: .alert, .alert, in: [(.badge, .one)])
     expectOnly(
       Self.nothing.union([.zero, .one, .count]), at: .badge, .alert, in: [(.alert, .text)])
   }
 
-  @Test
-  func `let an alert wake the app as well (V4)`() {
+  @Test func `let an alert wake the app as well (V4)`() {
     #expect(problem(facts([(.alert, .text), (.contentAvailable, .one)]), .alert) == nil)
   }
 
-  @Test
-  func `take a sound by name, or as the object of a critical alert (V7)`() {
+  @Test func `take a sound by name, or as the object of a critical alert (V7)`() {
     let alert = (PayloadKey.alert, PayloadValue.text)
     expectOnly(Self.texts.union(Self.nothing), at: .sound, .alert, in: [alert], except: .object)
     let sound = [alert, (PayloadKey.sound, PayloadValue.object)]
@@ -116,8 +109,7 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test
-  func `count what has no effect instead of refusing it (V5, V6)`() {
+  @Test func `count what has no effect instead of refusing it (V5, V6)`() {
     var mutable = facts([(.sound, .text), (.mutableContent, .one)])
     #expect(problem(mutable, .alert) == nil)
     #expect(PayloadRules.isIneffective(mutable, type: .alert))
@@ -150,8 +142,7 @@ struct PayloadRulesTests {
 
   // MARK: background
 
-  @Test
-  func `want content-available 1 of a background push and nothing to show (V2)`() {
+  @Test func `want content-available 1 of a background push and nothing to show (V2)`() {
     expectOnly([.one], at: .contentAvailable, .background, in: [])
     for key in [PayloadKey.alert, .badge, .sound] {
       for value in PayloadValue.allCases {
@@ -173,8 +164,7 @@ struct PayloadRulesTests {
     (.attributesType, .text), (.attributes, .object),
   ]
 
-  @Test
-  func `want timestamp, event and content-state of a Live Activity (V8)`() {
+  @Test func `want timestamp, event and content-state of a Live Activity (V8)`() {
     #expect(problem(facts(Self.update), .liveactivity) == nil)
     expectOnly(Self.times, at: .timestamp, .liveactivity, in: Self.update)
     expectOnly([.update, .end], at: .event, .liveactivity, in: Self.update, refused: .start)
@@ -202,8 +192,7 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test
-  func `want alert, attributes-type and attributes of a start (V8)`() {
+  @Test func `want alert, attributes-type and attributes of a start (V8)`() {
     let type = PushType.liveactivity
     #expect(problem(facts(Self.start), type) == nil)
     expectOnly(Self.texts.union([.object]), at: .alert, type, in: Self.start)
@@ -219,8 +208,7 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test
-  func `start no Live Activity by broadcast (V8)`() {
+  @Test func `start no Live Activity by broadcast (V8)`() {
     let type = PushType.liveactivity
     #expect(problem(facts(Self.update), type, isBroadcast: true) == nil)
     #expect(problem(facts(Self.update + [(.event, .end)]), type, isBroadcast: true) == nil)
@@ -236,8 +224,7 @@ struct PayloadRulesTests {
     #expect(problem(PayloadFacts(), type) == "payload.aps: is required for type \(type)")
   }
 
-  @Test
-  func `want a time, an event and a named session of a media push`() {
+  @Test func `want a time, an event and a named session of a media push`() {
     let whole: [(PayloadKey, PayloadValue)] = [
       (.timestamp, .count), (.event, .start), (.attributes, .object), (.attributesID, .text),
     ]
@@ -258,8 +245,7 @@ struct PayloadRulesTests {
     }
   }
 
-  @Test
-  func `want exactly one text of a device management push (V10)`() {
+  @Test func `want exactly one text of a device management push (V10)`() {
     var facts = PayloadFacts(members: 1)
     for value in PayloadValue.allCases {
       facts[.mdm] = value

@@ -2,12 +2,11 @@
 import Pipeline
 import Testing
 
-@Suite("Times of requests that anybody may have written")
-struct RequestTimeTests {
+/// Times of requests that anybody may have written.
+@Suite struct RequestTimeTests {
   private static let now: Int64 = 1_795_224_000_000
 
-  @Test
-  func `a request is as old as its record, and never from the future`() {
+  @Test func `a request is as old as its record, and never from the future`() {
     func created(_ time: Int64) -> Int64 {
       RequestRules.created(recordTime: time, now: Self.now)
     }

@@ -3,8 +3,7 @@ import Simulation
 import Testing
 
 /// The decisions that ship, in virtual time: what must hold is said in `docs/chaos.md`.
-@Suite("The decisions of all processes against models of Kafka and APNs")
-struct SimulationTests {
+@Suite struct SimulationTests {
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
   func `every notification has its outcome, and no rule is broken on the way`(_ seed: UInt64) {
     for seed in Runs.seeds(seed...seed) { run(seed, Runs.steps(2_000)) }
@@ -22,15 +21,13 @@ struct SimulationTests {
     run(regression.seed, regression.steps)
   }
 
-  @Test
-  func `the same with a fresh seed`() {
+  @Test func `the same with a fresh seed`() {
     let seed = UInt64.random(in: 1_000...1_000_000_000)
     print("simulation with the fresh seed \(seed)")
     run(seed, Runs.steps(5_000))
   }
 
-  @Test
-  func `a seed replays exactly`() {
+  @Test func `a seed replays exactly`() {
     // A longer trace takes other memory: nothing may depend on where a value lies.
     let traces = [100, 1_000_000].map {
       Simulation.trace(seed: 9, steps: 3_000, last: $0).suffix(100)

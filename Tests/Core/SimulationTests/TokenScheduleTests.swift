@@ -7,8 +7,7 @@ import Testing
 ///
 /// Signers restart, are cut off and go on as zombies until they notice; their clocks are seconds off. Senders
 /// restart, lose the topic for a while, get their clocks set. What APNs sees is judged in true time.
-@Suite("Provider tokens over simulated days")
-struct TokenScheduleTests {
+@Suite struct TokenScheduleTests {
   @Test
   func `no connection sees two tokens within 20 minutes, none is older than 55, none goes back`() {
     for seed in Runs.seeds(1...3) {
@@ -27,8 +26,7 @@ struct TokenScheduleTests {
     }
   }
 
-  @Test
-  func `many short histories with a signer that fails over and over`() {
+  @Test func `many short histories with a signer that fails over and over`() {
     for seed in Runs.seeds(100...160) {
       var fleet = Fleet(seed: seed, signers: 4, senders: 4, trouble: 12)
       var step = 0

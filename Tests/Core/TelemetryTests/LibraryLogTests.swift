@@ -2,10 +2,8 @@
 import Telemetry
 import Testing
 
-@Suite("Messages of a library")
-struct LibraryLogTests {
-  @Test
-  func `come one level below our own`() {
+@Suite struct LibraryLogTests {
+  @Test func `come one level below our own`() {
     let expected: [LogLevel] = [
       .warning, .warning, .warning, .warning, .info, .debug, .debug, .debug,
     ]
@@ -19,8 +17,7 @@ struct LibraryLogTests {
     }
   }
 
-  @Test
-  func `are cut short by subject, and the next one says how many were left out`() {
+  @Test func `are cut short by subject, and the next one says how many were left out`() {
     var log = LibraryLog()
     func shown(_ subject: String, _ count: Int, from start: UInt64) -> [Int] {
       (0..<count).compactMap { log.admit(severity: 3, subject: subject, now: start + UInt64($0)) }
@@ -32,8 +29,7 @@ struct LibraryLogTests {
     #expect(shown("FAIL", 1, from: 30_000) == [2])
   }
 
-  @Test
-  func `keep a bounded number of subjects`() {
+  @Test func `keep a bounded number of subjects`() {
     var log = LibraryLog()
     var shown = 0
     for number in 0..<10_000 where log.admit(severity: 3, subject: "s\(number)", now: 1) != nil {
@@ -42,8 +38,7 @@ struct LibraryLogTests {
     #expect(shown == LibraryLog.subjects + LibraryLog.most)
   }
 
-  @Test
-  func `steer no terminal, nor turn a line around, as no line of a log does`() {
+  @Test func `steer no terminal, nor turn a line around, as no line of a log does`() {
     let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\u{202E}b\u{85}c",
       fields: [("x", .text("\u{2066}y"))])

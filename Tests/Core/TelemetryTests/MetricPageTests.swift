@@ -3,10 +3,10 @@ import Testing
 
 @testable import Telemetry
 
-@Suite("A page of metrics, read")
-struct MetricPageTests {
-  @Test
-  func `series with their labels, values and times; comments and empty lines are left out`() throws
+/// A page of metrics, read.
+@Suite struct MetricPageTests {
+  @Test func `series with their labels, values and times; comments and empty lines are left out`()
+    throws
   {
     let page = try MetricPage(
       """
@@ -29,14 +29,12 @@ struct MetricPageTests {
     #expect(page.values("none").isEmpty)
   }
 
-  @Test
-  func `what is escaped in a label is read as it was`() throws {
+  @Test func `what is escaped in a label is read as it was`() throws {
     let page = try MetricPage(#"x{a="1\"2\\3\n4",b=""} 0"#)
     #expect(page.series.first?.labels == ["a": "1\"2\\3\n4", "b": ""])
   }
 
-  @Test
-  func `our own pages are read`() throws {
+  @Test func `our own pages are read`() throws {
     let metric = Metric(
       "martlet_test_total", .counter, labels: ["about"], "Help \"with\" \\ and\nmore.")
     let text = MetricText.page([
@@ -55,8 +53,7 @@ struct MetricPageTests {
     #expect(throws: MetricPageError(line: 2)) { try MetricPage("ok 1\n" + line) }
   }
 
-  @Test
-  func `quantiles are reckoned evenly within a bucket, over all series`() {
+  @Test func `quantiles are reckoned evenly within a bucket, over all series`() {
     #expect(MetricQuantile.seconds(0.5, []) == nil)
     #expect(MetricQuantile.seconds(0.5, [(1, 0), (.infinity, 0)]) == nil)
     let one = [(bound: 1.0, count: 10.0), (2.0, 20.0), (.infinity, 20.0)]

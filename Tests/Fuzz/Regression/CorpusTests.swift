@@ -4,8 +4,7 @@ import Glibc
 import Testing
 
 /// The kept inputs of the fuzz targets, without a fuzzer: what was found once stays found.
-@Suite("Kept inputs of the fuzz targets")
-struct CorpusTests {
+@Suite struct CorpusTests {
   /// The folder of this package's fuzz tests.
   private static let place = #filePath.split(separator: "/").dropLast(2).map { "/\($0)" }.joined()
 
@@ -42,8 +41,7 @@ struct CorpusTests {
     }
   }
 
-  @Test
-  func `are there for every target, and none for a target that is gone`() {
+  @Test func `are there for every target, and none for a target that is gone`() {
     #expect(Set(Self.files("\(Self.place)/Corpus")) == Set(FuzzTarget.all().map(\.name)))
   }
 }

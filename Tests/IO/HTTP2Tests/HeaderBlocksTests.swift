@@ -120,8 +120,7 @@ import Testing
     }
   }
 
-  @Test
-  func `streams beyond the limit are refused, and their blocks are read`() {
+  @Test func `streams beyond the limit are refused, and their blocks are read`() {
     var client = HandMadeClient()
     for number in 0..<6 {
       client.request(Self.plain + [("x-number", "\(number)")], body: nil)
@@ -130,8 +129,7 @@ import Testing
     #expect(result.requests.isEmpty)
   }
 
-  @Test
-  func `a request's fields are all there, as they came`() throws {
+  @Test func `a request's fields are all there, as they came`() throws {
     var client = HandMadeClient()
     for _ in 0..<3 { client.request(Self.plain) }
     let result = expectSame(client.bytes, .max)

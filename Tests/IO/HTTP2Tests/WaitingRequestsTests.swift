@@ -4,8 +4,7 @@ import Testing
 @testable import HTTP2
 
 @Suite struct WaitingRequestsTests {
-  @Test
-  func `requests that always have a successor are released once they are written`() {
+  @Test func `requests that always have a successor are released once they are written`() {
     var waiting = WaitingRequests()
     var headers = HeaderList()
     headers.append(":path", "/3/device/00")

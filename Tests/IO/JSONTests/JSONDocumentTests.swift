@@ -5,8 +5,7 @@ import JSON
 import Random
 import Testing
 
-@Suite("JSON documents")
-struct JSONDocumentTests {
+@Suite struct JSONDocumentTests {
   private func error(_ text: String) -> JSONError? { error(Array(text.utf8)) }
 
   private func error(_ text: [UInt8]) -> JSONError? {
@@ -16,8 +15,7 @@ struct JSONDocumentTests {
     } catch { return error }
   }
 
-  @Test
-  func `are read with every kind of value`() throws {
+  @Test func `are read with every kind of value`() throws {
     let text = #"""
       {"null":null,"yes":true,"no":false,"int":-12,"max":9223372036854775807,"double":1.5e2,
        "text":"a\"b\u00e9\ud83d\ude00","list":[1,[2],{}],"empty":{}}
@@ -36,8 +34,7 @@ struct JSONDocumentTests {
     #expect(root.object?.keys.count == 9)
   }
 
-  @Test
-  func `may be a scalar or an array`() throws {
+  @Test func `may be a scalar or an array`() throws {
     #expect(try JSONDocument("7").root == 7)
     #expect(try JSONDocument(" \"x\" ").root == "x")
     #expect(try JSONDocument("null").root == nil)
@@ -46,8 +43,7 @@ struct JSONDocumentTests {
     #expect(try JSONDocument("18446744073709551616").root.number == 18_446_744_073_709_551_616)
   }
 
-  @Test
-  func `show duplicate keys`() throws {
+  @Test func `show duplicate keys`() throws {
     let object = try JSONDocument(#"{"a":1,"b":2,"a":3}"#).root.object
     #expect(object?.duplicateKey == "a")
     #expect(object?.members.count == 3)
@@ -68,8 +64,7 @@ struct JSONDocumentTests {
     #expect(abs((found?.offset ?? -9) - offset) <= 2, "\(text): \(String(describing: found))")
   }
 
-  @Test
-  func `are refused when their UTF-8 is broken, at the broken byte`() {
+  @Test func `are refused when their UTF-8 is broken, at the broken byte`() {
     let sequences: [[UInt8]] = [
       [0xFF], [0xC0, 0x80], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80],
       [0xC3], [0x80],
@@ -79,8 +74,7 @@ struct JSONDocumentTests {
     }
   }
 
-  @Test
-  func `may nest 128 deep and no deeper`() {
+  @Test func `may nest 128 deep and no deeper`() {
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
@@ -90,8 +84,7 @@ struct JSONDocumentTests {
     #expect(error(String(repeating: #"{"a":"#, count: 5_000)) != nil)
   }
 
-  @Test
-  func `come back the same after being written`() throws {
+  @Test func `come back the same after being written`() throws {
     let value: JSONValue = [
       "text": "tab\t quote\" back\\ é \u{1}", "list": [nil, true, -7, 2.5, ["x": []]],
       "": "empty key",
@@ -102,8 +95,7 @@ struct JSONDocumentTests {
       String(decoding: (["a": [1, nil], "b": "x\ny"] as JSONValue).text, as: UTF8.self) == expected)
   }
 
-  @Test
-  func `of random values come back the same after being written`() throws {
+  @Test func `of random values come back the same after being written`() throws {
     var random = SeededGenerator(seed: 3)
     let parser = JSONParser()
     for _ in 0..<500 {
@@ -137,8 +129,7 @@ struct JSONDocumentTests {
     }
   }
 
-  @Test
-  func `survive 50,000 random mutations: read, or refused inside the text`() {
+  @Test func `survive 50,000 random mutations: read, or refused inside the text`() {
     var random = SeededGenerator(seed: 7)
     let parser = JSONParser()
     let good = Array(
@@ -169,16 +160,14 @@ struct JSONDocumentTests {
   }
 }
 
-@Suite("Byte buffers")
-struct ByteBufferTests {
+@Suite struct ByteBufferTests {
   private func text(_ fill: (inout ByteBuffer) -> Void) -> String {
     var buffer = ByteBuffer(capacity: 16)
     fill(&buffer)
     return String(decoding: buffer.bytes, as: UTF8.self)
   }
 
-  @Test
-  func `print every integer as Swift does`() {
+  @Test func `print every integer as Swift does`() {
     for value in [0, 7, 10, 99, 100, -1, Int64.max, Int64.min, 1_795_224_000_123] {
       #expect(text { $0.append(decimal: value) } == "\(value)")
     }
@@ -191,15 +180,13 @@ struct ByteBufferTests {
     }
   }
 
-  @Test
-  func `escape what JSON wants escaped`() {
+  @Test func `escape what JSON wants escaped`() {
     let raw: [UInt8] = Array("a\"b\\c\n\t\r\u{8}\u{c}\u{0}\u{1f}é/".utf8)
     let escaped = text { buffer in raw.withUnsafeBytes { buffer.append(jsonEscaped: $0) } }
     #expect(escaped == #"a\"b\\c\n\t\r\b\f\u0000\u001fé/"#)
   }
 
-  @Test
-  func `grow and are emptied from the front without losing a byte`() {
+  @Test func `grow and are emptied from the front without losing a byte`() {
     var random = SeededGenerator(seed: 5)
     var buffer = ByteBuffer(capacity: 16)
     var expected: [UInt8] = []
@@ -218,8 +205,7 @@ struct ByteBufferTests {
     }
   }
 
-  @Test
-  func `take a half-written entry back`() {
+  @Test func `take a half-written entry back`() {
     #expect(
       text {
         $0.append("keep")

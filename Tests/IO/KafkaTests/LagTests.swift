@@ -4,8 +4,8 @@ import Kafka
 import TestSupport
 import Testing
 
-@Suite("How far a group is behind")
-struct LagTests {
+/// How far a group is behind.
+@Suite struct LagTests {
   @Test
   func `the answers of a coordinator that moves end no process, and the lag comes in the end`()
     throws

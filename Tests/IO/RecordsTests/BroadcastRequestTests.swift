@@ -7,8 +7,7 @@ import Records
 import TestSupport
 import Testing
 
-@Suite("Broadcast requests")
-struct BroadcastRequestTests {
+@Suite struct BroadcastRequestTests {
   static let channel = "dHN0LXNyY2gtY2hubA=="
   static let payload =
     #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":40}}}"#
@@ -35,8 +34,7 @@ struct BroadcastRequestTests {
     } catch { return error.description }
   }
 
-  @Test
-  func `take a channel in place of a token, and get what a broadcast needs`() throws {
+  @Test func `take a channel in place of a token, and get what a broadcast needs`() throws {
     try read(Self.request()) { request in
       #expect(request.isBroadcast)
       #expect(RequestReaderTests.string(request.channel) == Self.channel)
@@ -81,16 +79,14 @@ struct BroadcastRequestTests {
     #expect(error(Self.request(channel: channel)) == words)
   }
 
-  @Test
-  func `take every form of base64 text`() {
+  @Test func `take every form of base64 text`() {
     for channel in ["YQ==", "YWI=", "YWJj", "+/+/", "AZaz09+/", String(repeating: "a", count: 512)]
     {
       #expect(error(Self.request(channel: channel)) == nil, "\(channel)")
     }
   }
 
-  @Test
-  func `start no Live Activity, and have bodies of up to 5,120 bytes`() {
+  @Test func `start no Live Activity, and have bodies of up to 5,120 bytes`() {
     let start =
       #"{"aps":{"timestamp":1,"event":"start","content-state":{},"attributes-type":"A","#
       + #""attributes":{},"alert":"x"}}"#
@@ -118,8 +114,7 @@ struct BroadcastRequestTests {
     }
   }
 
-  @Test
-  func `become envelopes that say so, before and after a retry`() throws {
+  @Test func `become envelopes that say so, before and after a retry`() throws {
     let value = try encode(Self.request(#","id":"goal-1","lane":"bulk""#))
     let line = "M1\tbulk\tproduction\tcom.example.app\tcom.example.app.push-type.liveactivity\t"
     let rest = "liveactivity\t10\t0\t00000000-0000-0001-0000-000000000002\t\t1795224000123\tgoal-1"
@@ -142,8 +137,8 @@ struct BroadcastRequestTests {
   }
 }
 
-@Suite("Device tokens in requests")
-struct DecoratedTokenTests {
+/// Device tokens in requests.
+@Suite struct DecoratedTokenTests {
   private func normalize(_ token: String) -> String {
     let reader = RequestReader()
     let text = #"{"app":"a.b","payload":{"aps":{"badge":1}},"token":"\#(token)"}"#
@@ -158,8 +153,7 @@ struct DecoratedTokenTests {
     }
   }
 
-  @Test
-  func `lose the brackets and blanks of an old client`() {
+  @Test func `lose the brackets and blanks of an old client`() {
     #expect(normalize("<00FF aa11 22bb>") == "00ffaa1122bb")
     #expect(normalize(" ab ") == "ab")
     #expect(normalize("<>") == "is empty")

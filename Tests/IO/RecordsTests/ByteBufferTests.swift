@@ -3,16 +3,15 @@ import Bytes
 import Random
 import Testing
 
-@Suite("The byte buffer's texts")
-struct ByteBufferTests {
+/// The byte buffer's texts.
+@Suite struct ByteBufferTests {
   private func text(_ fill: (inout ByteBuffer) -> Void) -> String {
     var buffer = ByteBuffer()
     fill(&buffer)
     return String(decoding: buffer.bytes, as: UTF8.self)
   }
 
-  @Test
-  func `integers are written as Swift writes them, at every number of digits`() {
+  @Test func `integers are written as Swift writes them, at every number of digits`() {
     var bound: UInt64 = 1
     for _ in 0..<20 {
       for value in [bound &- 1, bound, bound &+ 1, bound &* 9, bound &* 10 &- 1] {
@@ -42,8 +41,7 @@ struct ByteBufferTests {
     }
   }
 
-  @Test
-  func `every byte is escaped as JSON wants it, at every place of a text`() {
+  @Test func `every byte is escaped as JSON wants it, at every place of a text`() {
     for byte in UInt8.min ... .max {
       for length in 1...20 {
         for place in 0..<length {

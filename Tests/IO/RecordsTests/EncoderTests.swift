@@ -7,8 +7,7 @@ import Pipeline
 import Records
 import Testing
 
-@Suite("Notification records")
-struct EnvelopeEncoderTests {
+@Suite struct EnvelopeEncoderTests {
   private static let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
 
   /// The value of the first notification of a request.
@@ -39,8 +38,7 @@ struct EnvelopeEncoderTests {
     }
   }
 
-  @Test
-  func `of the documented request have these bytes`() throws {
+  @Test func `of the documented request have these bytes`() throws {
     let payload =
       #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
       + #""badge":1},"special":"avocado_bacon_burger"}"#
@@ -51,8 +49,7 @@ struct EnvelopeEncoderTests {
     #expect(String(decoding: value, as: UTF8.self) == expected)
   }
 
-  @Test
-  func `write an id as it describes itself, whatever its digits are`() {
+  @Test func `write an id as it describes itself, whatever its digits are`() {
     var buffer = ByteBuffer()
     for digit in UInt64(0)..<16 {
       for place in stride(from: 0, to: 64, by: 4) {
@@ -69,8 +66,7 @@ struct EnvelopeEncoderTests {
     }
   }
 
-  @Test
-  func `read back as what was asked for, for every type, lane and environment`() throws {
+  @Test func `read back as what was asked for, for every type, lane and environment`() throws {
     for type in PushType.allCases {
       for lane in Lane.allCases {
         for environment in Environment.allCases {
@@ -95,8 +91,7 @@ struct EnvelopeEncoderTests {
     }
   }
 
-  @Test
-  func `stay within the line's limit with every field at its longest`() throws {
+  @Test func `stay within the line's limit with every field at its longest`() throws {
     let app = String(repeating: "a", count: 230)
     let escapedID = String(repeating: #"\u0001"#, count: 128)
     let text =
@@ -109,8 +104,7 @@ struct EnvelopeEncoderTests {
     #expect(envelope.requestID.count == 768)
   }
 
-  @Test
-  func `keep envelope and body when they move to a retry topic`() throws {
+  @Test func `keep envelope and body when they move to a retry topic`() throws {
     let value = try encode(RequestReaderTests.example)
     let envelope = try Envelope.parse(value.span)
     var buffer = ByteBuffer()
@@ -192,14 +186,12 @@ extension EnvelopeEncoderTests {
   }
 }
 
-@Suite("Receipts")
-struct ReceiptTests {
+@Suite struct ReceiptTests {
   private func with<R>(_ text: String, _ body: (UnsafeRawBufferPointer) -> R) -> R {
     Array(text.utf8).withUnsafeBytes { body($0) }
   }
 
-  @Test
-  func `of a delivered notification have these bytes`() {
+  @Test func `of a delivered notification have these bytes`() {
     var buffer = ByteBuffer()
     with("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e") { id in
       with("com.example.app") { app in
@@ -226,8 +218,7 @@ struct ReceiptTests {
     #expect(text == expected)
   }
 
-  @Test
-  func `come back with every field, many lines per record`() throws {
+  @Test func `come back with every field, many lines per record`() throws {
     var buffer = ByteBuffer()
     let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     with(id) { apnsID in
@@ -266,8 +257,7 @@ struct ReceiptTests {
     }
   }
 
-  @Test
-  func `that are damaged are refused by field`() {
+  @Test func `that are damaged are refused by field`() {
     func field(_ text: String) -> String? {
       with(text) { line in
         do throws(RecordError) {

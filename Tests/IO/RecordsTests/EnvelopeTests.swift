@@ -6,8 +6,7 @@ import Random
 import Records
 import Testing
 
-@Suite("Envelopes")
-struct EnvelopeTests {
+@Suite struct EnvelopeTests {
   static let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
   static let fields = [
     "M1", "bulk", "sandbox", "com.example.app", "com.example.app.voip", "voip", "5", "1900000000",
@@ -36,8 +35,7 @@ struct EnvelopeTests {
     String(decoding: record[range.indices], as: UTF8.self)
   }
 
-  @Test
-  func `give back every field that was written`() throws {
+  @Test func `give back every field that was written`() throws {
     let record = Self.record(body: #"{"aps":{}}"#)
     let envelope = try Envelope.parse(record.span)
     #expect(envelope.lane == .bulk)
@@ -63,8 +61,7 @@ struct EnvelopeTests {
       text(envelope.constantPart, record) == Self.fields[0..<12].joined(separator: "\t"))
   }
 
-  @Test
-  func `leave out what is empty, and tell an absent expiration from 0`() throws {
+  @Test func `leave out what is empty, and tell an absent expiration from 0`() throws {
     var fields = Self.fields
     for field in [7, 9, 11, 12, 13, 14] { fields[field] = "" }
     var envelope = try Envelope.parse(Self.record(fields).span)
@@ -94,8 +91,7 @@ struct EnvelopeTests {
     #expect(error(Self.record(field, value))?.field == field)
   }
 
-  @Test
-  func `refuse control characters in any field`() {
+  @Test func `refuse control characters in any field`() {
     for field in EnvelopeField.allCases
     where field.rawValue < EnvelopeField.target.rawValue {
       let value = Self.fields[Int(field.rawValue)]
@@ -105,8 +101,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test
-  func `refuse lines with fields too few or too many`() {
+  @Test func `refuse lines with fields too few or too many`() {
     for count in 1..<15 {
       let found = error(Self.record(Array(Self.fields[..<count])))
       #expect(found?.problem == .lineEnded)
@@ -122,8 +117,8 @@ struct EnvelopeTests {
     "liveactivity", "5", "0", id, "", "1795224000123", "order-8812", "3", "1795224000456", "",
   ]
 
-  @Test
-  func `say in a sixteenth field that they go to a channel; fifteen are for a device`() throws {
+  @Test func `say in a sixteenth field that they go to a channel; fifteen are for a device`() throws
+  {
     #expect(try Envelope.parse(Self.record().span).target == .device)
     for name in ["", "device"] {
       #expect(try Envelope.parse(Self.record(Self.fields + [name]).span).target == .device)
@@ -163,8 +158,7 @@ struct EnvelopeTests {
 
   static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-  @Test
-  func `say in an eighteenth field which trace they belong to`() throws {
+  @Test func `say in an eighteenth field which trace they belong to`() throws {
     for replay in ["", "3/17"] {
       let record = Self.record(Self.fields + ["", replay, Self.trace])
       let envelope = try Envelope.parse(record.span)
@@ -178,8 +172,7 @@ struct EnvelopeTests {
       error(Self.record(Self.fields + ["", "", Self.trace, ""]))?.problem == .unexpectedField)
   }
 
-  @Test
-  func `to a channel are Live Activity pushes with an expiration`() {
+  @Test func `to a channel are Live Activity pushes with an expiration`() {
     var fields = Self.broadcast + ["channel"]
     fields[5] = "alert"
     #expect(error(Self.record(fields))?.field == .pushType)
@@ -195,8 +188,7 @@ struct EnvelopeTests {
     #expect(error(Self.record(fields))?.problem == .tooLong)
   }
 
-  @Test
-  func `refuse what has no body, no line end, or too much of either`() {
+  @Test func `refuse what has no body, no line end, or too much of either`() {
     #expect(error([])?.problem == .unterminated)
     #expect(error(Self.record(body: ""))?.problem == .emptyBody)
     #expect(error(Array(Self.fields.joined(separator: "\t").utf8))?.problem == .unterminated)
@@ -207,16 +199,15 @@ struct EnvelopeTests {
     #expect(error(Self.record(.requestID, long))?.problem == .tooLong)
   }
 
-  @Test
-  func `accept a line of exactly the longest length, and not one byte more`() {
+  @Test func `accept a line of exactly the longest length, and not one byte more`() {
     let usual = Self.fields.joined(separator: "\t").utf8.count
     let reason = String(repeating: "r", count: Envelope.maximumLine - usual)
     #expect(error(Self.record(.lastReason, "TooManyRequests" + reason)) == nil)
     #expect(error(Self.record(.lastReason, "TooManyRequests" + reason + "r"))?.problem == .tooLong)
   }
 
-  @Test
-  func `survive 50,000 random mutations: parsed, or refused with a field inside the record`() {
+  @Test func `survive 50,000 random mutations: parsed, or refused with a field inside the record`()
+  {
     var random = SeededGenerator(seed: 42)
     let good = Self.record(body: #"{"aps":{"alert":"x"}}"#)
     var refused = 0
@@ -242,14 +233,12 @@ struct EnvelopeTests {
   }
 }
 
-@Suite("Envelope readers")
-struct EnvelopeReaderTests {
+@Suite struct EnvelopeReaderTests {
   private func outcome(_ read: () throws(EnvelopeError) -> Envelope) -> String {
     do throws(EnvelopeError) { return "\(try read())" } catch { return "\(error)" }
   }
 
-  @Test
-  func `read each record as if it were the first, whatever the one before was`() {
+  @Test func `read each record as if it were the first, whatever the one before was`() {
     let changes: [(EnvelopeField, String)] = [
       (.version, "M1"), (.version, "M2"), (.lane, "transactional"), (.environment, "production"),
       (.app, "com.example.ap"), (.app, "com.example.app2"), (.app, "com example"), (.topic, ""),

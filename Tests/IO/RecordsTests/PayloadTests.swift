@@ -9,8 +9,7 @@ import Testing
 @testable import Records
 
 /// Payloads as they stand in requests.
-@Suite("Payloads")
-struct PayloadTests {
+@Suite struct PayloadTests {
   private let reader = RequestReader()
 
   /// A request with this payload.
@@ -69,8 +68,7 @@ struct PayloadTests {
     ("{\"a\":[]}", .object),
   ]
 
-  @Test
-  func `show what stands at each key, whatever it is`() {
+  @Test func `show what stands at each key, whatever it is`() {
     for (name, key) in Self.names {
       for (text, value) in Self.values {
         for payload in [
@@ -88,8 +86,7 @@ struct PayloadTests {
     }
   }
 
-  @Test
-  func `show the events by name, also where the name is escaped`() {
+  @Test func `show the events by name, also where the name is escaped`() {
     let events: [(String, PayloadValue)] = [
       ("start", .start), ("update", .update), ("end", .end), ("Start", .text), ("", .text),
       ("\\u0065nd", .end),
@@ -100,8 +97,7 @@ struct PayloadTests {
     #expect(facts(#"{"aps":{"\u0065vent":"end"}}"#)?[.event] == .end)
   }
 
-  @Test
-  func `look into a sound's object and an alert's`() {
+  @Test func `look into a sound's object and an alert's`() {
     let sound = facts(#"{"aps":{"sound":{"critical":1,"name":"a.caf","volume":0.5,"x":[]}}}"#)
     #expect(sound?[.sound] == .object)
     #expect(sound?[.soundCritical] == .one)
@@ -118,8 +114,7 @@ struct PayloadTests {
     }
   }
 
-  @Test
-  func `know the interruption levels that there are, and times that count milliseconds`() {
+  @Test func `know the interruption levels that there are, and times that count milliseconds`() {
     for (level, isOdd) in [
       ("\"passive\"", false), ("\"active\"", false), ("\"time-sensitive\"", false),
       ("\"critical\"", false), ("null", false), ("\"Active\"", true), ("\"urgent\"", true),
@@ -148,8 +143,7 @@ struct PayloadTests {
     }
   }
 
-  @Test
-  func `count the members of the top level, and find mdm there`() {
+  @Test func `count the members of the top level, and find mdm there`() {
     #expect(facts("{}")?.members == 0)
     let facts = facts(#"{"mdm":"magic","a":{"b":1,"c":2}}"#)
     #expect(facts?.members == 2)
@@ -157,8 +151,7 @@ struct PayloadTests {
     #expect(facts?[.aps] == .absent)
   }
 
-  @Test
-  func `with a key twice in aps, known or not, are refused with its path (V14)`() {
+  @Test func `with a key twice in aps, known or not, are refused with its path (V14)`() {
     for (name, _) in Self.names + [("unknown", .aps), ("x", .aps)] {
       let text = "{\"aps\":{\"\(name)\":null,\"other\":1,\"\(name)\":null}}"
       #expect(problem(text, .voip)?.hasPrefix("payload.aps.\(name): is given twice") == true)
@@ -175,15 +168,13 @@ struct PayloadTests {
     #expect(problem(#"{"x":1,"x":2}"#, .voip) == nil)
   }
 
-  @Test
-  func `with thousands of keys in aps are judged as any other`() {
+  @Test func `with thousands of keys in aps are judged as any other`() {
     let keys = (0..<500).map { "\"k\($0)\":0" }.joined(separator: ",")
     #expect(problem("{\"aps\":{\(keys)}}", .voip) == nil)
     #expect(problem("{\"aps\":{\(keys),\"k7\":1}}", .voip)?.hasPrefix("payload.aps.k7: ") == true)
   }
 
-  @Test
-  func `may have keys in aps that no rule names`() {
+  @Test func `may have keys in aps that no rule names`() {
     #expect(problem(#"{"aps":{"alert":"x","summary-arg":"y","future":{"a":1}}}"#, .alert) == nil)
   }
 
@@ -218,15 +209,13 @@ struct PayloadTests {
     #expect(problem(text, type) == nil)
   }
 
-  @Test
-  func `that are no JSON object are refused`() {
+  @Test func `that are no JSON object are refused`() {
     for text in ["", " ", "[]", "7", "\"x\"", "null", "{", "{}x", "{} {}", "{\"a\":tru}"] {
       #expect(problem(text, .voip)?.hasPrefix("payload: ") == true, "\(text)")
     }
   }
 
-  @Test
-  func `are bound by the limit of their kind`() {
+  @Test func `are bound by the limit of their kind`() {
     func text(_ bytes: Int) -> String {
       #"{"aps":{"timestamp":1,"event":"end"},"x":""# + String(repeating: "x", count: bytes - 44)
         + #""}"#
@@ -242,8 +231,7 @@ struct PayloadTests {
     #expect(problem(text(5_121), .voip) != nil)
   }
 
-  @Test
-  func `survive 50,000 random mutations: judged, or refused with words`() {
+  @Test func `survive 50,000 random mutations: judged, or refused with words`() {
     let seed: UInt64 = 11
     var random = SeededGenerator(seed: seed)
     let good =

@@ -6,8 +6,8 @@ import Random
 import Records
 import Testing
 
-@Suite("Records of the other topics")
-struct RecordTests {
+/// Records of the other topics.
+@Suite struct RecordTests {
   private static let device = DeviceKey(
     token: "00aaff", app: "com.example.app", environment: .sandbox)
 
@@ -19,8 +19,7 @@ struct RecordTests {
     }.get()
   }
 
-  @Test
-  func `about devices share one key`() {
+  @Test func `about devices share one key`() {
     let expected = Array("00aaff:com.example.app:sandbox".utf8)
     #expect(DeviceRecord(device: Self.device, event: .removed(at: 1)).key == expected)
     let invalid = InvalidTokenRecord(
@@ -28,8 +27,7 @@ struct RecordTests {
     #expect(invalid.key == expected)
   }
 
-  @Test
-  func `of feedback come back as they were, with and without a timestamp`() throws {
+  @Test func `of feedback come back as they were, with and without a timestamp`() throws {
     var record = FeedbackRecord(
       device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
       timestamp: 7, apnsID: "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e", sentAt: 8, at: 9)
@@ -49,8 +47,7 @@ struct RecordTests {
     #expect(without == record)
   }
 
-  @Test
-  func `of registrations and invalid tokens come back as they were`() throws {
+  @Test func `of registrations and invalid tokens come back as they were`() throws {
     for event in [DeviceRecord.Event.registered(at: 5), .removed(at: 6)] {
       let record = DeviceRecord(device: Self.device, event: event)
       let again = try decode(record.value) { bytes, parser throws(RecordError) in
@@ -66,8 +63,7 @@ struct RecordTests {
     #expect(again == record)
   }
 
-  @Test
-  func `of provider tokens and requests for them come back as they were`() throws {
+  @Test func `of provider tokens and requests for them come back as they were`() throws {
     let record = ProviderTokenRecord(
       credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
       scope: .any, apps: ["com.example.app", "*"], issuedAt: 1_795_224_000, generation: 3,
@@ -92,8 +88,7 @@ struct RecordTests {
     #expect(String(decoding: keyed.key, as: UTF8.self) == "com.example.app/sandbox")
   }
 
-  @Test
-  func `never put a token into a header that could break it`() {
+  @Test func `never put a token into a header that could break it`() {
     let text =
       #"{"credential":"c","team_id":"t","key_id":"k","environment":"any","apps":["*"],"issued_at":1,"#
       + #""generation":1,"token":"abc\r\nx: y"}"#
@@ -144,8 +139,7 @@ struct RecordTests {
     }
   }
 
-  @Test
-  func `survive random mutations: read, or refused`() {
+  @Test func `survive random mutations: read, or refused`() {
     var random = SeededGenerator(seed: 9)
     let good = FeedbackRecord(
       device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
@@ -172,16 +166,14 @@ struct RecordTests {
   }
 }
 
-@Suite("Answers of the gateway")
-struct GatewayAnswerTests {
+@Suite struct GatewayAnswerTests {
   private func answer(_ status: UInt16, _ body: String) -> GatewayAnswer {
     Array(body.utf8).withUnsafeBytes {
       GatewayAnswer(status: status, body: $0, parser: JSONParser())
     }
   }
 
-  @Test
-  func `give reason and timestamp, whatever else they hold`() {
+  @Test func `give reason and timestamp, whatever else they hold`() {
     let gone = answer(410, #"{"reason":"Unregistered","timestamp":1794999000123,"more":[1]}"#)
     #expect(gone.response.reason == .unregistered)
     #expect(gone.response.timestamp == 1_794_999_000_123)
@@ -191,8 +183,7 @@ struct GatewayAnswerTests {
     #expect(new.response.verdict == .rejected(aboutToken: false))
   }
 
-  @Test
-  func `without a readable body are judged by their status`() {
+  @Test func `without a readable body are judged by their status`() {
     for body in ["", "<html>", #"{"reason":"Unregi"#, "[]", #"{"reason":7}"#] {
       let found = answer(410, body)
       #expect(found.reasonText.isEmpty)

@@ -6,8 +6,7 @@ import Random
 import Records
 import Testing
 
-@Suite("Requests")
-struct RequestReaderTests {
+@Suite struct RequestReaderTests {
   static let token = String(repeating: "aB", count: 32)
   static let example =
     #"{"id":"order-8812","app":"com.example.app","environment":"production","token":""# + token
@@ -42,8 +41,7 @@ struct RequestReaderTests {
     } catch { return error }
   }
 
-  @Test
-  func `of the documented form are read field by field, the payload byte for byte`() throws {
+  @Test func `of the documented form are read field by field, the payload byte for byte`() throws {
     let reader = RequestReader()
     try read(Self.example, reader) { request in
       #expect(Self.string(request.id) == "order-8812")
@@ -66,8 +64,7 @@ struct RequestReaderTests {
     }
   }
 
-  @Test
-  func `with the required fields only get the documented defaults`() throws {
+  @Test func `with the required fields only get the documented defaults`() throws {
     try read(Self.request("")) { request in
       #expect(request.environment == .production)
       #expect(request.type == .alert)
@@ -83,8 +80,7 @@ struct RequestReaderTests {
     try read(Self.request(#","expiration":0"#)) { #expect($0.expiration == 0) }
   }
 
-  @Test
-  func `expire at a time, or some seconds after their own time, and not both`() throws {
+  @Test func `expire at a time, or some seconds after their own time, and not both`() throws {
     try read(Self.request(#","expires_in":90"#)) { request in
       #expect(request.expiration == nil && request.expiresIn == 90)
       #expect(request.expiration(created: 1_795_224_000_000) == 1_795_224_090)
@@ -106,8 +102,9 @@ struct RequestReaderTests {
     #expect(error(Self.request(#","expires_in":1795224000"#))?.field == .expiresIn)
   }
 
-  @Test
-  func `of a type of the setting have its name and suffix; without it they are refused`() throws {
+  @Test func `of a type of the setting have its name and suffix; without it they are refused`()
+    throws
+  {
     let text = Self.request(#","type":"weather""#)
     let unknown = try #require(error(text))
     #expect(unknown.field == .type)
@@ -139,8 +136,7 @@ struct RequestReaderTests {
         .contains("must be an object") == true)
   }
 
-  @Test
-  func `keep the payload's own white space and escapes, and nothing around it`() throws {
+  @Test func `keep the payload's own white space and escapes, and nothing around it`() throws {
     let payload = #"{ "a" : [ 1 , "\u00e9\n" ] , "b":{ } }"#
     let bundle = #""app":"com.example.app","token":"ab","type":"voip""#
     for text in [
@@ -151,16 +147,14 @@ struct RequestReaderTests {
     }
   }
 
-  @Test
-  func `give the id both unescaped and as it stands`() throws {
+  @Test func `give the id both unescaped and as it stands`() throws {
     try read(Self.request(#","id":"a\tb\u00e9\"""#)) { request in
       #expect(Self.string(request.id) == "a\tbé\"")
       #expect(Self.string(request.escapedID) == #"a\tb\u00e9\""#)
     }
   }
 
-  @Test
-  func `take tokens from an array, and normalise each by itself`() throws {
+  @Test func `take tokens from an array, and normalise each by itself`() throws {
     let text =
       #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ABcd","xy","abc",12,null,["a"],"","00"]}"#
     try read(text) { request in
@@ -187,8 +181,9 @@ struct RequestReaderTests {
     }
   }
 
-  @Test
-  func `normalise tokens of any length, and name the first character that is no digit`() throws {
+  @Test func `normalise tokens of any length, and name the first character that is no digit`()
+    throws
+  {
     let digits = Array("0123456789abcdefABCDEF".utf8)
     for count in [2, 6, 8, 10, 14, 16, 62, 64, 66, 200, 512] {
       let good = (0..<count).map { digits[($0 * 7 + count) % digits.count] }
@@ -234,8 +229,7 @@ struct RequestReaderTests {
     }
   }
 
-  @Test
-  func `take 1,000 tokens and not one more`() throws {
+  @Test func `take 1,000 tokens and not one more`() throws {
     func text(_ count: Int) -> String {
       let list = (0..<count).map { _ in #""ab""# }.joined(separator: ",")
       return #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["# + list + "]}"
@@ -307,8 +301,7 @@ struct RequestReaderTests {
     #expect(found?.problem == problem, "\(text)")
   }
 
-  @Test
-  func `take a field that is null for one that was left out`() throws {
+  @Test func `take a field that is null for one that was left out`() throws {
     let optional = RequestField.allCases.filter {
       ![.app, .payload, .token, .channel, .tokens].contains($0)
     }
@@ -326,8 +319,7 @@ struct RequestReaderTests {
     try read(Self.request(#","id":null,"id":"a""#)) { #expect(Self.string($0.id) == "a") }
   }
 
-  @Test
-  func `that are refused still tell their id and app, as far as they were read`() {
+  @Test func `that are refused still tell their id and app, as far as they were read`() {
     let reader = RequestReader()
     func known(_ text: String) -> [String] {
       _ = error(text, reader)
@@ -340,8 +332,7 @@ struct RequestReaderTests {
     #expect(known("{") == ["", ""])
   }
 
-  @Test
-  func `say what to do: values, seconds, the character and its place, a byte order mark`() {
+  @Test func `say what to do: values, seconds, the character and its place, a byte order mark`() {
     func words(_ text: String) -> String { error(text)?.description ?? "" }
     #expect(
       words(Self.request(#","environment":"prod""#))
@@ -365,15 +356,13 @@ struct RequestReaderTests {
     #expect(words(Self.request(#","lane":nul"#)).hasPrefix("lane: is not valid JSON: "))
   }
 
-  @Test
-  func `name a field that does not exist, with its place`() {
+  @Test func `name a field that does not exist, with its place`() {
     let found = error(Self.request(#","colour":"red""#))
     #expect(found?.problem == .unknownField("colour"))
     #expect(found?.description.hasPrefix("colour: is not a field of a request (byte ") == true)
   }
 
-  @Test
-  func `that are no JSON objects are refused as such`() {
+  @Test func `that are no JSON objects are refused as such`() {
     #expect(error("")?.problem == .empty)
     #expect(error("  ")?.problem == .empty)
     for text in ["[]", "7", "\"x\"", "null"] { #expect(error(text)?.field == nil, "\(text)") }
@@ -388,8 +377,7 @@ struct RequestReaderTests {
     }
   }
 
-  @Test
-  func `with a payload that is broken anywhere inside are refused at the payload`() {
+  @Test func `with a payload that is broken anywhere inside are refused at the payload`() {
     for payload in [
       #"{"a":tru}"#, #"{"a" 1}"#, #"{"a":01}"#, #"{"a":"\x"}"#, #"{"a":1.}"#, #"{"a":[1,]}"#,
       #"{,}"#,
@@ -401,8 +389,7 @@ struct RequestReaderTests {
     }
   }
 
-  @Test
-  func `bound the payload by the push type`() {
+  @Test func `bound the payload by the push type`() {
     func text(_ bytes: Int, _ type: String) -> String {
       let filler = String(repeating: "x", count: bytes - 26)
       return #"{"app":"a.b","token":"ab","type":"#
@@ -414,8 +401,7 @@ struct RequestReaderTests {
     #expect(error(text(5_121, "voip"))?.problem == .tooLong(bytes: 5_121, limit: 5_120))
   }
 
-  @Test
-  func `may bring their own apns-id for exactly one token`() throws {
+  @Test func `may bring their own apns-id for exactly one token`() throws {
     let id = "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E"
     try read(Self.request(#","apns_id":"\#(id)""#)) { #expect($0.apnsID == NotificationID(id)) }
     let two =
@@ -423,8 +409,7 @@ struct RequestReaderTests {
     #expect(error(two)?.problem == .onlyWithOneToken)
   }
 
-  @Test
-  func `leave nothing behind for the next one`() throws {
+  @Test func `leave nothing behind for the next one`() throws {
     let reader = RequestReader()
     try read(Self.example, reader) { #expect(!$0.id.isEmpty) }
     try read(Self.request(""), reader) { request in
@@ -436,8 +421,7 @@ struct RequestReaderTests {
     #expect(reader.refusedID.isEmpty)
   }
 
-  @Test
-  func `survive 100,000 random mutations: read, or refused with a named place`() {
+  @Test func `survive 100,000 random mutations: read, or refused with a named place`() {
     var random = SeededGenerator(seed: 2)
     let reader = RequestReader()
     let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)

@@ -15,8 +15,7 @@ private enum ChaosProgram {
 }
 
 /// Pipelines of real processes, hurt and audited, three at a time.
-@Suite("The chaos suite's short form")
-struct ShortFormTests {
+@Suite struct ShortFormTests {
   /// Every scenario of the short form, run once for all tests.
   private static let outcome = Result {
     try ChaosProgram.run(["--short", "--json", "--at-once", "3"])
@@ -51,10 +50,9 @@ struct ShortFormTests {
   }
 }
 
-@Suite("The chaos suite's arguments")
-struct ChaosArgumentTests {
-  @Test
-  func `what only a real cluster can show is skipped with a line that says so`() throws {
+/// The chaos suite's arguments.
+@Suite struct ChaosArgumentTests {
+  @Test func `what only a real cluster can show is skipped with a line that says so`() throws {
     let (status, text) = try ChaosProgram.run([
       "static-member", "commit-in-rebalance", "broker-restart",
     ])
@@ -65,8 +63,7 @@ struct ChaosArgumentTests {
     }
   }
 
-  @Test
-  func `a scenario that does not exist is refused with the names of those that do`() throws {
+  @Test func `a scenario that does not exist is refused with the names of those that do`() throws {
     let (status, text) = try ChaosProgram.run(["kill-everybody"])
     #expect(status == 2)
     #expect(text.contains("kill-sender"))

@@ -9,7 +9,8 @@ import Testing
 
 @testable import Feedback
 
-@Suite("The count of device tokens by state") struct DeviceCensusTests {
+/// The count of device tokens by state.
+@Suite struct DeviceCensusTests {
   @Test func `it follows the database`() throws {
     let folder = TemporaryFolder()
     let database = folder.file("tokens.db")

@@ -11,7 +11,7 @@ import Testing
 @testable import Feedback
 
 /// Several processes, each with a database of its own: what counts is on the topics.
-@Suite("Feedback on several hosts", .serialized) struct FeedbackHostsTests {
+@Suite(.serialized) struct FeedbackHostsTests {
   /// Partition counts of the topics: alike, and each of its own.
   private static let counts: [[String: Int]] = [
     [:], ["feedback": 5, "devices": 3, "invalid-tokens": 2],
@@ -79,8 +79,7 @@ import Testing
     #expect(eventually { invalid(fixture.database).isEmpty })
   }
 
-  @Test
-  func `a registration counts in whatever partition its producer put it`() throws {
+  @Test func `a registration counts in whatever partition its producer put it`() throws {
     let fixture = try Fixture()
     var configuration = fixture.kafka.configuration
     configuration.producer.append(("partitioner", "consistent"))
@@ -112,8 +111,7 @@ import Testing
     #expect(judged("kept") == judged("feedback"))
   }
 
-  @Test
-  func `a lost disk ends in the rows that were on it`() throws {
+  @Test func `a lost disk ends in the rows that were on it`() throws {
     let fixture = try Fixture()
     let first = try fixture.start()
     let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))

@@ -16,7 +16,7 @@ import Testing
 /// Several hosts over logs in memory, in the order that a seed chooses: owners change, processes restart, disks are
 /// lost, logs are compacted, answers come again, and what an owner had in its producer arrives after the next owner's
 /// records. `MARTLET_FEEDBACK_SEED=N` runs one seed more in every form.
-@Suite("Feedback: every host ends in the same rows") struct FeedbackModelTests {
+@Suite struct FeedbackModelTests {
   private static let further =
     getenv("MARTLET_FEEDBACK_SEED").flatMap { UInt64(String(cString: $0)) }.map { [$0] } ?? []
 

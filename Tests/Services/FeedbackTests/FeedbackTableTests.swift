@@ -13,7 +13,7 @@ import Testing
 @testable import Feedback
 
 /// When a database is brought up to date, when it is rebuilt, and that nothing is judged before.
-@Suite("Feedback and the database that it finds", .serialized) struct FeedbackTableTests {
+@Suite(.serialized) struct FeedbackTableTests {
   private typealias Fixture = FeedbackFixture
 
   private let ghost = FeedbackFixture.device(99)
@@ -34,8 +34,7 @@ import Testing
     }
   }
 
-  @Test
-  func `a database that cannot be trusted is rebuilt from the topics, one that can is not`()
+  @Test func `a database that cannot be trusted is rebuilt from the topics, one that can is not`()
     throws
   {
     let fixture = try Fixture(partitions: 1)
@@ -91,8 +90,7 @@ import Testing
     }
   }
 
-  @Test
-  func `while the ends of the topics cannot be found out nothing is judged`() throws {
+  @Test func `while the ends of the topics cannot be found out nothing is judged`() throws {
     let fixture = try Fixture(partitions: 1, embedded: true)
     let broker = try #require(fixture.kafka.broker)
     let service = try fixture.start()

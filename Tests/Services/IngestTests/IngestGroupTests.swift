@@ -9,8 +9,7 @@ import Records
 import TestSupport
 import Testing
 
-@Suite("Ingest in a group")
-struct IngestGroupTests {
+@Suite struct IngestGroupTests {
   private func ids(_ records: [ReadRecord]) throws -> [NotificationID] {
     try records.map { try Envelope.parse(Array(($0.value ?? "").utf8).span).id }
   }
@@ -19,8 +18,7 @@ struct IngestGroupTests {
     range.map { IngestFixture.request(#","id":"r\#($0)""#) }
   }
 
-  @Test
-  func `goes on where it stopped: everything is committed, nothing made twice`() throws {
+  @Test func `goes on where it stopped: everything is committed, nothing made twice`() throws {
     let fixture = try IngestFixture()
     try fixture.request(requests(0..<300))
     let first = try fixture.start()
@@ -87,8 +85,7 @@ struct IngestGroupTests {
     #expect(try fixture.committed() == 600)
   }
 
-  @Test
-  func `is not behind by what ends a transaction: that is no record`() throws {
+  @Test func `is not behind by what ends a transaction: that is no record`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     try fixture.request(requests(0..<3))
     try fixture.kafka.endTransaction(on: fixture.names.requests)
@@ -99,8 +96,9 @@ struct IngestGroupTests {
     #expect(ingest.stop() == nil)
   }
 
-  @Test
-  func `holds back while the senders of an embedded broker are behind, and drops nothing`() throws {
+  @Test func `holds back while the senders of an embedded broker are behind, and drops nothing`()
+    throws
+  {
     let fixture = try IngestFixture(lanePartitions: 1, embedded: true)
     var random = SeededGenerator(seed: 4)
     // What does not compress fills the broker as fast as the gate counts.

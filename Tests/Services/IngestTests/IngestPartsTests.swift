@@ -7,14 +7,12 @@ import Testing
 
 @testable import Ingest
 
-@Suite("The parts of ingest")
-struct IngestPartsTests {
+@Suite struct IngestPartsTests {
   private func hash(_ text: String, _ hash: KeyHash) -> KeyHash.Value {
     Array(text.utf8).withUnsafeBytes { hash.value($0) }
   }
 
-  @Test
-  func `hash keys so that any change of length or content shows`() {
+  @Test func `hash keys so that any change of length or content shows`() {
     let first = KeyHash(1, 2)
     var values: [KeyHash.Value] = []
     for length in 0..<100 { values.append(hash(String(repeating: "a", count: length), first)) }
@@ -28,8 +26,7 @@ struct IngestPartsTests {
     #expect(hash("abc", first) != hash("abc", KeyHash(1, 3)))
   }
 
-  @Test
-  func `keep a set of keys as a Swift set does, through growth and removals`() {
+  @Test func `keep a set of keys as a Swift set does, through growth and removals`() {
     var random = SeededGenerator(seed: 1)
     var set = KeySet(limit: 100_000)
     var expected: Set<UInt64> = []
@@ -58,8 +55,7 @@ struct IngestPartsTests {
     #expect(isEmpty)
   }
 
-  @Test
-  func `take at most 32 bytes for each of a million keys, and for any number of them`() {
+  @Test func `take at most 32 bytes for each of a million keys, and for any number of them`() {
     var random = SeededGenerator(seed: 1)
     var set = KeySet(limit: .max)
     var (most, atMillion) = (0.0, 0.0)
@@ -74,8 +70,7 @@ struct IngestPartsTests {
     #expect(count == 1_300_000)
   }
 
-  @Test
-  func `stop remembering keys at the limit instead of growing`() {
+  @Test func `stop remembering keys at the limit instead of growing`() {
     var set = KeySet(limit: 10)
     for number in 0..<UInt64(25) { set.insert(.init(low: number, high: 1)) }
     let (count, refused, knowsLast) = (
@@ -86,8 +81,7 @@ struct IngestPartsTests {
     #expect(!knowsLast)
   }
 
-  @Test
-  func `carry kind and slot through the producer's tag`() {
+  @Test func `carry kind and slot through the producer's tag`() {
     for kind in [RecordTag.Kind.ofRequest, .receipts] {
       for slot in [0, 1, 999_999] {
         let tag = RecordTag(RecordTag(kind, slot: slot).number)
@@ -96,8 +90,7 @@ struct IngestPartsTests {
     }
   }
 
-  @Test
-  func `name a notification by its request's place when there is no id`() throws {
+  @Test func `name a notification by its request's place when there is no id`() throws {
     let reader = RequestReader()
     let text =
       #"{"app":"a.b","environment":"sandbox","token":"00ff","payload":{"aps":{"alert":"x"}}}"#

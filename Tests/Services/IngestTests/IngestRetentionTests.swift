@@ -6,10 +6,11 @@ import Pipeline
 import TestSupport
 import Testing
 
-@Suite("Ingest and records that are gone", .serialized)
-struct IngestRetentionTests {
-  @Test
-  func `requests that retention removed are counted as lost, and the rest is worked on`() throws {
+/// Ingest and records that are gone.
+@Suite(.serialized) struct IngestRetentionTests {
+  @Test func `requests that retention removed are counted as lost, and the rest is worked on`()
+    throws
+  {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     try fixture.request([IngestFixture.request()])
     let requests = TopicPartition(topic: fixture.names.requests, partition: 0)
@@ -31,8 +32,7 @@ struct IngestRetentionTests {
     #expect(try fixture.committed(requestPartitions: 1) == Int64(count + 1))
   }
 
-  @Test
-  func `what retention removes is lost also in a partition that was empty and had no commit`()
+  @Test func `what retention removes is lost also in a partition that was empty and had no commit`()
     throws
   {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
@@ -50,8 +50,9 @@ struct IngestRetentionTests {
     #expect(second.counter("lost_to_retention") == low)
   }
 
-  @Test
-  func `a log that is the same is read again from its start, and nothing is made twice`() throws {
+  @Test func `a log that is the same is read again from its start, and nothing is made twice`()
+    throws
+  {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     KafkaLog.silence()
     let ingest = try fixture.start()

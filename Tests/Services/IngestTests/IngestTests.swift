@@ -6,14 +6,14 @@ import Records
 import TestSupport
 import Testing
 
-@Suite("Ingest")
-struct IngestTests {
+@Suite struct IngestTests {
   private func header(_ record: ReadRecord, _ name: String) -> String? {
     record.headers.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
   }
 
-  @Test
-  func `makes the documented request into exactly these bytes on the transactional lane`() throws {
+  @Test func `makes the documented request into exactly these bytes on the transactional lane`()
+    throws
+  {
     let fixture = try IngestFixture()
     let payload =
       #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
@@ -39,8 +39,9 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test
-  func `counts expires_in from the request's record, and refuses it beside expiration`() throws {
+  @Test func `counts expires_in from the request's record, and refuses it beside expiration`()
+    throws
+  {
     let fixture = try IngestFixture()
     try fixture.produce(fixture.names.requests, IngestFixture.request(#","expires_in":3600"#))
     try fixture.produce(
@@ -101,8 +102,7 @@ struct IngestTests {
     #expect(try fixture.committed() == 8)
   }
 
-  @Test
-  func `says of a letter whose key was too long that the key was cut`() throws {
+  @Test func `says of a letter whose key was too long that the key was cut`() throws {
     let fixture = try IngestFixture()
     try fixture.produce(
       fixture.names.requests, key: String(repeating: "k", count: 910_000), "{}")
@@ -138,8 +138,7 @@ struct IngestTests {
     #expect(try fixture.committed() == 4)
   }
 
-  @Test
-  func `sends only the bad tokens of a good request to the dead letters`() throws {
+  @Test func `sends only the bad tokens of a good request to the dead letters`() throws {
     let fixture = try IngestFixture()
     let value =
       #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"id":"r1","lane":"bulk","tokens":["AA","xyz!","bb",null,"abc"]}"#
@@ -164,8 +163,8 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.notifications).isEmpty)
   }
 
-  @Test
-  func `makes a broadcast one notification, keyed by its channel, whatever tokens are dead`() throws
+  @Test func `makes a broadcast one notification, keyed by its channel, whatever tokens are dead`()
+    throws
   {
     let fixture = try IngestFixture()
     let payload = #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":40}}}"#
@@ -191,8 +190,7 @@ struct IngestTests {
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test
-  func `refuses payloads that APNs or the device would drop, by the member's name`() throws {
+  @Test func `refuses payloads that APNs or the device would drop, by the member's name`() throws {
     let fixture = try IngestFixture()
     func request(_ type: String, _ payload: String) -> String {
       #"{"app":"com.example.app","token":"\#(IngestFixture.token)","type":"\#(type)","payload":\#(payload)}"#
@@ -228,8 +226,7 @@ struct IngestTests {
     }
   }
 
-  @Test
-  func `makes one notification per token, of up to 1,000, with ids that differ`() throws {
+  @Test func `makes one notification per token, of up to 1,000, with ids that differ`() throws {
     let fixture = try IngestFixture()
     let tokens = (0..<1_000).map { index in
       let digits = String(index + 65_536, radix: 16)
@@ -249,8 +246,7 @@ struct IngestTests {
     #expect(try fixture.committed() == 1)
   }
 
-  @Test
-  func `answers for a token that is known to be dead, until it is registered again`() throws {
+  @Test func `answers for a token that is known to be dead, until it is registered again`() throws {
     let fixture = try IngestFixture()
     let device = DeviceKey(
       token: IngestFixture.token, app: "com.example.app", environment: .production)

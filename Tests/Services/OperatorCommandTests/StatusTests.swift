@@ -5,8 +5,7 @@ import Testing
 
 @testable import OperatorCommand
 
-@Suite("The status of a pipeline")
-struct StatusTests {
+@Suite struct StatusTests {
   private func reading(
     _ name: String, _ text: String, _ state: ProcessReading.State = .ready
   ) throws -> ProcessReading {
@@ -30,8 +29,7 @@ struct StatusTests {
     """
   }
 
-  @Test
-  func `rates between two readings, sums and extremes over the processes`() throws {
+  @Test func `rates between two readings, sums and extremes over the processes`() throws {
     let before = [
       try reading("sender-1", sender(100, cpu: 1)), try reading("sender-2", sender(900, cpu: 1)),
     ]
@@ -59,8 +57,7 @@ struct StatusTests {
     #expect(lines.contains { $0.hasPrefix("sender-1  ready          25 %") })
   }
 
-  @Test
-  func `every problem is shown with its cause`() throws {
+  @Test func `every problem is shown with its cause`() throws {
     let blocked = """
       martlet_sender_destinations{state="gateway"} 2
       martlet_sender_credentials_without_token 1

@@ -13,8 +13,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("The sender and the addresses of a gateway", .serialized)
-struct AddressTests {
+/// The sender and the addresses of a gateway.
+@Suite(.serialized) struct AddressTests {
   @Test
   func
     `an address that refuses is put aside; connections spread over the others, all is delivered`()
@@ -37,9 +37,7 @@ struct AddressTests {
     #expect(sender.counter("connects") <= 7, "the dead address is not tried again and again")
   }
 
-  @Test
-  func
-    `a silent address costs the connect timeout, no more`()
+  @Test func `a silent address costs the connect timeout, no more`()
     throws
   {
     let rig = try SenderRig()
@@ -56,8 +54,9 @@ struct AddressTests {
     #expect(gateways[0].seen.requests.isEmpty)
   }
 
-  @Test
-  func `the name is looked up again before each connect: a gateway that moved is found`() throws {
+  @Test func `the name is looked up again before each connect: a gateway that moved is found`()
+    throws
+  {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init(), .init()])
     try rig.publishToken()

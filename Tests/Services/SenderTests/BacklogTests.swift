@@ -7,8 +7,7 @@ import Testing
 @testable import Sender
 
 /// Backlogs behind a gateway that answers everything, as fast as its streams allow.
-@Suite("Backlogs of several credentials", .onOwnThread)
-struct BacklogTests {
+@Suite(.onOwnThread) struct BacklogTests {
   private static let count = 6_000
 
   /// Two credentials, two loops, fifty streams each of 50 ms: a second and a half of work that waits at full

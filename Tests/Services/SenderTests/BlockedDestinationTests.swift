@@ -6,7 +6,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("How long a destination has been blocked") struct BlockedDestinationTests {
+/// How long a destination has been blocked.
+@Suite struct BlockedDestinationTests {
   private func status(
     at: UInt64, _ trouble: DestinationHealth.Trouble?, accepted: Int = 7, index: Int = 3
   ) -> LoopStatus {

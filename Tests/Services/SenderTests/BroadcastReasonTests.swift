@@ -10,8 +10,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("What APNs may say to a broadcast")
-struct BroadcastReasonTests {
+/// What APNs may say to a broadcast.
+@Suite struct BroadcastReasonTests {
   private static let channel = "dHN0LXNyY2gtY2hubA=="
 
   private func broadcast(_ rig: SenderRig, _ number: Int) throws {
@@ -73,8 +73,7 @@ struct BroadcastReasonTests {
     }
   }
 
-  @Test
-  func `Service Unavailable, as Apple spells it for broadcasts, is no end: it is sent again`()
+  @Test func `Service Unavailable, as Apple spells it for broadcasts, is no end: it is sent again`()
     throws
   {
     let rig = try SenderRig()

@@ -16,8 +16,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Broadcasts from Kafka to the gateway")
-struct BroadcastTests {
+/// Broadcasts from Kafka to the gateway.
+@Suite struct BroadcastTests {
   private func envelope(_ number: Int, expiration: String = "0") -> String {
     [
       "M1", "transactional", "production", SenderRig.app,
@@ -99,8 +99,7 @@ struct BroadcastTests {
     batch.release()
   }
 
-  @Test
-  func `go to a gateway of their own where one is set`() throws {
+  @Test func `go to a gateway of their own where one is set`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     let channel = try createChannel(rig, storesLast: false)
@@ -113,8 +112,7 @@ struct BroadcastTests {
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }
 
-  @Test
-  func `with a key that is no channel id are dead letters`() throws {
+  @Test func `with a key that is no channel id are dead letters`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     try rig.startSender()

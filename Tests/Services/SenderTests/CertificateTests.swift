@@ -17,8 +17,7 @@ import Testing
 
 @testable import Sender
 
-@Suite("Client certificates", .serialized)
-struct CertificateTests {
+@Suite(.serialized) struct CertificateTests {
   /// Issues a client certificate and lists it in `certificates.json`.
   private func list(
     _ rig: SenderRig, _ name: String, _ issued: IssuedCertificate, _ more: String = ""
@@ -64,8 +63,9 @@ struct CertificateTests {
     #expect(sender.counter("certificate_days_left") >= 364)
   }
 
-  @Test
-  func `a location push needs a provider token, with which it goes on another connection`() throws {
+  @Test func `a location push needs a provider token, with which it goes on another connection`()
+    throws
+  {
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
@@ -147,8 +147,7 @@ struct CertificateTests {
     #expect(gateway.seen.connections == 2)
   }
 
-  @Test
-  func `what cannot be used is refused with the entry, the field and what to do`() throws {
+  @Test func `what cannot be used is refused with the entry, the field and what to do`() throws {
     let rig = try SenderRig()
     let client = try rig.authority.issueClient(bundleID: SenderRig.app)
     func problem(_ path: String) -> String {
@@ -208,8 +207,7 @@ struct CertificateTests {
     #expect(try load(#","environment":"sandbox""#).contains("in sandbox is claimed by entry 1"))
   }
 
-  @Test
-  func `an mdm push goes out with a certificate only, never with a provider token`() throws {
+  @Test func `an mdm push goes out with a certificate only, never with a provider token`() throws {
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let topic = "com.apple.mgmt.External.1"
@@ -235,8 +233,7 @@ struct CertificateTests {
     #expect(text.contains("needs a client certificate"), "\(text)")
   }
 
-  @Test
-  func `apps and environments come from the certificate unless the list says less`() throws {
+  @Test func `apps and environments come from the certificate unless the list says less`() throws {
     let rig = try SenderRig()
     let sandbox = try rig.authority.issueClient(bundleID: "com.example.a", forProduction: false)
     let first = try CertificatesFile.load(try list(rig, "one", sandbox))[0]

@@ -12,8 +12,7 @@ import Testing
 
 /// What `DestinationHealthTests` shows in virtual time, with sockets: a gateway that turns every connection away is
 /// not asked again and again. More time than is waited for here only means fewer connects per second.
-@Suite("A gateway that refuses all connections gets few of them")
-struct ConnectStormTests {
+@Suite struct ConnectStormTests {
   /// The waits between connects are 1.25 s, 2.5 s, 5 s at least: three connects in this time, one to spare.
   private static let window: UInt64 = 6_000
   private static let connectsAtMost = 4

@@ -13,10 +13,9 @@ import Testing
 
 @testable import Sender
 
-@Suite("Stream credit and the age of connections", .serialized)
-struct ConnectionLifeTests {
-  @Test
-  func `one stream before the first accepted push, then as many as SETTINGS allow`() throws {
+/// Stream credit and the age of connections.
+@Suite(.serialized) struct ConnectionLifeTests {
+  @Test func `one stream before the first accepted push, then as many as SETTINGS allow`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.limit = 1_000
@@ -62,8 +61,7 @@ struct ConnectionLifeTests {
     #expect(sender.counter("connections_lost") == 0)
   }
 
-  @Test
-  func `while the limit is 0 nothing goes out; other connections serve`() throws {
+  @Test func `while the limit is 0 nothing goes out; other connections serve`() throws {
     let rig = try SenderRig()
     var closed = ScriptedGateway.Script()
     closed.limit = 0
@@ -98,8 +96,7 @@ struct ConnectionLifeTests {
     #expect(gateways.reduce(0) { $0 + $1.seen.open } <= 2)
   }
 
-  @Test
-  func `a connection is replaced before its stream ids run out`() throws {
+  @Test func `a connection is replaced before its stream ids run out`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     try rig.publishToken()
@@ -115,8 +112,7 @@ struct ConnectionLifeTests {
     #expect(eventually { gateways[0].seen.open == 1 })
   }
 
-  @Test
-  func `sustained starvation opens another connection, up to the maximum`() throws {
+  @Test func `sustained starvation opens another connection, up to the maximum`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.limit = 2

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Fewer partitions than loops")
-struct CoverageWarningTests {
+/// Fewer partitions than loops.
+@Suite struct CoverageWarningTests {
   private let names = TopicNames()
 
   private func warning(loops: Int) -> CoverageWarning {
@@ -20,8 +20,7 @@ struct CoverageWarningTests {
     (0..<count).map { TopicPartition(topic: names.notifications, partition: Int32($0)) }
   }
 
-  @Test
-  func `a sender alone: each lane that has too few, once`() {
+  @Test func `a sender alone: each lane that has too few, once`() {
     var warning = warning(loops: 8)
     let found = warning.findings(partitions(24))
     #expect(found.map(\.place) == [names.notificationsBulk])
@@ -33,8 +32,7 @@ struct CoverageWarningTests {
     #expect(enough.findings(partitions(24)).isEmpty)
   }
 
-  @Test
-  func `a further sender takes partitions away, and the warning comes again`() {
+  @Test func `a further sender takes partitions away, and the warning comes again`() {
     var warning = warning(loops: 6)
     #expect(warning.findings(partitions(24)).isEmpty)
     let two = warning.findings(partitions(12))

@@ -12,8 +12,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Provider tokens and keys that change", .serialized)
-struct CredentialChangeTests {
+/// Provider tokens and keys that change.
+@Suite(.serialized) struct CredentialChangeTests {
   @Test
   func
     `a rotated key: its connections drain, new ones carry the new token, no push is lost or doubled`()
@@ -104,8 +104,7 @@ struct CredentialChangeTests {
     #expect(asked.count <= 1)
   }
 
-  @Test
-  func `a token older than 55 minutes is not used: pushes wait for the next one`() throws {
+  @Test func `a token older than 55 minutes is not used: pushes wait for the next one`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let now = WallClock.seconds()
@@ -120,8 +119,7 @@ struct CredentialChangeTests {
     #expect(try rig.receipts(5).count == 5)
   }
 
-  @Test
-  func `a burst that is refused for its old token asks for a newer one once`() throws {
+  @Test func `a burst that is refused for its old token asks for a newer one once`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { _, request in request.stream == 1 ? .answer(200) : .hold }

@@ -11,8 +11,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Connections that end before they began, or while nothing is sent", .serialized)
-struct EarlyEndTests {
+/// Connections that end before they began, or while nothing is sent.
+@Suite(.serialized) struct EarlyEndTests {
   /// nghttp2 takes a connection whose first frame is not SETTINGS for broken (RFC 9113 §3.4), so the goodbye
   /// and its reason would be lost; and a push that waits for such a connection would wait for ever.
   @Test(arguments: [true, false])

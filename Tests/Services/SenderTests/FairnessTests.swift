@@ -11,8 +11,7 @@ import Testing
 
 /// A tenant in trouble does not slow another one, with one loop and with several: each holds its own partitions,
 /// connections and shares.
-@Suite("Fairness between tenants", .onOwnThread)
-struct TenantFairnessTests {
+@Suite(.onOwnThread) struct TenantFairnessTests {
   private static let tenant = "com.example.tenant"
   private static let flooding = "com.example.flooding"
   private static let flood = 2_000

@@ -13,8 +13,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Faults of the gateway as a sender meets them")
-struct FaultReactionTests {
+/// Faults of the gateway as a sender meets them.
+@Suite struct FaultReactionTests {
   @Test(arguments: FaultID.allCases)
   func `each fault: every notification ends in a receipt, and as it should`(_ fault: FaultID) throws
   {

@@ -40,8 +40,8 @@ enum Farewell: CaseIterable, Sendable {
   }
 }
 
-@Suite("GOAWAY in every form", .onOwnThread)
-struct GoAwayTests {
+/// GOAWAY in every form.
+@Suite(.onOwnThread) struct GoAwayTests {
   /// Each connection answers its first request, holds the next 19, and says goodbye after the 20th: the
   /// streams up to the sixth may have been processed, those above were not.
   @Test(arguments: Farewell.allCases)

@@ -10,10 +10,9 @@ import Testing
 @testable import Sender
 
 /// Lanes and devices do not slow each other.
-@Suite("Fairness between lanes and devices", .onOwnThread)
-struct LaneFairnessTests {
-  @Test
-  func `a long bulk backlog leaves transactional latency within twice its idle value`() throws {
+@Suite(.onOwnThread) struct LaneFairnessTests {
+  @Test func `a long bulk backlog leaves transactional latency within twice its idle value`() throws
+  {
     let rig = try SenderRig(
       simulator: ["--latency", "50ms", "--max-concurrent-streams", "100"])
     try rig.publishToken()
@@ -38,8 +37,8 @@ struct LaneFairnessTests {
     return receipts.dropFirst(10).map { $0 }.latencies.quantile(0.99)
   }
 
-  @Test
-  func `--ordered: one in flight per device, in order; other devices are not slowed`() throws {
+  @Test func `--ordered: one in flight per device, in order; other devices are not slowed`() throws
+  {
     let gateway = try ScriptedGateway { _ in .accepted(after: 40) }
     let rig = try SenderRig()
     try rig.publishToken()
@@ -95,8 +94,7 @@ struct LaneFairnessTests {
     #expect(others.allSatisfy { $0.at < throttled.answeredAt + 4_000 })
   }
 
-  @Test
-  func `a silent gateway stops the intake: what is held stays within the bound`() throws {
+  @Test func `a silent gateway stops the intake: what is held stays within the bound`() throws {
     let gateway = try ScriptedGateway { _ in .hold }
     let rig = try SenderRig()
     try rig.publishToken()

@@ -11,8 +11,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("What a sender leaves behind, and what its successor makes of it", .serialized)
-struct LedgerDeliveryTests {
+/// What a sender leaves behind, and what its successor makes of it.
+@Suite(.serialized) struct LedgerDeliveryTests {
   @Test
   func
     `a hanging head stops nothing, and what is done above it is not sent again by another process`()
@@ -66,8 +66,7 @@ struct LedgerDeliveryTests {
     #expect(sender.counter("offset_maps_refused") == 1)
   }
 
-  @Test
-  func `records that our own offset map calls completed are not sent`() throws {
+  @Test func `records that our own offset map calls completed are not sent`() throws {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     for number in 0..<10 {
@@ -88,8 +87,7 @@ struct LedgerDeliveryTests {
   }
 
   /// As a late commit to a topic that was deleted leaves it beside the new one.
-  @Test
-  func `a map that reaches beyond the end of the log is not believed`() throws {
+  @Test func `a map that reaches beyond the end of the log is not believed`() throws {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     try rig.sendMany(0..<10)
@@ -180,8 +178,7 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 150)
   }
 
-  @Test
-  func `what was sent before a restart is deduplicated after it, by another sender`() throws {
+  @Test func `what was sent before a restart is deduplicated after it, by another sender`() throws {
     let rig = try SenderRig(partitions: 2)
     try rig.publishToken()
     let first = try rig.startSender()
@@ -226,8 +223,9 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 0)
   }
 
-  @Test
-  func `records that retention removed are counted as lost, and the rest is delivered`() throws {
+  @Test func `records that retention removed are counted as lost, and the rest is delivered`()
+    throws
+  {
     let rig = try SenderRig(partitions: 1, embedded: true)
     try rig.publishToken()
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(0)))
@@ -245,8 +243,7 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == count + 1)
   }
 
-  @Test
-  func `what retention removes is lost also in a partition that was empty and had no commit`()
+  @Test func `what retention removes is lost also in a partition that was empty and had no commit`()
     throws
   {
     let rig = try SenderRig(partitions: 1, embedded: true)
@@ -289,8 +286,9 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 20)
   }
 
-  @Test
-  func `a log that is the same is read again from its start, and nothing is sent twice`() throws {
+  @Test func `a log that is the same is read again from its start, and nothing is sent twice`()
+    throws
+  {
     let rig = try SenderRig(partitions: 1, embedded: true)
     KafkaLog.silence()
     try rig.publishToken()
@@ -307,8 +305,8 @@ struct LedgerDeliveryTests {
     #expect(try rig.committed() == 40)
   }
 
-  @Test
-  func `a log that is read again from before the committed offset is not sent again`() throws {
+  @Test func `a log that is read again from before the committed offset is not sent again`() throws
+  {
     let rig = try SenderRig(partitions: 1, embedded: true)
     KafkaLog.silence()
     try rig.publishToken()

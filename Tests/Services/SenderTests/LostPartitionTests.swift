@@ -25,8 +25,8 @@ private func gateway(
   }
 }
 
-@Suite("Partitions that are lost, and a coordinator that is away", .serialized)
-struct LostPartitionTests {
+/// Partitions that are lost, and a coordinator that is away.
+@Suite(.serialized) struct LostPartitionTests {
   @Test
   func `late answers of a lost partition are reported and never committed; its new owner's are`()
     throws
@@ -70,8 +70,9 @@ struct LostPartitionTests {
     #expect(try rig.committed() == 2)
   }
 
-  @Test
-  func `while committed offsets cannot be read the process keeps asking; then it goes on`() throws {
+  @Test func `while committed offsets cannot be read the process keeps asking; then it goes on`()
+    throws
+  {
     let rig = try SenderRig(partitions: 2, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()

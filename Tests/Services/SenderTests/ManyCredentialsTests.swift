@@ -9,8 +9,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Many credentials, each with connections of its own", .serialized)
-struct ManyCredentialsTests {
+/// Many credentials, each with connections of its own.
+@Suite(.serialized) struct ManyCredentialsTests {
   private static func app(_ number: Int) -> String { "com.example.a\(number)" }
 
   /// A busy machine may take its time: no connection is given up for that.
@@ -67,8 +67,8 @@ struct ManyCredentialsTests {
     #expect(gateway.seen.requests.map(\.connection) == [1, 2])
   }
 
-  @Test
-  func `idle connections close when there are many, and come back with the next push`() throws {
+  @Test func `idle connections close when there are many, and come back with the next push`() throws
+  {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     try publishTokens(rig, 70)
@@ -85,8 +85,7 @@ struct ManyCredentialsTests {
     #expect(sender.counter("connections_lost") == 0)
   }
 
-  @Test
-  func `no more connections than files may be open`() throws {
+  @Test func `no more connections than files may be open`() throws {
     let rig = try SenderRig()
     var settings = try SenderSettings(rig.startSender(["--loops", "2"]).context.values)
     var lowered = settings.fit(openFiles: 1_048_576)

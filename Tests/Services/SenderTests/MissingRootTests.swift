@@ -9,8 +9,7 @@ import Testing
 @testable import Sender
 
 /// Silent since 2025 where the trust store is old: the handshake fails without a clear cause.
-@Suite("Apple's root is looked for at the start")
-struct MissingRootTests {
+@Suite struct MissingRootTests {
   private let folder = TemporaryFolder()
 
   /// What is missing for senders with these flags that trust this authority.
@@ -28,8 +27,8 @@ struct MissingRootTests {
 
   private static let others = ["--gateway", "localhost:1", "--sandbox-gateway", "localhost:1"]
 
-  @Test
-  func `a gateway of Apple's without its root is worth a warning that names the root`() throws {
+  @Test func `a gateway of Apple's without its root is worth a warning that names the root`() throws
+  {
     let stranger = try CertificateAuthority()
     let name = "USERTrust RSA Certification Authority"
     #expect(try missing([], stranger) == name)
@@ -45,8 +44,7 @@ struct MissingRootTests {
         == name)
   }
 
-  @Test
-  func `never for other gateways, and not when the root is there`() throws {
+  @Test func `never for other gateways, and not when the root is there`() throws {
     let stranger = try CertificateAuthority()
     #expect(try missing(Self.others, stranger) == nil)
     #expect(

@@ -10,8 +10,7 @@ import Testing
 @testable import Sender
 
 /// What one answer is evidence about, and what it therefore leaves alone.
-@Suite("One answer does not condemn what it says nothing about")
-struct NarrowEvidenceTests {
+@Suite struct NarrowEvidenceTests {
   /// Says once whether a push is the first one with a device token.
   private final class Seen: Sendable {
     private let tokens = Mutex(Set<String>())

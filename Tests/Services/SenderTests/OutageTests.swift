@@ -10,8 +10,7 @@ import Testing
 @testable import Sender
 
 /// An outage of the gateway stops consumption instead of spilling everything into retries or dead letters.
-@Suite("An outage of the gateway", .onOwnThread)
-struct OutageTests {
+@Suite(.onOwnThread) struct OutageTests {
   /// Sends load through an outage that `begin` starts and `end` ends; checks what must hold for each kind.
   private func outage(
     flags: [String] = [], lasting milliseconds: UInt32 = 3_000, parkedAtMost: Int = 50,
@@ -62,8 +61,8 @@ struct OutageTests {
     let (_, _, _) = try outage(begin: { $0.listen(false) }, end: { $0.listen(true) })
   }
 
-  @Test
-  func `no answer to anything: nothing is dead-lettered, all is delivered afterwards`() throws {
+  @Test func `no answer to anything: nothing is dead-lettered, all is delivered afterwards`() throws
+  {
     let (_, _, sender) = try outage(
       // Longer than a busy machine may keep the gateway from answering: what times out then is no outage.
       flags: ["--request-timeout", "2s", "--max-in-flight", "400"], lasting: 9_000,
@@ -93,8 +92,7 @@ struct OutageTests {
     #expect(line.contains("ServiceUnavailable"))
   }
 
-  @Test
-  func `recovery ramps up: what is open doubles with every round trip, from a few`() throws {
+  @Test func `recovery ramps up: what is open doubles with every round trip, from a few`() throws {
     let gateway = try ScriptedGateway { _ in .unavailable }
     let rig = try SenderRig()
     try rig.publishToken()
@@ -117,8 +115,7 @@ struct OutageTests {
     #expect(early <= 64, "\(early) within two round trips")
   }
 
-  @Test
-  func `a pause that the gateway asks for with a 503 is kept`() throws {
+  @Test func `a pause that the gateway asks for with a 503 is kept`() throws {
     let gateway = try ScriptedGateway { _ in
       .refused(503, "ServiceUnavailable", after: 2, retryAfter: 4)
     }

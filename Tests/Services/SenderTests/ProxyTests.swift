@@ -13,10 +13,11 @@ import Testing
 
 @testable import Sender
 
-@Suite("Through an HTTP proxy", .serialized)
-struct ProxyTests {
-  @Test
-  func `pushes go through CONNECT with credentials from a file; TLS is with the gateway`() throws {
+/// Through an HTTP proxy.
+@Suite(.serialized) struct ProxyTests {
+  @Test func `pushes go through CONNECT with credentials from a file; TLS is with the gateway`()
+    throws
+  {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     // user:p@ss word
@@ -36,8 +37,7 @@ struct ProxyTests {
     #expect(proxy.seen.requests[0].hasPrefix("CONNECT gateway.test:\(port) HTTP/1.1\r\n"))
   }
 
-  @Test
-  func `a proxy that dies and comes back: what was to be sent meanwhile waits, and goes out`()
+  @Test func `a proxy that dies and comes back: what was to be sent meanwhile waits, and goes out`()
     throws
   {
     let rig = try SenderRig()
@@ -61,8 +61,7 @@ struct ProxyTests {
     #expect(sender.counter("dead_lettered") == 0)
   }
 
-  @Test
-  func `credentials in the URL are percent-decoded`() throws {
+  @Test func `credentials in the URL are percent-decoded`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     let proxy = try TinyProxy(
@@ -73,8 +72,7 @@ struct ProxyTests {
     #expect(try rig.receipts(5).count == 5)
   }
 
-  @Test
-  func `a refusal is an error with the proxy's demand, and without our password`() throws {
+  @Test func `a refusal is an error with the proxy's demand, and without our password`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let strict = try TinyProxy(to: gateway.address, authorization: "Basic xyz")
@@ -145,8 +143,7 @@ struct ProxyTests {
     }
   }
 
-  @Test
-  func `a file with the proxy's password that others can read is refused`() throws {
+  @Test func `a file with the proxy's password that others can read is refused`() throws {
     let folder = TemporaryFolder()
     let path = folder.file("proxy")
     try File.write(path, Array("user:secret".utf8), mode: 0o644)

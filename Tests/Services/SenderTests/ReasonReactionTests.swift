@@ -86,8 +86,8 @@ extension Reason {
   fileprivate var isHeld: Bool { isTriedTwice || rule.verdict == .refreshToken }
 }
 
-@Suite("Reasons as a sender meets them")
-struct ReasonReactionTests {
+/// Reasons as a sender meets them.
+@Suite struct ReasonReactionTests {
   @Test(arguments: Reason.allCases)
   func `each reason: its notification ends as the decision table says`(_ reason: Reason) throws {
     let run = try ReasonRun.shared.get()

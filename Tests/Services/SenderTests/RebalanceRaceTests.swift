@@ -11,8 +11,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Rebalances under load", .serialized)
-struct RebalanceRaceTests {
+/// Rebalances under load.
+@Suite(.serialized) struct RebalanceRaceTests {
   /// The assignment races the loops: members come and go while thousands of records are in flight. After each
   /// look at the group's offsets, every record below one, and every record that its map calls done, has its
   /// receipt.

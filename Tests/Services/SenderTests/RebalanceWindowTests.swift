@@ -13,8 +13,7 @@ import Testing
 @testable import Sender
 
 /// What a rebalance costs the partitions that stay.
-@Suite("Windows over a rebalance", .serialized)
-struct RebalanceWindowTests {
+@Suite(.serialized) struct RebalanceWindowTests {
   @Test(arguments: [1, 2])
   func `windows of partitions that stay are not read again; new ones are; repeats are recognized`(
     loops: Int
@@ -93,8 +92,7 @@ struct RebalanceWindowTests {
   }
 
   /// The same window is owed to a partition whose topic nobody finds when it is to be read.
-  @Test
-  func `windows whose topic is missing do not count as read; they are read when it is back`()
+  @Test func `windows whose topic is missing do not count as read; they are read when it is back`()
     throws
   {
     let count = 400

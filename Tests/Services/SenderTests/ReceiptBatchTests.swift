@@ -7,14 +7,13 @@ import Testing
 
 @testable import Sender
 
-@Suite("What is acknowledged is complete, and nothing else")
-struct AcknowledgementTests {
+/// What is acknowledged is complete, and nothing else.
+@Suite struct AcknowledgementTests {
   private func origin(_ offset: Int64) -> Origin {
     Origin(partition: 0, epoch: 1, offset: offset)
   }
 
-  @Test
-  func `a batch completes its own records when it lands, in any order of landing`() {
+  @Test func `a batch completes its own records when it lands, in any order of landing`() {
     var batches = ReceiptBatches()
     var slots: [Int] = []
     for batch in 0..<3 as Range<Int64> {
@@ -39,8 +38,7 @@ struct AcknowledgementTests {
     #expect(left == 0)
   }
 
-  @Test
-  func `a batch that the producer had no room for keeps its records`() {
+  @Test func `a batch that the producer had no room for keeps its records`() {
     var batches = ReceiptBatches()
     batches.lineAdded(for: origin(7), now: 5)
     _ = batches.launchSlot()
@@ -80,8 +78,7 @@ struct AcknowledgementTests {
     #expect(left == 1 && !isEmpty && unacknowledged == 1)
   }
 
-  @Test
-  func `a refused batch goes again before all others, in two halves down to single lines`() {
+  @Test func `a refused batch goes again before all others, in two halves down to single lines`() {
     var batches = ReceiptBatches()
     for number in 0..<Int64(5) {
       if number > 0 { batches.lines.append(UInt8(ascii: "\n")) }
@@ -111,8 +108,7 @@ struct AcknowledgementTests {
     #expect(!isSplit)
   }
 
-  @Test
-  func `side records keep their place until they are removed, and places are reused`() {
+  @Test func `side records keep their place until they are removed, and places are reused`() {
     var sides = SideRecords()
     let first = sides.add(SideRecord(origin: origin(1), receipt: [1]))
     let second = sides.add(SideRecord(origin: origin(2)))

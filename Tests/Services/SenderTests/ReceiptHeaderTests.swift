@@ -12,13 +12,12 @@ import Testing
 
 @testable import Sender
 
-@Suite("What the answer's headers say, and both environments", .serialized)
-struct ReceiptHeaderTests {
+/// What the answer's headers say, and both environments.
+@Suite(.serialized) struct ReceiptHeaderTests {
   private static let otherID = "11111111-2222-4333-8444-555555555555"
   private static let requestID = "66666666-7777-4888-9999-aaaaaaaaaaaa"
 
-  @Test
-  func `ids that are others than ours and retry-after stand in the receipt`() throws {
+  @Test func `ids that are others than ours and retry-after stand in the receipt`() throws {
     let gateway = try ScriptedGateway { request in
       switch request.token {
       case SenderRig.token(1):
@@ -49,8 +48,7 @@ struct ReceiptHeaderTests {
     #expect(plain.answeredID == nil && plain.gatewayRequestID == nil && plain.uniqueID == nil)
   }
 
-  @Test
-  func `a throttled device's retry-after decides how long the notification waits`() throws {
+  @Test func `a throttled device's retry-after decides how long the notification waits`() throws {
     let gateway = try ScriptedGateway { request in
       request.token == SenderRig.token(1)
         ? .refused(429, "TooManyRequests", retryAfter: 40)
@@ -69,8 +67,7 @@ struct ReceiptHeaderTests {
     #expect(seconds.map(\.key) == [SenderRig.token(2)])
   }
 
-  @Test
-  func `one sender serves production and sandbox, each at its own gateway and port`() throws {
+  @Test func `one sender serves production and sandbox, each at its own gateway and port`() throws {
     let rig = try SenderRig()
     let sandbox = rig.simulator.sandboxAddress.port
     #expect(sandbox != rig.simulator.address.port)
@@ -92,8 +89,7 @@ struct ReceiptHeaderTests {
     }
   }
 
-  @Test
-  func `Apple's other port, and the defaults of each environment`() throws {
+  @Test func `Apple's other port, and the defaults of each environment`() throws {
     func settings(_ flags: [String]) throws -> SenderSettings {
       try SenderSettings(
         SenderSettings.table.read(

@@ -11,8 +11,7 @@ import Testing
 @testable import Sender
 
 /// A broker that does not take what a sender writes: whatever it is, nothing stays open for ever.
-@Suite("Records that Kafka refuses", .serialized)
-struct RefusedProduceTests {
+@Suite(.serialized) struct RefusedProduceTests {
   private static let count = 200
 
   /// A sender that has everything to do at once, and whose first produce requests are answered like that.
@@ -48,20 +47,17 @@ struct RefusedProduceTests {
     try expectWhole(rig, sender)
   }
 
-  @Test
-  func `what a topic does not take for another reason waits until it does`() throws {
+  @Test func `what a topic does not take for another reason waits until it does`() throws {
     let (rig, sender) = try refusing(Array(repeating: .invalidRecord, count: 4))
     try expectWhole(rig, sender)
   }
 
-  @Test
-  func `a missing right to write is waited out and counted`() throws {
+  @Test func `a missing right to write is waited out and counted`() throws {
     let (rig, sender) = try refusing(Array(repeating: .topicNotAuthorized, count: 3))
     try expectWhole(rig, sender)
   }
 
-  @Test
-  func `a dead letter that its topic does not take is cut until it does`() throws {
+  @Test func `a dead letter that its topic does not take is cut until it does`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true)
     KafkaLog.silence()
     try rig.publishToken()

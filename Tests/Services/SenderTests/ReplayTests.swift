@@ -11,8 +11,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Dead letters of the sender")
-struct ReplayTests {
+/// Dead letters of the sender.
+@Suite struct ReplayTests {
   private func replay(_ rig: SenderRig) throws {
     let table = CommonSettings.table(of: DeadLettersReplayCommand.self)
     let values = try table.read(
@@ -26,8 +26,7 @@ struct ReplayTests {
     try DeadLettersReplayCommand.run(try DeadLettersReplayCommand.settings(values), context)
   }
 
-  @Test
-  func `are delivered when they are replayed, and only once however often they are`() throws {
+  @Test func `are delivered when they are replayed, and only once however often they are`() throws {
     let rig = try SenderRig()
     // Some credential is known, and it serves another app: then the app of these is unknown.
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])

@@ -12,8 +12,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Sealed provider tokens", .serialized)
-struct SealedTokenTests {
+/// Sealed provider tokens.
+@Suite(.serialized) struct SealedTokenTests {
   private static let key = String(repeating: "5a", count: 32)
   private static let other = String(repeating: "c3", count: 32)
 
@@ -38,8 +38,7 @@ struct SealedTokenTests {
     #expect(sender.counter("unreadable_tokens") == 0)
   }
 
-  @Test
-  func `a signer seals, a sender opens, APNs takes the token: end to end`() throws {
+  @Test func `a signer seals, a sender opens, APNs takes the token: end to end`() throws {
     let rig = try SenderRig()
     _ = try rig.seal(Self.key)
     let flags = ["--token-key", rig.folder.file("token-key")]
@@ -206,8 +205,8 @@ struct SealedTokenTests {
     #expect(problem(seal, younger).contains("belongs to another record"))
   }
 
-  @Test
-  func `a key file that others can read, or that holds no key, is refused with what to do`() throws
+  @Test func `a key file that others can read, or that holds no key, is refused with what to do`()
+    throws
   {
     let folder = TemporaryFolder()
     func problem(_ text: String, mode: UInt32 = 0o600) throws -> String {

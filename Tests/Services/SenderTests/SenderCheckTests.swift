@@ -18,8 +18,7 @@ import Testing
 
 @testable import Sender
 
-@Suite("martlet-sender --check", .serialized)
-struct SenderCheckTests {
+@Suite(.serialized) struct SenderCheckTests {
   private func context(_ flags: [String]) throws -> ServiceContext {
     let table = CommonSettings.table(of: SenderService.self)
     let values = try table.read(
@@ -51,8 +50,8 @@ struct SenderCheckTests {
     ]
   }
 
-  @Test
-  func `simulator and embedded broker: both gateways are APNs, the topics are there`() throws {
+  @Test func `simulator and embedded broker: both gateways are APNs, the topics are there`() throws
+  {
     let rig = try SenderRig()
     let found = try check(
       flags(rig) + [
@@ -67,8 +66,7 @@ struct SenderCheckTests {
     #expect(found.contains { $0.subject == .group && $0.status == .ok })
   }
 
-  @Test
-  func `more loops than partitions are a warning for each lane`() throws {
+  @Test func `more loops than partitions are a warning for each lane`() throws {
     let rig = try SenderRig()
     let found = try check(
       flags(rig) + [
@@ -109,8 +107,7 @@ struct SenderCheckTests {
     #expect(found[3][0].remedy.contains("DNS"))
   }
 
-  @Test
-  func `something that is not APNs, and silence behind the handshake`() throws {
+  @Test func `something that is not APNs, and silence behind the handshake`() throws {
     let rig = try SenderRig()
     let gateway = try ScriptedGateway(try rig.gatewayIdentity())
     gateway.answer { _ in .answer(404, "not found") }
@@ -122,8 +119,7 @@ struct SenderCheckTests {
     #expect(silent.map(\.message) == ["no answer in time", "no answer in time"])
   }
 
-  @Test
-  func `a gateway's date reveals a wrong clock; without a date there is no finding`() throws {
+  @Test func `a gateway's date reveals a wrong clock; without a date there is no finding`() throws {
     let rig = try SenderRig()
     let gateway = try ScriptedGateway(try rig.gatewayIdentity())
     func found(_ date: String) throws -> [Finding] {
@@ -142,8 +138,9 @@ struct SenderCheckTests {
     #expect(try found("Sun, 06 Nov 2194 08:49:37 GMT").first?.message.contains("behind") == true)
   }
 
-  @Test
-  func `a certificate is shown to the gateways that it serves; a refused one is an error`() throws {
+  @Test func `a certificate is shown to the gateways that it serves; a refused one is an error`()
+    throws
+  {
     let rig = try SenderRig()
     let trust = ClientTrust(roots: rig.authority.certificatePEM)
     let gateway = try ScriptedGateway(try rig.gatewayIdentity(), clientTrust: trust)
@@ -173,8 +170,7 @@ struct SenderCheckTests {
     #expect(revoked.first?.remedy.contains("revoked") == true)
   }
 
-  @Test
-  func `a proxy that refuses or is away; the password is nowhere`() throws {
+  @Test func `a proxy that refuses or is away; the password is nowhere`() throws {
     let rig = try SenderRig()
     let target = rig.simulator.address
     let strict = try TinyProxy(to: target, authorization: "Basic xyz")
@@ -198,8 +194,7 @@ struct SenderCheckTests {
     #expect(right.first?.message.contains("through the proxy \(open.address)") == true)
   }
 
-  @Test
-  func `Apple's roots are looked for when a gateway is Apple's`() throws {
+  @Test func `Apple's roots are looked for when a gateway is Apple's`() throws {
     let rig = try SenderRig()
     let hosts = rig.folder.file("hosts")
     // Nobody listens there: nothing leaves this machine.

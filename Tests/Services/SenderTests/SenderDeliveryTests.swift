@@ -9,10 +9,11 @@ import Testing
 
 @testable import Sender
 
-@Suite("The sender between a broker and a gateway", .serialized)
-struct SenderDeliveryTests {
-  @Test
-  func `every notification is delivered once and gets one receipt; offsets are committed`() throws {
+/// The sender between a broker and a gateway.
+@Suite(.serialized) struct SenderDeliveryTests {
+  @Test func `every notification is delivered once and gets one receipt; offsets are committed`()
+    throws
+  {
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender()
@@ -29,8 +30,7 @@ struct SenderDeliveryTests {
     #expect(try rig.committed() == count)
   }
 
-  @Test
-  func `answers of the gateway become rejections, feedback goes before the receipt`() throws {
+  @Test func `answers of the gateway become rejections, feedback goes before the receipt`() throws {
     let rig = try SenderRig(unregistered: [1, 3])
     try rig.publishToken()
     try rig.startSender()
@@ -48,8 +48,8 @@ struct SenderDeliveryTests {
         == Set([1, 3].map { "\(SenderRig.token($0)):\(SenderRig.app):production" }))
   }
 
-  @Test
-  func `what is past its time ends as expired, what was taken before as deduplicated`() throws {
+  @Test func `what is past its time ends as expired, what was taken before as deduplicated`() throws
+  {
     let rig = try SenderRig()
     try rig.publishToken()
     try rig.startSender()
@@ -92,8 +92,9 @@ struct SenderDeliveryTests {
     #expect(details.contains { $0.hasPrefix("apns-id:") })
   }
 
-  @Test
-  func `without a provider token a notification waits; it goes out when the token comes`() throws {
+  @Test func `without a provider token a notification waits; it goes out when the token comes`()
+    throws
+  {
     let rig = try SenderRig()
     try rig.startSender()
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
@@ -150,8 +151,9 @@ struct SenderDeliveryTests {
     #expect(eventually { sender.counter("credentials_without_token") == 0 })
   }
 
-  @Test
-  func `a token of the future is not used, the last good one is, and the next right one`() throws {
+  @Test func `a token of the future is not used, the last good one is, and the next right one`()
+    throws
+  {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let now = WallClock.seconds()
@@ -175,8 +177,7 @@ struct SenderDeliveryTests {
     #expect(try rig.receipts(sent).allSatisfy { $0.outcome == .delivered })
   }
 
-  @Test
-  func `the signer gets a request when APNs calls a provider token invalid`() throws {
+  @Test func `the signer gets a request when APNs calls a provider token invalid`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { _, _ in .answer(403, #"{"reason":"InvalidProviderToken"}"#) }
@@ -219,8 +220,7 @@ struct SenderDeliveryTests {
     #expect(reason?.value == Array("retries_exhausted".utf8))
   }
 
-  @Test
-  func `a second sender takes over half the partitions and nothing is lost`() throws {
+  @Test func `a second sender takes over half the partitions and nothing is lost`() throws {
     let rig = try SenderRig(simulator: ["--latency", "5ms"])
     try rig.publishToken()
     let first = try rig.startSender()

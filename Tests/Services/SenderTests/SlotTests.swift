@@ -6,10 +6,9 @@ import Testing
 
 @testable import Sender
 
-@Suite("Bytes of pushes and their blocks")
-struct SlotTests {
-  @Test
-  func `pushes do not move when others come, and their memory is reused`() throws {
+/// Bytes of pushes and their blocks.
+@Suite struct SlotTests {
+  @Test func `pushes do not move when others come, and their memory is reused`() throws {
     var table = PushTable()
     let envelope = try Envelope.parse(SenderRig.envelope(id: SenderRig.id(1)).utf8.span)
     let fill = { (table: inout PushTable, slot: UInt32) in
@@ -32,8 +31,7 @@ struct SlotTests {
     #expect(reused == block)
   }
 
-  @Test
-  func `a block is the smallest size that fits, and comes back for reuse`() {
+  @Test func `a block is the smallest size that fits, and comes back for reuse`() {
     #expect(BlockPool.size(fitting: 1) == 1_024)
     #expect(BlockPool.size(fitting: 1_025) == 2_560)
     #expect(BlockPool.size(fitting: 2_561) == 9_216)

@@ -11,10 +11,10 @@ import Testing
 
 @testable import Sender
 
-@Suite("librdkafka's statistics", .serialized)
-struct StatisticsWatchTests {
-  @Test
-  func `the leader's state and the partition's place; a stall when the leader goes away`() throws {
+@Suite(.serialized) struct StatisticsWatchTests {
+  @Test func `the leader's state and the partition's place; a stall when the leader goes away`()
+    throws
+  {
     let fixture = try KafkaFixture(embedded: true)
     let topic = try fixture.createTopic("lane", partitions: 1)
     let producer = try KafkaProducer(fixture.configuration)
@@ -75,8 +75,7 @@ struct StatisticsWatchTests {
     return isDone()
   }
 
-  @Test
-  func `what is missing or odd counts as nothing`() throws {
+  @Test func `what is missing or odd counts as nothing`() throws {
     let parser = JSONParser()
     for text in ["{}", #"{"brokers":[],"topics":{"t":{"partitions":{"-1":{"partition":-1}}}}}"#] {
       #expect(

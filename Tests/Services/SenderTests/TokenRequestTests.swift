@@ -12,8 +12,8 @@ import Testing
 
 @testable import Sender
 
-@Suite("Requests for provider tokens")
-struct TokenRequestTests {
+/// Requests for provider tokens.
+@Suite struct TokenRequestTests {
   private func request(_ number: Int) -> TokenRequest {
     TokenRequest(
       credential: nil, app: "app.\(number)", environment: .production, reason: "missing", at: 0)
@@ -27,8 +27,9 @@ struct TokenRequestTests {
       values: try table.read(flags, environment: [:], file: nil))
   }
 
-  @Test
-  func `a request that Kafka does not take is counted, and arrives when Kafka takes it`() throws {
+  @Test func `a request that Kafka does not take is counted, and arrives when Kafka takes it`()
+    throws
+  {
     let fixture = try KafkaFixture(embedded: true)
     let names = TopicNames(prefix: fixture.prefix)
     try fixture.createTopic("token-requests", partitions: 1)

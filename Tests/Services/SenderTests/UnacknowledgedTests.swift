@@ -9,8 +9,7 @@ import Testing
 @testable import Sender
 
 /// A broker that takes nothing, although it can be read: what a producer may hold stops the intake.
-@Suite("Outcomes that Kafka does not acknowledge", .serialized)
-struct UnacknowledgedTests {
+@Suite(.serialized) struct UnacknowledgedTests {
   /// What was taken before and is answered later comes on top of the bound.
   private static let inFlight = 500
 
@@ -46,15 +45,15 @@ struct UnacknowledgedTests {
     return last.taken
   }
 
-  @Test
-  func `20,000 outcomes stop the intake, and all are there when Kafka takes them`() throws {
+  @Test func `20,000 outcomes stop the intake, and all are there when Kafka takes them`() throws {
     let least = 20_000
     let taken = try taken(of: 23_000, atLeast: least) { SenderRig.envelope(id: SenderRig.id($0)) }
     #expect((least...least + Self.inFlight).contains(taken), "\(taken) were taken")
   }
 
-  @Test
-  func `16 MiB of dead letters stop the intake, and all are there when Kafka takes them`() throws {
+  @Test func `16 MiB of dead letters stop the intake, and all are there when Kafka takes them`()
+    throws
+  {
     let garbage = String(repeating: "x", count: 4_000)
     let least = 3_001
     let taken = try taken(of: 6_000, atLeast: least) { _ in garbage }

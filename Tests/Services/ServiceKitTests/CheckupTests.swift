@@ -30,14 +30,12 @@ private enum CheckedService: Service {
   }
 }
 
-@Suite("--check", .serialized)
-struct CheckupTests {
+@Suite(.serialized) struct CheckupTests {
   private func status(_ arguments: String...) -> Int32 {
     ServiceRunner.run(CheckedService.self, program: "checked", arguments)
   }
 
-  @Test
-  func `0 with warnings, 1 with an error, 2 with invalid settings; the service never runs`() {
+  @Test func `0 with warnings, 1 with an error, 2 with invalid settings; the service never runs`() {
     checked.withLock { $0 = [] }
     #expect(status("--check") == 0)
     #expect(status("--check", "--errors", "2") == 1)
@@ -47,8 +45,7 @@ struct CheckupTests {
     #expect(checked.withLock { $0 } == [0, 2, 1])
   }
 
-  @Test
-  func `a finding as JSON is read back; other lines are none`() {
+  @Test func `a finding as JSON is read back; other lines are none`() {
     let parser = JSONParser()
     for status in Finding.Status.allCases {
       for subject in Finding.Subject.allCases {

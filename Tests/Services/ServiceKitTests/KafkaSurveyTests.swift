@@ -9,8 +9,7 @@ import Testing
 @testable import ServiceKit
 
 /// The embedded broker has no settings and no authorizer; its answers can be made those of one.
-@Suite("What a cluster says before a program runs", .serialized)
-struct KafkaSurveyTests {
+@Suite(.serialized) struct KafkaSurveyTests {
   private func cluster(without missing: String? = nil) throws -> (KafkaFixture, TopicNames) {
     let fixture = try KafkaFixture(embedded: true)
     let names = TopicNames(prefix: fixture.prefix)
@@ -39,8 +38,7 @@ struct KafkaSurveyTests {
     }
   }
 
-  @Test
-  func `a missing topic is named, and asking does not create it`() throws {
+  @Test func `a missing topic is named, and asking does not create it`() throws {
     let (fixture, names) = try cluster(without: "dead-letters")
     for _ in 0..<2 {
       let found = troubles(KafkaSurvey.run(fixture.configuration, .ingest, names).findings)
@@ -49,8 +47,7 @@ struct KafkaSurveyTests {
     }
   }
 
-  @Test
-  func `refusals of an authorizer: to see a topic, to read it, to use the group`() throws {
+  @Test func `refusals of an authorizer: to see a topic, to read it, to use the group`() throws {
     let (fixture, names) = try cluster()
     let broker = try #require(fixture.broker)
     broker.setTopic(names.providerTokens, fault: .topicNotAuthorized)
@@ -70,8 +67,7 @@ struct KafkaSurveyTests {
     #expect(troubles(KafkaSurvey.run(fixture.configuration, .signer, names).findings).isEmpty)
   }
 
-  @Test
-  func `a cluster asked for a topic by its name says why it does not list it`() throws {
+  @Test func `a cluster asked for a topic by its name says why it does not list it`() throws {
     let (fixture, names) = try cluster()
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
@@ -81,8 +77,7 @@ struct KafkaSurveyTests {
     #expect(error.isOfAuthorization)
   }
 
-  @Test
-  func `no broker, and one that does not speak SASL: errors without the password`() throws {
+  @Test func `no broker, and one that does not speak SASL: errors without the password`() throws {
     var nobody = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     let silent = KafkaSurvey.run(nobody, .sender, TopicNames()).findings
     #expect(silent.map(\.status) == [.error])

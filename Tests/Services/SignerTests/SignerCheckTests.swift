@@ -10,8 +10,7 @@ import Testing
 
 @testable import Signer
 
-@Suite("martlet-signer --check")
-struct SignerCheckTests {
+@Suite struct SignerCheckTests {
   private func check(_ fixture: SignerFixture) throws -> [Finding] {
     let values = try fixture.values()
     let context = ServiceContext(
@@ -19,8 +18,7 @@ struct SignerCheckTests {
     return SignerService.check(try SignerSettings(values), context)
   }
 
-  @Test
-  func `keys, clock and Kafka; no text of a key`() throws {
+  @Test func `keys, clock and Kafka; no text of a key`() throws {
     let fixture = try SignerFixture(embedded: true)
     let found = try check(fixture)
     #expect(found.filter { $0.status == .error }.isEmpty, "\(found.map(\.text))")
@@ -32,8 +30,7 @@ struct SignerCheckTests {
     for line in pem { #expect(!text.contains(line)) }
   }
 
-  @Test
-  func `a swapped key and team id is found by the name that Apple gave the file`() throws {
+  @Test func `a swapped key and team id is found by the name that Apple gave the file`() throws {
     let fixture = try SignerFixture(embedded: true)
     try File.write(fixture.folder.file("AuthKey_TEAMTEAM01.p8"), try fixture.key.pem())
     try fixture.writeCredentials(keyFile: "AuthKey_TEAMTEAM01.p8")

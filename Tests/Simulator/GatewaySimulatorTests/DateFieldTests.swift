@@ -4,8 +4,7 @@ import Testing
 
 @testable import GatewaySimulator
 
-@Suite("The date of an answer")
-struct DateFieldTests {
+@Suite struct DateFieldTests {
   @Test func `a date as RFC 9110 writes it`() {
     #expect(DateField.text(second: 784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
     #expect(DateField.text(second: 0) == "Thu, 01 Jan 1970 00:00:00 GMT")

@@ -10,8 +10,7 @@ import Testing
   private static let hot = String(repeating: "ab", count: 32)
   private static let cold = String(repeating: "cd", count: 32)
 
-  @Test
-  func `any_answer: any status and reason, by rate, device token, topic and number`() throws {
+  @Test func `any_answer: any status and reason, by rate, device token, topic and number`() throws {
     let rig = try FaultRig(
       """
       [{"id":"any_answer","status":400,"reason":"BadDeviceToken","when":{"token":"\(Self.hot)"}},
@@ -36,8 +35,7 @@ import Testing
     #expect(try rig.fired == [1, 1, 1, 1])
   }
 
-  @Test
-  func `gone_timestamp: 410 with a timestamp before and after, and without one`() throws {
+  @Test func `gone_timestamp: 410 with a timestamp before and after, and without one`() throws {
     let rig = try FaultRig(
       """
       [{"id":"gone_timestamp","timestamp":"-1h","when":{"nth":1}},
@@ -61,8 +59,7 @@ import Testing
     #expect(answers[3].body == "{\"reason\":\"Unregistered\",\"timestamp\":1234567890123}")
   }
 
-  @Test
-  func `unexpected_answer: undocumented statuses and bodies`() throws {
+  @Test func `unexpected_answer: undocumented statuses and bodies`() throws {
     let forms = ["unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge"]
     let rules = forms.enumerated().map {
       "{\"id\":\"unexpected_answer\",\"form\":\"\($1)\",\"when\":{\"nth\":\($0 + 1)}}"
@@ -80,8 +77,7 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test
-  func `reason_spelling: variant spellings of a reason`() throws {
+  @Test func `reason_spelling: variant spellings of a reason`() throws {
     let rig = try FaultRig(
       """
       [{"id":"reason_spelling","when":{"nth":1}},
@@ -96,8 +92,7 @@ import Testing
     #expect(second.body == "{\"reason\":\"BadEnvironmentKeyInToken\"}")
   }
 
-  @Test
-  func `added_latency: constant, slow start, and a stall that ends for all requests at once`()
+  @Test func `added_latency: constant, slow start, and a stall that ends for all requests at once`()
     throws
   {
     let rig = try FaultRig(
@@ -122,8 +117,7 @@ import Testing
     try open.wait { exchanges.allSatisfy { $0.pointee.status == 200 } }
   }
 
-  @Test
-  func `added_latency: log-normal and bimodal latency`() throws {
+  @Test func `added_latency: log-normal and bimodal latency`() throws {
     let rig = try FaultRig(
       """
       [{"id":"added_latency","profile":"bimodal","fast":"0ms","slow":"400ms","share":0.5,"when":{"until_count":8}},
@@ -175,8 +169,7 @@ import Testing
     #expect(frames.contains("(END_STREAM | PADDED)") || frames.contains("; END_STREAM"))
   }
 
-  @Test
-  func `unusual_frames: answers that overtake each other`() throws {
+  @Test func `unusual_frames: answers that overtake each other`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"unusual_frames\",\"forms\":[\"out_of_order\"]}]")
@@ -192,8 +185,7 @@ import Testing
     #expect(Array(last) != last.sorted())
   }
 
-  @Test
-  func `early_answer: 413 before the request's end stops its body`() throws {
+  @Test func `early_answer: 413 before the request's end stops its body`() throws {
     let rig = try FaultRig("[{\"id\":\"early_answer\",\"window\":1000}]")
     let client = try rig.client()
     let large = client.begin(client.push.withBody(16_000))
@@ -219,8 +211,7 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test
-  func `too_many_requests: 429 for a hot device token, and only for it`() throws {
+  @Test func `too_many_requests: 429 for a hot device token, and only for it`() throws {
     let rig = try FaultRig(
       "[{\"id\":\"too_many_requests\",\"when\":{\"token_rate\":3,\"token_window\":\"1h\"}}]")
     let client = try rig.client()
@@ -230,8 +221,8 @@ import Testing
     #expect(try client.send(client.push(to: Self.cold)).status == 200)
   }
 
-  @Test
-  func `service_unavailable: a storm of 500, 503 for a share of the requests, and recovery`() throws
+  @Test func `service_unavailable: a storm of 500, 503 for a share of the requests, and recovery`()
+    throws
   {
     let rig = try FaultRig(
       """
@@ -263,8 +254,7 @@ import Testing
     #expect(try rig.recorded == [200])
   }
 
-  @Test
-  func `header_limits: a header list above the limit is refused with 431`() throws {
+  @Test func `header_limits: a header list above the limit is refused with 431`() throws {
     let rig = try FaultRig(
       """
       [{"id":"header_limits","header_list_limit":2000},
@@ -277,8 +267,7 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test
-  func `a header list above what was announced is refused with 431, and not judged`() throws {
+  @Test func `a header list above what was announced is refused with 431, and not judged`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     // Names, values and 32 bytes a field: 8,000 in all are announced.
@@ -296,8 +285,8 @@ import Testing
     #expect(shown == [400, 431, 200])
   }
 
-  @Test
-  func `header_limits: the HPACK table shrinks to 0 and grows again between requests`() throws {
+  @Test func `header_limits: the HPACK table shrinks to 0 and grows again between requests`() throws
+  {
     let rig = try FaultRig(
       """
       [{"id":"header_limits","table_size":0},

@@ -8,8 +8,7 @@ import Testing
 
 /// Faults of connections: limits, resets, GOAWAY, silence, TLS, addresses.
 @Suite struct FaultConnectionTests {
-  @Test
-  func `stream_limit_low: a limit of 1, raised late or never`() throws {
+  @Test func `stream_limit_low: a limit of 1, raised late or never`() throws {
     let rig = try FaultRig("[{\"id\":\"stream_limit_low\",\"when\":{\"connection\":1}}]")
     let never = try rig.client()
     for _ in 0..<3 { #expect(try never.send(never.push).status == 200) }
@@ -23,8 +22,9 @@ import Testing
     #expect(MonotonicClock.milliseconds() - start >= 300)
   }
 
-  @Test
-  func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`() throws {
+  @Test func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`()
+    throws
+  {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"2s\"}]")
     let client = try rig.openedClient()
     let open = (0..<3).map { _ in client.begin(client.push) }
@@ -60,8 +60,9 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test
-  func `stream_reset: RST_STREAM after the status, and NO_ERROR after the whole answer`() throws {
+  @Test func `stream_reset: RST_STREAM after the status, and NO_ERROR after the whole answer`()
+    throws
+  {
     let rig = try FaultRig(
       """
       [{"id":"stream_reset","codes":["INTERNAL_ERROR"],"moment":"after_status","when":{"nth":1}},
@@ -92,8 +93,7 @@ import Testing
     #expect(client.notices.last == .closed(nil))
   }
 
-  @Test
-  func `goaway_shutdown: GOAWAY Shutdown, and the socket stays open and silent`() throws {
+  @Test func `goaway_shutdown: GOAWAY Shutdown, and the socket stays open and silent`() throws {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"100ms\"}]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"goaway_shutdown\",\"when\":{\"nth\":2}}]")
@@ -106,8 +106,7 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test
-  func `goaway_form: GOAWAY below streams in flight gives back exactly those above`() throws {
+  @Test func `goaway_form: GOAWAY below streams in flight gives back exactly those above`() throws {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"150ms\"}]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"goaway_form\",\"behind\":2,\"when\":{\"nth\":5}}]")
@@ -121,8 +120,7 @@ import Testing
     #expect(client.notices.last == .closed(nil))
   }
 
-  @Test
-  func `goaway_form: GOAWAY in two steps, twice, as text, empty and not UTF-8`() throws {
+  @Test func `goaway_form: GOAWAY in two steps, twice, as text, empty and not UTF-8`() throws {
     let expected: [(String, [Int32], [String])] = [
       ("two_step", [0x7FFF_FFFF, 1], ["", "{\"reason\":\"Shutdown\"}"]),
       ("twice", [1, 1], ["{\"reason\":\"Shutdown\"}", "{\"reason\":\"Shutdown\"}"]),
@@ -164,16 +162,14 @@ import Testing
     #expect(moment == "request" ? lost == 5 : lost == 2)
   }
 
-  @Test
-  func `connection_lost: the TCP connection breaks before TLS`() throws {
+  @Test func `connection_lost: the TCP connection breaks before TLS`() throws {
     let rig = try FaultRig("[{\"id\":\"connection_lost\",\"at\":\"connection\"}]")
     let client = try rig.client(expectsSettings: false)
     try client.wait { client.connection.isClosed }
     #expect(client.failure != nil)
   }
 
-  @Test
-  func `black_hole: a request that is never answered among others that are`() throws {
+  @Test func `black_hole: a request that is never answered among others that are`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"black_hole\",\"when\":{\"nth\":2}}]")
@@ -184,8 +180,7 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test
-  func `black_hole: the gateway stops reading, and the client's writes wait`() throws {
+  @Test func `black_hole: the gateway stops reading, and the client's writes wait`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add("[{\"id\":\"black_hole\",\"what\":\"reading\",\"when\":{\"nth\":1}}]")
@@ -196,8 +191,7 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test
-  func `black_hole: PING is not acknowledged while requests are answered`() throws {
+  @Test func `black_hole: PING is not acknowledged while requests are answered`() throws {
     let rig = try FaultRig("[{\"id\":\"black_hole\",\"what\":\"pings\"}]")
     let client = try rig.client()
     client.connection.ping()
@@ -207,8 +201,7 @@ import Testing
     #expect(pongs == 0)
   }
 
-  @Test
-  func `black_hole: no SETTINGS after the handshake, and nothing at all later`() throws {
+  @Test func `black_hole: no SETTINGS after the handshake, and nothing at all later`() throws {
     let rig = try FaultRig(
       "[{\"id\":\"black_hole\",\"what\":\"settings\",\"when\":{\"connection\":1}}]")
     let mute = try rig.client(expectsSettings: false)
@@ -224,8 +217,7 @@ import Testing
     #expect(!client.connection.isClosed)
   }
 
-  @Test
-  func `flow_control: windows of one byte, and no WINDOW_UPDATE for a time`() throws {
+  @Test func `flow_control: windows of one byte, and no WINDOW_UPDATE for a time`() throws {
     let rig = try FaultRig("[{\"id\":\"flow_control\",\"window\":1,\"hold\":\"2s\"}]")
     let client = try rig.client()
     let exchange = client.begin(client.push.withBody(600))
@@ -237,8 +229,7 @@ import Testing
     #expect(exchange.pointee.bodySent == 600)
   }
 
-  @Test
-  func `flow_control: SETTINGS that make a window negative`() throws {
+  @Test func `flow_control: SETTINGS that make a window negative`() throws {
     let rig = try FaultRig(
       """
       [{"id":"flow_control","window":1000,"hold":"3s"},
@@ -259,8 +250,7 @@ import Testing
     #expect(second.pointee.status == 200)
   }
 
-  @Test
-  func `dead_address: one of two addresses is dead, and comes back`() throws {
+  @Test func `dead_address: one of two addresses is dead, and comes back`() throws {
     let rig = try FaultRig("[{\"id\":\"dead_address\",\"when\":{\"address\":\"127.0.0.2\"}}]") {
       $0.alsoListen = ["127.0.0.2"]
     }
@@ -294,8 +284,7 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test
-  func `stream_limit_changes: the limit flaps with the answers`() throws {
+  @Test func `stream_limit_changes: the limit flaps with the answers`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add(
@@ -400,8 +389,9 @@ import Testing
     }
   }
 
-  @Test
-  func `stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY`() throws {
+  @Test func `stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY`()
+    throws
+  {
     let rig = try FaultRig(
       "[{\"id\":\"stream_ids_exhausted\",\"when\":{\"stream_id\":2147483645}}]")
     var settings = SessionSettings()

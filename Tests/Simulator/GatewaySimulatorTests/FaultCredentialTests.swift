@@ -64,8 +64,7 @@ import Testing
     #expect(try good.send(good.push).status == 200)
   }
 
-  @Test
-  func `provider_token_refused: a related key that is related no more`() throws {
+  @Test func `provider_token_refused: a related key that is related no more`() throws {
     let rig = try FaultRig("[]")
     let second = try TestKey(id: "KEY0000002")
     let pem = String(decoding: try second.key.publicKey.pem(), as: UTF8.self)

@@ -44,8 +44,7 @@ import Testing
     #expect(error.kind == .handshake)
   }
 
-  @Test
-  func `tls_failure: a slow handshake`() throws {
+  @Test func `tls_failure: a slow handshake`() throws {
     let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"slow\",\"delay\":\"400ms\"}]")
     let start = MonotonicClock.milliseconds()
     let client = try rig.client()
@@ -53,8 +52,9 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test
-  func `tls_failure: a client certificate is asked for, and a client without one goes on`() throws {
+  @Test func `tls_failure: a client certificate is asked for, and a client without one goes on`()
+    throws
+  {
     let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"certificate_request\"}]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
@@ -69,8 +69,7 @@ import Testing
     #expect(other.goAways.isEmpty)
   }
 
-  @Test
-  func `tls_failure: certificates of the operator's own from files`() throws {
+  @Test func `tls_failure: certificates of the operator's own from files`() throws {
     let rig = try FaultRig("[]")
     let answer = try rig.gateway.admin(
       "POST", "/faults",

@@ -89,8 +89,7 @@ import Testing
     #expect(store.count == 0)
   }
 
-  @Test func `seeded runs: at most one per device and app, and never one that was released`()
-  {
+  @Test func `seeded runs: at most one per device and app, and never one that was released`() {
     for seed in UInt64(1)...100 {
       var random = SeededGenerator(seed: seed)
       var store = NotificationStore()

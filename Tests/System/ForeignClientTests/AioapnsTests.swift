@@ -4,8 +4,8 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("aioapns, with token authentication", .serialized)
-struct AioapnsTests {
+/// aioapns, with token authentication.
+@Suite(.serialized) struct AioapnsTests {
   private func push(
     _ pushes: [JSONValue], to simulator: RunningSimulator, keys: GeneratedKeys? = nil,
     in folder: TemporaryFolder
@@ -24,8 +24,8 @@ struct AioapnsTests {
     return result.objects
   }
 
-  @Test
-  func `healthy tokens get 200, an unregistered one 410 with its time, a bad one 400`() throws {
+  @Test func `healthy tokens get 200, an unregistered one 410 with its time, a bad one 400`() throws
+  {
     let folder = TemporaryFolder()
     // The library forgets requests that the gateway refuses, as it does with what crosses a lowered limit.
     let simulator = try RunningSimulator(
@@ -57,8 +57,7 @@ struct AioapnsTests {
     #expect(received.contains { $0["apns_id"]?.string == id && $0["status"]?.int == 200 })
   }
 
-  @Test
-  func `with a declared registry, a token that was not declared is a bad one`() throws {
+  @Test func `with a declared registry, a token that was not declared is a bad one`() throws {
     let folder = TemporaryFolder()
     let known = DeviceTokens.numbered(1)
     let simulator = try RunningSimulator(
@@ -71,8 +70,7 @@ struct AioapnsTests {
     #expect(answers.last?["reason"]?.string == "BadDeviceToken")
   }
 
-  @Test
-  func `a token that another key signed gets 403 InvalidProviderToken`() throws {
+  @Test func `a token that another key signed gets 403 InvalidProviderToken`() throws {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder)
     defer { simulator.stop() }

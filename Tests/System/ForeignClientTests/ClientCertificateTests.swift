@@ -29,8 +29,8 @@ private struct ClientCertificates {
   }
 }
 
-@Suite("aioapns, httpx and curl with client certificates", .serialized)
-struct ClientCertificateTests {
+/// aioapns, httpx and curl with client certificates.
+@Suite(.serialized) struct ClientCertificateTests {
   private let folder = TemporaryFolder()
   private let certificates: ClientCertificates
 
@@ -72,8 +72,7 @@ struct ClientCertificateTests {
     #expect(other.first?["reason"]?.string == "BadTopic")
   }
 
-  @Test
-  func `httpx: a certificate, a provider token, and neither`() throws {
+  @Test func `httpx: a certificate, a provider token, and neither`() throws {
     let simulator = try simulator()
     defer { simulator.stop() }
     func push(_ pushes: [String], _ identity: [String]) throws -> [JSONValue] {
@@ -103,8 +102,7 @@ struct ClientCertificateTests {
     #expect(nothing.first?["reason"]?.string == "MissingProviderToken")
   }
 
-  @Test
-  func `curl with a certificate gets 200, and 400 for another app's topic`() throws {
+  @Test func `curl with a certificate gets 200, and 400 for another app's topic`() throws {
     let simulator = try simulator()
     defer { simulator.stop() }
     let certificate = try certificates.issue("universal.pem", isUniversal: true)

@@ -5,8 +5,8 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("curl, nghttp and h2load push to the simulator", .serialized)
-struct CommandLineClientTests {
+/// curl, nghttp and h2load push to the simulator.
+@Suite(.serialized) struct CommandLineClientTests {
   private let folder = TemporaryFolder()
   private let body: String
 
@@ -69,8 +69,7 @@ struct CommandLineClientTests {
     #expect(try simulator.requests().map { $0["status"]?.int } == [200, 410, 403])
   }
 
-  @Test
-  func `nghttp sees 200 and the stream limit's rise, and 403 without a token`() throws {
+  @Test func `nghttp sees 200 and the stream limit's rise, and 403 without a token`() throws {
     let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
     defer { simulator.stop() }
     let target = ["-v", "-d", body, url(simulator, DeviceTokens.numbered(1))] + headers
@@ -85,8 +84,7 @@ struct CommandLineClientTests {
     #expect(try simulator.requests().map { $0["status"]?.int } == [200, 403])
   }
 
-  @Test
-  func `h2load: 20,000 pushes, 100 at once on each of 4 connections, all done`() throws {
+  @Test func `h2load: 20,000 pushes, 100 at once on each of 4 connections, all done`() throws {
     // h2load sends all at once before it knows the stream limit, and does not repeat what is refused.
     let simulator = try RunningSimulator(in: folder, ["--priming=false"])
     defer { simulator.stop() }

@@ -4,8 +4,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("Python's confluent-kafka", .serialized)
-struct ConfluentKafkaTests {
+@Suite(.serialized) struct ConfluentKafkaTests {
   private static let good = 500
 
   /// Good requests, and two bad ones in their middle.

@@ -6,12 +6,13 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("Our HTTP/2 engine and Python's h2")
-struct H2Tests {
+/// Our HTTP/2 engine and Python's h2.
+@Suite struct H2Tests {
   private static let count = 60
 
-  @Test
-  func `what the engine writes h2 reads, and the other way round, in pieces of any size`() throws {
+  @Test func `what the engine writes h2 reads, and the other way round, in pieces of any size`()
+    throws
+  {
     let folder = TemporaryFolder()
     let session = HTTP2ClientSession(.engine)
     // SETTINGS with 100 streams.

@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 /// A client that nobody here wrote produces requests and reads what became of them.
-@Suite("kcat", .serialized)
-struct KcatTests {
+@Suite(.serialized) struct KcatTests {
   /// The request in the README's first kcat command.
   private func readmeExample() throws -> String {
     let readme = String(decoding: try File.read(Repository.path("README.md")), as: UTF8.self)

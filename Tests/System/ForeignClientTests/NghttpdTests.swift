@@ -5,10 +5,11 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("The sender pushes to nghttpd", .serialized)
-struct NghttpdTests {
-  @Test
-  func `a file in the server's folder is a 200 and delivered, no file a 404 and rejected`() throws {
+/// The sender pushes to nghttpd.
+@Suite(.serialized) struct NghttpdTests {
+  @Test func `a file in the server's folder is a 200 and delivered, no file a 404 and rejected`()
+    throws
+  {
     let folder = TemporaryFolder()
     let keys = try GeneratedKeys(in: folder)
     let present = (0..<200).map(DeviceTokens.numbered)

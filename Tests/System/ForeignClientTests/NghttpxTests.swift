@@ -5,10 +5,9 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("The sender pushes through nghttpx to the simulator", .serialized)
-struct NghttpxTests {
-  @Test
-  func `every answer of the gateway comes back through the proxy`() throws {
+/// The sender pushes through nghttpx to the simulator.
+@Suite(.serialized) struct NghttpxTests {
+  @Test func `every answer of the gateway comes back through the proxy`() throws {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
     defer { simulator.stop() }

@@ -5,8 +5,8 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("The sender pushes through tinyproxy to the simulator", .serialized)
-struct TinyproxyTests {
+/// The sender pushes through tinyproxy to the simulator.
+@Suite(.serialized) struct TinyproxyTests {
   @Test
   func `with the right user and password every push goes through one CONNECT for each connection`()
     throws
@@ -35,8 +35,8 @@ struct TinyproxyTests {
     #expect(proxy.stop() != nil)
   }
 
-  @Test
-  func `with a wrong password nothing gets through, and the log says why without naming it`() throws
+  @Test func `with a wrong password nothing gets through, and the log says why without naming it`()
+    throws
   {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder)

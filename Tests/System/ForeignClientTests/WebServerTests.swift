@@ -7,8 +7,7 @@ import Testing
 
 /// Web servers that speak HTTP/2 in their own ways: nginx leaves after so many requests, h2o says nothing of its
 /// compression table although the client wants none.
-@Suite("The sender pushes to nginx and h2o", .serialized)
-struct WebServerTests {
+@Suite(.serialized) struct WebServerTests {
   enum Server: String, CaseIterable { case nginx, h2o }
 
   @Test(arguments: Server.allCases)

@@ -8,8 +8,7 @@ import TestSupport
 import Testing
 
 /// What cannot go on stays in Kafka: memory is bounded whichever part is silent, slow or away (docs/promises.md).
-@Suite("Back-pressure", .serialized)
-struct BackPressureTests {
+@Suite(.serialized) struct BackPressureTests {
   /// The most that a process may ever have resident, in MiB.
   private static let mebibytes = [
     "martlet-sender": 96, "cramped-sender": 96, "martlet-ingest": 64, "martlet-feedback": 64,

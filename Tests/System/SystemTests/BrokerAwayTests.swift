@@ -5,12 +5,11 @@ import TestSupport
 import Testing
 
 /// What operators expect of processes that start before Kafka does, or without it.
-@Suite("A broker that is away when the services start", .serialized)
-struct BrokerAwayTests {
+@Suite(.serialized) struct BrokerAwayTests {
   private static let complaint = "no Kafka broker answers; waiting"
 
-  @Test
-  func `every service logs that it waits for the broker, and works once it is there`() throws {
+  @Test func `every service logs that it waits for the broker, and works once it is there`() throws
+  {
     let rig = try PipelineRig()
     try rig.setBroker(#"{"up":false}"#)
     try rig.startServices()
@@ -27,8 +26,7 @@ struct BrokerAwayTests {
     rig.stop()
   }
 
-  @Test
-  func `SIGTERM ends a service that waits, at once and with status 0`() throws {
+  @Test func `SIGTERM ends a service that waits, at once and with status 0`() throws {
     let rig = try PipelineRig()
     try rig.setBroker(#"{"up":false}"#)
     try rig.startServices()
@@ -42,8 +40,7 @@ struct BrokerAwayTests {
     rig.stop()
   }
 
-  @Test
-  func `a broker that cannot be trusted ends a service with a clear error`() throws {
+  @Test func `a broker that cannot be trusted ends a service with a clear error`() throws {
     let rig = try PipelineRig()
     // A TLS server whose certificate no authority of this system has signed.
     try rig.startSimulator()
@@ -56,8 +53,7 @@ struct BrokerAwayTests {
     }
   }
 
-  @Test
-  func `a topic that is missing ends a service with its name and the remedy`() throws {
+  @Test func `a topic that is missing ends a service with its name and the remedy`() throws {
     let rig = try PipelineRig()
     try rig.startServices(["--topic-prefix", "other."])
     for name in PipelineRig.services {

@@ -4,8 +4,8 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("The demo: every process, and an audit of all that happened", .serialized)
-struct DemoTests {
+/// The demo: every process, and an audit of all that happened.
+@Suite(.serialized) struct DemoTests {
   private func demo(_ flags: [String]) throws -> (status: Int32?, report: JSONValue, text: String) {
     let folder = TemporaryFolder()
     var flags = flags
@@ -33,16 +33,14 @@ struct DemoTests {
     #expect((report["latency_ms"]?["p99"]?.number ?? 0) > 0)
   }
 
-  @Test
-  func `an undisturbed run loses nothing and sends nothing twice`() throws {
+  @Test func `an undisturbed run loses nothing and sends nothing twice`() throws {
     let (status, report, text) = try demo(["--requests", "5000", "--seed", "7"])
     #expect(status == 0, "the demo printed: \(text.suffix(3_000))")
     expectSound(report, requests: 5_000)
     #expect(report["duplicates"]?.int == 0)
   }
 
-  @Test
-  func `killing one of two senders with SIGKILL in the middle loses nothing`() throws {
+  @Test func `killing one of two senders with SIGKILL in the middle loses nothing`() throws {
     let (status, report, text) = try demo(["--requests", "20000", "--kill-sender"])
     #expect(status == 0, "the demo printed: \(text.suffix(3_000))")
     #expect(text.contains("process killed with SIGKILL"))

@@ -8,8 +8,7 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("martlet doctor", .serialized)
-struct DoctorTests {
+@Suite(.serialized) struct DoctorTests {
   private struct Line {
     let status: String
     let subject: String
@@ -53,8 +52,9 @@ struct DoctorTests {
     }
   }
 
-  @Test
-  func `one report of what every program finds with its own file; status 1 with an error`() throws {
+  @Test func `one report of what every program finds with its own file; status 1 with an error`()
+    throws
+  {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     try deployment(fixture, folder)
@@ -73,8 +73,8 @@ struct DoctorTests {
     #expect(!File.exists(folder.file("tokens.sqlite")), "a check makes no file")
   }
 
-  @Test
-  func `programs that a deployment may do without are checked if they have a settings file`() throws
+  @Test func `programs that a deployment may do without are checked if they have a settings file`()
+    throws
   {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
@@ -110,8 +110,7 @@ struct DoctorTests {
     #expect(has("ok", hooks, ["webhooks"]), "\(output)")
   }
 
-  @Test
-  func `programs with different prefixes, and a file that is wrong`() throws {
+  @Test func `programs with different prefixes, and a file that is wrong`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     try deployment(fixture, folder, ["ingest": "topic-prefix = other.\n"])
@@ -129,8 +128,7 @@ struct DoctorTests {
     #expect(missing.count == 6 && missing.allSatisfy { $0.programs == ["ingest"] })
   }
 
-  @Test
-  func `the gateway's date tells how wrong the clock is, if the gateway sends one`() throws {
+  @Test func `the gateway's date tells how wrong the clock is, if the gateway sends one`() throws {
     let rig = try PipelineRig()
     let folder = TemporaryFolder()
     func clock(_ flags: [String], skew: String? = nil) throws -> [Line] {
@@ -152,8 +150,7 @@ struct DoctorTests {
     #expect(wrong.first?.text.contains("ahead of the gateway's date") == true)
   }
 
-  @Test
-  func `without files: what options name; without both, nothing was checked`() throws {
+  @Test func `without files: what options name; without both, nothing was checked`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     let files = TemporaryFolder()

@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 /// Every process with the few open files that a login shell or a container may leave it.
-@Suite("Few open files", .serialized)
-struct FewOpenFilesTests {
+@Suite(.serialized) struct FewOpenFilesTests {
   private static let files = 256
   /// More than connections can be open.
   private static let credentials = 300

@@ -7,8 +7,7 @@ import TestSupport
 import Testing
 
 /// Every window of apns-ids is full, and its partition moves again and again: what a sender holds stays bounded.
-@Suite("Full windows", .serialized)
-struct FullWindowTests {
+@Suite(.serialized) struct FullWindowTests {
   /// The most that a sender may ever have resident (docs/promises.md), in MiB.
   private static let mebibytes = 96
   /// Of each of the two lanes.
@@ -23,8 +22,8 @@ struct FullWindowTests {
     "--kafka.consumer.heartbeat.interval.ms=300", "--kafka.consumer.max.poll.interval.ms=10000",
   ]
 
-  @Test
-  func `windows of 20,000 ids through 20 rebalances: a sender's memory stays bounded`() throws {
+  @Test func `windows of 20,000 ids through 20 rebalances: a sender's memory stays bounded`() throws
+  {
     let count = Self.partitions * Self.recordsEach
     let lanes = "notifications=\(Self.partitions),notifications.bulk=\(Self.partitions)"
     let rig = try PipelineRig(broker: ["--partitions", lanes])

@@ -4,8 +4,8 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-@Suite("Every process ends when it is asked to, in bounded time", .serialized)
-struct StopTests {
+/// Every process ends when it is asked to, in bounded time.
+@Suite(.serialized) struct StopTests {
   /// The four services on a broker of their own; nothing flows.
   private func running(_ flags: [String] = []) throws -> PipelineRig {
     let rig = try PipelineRig()
@@ -16,8 +16,7 @@ struct StopTests {
     return rig
   }
 
-  @Test
-  func `SIGTERM ends every service with status 0, and SIGHUP none`() throws {
+  @Test func `SIGTERM ends every service with status 0, and SIGHUP none`() throws {
     let rig = try running()
     // A process without a handler would end by the signal, not with status 0.
     rig.signal(SIGHUP)
@@ -48,16 +47,16 @@ struct StopTests {
     rig.stop()
   }
 
-  @Test
-  func `without a broker SIGTERM takes no longer than --stop-timeout`() throws {
+  @Test func `without a broker SIGTERM takes no longer than --stop-timeout`() throws {
     let rig = try running(["--stop-timeout", "3s"])
     rig.killBroker()
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: 6_000) { $0 == 0 || $0 == 1 }
   }
 
-  @Test
-  func `without a broker a second SIGTERM ends every service within two seconds or so`() throws {
+  @Test func `without a broker a second SIGTERM ends every service within two seconds or so`()
+    throws
+  {
     let rig = try running()
     rig.killBroker()
     rig.signal(SIGTERM)

@@ -2,8 +2,7 @@
 import Testing
 
 /// A check that looks for a line of a log proves nothing once the line has other words.
-@Suite("What is looked for in logs")
-struct LogTextTests {
+@Suite struct LogTextTests {
   private let repository = Repository()
 
   private static func isLooking(_ path: String) -> Bool {
@@ -24,8 +23,7 @@ struct LogTextTests {
     }
   }
 
-  @Test
-  func `every log line that rules and scripts look for is logged by a program`() {
+  @Test func `every log line that rules and scripts look for is logged by a program`() {
     let sources = repository.swiftPaths
       .filter { $0.hasPrefix("Sources/") && !Self.isLooking($0) }.map(repository.text)
     let wanted = wanted

@@ -249,8 +249,7 @@ import Testing
     #expect(world.mints <= 15)
   }
 
-  @Test
-  func `clocks that jump by up to a day and come back stop nothing, and minting goes on`() {
+  @Test func `clocks that jump by up to a day and come back stop nothing, and minting goes on`() {
     for seed in 0..<12 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
       var world = World()

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Delivery
 
-@Suite("Provider tokens that a loop applies some at a time")
-struct ProviderTokenBacklogTests {
+/// Provider tokens that a loop applies some at a time.
+@Suite struct ProviderTokenBacklogTests {
   private func updates(_ numbers: Range<Int>) -> [ProviderTokenBook.Update] {
     numbers.map { .removed(credential: "c\($0)") }
   }
@@ -30,8 +30,7 @@ struct ProviderTokenBacklogTests {
     #expect(backlog.isEmpty)
   }
 
-  @Test
-  func `completeness is reported without a record, too`() {
+  @Test func `completeness is reported without a record, too`() {
     var backlog = ProviderTokenBacklog()
     #expect(backlog.isEmpty)
     backlog.append([], isComplete: true)

@@ -4,8 +4,8 @@ import Delivery
 import Random
 import Testing
 
-@Suite("Windows of partitions that come back")
-struct KeptWindowsTests {
+/// Windows of partitions that come back.
+@Suite struct KeptWindowsTests {
   private func id(_ number: Int64) -> NotificationID {
     NotificationID(high: 7, low: UInt64(number))
   }
@@ -16,8 +16,7 @@ struct KeptWindowsTests {
     return window
   }
 
-  @Test
-  func `a partition that comes back as it was needs nothing read again`() {
+  @Test func `a partition that comes back as it was needs nothing read again`() {
     var kept = KeptWindows<Int>()
     kept.keep(1, window(0..<50), next: 50)
     let start = kept.take(1, next: 50, capacity: 100)
@@ -25,8 +24,7 @@ struct KeptWindowsTests {
     #expect(kept.count == 0)
   }
 
-  @Test
-  func `of one that another process had meanwhile, only what that one read`() {
+  @Test func `of one that another process had meanwhile, only what that one read`() {
     var kept = KeptWindows<Int>()
     kept.keep(1, window(0..<50), next: 50)
     let start = kept.take(1, next: 70, capacity: 100)
@@ -92,8 +90,8 @@ struct KeptWindowsTests {
   }
 }
 
-@Suite("Which tails are read again, and how many at a time")
-struct RebuildPlanTests {
+/// Which tails are read again, and how many at a time.
+@Suite struct RebuildPlanTests {
   @Test(arguments: [1, 3, 128], 0..<5 as Range<UInt64>)
   func `a few at a time, each partition once, every offset once, the newest of all before the rest`(
     partitions: Int, seed: UInt64

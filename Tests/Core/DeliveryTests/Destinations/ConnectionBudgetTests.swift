@@ -5,8 +5,8 @@ import Testing
 
 @testable import Delivery
 
-@Suite("The connections that the pools of a loop have together")
-struct ConnectionBudgetTests {
+/// The connections that the pools of a loop have together.
+@Suite struct ConnectionBudgetTests {
   private typealias Holder = ConnectionBudget.Holder
 
   private func holder(
@@ -29,8 +29,7 @@ struct ConnectionBudgetTests {
     #expect(budget.closesIdle(holders, taken: 9, now: 9_000_000) == [2, 4, 5, 1])
   }
 
-  @Test
-  func `idle pools close a few at a time`() {
+  @Test func `idle pools close a few at a time`() {
     let budget = ConnectionBudget()
     let holders = (0..<1_000).map { holder($0, idleSince: 0) }
     let closed = budget.closesIdle(holders, taken: 1_000, now: 600_000)

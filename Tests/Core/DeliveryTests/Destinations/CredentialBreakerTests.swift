@@ -4,10 +4,9 @@ import Testing
 
 @testable import Delivery
 
-@Suite("The circuit breaker of a credential")
-struct CredentialBreakerTests {
-  @Test
-  func `untried: two pushes at a time, until the first answer`() {
+/// The circuit breaker of a credential.
+@Suite struct CredentialBreakerTests {
+  @Test func `untried: two pushes at a time, until the first answer`() {
     var breaker = CredentialBreaker()
     #expect(breaker.state(now: 0) == .untried)
     #expect(breaker.allowance(now: 0) == 2)
@@ -22,8 +21,7 @@ struct CredentialBreakerTests {
     #expect(refused.allowance(now: 30_001) == 1)
   }
 
-  @Test
-  func `a renewed credential is half-open: one push tries at once`() {
+  @Test func `a renewed credential is half-open: one push tries at once`() {
     var breaker = CredentialBreaker()
     breaker.refused(.credential, now: 0, random: 0)
     breaker.renewed()

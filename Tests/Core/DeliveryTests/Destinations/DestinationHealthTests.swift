@@ -6,10 +6,8 @@ import Testing
 
 @testable import Delivery
 
-@Suite("The health of a destination")
-struct DestinationHealthTests {
-  @Test
-  func `other roots: the next connect need not wait, and a refused credential still does`() {
+@Suite struct DestinationHealthTests {
+  @Test func `other roots: the next connect need not wait, and a refused credential still does`() {
     var health = DestinationHealth()
     for _ in 0..<6 { health.connectFailed(now: 0, random: 0) }
     #expect(health.mayConnect(now: 20_000) == .none)

@@ -2,10 +2,8 @@
 import Delivery
 import Testing
 
-@Suite("The sizes of topics")
-struct TopicSizesTests {
-  @Test
-  func `tell each change once, also of two topics at a time`() {
+@Suite struct TopicSizesTests {
+  @Test func `tell each change once, also of two topics at a time`() {
     var sizes = TopicSizes(["a": 4, "b": 12])
     #expect(sizes.observe(["a": 4, "b": 12, "c": 7]) == [])
     #expect(
@@ -15,8 +13,7 @@ struct TopicSizesTests {
     #expect(sizes.observe(["a": 8, "b": 12]) == [TopicChange("b", from: 1, to: 12)])
   }
 
-  @Test
-  func `count a topic as gone when it is missing from two looks on end`() {
+  @Test func `count a topic as gone when it is missing from two looks on end`() {
     var sizes = TopicSizes(["a": 4])
     #expect(sizes.observe([:]) == [])
     #expect(sizes.observe(["a": 4]) == [])

@@ -2,10 +2,9 @@
 import Delivery
 import Testing
 
-@Suite("When an operator is told of a trouble")
-struct ProblemReminderTests {
-  @Test
-  func `a problem that heals is not logged; another is, repeatedly, and so is its end`() {
+/// When an operator is told of a trouble.
+@Suite struct ProblemReminderTests {
+  @Test func `a problem that heals is not logged; another is, repeatedly, and so is its end`() {
     var reminder = ProblemReminder()
     var said: [UInt64] = []
     var ends: [UInt64] = []

@@ -3,10 +3,9 @@ import Testing
 
 @testable import Delivery
 
-@Suite("Requests whose records are not all acknowledged")
-struct RequestTableTests {
-  @Test
-  func `complete a request after its last record, and never one that was given up`() {
+/// Requests whose records are not all acknowledged.
+@Suite struct RequestTableTests {
+  @Test func `complete a request after its last record, and never one that was given up`() {
     var table = RequestTable(capacity: 2)
     let first = table.insert(partition: 3, epoch: 1, offset: 77, created: 0)
     let second = table.insert(partition: 3, epoch: 1, offset: 78, created: 0)

@@ -4,8 +4,7 @@ import Delivery
 import Testing
 
 @Suite struct SlotQueueTests {
-  @Test
-  func `a line keeps its order over growth, with pushes put in front`() {
+  @Test func `a line keeps its order over growth, with pushes put in front`() {
     var line = SlotQueue()
     var expected: [UInt32] = []
     for number in 0..<500 as Range<UInt32> {

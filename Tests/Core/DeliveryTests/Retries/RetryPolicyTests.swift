@@ -178,8 +178,7 @@ import Testing
     #expect(decide(3, retryAfter: 30_000) == .tier(.minute1))
   }
 
-  @Test
-  func `a first 503 that names a time waits that long, in the shortest tier that does`() {
+  @Test func `a first 503 that names a time waits that long, in the shortest tier that does`() {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     let cause = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
     for (wait, tier) in [(2_000, RetryTier.seconds5), (30_000, .minute1), (70_000, .minutes15)] {
