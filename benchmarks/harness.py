@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting, measuring and ending the processes of a benchmark."""
 import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -210,6 +211,22 @@ class Rig:
     def feedback(self, *flags):
         return self.start(
             "martlet-feedback", *self.topics(), "--database", self.folder / "tokens.db", *flags)
+
+    def api(self, *flags, port=0):
+        """The HTTP API, which takes the key "benchmark"."""
+        keys = self.folder / "api-keys.json"
+        keys.write_text(json.dumps([{
+            "name": "benchmark", "sha256": hashlib.sha256(b"benchmark").hexdigest(), "apps": ["*"]}]))
+        return self.start("martlet-api", *self.topics(), "--keys", keys, "--listen", f"127.0.0.1:{port}", *flags)
+
+    def webhooks(self, *flags):
+        """martlet-webhooks with an endpoint at which nothing listens."""
+        path = self.folder / "subscriptions.json"
+        path.write_text(json.dumps([{
+            "name": "benchmark", "url": "https://localhost:1/", "apps": ["*"],
+            "secrets": ["whsec_" + base64.b64encode(bytes(32)).decode()], "events": ["notification.rejected"]}]))
+        path.chmod(0o600)
+        return self.start("martlet-webhooks", *self.topics(), "--subscriptions", path, *flags)
 
     def sender(self, *flags, program="martlet-sender", under=()):
         gateway = f"localhost:{self.port}"

@@ -576,12 +576,8 @@ def api(options):
         rig.signer()
         rig.ingest()
         rig.sender()
-        (rig.folder / "api-keys.json").write_text(json.dumps([{
-            "name": "benchmark", "sha256": hashlib.sha256(b"benchmark").hexdigest(), "apps": ["*"]}]))
         port = free_port()
-        process = rig.start(
-            "martlet-api", *rig.topics(), "--keys", rig.folder / "api-keys.json",
-            "--listen", f"127.0.0.1:{port}")
+        process = rig.api(port=port)
         wait_for_port(port, process)
         line = json.dumps({
             "app": "com.example.app", "token": TOKEN, "payload": json.loads((rig.folder / "body.json").read_text())})

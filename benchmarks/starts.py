@@ -42,7 +42,7 @@ def starts(options):
         rig.simulator("--profile", "fast")
         for name, begin in [
                 ("martlet-signer", rig.signer), ("martlet-ingest", rig.ingest), ("martlet-feedback", rig.feedback),
-                ("martlet-sender", rig.sender)]:
+                ("martlet-sender", rig.sender), ("martlet-api", rig.api), ("martlet-webhooks", rig.webhooks)]:
             answers = median([healthy(rig, name, begin) for _ in range(options.rounds)])
             next(entry for entry in rows if entry["name"] == name)["healthy_ms"] = round(answers)
     shown = ("name", "cold_ms", "longest_ms", "healthy_ms")
