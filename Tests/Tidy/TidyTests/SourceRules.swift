@@ -70,7 +70,8 @@ enum SourceRules {
   /// Whatever makes a file of Core more than values: pointers, clocks, output, other rooms.
   static func impurities(_ lines: [Substring]) -> [String] {
     let core = [
-      "Random", "APNS", "Pipeline", "Delivery", "Diagnosis", "Settings", "Telemetry", "Gateway",
+      "Random", "APNS", "Pipeline", "Delivery", "Dispatch", "Diagnosis", "Settings", "Telemetry",
+      "Gateway",
     ]
     let banned = [
       "Unsafe", "unsafe", "Continuous" + "Clock", "Suspending" + "Clock", "print(", "random(",

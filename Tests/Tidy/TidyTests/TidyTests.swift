@@ -119,8 +119,10 @@ import Testing
     }
   }
 
-  @Test func `Core and the simulator's models are values without pointer, clock or output`() {
-    let pure = ["Core", "Simulator/Gateway", "Simulator/Faults"].map { "Sources/\($0)/" }
+  @Test func `Core and the models of gateways and Kafka have no pointer, clock or output`() {
+    let pure = ["Core", "Simulator/Gateway", "Simulator/Faults", "Lab/Simulation"].map {
+      "Sources/\($0)/"
+    }
     for path in repository.swiftPaths where pure.contains(where: path.hasPrefix) {
       for impurity in SourceRules.impurities(repository.lines(path)) {
         Issue.record("\(path) has \(impurity)")
