@@ -293,8 +293,8 @@ public struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// A release under way has less time than it was told.
-  public mutating func hurryRelease(until deadline: UInt64) {
-    work.partitions.hurry(until: deadline)
+  public mutating func shortenRelease(until deadline: UInt64) {
+    work.partitions.shortenRelease(until: deadline)
   }
 
   /// The same as `release`, and nothing is given to the loop afterwards.

@@ -53,7 +53,9 @@ public struct Partitions: Sendable {
   mutating func release(until deadline: UInt64) { releaseDeadline = deadline }
 
   /// A release under way has less time than it was told.
-  mutating func hurry(until deadline: UInt64) { if !isFeeding { releaseDeadline = deadline } }
+  mutating func shortenRelease(until deadline: UInt64) {
+    if !isFeeding { releaseDeadline = deadline }
+  }
 
   /// They are asked back, and none comes any more.
   mutating func stop() { isStopping = true }

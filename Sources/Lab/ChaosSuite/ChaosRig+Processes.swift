@@ -13,17 +13,17 @@ extension ChaosRig {
 
   /// Asks a process to end with SIGTERM, and waits for that; it is started again.
   ///
-  /// - Parameter hurrying: whether a second signal follows, after which it must end within seconds.
-  func restart(_ name: String, hurrying: Bool = false) throws {
+  /// - Parameter isFast: whether a second signal follows, after which it must end within seconds.
+  func restart(_ name: String, isFast: Bool = false) throws {
     let before = pipeline.processes.state(name)?.endings.count ?? 0
     try end(name, SIGTERM, 0)
     func hasEnded() -> Bool { pipeline.processes.state(name)?.endings.count ?? 0 > before }
-    if hurrying {
+    if isFast {
       // Signals that come together are one.
       try pump(50)
       pipeline.processes.signal(name, SIGTERM)
     }
-    let limit: UInt64 = hurrying ? 10 : 30
+    let limit: UInt64 = isFast ? 10 : 30
     let ended = try pump(until: hasEnded, within: limit * 1_000)
     if !ended { problem("\(name) did not end within \(limit) s of SIGTERM") }
   }

@@ -46,7 +46,7 @@ extension Scenario {
       }
     },
     Scenario(
-      name: "hurried-stop", summary: "SIGTERM, and once more, to the only sender, under load",
+      name: "fast-shutdown", summary: "SIGTERM, and once more, to the only sender, under load",
       senders: 1, hasStragglers: true,
       bound: DuplicateBound(
         embeddedSeconds: 0.5,
@@ -57,7 +57,7 @@ extension Scenario {
         try rig.pump(between: 500, and: 1_500)
         rig.compareOffsets()
         let mark = rig.mark()
-        try rig.restart("sender-1", hurrying: true)
+        try rig.restart("sender-1", isFast: true)
         try rig.awaitRecovery(of: mark)
       }
     },

@@ -77,7 +77,7 @@ extension LoopModel {
     if dispatcher.isFeeding {
       release(until: world.now, &world)
     } else {
-      dispatcher.hurryRelease(until: world.now)
+      dispatcher.shortenRelease(until: world.now)
     }
   }
 

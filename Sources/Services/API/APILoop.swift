@@ -113,7 +113,7 @@ final class APILoop: StreamHandler {
         stopsAt = now + UInt64(settings.ackTimeoutMilliseconds)
       }
       let isDone = submissions.isEmpty && devices.isEmpty && gorush.isEmpty
-      if isDone || context.signals.isHurrying || now >= stopsAt ?? 0 { break }
+      if isDone || context.signals.isFastShutdown || now >= stopsAt ?? 0 { break }
     }
     // What was answered last still has to leave.
     server.turn()

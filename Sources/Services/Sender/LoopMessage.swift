@@ -35,7 +35,7 @@ enum LoopMessage: Sendable {
   /// milliseconds), give the partitions back.
   case release(deadline: UInt64)
   /// A release under way ends sooner than it was told; one that has ended is not answered again.
-  case hurryRelease(deadline: UInt64)
+  case shortenRelease(deadline: UInt64)
   /// Provider tokens appeared, changed or were withdrawn, in this order. `isComplete`: all that were on the topic at the
   /// start are known.
   case providerTokens([ProviderTokenBook.Update], isComplete: Bool)

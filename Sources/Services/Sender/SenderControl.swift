@@ -166,7 +166,7 @@ final class SenderControl {
     if isLeaving {
       tell(.stop(deadline: deadline))
     } else {
-      tell(isUnderWay ? .hurryRelease(deadline: deadline) : .release(deadline: deadline))
+      tell(isUnderWay ? .shortenRelease(deadline: deadline) : .release(deadline: deadline))
     }
     guard !isUnderWay else { return }
     planner.release()

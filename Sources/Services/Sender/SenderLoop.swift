@@ -173,7 +173,7 @@ final class SenderLoop {
     case .release(let deadline):
       queues.close()
       dispatcher.release(until: deadline)
-    case .hurryRelease(let deadline): dispatcher.hurryRelease(until: deadline)
+    case .shortenRelease(let deadline): dispatcher.shortenRelease(until: deadline)
     case .providerTokens(let updates, let isComplete):
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.updateTokens(updates, isComplete: isComplete)

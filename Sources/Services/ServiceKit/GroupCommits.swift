@@ -25,7 +25,7 @@ struct GroupCommits {
 
   /// What a last commit waits for its answer at most; less after a second signal.
   private static let lastMilliseconds: Int32 = 5_000
-  private static let hurriedMilliseconds: Int32 = 500
+  private static let fastMilliseconds: Int32 = 500
   /// For so many milliseconds refusals are no news: a rebalance refuses commits, and so does a coordinator that moves.
   private static let refusalQuiet: UInt64 = 10_000
 
@@ -127,7 +127,7 @@ struct GroupCommits {
   mutating func last(_ client: some GroupClient, now: UInt64) {
     let due = state.everything(now: now)
     guard !due.isEmpty else { return }
-    let patience = context.signals.isHurrying ? Self.hurriedMilliseconds : Self.lastMilliseconds
+    let patience = context.signals.isFastShutdown ? Self.fastMilliseconds : Self.lastMilliseconds
     do throws(KafkaError) {
       let results = try client.commit(due.map(\.request), timeoutMilliseconds: patience)
       state.answered(results.filter { $0.error == nil }.map { ($0.partition, $0.offset) })

@@ -105,7 +105,7 @@ public struct GroupSession<Client: GroupClient> {
     if context.signals.isStopping {
       steps += membership.stop(patience: plan.stopPatience, now: now)
     }
-    if context.signals.isHurrying { steps += membership.fastShutdown(now: now) }
+    if context.signals.isFastShutdown { steps += membership.fastShutdown(now: now) }
     if steps.isEmpty { lookAtLogs(now) }
     if steps.isEmpty { steps = membership.tick(now: now) }
   }
@@ -149,7 +149,7 @@ public struct GroupSession<Client: GroupClient> {
       release(isCommitting, isUnassigning, now)
       return .released
     case .leave:
-      client.close(timeoutMilliseconds: context.signals.isHurrying ? 1_000 : 10_000)
+      client.close(timeoutMilliseconds: context.signals.isFastShutdown ? 1_000 : 10_000)
       alarm?.close()
       return nil
     }

@@ -65,7 +65,7 @@ private struct SignalWatch {
   /// What a stop may take, in milliseconds.
   let bound: UInt64
   /// What it may take after a second signal.
-  private let hurriedBound: UInt64 = 2_000
+  private let fastBound: UInt64 = 2_000
   /// Between two messages to systemd's watchdog, in milliseconds; nil without a watchdog.
   private let watchdogInterval: UInt64?
   private var nextWatchdog: UInt64 = 0
@@ -116,11 +116,11 @@ private struct SignalWatch {
   private mutating func take(_ signal: Int32) {
     if signal == SIGHUP { return context.signals.requestReload() }
     let now = MonotonicClock.milliseconds()
-    if context.signals.isHurrying { endNow("third stop signal") }
+    if context.signals.isFastShutdown { endNow("third stop signal") }
     if context.signals.isStopping {
       context.log.warning("stopping without waiting: second stop signal")
-      endAt = min(endAt ?? .max, now + hurriedBound)
-      return context.signals.requestHurry()
+      endAt = min(endAt ?? .max, now + fastBound)
+      return context.signals.requestFastShutdown()
     }
     context.log.info("stopping: waiting for notifications in flight; a second signal does not wait")
     endAt = now + bound

@@ -9,7 +9,7 @@ import Synchronization
 public final class ServiceSignals: Sendable {
   private let stopping = Atomic(false)
   private let stopSignal = Atomic<Int32>(SIGTERM)
-  private let hurrying = Atomic(false)
+  private let fastShutdown = Atomic(false)
   private let reloading = Atomic(false)
   private let subscribers = Mutex<[Wakeup]>([])
 
@@ -20,11 +20,11 @@ public final class ServiceSignals: Sendable {
 
   /// Whether it should not wait for anything any more: commit what is done, leave the rest to be done again,
   /// and return.
-  public var isHurrying: Bool { hurrying.load(ordering: .acquiring) }
+  public var isFastShutdown: Bool { fastShutdown.load(ordering: .acquiring) }
 
   /// Asks the service to stop at once, as a second SIGTERM does.
-  public func requestHurry() {
-    hurrying.store(true, ordering: .releasing)
+  public func requestFastShutdown() {
+    fastShutdown.store(true, ordering: .releasing)
     stopping.store(true, ordering: .releasing)
     wakeAll()
   }

@@ -35,7 +35,7 @@ import Testing
     #expect(isTold, "span \(first.counter("widest_span"))")
     #expect(first.counter("open_records") == 1)
     #expect(first.counter("completed_runs") == 1)
-    #expect(first.hurry() == nil)
+    #expect(first.stopFast() == nil)
     #expect(try rig.committed() == 0, "the head is not done")
     let second = try rig.startSender(["--credential-wait", "10m"])
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(count)))
@@ -218,7 +218,7 @@ import Testing
     sender.requestStop()
     let begun = MonotonicClock.milliseconds()
     #expect(!eventually(withinMilliseconds: 500) { sender.hasEnded }, "it waits for the answers")
-    #expect(sender.hurry() == nil)
+    #expect(sender.stopFast() == nil)
     #expect(MonotonicClock.milliseconds() - begun < 30_000)
     #expect(try rig.committed() == 0)
   }

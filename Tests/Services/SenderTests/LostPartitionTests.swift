@@ -66,7 +66,7 @@ private func gateway(
     // Long enough for some commits: the record that the new assignment still works on stays open.
     #expect(try !eventually(withinMilliseconds: 1_500) { try rig.committed() != 2 })
     #expect(sender.counter("open_records") == 1)
-    #expect(sender.hurry() == nil)
+    #expect(sender.stopFast() == nil)
     #expect(try rig.committed() == 2)
   }
 

@@ -87,8 +87,8 @@ import Testing
     let outcomes = Dictionary(grouping: receipts, by: \.outcome).mapValues(\.count)
     #expect(outcomes == [.delivered: count, .deduplicated: slow])
     #expect(first.counter("dedup_rebuilds_late") + second.counter("dedup_rebuilds_late") == 0)
-    #expect(second.hurry() == nil)
-    #expect(first.hurry() == nil)
+    #expect(second.stopFast() == nil)
+    #expect(first.stopFast() == nil)
   }
 
   /// The same window is owed to a partition whose topic nobody finds when it is to be read.

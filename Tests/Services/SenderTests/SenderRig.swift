@@ -264,8 +264,8 @@ final class RunningSender {
 
   /// Stops it without waiting for answers, as a second SIGTERM does.
   @discardableResult
-  func hurry() -> String? {
-    context.signals.requestHurry()
+  func stopFast() -> String? {
+    context.signals.requestFastShutdown()
     return stop()
   }
 

@@ -67,12 +67,12 @@ private enum SampleCounter: Int, CounterKey {
   @Test func `a second stop request wakes every subscriber again`() {
     let signals = ServiceSignals()
     signals.requestStop()
-    #expect(!signals.isHurrying)
+    #expect(!signals.isFastShutdown)
     let wakeup = Wakeup()
     signals.subscribe(wakeup)
     wakeup.clear()
-    signals.requestHurry()
-    #expect(signals.isHurrying && signals.isStopping)
+    signals.requestFastShutdown()
+    #expect(signals.isFastShutdown && signals.isStopping)
   }
 
   @Test func `a reload is taken once`() {

@@ -97,7 +97,7 @@ private struct SessionWorld {
     case 10: if owesDrained { drained() }
     default:
       if random.oneIn(150) { context.signals.requestStop() }
-      if random.oneIn(400) { context.signals.requestHurry() }
+      if random.oneIn(400) { context.signals.requestFastShutdown() }
       if random.oneIn(400) { model.fence() }
     }
     follow()

@@ -15,6 +15,10 @@ import Testing
     "sender --count 1000", "ingest --count 1000", "feedback --count 1000",
     "pipeline --senders 1 --count 1000", "latency --count 1000 --seconds 2",
     "backlog --count 1000", "scale --senders 1 --count 1000", "api --count 1000",
+    "demo --senders 1 --count 2000",
+    "connections --credentials 10 --count 1000",
+    "tokens --count 100", "import --count 2000", "suppression --count 2000",
+    "start",
   ])
   func `a measurement runs on the Kafka that it is given`(words: String) throws {
     let folder = TemporaryFolder()
