@@ -10,7 +10,7 @@ import Testing
   func `tables of any size that change in flight stay the same on both sides`(_ seed: UInt64) throws
   {
     var random = SeededGenerator(seed: seed)
-    var encoder = HeaderEncoder()
+    var encoder = HeaderEncoder(blocksBetweenTurnovers: Int(seed % 4) * 10)
     var reading = HPACKTests.Reading()
     reading.decoder.changeLimit(8_192)
     let names = (0..<6).map { "name-\($0)" } + [":path", "authorization"]
@@ -99,22 +99,64 @@ import Testing
   func `values that do not fit are written out, and do not push each other out with every request`()
     throws
   {
-    var encoder = HeaderEncoder(blocksBetweenEvictions: 100)
+    var encoder = HeaderEncoder(blocksBetweenTurnovers: 500)
     var reading = HPACKTests.Reading()
-    var generations: Set<Int> = []
     let topics = (0..<200).map { "com.example.app-\($0)" }
-    for round in 0..<5 {
+    var entered: [Int] = []
+    for _ in 0..<10 {
+      var count = 0
       for topic in topics {
+        let before = encoder.generation
         let block = written { out in
           encoder.beginBlock(&out)
           encoder.append(
             Array("apns-topic".utf8).span, Array(topic.utf8).span, .incremental, to: &out)
         }
         #expect(try reading.fields(of: block) == [["apns-topic", topic]])
-        if round > 0 { generations.insert(encoder.generation) }
+        if encoder.generation > before { count += 1 }
+      }
+      entered.append(count)
+    }
+    // The table holds 66 of them. It is filled, and turned over at once and three times more.
+    #expect(entered[0] >= 2 * 66 && entered.reduce(0, +) <= 5 * 70, "\(entered)")
+    #expect(entered.contains(0), "\(entered)")
+  }
+
+  /// With `--hpack-authorization index` each renewal puts a value into the table that is of no use an hour later.
+  @Test(arguments: [10_000, 4_096, 600])
+  func `provider tokens that were renewed leave the table, and nothing in use stays out`(
+    limit: Int
+  ) throws {
+    var encoder = HeaderEncoder(blocksBetweenTurnovers: 100)
+    encoder.changeLimit(limit)
+    var reading = HPACKTests.Reading()
+    var names = NameIndexes()
+    var counts: [Int] = []
+    for token in 0..<100 {
+      var apps = (0..<3).map { app in
+        PreparedFields(
+          key: UInt64(app),
+          [
+            (":authority", "gateway.test"), ("apns-topic", "com.example.app-\(app)"),
+            ("apns-push-type", "alert"),
+            ("authorization", "bearer \(token)" + String(repeating: "x", count: 220)),
+          ].map {
+            PreparedFields.Field(
+              name: Array($0.0.utf8), value: Array($0.1.utf8), indexing: .incremental)
+          })
+      }
+      for number in 0..<150 {
+        let block = written { out in
+          encoder.beginBlock(&out)
+          apps[number % 3].append(with: &encoder, to: &out)
+          names.append(
+            .apnsID, Array("id-\(number % 10)".utf8).span, isRaw: true, with: &encoder, to: &out)
+        }
+        #expect(try reading.fields(of: block).count == 5)
+        if number == 149 { counts.append(block.count) }
       }
     }
-    // One new value in a hundred blocks, so that what is no longer used gives way in the end.
-    #expect(generations.count == 8 + 1)
+    // Four indexes of a byte or two, the index of a name, a length and a value.
+    #expect(counts.allSatisfy { $0 <= 4 * 2 + 2 + 1 + 4 }, "\(counts)")
   }
 }

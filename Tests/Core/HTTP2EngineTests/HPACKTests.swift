@@ -44,7 +44,7 @@ import Testing
     throws
   {
     guard example.isHuffman else { return }
-    var encoder = HeaderEncoder(most: example.capacity, blocksBetweenEvictions: 0)
+    var encoder = HeaderEncoder(most: example.capacity)
     _ = written { encoder.beginBlock(&$0) }
     for block in example.blocks {
       let found = written { out in

@@ -40,6 +40,9 @@ struct DynamicTable {
     size += field.size
   }
 
+  /// What was written down about the table is to be written anew.
+  mutating func invalidate() { generation += 1 }
+
   mutating func changeCapacity(_ capacity: Int) {
     guard capacity != self.capacity else { return }
     generation += 1

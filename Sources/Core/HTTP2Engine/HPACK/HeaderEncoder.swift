@@ -16,19 +16,23 @@ public struct HeaderEncoder {
   private let huffman: Huffman
   /// No more is used of what the peer allows.
   private let most: Int
-  /// A field that would push others out of the table is written without entering it, unless so many blocks have passed
-  /// since the last one: otherwise more values than there is room for would push each other out with every request.
-  private let blocksBetweenEvictions: Int
-  private var blocksSinceEviction: Int
+  /// Fields push others out of a full table until as much has entered as the table holds, and then no more before so
+  /// many blocks have passed: otherwise more values than there is room for would push each other out with every request.
+  private let blocksBetweenTurnovers: Int
+  private var blocksSinceTurnover = 0
+  /// What may still enter a full table.
+  private var allowance: Int
+  /// Whether a field was written out that would enter the table if there were room.
+  private var isCrowded = false
   /// The smallest capacity since the last block, and the last one; nil when none has changed (RFC 7541 §4.2).
   private var announced: (least: Int, last: Int)?
 
   public init(
-    most: Int = HeaderDecoder.initialCapacity, blocksBetweenEvictions: Int = 10_000
+    most: Int = HeaderDecoder.initialCapacity, blocksBetweenTurnovers: Int = 10_000
   ) {
     self.most = most
-    self.blocksBetweenEvictions = blocksBetweenEvictions
-    blocksSinceEviction = blocksBetweenEvictions
+    self.blocksBetweenTurnovers = blocksBetweenTurnovers
+    allowance = most
     huffman = .shared
     if most < HeaderDecoder.initialCapacity { announced = (most, most) }
   }
@@ -45,7 +49,8 @@ public struct HeaderEncoder {
 
   /// Begins a block: changes of the table's size come first.
   public mutating func beginBlock(_ out: inout OutputSpan<UInt8>) {
-    blocksSinceEviction &+= 1
+    blocksSinceTurnover &+= 1
+    if isCrowded, blocksSinceTurnover >= blocksBetweenTurnovers { beginTurnover() }
     guard let (least, last) = announced else { return }
     announced = nil
     if least < last {
@@ -77,9 +82,20 @@ public struct HeaderEncoder {
   private mutating func mayInsert(_ size: Int) -> Bool {
     guard size <= table.capacity else { return false }
     guard table.size + size > table.capacity else { return true }
-    guard blocksSinceEviction >= blocksBetweenEvictions else { return false }
-    blocksSinceEviction = 0
+    guard allowance > 0 else {
+      isCrowded = true
+      return false
+    }
+    allowance -= size
     return true
+  }
+
+  /// What is in use enters the table again, and what is not leaves it, such as provider tokens that were renewed.
+  private mutating func beginTurnover() {
+    isCrowded = false
+    blocksSinceTurnover = 0
+    allowance = table.capacity
+    table.invalidate()
   }
 
   /// Appends a field whose name has this index and whose value does not enter the table.
