@@ -35,6 +35,9 @@ extension FuzzTarget {
           (isOneRefused || engine.ends.count == nghttp2.ends.count)
             && zip(engine.ends, nghttp2.ends).allSatisfy { $0.isRefused || $0.text == $1.text },
           "the engine: \(engine.ends.map(\.text)); nghttp2: \(nghttp2.ends.map(\.text))")
+        try Violation.unless(
+          engine.notices == nghttp2.notices,
+          "the engine: \(engine.notices); nghttp2: \(nghttp2.notices)")
       })
   }
 
@@ -53,10 +56,12 @@ private enum Conversation {
     var isWhole = true
     /// How each request ended.
     var ends: [End] = []
+    /// SETTINGS and GOAWAY as the connection's owner hears of them.
+    var notices: [ConnectionNotice] = []
   }
 
   struct End {
-    /// Status, fate and body.
+    /// Status, fate, body, and the fields that a sender reads.
     let text: String
     /// Its answer was not complete, and its stream ended with PROTOCOL_ERROR.
     let isRefused: Bool
@@ -99,7 +104,7 @@ private enum Conversation {
       }
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece))
       collect()
-      _ = client.takeNotices()
+      heard.notices += client.takeNotices()
     } while heard.isWhole && !rest.isEmpty
     // nghttp2 has failed once its GOAWAY is written.
     output.removeAll()
@@ -258,19 +263,29 @@ private struct RequestStream {
 private final class Exchanges {
   private let memory: UnsafeMutablePointer<Exchange>
   private let answers: UnsafeMutablePointer<UInt8>
+  private let dates: UnsafeMutablePointer<UInt8>
+  private let sentID: UnsafeMutablePointer<UInt8>
   let count: Int
   private(set) var headers = HeaderList()
 
   private static let room = 64
+  private static let dateCount = 29
+  private static let id = "01234567-89ab-cdef-0123-456789abcdef"
 
   init(_ count: Int) {
     self.count = count
     memory = .allocate(capacity: count)
     answers = .allocate(capacity: count * Self.room)
+    dates = .allocate(capacity: count * Self.dateCount)
+    dates.initialize(repeating: 0, count: count * Self.dateCount)
+    sentID = .allocate(capacity: 36)
+    for (place, byte) in Self.id.utf8.enumerated() { sentID[place] = byte }
     for index in 0..<count {
       (memory + index).initialize(to: Exchange(owner: UInt32(index)))
       memory[index].response = answers + index * Self.room
       memory[index].responseCapacity = UInt16(Self.room)
+      memory[index].date = dates + index * Self.dateCount
+      memory[index].sentID = UnsafePointer(sentID)
     }
     headers.append(":method", "POST")
     headers.append(":scheme", "https")
@@ -280,6 +295,8 @@ private final class Exchanges {
 
   deinit {
     answers.deallocate()
+    dates.deallocate()
+    sentID.deallocate()
     memory.deallocate()
   }
 
@@ -293,6 +310,22 @@ extension UnsafeMutablePointer<Exchange> {
       return pointee.fate == .unprocessed ? "unprocessed" : "without an answer's end"
     }
     let body = String(decoding: pointee.responseBytes, as: UTF8.self)
-    return "\(pointee.status) \(pointee.fate) \(body)"
+    return "\(pointee.status) \(pointee.fate) \(body)\(fields)"
+  }
+
+  private var fields: String {
+    func text(_ bytes: InlineArray<36, UInt8>) -> String {
+      String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
+    }
+    var fields = ""
+    if pointee.hasUniqueID { fields += " unique-id \(text(pointee.uniqueID))" }
+    if pointee.hasOtherID { fields += " apns-id \(text(pointee.otherID))" }
+    if pointee.hasOtherRequestID { fields += " request-id \(text(pointee.otherRequestID))" }
+    if pointee.retryAfter > 0 { fields += " retry-after \(pointee.retryAfter)" }
+    if pointee.hasDate, let date = pointee.date {
+      fields +=
+        " date " + String(decoding: UnsafeBufferPointer(start: date, count: 29), as: UTF8.self)
+    }
+    return fields
   }
 }
