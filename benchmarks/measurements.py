@@ -38,32 +38,35 @@ def rounds(options, measure):
 
 
 def http2(options):
+    """The sender's HTTP/2 client from memory, the same on nghttp2, and h2load: each with as many streams at once."""
     with Rig(options) as rig:
         simulator = rig.simulator("--profile", "fast")
-        root = rig.folder / "keys" / "root.pem"
-
-        def client(implementation):
-            output = call([
-                BUILD / "http2-benchmark", "localhost", rig.port, root, options.count, 1_000, 1, 262,
-                implementation], timeout=600)
-            figures = json.loads(output.strip().splitlines()[-1])
-            return (
-                figures["cpu_us_per_request"], figures["requests_per_second"],
-                figures["resident_mib"])
-
-        def measure():
-            return (*client("engine"), rig.h2load(options.count), *client("nghttp2"))
-
-        cpu, rate, resident, yardstick, other_cpu, other_rate, other_resident = rounds(
-            options, measure)
+        rows = [entry for streams in (100, 1_000) for entry in clients(rig, streams)]
         simulator.check()
-        return [
-            row("http2", median(cpu), ratio(cpu, yardstick), median(rate), median(resident)),
-            row(
-                "http2 on nghttp2", median(other_cpu), ratio(other_cpu, yardstick),
-                median(other_rate), median(other_resident)),
-            row("h2load", median(yardstick), 1, 0, 0),
-        ]
+        return rows
+
+
+def clients(rig, streams):
+    def client(implementation):
+        output = call([
+            BUILD / "http2-benchmark", "localhost", rig.port, rig.folder / "keys" / "root.pem", rig.options.count,
+            streams, 1, 262, implementation], timeout=600)
+        figures = json.loads(output.strip().splitlines()[-1])
+        return figures["cpu_us_per_request"], figures["requests_per_second"], figures["resident_mib"]
+
+    def measure():
+        return (
+            *client("engine"), rig.h2load(rig.options.count, streams=streams), *client("nghttp2"))
+
+    cpu, rate, resident, yardstick, other_cpu, other_rate, other_resident = rounds(rig.options, measure)
+    suffix = "" if streams == 100 else f", {streams} streams"
+    return [
+        row(f"http2{suffix}", median(cpu), ratio(cpu, yardstick), median(rate), median(resident)),
+        row(
+            f"http2 on nghttp2{suffix}", median(other_cpu), ratio(other_cpu, yardstick), median(other_rate),
+            median(other_resident)),
+        row(f"h2load{suffix}", median(yardstick), 1, 0, 0),
+    ]
 
 
 def ratio(values, yardsticks):
