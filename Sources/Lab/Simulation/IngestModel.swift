@@ -5,8 +5,7 @@ import Dispatch
 import Pipeline
 import Random
 
-/// One process of ingest: the shipped group membership, offsets and table of requests, and what `IngestLoop` does with
-/// them: requests become notifications, and an offset is complete when all records of its request are acknowledged.
+/// One process of ingest: the shipped group membership, offsets, walk over a request and table of requests.
 final class IngestModel: GroupProcess {
   private struct Outgoing {
     enum What {
@@ -14,7 +13,8 @@ final class IngestModel: GroupProcess {
       case outcome(Outcome)
     }
     var what: What
-    var notification: Int
+    /// What it is about: a refusal ends all notifications of its request.
+    var notifications: Range<Int>
     var slot: Int
     var storedAt: UInt64
     var acknowledgedAt: UInt64
@@ -25,7 +25,7 @@ final class IngestModel: GroupProcess {
   private struct Work {
     var request: Request
     var slot: Int
-    var next = 0
+    var fanOut: FanOut
   }
 
   var member = MemberModel(.ingest)
@@ -83,7 +83,10 @@ final class IngestModel: GroupProcess {
         else { return }
         let slot = table.insert(
           partition: Int32(partition), epoch: member.epoch, offset: offset, created: 0)
-        work = Work(request: world.requests.partitions[partition][Int(offset)], slot: slot)
+        let request = world.requests.partitions[partition][Int(offset)]
+        work = Work(
+          request: request, slot: slot,
+          fanOut: request.isBad ? .refusal : .tokens(request.devices.count))
       }
       guard finishRequest(&world) else { return }
     }
@@ -92,27 +95,36 @@ final class IngestModel: GroupProcess {
   /// Goes on with the request at hand; false when it has to wait.
   private func finishRequest(_ world: inout World) -> Bool {
     guard var work else { return true }
-    let request = work.request
-    while work.next < request.devices.count {
+    while let step = work.fanOut.next {
       guard outgoing.count < 80, world.isCalm || !world.chance.oneIn(200) else {
         self.work = work
         return false
       }
-      make(work.next, of: request, work.slot, &world)
-      work.next += 1
+      perform(step, of: work.request, work.slot, &world)
+      work.fanOut.advance()
     }
     self.work = nil
     settle(work.slot)
     return true
   }
 
-  private func make(_ index: Int, of request: Request, _ slot: Int, _ world: inout World) {
+  private func perform(
+    _ step: FanOut.Step, of request: Request, _ slot: Int, _ world: inout World
+  ) {
+    switch step {
+    case .refuse:
+      let all = request.first..<request.first + request.devices.count
+      produce(.outcome(.deadLettered), of: all, slot, &world)
+    case .broadcast: world.kafka.fail("a request for devices became a broadcast")
+    case .notify(let index): notify(index, of: request, slot, &world)
+    }
+  }
+
+  private func notify(_ index: Int, of request: Request, _ slot: Int, _ world: inout World) {
     let notification = request.first + index
     let key = DeviceOfApp(app: request.app, device: request.devices[index])
     let what: Outgoing.What
-    if request.isBad {
-      what = .outcome(.deadLettered)
-    } else if invalid.contains(key) {
+    if invalid.contains(key) {
       if !world.devices.wasMarked(key) {
         world.kafka.fail("a push was suppressed whose device was never called invalid")
       }
@@ -123,12 +135,18 @@ final class IngestModel: GroupProcess {
           takenID: world.kafka.notifications[notification].id, app: key.app, device: key.device,
           lane: request.lane, created: request.created, expiresAt: request.expiresAt))
     }
+    produce(what, of: notification..<notification + 1, slot, &world)
+  }
+
+  private func produce(
+    _ what: Outgoing.What, of notifications: Range<Int>, _ slot: Int, _ world: inout World
+  ) {
     table.expect(slot)
     let stored = world.now + UInt64(world.chance.within(1...60))
     let late = world.chance.oneIn(100) ? 5_000 : 40
     outgoing.append(
       Outgoing(
-        what: what, notification: notification, slot: slot, storedAt: stored,
+        what: what, notifications: notifications, slot: slot, storedAt: stored,
         acknowledgedAt: stored + UInt64(world.chance.within(1...late))))
   }
 
@@ -146,10 +164,11 @@ final class IngestModel: GroupProcess {
   }
 
   private func store(_ record: Outgoing, _ world: inout World) {
-    switch record.what {
-    case .notification(let facts):
-      world.kafka.write(facts, of: record.notification, at: world.wall)
-    case .outcome(let outcome): world.kafka.notifications[record.notification].add(outcome)
+    for notification in record.notifications {
+      switch record.what {
+      case .notification(let facts): world.kafka.write(facts, of: notification, at: world.wall)
+      case .outcome(let outcome): world.kafka.notifications[notification].add(outcome)
+      }
     }
   }
 

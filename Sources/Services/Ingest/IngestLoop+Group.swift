@@ -47,9 +47,9 @@ extension IngestLoop {
 
   private func dropBatch() {
     // The offset of the request in the middle of which it stopped must not be completed by what was made.
-    if case .none = work {} else { requests.abandon(slot) }
+    if work != nil { requests.abandon(slot) }
     batch.release()
     position = 0
-    work = .none
+    work = nil
   }
 }

@@ -14,12 +14,12 @@ extension IngestLoop {
   /// Works on the batch at hand; false when it has to wait, in the middle of a request perhaps.
   func workOnBatch() -> Bool {
     while position < batch.count {
-      if case .none = work {
+      if work == nil {
         guard !requests.isFull else { return false }
-        begin(batch[position])
+        work = begin(batch[position])
       }
       guard finishRequest() else { return false }
-      work = .none
+      work = nil
       position += 1
     }
     batch.release()
@@ -27,18 +27,19 @@ extension IngestLoop {
     return true
   }
 
-  /// Takes a record in: reads it, and decides what is to be done.
-  private func begin(_ record: KafkaRecord) {
+  /// Takes a record in: reads it, and decides what is made of it; nil for nothing.
+  private func begin(_ record: KafkaRecord) -> FanOut? {
     // Applications may write requests in transactions, whose markers have offsets and are no records.
     if record.isEndOfPartition {
-      return member.ended(member.source(record), at: record.offset)
+      member.ended(member.source(record), at: record.offset)
+      return nil
     }
     if let error = record.error {
       context.log.warning("Kafka reported an error", ["error": "\(error)"])
-      return
+      return nil
     }
     let source = member.source(record)
-    guard member.admit(source, record.offset) == .new else { return }
+    guard member.admit(source, record.offset) == .new else { return nil }
     counters.add(.requests)
     traceParent = traceParent(of: record)
     let created = RequestRules.created(
@@ -56,10 +57,10 @@ extension IngestLoop {
         offset: record.offset)
       invalidTokens.begin(request)
       if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
-      nextToken = 0
-      work = .fanOut
+      return request.isBroadcast ? .broadcast : .tokens(request.tokens.count)
     } catch {
-      work = .refuse(error)
+      refusal = error
+      return .refusal
     }
   }
 
@@ -95,21 +96,24 @@ extension IngestLoop {
 
   /// Goes on with the request at hand; false when it has to wait.
   private func finishRequest() -> Bool {
-    switch work {
-    case .none: return true
-    case .refuse(let error):
-      guard refuse(error) else { return false }
-    case .fanOut:
-      if request.isBroadcast {
-        guard mayProduce(), broadcast() else { return false }
+    guard var fanOut = work else { return true }
+    while let step = fanOut.next {
+      guard perform(step) else {
+        work = fanOut
+        return false
       }
-      while nextToken < request.tokens.count {
-        guard mayProduce(), notify(nextToken) else { return false }
-        nextToken += 1
-      }
+      fanOut.advance()
     }
     settle(slot)
     return true
+  }
+
+  private func perform(_ step: FanOut.Step) -> Bool {
+    switch step {
+    case .refuse: refuse(refusal)
+    case .broadcast: mayProduce() && broadcast()
+    case .notify(let index): mayProduce() && notify(index)
+    }
   }
 
   /// Makes the notification of one token; false when it has to wait.

@@ -43,12 +43,14 @@ final class IngestLoop {
   var position = 0
   /// When it was taken, in milliseconds since the epoch.
   var takenAt: Int64 = 0
-  var work = Work.none
+  /// What is made of the record at `position`; nil before it was looked at.
+  var work: FanOut?
   let reader: RequestReader
   var request = PushRequest()
   /// The `traceparent` of the request at hand, in its record; empty without one.
   var traceParent = UnsafeRawBufferPointer(start: nil, count: 0)
-  var nextToken = 0
+  /// Why the request at hand is refused, if it is.
+  var refusal = RequestError(nil, .empty)
   var slot = 0
   var encoder = EnvelopeEncoder()
   var naming = NotificationNaming()
@@ -65,13 +67,6 @@ final class IngestLoop {
   private var settled: [Int] = []
   /// Why the service has to give up.
   var failure: ServiceFailure?
-
-  /// What is done with the record at `position`.
-  enum Work {
-    case none
-    case fanOut
-    case refuse(RequestError)
-  }
 
   /// The topics that ingest writes, as the producer knows them.
   struct OutputTopics {
