@@ -8,6 +8,9 @@ public import Pipeline
 public enum Feed: Sendable, Equatable {
   case lane(Lane)
   case retries(RetryTier)
+
+  /// Whether it is one of the lanes, whose notifications come for the first time.
+  public var isLane: Bool { if case .lane = self { true } else { false } }
 }
 
 /// Where a partition is begun, and what is known of its records.
@@ -207,7 +210,7 @@ public struct PartitionState: Sendable {
   /// - Parameter unfinished: the ids of what is still in flight, and comes again.
   mutating func keptWindow(without unfinished: [NotificationID]) -> DedupWindow? {
     // The id of a record whose outcome waits for Kafka's acknowledgement is not known any more.
-    guard case .lane = feed, isWindowWhole, open == handedBack + unfinished.count else {
+    guard feed.isLane, isWindowWhole, open == handedBack + unfinished.count else {
       return nil
     }
     for id in unfinished { recent.remove(id) }

@@ -15,7 +15,6 @@ extension LoopModel {
     divide(partitions, &world)
     for partition in partitions { begin(partition, &world) }
     offsets.remade = []
-    offsets.windows.removeAll()
     offsets.memory.removeAll()
   }
 
@@ -38,30 +37,23 @@ extension LoopModel {
     if let committed, !state.metadata.isEmpty {
       map = (try? OffsetMap.decode(state.metadata, base: committed, logEnd: state.end)) ?? []
     }
-    let (resume, isNews) = offsets.memory.resume(partition, committed: committed, map: map)
-    let start = windowStart(partition, state.feed, resume)
-    let mustRead = start?.missing.isEmpty == false
+    let start = offsets.memory.start(
+      partition, takesIDs: state.feed.isLane, committed: committed, map: map)
+    let resume = start.resume
     let number = dispatcher.granted(
       GrantedPartition(
-        feed: state.feed, resume: resume, window: start?.window,
-        windowDeadline: mustRead ? world.now + 5_000 : nil))
+        feed: state.feed, resume: resume, window: start.ids?.window,
+        windowDeadline: start.mustRead ? world.now + 5_000 : nil))
     if number != places.count { preconditionFailure("partitions are numbered in their order") }
     offsets.commits.begin(
-      partition, epoch: offsets.epoch, committed: committed, resume, isNews: isNews)
+      partition, epoch: offsets.epoch, committed: committed, resume, isNews: start.isNews)
     if let next = resume.next { offsets.gaps.begin(partition, at: next) }
-    if let start, mustRead {
+    if let ids = start.ids, start.mustRead {
       let wait = world.chance.oneIn(30) ? 7_000 : world.chance.within(10...500)
       offsets.rebuilds.append(
-        .init(number: number, start: start, readyAt: world.now + UInt64(wait)))
+        .init(number: number, start: ids, readyAt: world.now + UInt64(wait)))
     }
     places.append(world.kafka.place(partition, resumingAt: resume, isKnownLog: committed == nil))
-  }
-
-  private func windowStart(
-    _ partition: Int, _ feed: Feed, _ resume: ResumePoint
-  ) -> KeptWindows<Int>.Start? {
-    guard case .lane = feed, let next = resume.next, next > 0 else { return nil }
-    return offsets.windows.take(partition, next: next, capacity: settings.dedupWindow)
   }
 
   /// The group wants the partitions back.
@@ -92,7 +84,7 @@ extension LoopModel {
     for one in handed {
       note(places[one.partition].partition, one.done)
       guard let window = one.window else { continue }
-      offsets.windows.keep(
+      offsets.memory.keep(
         places[one.partition].partition, window, next: one.done.committable)
     }
     if !isFenced { commitLast(handed, &world) }

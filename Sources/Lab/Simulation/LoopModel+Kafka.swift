@@ -26,8 +26,7 @@ struct SenderOffsets {
 
   var epoch: UInt32 = 0
   var commits = CommitState<Int>()
-  var memory = CompletionMemory<Int>()
-  var windows = KeptWindows<Int>()
+  var memory: PartitionMemory<Int>
   var gaps = RetentionGaps<Int>()
   /// Partitions whose offsets went back, and from where.
   var doubted: [Int: Int64] = [:]
@@ -38,15 +37,9 @@ struct SenderOffsets {
 
   /// The partitions are given back.
   mutating func release() {
-    commits.handOver(to: &memory)
+    commits.handOver(to: &memory.completions)
     gaps.dropQuestions()
     (doubted, onTheWay, rebuilds) = ([:], nil, [])
-  }
-
-  /// What is known of the partition's log is of another one.
-  mutating func forgetLog(of partition: Int) {
-    memory.forget(partition)
-    windows.forget(partition)
   }
 }
 
@@ -124,16 +117,15 @@ extension LoopModel {
     for rebuild in offsets.rebuilds where rebuild.readyAt <= world.now {
       guard rebuild.number < places.count else { continue }
       let state = world.kafka[places[rebuild.number].partition]
-      var window = rebuild.start.window ?? DedupWindow(capacity: settings.dedupWindow)
-      if rebuild.start.isOfLog(endingAt: state.end) {
-        let first = max(rebuild.start.missing.lowerBound, state.low, state.base)
-        for offset in first..<max(first, rebuild.start.missing.upperBound) {
-          _ = window.insert(state[offset].facts.takenID)
-        }
-      } else {
-        window = DedupWindow(capacity: settings.dedupWindow)
+      let (start, missing) = (rebuild.start, rebuild.start.missing)
+      let isSameLog = start.isOfLog(endingAt: state.end)
+      var rebuilt = RebuiltWindow(
+        kept: isSameLog ? start.window : nil, missing: missing, capacity: settings.dedupWindow)
+      let first = max(missing.lowerBound, state.low, state.base)
+      for offset in first..<max(first, missing.upperBound) where isSameLog {
+        rebuilt.insert(state[offset].facts.takenID, at: offset)
       }
-      dispatcher.inherit(window, by: rebuild.number, isWhole: true)
+      dispatcher.inherit(rebuilt.window(isWhole: true), by: rebuild.number, isWhole: true)
     }
     offsets.rebuilds.removeAll { $0.readyAt <= world.now }
   }
@@ -183,7 +175,7 @@ extension LoopModel {
       case .endsBefore(let partition, _, _): strange.insert(partition)
       }
     }
-    for partition in strange { offsets.forgetLog(of: partition) }
+    for partition in strange { offsets.memory.forget(partition) }
     for (partition, end) in offsets.doubted
     where ends[partition] != nil && !strange.contains(partition) {
       overlook(partition, below: end, &world)
@@ -207,7 +199,7 @@ extension LoopModel {
   private func resume(_ partitions: [Int], _ world: inout World) {
     guard !isStopping, isResuming || dispatcher.isFeeding else { return }
     for partition in partitions {
-      offsets.forgetLog(of: partition)
+      offsets.memory.forget(partition)
       offsets.commits.forget(partition)
       offsets.remade.insert(partition)
     }

@@ -99,7 +99,7 @@ final class LoopModel {
   var lastSent: [Int: [UInt64: Int64]] = [:]
 
   // The control thread.
-  var offsets = SenderOffsets()
+  var offsets: SenderOffsets
   /// Which of two loops would have each partition.
   var assignment = LoopAssignment<Int>(loops: 2)
   /// It does nothing until then.
@@ -124,6 +124,7 @@ final class LoopModel {
     self.settings = settings
     number = seed & 0xFFFF
     isOrdered = settings.isOrdered
+    offsets = SenderOffsets(memory: PartitionMemory(capacity: settings.dedupWindow))
     dispatcher = Dispatcher(settings, certificates: certificates, now: now, wall: wall, seed: seed)
   }
 

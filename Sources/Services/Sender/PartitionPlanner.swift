@@ -24,23 +24,22 @@ struct PartitionPlanner {
     func close() { for grant in grants.joined() { grant.queue.close() } }
   }
 
-  private let settings: SenderSettings
+  private let rebuildMilliseconds: UInt64
   private let topics: TopicNames
   private let loops: [Mailbox<LoopMessage>]
   private let log: Logger
   private let counters: Counters<SenderGroupCounter>
   private let rebuild: WindowRebuild
   private var assignment: LoopAssignment<TopicPartition>
-  /// What was completed in partitions that were given back.
-  var memory = CompletionMemory<TopicPartition>()
-  /// Of the partitions that were given back and may come back.
-  private var windows = KeptWindows<TopicPartition>()
+  var memory: PartitionMemory<TopicPartition>
 
   init(
     _ settings: SenderSettings, _ topics: TopicNames, _ loops: [Mailbox<LoopMessage>],
     _ rebuild: WindowRebuild, _ log: Logger, _ counters: Counters<SenderGroupCounter>
   ) {
-    self.settings = settings
+    rebuildMilliseconds = UInt64(settings.dedupRebuildMilliseconds)
+    memory = PartitionMemory(
+      capacity: settings.dedupWindow, isRebuilding: settings.dedupRebuildMilliseconds > 0)
     self.topics = topics
     self.loops = loops
     self.rebuild = rebuild
@@ -62,28 +61,25 @@ struct PartitionPlanner {
   ) -> Plan {
     var plan = Plan(grants: Array(repeating: [], count: loops.count))
     let loopOf = assignment(committed.map(\.partition))
-    let deadline = now + UInt64(settings.dedupRebuildMilliseconds)
+    let deadline = now + rebuildMilliseconds
     for entry in committed {
       guard let feed = feed(of: entry.partition.topic) else { continue }
       let loop = loopOf[entry.partition] ?? 0
-      let (resume, isNews) = memory.resume(
-        entry.partition, committed: entry.offset,
+      let start = memory.start(
+        entry.partition, takesIDs: feed.isLane, committed: entry.offset,
         map: map(beside: entry, logEnd: logEnds[entry.partition]),
         logStart: logStarts[entry.partition])
-      let wasRead = entry.offset != nil
-      let start = isLane(feed) && wasRead ? windowStart(entry.partition, resume) : nil
-      let mustRead = start?.missing.isEmpty == false
       plan.grants[loop].append(
         PartitionGrant(
-          partition: entry.partition, feed: feed, epoch: epoch, resume: resume,
-          window: start?.window, windowDeadline: mustRead ? deadline : nil,
+          partition: entry.partition, feed: feed, epoch: epoch, resume: start.resume,
+          window: start.ids?.window, windowDeadline: start.mustRead ? deadline : nil,
           queue: open(entry.partition, loops[loop].wakeup)))
       plan.starts.append(
-        GroupStart(entry.partition, committed: entry.offset, resume, isNews: isNews))
-      if let start, mustRead {
+        GroupStart(entry.partition, committed: entry.offset, start.resume, isNews: start.isNews))
+      if let ids = start.ids, start.mustRead {
         plan.wants.append(
-          .init(partition: entry.partition, epoch: epoch, start: start, loop: loops[loop]))
-      } else if start?.window != nil {
+          .init(partition: entry.partition, epoch: epoch, start: ids, loop: loops[loop]))
+      } else if start.ids?.window != nil {
         counters.add(.dedupWindowsKept)
       }
     }
@@ -95,7 +91,6 @@ struct PartitionPlanner {
     for (loop, grants) in plan.grants.enumerated() where !grants.isEmpty {
       loops[loop].post(.granted(grants))
     }
-    windows.removeAll()
     memory.removeAll()
     try rebuild.read(plan.wants)
   }
@@ -113,11 +108,6 @@ struct PartitionPlanner {
     return nil
   }
 
-  private func isLane(_ feed: Feed) -> Bool {
-    if case .lane = feed { return true }
-    return false
-  }
-
   /// What the map committed beside an offset says. Without a map that can be believed the offset is a safe
   /// start: what was completed above it is sent again.
   private func map(beside entry: CommittedOffset, logEnd: Int64?) -> [Range<Int64>] {
@@ -133,16 +123,6 @@ struct PartitionPlanner {
     }
   }
 
-  /// The ids that a partition of a lane begins with; nil where nothing was read before.
-  private mutating func windowStart(
-    _ partition: TopicPartition, _ resume: ResumePoint
-  ) -> KeptWindows<TopicPartition>.Start? {
-    guard settings.dedupWindow > 0, let next = resume.next, next > 0 else { return nil }
-    var start = windows.take(partition, next: next, capacity: settings.dedupWindow)
-    if settings.dedupRebuildMilliseconds == 0 { start.missing = next..<next }
-    return start
-  }
-
   // MARK: Giving back
 
   /// The partitions are asked back: no window is read any more.
@@ -150,15 +130,12 @@ struct PartitionPlanner {
 
   /// A loop has given its partitions back.
   mutating func keep(_ released: [ReleasedWindow]) {
-    for kept in released { windows.keep(kept.partition, kept.window, next: kept.next) }
+    for kept in released { memory.keep(kept.partition, kept.window, next: kept.next) }
   }
 
   /// What is known of these partitions is of other logs.
   mutating func forget(_ partitions: [TopicPartition]) {
-    for partition in partitions {
-      memory.forget(partition)
-      windows.forget(partition)
-    }
+    for partition in partitions { memory.forget(partition) }
   }
 
   /// Waits until no thread has a Kafka client any more.

@@ -133,7 +133,7 @@ final class SenderControl {
       // The loops have the deadline, and keep it.
       case .abandon: break
       case .released:
-        group.handOver(to: &planner.memory)
+        group.handOver(to: &planner.memory.completions)
         counters.set(.partitionsAssigned, 0)
         if group.isLeaving { planner.end() }
       case .forget(let partitions): planner.forget(partitions)
@@ -153,7 +153,7 @@ final class SenderControl {
       epoch: assignment.epoch, now: MonotonicClock.milliseconds(), open: group.client.openQueue)
     guard group.begin(plan.starts, of: assignment, now: MonotonicClock.milliseconds()) else {
       plan.close()
-      return group.handOver(to: &planner.memory)
+      return group.handOver(to: &planner.memory.completions)
     }
     try planner.begin(plan)
     counters.set(.partitionsAssigned, assignment.partitions.count)

@@ -11,8 +11,8 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
     public var missing: Range<Int64>
 
     /// Whether a log with this end can be the one that the place to go on is in. If not it was truncated, or its topic
-    /// recreated: it is read from its first record, and an id of it in the window would end a notification that was never
-    /// has sent as a repeat.
+    /// recreated: it is read from its first record, and an id of it in the window would end a notification as a repeat that
+    /// was never sent.
     ///
     /// - Parameter end: one past the log's last offset.
     public func isOfLog(endingAt end: Int64) -> Bool { missing.upperBound <= end }
