@@ -121,6 +121,9 @@ extension LoopModel {
       let isSameLog = start.isOfLog(endingAt: state.end)
       var rebuilt = RebuiltWindow(
         kept: isSameLog ? start.window : nil, missing: missing, capacity: settings.dedupWindow)
+      if isSameLog, missing.upperBound > state.end {
+        return world.kafka.fail("apns-ids are read of a log that ends before them")
+      }
       let first = max(missing.lowerBound, state.low, state.base)
       for offset in first..<max(first, missing.upperBound) where isSameLog {
         rebuilt.insert(state[offset].facts.takenID, at: offset)
