@@ -393,7 +393,7 @@ let package = Package(
     tests(
       "System", "ForeignClient",
       [
-        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Kafka", "Signing",
+        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Kafka", "Random", "Signing",
         "SystemTestSupport", "TestSupport",
       ],
       exclude: ["Python"]),

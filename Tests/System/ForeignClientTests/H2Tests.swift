@@ -3,31 +3,46 @@ import Bytes
 import HTTP2
 import HTTP2Engine
 import JSON
+import Random
 import TestSupport
 import Testing
 
 /// Our HTTP/2 engine and Python's h2.
 @Suite struct H2Tests {
-  private static let count = 60
+  private static let count = 100
+  /// Further runs of the test begin with another one.
+  private static let fresh = UInt64.random(in: 1_000...999_999)
 
-  @Test func `what the engine writes h2 reads, and the other way round, in pieces of any size`()
-    throws
-  {
+  @Test(arguments: [1, 2, 3, fresh])
+  func `what the engine writes h2 reads, and the other way round, in pieces of any size`(
+    seed: UInt64
+  ) throws {
+    var random = SeededGenerator(seed: seed)
     let folder = TemporaryFolder()
     let session = HTTP2ClientSession(.engine)
-    // SETTINGS with 100 streams.
-    try [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100].lend { try session.receive($0) }
-    let pushes = (0..<Self.count).map { Push($0) }
+    // As many streams, and a connection's window that all bodies fit in, as the script has them.
+    try session.hear(.setting(3, Self.count))
+    try session.hear(.windowUpdate(1 << 24))
+    let shape = PushShape(&random)
+    var pushes: [Push] = []
     var headers = HeaderList()
-    for push in pushes { #expect(push.submit(on: session, &headers)) }
     var written = ByteBuffer()
+    for number in 0..<Self.count {
+      // The table of compression changes in flight, at most to what h2 has announced.
+      if random.below(20) == 0 {
+        try session.hear(.setting(1, [0, 64, 300, 4_096][random.below(4)]))
+      }
+      pushes.append(Push(number, shape, &random))
+      #expect(pushes[number].submit(on: session, &headers))
+      if random.below(7) == 0 { _ = try session.produceOutput(into: &written, upTo: .max) }
+    }
     _ = try session.produceOutput(into: &written, upTo: .max)
     try File.write(folder.file("written"), Array(written.bytes))
     let result = try PythonScript.run(
       "answer_with_h2.py",
       ["--written", folder.file("written"), "--answers", folder.file("answers")], in: folder)
     #expect(result.status == 0, "it printed: \(result.output.suffix(2_000))")
-    #expect(result.objects == pushes.map(\.asRead))
+    #expect(result.objects == pushes.map(\.asRead), "seed \(seed)")
 
     let answers = try File.read(folder.file("answers"))
     var rest = answers[...]
@@ -40,7 +55,21 @@ import Testing
     var completed: [UnsafeMutablePointer<Exchange>] = []
     session.takeCompleted(into: &completed)
     #expect(completed.count == Self.count)
-    #expect(pushes.allSatisfy { $0.isAnswered })
+    #expect(pushes.allSatisfy { $0.isAnswered }, "seed \(seed)")
+  }
+
+  /// What the pushes of one connection have in common.
+  private struct PushShape {
+    /// How the provider token is written, and after how many pushes it is renewed.
+    let authorization: HeaderIndexing
+    let pushesOfToken: Int
+    let apps: Int
+
+    init(_ random: inout SeededGenerator) {
+      authorization = random.below(2) == 0 ? .raw : .allowed
+      pushesOfToken = 1 + random.below(30)
+      apps = 1 + random.below(40)
+    }
   }
 
   /// A request whose memory stays in place.
@@ -55,9 +84,27 @@ import Testing
     private var path: String { "/3/device/" + String(number, radix: 16) }
     private var id: String { "0f6e1c1e-5a0b-4c55-9d0e-\(100_000_000_000 + number)" }
 
-    init(_ number: Int) {
+    private let topic: String
+    private let type: String
+    private let authorization: HeaderIndexing
+    private let token: String
+    /// Of the fields that pushes share.
+    private let key: UInt64
+
+    private static let types = ["alert", "background", "liveactivity", "voip"]
+
+    init(_ number: Int, _ shape: PushShape, _ random: inout SeededGenerator) {
       self.number = number
-      body = .allocate(byteCount: 10 + 30 * number, alignment: 1)
+      let app = random.below(shape.apps)
+      let type = random.below(Self.types.count)
+      let renewal = number / shape.pushesOfToken
+      topic = "com.example.app-\(app)"
+      self.type = Self.types[type]
+      authorization = shape.authorization
+      token = "bearer \(renewal)." + String(repeating: "aZ0-_", count: 44)
+      key = UInt64(1 + app + 100 * type + 1_000 * renewal)
+      let sizes = [0, 1, 262, 4_096, 5_120, 16_384, 16_385]
+      body = .allocate(byteCount: sizes[random.below(sizes.count)], alignment: 1)
       body.initializeMemory(as: UInt8.self, repeating: 0x7B)
       exchange.initialize(to: Exchange(owner: UInt32(number)))
       exchange.pointee.body = UnsafePointer(body.bindMemory(to: UInt8.self).baseAddress)
@@ -83,18 +130,16 @@ import Testing
       return UnsafeRawBufferPointer(bytes)
     }
 
-    /// Every third one is of another app.
-    private var topic: String { number % 3 == 0 ? "com.example.other" : "com.example.app" }
-
     func submit(on session: HTTP2ClientSession, _ headers: inout HeaderList) -> Bool {
       headers.removeAll()
       headers.append(.path, text(path), .never)
       headers.append(":method", "POST")
       headers.append(":scheme", "https")
       headers.append(":authority", "localhost")
-      headers.append("authorization", "bearer aaa.bbb.ccc", .raw)
+      headers.append("authorization", text(token), authorization)
       headers.append("apns-topic", text(topic))
-      headers.share(as: number % 3 == 0 ? 1 : 2)
+      headers.append("apns-push-type", text(type))
+      headers.share(as: key)
       headers.append(.apnsExpiration, text("\(1_795_000_000 + number)"), .never)
       headers.append(.apnsID, text(id), .never)
       return session.submit(headers, exchange)
@@ -104,7 +149,7 @@ import Testing
     var asRead: JSONValue {
       let fields: [[String]] = [
         [":path", path], [":method", "POST"], [":scheme", "https"], [":authority", "localhost"],
-        ["authorization", "bearer aaa.bbb.ccc"], ["apns-topic", topic],
+        ["authorization", token], ["apns-topic", topic], ["apns-push-type", type],
         ["apns-expiration", "\(1_795_000_000 + number)"], ["apns-id", id],
       ]
       return [
@@ -132,4 +177,26 @@ extension [UInt8] {
   ) throws(Failure) {
     try withUnsafeBytes { bytes in Result { () throws(Failure) in try body(bytes) } }.get()
   }
+}
+
+/// A frame of a server.
+private enum ServerFrame {
+  case setting(_ id: UInt8, _ value: Int)
+  /// Of the connection.
+  case windowUpdate(Int)
+
+  var bytes: [UInt8] {
+    switch self {
+    case .setting(let id, let value): [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, id] + Self.number(value)
+    case .windowUpdate(let increment): [0, 0, 4, 8, 0, 0, 0, 0, 0] + Self.number(increment)
+    }
+  }
+
+  private static func number(_ value: Int) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
+  }
+}
+
+extension HTTP2ClientSession {
+  fileprivate func hear(_ frame: ServerFrame) throws { try frame.bytes.lend { try receive($0) } }
 }

@@ -20,6 +20,7 @@ def main():
     config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
     server = h2.connection.H2Connection(config)
     server.initiate_connection()
+    server.increment_flow_control_window(1 << 24)
     requests = {}
     with open(options.written, "rb") as file:
         events = server.receive_data(file.read())
