@@ -4,7 +4,7 @@
 // are their ratios to h2load, times what h2load takes beside the sender.
 extension MeasuredCosts {
   public static let measured = MeasuredCosts(
-    sender: 2.96, request: 322.68, partition: 2.56, ingest: 2.93, feedback: 30.44,
-    h2load: 3.02, senderMiB: 56.00, ingestMiB: 76.70,
-    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v595, commit 56ab1ea")
+    sender: 3.25, request: 278.57, partition: 3.66, ingest: 3.42, feedback: 35.31,
+    h2load: 3.35, senderMiB: 56.40, ingestMiB: 77.70,
+    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v595, commit 24184d9")
 }

@@ -5,117 +5,117 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 2.95, rate: 144_811),
+      cpu: 3.2, rate: 153_515),
     .init(
       "sender-partitions", "sender, 1 partitions",
-      cpu: 3.47, rate: 31_426),
+      cpu: 4.17, rate: 31_534),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 2.88, rate: 146_308),
+      cpu: 3.53, rate: 144_314),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 3.18, rate: 179_714),
+      cpu: 3.72, rate: 135_491),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
-      cpu: 19.47, rate: 4_766),
+      cpu: 17.08, rate: 4_765),
     .init(
       "sender-partitions-paced", "sender, 64 partitions",
-      cpu: 28.68, rate: 4_715),
+      cpu: 28.3, rate: 4_789),
     .init(
       "sender-apps", "sender, 12 partitions",
-      cpu: 3.12, rate: 152_792),
+      cpu: 3.18, rate: 148_854),
     .init(
       "sender-apps", "sender, 12 partitions, 100 apps",
-      cpu: 3.24, rate: 140_027),
+      cpu: 3.76, rate: 133_903),
     .init(
       "sender-credentials", "sender, 12 partitions",
-      cpu: 2.84, rate: 113_907),
+      cpu: 2.94, rate: 123_418),
     .init(
       "sender-credentials", "sender, 12 partitions, 100 credentials",
-      cpu: 4.55, rate: 126_483),
+      cpu: 4.72, rate: 104_313),
     .init(
       "sender-credentials", "sender, 12 partitions, 1000 credentials",
-      cpu: 8.22, rate: 81_139),
+      cpu: 8.1, rate: 77_645),
     .init(
       "ingest", "ingest",
-      cpu: 3.05, rate: 129_916),
+      cpu: 3.27, rate: 126_875),
     .init(
       "feedback", "feedback",
-      cpu: 31.1, rate: 21_911),
+      cpu: 34.79, rate: 18_703),
     .init(
       "backlog", "backlog of 300,000",
-      cpu: 4.08, rate: 273_223),
+      cpu: 4.03, rate: 294_823),
     .init(
       "backlog", "requests: backlog of 300,000",
-      cpu: 3.62, rate: 247_310),
+      cpu: 3.79, rate: 236_965),
     .init(
       "latency", "saturation",
-      rate: 124_614),
+      rate: 120_442),
     .init(
       "latency", "20 per second",
-      rate: 20, p50: 23.0, p99: 36.0),
+      rate: 20, p50: 23.0, p99: 56.0),
     .init(
       "latency", "10 % of saturation",
-      rate: 12_461, p50: 22.6, p99: 53.6),
+      rate: 12_044, p50: 22.3, p99: 40.2),
     .init(
       "latency", "50 % of saturation",
-      rate: 62_307, p50: 25.7, p99: 77.1),
+      rate: 60_221, p50: 26.7, p99: 116.7),
     .init(
       "latency", "80 % of saturation",
-      rate: 99_691, p50: 28.9, p99: 133.5),
+      rate: 96_353, p50: 28.8, p99: 56.5),
     .init(
       "lanes", "transactional, idle",
-      cpu: 1_129.53, rate: 50, p50: 62, p99: 68),
+      cpu: 1_022.43, rate: 50, p50: 62, p99: 67),
     .init(
       "lanes", "transactional, with a bulk backlog",
-      cpu: 1_129.53, rate: 50, p50: 62, p99: 70),
+      cpu: 1_022.43, rate: 50, p50: 61, p99: 68),
     .init(
       "api", "api, NDJSON",
-      cpu: 4.42, rate: 243_758),
+      cpu: 4.8, rate: 227_699),
     .init(
       "api", "api, one request at a time",
-      p50: 5.7, p99: 6.7),
+      p50: 5.7, p99: 7.0),
     .init(
       "pipeline", "pipeline, 1 senders: broker",
-      cpu: 1.48, rate: 118_705),
+      cpu: 1.48, rate: 90_360),
     .init(
       "pipeline", "pipeline, 1 senders: simulator",
-      cpu: 0.64, rate: 118_705),
+      cpu: 0.71, rate: 90_360),
     .init(
       "pipeline", "pipeline, 1 senders: ingest",
-      cpu: 3.05, rate: 118_705),
+      cpu: 3.07, rate: 90_360),
     .init(
       "pipeline", "pipeline, 1 senders: senders",
-      cpu: 3.39, rate: 118_705),
+      cpu: 3.51, rate: 90_360),
     .init(
       "pipeline", "pipeline, 2 senders: broker",
-      cpu: 1.64, rate: 106_201),
+      cpu: 1.6, rate: 110_113),
     .init(
       "pipeline", "pipeline, 2 senders: simulator",
-      cpu: 0.66, rate: 106_201),
+      cpu: 0.68, rate: 110_113),
     .init(
       "pipeline", "pipeline, 2 senders: ingest",
-      cpu: 3.07, rate: 106_201),
+      cpu: 3.2, rate: 110_113),
     .init(
       "pipeline", "pipeline, 2 senders: senders",
-      cpu: 3.9, rate: 106_201),
+      cpu: 3.86, rate: 110_113),
     .init(
       "pipeline", "pipeline, 4 senders: broker",
-      cpu: 1.95, rate: 109_472),
+      cpu: 1.84, rate: 99_493),
     .init(
       "pipeline", "pipeline, 4 senders: simulator",
-      cpu: 0.68, rate: 109_472),
+      cpu: 0.72, rate: 99_493),
     .init(
       "pipeline", "pipeline, 4 senders: ingest",
-      cpu: 3.1, rate: 109_472),
+      cpu: 3.16, rate: 99_493),
     .init(
       "pipeline", "pipeline, 4 senders: senders",
-      cpu: 4.43, rate: 109_472),
+      cpu: 4.48, rate: 99_493),
     .init(
       "demo", "demo, 2 senders",
-      rate: 99_381, p50: 44, p99: 215, fanOut: 2.57),
+      rate: 85_838, p50: 247, p99: 1_535, fanOut: 2.57),
     .init(
       "demo", "demo, 4 senders",
-      rate: 98_354, p50: 44, p99: 367, fanOut: 2.57),
+      rate: 87_325, p50: 383, p99: 1_343, fanOut: 2.57),
   ]
 }

@@ -16,8 +16,9 @@ public struct HeaderEncoder {
   private let huffman: Huffman
   /// No more is used of what the peer allows.
   private let most: Int
-  /// Fields push others out of a full table until as much has entered as the table holds, and then no more before so
-  /// many blocks have passed: otherwise more values than there is room for would push each other out with every request.
+  /// Fields push others out of a full table until as much has entered as half the table holds, and then no more before
+  /// so many blocks have passed: otherwise more values than there is room for would push each other out with every
+  /// request.
   private let blocksBetweenTurnovers: Int
   private var blocksSinceTurnover = 0
   /// What may still enter a full table.
@@ -28,7 +29,7 @@ public struct HeaderEncoder {
   private var announced: (least: Int, last: Int)?
 
   public init(
-    most: Int = HeaderDecoder.initialCapacity, blocksBetweenTurnovers: Int = 10_000
+    most: Int = HeaderDecoder.initialCapacity, blocksBetweenTurnovers: Int = 20_000
   ) {
     self.most = most
     self.blocksBetweenTurnovers = blocksBetweenTurnovers
@@ -90,11 +91,12 @@ public struct HeaderEncoder {
     return true
   }
 
-  /// What is in use enters the table again, and what is not leaves it, such as provider tokens that were renewed.
+  /// What is in use and was pushed out enters the table again, and what is not in use leaves it, such as provider tokens
+  /// that were renewed. Of what enters at its beginning nothing is pushed out before its end.
   private mutating func beginTurnover() {
     isCrowded = false
     blocksSinceTurnover = 0
-    allowance = table.capacity
+    allowance = table.capacity / 2
     table.invalidate()
   }
 
