@@ -43,10 +43,18 @@ final class Rig {
   private static let listenerToken: UInt64 = 3
   private static let otherToken: UInt64 = 4
 
-  /// - Parameter connectionWindow: the server's; 65,535 unless told.
-  init(_ http2: HTTP2Implementation, connectionWindow: Int32? = nil) throws {
+  private let maxConcurrentStreams: UInt32
+
+  /// - Parameters:
+  ///   - connectionWindow: the server's; 65,535 unless told.
+  ///   - maxConcurrentStreams: what the server allows.
+  init(
+    _ http2: HTTP2Implementation, connectionWindow: Int32? = nil,
+    maxConcurrentStreams: UInt32 = 1_000
+  ) throws {
     self.http2 = http2
-    var settings = SessionSettings.gateway(maxConcurrentStreams: 1_000)
+    self.maxConcurrentStreams = maxConcurrentStreams
+    var settings = SessionSettings.gateway(maxConcurrentStreams: maxConcurrentStreams)
     settings.connectionWindow = connectionWindow
     self.settings = settings
     let certificates = try Self.certificates.get()
@@ -81,7 +89,10 @@ final class Rig {
     client.connect(to: address)
     var notices: [ConnectionNotice] = []
     try turn(until: { notices.count == 2 }, each: { notices += client.takeNotices() })
-    #expect(notices == [.connected(resumed: false), .settings(maxConcurrentStreams: 1_000)])
+    #expect(
+      notices == [
+        .connected(resumed: false), .settings(maxConcurrentStreams: maxConcurrentStreams),
+      ])
   }
 
   /// Turns the loop until `isDone`. Ten seconds without an event are too long, not ten seconds of work: a busy machine
