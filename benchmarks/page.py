@@ -71,24 +71,33 @@ def texts(root, folder, figures):
         yield planning / "MeasuredRun+Table.swift", kafka_runs(figures)
 
 
-# Records per second of the measurement that tells what a request to Kafka costs and each partition of it, how many
-# requests bring them with a linger.ms of 5, and the two numbers of partitions.
-PACED_RATE, REQUESTS, FEW, MANY = 5_000, 200, 12, 64
+# Records per second of the measurement that tells what a request to Kafka costs and a batch, how many requests bring
+# them with the embedded broker's linger.ms, this in seconds, and the two numbers of partitions.
+PACED_RATE, REQUESTS, LINGER, FEW, MANY = 5_000, 200, 0.005, 12, 64
+
+
+def batches(rate, partitions):
+    """For each record: a partition's batch leaves a linger time after its first record."""
+    return partitions / (LINGER + partitions / rate) / rate
 
 
 def sender_costs(figures):
-    """What a sender takes for a push in full batches, one more request to Kafka and each partition of it, relative to
-    h2load; None while it is not measured."""
-    full = value(figures, "sender", "sender, 12 partitions", "ratio_to_h2load")
+    """What a sender takes for a push, one more request to Kafka and one more batch, relative to h2load; None while it is
+    not measured. Three measurements, three unknowns."""
+    full, rate = (
+        value(figures, "sender", "sender, 12 partitions", field)
+        for field in ("ratio_to_h2load", "notifications_per_second"))
     few, many = (
         value(figures, "sender-partitions-paced", f"sender, {count} partitions", "ratio_to_h2load")
         for count in (FEW, MANY))
     if None in (full, few, many):
         return None
-    # What small batches cost is shared out: to partitions as far as more of them cost more, but no more than all.
-    most = max(0, few - full) * PACED_RATE / REQUESTS
-    partition = min(max(0, many - few) * PACED_RATE / REQUESTS / (MANY - FEW), most / FEW)
-    return full, most - partition * FEW, partition
+    # Batches cost what more of them cost more, but no more than all that the paced rate costs more.
+    paced, saturated = batches(PACED_RATE, FEW), batches(rate, FEW)
+    small = max(0, few - full)
+    batch = min(max(0, many - few) / (batches(PACED_RATE, MANY) - paced), small / (paced - saturated))
+    request = (small - batch * (paced - saturated)) / (REQUESTS / PACED_RATE - REQUESTS / rate)
+    return full - request * REQUESTS / rate - batch * saturated, request, batch
 
 
 def costs(figures):
@@ -99,10 +108,10 @@ def costs(figures):
     h2load = value(figures, "sender", "h2load", "cpu_us_per_notification")
     if None in (sender, ingest, feedback, h2load):
         return None
-    full, request, partition = sender
+    push, request, batch = sender
     line = figures["sender"][0]
     fields = {
-        "sender": full * h2load, "request": request * h2load, "partition": partition * h2load,
+        "sender": push * h2load, "request": request * h2load, "batch": batch * h2load,
         "ingest": ingest * h2load, "feedback": feedback * h2load, "h2load": h2load, "senderMiB": value(figures, "sender", "sender", "resident_mib"),
         "ingestMiB": value(figures, "ingest", "ingest", "resident_mib")}
     words = ", ".join(f"{name}: {figure:.2f}" for name, figure in fields.items())

@@ -46,10 +46,15 @@ public struct KafkaProcess: Sendable, Equatable {
   /// Those of them that ask for the group's partitions.
   public func groupFetches(_ cluster: KafkaCluster) -> Double {
     guard partitions > 0 else { return 0 }
-    let arrivals = reads.reduce(0) { $0 + $1.requests(cluster) }
+    let arrivals = batchesIn(cluster)
     let each = KafkaRequests.fetches(
       arrivals: arrivals / Double(copies), partitions: partitions, cluster)
     return Double(copies) * each
+  }
+
+  /// Batches per second that the group reads.
+  public func batchesIn(_ cluster: KafkaCluster) -> Double {
+    reads.reduce(0) { $0 + $1.requests(cluster) }
   }
 
   /// Produce requests per second.

@@ -4,11 +4,25 @@ public import Pipeline
 /// How many requests a client sends to Kafka's brokers, by arithmetic from its settings. Records come at random moments
 /// (Poisson), and librdkafka 2.0.2 does what its source says.
 public enum KafkaRequests {
+  /// Batches per second of all partitions, if nothing keeps them from leaving.
+  ///
+  /// A partition's first record opens a batch, which leaves `linger` later: one per linger time and the gap before its
+  /// first record.
+  ///
+  /// - Parameters:
+  ///   - rate: records per second, 0 or more.
+  ///   - partitions: that they go to, 1 or more.
+  ///   - linger: `linger.ms`, above 0.
+  public static func batches(rate: Double, partitions: Int, linger: Double) -> Double {
+    guard rate > 0 else { return 0 }
+    let count = Double(partitions)
+    return count / (linger / 1_000 + count / rate)
+  }
+
   /// Produce requests per second to all brokers.
   ///
-  /// Each holds one batch, of one partition. A partition's first record opens a batch, which leaves `linger` later: one
-  /// a linger time and the gap before its first record. A broker has at most `KafkaDefaults.openRequests` open; batches
-  /// that wait for a place grow.
+  /// Each holds one batch, of one partition. A broker has at most `KafkaDefaults.openRequests` open; batches that wait for
+  /// a place grow.
   ///
   /// - Parameters:
   ///   - rate: records per second, 0 or more.
@@ -17,11 +31,9 @@ public enum KafkaRequests {
   public static func produces(
     rate: Double, partitions: Int, linger: Double, _ cluster: KafkaCluster
   ) -> Double {
-    guard rate > 0 else { return 0 }
-    let count = Double(partitions)
     let leaders = Double(min(cluster.brokers, partitions))
     let most = leaders * KafkaDefaults.openRequests * 1_000 / cluster.produceTime
-    return min(most, count / (linger / 1_000 + count / rate))
+    return min(most, batches(rate: rate, partitions: partitions, linger: linger))
   }
 
   /// Fetch requests per second of one consumer to all brokers that lead partitions of it.

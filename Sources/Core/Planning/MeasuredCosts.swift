@@ -2,16 +2,16 @@
 
 /// What one notification costs each process, as `benchmarks/run` has measured it.
 ///
-/// A sender's CPU per second at a rate R is R × `sender` + F × (`request` + P × `partition`). F is how many requests bring
-/// the records: one for each record when these are rare, at most one per linger time. Each request names all P partitions,
-/// and is answered with a batch of each that has records.
+/// A sender's CPU per second at a rate R is R × `sender` + F × `request` + B × `batch`. F is how many requests bring the
+/// records: one for each record when these are rare, at most one per linger time. B is how many batches they lie in
+/// (`KafkaRequests.batches`): records of P partitions come in more and smaller ones the larger P is.
 public struct MeasuredCosts: Sendable, Equatable {
-  /// CPU microseconds per notification in full batches.
+  /// CPU microseconds of a sender per notification, but for requests and batches.
   public var sender: Double
-  /// CPU microseconds of a sender for one more request that brings records, but for its partitions.
+  /// CPU microseconds of a sender for one more request that brings records, but for its batches.
   public var request: Double
-  /// CPU microseconds of a sender for each partition of such a request.
-  public var partition: Double
+  /// CPU microseconds of a sender for one more batch.
+  public var batch: Double
   public var ingest: Double
   /// Per answer that says something about a device.
   public var feedback: Double
@@ -24,12 +24,12 @@ public struct MeasuredCosts: Sendable, Equatable {
   public var source: String
 
   public init(
-    sender: Double, request: Double, partition: Double, ingest: Double, feedback: Double,
+    sender: Double, request: Double, batch: Double, ingest: Double, feedback: Double,
     h2load: Double, senderMiB: Double, ingestMiB: Double, source: String
   ) {
     self.sender = sender
     self.request = request
-    self.partition = partition
+    self.batch = batch
     self.ingest = ingest
     self.feedback = feedback
     self.h2load = h2load
@@ -44,7 +44,7 @@ public struct MeasuredCosts: Sendable, Equatable {
     var scaled = self
     scaled.sender *= factor
     scaled.request *= factor
-    scaled.partition *= factor
+    scaled.batch *= factor
     scaled.ingest *= factor
     scaled.feedback *= factor
     scaled.h2load = other
@@ -58,7 +58,13 @@ public struct MeasuredCosts: Sendable, Equatable {
   ///   - partitions: that these come from.
   ///   - linger: milliseconds that producers collect a batch for, above 0.
   public func sender(rate: Double, partitions: Int, linger: Double) -> Double {
+    sender + reading(rate: rate, partitions: partitions, linger: linger) / rate
+  }
+
+  /// CPU microseconds of a sender per second for requests and batches; parameters as in `sender(rate:partitions:linger:)`.
+  public func reading(rate: Double, partitions: Int, linger: Double) -> Double {
     let requests = min(rate, 1_000 / linger)
-    return sender + requests * (request + Double(partitions) * partition) / rate
+    let batches = KafkaRequests.batches(rate: rate, partitions: partitions, linger: linger)
+    return requests * request + batches * batch
   }
 }

@@ -5,28 +5,28 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 3.2, rate: 153_515),
+      cpu: 2.86, rate: 152_154),
     .init(
       "sender-partitions", "sender, 1 partitions",
-      cpu: 4.17, rate: 31_534),
+      cpu: 3.61, rate: 30_949),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 3.53, rate: 144_314),
+      cpu: 2.97, rate: 135_071),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 3.72, rate: 135_491),
+      cpu: 3.02, rate: 172_252),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
-      cpu: 17.08, rate: 4_765),
+      cpu: 17.4, rate: 4_768),
     .init(
       "sender-partitions-paced", "sender, 64 partitions",
-      cpu: 28.3, rate: 4_789),
+      cpu: 27.58, rate: 4_765),
     .init(
       "sender-apps", "sender, 12 partitions",
-      cpu: 3.18, rate: 148_854),
+      cpu: 2.94, rate: 148_682),
     .init(
       "sender-apps", "sender, 12 partitions, 100 apps",
-      cpu: 3.76, rate: 133_903),
+      cpu: 3.3, rate: 140_257),
     .init(
       "sender-credentials", "sender, 12 partitions",
       cpu: 2.94, rate: 123_418),
@@ -38,10 +38,10 @@ extension MeasuredRun {
       cpu: 8.1, rate: 77_645),
     .init(
       "ingest", "ingest",
-      cpu: 3.27, rate: 126_875),
+      cpu: 2.88, rate: 128_722),
     .init(
       "feedback", "feedback",
-      cpu: 34.79, rate: 18_703),
+      cpu: 38.16, rate: 20_546),
     .init(
       "backlog", "backlog of 300,000",
       cpu: 4.03, rate: 294_823),
@@ -50,19 +50,19 @@ extension MeasuredRun {
       cpu: 3.79, rate: 236_965),
     .init(
       "latency", "saturation",
-      rate: 120_442),
+      rate: 144_493),
     .init(
       "latency", "20 per second",
-      rate: 20, p50: 23.0, p99: 56.0),
+      rate: 20, p50: 23.0, p99: 47.0),
     .init(
       "latency", "10 % of saturation",
-      rate: 12_044, p50: 22.3, p99: 40.2),
+      rate: 14_449, p50: 22.6, p99: 59.9),
     .init(
       "latency", "50 % of saturation",
-      rate: 60_221, p50: 26.7, p99: 116.7),
+      rate: 72_246, p50: 28.2, p99: 60.9),
     .init(
       "latency", "80 % of saturation",
-      rate: 96_353, p50: 28.8, p99: 56.5),
+      rate: 115_594, p50: 32.9, p99: 166.7),
     .init(
       "lanes", "transactional, idle",
       cpu: 1_022.43, rate: 50, p50: 62, p99: 67),
@@ -113,9 +113,9 @@ extension MeasuredRun {
       cpu: 4.48, rate: 99_493),
     .init(
       "demo", "demo, 2 senders",
-      rate: 85_838, p50: 247, p99: 1_535, fanOut: 2.57),
+      rate: 100_215, p50: 42, p99: 147, fanOut: 2.57),
     .init(
       "demo", "demo, 4 senders",
-      rate: 87_325, p50: 383, p99: 1_343, fanOut: 2.57),
+      rate: 97_017, p50: 43, p99: 235, fanOut: 2.57),
   ]
 }

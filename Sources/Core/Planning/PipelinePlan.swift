@@ -22,11 +22,10 @@ public struct PipelinePlan: Sendable {
     let share = Double(request.used) / 100
     loopsByInFlight = Self.up(
       request.rate * request.answers.mean / 1_000 / (Double(request.limits.open) * share))
-    // Full batches: what comes in small ones at this rate is not what bounds it.
-    loopsByCPU = Self.up(request.rate * costs.sender / 1e6 / share)
+    loopsByCPU = Self.loops(request.rate, costs, share)
     loops = request.loops ?? max(loopsByCPU, loopsByInFlight)
-    // Two for each loop, and no fewer than topics have by default.
-    partitions = request.partitions ?? max(12, 2 * loops)
+    // No fewer than topics have by default.
+    partitions = request.partitions ?? max(12, Self.partitionsOfLoop * loops)
     senderCost = costs.sender(
       rate: request.rate / Double(loops), partitions: Self.up(Double(partitions) / Double(loops)),
       linger: KafkaDefaults.embeddedLinger)
@@ -75,6 +74,18 @@ public struct PipelinePlan: Sendable {
   private func cores(_ cost: Double) -> Double {
     request.rate * cost / 1e6 / (Double(request.used) / 100)
   }
+
+  /// Loops that together have the CPU for a rate, if each is full: what comes in small batches at this rate is not what
+  /// bounds it.
+  private static func loops(_ rate: Double, _ costs: MeasuredCosts, _ share: Double) -> Int {
+    let full = 1e6 / costs.sender
+    let reading = costs.reading(
+      rate: full, partitions: partitionsOfLoop, linger: KafkaDefaults.embeddedLinger)
+    // Reading takes a part of each loop's core; whatever costs are given, some of the core is left.
+    return up(rate * costs.sender / max(1e6 * share - reading, 1e5))
+  }
+
+  private static let partitionsOfLoop = 2
 
   private static func up(_ value: Double) -> Int { max(1, Int(value.rounded(.up))) }
 }

@@ -24,10 +24,10 @@ enum PredictionSection {
   private static func senders(_ runs: KafkaRuns, _ costs: MeasuredCosts) -> String {
     """
     **CPU of senders,** µs per notification at the measured rate. The embedded broker's requests are taken out and the
-    cluster's put in, by the formula for senders above: an answer to a fetch costs \(PlanText.decimal(costs.request)) µs and \(PlanText.decimal(costs.partition)) µs for each
-    partition that it names. These costs were measured at 200 answers per second and include what small batches cost the
-    loop. Where more answers come, each brings fewer records, and a turn of the loop takes several: so the truth lies
-    between the measured figure and the predicted one.
+    cluster's put in, by the formula for senders above: an answer to a fetch costs \(PlanText.decimal(costs.request)) µs, a batch \(PlanText.decimal(costs.batch)) µs. These
+    costs were measured at 200 answers per second and include what small batches cost the loop. Where more answers come,
+    each brings fewer records, and a turn of the loop takes several: so the truth lies between the measured figure and the
+    predicted one.
 
     | run | per second | embedded, measured | one broker here, at most | three brokers, at most |
     | --- | ---: | ---: | ---: | ---: |
@@ -40,7 +40,7 @@ enum PredictionSection {
     let embedded = SenderPrediction.embeddedPart(
       rate: run.load.rate, partitions: run.partitions, senders: senders, costs)
     let predicted = [KafkaCluster.here, .threeAway].map {
-      let part = SenderPrediction.part(run.load, partitions: run.partitions, costs, $0)
+      let part = SenderPrediction.part(run.load, costs, $0)
       return PlanText.decimal(max(0, run.measured - embedded) + part)
     }
     return line(

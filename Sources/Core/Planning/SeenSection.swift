@@ -63,7 +63,7 @@ enum SeenSection {
     _ latency: LatencyPrediction, _ demo: SharedMachine?, _ measured: Double, _ costs: MeasuredCosts
   ) -> String {
     let middle = (backlog.lowerBound + backlog.upperBound) / 2
-    let answers = (backlogCPU - measured) * middle / (costs.request + 12 * costs.partition)
+    let answers = (backlogCPU - measured) * middle / (costs.request + costs.batch)
     return """
       * **Backlog:** the bound for records that are not compressed is near what was seen. It is why `fetch.wait.max.ms` is
         \(PlanText.number(KafkaDefaults.fetchWait)) now. On the embedded broker, too, a backlog drains faster with it: compare

@@ -18,13 +18,12 @@ public enum SenderPrediction {
   }
 
   /// CPU microseconds per notification that the same takes on a cluster: every answer to a fetch is a request that
-  /// brings records, and names a leader's share of the partitions.
+  /// brings records, in the batches that were written.
   public static func part(
-    _ load: KafkaLoad, partitions: Int, _ costs: MeasuredCosts, _ cluster: KafkaCluster
+    _ load: KafkaLoad, _ costs: MeasuredCosts, _ cluster: KafkaCluster
   ) -> Double {
     guard let sender = load.processes.first(where: { $0.name == "sender" }) else { return 0 }
-    let share = Double(partitions) / Double(sender.copies * cluster.brokers)
-    let cost = costs.request + share * costs.partition
-    return sender.groupFetches(cluster) * cost / load.rate
+    let answers = sender.groupFetches(cluster) * costs.request
+    return (answers + sender.batchesIn(cluster) * costs.batch) / load.rate
   }
 }

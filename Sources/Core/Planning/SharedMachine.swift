@@ -51,7 +51,7 @@ public struct SharedMachine: Sendable, Equatable {
   /// CPU microseconds per second of everything.
   private func busy(_ rate: Double, request: Double) -> Double {
     let load = load(rate)
-    let part = SenderPrediction.part(load, partitions: Self.partitions, costs, .here)
+    let part = SenderPrediction.part(load, costs, .here)
     return rate * (product + part) + load.requests(.here) * request
   }
 }

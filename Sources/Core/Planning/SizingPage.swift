@@ -41,12 +41,13 @@ public enum SizingPage {
     | --- | --- |
     | mean time of an answer, m | median × e^(σ²/2), σ = ln(p99 / median) / 2.326 |
     | requests open at a time | R × m (Little's law) |
-    | loops by CPU | R × \(PlanText.decimal(costs.sender)) µs / u |
+    | loops by CPU | R × \(PlanText.decimal(costs.sender)) µs / (u − F × \(PlanText.decimal(costs.request)) µs − B × \(PlanText.decimal(costs.batch)) µs), with F and B (below) of a full loop that has two partitions |
     | loops by what one holds | R × m / (\(PlanText.number(Double(request.limits.open))) × u): `--max-in-flight`, or the streams of `--max-connections` if they are fewer |
     | partitions of each lane | 2 × loops, at least 12 |
     | requests to Kafka that bring a loop records per second, F | the lesser of its rate and 1 / `linger.ms`, which is \(PlanText.number(KafkaDefaults.embeddedLinger)) ms at the embedded broker |
     | partitions of a loop, P | partitions of each lane / loops |
-    | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × F × (\(PlanText.decimal(costs.request)) µs + P × \(PlanText.decimal(costs.partition)) µs)) / u |
+    | batches of a loop per second, B | P / (`linger.ms` + P / its rate) |
+    | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × (F × \(PlanText.decimal(costs.request)) µs + B × \(PlanText.decimal(costs.batch)) µs)) / u |
     | cores for ingest | R × \(PlanText.decimal(costs.ingest)) µs / u |
     | memory | loops × \(PlanText.number(costs.senderMiB)) MiB + copies of ingest × \(PlanText.number(costs.ingestMiB)) MiB |
     | written to Kafka | R × (payload + 210 of a request, payload + 200 of a notification, 330 of a receipt), before compression |

@@ -65,9 +65,9 @@ public enum PlanCommand: Service {
 
     @Declared(
       .text(
-        "sender-costs", placeholder: "PUSH,REQUEST,PARTITION",
-        "CPU microseconds of a sender on that machine, if you measured them again: of a notification in full batches, of"
-          + " one more request to Kafka that brings records, and of each partition of it (docs/sizing.md)."
+        "sender-costs", placeholder: "PUSH,REQUEST,BATCH",
+        "CPU microseconds of a sender on that machine, if you measured them again: of a notification, of one more request"
+          + " to Kafka that brings records, and of one more batch of records (docs/sizing.md)."
       ))
     fileprivate
       var senderCosts: String?
@@ -109,9 +109,9 @@ public enum PlanCommand: Service {
       }
       guard costs.count == 3, costs[0] > 0 else {
         throw values.error(
-          "sender-costs", "must be three numbers of microseconds, such as 2.9,180,6")
+          "sender-costs", "must be three numbers of microseconds, such as 2.2,220,25")
       }
-      (settings.costs.sender, settings.costs.request, settings.costs.partition) = (
+      (settings.costs.sender, settings.costs.request, settings.costs.batch) = (
         costs[0], costs[1], costs[2]
       )
     }

@@ -5,20 +5,25 @@ import Testing
 
 @Suite struct PipelinePlanTests {
   private let costs = MeasuredCosts(
-    sender: 4, request: 50, partition: 10, ingest: 3, feedback: 10, h2load: 2, senderMiB: 50,
+    sender: 4, request: 50, batch: 10, ingest: 3, feedback: 10, h2load: 2, senderMiB: 50,
     ingestMiB: 30,
     source: "a test")
 
-  @Test func `a record that comes alone costs a request with all partitions, many share it`() {
-    #expect(costs.sender(rate: 100, partitions: 12, linger: 5) == 4 + 50 + 12 * 10)
-    // 200 requests.
-    #expect(abs(costs.sender(rate: 20_000, partitions: 12, linger: 5) - (4 + 1.7)) < 1e-9)
+  @Test func `a record that comes alone costs a request and a batch, many share them`() {
+    // Of 1,000 records 995 open a batch.
+    #expect(abs(costs.sender(rate: 1, partitions: 1, linger: 5) - (4 + 50 + 10 / 1.005)) < 1e-9)
+    // 200 requests, and 12 batches in 5.6 ms.
+    let many = (200 * 50 + 12 / 0.0056 * 10) / 20_000
+    #expect(abs(costs.sender(rate: 20_000, partitions: 12, linger: 5) - (4 + many)) < 1e-9)
+    // Records that go to more partitions come in more batches.
+    let more = (200 * 50 + 64 / 0.0082 * 10) / 20_000
+    #expect(abs(costs.sender(rate: 20_000, partitions: 64, linger: 5) - (4 + more)) < 1e-9)
   }
 
   @Test func `another machine's costs follow from h2load's`() {
     let scaled = costs.scaled(h2load: 4)
     #expect(scaled.sender == 8)
-    #expect(scaled.partition == 20)
+    #expect(scaled.batch == 20)
     #expect(scaled.request == 100)
     #expect(scaled.senderMiB == 50)
   }

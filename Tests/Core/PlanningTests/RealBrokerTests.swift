@@ -5,23 +5,25 @@ import Testing
 /// What is predicted for a real broker.
 @Suite struct RealBrokerTests {
   private let costs = MeasuredCosts(
-    sender: 4, request: 100, partition: 10, ingest: 3, feedback: 10, h2load: 2, senderMiB: 50,
+    sender: 4, request: 100, batch: 10, ingest: 3, feedback: 10, h2load: 2, senderMiB: 50,
     ingestMiB: 30, source: "a test")
 
   @Test func `the embedded broker's requests are those of the planner`() {
-    // 200 answers per second for 20,000 notifications.
+    // 200 answers per second for 20,000 notifications, and 10 batches in 5.5 ms.
     let part = SenderPrediction.embeddedPart(rate: 20_000, partitions: 10, senders: 1, costs)
-    #expect(abs(part - 2) < 1e-9)
-    let four = SenderPrediction.embeddedPart(rate: 20_000, partitions: 40, senders: 4, costs)
-    #expect(abs(four - 8) < 1e-9)
+    #expect(abs(part - (200 * 100 + 10 / 0.0055 * 10) / 20_000) < 1e-9)
+    let four = SenderPrediction.embeddedPart(rate: 80_000, partitions: 40, senders: 4, costs)
+    #expect(abs(four - part) < 1e-9)
   }
 
-  @Test func `an answer to a fetch names the partitions of its broker`() {
+  @Test func `on a cluster every answer to a fetch costs a request, every batch a batch`() {
     let load = KafkaLoad.sender("a test", rate: 1_000, partitions: 12)
     let sender = load.processes[1]
-    for (cluster, named) in [(KafkaCluster.here, 12.0), (.threeAway, 4)] {
-      let part = SenderPrediction.part(load, partitions: 12, costs, cluster)
-      #expect(abs(part - sender.groupFetches(cluster) * (100 + named * 10) / 1_000) < 1e-9)
+    // Each of 12 partitions has a record every 12 ms, and a linger time of 5.
+    let batches = 12 / 0.017
+    for cluster in [KafkaCluster.here, .threeAway] {
+      let part = SenderPrediction.part(load, costs, cluster)
+      #expect(abs(part - (sender.groupFetches(cluster) * 100 + batches * 10) / 1_000) < 1e-9)
     }
   }
 
