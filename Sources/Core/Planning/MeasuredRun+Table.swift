@@ -5,117 +5,117 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 2.86, rate: 152_154),
+      cpu: 3.36, rate: 140_342),
     .init(
       "sender-partitions", "sender, 1 partitions",
-      cpu: 3.61, rate: 30_949),
+      cpu: 4.31, rate: 31_757),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 2.97, rate: 135_071),
+      cpu: 3.26, rate: 124_823),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 3.02, rate: 172_252),
+      cpu: 3.74, rate: 131_162),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
-      cpu: 17.4, rate: 4_768),
+      cpu: 19.76, rate: 4_808),
     .init(
       "sender-partitions-paced", "sender, 64 partitions",
-      cpu: 27.58, rate: 4_765),
+      cpu: 31.99, rate: 4_839),
     .init(
       "sender-apps", "sender, 12 partitions",
-      cpu: 2.94, rate: 148_682),
+      cpu: 2.91, rate: 166_300),
     .init(
       "sender-apps", "sender, 12 partitions, 100 apps",
-      cpu: 3.3, rate: 140_257),
+      cpu: 3.25, rate: 157_650),
     .init(
       "sender-credentials", "sender, 12 partitions",
-      cpu: 2.94, rate: 123_418),
+      cpu: 3.1, rate: 124_563),
     .init(
       "sender-credentials", "sender, 12 partitions, 100 credentials",
-      cpu: 4.72, rate: 104_313),
+      cpu: 4.45, rate: 108_801),
     .init(
       "sender-credentials", "sender, 12 partitions, 1000 credentials",
-      cpu: 8.1, rate: 77_645),
+      cpu: 8.05, rate: 80_287),
     .init(
       "ingest", "ingest",
-      cpu: 2.88, rate: 128_722),
+      cpu: 3.06, rate: 126_986),
     .init(
       "feedback", "feedback",
-      cpu: 38.16, rate: 20_546),
+      cpu: 31.88, rate: 20_572),
     .init(
       "backlog", "backlog of 300,000",
-      cpu: 4.03, rate: 294_823),
+      cpu: 4.15, rate: 300_254),
     .init(
       "backlog", "requests: backlog of 300,000",
-      cpu: 3.79, rate: 236_965),
+      cpu: 3.88, rate: 233_570),
     .init(
       "latency", "saturation",
-      rate: 144_493),
+      rate: 139_633),
     .init(
       "latency", "20 per second",
-      rate: 20, p50: 23.0, p99: 47.0),
+      rate: 20, p50: 22.0, p99: 38.0),
     .init(
       "latency", "10 % of saturation",
-      rate: 14_449, p50: 22.6, p99: 59.9),
+      rate: 13_963, p50: 22.9, p99: 68.1),
     .init(
       "latency", "50 % of saturation",
-      rate: 72_246, p50: 28.2, p99: 60.9),
+      rate: 69_817, p50: 26.5, p99: 100.7),
     .init(
       "latency", "80 % of saturation",
-      rate: 115_594, p50: 32.9, p99: 166.7),
+      rate: 111_707, p50: 29.7, p99: 142.2),
     .init(
       "lanes", "transactional, idle",
-      cpu: 1_022.43, rate: 50, p50: 62, p99: 67),
+      cpu: 1_028.0, rate: 50, p50: 62, p99: 70),
     .init(
       "lanes", "transactional, with a bulk backlog",
-      cpu: 1_022.43, rate: 50, p50: 61, p99: 68),
+      cpu: 1_028.0, rate: 50, p50: 62, p99: 67),
     .init(
       "api", "api, NDJSON",
-      cpu: 4.8, rate: 227_699),
+      cpu: 5.28, rate: 205_574),
     .init(
       "api", "api, one request at a time",
-      p50: 5.7, p99: 7.0),
+      p50: 6.1, p99: 7.9),
     .init(
       "pipeline", "pipeline, 1 senders: broker",
-      cpu: 1.48, rate: 90_360),
+      cpu: 1.57, rate: 100_510),
     .init(
       "pipeline", "pipeline, 1 senders: simulator",
-      cpu: 0.71, rate: 90_360),
+      cpu: 0.68, rate: 100_510),
     .init(
       "pipeline", "pipeline, 1 senders: ingest",
-      cpu: 3.07, rate: 90_360),
+      cpu: 3.08, rate: 100_510),
     .init(
       "pipeline", "pipeline, 1 senders: senders",
-      cpu: 3.51, rate: 90_360),
+      cpu: 3.31, rate: 100_510),
     .init(
       "pipeline", "pipeline, 2 senders: broker",
-      cpu: 1.6, rate: 110_113),
+      cpu: 1.83, rate: 113_035),
     .init(
       "pipeline", "pipeline, 2 senders: simulator",
-      cpu: 0.68, rate: 110_113),
+      cpu: 0.66, rate: 113_035),
     .init(
       "pipeline", "pipeline, 2 senders: ingest",
-      cpu: 3.2, rate: 110_113),
+      cpu: 3.13, rate: 113_035),
     .init(
       "pipeline", "pipeline, 2 senders: senders",
-      cpu: 3.86, rate: 110_113),
+      cpu: 3.76, rate: 113_035),
     .init(
       "pipeline", "pipeline, 4 senders: broker",
-      cpu: 1.84, rate: 99_493),
+      cpu: 1.96, rate: 112_949),
     .init(
       "pipeline", "pipeline, 4 senders: simulator",
-      cpu: 0.72, rate: 99_493),
+      cpu: 0.68, rate: 112_949),
     .init(
       "pipeline", "pipeline, 4 senders: ingest",
-      cpu: 3.16, rate: 99_493),
+      cpu: 3.11, rate: 112_949),
     .init(
       "pipeline", "pipeline, 4 senders: senders",
-      cpu: 4.48, rate: 99_493),
+      cpu: 4.28, rate: 112_949),
     .init(
       "demo", "demo, 2 senders",
-      rate: 100_215, p50: 42, p99: 147, fanOut: 2.57),
+      rate: 100_686, p50: 41, p99: 171, fanOut: 2.57),
     .init(
       "demo", "demo, 4 senders",
-      rate: 97_017, p50: 43, p99: 235, fanOut: 2.57),
+      rate: 98_467, p50: 40, p99: 167, fanOut: 2.57),
   ]
 }
