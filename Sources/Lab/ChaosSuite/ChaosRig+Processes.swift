@@ -50,6 +50,15 @@ extension ChaosRig {
     if number != SIGCONT { faults += 1 }
   }
 
+  /// Stops every process for a while, the suite as well: nothing is produced meanwhile, and nothing read.
+  func suspendAll(milliseconds: UInt64) {
+    let names = pipeline.processes.states.filter { $0.pid != nil }.map(\.name)
+    countFault("every process is suspended")
+    for name in names { pipeline.processes.signal(name, SIGSTOP) }
+    usleep(UInt32(milliseconds) * 1_000)
+    for name in names { pipeline.processes.signal(name, SIGCONT) }
+  }
+
   /// Another fault than a signal was made.
   func countFault(_ text: String) {
     recordFault(text)

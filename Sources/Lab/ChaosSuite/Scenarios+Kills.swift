@@ -107,6 +107,28 @@ extension Scenario {
         try rig.awaitRecovery(of: mark)
       }
     },
+    Scenario(
+      name: "suspended-host",
+      summary:
+        "SIGSTOP of every process past all session time-outs, then SIGCONT: as when a virtual machine is moved",
+      hasStragglers: true,
+      bound: DuplicateBound(
+        embeddedSeconds: 2,
+        embeddedReason:
+          "what was in flight and completed since the last commit: all members have lost their partitions"
+          + " when they wake up, and may not commit",
+        realSeconds: 1, realReason: "the same, at the pace at which what waited in Kafka drains")
+    ) { rig in
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 500, and: 2_000)
+        rig.compareOffsets()
+        let mark = rig.mark()
+        rig.suspendAll(milliseconds: UInt64(rig.options.sessionMilliseconds) + 3_000)
+        try rig.pump(between: 200, and: 1_000)
+        rig.compareOffsets()
+        try rig.awaitRecovery(of: mark)
+      }
+    },
   ]
 
   static let scaling = Scenario(
