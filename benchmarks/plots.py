@@ -30,7 +30,7 @@ def draw(name, lines, folder):
 
 
 def usual(lines):
-    for drawing in (ratios, costs, latencies):
+    for drawing in (ratios, costs, latencies, shares, rates):
         if drawing.has(lines):
             return drawing
     return None
@@ -60,11 +60,14 @@ def yardstick(lines):
     return "nghttpd" if any(line["name"] == "nghttpd" for line in lines) else "h2load"
 
 
-def costs(axes, lines):
-    shown = [line for line in lines if line.get("cpu_us_per_notification")]
-    bars(
-        axes, [line["name"] for line in shown], [line["cpu_us_per_notification"] for line in shown],
-        "CPU per notification, µs", "{:.1f}")
+def field(key, label, form, only=""):
+    """Draws one field of the lines that have it and whose name begins so."""
+    def drawing(axes, lines):
+        shown = [line for line in lines if line["name"].startswith(only) and line.get(key)]
+        bars(axes, [line["name"] for line in shown], [line[key] for line in shown], label, form)
+    drawing.has = has(key)
+    drawing.height = lambda lines: 0.32 * len(lines) + 0.4
+    return drawing
 
 
 def latencies(axes, lines):
@@ -106,8 +109,14 @@ def has(*keys):
     return lambda lines: any(all(line.get(key) for key in keys) for line in lines)
 
 
-ratios.has, costs.has, latencies.has = (
-    has("ratio_to_h2load"), has("cpu_us_per_notification"), has("latency_ms"))
-ratios.height = costs.height = lambda lines: 0.32 * len(lines) + 0.4
+ratios.has, latencies.has = has("ratio_to_h2load"), has("latency_ms")
+ratios.height = lambda lines: 0.32 * len(lines) + 0.4
 latencies.height = memory.height = scale.height = lambda lines: 3
-KINDS = [({"memory"}, memory), ({"scale"}, scale), ({"latency", "lanes"}, latencies)]
+costs = field("cpu_us_per_notification", "CPU per notification, µs", "{:.1f}")
+shares = field("percent_of_a_core", "percent of a core", "{:.2f}")
+rates = field("notifications_per_second", "per second", "{:,.0f}")
+KINDS = [
+    ({"memory"}, memory), ({"scale"}, scale), ({"latency", "lanes"}, latencies),
+    ({"guard"}, field("each", "instructions per notification on the loop's thread", "{:,.0f}", only="instructions")),
+    ({"start"}, field("cold_ms", "milliseconds of --version, its files not in memory before", "{:.0f}")),
+    ({"plan"}, field("off_percent", "percent that the prediction is off", "{:+.1f}"))]
