@@ -95,15 +95,18 @@ struct FaultCase: Sendable {
         rules: "["
           + ["unknown_reason", "empty", "broken", "extra_keys", "huge"].enumerated().map {
             #"{"id":"unexpected_answer","form":"\#($1)","status":400,"when":{"token":"\#(token($0 + 1))"}}"#
-          }.joined(separator: ",") + "]",
+          }.joined(separator: ",")
+          + #",{"id":"unexpected_answer","form":"unknown_status","when":{"token":"\#(token(6))"}}]"#,
         failures: expect(
           (
-            "400 is final, whatever its body",
-            { $0.receipts.count { $0.outcome == .rejected } == 5 }
+            "400 is final, whatever its body; so is 418",
+            { $0.receipts.count { $0.outcome == .rejected } == 6 }
           ),
           (
             "all with their status",
-            { run in (1...5).allSatisfy { run.receipt($0)?.status == 400 } }
+            { run in
+              run.receipt(6)?.status == 418 && (1...5).allSatisfy { run.receipt($0)?.status == 400 }
+            }
           )))
     case .reasonSpelling:
       FaultCase(
