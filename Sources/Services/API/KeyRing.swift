@@ -41,7 +41,7 @@ struct KeyRing {
       context.log.info("API keys reloaded", ["keys": "\(table.keys.count)"])
     } catch {
       context.log.error(
-        "the API keys cannot be reloaded; the previous ones stay", ["error": "\(error)"])
+        "invalid API keys file; keeping the previous keys", ["error": "\(error)"])
     }
   }
 
