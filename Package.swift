@@ -140,7 +140,7 @@ let package = Package(
     core("TokenFiles", ["APNS", "Pipeline"]),
     core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
     core("HTTP2Engine"),
-    core("Planning", ["Pipeline", "Delivery", "Random", "Settings", "Telemetry"]),
+    core("Planning", ["Pipeline", "Delivery", "Dispatch", "Random", "Settings", "Telemetry"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Delivery
+internal import Dispatch
 
 /// What bounds one loop of a sender: the defaults of its settings, and what the gateway announces.
 public struct LoopLimits: Sendable, Equatable {
@@ -13,14 +14,13 @@ public struct LoopLimits: Sendable, Equatable {
   /// MAX_CONCURRENT_STREAMS of a connection, as APNs announces it.
   public var streams: Int
 
-  public init(
-    maxInFlight: Int = 10_000, reservedPercent: Int = 20,
-    pool: ConnectionPoolPolicy.Limits = .init(minimum: 1, maximum: 4), streams: Int = 1_000
-  ) {
-    self.maxInFlight = maxInFlight
-    self.reservedPercent = reservedPercent
-    self.pool = pool
-    self.streams = streams
+  /// A sender's defaults, at a gateway that announces 1,000 streams.
+  public init() {
+    let standard = DispatchSettings()
+    maxInFlight = standard.maxInFlight
+    reservedPercent = standard.reservedPercent
+    pool = standard.pool
+    streams = 1_000
   }
 
   /// Requests of one credential that a loop can have open: what it holds beyond that waits for a stream.

@@ -122,16 +122,14 @@ public enum PlanCommand: Service {
   private static func request(
     _ settings: Settings, _ rate: Double, _ answers: AnswerTimes
   ) -> PlanRequest {
-    let defaults = DispatchSettings()
     var request = PlanRequest(rate: rate, answers: answers)
     request.bulkPercent = settings.bulk
     request.body = settings.body
     request.used = settings.used
     request.loops = settings.loops > 0 ? settings.loops : nil
     request.partitions = settings.partitions > 0 ? settings.partitions : nil
-    request.limits = LoopLimits(
-      maxInFlight: settings.maxInFlight, reservedPercent: defaults.reservedPercent,
-      pool: defaults.pool, streams: settings.streams)
+    request.limits.maxInFlight = settings.maxInFlight
+    request.limits.streams = settings.streams
     request.seed = UInt64(truncatingIfNeeded: settings.seed)
     return request
   }

@@ -37,7 +37,8 @@ import Testing
   }
 
   @Test func `what a loop may hold bounds its rate`() {
-    let limits = LoopLimits(maxInFlight: 1_000)
+    var limits = LoopLimits()
+    limits.maxInFlight = 1_000
     let report = run(transactional: 10_000, AnswerTimes(median: 200, p99: 200), limits: limits)
     // 1,000 in 200 ms, and a turn.
     #expect(abs(report.rate / 4_975 - 1) < 0.03)
@@ -50,7 +51,9 @@ import Testing
   }
 
   @Test func `short stream credit opens connections, up to the limit`() {
-    let limits = LoopLimits(pool: .init(minimum: 1, maximum: 3), streams: 100)
+    var limits = LoopLimits()
+    limits.pool = .init(minimum: 1, maximum: 3)
+    limits.streams = 100
     let report = run(transactional: 5_000, AnswerTimes(median: 200, p99: 200), limits: limits)
     #expect(report.connections == 3)
     #expect(report.inFlight == 300)
