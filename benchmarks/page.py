@@ -71,9 +71,10 @@ def texts(root, folder, figures):
         yield planning / "MeasuredRun+Table.swift", kafka_runs(figures)
 
 
-# Records per second of the measurement that tells what a request to Kafka costs and a batch, how many requests bring
-# them with the embedded broker's linger.ms, this in seconds, and the two numbers of partitions.
-PACED_RATE, REQUESTS, LINGER, FEW, MANY = 5_000, 200, 0.005, 12, 64
+# Records per second of the measurement that tells what a request to Kafka costs and a batch, its two numbers of
+# partitions, the embedded broker's linger.ms in seconds, and how many requests per second bring the records then.
+PACED_RATE, FEW, MANY, LINGER = 5_000, 12, 64, 0.005
+REQUESTS = 1 / LINGER
 
 
 def batches(rate, partitions):

@@ -12,9 +12,9 @@ public enum SenderPrediction {
     rate: Double, partitions: Int, senders: Int, _ costs: MeasuredCosts
   ) -> Double {
     let share = max(1, partitions / senders)
-    let each = costs.sender(
-      rate: rate / Double(senders), partitions: share, linger: KafkaDefaults.embeddedLinger)
-    return each - costs.sender
+    let each = rate / Double(senders)
+    return costs.reading(
+      rate: each, partitions: share, linger: KafkaDefaults.embeddedLinger) / each
   }
 
   /// CPU microseconds per notification that the same takes on a cluster: every answer to a fetch is a request that

@@ -142,6 +142,20 @@ final class ChaosRig {
     }
   }
 
+  /// Makes one fault per turn: after some time of load, at random between the two in milliseconds, and a comparison of
+  /// offsets. A turn ends when everything that was produced before its fault is accounted for.
+  func turns(
+    afterBetween least: UInt64, and most: UInt64, fault: (_ turn: Int) throws -> Void
+  ) throws {
+    for number in turns(options.kills) {
+      try pump(between: least, and: most)
+      compareOffsets()
+      let before = mark()
+      try fault(number)
+      try awaitRecovery(of: before)
+    }
+  }
+
   /// Tells that a fault is made, and how far the run is.
   func recordFault(_ text: String) {
     log.info(

@@ -37,12 +37,8 @@ extension Scenario {
       sessionMilliseconds: longSession, hasStragglers: true, isShort: true,
       bound: .none("a clean stop drains and commits before it leaves the group")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        rig.compareOffsets()
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { _ in
         try rig.restart("sender-1")
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(
@@ -53,12 +49,8 @@ extension Scenario {
         embeddedReason: "what was in flight when the second signal came; the rest is committed",
         realSeconds: 0.5, realReason: "the same")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        rig.compareOffsets()
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { _ in
         try rig.restart("sender-1", isFast: true)
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(
@@ -71,13 +63,9 @@ extension Scenario {
           + " of partitions that then go to the other one is sent again",
         realSeconds: 0, realReason: "both commit what they completed before partitions move")
     ) { rig in
-      for turn in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 2_000)
-        rig.compareOffsets()
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 2_000) { turn in
         try rig.restart(rig.senders[turn % 2])
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(
@@ -92,10 +80,7 @@ extension Scenario {
         realReason:
           "what it had in flight and completed since its last commit; its late commits are refused")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 2_000)
-        rig.compareOffsets()
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 2_000) { _ in
         let name = rig.random.pick(rig.senders)
         rig.signal(name, SIGSTOP)
         try rig.pump(UInt64(rig.options.sessionMilliseconds) + 3_000)
@@ -104,7 +89,6 @@ extension Scenario {
         rig.signal(name, SIGCONT)
         try rig.pump(between: 200, and: 1_000)
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(
@@ -119,14 +103,10 @@ extension Scenario {
           + " when they wake up, and may not commit",
         realSeconds: 1, realReason: "the same, at the pace at which what waited in Kafka drains")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 2_000)
-        rig.compareOffsets()
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 2_000) { _ in
         rig.suspendAll(milliseconds: UInt64(rig.options.sessionMilliseconds) + 3_000)
         try rig.pump(between: 200, and: 1_000)
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
   ]

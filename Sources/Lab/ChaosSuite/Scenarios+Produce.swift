@@ -16,10 +16,7 @@ extension Scenario {
         embeddedSeconds: 3, embeddedReason: "a receipt that Kafka refused leaves its push open",
         realSeconds: 3, realReason: "the same")
     ) { rig in
-      for turn in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        rig.compareOffsets()
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { turn in
         // Answers are on their way for so long that all of them meet the refusals.
         try rig.addGatewayFaults([["id": "added_latency", "profile": "constant", "time": "2s"]])
         try rig.pump(1_500)
@@ -42,7 +39,6 @@ extension Scenario {
         if isAway { try rig.broker("PUT", "/topics", ["topic": receipts]) }
         try rig.clearGatewayFaults()
         rig.load.isPaused = false
-        try rig.awaitRecovery(of: mark)
       }
     }
   ]

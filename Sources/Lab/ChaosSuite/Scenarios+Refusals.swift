@@ -68,8 +68,7 @@ extension Scenario {
         // The last ones get their time, too.
         try rig.pump(UInt64(slowestP99))
         try rig.clearGatewayFaults()
-        let mark = rig.mark()
-        try rig.awaitRecovery(of: mark)
+        try rig.awaitRecovery(of: rig.mark())
         // A receipt tells when APNs answered: by now all of them have been read.
         let times = rig.auditor.answerTimes(arrived: begin...end, otherThan: refusedApp)
         let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]

@@ -43,8 +43,6 @@ final class Rig {
   private static let listenerToken: UInt64 = 3
   private static let otherToken: UInt64 = 4
 
-  private let maxConcurrentStreams: UInt32
-
   /// - Parameters:
   ///   - connectionWindow: the server's; 65,535 unless told.
   ///   - maxConcurrentStreams: what the server allows.
@@ -53,7 +51,6 @@ final class Rig {
     maxConcurrentStreams: UInt32 = 1_000
   ) throws {
     self.http2 = http2
-    self.maxConcurrentStreams = maxConcurrentStreams
     var settings = SessionSettings.gateway(maxConcurrentStreams: maxConcurrentStreams)
     settings.connectionWindow = connectionWindow
     self.settings = settings
@@ -89,10 +86,8 @@ final class Rig {
     client.connect(to: address)
     var notices: [ConnectionNotice] = []
     try turn(until: { notices.count == 2 }, each: { notices += client.takeNotices() })
-    #expect(
-      notices == [
-        .connected(resumed: false), .settings(maxConcurrentStreams: maxConcurrentStreams),
-      ])
+    let limit = try #require(settings.maxConcurrentStreams)
+    #expect(notices == [.connected(resumed: false), .settings(maxConcurrentStreams: limit)])
   }
 
   /// Turns the loop until `isDone`. Ten seconds without an event are too long, not ten seconds of work: a busy machine
