@@ -21,13 +21,13 @@ public struct LatencyPrediction: Sendable, Equatable {
     case cluster(KafkaCluster)
   }
 
-  /// From when a request is due until APNs' answer: load, ingest, sender.
+  /// From when a request is due until APNs' answer: load, ingest, sender. A load that does not linger; a record of
+  /// ingest's that is alone does not either.
   public static func request(_ kafka: Kafka) -> LatencyPrediction {
     LatencyPrediction(
       terms: [
         Term(name: "the load's timetable", p50: 0.3, p99: 0.6),
-        linger("the load's", KafkaDefaults.linger, kafka), hop("requests", kafka), turn("ingest"),
-        linger("ingest's", KafkaDefaults.lingerOfIngest, kafka), hop("notifications", kafka),
+        hop("requests", kafka), turn("ingest"), hop("notifications", kafka),
         turn("the sender"), exchange(0),
       ])
   }
@@ -38,24 +38,19 @@ public struct LatencyPrediction: Sendable, Equatable {
   public static func notification(answer: Double, _ kafka: Kafka) -> LatencyPrediction {
     LatencyPrediction(
       terms: [
-        linger("the load's", KafkaDefaults.linger, kafka), hop("notifications", kafka),
-        turn("the sender"), exchange(answer),
+        linger(kafka), hop("notifications", kafka), turn("the sender"), exchange(answer),
       ])
   }
 
   /// From an HTTP request until Kafka's acknowledgement.
   public static func api(_ kafka: Kafka) -> LatencyPrediction {
-    LatencyPrediction(
-      terms: [
-        linger("the API's", KafkaDefaults.lingerOfAPI, kafka), acknowledgement(kafka),
-        turn("the API"),
-      ])
+    LatencyPrediction(terms: [acknowledgement(kafka), turn("the API")])
   }
 
-  /// librdkafka's threads wait in whole milliseconds.
-  private static func linger(_ whose: String, _ set: Double, _ kafka: Kafka) -> Term {
-    let linger = kafka == .embedded ? KafkaDefaults.embeddedLinger : set
-    return Term(name: "\(whose) `linger.ms`", p50: linger, p99: linger + 1)
+  /// The load's; librdkafka's threads wait in whole milliseconds.
+  private static func linger(_ kafka: Kafka) -> Term {
+    let linger = kafka == .embedded ? KafkaDefaults.embeddedLinger : KafkaDefaults.linger
+    return Term(name: "the load's `linger.ms`", p50: linger, p99: linger + 1)
   }
 
   /// A record is read when it is acknowledged: the answer to a fetch that waits takes as long as the acknowledgement. At

@@ -21,6 +21,10 @@ public final class KafkaProducer {
   var recovery = ProducerRecovery()
   /// Answers that `flush` collected.
   private var early: [Delivery] = []
+  /// Sends records that are alone; nil until there is one.
+  private var prompt: PromptSending?
+  /// Everything was acknowledged when the answers were last looked at.
+  private var isQuiet = true
   private let limitRecords: Int
   private let limitBytes: Int
 
@@ -210,6 +214,7 @@ public final class KafkaProducer {
       early.removeAll(keepingCapacity: true)
     }
     serve(into: &deliveries)
+    isQuiet = outstanding == 0
     if !returned.isEmpty || !refused.isEmpty { (returned, refused) = (refused, []) }
   }
 
@@ -276,6 +281,17 @@ public final class KafkaProducer {
     if isFatal { beginRecovery() }
   }
 
+  /// Sends what was produced since `drainDeliveries` without lingering, if everything before it was acknowledged by then
+  /// (Nagle's rule, RFC 1122 §4.2.3.4): a record that is alone goes at once, and under load batches form while others
+  /// are on their way. Call it at the end of a turn that found no further work.
+  public func sendPromptly() {
+    guard isQuiet, outstanding > 0, let client else { return }
+    isQuiet = false
+    // Without a thread for it the records linger.
+    if prompt == nil { prompt = PromptSending(client.raw) }
+    prompt?.request()
+  }
+
   /// Sends what waits without lingering and waits for all answers; they come out of the next
   /// `drainDeliveries`. Returns whether every record has its answer.
   public func flush(timeoutMilliseconds: UInt64) -> Bool {
@@ -327,6 +343,7 @@ public final class KafkaProducer {
   }
 
   func destroyClient() {
+    prompt.take()?.end()
     for topic in topics { rd_kafka_topic_destroy(topic.handle) }
     client?.destroy()
     client = nil

@@ -133,6 +133,7 @@ final class APILoop: StreamHandler {
     turnDevices()
     turnGorush()
     server.turn()
+    producer.sendPromptly()
     watch.turn(producer, now: now)
     counters.set(.connections, server.connections)
     counters.set(.inFlight, producer.outstanding)

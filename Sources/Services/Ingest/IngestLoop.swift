@@ -168,6 +168,7 @@ final class IngestLoop {
     followGroup(now)
     let state = takeRequests()
     if state != .busy || receipts.isDue(now) { sendReceipts() }
+    if state != .busy { producer.sendPromptly() }
     watch.turn(producer, now: now)
     noteBacklog(now)
     counters.set(.invalidTokens, invalidTokens.count)

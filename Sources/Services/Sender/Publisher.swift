@@ -153,6 +153,9 @@ final class Publisher {
     }
   }
 
+  /// Ends the turn: outcomes that are alone go to Kafka at once.
+  func sendPromptly() { producer.sendPromptly() }
+
   private func launchReceipts() {
     var hasRoom = now >= refusedUntil
     while hasRoom, let lines = receipts.nextAside {

@@ -122,6 +122,7 @@ final class SenderLoop {
     if publisher.hasReceipts {
       publisher.flushReceipts(isIdle: dispatcher.work.pushes.count == 0 && !canTake)
     }
+    publisher.sendPromptly()
     if let news = dispatcher.report(), !news.isEmpty { reports.report(news, of: queues) }
     handOver()
   }

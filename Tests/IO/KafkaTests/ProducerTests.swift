@@ -104,6 +104,55 @@ import Testing
     #expect(stored[3].headers.isEmpty)
   }
 
+  /// On a busy machine librdkafka's threads may run too late, and the record lingers.
+  @Test func `a record that is alone does not linger`() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    let producer = try lingering(fixture, milliseconds: 2_000)
+    let topic = try producer.topic(named: fixture.name("things"))
+    var quick = 0
+    for round: UInt in 0..<6 {
+      submit(round, producer, topic)
+      producer.sendPromptly()
+      var deliveries: [Delivery] = []
+      let start = MonotonicClock.milliseconds()
+      let isAnswered = eventually {
+        producer.drainDeliveries(into: &deliveries)
+        return !deliveries.isEmpty
+      }
+      #expect(isAnswered)
+      if MonotonicClock.milliseconds() - start < 1_500 { quick += 1 }
+    }
+    #expect(quick >= 2)
+  }
+
+  @Test func `a record beside another that is not acknowledged lingers`() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    let producer = try lingering(fixture, milliseconds: 60_000)
+    let topic = try producer.topic(named: fixture.name("things"))
+    submit(0, producer, topic)
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    submit(1, producer, topic)
+    producer.sendPromptly()
+    usleep(100_000)
+    producer.drainDeliveries(into: &deliveries)
+    #expect(deliveries.isEmpty)
+    #expect(producer.flush(timeoutMilliseconds: 20_000))
+  }
+
+  private func lingering(_ fixture: KafkaFixture, milliseconds: Int) throws -> KafkaProducer {
+    var configuration = fixture.configuration
+    configuration.producer = [("linger.ms", "\(milliseconds)")]
+    return try KafkaProducer(configuration)
+  }
+
+  private func submit(_ tag: UInt, _ producer: KafkaProducer, _ topic: KafkaTopic) {
+    _ = Array("\(tag)".utf8).withUnsafeBytes { value in
+      producer.produce(
+        topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: value, tag: tag)
+    }
+  }
+
   @Test func `a sequence error of the broker loses nothing`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     KafkaLog.silence()
