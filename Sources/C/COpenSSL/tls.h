@@ -41,13 +41,13 @@ static inline int martlet_ssl_ctx_add_chain_certificate(SSL_CTX *context, X509 *
   return (int)SSL_CTX_add1_chain_cert(context, certificate);
 }
 
-/* Server side of ALPN: takes h2 if the client offers it, refuses the connection otherwise. `argument`
+/* Server side of ALPN: takes h2 if the client offers it; otherwise chooses nothing and remembers that in ex data 0, so
+   that the connection ends when the handshake is complete, as APNs does. `argument`
    may point to another protocol in wire form (length byte first) that is then chosen without asking:
    a server that breaks the rule, for tests. */
 static inline int martlet_ssl_select_protocol(
     SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *offered,
     unsigned int offered_length, void *argument) {
-  (void)ssl;
   if (argument) {
     const unsigned char *forced = (const unsigned char *)argument;
     *out = forced + 1;
@@ -62,6 +62,7 @@ static inline int martlet_ssl_select_protocol(
       return SSL_TLSEXT_ERR_OK;
     }
   }
-  return SSL_TLSEXT_ERR_ALERT_FATAL;
+  SSL_set_ex_data(ssl, 0, ssl);
+  return SSL_TLSEXT_ERR_NOACK;
 }
 #endif

@@ -41,6 +41,7 @@ public struct SessionSettings: Sendable {
 public enum HTTP2ErrorCode {
   public static let noError: UInt32 = 0
   public static let internalError: UInt32 = 2
+  public static let streamClosed: UInt32 = 5
   public static let refusedStream: UInt32 = 7
   public static let cancel: UInt32 = 8
   public static let enhanceYourCalm: UInt32 = 11

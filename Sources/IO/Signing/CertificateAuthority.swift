@@ -7,6 +7,7 @@ import COpenSSL
 public final class CertificateAuthority: Sendable {
   private let key: SigningKey
   private let subject: [(String, String)]
+  private let clientKeys: ClientKeys
   /// The root certificate, for the trust store of clients and servers.
   public let certificatePEM: [UInt8]
 
@@ -15,9 +16,12 @@ public final class CertificateAuthority: Sendable {
   /// - Parameters:
   ///   - name: Its common name.
   ///   - further: What stands before that in its name: fields by their short names, such as C and O.
+  ///   - clientKeys: The keys of the client certificates that it issues.
   public init(
-    name: String = "Martlet test authority", further: [(field: String, value: String)] = []
+    name: String = "Martlet test authority", further: [(field: String, value: String)] = [],
+    clientKeys: ClientKeys = .p256
   ) throws(SigningError) {
+    self.clientKeys = clientKeys
     key = try SigningKey.generate()
     subject = further.map { ($0.field, $0.value) } + [("CN", name)]
     let draft = try CertificateDraft(subject: subject, key: key, validity: .years(10))
@@ -33,7 +37,7 @@ public final class CertificateAuthority: Sendable {
     names: [String] = ["localhost", "127.0.0.1", "::1"], validity: Validity = .years(5)
   ) throws(SigningError) -> IssuedCertificate {
     let alternatives = names.map { Self.isAddress($0) ? "IP:\($0)" : "DNS:\($0)" }
-    return try issue(subject: [("CN", names.first ?? "server")], validity) {
+    return try issue(subject: [("CN", names.first ?? "server")], validity, key: .generate()) {
       draft throws(SigningError) in
       try draft.add(NID_ext_key_usage, "serverAuth")
       try draft.add(NID_subject_alt_name, alternatives.joined(separator: ","))
@@ -53,7 +57,7 @@ public final class CertificateAuthority: Sendable {
   ) throws(SigningError) -> IssuedCertificate {
     let subject = [("UID", bundleID), ("CN", "Apple Push Services: \(bundleID)")]
     let topics = (isUniversal ? AppleExtension.universal(bundleID) : []) + furtherTopics
-    return try issue(subject: subject, validity) { draft throws(SigningError) in
+    return try issue(subject: subject, validity, key: clientKey()) { draft throws(SigningError) in
       try draft.add(NID_ext_key_usage, "clientAuth")
       if forSandbox { try draft.add(AppleExtension.sandbox, DER.null) }
       if forProduction { try draft.add(AppleExtension.production, DER.null) }
@@ -66,18 +70,21 @@ public final class CertificateAuthority: Sendable {
     bundleID: String, validity: Validity = .years(1)
   ) throws(SigningError) -> IssuedCertificate {
     let subject = [("UID", bundleID + ".voip"), ("CN", "VoIP Services: \(bundleID)")]
-    return try issue(subject: subject, validity) { draft throws(SigningError) in
+    return try issue(subject: subject, validity, key: clientKey()) { draft throws(SigningError) in
       try draft.add(NID_ext_key_usage, "clientAuth")
       try draft.add(
         AppleExtension.voipTopics, AppleExtension.list([(bundleID + ".voip", "voip")]))
     }
   }
 
+  private func clientKey() throws(SigningError) -> SigningKey {
+    clientKeys == .rsa ? try .generateRSA() : try .generate()
+  }
+
   private func issue(
-    subject: [(String, String)], _ validity: Validity,
+    subject: [(String, String)], _ validity: Validity, key leafKey: SigningKey,
     _ extend: (CertificateDraft) throws(SigningError) -> Void
   ) throws(SigningError) -> IssuedCertificate {
-    let leafKey = try SigningKey.generate()
     let draft = try CertificateDraft(subject: subject, key: leafKey, validity: validity)
     try draft.add(NID_basic_constraints, "critical,CA:FALSE")
     try draft.add(NID_key_usage, "critical,digitalSignature")
@@ -91,11 +98,31 @@ public final class CertificateAuthority: Sendable {
   }
 }
 
+/// The keys of client certificates. Apple's are RSA; P-256 is made faster.
+public enum ClientKeys: Sendable {
+  case p256, rsa
+}
+
 /// A certificate and its private key.
 public struct IssuedCertificate: Sendable {
   public let certificatePEM: [UInt8]
   /// PKCS#8. A secret.
   public let keyPEM: [UInt8]
+
+  /// Both as PKCS #12 (RFC 7292), in the algorithms that older readers know: triple DES and SHA-1. A secret.
+  public func pkcs12(name: String, passPhrase: String) throws(SigningError) -> [UInt8] {
+    let certificate = PEM.reading(certificatePEM) { PEM_read_bio_X509($0, nil, nil, nil) }
+    defer { X509_free(certificate) }
+    let key = PEM.reading(keyPEM) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
+    defer { EVP_PKEY_free(key) }
+    let kind = NID_pbe_WithSHA1And3_Key_TripleDES_CBC
+    let packed = PKCS12_create(passPhrase, name, key, certificate, nil, kind, kind, 2_048, -1, 0)
+    defer { PKCS12_free(packed) }
+    guard packed != nil, PKCS12_set_mac(packed, passPhrase, -1, nil, 0, 2_048, EVP_sha1()) == 1,
+      let bytes = PEM.writing({ i2d_PKCS12_bio($0, packed) })
+    else { throw .openSSL("packing a certificate") }
+    return bytes
+  }
 
   /// Writes both, readable by their owner only.
   public func write(certificate: String, key: String) throws(SystemError) {

@@ -71,6 +71,19 @@ public final class SigningKey: Sendable {
     return SigningKey(owning: key)
   }
 
+  /// A new random RSA key of 2,048 bits, for certificates such as Apple issues: it does not sign provider tokens.
+  static func generateRSA() throws(SigningError) -> SigningKey {
+    guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_RSA, nil) else {
+      throw .openSSL("making a key")
+    }
+    defer { EVP_PKEY_CTX_free(context) }
+    var key: OpaquePointer?
+    guard EVP_PKEY_keygen_init(context) == 1, EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2_048) == 1,
+      EVP_PKEY_keygen(context, &key) == 1, let key
+    else { throw .openSSL("making a key") }
+    return SigningKey(owning: key)
+  }
+
   /// The key as the content of a `.p8` file. A secret.
   public func pem() throws(SigningError) -> [UInt8] {
     let bytes = PEM.writing { PEM_write_bio_PKCS8PrivateKey($0, raw, nil, nil, 0, nil, nil) }

@@ -158,6 +158,10 @@ public final class TLSConnection {
   }
 
   private func checkProtocol() throws(TLSError) {
+    // A server has no other data of its own there.
+    if serverName == nil, SSL_get_ex_data(ssl, 0) != nil {
+      throw TLSError(kind: .handshake, message: "the client does not offer HTTP/2")
+    }
     var name: UnsafePointer<UInt8>?
     var count: UInt32 = 0
     SSL_get0_alpn_selected(ssl, &name, &count)

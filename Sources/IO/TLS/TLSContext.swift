@@ -27,7 +27,7 @@ public struct TLSIdentity: Sendable {
 ///
 /// A client always verifies the chain and the host name: there is no switch. Both sides speak
 /// TLS 1.2 or later and HTTP/2 (ALPN `h2`); a peer that names no protocol is accepted, one that
-/// chooses another is refused.
+/// chooses another, or offers others only, is refused when the handshake is complete.
 public final class TLSContext: Sendable {
   nonisolated(unsafe) let raw: OpaquePointer
   /// The newest session of each server name, for resumption.

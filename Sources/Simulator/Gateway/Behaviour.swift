@@ -109,8 +109,20 @@ extension Behaviour {
     ),
     .init(
       "goaway-form", .observed, .choice(["json", "text", "twice"]), "json",
-      "Debug data of a GOAWAY: the reason as JSON, as plain text, or the frame with JSON sent twice."
+      "Debug data of a GOAWAY: the reason as JSON, as plain text, or JSON and then a second frame without any."
     ),
+    .init(
+      "settings-order", .inferred, .choice(["after", "before"]), "after",
+      "SETTINGS with a changed stream limit go out after the answer that changed it, or before it."),
+    .init(
+      "stream above the limit", .observed, .fixed, "REFUSED_STREAM",
+      "A stream above the announced limit is reset with REFUSED_STREAM, and its further frames with"
+        + " STREAM_CLOSED. (Older gateways ended the connection: fault goaway_form with form text and code REFUSED_STREAM.)"
+    ),
+    .init(
+      "frames on closed streams", .inferred, .fixed, "STREAM_CLOSED",
+      "DATA or HEADERS on a stream that the client has ended, or that is closed, get RST_STREAM with STREAM_CLOSED"
+        + " (RFC 9113 §5.1)."),
     .init(
       "connection-rate", .inferred, .count(anyCount), "0",
       "Connections per minute from one address; more are reset. 0 means no limit. Apple documents that it"
@@ -133,6 +145,10 @@ extension Behaviour {
     .init(
       "start without ALPN", .observed, .fixed, "accepted",
       "A client that offers no protocol in the TLS handshake is served HTTP/2 anyway."),
+    .init(
+      "ALPN without h2", .observed, .fixed, "dropped",
+      "A client that offers other protocols only completes the TLS handshake; then the connection is closed."
+    ),
   ]
 
   private static let providerTokens: [Behaviour] = [
@@ -216,12 +232,17 @@ extension Behaviour {
       "Pushes per second to one device token; more get TooManyRequests. 0 means no limit. Apple documents that"
         + " there is a limit."),
     .init(
+      "content-type", .observed, .choice(["none", "json"]), "none",
+      "Whether a refusal has content-type application/json. Published captures show only :status and apns-id."
+    ),
+    .init(
       "date", .inferred, .choice(["none", "errors", "always"]), "none",
       "Which answers carry a date header with the gateway's time. Apple documents none; a proxy on the way may add it."
     ),
     .init(
       "unique id", .documented, .fixed, "sandbox",
-      "apns-unique-id is in the sandbox's answers, and in answers to broadcasts."),
+      "apns-unique-id is in the sandbox's answers, and in answers to broadcasts; in lower case (observed)."
+    ),
   ]
 
   private static let devices: [Behaviour] = [
@@ -233,9 +254,20 @@ extension Behaviour {
       "The fewest digits of a device token that was not declared; fewer get BadDeviceToken. Apple names no"
         + " length; no token shorter than 32 bytes is known."),
     .init(
-      "storage", .documented, .fixed, "one, 30 days",
-      "For a device that is offline, one notification per app is stored, for at most 30 days; one with"
-        + " expiration 0 is never stored."),
+      "stored-notifications", .documented, .choice(["one", "per-collapse-id"]), "one",
+      "For a device that is offline, one notification per app is stored, or one for each of its collapse ids:"
+        + " Apple's pages disagree."),
+    .init(
+      "absent-expiration", .documented, .choice(["policy", "once"]), "policy",
+      "A notification without apns-expiration is stored, for 30 days, or tried once: Apple's pages disagree."
+    ),
+    .init(
+      "storage", .documented, .fixed, "30 days",
+      "A notification is stored for at most 30 days; one with expiration 0 is never stored."),
+    .init(
+      "gone-liveactivity", .observed, .choice(["declared", "ExpiredToken"]), "declared",
+      "The reason of the 410 to a Live Activity's token: that which was declared, or always ExpiredToken."
+    ),
     .init(
       "store-keeps-older", .documented, .count(0...100), "0",
       "How often, in percent, the stored notification wins over a newer one. Apple documents that this"

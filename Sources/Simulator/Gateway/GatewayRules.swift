@@ -21,6 +21,17 @@ public struct GatewayRules: Sendable, Equatable {
   }
   public enum IdentifierCase: String, Sendable { case upper, lower }
   public enum DatedAnswers: String, Sendable { case none, errors, always }
+  public enum ContentType: String, Sendable { case none, json }
+  public enum SettingsOrder: String, Sendable { case after, before }
+  public enum StoredNotifications: String, Sendable {
+    case one
+    case perCollapseID = "per-collapse-id"
+  }
+  public enum AbsentExpiration: String, Sendable { case policy, once }
+  public enum GoneLiveActivity: String, Sendable {
+    case declared
+    case expiredToken = "ExpiredToken"
+  }
   public enum JSONCheck: String, Sendable { case off, lenient, strict }
 
   public var maxConcurrentStreams: UInt32 = 1_000
@@ -33,6 +44,7 @@ public struct GatewayRules: Sendable, Equatable {
   public var idleTimeout: Int64 = 3_600_000
   public var idleEnd = IdleEnd.goAway
   public var goAwayForm = GoAwayForm.json
+  public var settingsOrder = SettingsOrder.after
   public var connectionRate = 0
   public var tokenUpdateRule = TokenUpdateRule.wedge
   /// Milliseconds.
@@ -53,11 +65,15 @@ public struct GatewayRules: Sendable, Equatable {
   public var identifierForm = Form.lenient
   public var madeIdentifier = IdentifierCase.upper
   public var jsonCheck = JSONCheck.lenient
+  public var contentType = ContentType.none
   public var datedAnswers = DatedAnswers.none
   public var tokenRate = 0
   public var acceptsUnknownTokens = true
   /// Digits that a device token must have at least if it was not declared.
   public var shortestDeviceToken = 64
+  public var storedNotifications = StoredNotifications.one
+  public var absentExpiration = AbsentExpiration.policy
+  public var goneLiveActivity = GoneLiveActivity.declared
   public var storeKeepsOlder = 0
   public var channelLimit = 10_000
   public var pushTypes = PushTypes.builtIn
@@ -136,6 +152,11 @@ extension GatewayRules {
     case "apns-id-form": Self.take(word, &identifierForm)
     case "made-apns-id": Self.take(word, &madeIdentifier)
     case "json-check": Self.take(word, &jsonCheck)
+    case "settings-order": Self.take(word, &settingsOrder)
+    case "content-type": Self.take(word, &contentType)
+    case "stored-notifications": Self.take(word, &storedNotifications)
+    case "absent-expiration": Self.take(word, &absentExpiration)
+    case "gone-liveactivity": Self.take(word, &goneLiveActivity)
     case "date": Self.take(word, &datedAnswers)
     case "revoked-key": Self.take(word, &revokedKey)
     case "key-environment-reason": Self.take(word, &keyEnvironmentReason)
@@ -188,6 +209,11 @@ extension GatewayRules {
     case "apns-id-form": identifierForm.rawValue
     case "made-apns-id": madeIdentifier.rawValue
     case "json-check": jsonCheck.rawValue
+    case "settings-order": settingsOrder.rawValue
+    case "content-type": contentType.rawValue
+    case "stored-notifications": storedNotifications.rawValue
+    case "absent-expiration": absentExpiration.rawValue
+    case "gone-liveactivity": goneLiveActivity.rawValue
     case "date": datedAnswers.rawValue
     case "revoked-key": revokedKey.name
     case "key-environment-reason": keyEnvironmentReason.name

@@ -54,11 +54,13 @@ public enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
 }
 
 /// Store and forward: for every device and app the gateway keeps one notification that could not be
-/// delivered, usually the newest (Apple, "Sending notification requests to APNs").
+/// delivered, usually the newest, or one for each collapse id (Apple, "Sending notification requests to APNs").
 public struct NotificationStore: Sendable {
   private struct Slot: Hashable, Sendable {
     let token: [UInt8]
     let app: [UInt8]
+    /// nil where one is kept for all of them.
+    let collapseID: [UInt8]?
   }
 
   private struct Kept: Sendable {
@@ -94,8 +96,10 @@ public struct NotificationStore: Sendable {
     case .gone, .bad: return .discarded
     case .offline, .powerRestricted: break
     }
-    guard let until = Self.end(of: push), until > push.receivedAt else { return .discarded }
-    let slot = Slot(token: push.token, app: push.app)
+    guard let until = Self.end(of: push, rules), until > push.receivedAt else { return .discarded }
+    let slot = Slot(
+      token: push.token, app: push.app,
+      collapseID: rules.storedNotifications == .perCollapseID ? push.collapseID ?? [] : nil)
     if let older = kept[slot], older.until > push.receivedAt {
       overwritten += 1
       if roll % 100 < UInt64(rules.storeKeepsOlder) { return .discarded }
@@ -107,9 +111,11 @@ public struct NotificationStore: Sendable {
   }
 
   /// When a push is given up, in ms; nil when it is never stored.
-  public static func end(of push: AcceptedPush) -> Int64? {
+  public static func end(of push: AcceptedPush, _ rules: GatewayRules) -> Int64? {
     let longest = push.receivedAt + longest
-    guard let expiration = push.expiration else { return longest }
+    guard let expiration = push.expiration else {
+      return rules.absentExpiration == .policy ? longest : nil
+    }
     if expiration == 0 { return nil }
     let (milliseconds, overflow) = expiration.multipliedReportingOverflow(by: 1_000)
     return overflow ? longest : min(milliseconds, longest)

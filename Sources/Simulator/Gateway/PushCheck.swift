@@ -36,9 +36,10 @@ public enum PushCheck: String, CaseIterable, Sendable {
   /// Not too many pushes to one token: TooManyRequests.
   case tokenRate = "token-rate"
 
-  /// Apple does not document the order; this is the one place that says ours.
+  /// Apple does not document the order; this is the one place that says ours. Observed: without a credential `GET
+  /// /3/device/` is a MethodNotAllowed and `POST /3/device/` a MissingProviderToken.
   public static let standardOrder: [PushCheck] = [
-    .duplicateHeaders, .path, .method, .identifier, .credential, .topic, .pushType, .priority,
+    .duplicateHeaders, .method, .identifier, .credential, .path, .topic, .pushType, .priority,
     .expiration, .collapseID, .payload, .json, .deviceToken, .tokenTopic, .tokenState, .tokenRate,
   ]
 

@@ -10,6 +10,7 @@ struct Answers: ~Copyable {
   private var date = DateField()
   /// Which answers have a `date`.
   private var dated = GatewayRules.DatedAnswers.none
+  private var contentType = GatewayRules.ContentType.none
   /// Milliseconds since the epoch.
   private var now: Int64 = 0
   /// By reason: the JSON body without a timestamp.
@@ -33,9 +34,10 @@ struct Answers: ~Copyable {
 
   deinit { for body in bodies { body.deallocate() } }
 
-  /// The time of the answers from now on, and which of them say it.
-  mutating func note(_ dated: GatewayRules.DatedAnswers, now: Int64) {
-    self.dated = dated
+  /// The time of the answers from now on, and which fields they have.
+  mutating func note(_ rules: GatewayRules, now: Int64) {
+    dated = rules.datedAnswers
+    contentType = rules.contentType
     self.now = max(0, now)
   }
 
@@ -68,7 +70,7 @@ struct Answers: ~Copyable {
   ) -> HTTP2ServerConnection? {
     begin(
       request, Self.status(reason.rule.status), isChannel: isChannel, isDated: dated != .none)
-    headers.append("content-type", "application/json")
+    nameContent()
     let body =
       bodyCount > 0
       ? UnsafeRawBufferPointer(
@@ -80,7 +82,7 @@ struct Answers: ~Copyable {
   /// As `refuse`, for a request whose body is not complete.
   mutating func refuseEarly(_ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason) {
     begin(request, Self.status(reason.rule.status), isChannel: false, isDated: dated != .none)
-    headers.append("content-type", "application/json")
+    nameContent()
     HTTP2ServerConnection.respondEarly(
       request, headers, body: bodies[Int(reason.rawValue)])
   }
@@ -112,6 +114,10 @@ struct Answers: ~Copyable {
       headers.append("apns-id", id(request, Self.idOffset), .never)
     }
     if isDated { headers.append("date", date.value(now: now), .never) }
+  }
+
+  private mutating func nameContent() {
+    if contentType == .json { headers.append("content-type", "application/json") }
   }
 
   /// The id in a request's scratch memory as text.

@@ -136,7 +136,7 @@ enum FaultGoAways {
     let frames: [FaultGoAway.Frame] =
       switch form {
       case "two_step": [frame(.exactly(0x7FFF_FFFF), []), frame(last, shutdown)]
-      case "twice": [frame(last, shutdown), frame(last, shutdown)]
+      case "twice": [frame(last, shutdown), frame(last, [])]
       case "text":
         [frame(last, Array("Maximum active streams violated for this endpoint.".utf8))]
       case "empty": [frame(last, [])]

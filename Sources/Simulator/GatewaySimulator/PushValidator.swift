@@ -108,7 +108,7 @@ public struct PushValidator {
     case .json: json(push, &judgement)
     case .deviceToken: deviceToken(push, judgement.device)
     case .tokenTopic: tokenTopic(push, judgement.device)
-    case .tokenState: tokenState(judgement.device)
+    case .tokenState: tokenState(push, judgement.device)
     case .tokenRate: tokenRate(push, now)
     }
   }
@@ -236,9 +236,12 @@ public struct PushValidator {
     return topic.equals(wanted) ? nil : Refusal(.deviceTokenNotForTopic)
   }
 
-  private func tokenState(_ device: DeclaredToken?) -> Refusal? {
+  private func tokenState(_ push: PushFields, _ device: DeclaredToken?) -> Refusal? {
     guard case .gone(let reason, let timestamp) = device?.state else { return nil }
-    return Refusal(reason, timestamp: timestamp)
+    let isExpired =
+      rules.goneLiveActivity == .expiredToken
+      && push.pushType?.pushType(in: rules.pushTypes) == .liveactivity
+    return Refusal(isExpired ? .expiredToken : reason, timestamp: timestamp)
   }
 
   private func tokenRate(_ push: PushFields, _ now: Int64) -> Refusal? {

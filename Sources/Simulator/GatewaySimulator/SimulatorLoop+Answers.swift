@@ -39,13 +39,15 @@ extension SimulatorLoop {
     let verdict = request.pointee.verdict
     let argument = EncodedVerdict.argument(of: verdict)
     let isChannel = verdict & EncodedVerdict.channelMark != 0
-    answers.note(known.rules.datedAnswers, now: wallNow)
+    answers.note(known.rules, now: wallNow)
     switch verdict & 0xFF {
     case EncodedVerdict.accepted:
       shared.counters.add(.accepted)
+      let isFirst = known.rules.settingsOrder == .before
+      if isFirst { advise(connection, nil) }
       _ = answers.accept(
         request, isSandbox: connection.role.environment == .sandbox, isChannel: isChannel, pool)
-      advise(connection, nil)
+      if !isFirst { advise(connection, nil) }
     case EncodedVerdict.custom:
       guard let answer = customAnswers.take(argument) else { return }
       shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
@@ -61,9 +63,11 @@ extension SimulatorLoop {
       guard let reason = Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1) else { return }
       shared.reasons.add(reason)
       shared.counters.add(reason.rule.status == 410 ? .unregistered : .rejected)
+      let isFirst = known.rules.settingsOrder == .before
+      if isFirst { advise(connection, reason) }
       _ = answers.refuse(
         request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
-      advise(connection, reason)
+      if !isFirst { advise(connection, reason) }
     }
   }
 

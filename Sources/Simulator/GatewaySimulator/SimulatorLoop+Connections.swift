@@ -132,7 +132,7 @@ extension SimulatorLoop {
     case .text: connection.http.sendGoAway(debug: Array("\(reason.name) on this endpoint.".utf8))
     case .twice:
       connection.http.sendGoAway(debug: Self.words(reason))
-      connection.http.sendGoAway(debug: Self.words(reason))
+      connection.http.sendGoAway()
     }
     shared.counters.add(.goAways)
     touch(connection)

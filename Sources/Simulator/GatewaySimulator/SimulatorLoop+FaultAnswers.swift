@@ -133,7 +133,9 @@ extension SimulatorLoop {
     var headers = [
       (name: isPush ? "apns-id" : "apns-request-id", value: Answers.identifier(in: request))
     ]
-    if !body.isEmpty { headers.append((name: "content-type", value: "application/json")) }
+    if !body.isEmpty, known.rules.contentType == .json {
+      headers.append((name: "content-type", value: "application/json"))
+    }
     return .custom(CustomAnswer(status: answer.status, headers: headers, body: body))
   }
 
@@ -175,7 +177,7 @@ extension SimulatorLoop {
   /// Answers requests before their end, on connections that were told to.
   func answerEarlyRequests(_ early: inout [UnsafeMutablePointer<ServerRequest>]) {
     pool.takeEarly(into: &early)
-    if !early.isEmpty { answers.note(known.rules.datedAnswers, now: wallNow) }
+    if !early.isEmpty { answers.note(known.rules, now: wallNow) }
     for request in early {
       let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
       guard request.pointee.isAlive, let connection = connections[slot] else { continue }

@@ -144,7 +144,7 @@ extension SimulatorLoop {
   ) -> SpelledID {
     let scratch = request.pointee.scratch
     if role.environment == .sandbox || kind == .broadcast {
-      random.nextID().write(to: scratch + Answers.uniqueIDOffset, isUpper: true)
+      random.nextID().write(to: scratch + Answers.uniqueIDOffset, isUpper: false)
     }
     let given = kind == .push ? push.identifier : push.requestID
     if let text = given, let sent = text.withSpan({ SpelledID($0) }) {

@@ -4,6 +4,7 @@ import Bytes
 /// A frame's header (RFC 9113 §4.1).
 struct FrameHead {
   static let size = 9
+  static let data: UInt8 = 0
   static let headers: UInt8 = 1
   static let continuation: UInt8 = 9
   static let endHeaders: UInt8 = 0x4
@@ -52,6 +53,8 @@ struct ClientFrames: ~Copyable {
   /// The largest frame that was allowed; a larger one is nghttp2's to refuse.
   static let largest = 16_384
   private static let prefaceSize = 24
+  /// The streams of the DATA frames that came since this was emptied.
+  var dataStreams: [Int32] = []
   /// Bytes that pass unseen: the preface, and payloads of other frames.
   private var passing = prefaceSize
   /// A frame, or its header, that is not complete.
@@ -85,6 +88,7 @@ struct ClientFrames: ~Copyable {
       guard head.type == FrameHead.headers || head.type == FrameHead.continuation,
         head.length <= Self.largest
       else {
+        if head.type == FrameHead.data { dataStreams.append(Int32(bitPattern: head.stream)) }
         place += FrameHead.size
         passing = head.length
         continue

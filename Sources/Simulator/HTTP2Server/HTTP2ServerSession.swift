@@ -33,7 +33,7 @@ public final class HTTP2ServerSession: ServerSession {
     nghttp2_option_del(options)
     guard let created else { preconditionFailure("no memory for an HTTP/2 session") }
     session = created
-    settings?.submit(to: session, isClient: false)
+    if let settings { start(settings) }
   }
 
   deinit {
@@ -53,7 +53,12 @@ public final class HTTP2ServerSession: ServerSession {
   public var lastStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
 
   /// Queues the first SETTINGS of a session that was made without.
-  public func start(_ settings: SessionSettings) { settings.submit(to: session, isClient: false) }
+  public func start(_ settings: SessionSettings) {
+    state.pointee.streamLimit = settings.maxConcurrentStreams ?? .max
+    var settings = settings
+    settings.maxConcurrentStreams = settings.maxConcurrentStreams.map(StreamLimit.hidden)
+    settings.submit(to: session, isClient: false)
+  }
 
   public func attach(_ connection: HTTP2ServerConnection) {
     state.pointee.connection = Unmanaged.passUnretained(connection)
@@ -91,6 +96,9 @@ public final class HTTP2ServerSession: ServerSession {
 
   /// Sends SETTINGS with new values.
   public func update(_ change: SettingsChange) {
+    if let limit = change.maxConcurrentStreams { state.pointee.streamLimit = limit }
+    var change = change
+    change.maxConcurrentStreams = change.maxConcurrentStreams.map(StreamLimit.hidden)
     let entries = change.entries
     nghttp2_submit_settings(session, noFlags, entries, entries.count)
   }
@@ -114,9 +122,24 @@ public final class HTTP2ServerSession: ServerSession {
     try frames.take(bytes) { (piece) throws(ConnectionFailure) in
       switch piece {
       case .other(let bytes): try tell(bytes)
-      case .block(let head, let frame): try read(head, frame)
+      case .block(let head, let frame):
+        try read(head, frame)
+        try refuseIfClosed(Int32(bitPattern: head.stream))
       }
     }
+    for stream in frames.dataStreams { try refuseIfClosed(stream) }
+    frames.dataStreams.removeAll(keepingCapacity: true)
+    state.pointee.clientResets.removeAll(keepingCapacity: true)
+  }
+
+  /// nghttp2 ignores DATA and HEADERS on a stream that is closed; RFC 9113 §5.1 wants STREAM_CLOSED for them.
+  private func refuseIfClosed(_ stream: Int32) throws(ConnectionFailure) {
+    guard stream > 0, stream <= state.pointee.newestStream,
+      nghttp2_session_get_stream_remote_close(session, stream) == -1,
+      !state.pointee.clientResets.contains(stream)
+    else { return }
+    guard state.pointee.countReset() else { throw failure(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
+    reset(stream, code: HTTP2ErrorCode.streamClosed)
   }
 
   private func read(
@@ -172,8 +195,9 @@ public final class HTTP2ServerSession: ServerSession {
         if count < 0 { throw failure(Int32(count)) }
         return false
       }
-      let frame = UnsafeRawBufferPointer(start: chunk, count: count)
-      if faults == nil { buffer.append(frame) } else { faults?.pass(frame, into: &buffer) }
+      StreamLimit.reveal(UnsafeRawBufferPointer(start: chunk, count: count)) { frame in
+        if faults == nil { buffer.append(frame) } else { faults?.pass(frame, into: &buffer) }
+      }
     }
     return true
   }

@@ -18,6 +18,12 @@ struct ServerState {
   var complaint: String?
   /// Requests whose body is larger than this, or says so, are announced before their end; nil announces none.
   var earlyAnswerLimit: Int?
+  /// Streams that the client may have open, as it was told last.
+  var streamLimit = UInt32.max
+  /// The newest stream that the client has begun.
+  private(set) var newestStream: Int32 = 0
+  /// Streams that the client has reset in the bytes at hand.
+  var clientResets: [Int32] = []
   /// Streams that the client has reset, less those that were answered.
   var resetDebt = 0
   /// The client sends what only costs: the connection is to end with ENHANCE_YOUR_CALM.
@@ -31,7 +37,10 @@ struct ServerState {
     user.unsafelyUnwrapped.assumingMemoryBound(to: ServerState.self)
   }
 
-  mutating func begin(_ stream: Int32) -> UnsafeMutablePointer<ServerRequest> {
+  /// The request of a new stream; nil when the client has opened too many.
+  mutating func begin(_ stream: Int32) -> UnsafeMutablePointer<ServerRequest>? {
+    newestStream = stream
+    guard open.count < Int(streamLimit) else { return nil }
     let request = prepared ?? pool.take()
     request.pointee.streamID = stream
     request.pointee.connectionToken = token
@@ -97,7 +106,12 @@ enum ServerCallbacks {
     state.pointee.current = nil
     // Trailers come with another category and are ignored.
     guard frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
-    let request = state.pointee.begin(frame.pointee.hd.stream_id)
+    guard let request = state.pointee.begin(frame.pointee.hd.stream_id) else {
+      nghttp2_submit_rst_stream(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), frame.pointee.hd.stream_id,
+        HTTP2ErrorCode.refusedStream)
+      return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+    }
     nghttp2_session_set_stream_user_data(session, frame.pointee.hd.stream_id, request)
     // The fields of a prepared one stand in it already.
     if state.pointee.prepared == nil { state.pointee.current = request }
@@ -137,7 +151,9 @@ enum ServerCallbacks {
         ServerState.announceIfLarge(request, state)
       }
     case NGHTTP2_RST_STREAM.rawValue:
-      let isTolerable = ServerState.from(user).pointee.countReset()
+      let state = ServerState.from(user)
+      state.pointee.clientResets.append(frame.pointee.hd.stream_id)
+      let isTolerable = state.pointee.countReset()
       return isTolerable ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     case NGHTTP2_SETTINGS.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue == 0:
       let limit = nghttp2_session_get_remote_settings(

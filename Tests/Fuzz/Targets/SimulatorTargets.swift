@@ -90,7 +90,8 @@ private final class RequestDesk {
       push, id: SpelledID(NotificationID(high: 1, low: 2)),
       DeclaredToken(token: "00", state: .offline), types: .builtIn, receivedAt: Self.now)
     let longest = Self.now + NotificationStore.longest
-    return NotificationStore.end(of: kept) ?? 0 <= longest ? nil : "kept for longer than APNs does"
+    return NotificationStore.end(of: kept, GatewayRules()) ?? 0 <= longest
+      ? nil : "kept for longer than APNs does"
   }
 
   private func managed(

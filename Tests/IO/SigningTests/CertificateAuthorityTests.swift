@@ -20,6 +20,23 @@ import Testing
     }
   }
 
+  @Test func `openssl opens a PKCS #12 file with an RSA key of 2,048 bits`() throws {
+    try withFolder { folder in
+      let issued = try CertificateAuthority(clientKeys: .rsa).issueClient(
+        bundleID: "com.example.app")
+      try File.write(
+        "\(folder)/client.p12", issued.pkcs12(name: "com.example.app", passPhrase: "secret"))
+      let opened = openssl("pkcs12 -in \(folder)/client.p12 -passin pass:secret -nodes -info")
+      #expect(opened.status == 0, "\(opened.output)")
+      for part in ["BEGIN CERTIFICATE", "BEGIN PRIVATE KEY", "com.example.app", "MAC: sha1"] {
+        #expect(opened.output.contains(part), "\(part)")
+      }
+      #expect(openssl("pkcs12 -in \(folder)/client.p12 -passin pass:other -nodes").status != 0)
+      try File.write("\(folder)/key.pem", issued.keyPEM)
+      #expect(openssl("pkey -in \(folder)/key.pem -noout -text").output.contains("2048 bit"))
+    }
+  }
+
   @Test func `openssl verifies a server certificate for its names and for no other`() throws {
     try inspected(try authority.issueServer()) { folder, text in
       let verify = "verify -CAfile \(folder)/root.pem -purpose sslserver"

@@ -10,7 +10,9 @@ func withFolder(_ body: (String) throws -> Void) throws {
   let made = mkdtemp(&template)
   let folder = try #require(made.map { String(cString: $0) })
   defer {
-    for name in ["key.p8", "certificate.pem", "key.pem", "root.pem"] { unlink("\(folder)/\(name)") }
+    for name in ["key.p8", "client.p12", "certificate.pem", "key.pem", "root.pem"] {
+      unlink("\(folder)/\(name)")
+    }
     rmdir(folder)
   }
   try body(folder)

@@ -81,7 +81,7 @@ import Testing
     try withFolder { folder in
       try folder.generate(credentials, clientApps: apps)
       let names = folder.fileNames(credentials, clientApps: apps).filter {
-        $0.hasPrefix("client-") && !$0.hasSuffix("-key.pem")
+        $0.hasPrefix("client-") && $0.hasSuffix(".pem") && !$0.hasSuffix("-key.pem")
       }
       #expect(names.count == 6)
       func facts(_ kind: String) throws -> PushCertificate {
@@ -93,6 +93,7 @@ import Testing
       #expect(try !facts("-production").servesSandbox)
       #expect(try facts("-expired").expiresAt < facts("").expiresAt - 31_000_000)
       #expect(try facts("-voip").topics == ["com.example.app.voip"])
+      #expect(try FileExposure("\(folder.path)/client-com.example.app.p12").mode & 0o077 == 0)
       #expect(try FileExposure("\(folder.path)/client-com.example.app-key.pem").mode & 0o077 == 0)
     }
   }

@@ -121,10 +121,10 @@ import Testing
     broken = broken.adding("apns-priority", "x")
     let steps: [(Reason, (PushText) -> PushText)] = [
       (.duplicateHeaders, { $0.with("apns-priority", nil).adding("apns-priority", "x") }),
-      (.badPath, { $0.with(":path", "/3/device/xx") }),
       (.methodNotAllowed, { $0.with(":method", "POST") }),
       (.badMessageId, { $0.with("apns-id", nil) }),
       (.invalidProviderToken, { $0.with("authorization", push.fields[4].value) }),
+      (.badPath, { $0.with(":path", "/3/device/xx") }),
       (.badTopic, { $0.with("apns-topic", "com.example.app") }),
       (.invalidPushType, { $0.with("apns-push-type", "alert") }),
       (.badPriority, { $0.with("apns-priority", "10") }),
@@ -138,6 +138,29 @@ import Testing
       broken = mend(broken)
     }
     #expect(refusal(broken) == nil)
+  }
+
+  /// As Apple's gateway was seen to do.
+  @Test
+  func `without a credential and a token GET is refused for its method, POST for the credential`() {
+    let bare = push.with(":path", "/3/device/").with("authorization", nil)
+    #expect(refusal(bare.with(":method", "GET")) == Refusal(.methodNotAllowed))
+    #expect(refusal(bare) == Refusal(.missingProviderToken))
+  }
+
+  @Test func `a Live Activity's token that is gone has the reason of the switch`() {
+    var devices = DeviceRegistry()
+    let gone = String(repeating: "ab", count: 32)
+    devices.declare(DeclaredToken(token: gone, state: .gone(.unregistered, timestamp: 5)))
+    let activity = push.with(":path", "/3/device/" + gone).with("apns-push-type", "liveactivity")
+      .with("apns-topic", "com.example.app.push-type.liveactivity")
+    #expect(refusal(activity, devices) == Refusal(.unregistered, timestamp: 5))
+    var rules = GatewayRules()
+    rules.goneLiveActivity = .expiredToken
+    #expect(refusal(activity, devices, rules: rules) == Refusal(.expiredToken, timestamp: 5))
+    #expect(
+      refusal(push.with(":path", "/3/device/" + gone), devices, rules: rules)
+        == Refusal(.unregistered, timestamp: 5))
   }
 
   @Test func `declared tokens are answered by their state`() {

@@ -45,6 +45,25 @@ import Testing
     #expect(store.count == 1)
   }
 
+  @Test func `one for each collapse id, if the rules say so`() {
+    var rules = GatewayRules()
+    rules.storedNotifications = .perCollapseID
+    var store = NotificationStore()
+    for (number, collapse) in [(1, "a"), (2, "b"), (3, "a"), (4, nil), (5, nil)] {
+      _ = store.accept(push(UInt64(number), collapse: collapse), state: .offline, rules)
+    }
+    #expect(store.waiting(now: Self.now).map(\.id.id.low).sorted() == [2, 3, 5])
+  }
+
+  @Test func `without an expiration it is tried once, if the rules say so`() {
+    var rules = GatewayRules()
+    rules.absentExpiration = .once
+    var store = NotificationStore()
+    #expect(store.accept(push(1), state: .offline, rules) == .discarded)
+    let later = Self.now / 1_000 + 60
+    #expect(store.accept(push(2, expiration: later), state: .offline, rules) == .stored)
+  }
+
   @Test func `not always the newest, if the rules say so`() {
     var rules = GatewayRules()
     rules.storeKeepsOlder = 30
@@ -60,7 +79,7 @@ import Testing
     let expirations: [Int64?] = [nil, 0, now / 1_000 + 60, now / 1_000 + 40 * 86_400, .max]
     let ends: [Int64?] = [month, nil, now + 60_000, month, month]
     for (expiration, end) in zip(expirations, ends) {
-      #expect(NotificationStore.end(of: push(1, expiration: expiration)) == end)
+      #expect(NotificationStore.end(of: push(1, expiration: expiration), GatewayRules()) == end)
     }
   }
 

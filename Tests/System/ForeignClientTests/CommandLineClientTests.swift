@@ -46,6 +46,19 @@ import Testing
       ] + headers + more)
   }
 
+  @Test func `a client that offers HTTP/1.1 only completes the handshake and is dropped`() throws {
+    let simulator = try RunningSimulator(in: folder, tokens: DeviceTokens.declared)
+    defer { simulator.stop() }
+    let result = try BuiltProgram.run(
+      SystemProgram.path("curl"),
+      [
+        "-sS", "--http1.1", "--noproxy", "*", "--cacert", simulator.keys.roots,
+        url(simulator, DeviceTokens.numbered(1)),
+      ], in: folder)
+    // 52: nothing was answered; 56: the connection ended while it waited. 35 would be a failed handshake.
+    #expect([52, 56].contains(result.status), "\(result.status): \(result.output)")
+  }
+
   @Test
   func `curl --http2 gets 200 and its apns-id back, 410 with the time, and 403 without a token`()
     throws

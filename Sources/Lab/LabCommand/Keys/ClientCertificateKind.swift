@@ -20,6 +20,10 @@ enum ClientCertificateKind: String, CaseIterable, Sendable {
 
   func certificate(of app: String) -> String { name(of: app) + ".pem" }
   func key(of app: String) -> String { name(of: app) + "-key.pem" }
+  /// Both in one file.
+  func archive(of app: String) -> String { name(of: app) + ".p12" }
+  /// The pass phrase of that file: some readers take none that is empty.
+  static let passPhrase = "martlet"
 
   func issue(_ authority: CertificateAuthority, _ app: String) throws(SigningError)
     -> IssuedCertificate

@@ -83,7 +83,9 @@ public struct KeyFolder: Sendable {
     let keys = credentials.flatMap { [keyName($0), publicKeyName($0)] }
     let others = [self.credentials, gatewayKeys, root, certificate, certificateKey]
     let clients = clientApps.flatMap { app in
-      ClientCertificateKind.allCases.flatMap { [$0.certificate(of: app), $0.key(of: app)] }
+      ClientCertificateKind.allCases.flatMap {
+        [$0.certificate(of: app), $0.key(of: app), $0.archive(of: app)]
+      }
     }
     return keys + others.map { String($0.dropFirst(path.count + 1)) } + clients
   }
@@ -97,13 +99,16 @@ public struct KeyFolder: Sendable {
 
   /// The authority's own key is forgotten: no other certificate can be issued under this root.
   private func writeCertificates(_ clientApps: [String]) throws {
-    let authority = try CertificateAuthority(name: "Martlet simulator root")
+    let authority = try CertificateAuthority(name: "Martlet simulator root", clientKeys: .rsa)
     try File.write(root, authority.certificatePEM)
     try authority.issueServer().write(certificate: certificate, key: certificateKey)
     for app in clientApps {
       for kind in ClientCertificateKind.allCases {
-        try kind.issue(authority, app).write(
+        let issued = try kind.issue(authority, app)
+        try issued.write(
           certificate: "\(path)/\(kind.certificate(of: app))", key: "\(path)/\(kind.key(of: app))")
+        let archive = try issued.pkcs12(name: app, passPhrase: ClientCertificateKind.passPhrase)
+        try File.write("\(path)/\(kind.archive(of: app))", archive)
       }
     }
   }

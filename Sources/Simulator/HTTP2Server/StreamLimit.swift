@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+import CNghttp2
+
+/// The limit of streams that a client is told, which is not the one that nghttp2 knows: nghttp2 ends a connection at the
+/// first stream above its limit, and APNs resets that stream (`ServerState.streamLimit`).
+enum StreamLimit {
+  /// No limit reaches it, and no stream can.
+  private static let mark: UInt32 = 1 << 30
+  private static let headerSize = 9
+  private static let entrySize = 6
+
+  /// The limit for nghttp2.
+  static func hidden(_ limit: UInt32) -> UInt32 { limit | mark }
+
+  /// Hands on a frame of nghttp2's; SETTINGS (RFC 9113 §6.5) with the limit that the client is to see.
+  static func reveal(_ frame: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
+    guard frame.count > headerSize, UInt32(frame[3]) == NGHTTP2_SETTINGS.rawValue else {
+      return body(frame)
+    }
+    var bytes = Array(frame)
+    for entry in stride(from: headerSize, to: bytes.count, by: entrySize)
+    where bytes[entry] == 0 && UInt32(bytes[entry + 1]) == limitID {
+      bytes[entry + 2] &= ~UInt8(truncatingIfNeeded: mark >> 24)
+    }
+    bytes.withUnsafeBytes(body)
+  }
+
+  private static let limitID = NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue
+}

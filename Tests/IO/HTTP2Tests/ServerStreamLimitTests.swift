@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import HTTP2
+import HTTP2Server
+import Testing
+
+/// What a server makes of streams above its limit, and of frames on streams that are over.
+@Suite struct ServerStreamLimitTests {
+  private static let fields: [HeaderBlocksTests.Field] = [
+    (":method", "POST"), (":scheme", "https"), (":path", "/3/device/00"), (":authority", "x"),
+  ]
+  private let pool = ServerRequestPool()
+
+  private func session(limit: UInt32) -> HTTP2ServerSession {
+    HTTP2ServerSession(settings: .gateway(maxConcurrentStreams: limit), pool: pool, token: 1)
+  }
+
+  private struct Frame: Equatable {
+    var type: UInt8
+    var stream: UInt32
+    /// The last four bytes: a reset's code.
+    var code: UInt32
+  }
+
+  private func frames(of session: HTTP2ServerSession) throws -> [Frame] {
+    var output = ByteBuffer()
+    _ = try session.produceOutput(into: &output, upTo: .max)
+    let bytes = Array(output.bytes)
+    func number(_ at: Int) -> UInt32 { bytes[at..<at + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+    var frames: [Frame] = []
+    var at = 0
+    while at < bytes.count {
+      let end = at + 9 + Int(number(at) >> 8)
+      frames.append(Frame(type: bytes[at + 3], stream: number(at + 5), code: number(end - 4)))
+      at = end
+    }
+    return frames
+  }
+
+  private func receive(_ bytes: [UInt8], _ session: HTTP2ServerSession) throws {
+    try bytes.withUnsafeBytes { try session.receive($0) }
+  }
+
+  /// RST_STREAM and GOAWAY.
+  private func ends(_ frames: [Frame]) -> [Frame] { frames.filter { $0.type == 3 || $0.type == 7 } }
+
+  @Test(arguments: [UInt32(1), 3])
+  func `a stream above the limit is reset, and what follows on it`(limit: UInt32) throws {
+    let session = session(limit: limit)
+    var client = HandMadeClient()
+    // The client has acknowledged the SETTINGS.
+    client.frame(4, 1, 0, [])
+    for _ in 0...limit { client.request(Self.fields, body: nil) }
+    try receive(client.bytes, session)
+    let above = 2 * limit + 1
+    #expect(ends(try frames(of: session)) == [Frame(type: 3, stream: above, code: 7)])
+    try receive(frame(type: 0, flags: 1, stream: above, Array("{}".utf8)), session)
+    #expect(ends(try frames(of: session)) == [Frame(type: 3, stream: above, code: 5)])
+    #expect(session.openStreams == Int(limit))
+  }
+
+  @Test func `the client is told the limit that holds`() throws {
+    let session = session(limit: 7)
+    session.updateSettings(maxConcurrentStreams: 1)
+    var output = ByteBuffer()
+    _ = try session.produceOutput(into: &output, upTo: .max)
+    let bytes = Array(output.bytes)
+    for limit in [7, 1] as [UInt8] {
+      let entry: [UInt8] = [0, 3, 0, 0, 0, limit]
+      #expect((0...bytes.count - 6).contains { Array(bytes[$0..<$0 + 6]) == entry }, "\(limit)")
+    }
+  }
+
+  @Test func `frames on a stream that was answered get STREAM_CLOSED, and the connection goes on`()
+    throws
+  {
+    let session = session(limit: 10)
+    var client = HandMadeClient()
+    client.request(Self.fields)
+    try receive(client.bytes, session)
+    var ready: [UnsafeMutablePointer<ServerRequest>] = []
+    pool.takeReady(into: &ready)
+    var headers = HeaderList()
+    headers.append(":status", "200")
+    session.respond(
+      try #require(ready.first), headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
+    _ = try frames(of: session)
+    #expect(session.openStreams == 0)
+    for flags in [0, 1] as [UInt8] {
+      try receive(frame(type: 0, flags: flags, stream: 1, Array("{}".utf8)), session)
+      #expect(try ends(frames(of: session)) == [Frame(type: 3, stream: 1, code: 5)])
+    }
+  }
+}
