@@ -287,7 +287,7 @@ let package = Package(
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
     tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
-    tests("IO", "TLS", ["Bytes", "TLS", "Signing", "PEMFiles"]),
+    tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
       "IO", "HTTP2",
       ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing"]),

@@ -38,13 +38,16 @@ extension DeviceToken {
       if lower.hasPrefix("0x") { return .prefixed }
       if text.contains("%") { return .percentEncoded }
       if bytes.contains(where: { (0x09...0x0D).contains($0) }) { return .severalLines }
-      if text.contains(":"), bytes.count >= 100, isBase64(text.replacing(":", with: "")) {
+      // One wrong digit makes no other form: these have letters beyond f all over.
+      let isEncoded = bytes.count { HexDigit.value($0) > 15 } >= 8
+      if isEncoded, text.contains(":"), bytes.count >= 100, isBase64(text.replacing(":", with: ""))
+      {
         return .firebase
       }
       if bytes.count == 36, text.split(separator: "-").map(\.utf8.count) == [8, 4, 4, 4, 12] {
         return .uuid
       }
-      return bytes.count >= 40 && isBase64(text) ? .base64 : nil
+      return isEncoded && bytes.count >= 40 && isBase64(text) ? .base64 : nil
     }
 
     private static let missing: Set = [

@@ -216,7 +216,7 @@ public enum SenderMetrics {
       + " certificate in use while a renewed one is not in use yet.")
   static let reloadRefused = Metric(
     "martlet_sender_reload_refused", .gauge, labels: ["file", "app"],
-    bound: "\(ReloadStatus.namedApps) apps", merge: .highest,
+    bound: "2 files × \(ReloadStatus.namedApps + 1) apps", merge: .highest,
     event:
       "client certificates refused: none of them serves an app that is served now; keeping the previous ones",
     "1 while a changed file (certificates with the roots, token-key) is refused and earlier content is in use; `app`"

@@ -5,8 +5,8 @@ public import Telemetry
 /// Files that were read again while a process works, and are refused: earlier content is in use. For `/metrics`, and for
 /// when to say it. One thread writes.
 public final class ReloadStatus: MetricSource {
-  /// Apps with a series of their own.
-  public static let namedApps = 200
+  /// Apps with a series of their own, as everywhere.
+  public static let namedApps = 100
   /// Between two reports of one problem, in milliseconds.
   private static let interval: UInt64 = 3_600_000
 

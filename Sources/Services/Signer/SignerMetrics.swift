@@ -43,7 +43,7 @@ public enum SignerMetrics {
 
   static let reloadRefused = Metric(
     "martlet_signer_reload_refused", .gauge, labels: ["file", "app"],
-    bound: "\(ReloadStatus.namedApps) apps", merge: .highest,
+    bound: "2 files × \(ReloadStatus.namedApps + 1) apps", merge: .highest,
     event:
       "credentials file refused: no key in it serves an app that is served now; keeping the previous credentials",
     "1 while a changed file (credentials, token-key) is refused and earlier content is in use; `app` names an app that it"
