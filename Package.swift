@@ -95,7 +95,7 @@ let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
   "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
-  "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
+  "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles", "PEMFiles",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -138,6 +138,7 @@ let package = Package(
     core("Telemetry"),
     core("Access"),
     core("TokenFiles", ["APNS", "Pipeline"]),
+    core("PEMFiles"),
     core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
     core("HTTP2Engine"),
     core("Planning", ["Pipeline", "Delivery", "Dispatch", "Random", "Settings", "Telemetry"]),
@@ -145,7 +146,7 @@ let package = Package(
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
-    io("TLS", ["Bytes", "COpenSSL"]),
+    io("TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
     io("Kafka", ["Pipeline", "EventLoop", "Telemetry", "CRdKafka"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
@@ -158,7 +159,7 @@ let package = Package(
     io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
     io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
-    io("Signing", ["Bytes", "COpenSSL"]),
+    io("Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
 
     // Services: one room per process.
     .target(
@@ -178,7 +179,7 @@ let package = Package(
       "API",
       [
         "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPServer", "Compatibility",
+        "Records", "Signing", "Store", "HTTPServer", "TLS", "Compatibility",
       ]),
     service(
       "Signer",
@@ -202,13 +203,13 @@ let package = Package(
       "WebhookDelivery",
       [
         "Webhooks", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "HTTPClient",
+        "Records", "Signing", "HTTPClient", "TLS",
       ]),
     service(
       "OperatorCommand",
       [
         "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "Planning", "EventLoop", "Kafka",
-        "JSON", "Records", "HTTPClient", "HTTPServer", "Store", "TokenFiles",
+        "JSON", "Records", "HTTPClient", "HTTPServer", "Store", "TLS", "TokenFiles",
       ]),
 
     // Executables: parse, build, run.

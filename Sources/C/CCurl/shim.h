@@ -10,6 +10,12 @@ static inline CURLcode martlet_curl_set_number(CURL *easy, CURLoption option, lo
 static inline CURLcode martlet_curl_set_text(CURL *easy, CURLoption option, const char *value) {
   return curl_easy_setopt(easy, option, value);
 }
+/* libcurl copies the bytes. */
+static inline CURLcode martlet_curl_set_blob(CURL *easy, CURLoption option, const void *bytes,
+                                             size_t count) {
+  struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+  return curl_easy_setopt(easy, option, &blob);
+}
 static inline CURLcode martlet_curl_set_body(CURL *easy, const void *bytes, curl_off_t count) {
   CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, count);
   return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_POSTFIELDS, bytes);

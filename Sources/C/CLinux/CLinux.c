@@ -73,3 +73,5 @@ int martlet_spawn(
   errno = code;
   return child;
 }
+
+void martlet_hide_memory(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

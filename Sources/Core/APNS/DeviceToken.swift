@@ -14,13 +14,26 @@ public enum DeviceToken {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
   }
 
+  /// The part of a text that is not white space at its ends: what a file's line end or a paste leaves there. Line ends
+  /// inside stay, since they may divide two tokens.
+  public static func trimmed(_ text: Span<UInt8>) -> Range<Int> {
+    var range = 0..<text.count
+    while let last = range.last, isSpace(text[last]) { range = range.lowerBound..<last }
+    while let first = range.first, isSpace(text[first]) { range = first + 1..<range.upperBound }
+    return range
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || (0x09...0x0D).contains(byte)
+  }
+
   /// What is wrong with a token.
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     case empty
     case oddLength(Int)
     case tooLong(Int)
-    /// The first byte that is no hexadecimal digit, and where it stands.
-    case notHexadecimal(at: Int)
+    /// The first byte that is no hexadecimal digit, where it stands, and what the text seems to be instead.
+    case notHexadecimal(at: Int, Disguise? = nil)
     /// A JSON value that is no string.
     case notText
 
@@ -30,7 +43,9 @@ public enum DeviceToken {
       case .oddLength(let count): "has an odd number of digits (\(count))"
       case .tooLong(let count): "has \(count) digits, more than \(DeviceToken.maximumDigits)"
       case .notText: "is not a string"
-      case .notHexadecimal(let position): "has no hexadecimal digit at character \(position + 1)"
+      case .notHexadecimal(let position, let disguise):
+        "has no hexadecimal digit at character \(position + 1)"
+          + (disguise.map { "; \($0.words)" } ?? "")
       }
     }
   }
@@ -42,8 +57,26 @@ public enum DeviceToken {
     for index in text.indices { invalid |= HexDigit.isNone(text[index]) }
     if invalid == 0 { return }
     for index in 0..<text.count where HexDigit.value(text[index]) > 15 {
-      throw .notHexadecimal(at: index)
+      throw .notHexadecimal(at: index, Disguise(text))
     }
+  }
+
+  /// A token that somebody wrote, in its lower-case form: without white space at its ends and the decoration of an old
+  /// `NSData.description`.
+  public static func normalized(_ text: String) throws(Problem) -> String {
+    let bytes = Array(text.utf8)
+    var digits: [UInt8] = []
+    for index in trimmed(bytes.span) {
+      let byte = bytes[index]
+      if isDecoration(byte) { continue }
+      guard HexDigit.value(byte) <= 15 else {
+        throw .notHexadecimal(at: index, Disguise(bytes.span))
+      }
+      // Sets the bit that makes a letter lower case; digits have it already.
+      digits.append(byte | 0x20)
+    }
+    try validateLength(digits.count)
+    return String(decoding: digits, as: UTF8.self)
   }
 
   /// The part of the rule that concerns the number of digits.

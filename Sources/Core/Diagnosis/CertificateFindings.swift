@@ -55,7 +55,7 @@ public enum CertificateFindings {
   private static func expiry(_ certificate: CertificateFacts, _ now: Int64) -> Finding? {
     let seconds = certificate.expiresAt - now
     let remedy =
-      "renew it at Apple, list the new one beside it in the certificates file and send SIGHUP to the senders"
+      "renew it at Apple and put the new one in its place, or beside it in the certificates file; senders read changed files by themselves"
     guard seconds > 0 else {
       return .error(.certificate, certificate.path, "has expired", remedy: remedy)
     }

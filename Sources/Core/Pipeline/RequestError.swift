@@ -35,6 +35,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case negative
     /// A number that is too large for a time in epoch seconds: most likely it counts milliseconds.
     case notSeconds(Int64)
+    /// A number that is too small for a time in epoch seconds: most likely it counts from the request on.
+    case notATime(Int64)
     /// A number that is no count of seconds from the request on, up to the limit.
     case notDuration(Int64, limit: Int64)
     /// Both `expiration` and `expires_in`.
@@ -114,6 +116,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .negative: "is negative; it is a time in epoch seconds, or 0"
     case .notSeconds(let value):
       "\(value) is too large for epoch seconds; milliseconds? seconds are expected"
+    case .notATime(let value):
+      "\(value) is a time in \(1970 + value / 31_556_952); a number of seconds from the request on goes in expires_in"
     case .notDuration(let value, let limit):
       "\(value) is not a number of seconds from 0 to \(limit); it counts from the request on"
     case .bothExpirations: "cannot be combined with expiration"

@@ -111,11 +111,18 @@ public enum RequestRules {
   /// thousands of years. In milliseconds, it is far from overflowing.
   public static let timeLimit: Int64 = 100_000_000_000
 
+  /// No time in a request is this early, in epoch seconds (2001, before there was APNs): a number of seconds given for a
+  /// time would end a notification at once.
+  public static let earliestTime: Int64 = 1_000_000_000
+
   /// Checks an expiration: epoch seconds, 0 for "one attempt, do not store".
   public static func checkExpiration(_ seconds: Int64) throws(RequestError) {
     guard seconds >= 0 else { throw RequestError(.expiration, .negative) }
     guard seconds < timeLimit else {
       throw RequestError(.expiration, .notSeconds(seconds))
+    }
+    guard seconds == 0 || seconds >= earliestTime else {
+      throw RequestError(.expiration, .notATime(seconds))
     }
   }
 

@@ -33,9 +33,12 @@ public enum File {
   public static func write(
     _ path: String, _ bytes: [UInt8], mode: UInt32 = 0o600
   ) throws(SystemError) {
-    let draft = path + ".\(getpid()).new"
-    let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t(mode))
-    guard descriptor >= 0 else { throw .last("cannot create \(draft)") }
+    // A name that nobody can guess and prepare, and the owner's alone until it is whole (mkstemp(3)).
+    var template = Array("\(path).XXXXXX".utf8CString)
+    let descriptor = mkstemp(&template)
+    guard descriptor >= 0 else { throw .last("cannot create a draft beside \(path)") }
+    let draft = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     do throws(SystemError) {
       try writeAll(descriptor, bytes, draft)
       // The process's umask does not decide over a mode that was asked for.

@@ -3,12 +3,12 @@
 internal import CLinux
 internal import Glibc
 
-/// Who but this process may read a file that holds a secret.
+/// Who but this process may read or change a file that holds a secret.
 ///
 /// The owner may, and a group that this process is in, as with a Kubernetes secret under `fsGroup` (mode 0440, the pod's
 /// group). So may the group of root, which can read everything anyway: systemd's `LoadCredential=` leaves the file
 /// with root and lets the service's user in by an access control list, whose mask then shows as the group's bits
-/// (systemd.exec(5); acl(5)). No other user may.
+/// (systemd.exec(5); acl(5)). No other user may. Only the owner may change it.
 public struct FileExposure: Equatable, Sendable {
   /// A user or group that an access control list names. `id` is nil for the file's own group.
   public struct Grant: Equatable, Sendable {
@@ -36,6 +36,9 @@ public struct FileExposure: Equatable, Sendable {
     self.group = group
     self.list = list
   }
+
+  /// Whether somebody else than the owner may change the file. The group's bits are the mask of a list, if there is one.
+  public var isChangeable: Bool { mode & 0o022 != 0 }
 
   /// Whether somebody may read the file who is neither root nor this process.
   ///
@@ -99,13 +102,23 @@ extension FileExposure {
 }
 
 extension File {
-  /// Why a file may not be used for a secret, and what to do; nil when no other user can read it (`FileExposure`).
+  /// Why a file may not be used for a secret, and what to do; nil when no other user can read or change it
+  /// (`FileExposure`).
   public static func exposure(of path: String) throws(SystemError) -> String? {
     let exposure = try FileExposure(path)
     var groups = [gid_t](repeating: 0, count: 256)
     let count = getgroups(Int32(groups.count), &groups)
     let own = groups[..<max(0, Int(count))].map { UInt32($0) } + [UInt32(getegid())]
-    guard exposure.isExposed(to: UInt32(geteuid()), in: own) else { return nil }
-    return "\(path) can be read by others: chmod 600 \(path)"
+    if exposure.isExposed(to: UInt32(geteuid()), in: own) {
+      return "\(path) can be read by others: chmod 600 \(path)"
+    }
+    return try tampering(of: path)
+  }
+
+  /// Why a file may not decide about keys and rights, and what to do; nil when its owner alone can change it. It may be
+  /// read by anybody.
+  public static func tampering(of path: String) throws(SystemError) -> String? {
+    guard try FileExposure(path).isChangeable else { return nil }
+    return "\(path) can be changed by others: chmod go-w \(path)"
   }
 }

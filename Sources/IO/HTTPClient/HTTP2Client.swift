@@ -8,14 +8,14 @@ public final class HTTP2Client {
   public struct Identity: Sendable {
     /// A PEM file of roots to trust instead of the system's.
     public var roots: String?
-    /// PEM files of a client certificate with its chain, and of its key.
-    public var certificate: String?
-    public var key: String?
+    /// A client certificate with its chain, and its key, as PEM; the key is a secret and not encrypted.
+    public var certificate: [UInt8]?
+    public var key: [UInt8]?
     /// The name in the server's certificate, if it is not the host that is connected to.
     public var serverName: String?
 
     public init(
-      roots: String? = nil, certificate: String? = nil, key: String? = nil,
+      roots: String? = nil, certificate: [UInt8]? = nil, key: [UInt8]? = nil,
       serverName: String? = nil
     ) {
       self.roots = roots
@@ -106,14 +106,10 @@ public final class HTTP2Client {
     martlet_curl_set_number(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
     martlet_curl_set_number(easy, CURLOPT_CONNECTTIMEOUT_MS, timeoutMilliseconds)
     martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
-    if let roots = identity.roots {
-      martlet_curl_set_text(easy, CURLOPT_CAINFO, roots)
-      // Only these, not the system's beside them.
-      martlet_curl_set_text(easy, CURLOPT_CAPATH, nil)
-    }
-    if let certificate = identity.certificate {
-      martlet_curl_set_text(easy, CURLOPT_SSLCERT, certificate)
-      martlet_curl_set_text(easy, CURLOPT_SSLKEY, identity.key ?? certificate)
+    trustOnly(identity.roots, on: easy)
+    if let certificate = identity.certificate, let key = identity.key {
+      martlet_curl_set_blob(easy, CURLOPT_SSLCERT_BLOB, certificate, certificate.count)
+      martlet_curl_set_blob(easy, CURLOPT_SSLKEY_BLOB, key, key.count)
     }
   }
 

@@ -95,7 +95,7 @@ public final class HTTPClient {
     martlet_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, method)
     martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
     martlet_curl_set_text(easy, CURLOPT_PROXY, "")
-    if let roots { martlet_curl_set_text(easy, CURLOPT_CAINFO, roots) }
+    trustOnly(roots, on: easy)
     martlet_curl_set_headers(easy, headers)
     setTimeout(isStreamed)
     let context = Unmanaged.passUnretained(sink).toOpaque()

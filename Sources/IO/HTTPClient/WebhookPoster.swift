@@ -73,7 +73,7 @@ public final class WebhookPoster {
     martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
     martlet_curl_set_number(easy, CURLOPT_FOLLOWLOCATION, 0)
     martlet_curl_set_number(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-    if let roots { martlet_curl_set_text(easy, CURLOPT_CAINFO, roots) }
+    trustOnly(roots, on: easy)
     martlet_curl_set_number(easy, CURLOPT_CONNECTTIMEOUT_MS, timeoutMilliseconds)
     martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
     martlet_curl_set_headers(easy, transfer.headers)

@@ -4,7 +4,7 @@ internal import CSimdjson
 
 /// Why text is not JSON.
 public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The parser's words.
+  /// The mistake by its name (`JSONMistake`), else the parser's words.
   public let problem: String
   /// The byte of the text where it was noticed.
   public let offset: Int
@@ -32,6 +32,9 @@ public final class JSONParser {
     let bytes = text.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let code = martlet_json_read_document(handle, bytes, text.count, &nodes, &count, &error)
     guard code == 0 else {
+      if let mistake = JSONMistake.find(in: text) {
+        throw JSONError(problem: mistake.problem, offset: mistake.offset)
+      }
       let words = error.words.map { String(cString: $0) } ?? "unknown"
       throw JSONError(problem: words, offset: error.offset)
     }

@@ -73,8 +73,8 @@ public struct RequestTokens {
     UnsafeRawBufferPointer(start: entries[index].bytes, count: Int(entries[index].count))
   }
 
-  /// Copies a token in lower case to `destination`, which has room for 512 bytes. The angle brackets and
-  /// blanks of an old `NSData.description` are left out.
+  /// Copies a token in lower case to `destination`, which has room for 512 bytes: as `DeviceToken.normalized`, of which
+  /// this is the form without allocation.
   ///
   /// Throws what is wrong with it. Returns the number of digits.
   public func normalize(
@@ -87,11 +87,12 @@ public struct RequestTokens {
       return Int(entry.count)
     }
     var digits = 0
-    for position in 0..<Int(entry.count) {
+    let span = UnsafeBufferPointer(start: text, count: Int(entry.count)).span
+    for position in DeviceToken.trimmed(span) {
       let byte = text[position]
       if HexDigit.value(byte) > 15 {
         if DeviceToken.isDecoration(byte) { continue }
-        throw .notHexadecimal(at: position)
+        throw .notHexadecimal(at: position, DeviceToken.Disguise(span))
       }
       // Counted on, so that the error can tell the length.
       if digits < DeviceToken.maximumDigits {

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// PEM text to and from OpenSSL's objects, through memory.
+/// PEM text of OpenSSL's objects, through memory.
 enum PEM {
-  /// Runs `body` with a source that reads `bytes`.
-  static func reading<R>(_ bytes: [UInt8], _ body: (OpaquePointer?) -> R) -> R {
-    bytes.withUnsafeBytes { buffer in
-      let source = BIO_new_mem_buf(buffer.baseAddress, Int32(buffer.count))
-      defer { BIO_free(source) }
-      return body(source)
-    }
-  }
-
   /// What `body` writes; nil when it says that it failed (anything but 1).
   static func writing(_ body: (OpaquePointer?) -> Int32) -> [UInt8]? {
     let sink = BIO_new(BIO_s_mem())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
+import PEMFiles
 
 /// The public half of an ES256 key. Any thread may verify.
 public final class PublicKey: Sendable {
@@ -9,9 +10,16 @@ public final class PublicKey: Sendable {
 
   deinit { EVP_PKEY_free(raw) }
 
-  /// - Parameter pem: One `PUBLIC KEY` block with a key on P-256.
+  /// - Parameter pem: A file (`PEMFile`) with one public key, on P-256.
   public convenience init(pem: [UInt8]) throws(SigningError) {
-    let key = PEM.reading(pem) { PEM_read_bio_PUBKEY($0, nil, nil, nil) }
+    let der: [UInt8]
+    do throws(PEMProblem) { der = try PEMFile(pem).publicKey() } catch {
+      throw SigningError(error.description)
+    }
+    let key = der.withUnsafeBufferPointer { bytes in
+      var position = bytes.baseAddress
+      return d2i_PUBKEY(nil, &position, bytes.count)
+    }
     guard let key else { throw .openSSL("reading the public key") }
     guard Curve.isP256(key) else {
       EVP_PKEY_free(key)

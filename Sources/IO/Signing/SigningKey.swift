@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import COpenSSL
+import PEMFiles
 
 /// A private key for ES256: P-256, as Apple hands it out in a `.p8` file. Any thread may sign.
 public final class SigningKey: Sendable {
@@ -11,7 +12,7 @@ public final class SigningKey: Sendable {
 
   deinit { EVP_PKEY_free(raw) }
 
-  /// Reads a `.p8` file: PEM, PKCS#8, P-256, not encrypted.
+  /// Reads a `.p8` file: a key on P-256, not encrypted (`PEMFile`).
   ///
   /// - Throws: when others can read the file (`FileExposure`), it cannot be read, or holds
   ///   anything else; the text says what to do.
@@ -26,28 +27,23 @@ public final class SigningKey: Sendable {
     }
     if let problem { throw SigningError(problem) }
     do throws(SigningError) {
-      return try SigningKey(pem: bytes)
+      return try SigningKey(pem: bytes, path: path)
     } catch {
       throw SigningError("\(path): \(error)")
     }
   }
 
-  /// - Parameter pem: One `PRIVATE KEY` block.
-  public convenience init(pem: [UInt8]) throws(SigningError) {
-    let text = String(decoding: pem, as: UTF8.self)
-    guard !text.contains("BEGIN ENCRYPTED PRIVATE KEY") else {
-      throw SigningError(
-        "the key is encrypted; remove the pass phrase with openssl pkcs8 -topk8 -nocrypt")
+  /// - Parameters:
+  ///   - pem: A file (`PEMFile`) with one private key, on P-256.
+  ///   - path: The file's name in commands that convert it.
+  public convenience init(pem: [UInt8], path: String = "FILE") throws(SigningError) {
+    let der: [UInt8]
+    do throws(PEMProblem) { der = try PEMFile(pem, path: path).privateKey() } catch {
+      throw SigningError(error.description)
     }
-    guard text.contains("-----BEGIN PRIVATE KEY-----") else {
-      throw SigningError(
-        "no PKCS#8 private key (a block that begins with BEGIN PRIVATE KEY); convert another form"
-          + " with openssl pkcs8 -topk8 -nocrypt")
-    }
-    let key = PEM.reading(pem) { source -> OpaquePointer? in
-      guard let packed = PEM_read_bio_PKCS8_PRIV_KEY_INFO(source, nil, nil, nil) else { return nil }
-      defer { PKCS8_PRIV_KEY_INFO_free(packed) }
-      return EVP_PKCS82PKEY(packed)
+    let key = der.withUnsafeBufferPointer { bytes in
+      var position = bytes.baseAddress
+      return d2i_AutoPrivateKey(nil, &position, bytes.count)
     }
     guard let key else { throw .openSSL("reading the private key") }
     guard Curve.isP256(key) else {

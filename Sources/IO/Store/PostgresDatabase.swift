@@ -47,6 +47,8 @@ final class PostgresDatabase {
     ]
     return withCStrings(parameters.map(\.0)) { names in
       withCStrings(parameters.map(\.1)) { values in
+        // The pass phrase of an encrypted key comes from the URL (sslpassword); nobody is asked on the terminal.
+        PQsetSSLKeyPassHook_OpenSSL(PQdefaultSSLKeyPassHook_OpenSSL)
         // Memory only: a server that does not answer leaves a connection that says so.
         guard let connection = PQconnectdbParams(names, values, 1) else {
           preconditionFailure("out of memory")

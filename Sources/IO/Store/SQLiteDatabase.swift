@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSQLite
+import Glibc
 
 /// Owns one SQLite connection and its statements. One thread at a time.
 final class SQLiteDatabase {
@@ -9,6 +10,7 @@ final class SQLiteDatabase {
   /// - Parameter isReadOnly: opens an existing database without ever writing to it.
   init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
     var handle: OpaquePointer?
+    if !isReadOnly { Self.create(path) }
     // One thread uses the connection, so SQLite's own mutexes are left out.
     let flags =
       SQLITE_OPEN_NOMUTEX
@@ -26,6 +28,13 @@ final class SQLiteDatabase {
   }
 
   deinit { sqlite3_close_v2(raw) }
+
+  /// Makes a new database's file its owner's alone, whatever the umask: SQLite gives its log and journal the same mode.
+  /// What goes wrong here SQLite says.
+  private static func create(_ path: String) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    if descriptor >= 0 { close(descriptor) }
+  }
 
   /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(StoreError) {

@@ -21,6 +21,8 @@ public struct PushCertificate: Sendable, Equatable {
   /// The subject's UID: the bundle id, and the topic of requests that name none. nil without one.
   public let bundleID: String?
   public let commonName: String?
+  /// The subject's OU: the team id. nil without one.
+  public let teamID: String?
   /// Topics of the extensions, in their order; empty for a certificate of a single topic.
   public let listedTopics: [Topic]
   /// Has the mark of the sandbox (…6.3.1), of production (…6.3.2). One without either serves both.
@@ -41,19 +43,17 @@ public struct PushCertificate: Sendable, Equatable {
   public var servesSandbox: Bool { hasSandboxMark || !hasProductionMark }
   public var servesProduction: Bool { hasProductionMark || !hasSandboxMark }
 
-  /// Reads the first certificate of a PEM text.
+  /// Reads the first certificate of a file (`PEMFile`).
   public init(pem: [UInt8]) throws(TLSError) {
-    guard let certificate = PEMText.read(pem, { PEM_read_bio_X509($0, nil, nil, nil) }) else {
-      throw TLSError.last(.configuration, "no certificate in the PEM text")
-    }
-    defer { X509_free(certificate) }
-    self.init(certificate)
+    let found = try Certificates(pem, path: "FILE")
+    self = withExtendedLifetime(found) { PushCertificate(found.list[0]) }
   }
 
   init(_ certificate: OpaquePointer) {
     let subject = X509_get_subject_name(certificate)
     bundleID = Self.text(subject, NID_userId)
     commonName = Self.text(subject, NID_commonName)
+    teamID = Self.text(subject, NID_organizationalUnitName)
     let lists = ["1.2.840.113635.100.6.3.6", "1.2.840.113635.100.6.3.4"]
     listedTopics = lists.flatMap { TopicList.read(Self.content(certificate, of: $0) ?? []) }
     hasSandboxMark = Self.content(certificate, of: "1.2.840.113635.100.6.3.1") != nil

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import COpenSSL
+import PEMFiles
 import Synchronization
 
 /// Where a client's trust starts.
@@ -10,17 +12,6 @@ public enum TrustRoots: Sendable {
   case file(String)
   /// Only the authorities in this PEM text.
   case pem([UInt8])
-}
-
-/// A certificate (leaf first, then its chain) and its private key, both PEM.
-public struct TLSIdentity: Sendable {
-  public let certificates: [UInt8]
-  public let key: [UInt8]
-
-  public init(certificates: [UInt8], key: [UInt8]) {
-    self.certificates = certificates
-    self.key = key
-  }
 }
 
 /// The settings that many connections share. Safe to use from several threads.
@@ -124,52 +115,54 @@ public final class TLSContext: Sendable {
         throw TLSError.last(.configuration, "cannot load the system's trusted authorities")
       }
     case .file(let path):
-      guard SSL_CTX_load_verify_file(raw, path) == 1 else {
-        throw TLSError.last(.configuration, "cannot load trusted authorities from \(path)")
+      let text: [UInt8]
+      do throws(SystemError) { text = try File.read(path) } catch {
+        throw TLSError(kind: .configuration, message: "trusted authorities: \(error)")
       }
-    case .pem(let text):
-      let store = SSL_CTX_get_cert_store(raw)
-      for certificate in try Self.certificates(in: text) {
-        X509_STORE_add_cert(store, certificate)
-        X509_free(certificate)
-      }
+      try trust(only: text, path)
+    case .pem(let text): try trust(only: text, "FILE")
+    }
+  }
+
+  /// Throws for a file of authorities that cannot be used, also by libraries that read PEM only.
+  public static func checkPEMRoots(_ path: String) throws(TLSError) {
+    _ = try client(roots: .file(path))
+    guard let text = try? File.read(path), !PEMFile.isDER(text) else {
+      throw TLSError(
+        kind: .configuration,
+        message: "\(path) is DER; convert it: openssl x509 -inform DER -in \(path) -out roots.pem")
+    }
+  }
+
+  /// Trusts these authorities, and no other.
+  private func trust(only text: [UInt8], _ path: String) throws(TLSError) {
+    let found: Certificates
+    do throws(TLSError) { found = try Certificates(text, path: path) } catch {
+      throw TLSError(kind: .configuration, message: "trusted authorities: \(path) \(error)")
+    }
+    let store = SSL_CTX_get_cert_store(raw)
+    withExtendedLifetime(found) {
+      for certificate in found.list { X509_STORE_add_cert(store, certificate) }
     }
   }
 
   private func use(_ identity: TLSIdentity) throws(TLSError) {
-    let chain = try Self.certificates(in: identity.certificates)
-    defer { for certificate in chain { X509_free(certificate) } }
-    guard SSL_CTX_use_certificate(raw, chain[0]) == 1 else {
+    let parts = try IdentityParts(identity)
+    try withExtendedLifetime(parts) { () throws(TLSError) in try use(parts) }
+  }
+
+  private func use(_ parts: IdentityParts) throws(TLSError) {
+    guard SSL_CTX_use_certificate(raw, parts.chain[0]) == 1 else {
       throw TLSError.last(.configuration, "cannot use the certificate")
     }
-    for certificate in chain.dropFirst() {
+    for certificate in parts.chain.dropFirst() {
       guard martlet_ssl_ctx_add_chain_certificate(raw, certificate) == 1 else {
         throw TLSError.last(.configuration, "cannot use the certificate's chain")
       }
     }
-    let key = PEMText.read(identity.key) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
-    guard let key else {
-      throw TLSError.last(.configuration, "cannot read the certificate's private key")
+    guard SSL_CTX_use_PrivateKey(raw, parts.key) == 1 else {
+      throw TLSError.last(.configuration, "cannot use the private key")
     }
-    defer { EVP_PKEY_free(key) }
-    guard SSL_CTX_use_PrivateKey(raw, key) == 1 else {
-      throw TLSError.last(.configuration, "the private key does not belong to the certificate")
-    }
-  }
-
-  /// Reads at least one certificate; the caller frees them.
-  private static func certificates(in pem: [UInt8]) throws(TLSError) -> [OpaquePointer] {
-    let found = PEMText.read(pem) { source in
-      var found: [OpaquePointer] = []
-      while let certificate = PEM_read_bio_X509(source, nil, nil, nil) { found.append(certificate) }
-      return found
-    }
-    guard !found.isEmpty else {
-      throw TLSError.last(.configuration, "no certificate in the PEM text")
-    }
-    // The read after the last certificate leaves "no start line" behind.
-    ERR_clear_error()
-    return found
   }
 }
 

@@ -13,16 +13,23 @@ enum APIKeysFile {
 
   static func read(_ path: String) throws(Failure) -> APIKeyTable {
     let bytes: [UInt8]
+    let problem: String?
     do throws(SystemError) {
+      problem = try File.tampering(of: path)
       bytes = try File.read(path)
     } catch {
       throw Failure(description: "\(error)")
     }
+    if let problem { throw Failure(description: problem) }
     return try parse(bytes, path)
   }
 
   static func parse(_ bytes: [UInt8], _ path: String) throws(Failure) -> APIKeyTable {
-    guard let list = (try? JSONParser().parse(bytes))?.array else {
+    let root: JSONValue
+    do throws(JSONError) { root = try JSONDocument(bytes).root } catch {
+      throw Failure(description: "\(path): \(error)")
+    }
+    guard let list = root.array else {
       throw Failure(description: "\(path): is not a JSON array of keys")
     }
     var keys: [APIKey] = []

@@ -9,6 +9,7 @@ import Kafka
 import Pipeline
 import ServiceKit
 import Settings
+import TLS
 
 /// The one thread of the HTTP API: bodies come in, requests go to Kafka, and when it has them, answers go out.
 ///
@@ -75,9 +76,9 @@ final class APILoop: StreamHandler {
   private func listen() throws(ServiceFailure) {
     do {
       let identity = try settings.certificate.map { certificate in
-        StreamServer.Identity(
-          certificate: try File.read(certificate), key: try File.read(settings.certificateKey ?? "")
-        )
+        let read = try TLSIdentity.load(
+          certificate: certificate, key: settings.certificateKey ?? "")
+        return StreamServer.Identity(certificate: read.certificates, key: read.key)
       }
       server = try StreamServer(
         host: settings.listen.numericHost, port: settings.listen.port,

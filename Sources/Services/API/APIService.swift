@@ -5,6 +5,7 @@ public import Diagnosis
 import Pipeline
 public import ServiceKit
 public import Settings
+import TLS
 
 /// `martlet-api`: takes notification requests over HTTP and produces them to Kafka.
 ///
@@ -39,22 +40,20 @@ public enum APIService: Service {
     }
   }
 
-  /// The certificate and the key of HTTPS: that the files are there and of their kind.
+  /// The certificate and the key of HTTPS.
   private static func identity(_ settings: APISettings) -> [Finding] {
     guard let certificate = settings.certificate, let key = settings.certificateKey else {
       return []
     }
-    return [(certificate, "CERTIFICATE-----"), (key, "PRIVATE KEY-----")].map { path, mark in
-      let remedy = "--tls-certificate and --tls-key name PEM files that this user may read"
-      do throws(SystemError) {
-        let text = String(decoding: try File.read(path), as: UTF8.self)
-        guard text.contains(mark) else {
-          return .error(.certificate, path, "has no line that ends in \(mark)", remedy: remedy)
-        }
-        return .ok(.certificate, path, "can be read")
-      } catch {
-        return .error(.certificate, path, "\(error)", remedy: remedy)
-      }
+    do throws(TLSError) {
+      _ = try TLSIdentity.load(certificate: certificate, key: key)
+      return [.ok(.certificate, certificate, "belongs to \(key)")]
+    } catch {
+      return [
+        .error(
+          .certificate, certificate, "\(error)",
+          remedy: "--tls-certificate and --tls-key name a certificate and its key, both PEM")
+      ]
     }
   }
 

@@ -17,13 +17,11 @@ enum DeviceArguments {
 
   /// A device token in lower case.
   static func token(_ text: String) throws(Failure) -> String {
-    let token = text.lowercased()
     do throws(DeviceToken.Problem) {
-      try DeviceToken.validate(token.utf8.span)
+      return try DeviceToken.normalized(text)
     } catch {
       throw refuse("\(error)", "token")
     }
-    return token
   }
 
   /// A request id or an `apns-id`.

@@ -6,6 +6,7 @@ import Kafka
 import Pipeline
 import ServiceKit
 public import Settings
+import TLS
 
 /// What every `martlet channels` command is told: which app, which gateway, and how to authenticate.
 public struct ChannelSettings: DeclaredSettings, Sendable {
@@ -70,6 +71,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
 
   var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-channels")
   var seal = TokenSeal.none
+  private(set) var identity = HTTP2Client.Identity()
 
   public init() {}
 
@@ -82,38 +84,36 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
       throw values.error("app", "\(error)")
     }
     seal = try TokenSeal(values)
-    try Self.checkKey(identity, values)
+    identity = try identity(values)
   }
 
   var names: TopicNames { TopicNames(prefix: topicPrefix) }
   var environment: Environment { environmentName == "sandbox" ? .sandbox : .production }
   var gateway: Endpoint { environment == .sandbox ? sandboxGateway : productionGateway }
   var timeoutMilliseconds: Int { Int(timeout) }
-  var identity: HTTP2Client.Identity {
-    HTTP2Client.Identity(
-      roots: gatewayRoots, certificate: clientCertificate, key: clientKey,
-      serverName: gatewayName)
-  }
 
-  /// A key that others may read is refused, as everywhere.
-  private static func checkKey(
-    _ identity: HTTP2Client.Identity, _ values: SettingValues
-  ) throws(SettingErrors) {
-    guard let certificate = identity.certificate else {
-      guard identity.key == nil else {
-        throw values.error("client-key", "is given without client-certificate")
-      }
-      return
+  /// The roots and the client certificate, which are tried here.
+  private func identity(
+    _ values: SettingValues
+  ) throws(SettingErrors) -> HTTP2Client.Identity {
+    guard clientCertificate != nil || clientKey == nil else {
+      throw values.error("client-key", "is given without client-certificate")
     }
-    let name = identity.key == nil ? "client-certificate" : "client-key"
-    let path = identity.key ?? certificate
-    let problem: String?
-    do throws(SystemError) {
-      problem = try File.exposure(of: path)
+    do throws(TLSError) {
+      if let gatewayRoots { try TLSContext.checkPEMRoots(gatewayRoots) }
     } catch {
-      throw values.error(name, "\(error)")
+      throw values.error("gateway-roots", "\(error)")
     }
-    if let problem { throw values.error(name, problem) }
+    do throws(TLSError) {
+      let shown = try clientCertificate.map { certificate throws(TLSError) in
+        try TLSIdentity.load(certificate: certificate, key: clientKey ?? certificate)
+      }
+      return HTTP2Client.Identity(
+        roots: gatewayRoots, certificate: shown?.certificates, key: shown?.key,
+        serverName: gatewayName)
+    } catch {
+      throw values.error(clientKey == nil ? "client-certificate" : "client-key", "\(error)")
+    }
   }
 
   /// The channel that a command is about.

@@ -185,6 +185,10 @@ public enum DeadLettersReplayCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let result = try replay(settings, context)
+    if !settings.isDryRun {
+      let counts = result.sent.sorted { $0.key < $1.key }.map { "\($0.value) to \($0.key)" }
+      Audit.note(name, counts.isEmpty ? "nothing" : counts.joined(separator: ", "), context)
+    }
     if settings.isJSON {
       StandardOutput.line(result.json(isDryRun: settings.isDryRun))
     } else {

@@ -64,6 +64,7 @@ public enum ImportCommand: Service {
       progress: settings.showsProgress ? ProgressLine("import", unit: "lines") : nil, context)
     defer { cluster.admin.close() }
     let result = try work.run()
+    Audit.note("import", "\(result.produced) requests from \(settings.file)", context)
     StandardOutput.line(settings.isJSON ? result.json : result.text)
     if result.wasStopped {
       throw context.signals.interrupted("\(settings.file) was not read to its end")

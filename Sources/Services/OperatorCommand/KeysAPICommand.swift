@@ -127,7 +127,11 @@ public struct APIKeyEntry: Sendable {
   ) throws(ServiceFailure) {
     var entries: [JSONValue] = []
     if File.exists(file) {
-      guard let list = (try? JSONParser().parse(File.read(file)))?.array else {
+      let root: JSONValue
+      do { root = try JSONDocument(File.read(file)).root } catch {
+        throw ServiceFailure("\(file): \(error); nothing was changed")
+      }
+      guard let list = root.array else {
         throw ServiceFailure("\(file) is not a JSON array of keys; nothing was changed")
       }
       entries = list

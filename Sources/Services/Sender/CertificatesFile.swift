@@ -14,14 +14,29 @@ public struct CertificatesError: Error, Equatable, Sendable, CustomStringConvert
 
 /// A client certificate of the sender: what it serves and how to show it.
 public struct ClientCertificate: Sendable {
-  /// The certificate's file, for the log.
+  /// The certificate's file.
   public let path: String
+  /// The key's file.
+  let keyPath: String
   public let certificate: PushCertificate
   /// Bundle ids whose pushes use it.
   public let apps: [String]
   public let scope: ProviderTokenBook.Scope
   /// Holds a secret.
   public let identity: TLSIdentity
+
+  /// The apps that certificates serve: those of the list that the certificate itself names, where it names any.
+  static func coverage(_ certificates: [ClientCertificate]) -> AppCoverage {
+    var coverage = AppCoverage()
+    for entry in certificates {
+      let topics = entry.certificate.topics
+      let named = entry.apps.filter { app in
+        topics.isEmpty || topics.contains { $0 == app || $0.hasPrefix("\(app).") }
+      }
+      coverage.add(named, entry.scope, team: entry.certificate.teamID)
+    }
+    return coverage
+  }
 
   var entry: CertificateBook.Entry {
     .init(apps: apps, scope: scope, expiresAt: certificate.expiresAt)
@@ -41,22 +56,28 @@ public enum CertificatesFile {
   /// Reads the file and every certificate and key that it names. Throws at the first thing that is wrong:
   /// also a certificate that has expired, or whose key is another's or can be read by others.
   ///
-  /// - Parameter now: seconds since the epoch.
+  /// - Parameters:
+  ///   - inUse: fingerprints of certificates that may have expired: one that is in use already must not keep the others
+  ///     from being renewed.
+  ///   - now: seconds since the epoch.
   public static func load(
-    _ path: String, now: Int64 = WallClock.seconds()
+    _ path: String, inUse: Set<String> = [], now: Int64 = WallClock.seconds()
   ) throws(CertificatesError) -> [ClientCertificate] {
     let content: [UInt8]
+    let problem: String?
     do throws(SystemError) {
+      problem = try File.tampering(of: path)
       content = try File.read(path, limit: 4 << 20)
     } catch {
       throw CertificatesError("\(error)")
     }
-    return try parse(content, of: path, now: now)
+    if let problem { throw CertificatesError(problem) }
+    return try parse(content, of: path, inUse: inUse, now: now)
   }
 
   /// Reads the file's content. Paths of certificates and keys begin at the folder of `path`.
   static func parse(
-    _ content: [UInt8], of path: String, now: Int64
+    _ content: [UInt8], of path: String, inUse: Set<String> = [], now: Int64
   ) throws(CertificatesError) -> [ClientCertificate] {
     let entries = try list(content, path)
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
@@ -64,8 +85,13 @@ public enum CertificatesFile {
     var claims = AppClaims()
     for (index, entry) in entries.enumerated() {
       let place = "\(path): entry \(index + 1)"
-      let found = try read(entry, folder: folder, place: place, now: now)
+      let found = try read(entry, folder: folder, place: place)
       let fingerprint = found.certificate.fingerprint
+      guard found.certificate.expiresAt > now || inUse.contains(fingerprint) else {
+        let past = CertificateBook.age(from: found.certificate.expiresAt, to: now)
+        throw CertificatesError(
+          "\(place): certificate_file: \(found.path) expired \(past) ago; renew it")
+      }
       guard !certificates.contains(where: { $0.certificate.fingerprint == fingerprint }) else {
         throw CertificatesError("\(place): \(found.path) is listed twice")
       }
@@ -106,7 +132,7 @@ public enum CertificatesFile {
   }
 
   private static func read(
-    _ entry: JSONValue, folder: String, place: String, now: Int64
+    _ entry: JSONValue, folder: String, place: String
   ) throws(CertificatesError) -> ClientCertificate {
     guard let object = entry.object else { throw CertificatesError("\(place): is not an object") }
     if let stranger = object.keys.first(where: { !fields.contains($0) }) {
@@ -123,44 +149,19 @@ public enum CertificatesFile {
       return text.hasPrefix("/") ? text : folder + text
     }
     let certificatePath = try path("certificate_file")
-    let identity = try identity(certificatePath, try path("key_file"), place)
+    let keyPath = try path("key_file")
+    let identity: TLSIdentity
     let certificate: PushCertificate
     do throws(TLSError) {
-      certificate = try PushCertificate(pem: identity.certificates)
-    } catch {
-      throw CertificatesError("\(place): certificate_file: \(certificatePath): \(error)")
-    }
-    guard certificate.expiresAt > now else {
-      let past = CertificateBook.age(from: certificate.expiresAt, to: now)
-      throw CertificatesError(
-        "\(place): certificate_file: \(certificatePath) expired \(past) ago; renew it")
-    }
-    return ClientCertificate(
-      path: certificatePath, certificate: certificate, apps: try apps(object, certificate, place),
-      scope: try scope(object, certificate, place), identity: identity)
-  }
-
-  private static func identity(
-    _ certificatePath: String, _ keyPath: String, _ place: String
-  ) throws(CertificatesError) -> TLSIdentity {
-    let identity: TLSIdentity
-    let problem: String?
-    do throws(SystemError) {
-      problem = try File.exposure(of: keyPath)
-      identity = TLSIdentity(
-        certificates: try File.read(certificatePath, limit: 1 << 20),
-        key: try File.read(keyPath, limit: 64 << 10))
+      identity = try TLSIdentity.load(certificate: certificatePath, key: keyPath)
+      certificate = try identity.certificate()
     } catch {
       throw CertificatesError("\(place): \(error)")
     }
-    if let problem { throw CertificatesError("\(place): key_file: \(problem)") }
-    do throws(TLSError) {
-      // Also finds a key that belongs to another certificate; a client's context would read the system's roots.
-      _ = try TLSContext.server(identity: identity)
-    } catch {
-      throw CertificatesError("\(place): \(certificatePath) and \(keyPath): \(error)")
-    }
-    return identity
+    return ClientCertificate(
+      path: certificatePath, keyPath: keyPath, certificate: certificate,
+      apps: try apps(object, certificate, place),
+      scope: try scope(object, certificate, place), identity: identity)
   }
 
   private static func apps(

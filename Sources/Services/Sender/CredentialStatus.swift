@@ -29,10 +29,14 @@ final class CredentialStatus: MetricSource {
 
   /// Once a minute.
   func publish(_ certificates: [ClientCertificate]) {
-    let samples = certificates.prefix(SenderMetrics.namedCredentials).map { entry in
-      MetricSample(
-        SenderMetrics.certificateEnd, [String(entry.certificate.fingerprint.prefix(16))],
-        Int(entry.certificate.expiresAt))
+    let samples = certificates.prefix(SenderMetrics.namedCredentials).flatMap { entry in
+      let name = String(entry.certificate.fingerprint.prefix(16))
+      let onDisk = try? TLSIdentity.load(certificate: entry.path, key: entry.keyPath).certificate()
+      let ends = [
+        (SenderMetrics.certificateEnd, entry.certificate.expiresAt),
+        (SenderMetrics.certificateFileEnd, onDisk?.expiresAt ?? entry.certificate.expiresAt),
+      ]
+      return ends.map { MetricSample($0, [name], Int($1)) }
     }
     latest.withLock { $0 = samples }
   }

@@ -60,19 +60,20 @@ final class ProviderTokenFeed {
     look(want)
   }
 
-  /// Reads the key file again: what no key opened is tried with the new ones. A file that cannot be used leaves
-  /// everything as it was.
-  func reload(_ tell: (LoopMessage) -> Void) {
+  /// Reads the key file again: what no key opened is tried with the new ones.
+  ///
+  /// - Returns: why the file cannot be used, which leaves everything as it was.
+  func reload(_ tell: (LoopMessage) -> Void) -> TokenSealProblem? {
     do throws(TokenSealProblem) {
-      guard let read = try seal.reread() else { return }
+      guard let read = try seal.reread() else { return nil }
       seal = read
       context.log.info("token key reloaded")
     } catch {
-      return context.log.error(
-        "invalid token key file; keeping the previous keys", ["error": "\(error)"])
+      return error
     }
     for record in Array(unreadable.values) { take(record, "read before", isNews: false) }
     hand(tell)
+    return nil
   }
 
   /// Opens a token for the loops. One that cannot be opened leaves those that are known as they are; its credential is

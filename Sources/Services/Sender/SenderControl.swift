@@ -54,7 +54,7 @@ final class SenderControl {
     group = try GroupSession(
       joining: Self.plan(settings, topics), kafka, context, reportsEnds: false,
       wakeup: inbox.wakeup)
-    certificates = CertificateWatch(settings.certificates, context)
+    certificates = CertificateWatch(settings, context)
     heartbeat = context.status.heartbeat("control")
   }
 
@@ -109,8 +109,8 @@ final class SenderControl {
     }
     statistics.note(group.client.takeStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()
-    if context.signals.takeReload() { reload() }
-    certificates.turn()
+    let (isAsked, haveChanged) = (context.signals.takeReload(), certificates.turn())
+    if isAsked || haveChanged { reload(isAsked: isAsked) }
   }
 
   private func tell(_ message: LoopMessage) {
@@ -118,9 +118,9 @@ final class SenderControl {
   }
 
   /// Certificates, roots and the token key are read again. What cannot be used stays as it is.
-  private func reload() {
-    if let access = certificates.reload(settings) { tell(.access(access)) }
-    tokens.reload(tell)
+  private func reload(isAsked: Bool) {
+    if let access = certificates.reload(isAsked: isAsked) { tell(.access(access)) }
+    certificates.noteTokenKey(tokens.reload(tell), isAsked: isAsked)
   }
 
   // MARK: The group

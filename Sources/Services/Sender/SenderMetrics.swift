@@ -207,8 +207,20 @@ public enum SenderMetrics {
   static let certificateEnd = Metric(
     "martlet_sender_certificate_not_after_timestamp_seconds", .gauge, unit: .seconds,
     labels: ["certificate"], bound: "\(namedCredentials) certificates",
-    event: "client certificate expires soon; renew it and send SIGHUP",
+    event: "client certificate expires soon; renew it, its file is read again when it changes",
     "When a client certificate expires, as Unix time, by the start of its fingerprint.")
+  static let certificateFileEnd = Metric(
+    "martlet_sender_certificate_file_not_after_timestamp_seconds", .gauge, unit: .seconds,
+    labels: ["certificate"], bound: "\(namedCredentials) certificates",
+    "When the certificate expires that the file of a client certificate holds now, as Unix time: later than that of the"
+      + " certificate in use while a renewed one is not in use yet.")
+  static let reloadRefused = Metric(
+    "martlet_sender_reload_refused", .gauge, labels: ["file", "app"],
+    bound: "2 files × \(ReloadStatus.namedApps + 1) apps", merge: .highest,
+    event:
+      "client certificates refused: none of them serves an app that is served now; keeping the previous ones",
+    "1 while a changed file (certificates with the roots, token-key) is refused and earlier content is in use; `app`"
+      + " names an app that it would take away, and is empty when the file cannot be used at all.")
 
   public static let all: [Metric] =
     [
@@ -224,7 +236,7 @@ public enum SenderMetrics {
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused]
     + [badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
-    + [certificateEnd]
+    + [certificateEnd, certificateFileEnd, reloadRefused]
 }
 
 extension SenderCounter {

@@ -10,8 +10,9 @@ import Telemetry
 public func runService<S: Service>(_ service: S.Type) -> Never {
   // A stop that comes while the settings are read waits, and is then a clean one.
   SignalSource.hold(Housekeeper.signals)
+  ProcessSecrecy.quietenCrashes()
   let status = ServiceRunner.run(
-    service, program: S.name, Array(CommandLine.arguments.dropFirst()))
+    service, program: S.name, Array(CommandLine.arguments.dropFirst()), hidesMemory: true)
   exit(StandardOutput.endStatus(status, program: S.name))
 }
 
@@ -50,8 +51,9 @@ public enum ServiceRunner {
   public static let failed: Int32 = 1
   public static let misconfigured: Int32 = 2
 
+  /// - Parameter hidesMemory: for a process of its own that holds secrets (`ProcessSecrecy`).
   public static func run<S: Service>(
-    _ service: S.Type, program: String, _ arguments: [String]
+    _ service: S.Type, program: String, _ arguments: [String], hidesMemory: Bool = false
   ) -> Int32 {
     let table = CommonSettings.table(of: service)
     do throws(SettingErrors) {
@@ -67,6 +69,7 @@ public enum ServiceRunner {
       }
       if flags.isCheck { return Checkup.run(service, program: program, flags, table) }
       let values = try read(flags, table)
+      if hidesMemory { ProcessSecrecy.hideMemory() }
       let settings = try S.settings(values)
       try KafkaConfiguration.checkTogether(values)
       if flags.isCheckConfig {

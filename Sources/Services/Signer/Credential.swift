@@ -27,6 +27,13 @@ public struct Credential: Sendable {
     }
   }
 
+  /// The apps that credentials serve.
+  static func coverage(_ credentials: [Credential]) -> AppCoverage {
+    var coverage = AppCoverage()
+    for entry in credentials { coverage.add(entry.apps, entry.reach, team: entry.teamID) }
+    return coverage
+  }
+
   /// Whether a notification of this app in this environment would use the credential.
   func serves(app: String, environment: Environment) -> Bool {
     scope.covers(environment) && (apps.contains(app) || apps.contains("*"))

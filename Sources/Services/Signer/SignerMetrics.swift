@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ServiceKit
 public import Telemetry
 
 /// What the signer has on `/metrics`.
@@ -40,8 +41,18 @@ public enum SignerMetrics {
     "When the newest provider token of a credential was issued, as Unix time; of the signer that mints."
   )
 
+  static let reloadRefused = Metric(
+    "martlet_signer_reload_refused", .gauge, labels: ["file", "app"],
+    bound: "2 files × \(ReloadStatus.namedApps + 1) apps", merge: .highest,
+    event:
+      "credentials file refused: no key in it serves an app that is served now; keeping the previous credentials",
+    "1 while a changed file (credentials, token-key) is refused and earlier content is in use; `app` names an app that it"
+      + " would take away, and is empty when the file cannot be used at all."
+  )
+
   public static let all = [
     minted, requests, badRequests, foundTokens, refusals, clockDifference, owner, tokenIssued,
+    reloadRefused,
   ]
 }
 

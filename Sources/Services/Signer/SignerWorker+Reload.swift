@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 import EventLoop
 import Kafka
 import Records
@@ -9,37 +10,60 @@ extension SignerWorker {
   /// How long a credential that is gone from the file waits for its successor's token, in milliseconds.
   static let withdrawalPatience: UInt64 = 30_000
 
+  /// The files by their names in `SignerMetrics.reloadRefused`.
+  static let credentialsFile = "credentials"
+  static let tokenKeyFile = "token-key"
+
+  /// The files whose change is noticed without a signal.
+  static func paths(
+    _ settings: SignerSettings, _ credentials: [Credential], _ seal: TokenSeal
+  ) -> [String] {
+    [settings.credentialsPath] + credentials.map(\.keyPath) + (seal.path.map { [$0] } ?? [])
+  }
+
   /// Reads the files again. What cannot be used leaves everything as it was.
-  func reload(_ now: UInt64) {
-    let hasKey = rereadTokenKey()
-    let hasCredentials = rereadCredentials(now)
+  ///
+  /// - Parameter isAsked: an operator's signal.
+  func reload(_ now: UInt64, isAsked: Bool) {
+    files.begin()
+    let hasKey = rereadTokenKey(now, isAsked)
+    let hasCredentials = rereadCredentials(now, isAsked)
     // The topic may know a token of a credential that is new to us, or one that can be opened now.
     if hasKey || hasCredentials, isOwner { readTableAnew() }
   }
 
   /// - Returns: whether there is a key, and its file could be used.
-  private func rereadTokenKey() -> Bool {
+  private func rereadTokenKey(_ now: UInt64, _ isAsked: Bool) -> Bool {
     do throws(TokenSealProblem) {
       guard let read = try seal.reread() else { return false }
       seal = read
+      reloads.accepted(Self.tokenKeyFile)
       log.info("token key reloaded")
       return true
     } catch {
-      log.error("invalid token key file; keeping the previous keys", ["error": "\(error)"])
+      files.retry(now: now)
+      if reloads.refused(Self.tokenKeyFile, "\(error)", now: now, isAsked: isAsked) {
+        log.error("invalid token key file; keeping the previous keys", ["error": "\(error)"])
+      }
       return false
     }
   }
 
   /// - Returns: whether the file could be used.
-  private func rereadCredentials(_ now: UInt64) -> Bool {
+  private func rereadCredentials(_ now: UInt64, _ isAsked: Bool) -> Bool {
     let credentials: [Credential]
     do throws(CredentialsError) {
       credentials = try CredentialsFile.load(settings.credentialsPath)
     } catch {
-      log.error("invalid credentials file; keeping the previous credentials", ["error": "\(error)"])
+      files.retry(now: now)
+      if reloads.refused(Self.credentialsFile, "\(error)", now: now, isAsked: isAsked) {
+        log.error(
+          "invalid credentials file; keeping the previous credentials", ["error": "\(error)"])
+      }
       return false
     }
-    files = CredentialsWatch(settings.credentialsPath, credentials, seal)
+    files.follow(Self.paths(settings, credentials, seal))
+    guard keepsApps(credentials, now, isAsked) else { return false }
     let gone = issuer.replace(credentials)
     log.info("credentials reloaded", ["count": "\(credentials.count)"])
     unknownApps = []
@@ -48,6 +72,33 @@ extension SignerWorker {
       log.info(
         "removed credentials are withdrawn when their successors are published",
         ["count": "\(gone.count)"])
+    }
+    return true
+  }
+
+  /// Whether every app that is served now stays so: a key that was exchanged or an entry that was lost by mistake would
+  /// stop an app, and nothing but its waiting notifications would say so.
+  private func keepsApps(_ credentials: [Credential], _ now: UInt64, _ isAsked: Bool) -> Bool {
+    let (before, after) = (issuer.coverage, Credential.coverage(credentials))
+    let lost = before.lost(in: after)
+    guard lost.isEmpty else {
+      let names = lost.joined(separator: ", ")
+      if reloads.refused(Self.credentialsFile, names, taking: lost, now: now, isAsked: isAsked) {
+        log.error(
+          "credentials file refused: no key in it serves an app that is served now; keeping the previous credentials",
+          [
+            "apps": names, "file": settings.credentialsPath,
+            "remedy": "list a key for the app, or restart the signers to let it go",
+          ])
+      }
+      return false
+    }
+    reloads.accepted(Self.credentialsFile)
+    let moved = before.moved(in: after)
+    if !moved.isEmpty {
+      log.warning(
+        "apps have another team's key now; check that team_id is right",
+        ["apps": moved.joined(separator: ", ")])
     }
     return true
   }

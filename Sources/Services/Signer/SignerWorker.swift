@@ -62,7 +62,9 @@ final class SignerWorker {
   /// What keeps the tokens secret on their topic.
   var seal: TokenSeal
   /// The files whose change is noticed without a signal.
-  var files: CredentialsWatch
+  var files: FileWatch
+  let reloads = ReloadStatus(
+    SignerMetrics.reloadRefused, [SignerWorker.credentialsFile, SignerWorker.tokenKeyFile])
   /// When credentials that are not in the file go off the topic at the latest.
   var withdrawBy: UInt64 = 0
 
@@ -78,7 +80,7 @@ final class SignerWorker {
     tokensTopic = names.providerTokens
     issuer = TokenIssuer(settings.credentials)
     seal = settings.seal
-    files = CredentialsWatch(settings.credentialsPath, settings.credentials, settings.seal)
+    files = FileWatch(Self.paths(settings, settings.credentials, settings.seal))
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
     watch = ProducerWatch(context, consequence: "token renewal waits")
     output = try producer.topic(known: names.providerTokens)
@@ -86,6 +88,7 @@ final class SignerWorker {
       Self.plan(settings, names), cluster.configuration, context, wakeup: wakeup)
     context.counters.add(counters)
     context.counters.add(metrics: telemetry)
+    context.counters.add(metrics: reloads)
   }
 
   /// Runs until a stop is requested.
@@ -112,7 +115,8 @@ final class SignerWorker {
   private func turn(_ now: UInt64) {
     takeDeliveries(now)
     followGroup(now)
-    if context.signals.takeReload() || files.haveChanged(now: now) { reload(now) }
+    let isAsked = context.signals.takeReload()
+    if isAsked || files.haveChanged(now: now) { reload(now, isAsked: isAsked) }
     openTable(now)
     readTokens()
     readRequests()

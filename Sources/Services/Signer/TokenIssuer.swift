@@ -79,6 +79,9 @@ struct TokenIssuer {
     return gone
   }
 
+  /// The apps that the credentials serve.
+  var coverage: AppCoverage { Credential.coverage(entries.map(\.credential)) }
+
   // MARK: What the topic says
 
   /// A record of the topic, with its token unless that is sealed and cannot be opened.

@@ -31,7 +31,11 @@ public enum SubscriptionFile {
   public static func parse(
     _ bytes: [UInt8], _ path: String, allowsHTTP: Bool
   ) throws(Failure) -> [Subscription] {
-    guard let list = (try? JSONParser().parse(bytes))?.array else {
+    let root: JSONValue
+    do throws(JSONError) { root = try JSONDocument(bytes).root } catch {
+      throw Failure(description: "\(path): \(error)")
+    }
+    guard let list = root.array else {
       throw Failure(description: "\(path): is not a JSON array of subscriptions")
     }
     guard !list.isEmpty else { throw Failure(description: "\(path): has no subscription") }

@@ -2,6 +2,7 @@
 public import Kafka
 import ServiceKit
 public import Settings
+import TLS
 public import Webhooks
 
 /// The settings of `martlet-webhooks` after validation.
@@ -55,6 +56,11 @@ public struct WebhookSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-webhooks")
+    do throws(TLSError) {
+      if let roots { try TLSContext.checkPEMRoots(roots) }
+    } catch {
+      throw values.error("endpoint-roots", "\(error)")
+    }
     do throws(SubscriptionFile.Failure) {
       subscriptions = try SubscriptionFile.read(file, allowsHTTP: allowsHTTP)
     } catch {

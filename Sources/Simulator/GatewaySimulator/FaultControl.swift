@@ -160,8 +160,7 @@ final class FaultControl: Sendable {
   }
 
   private static func read(_ files: FaultFiles) throws -> TLSIdentity {
-    TLSIdentity(
-      certificates: try File.read(files.certificate), key: try File.read(files.key))
+    try TLSIdentity.load(certificate: files.certificate, key: files.key)
   }
 
   private func issue(

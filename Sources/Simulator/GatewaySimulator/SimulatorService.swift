@@ -61,9 +61,8 @@ public final class Simulator {
       ClientTrust(
         roots: try File.read($0), admitsBroken: settings.rules.badCertificate != .alert)
     }
-    let identity = TLSIdentity(
-      certificates: try File.read(settings.certificate),
-      key: try File.read(settings.certificateKey))
+    let identity = try TLSIdentity.load(
+      certificate: settings.certificate, key: settings.certificateKey)
     let tls = try TLSContext.server(identity: identity, clientTrust: trust)
     let faults = try Self.faults(settings, identity)
     let world = try Self.world(settings, trust)

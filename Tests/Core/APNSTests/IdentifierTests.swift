@@ -79,6 +79,40 @@ import Testing
     #expect(problem("é") == .notHexadecimal(at: 0))
   }
 
+  @Test func `are taken without white space around them and old decoration`() throws {
+    for text in ["aBcd", " abcd", "abcd\r\n", "\tab cd\n", "<ab cd>", "\n<abcd>\u{B}"] {
+      #expect(try DeviceToken.normalized(text) == "abcd", "\(text.debugDescription)")
+    }
+    for text in ["", " ", "<>", "\r\n"] {
+      #expect(throws: DeviceToken.Problem.empty) { try DeviceToken.normalized(text) }
+    }
+  }
+
+  @Test(arguments: [
+    ("dA9HB768809/zt5Bn8mN0kH2jC1dQm3xX9S7b1kJf0E=", "base64"),
+    ("dA9HB768809_zt5Bn8mN0kH2jC1dQm3xX9S7b1kJf0E", "base64"),
+    ("{length = 32, bytes = 0x740f4707 bebcf74f ... 7f25d488 }", "description of a Data object"),
+    ("<740f4707 bebcf74f ... 7f25d488>", "description of a Data object"),
+    ("ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]", "Expo"), ("ExpoPushToken[x]", "Expo"),
+    ("fGw0qy4TQfmX9:APA91b" + String(repeating: "Ab-_0", count: 28), "Firebase"),
+    ("0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E", "UUID"), ("(null)", "missing value"),
+    ("undefined", "missing value"), ("Optional(\"abcd\")", "quotation marks"),
+    ("\"abcd\"", "quotation marks"), ("0xabcd", "0x"), ("abcd\nef01", "one token each"),
+    ("abcd\tef01", "one token each"), ("abcd%20", "percent-encoded"),
+  ])
+  func `in another form are refused with what they look like`(text: String, words: String) {
+    for text in [text, text + "\n", " " + text] {
+      let problem = #expect(throws: DeviceToken.Problem.self) { try DeviceToken.normalized(text) }
+      #expect(problem?.description.contains(words) == true, "\(problem?.description ?? "")")
+    }
+  }
+
+  @Test func `like nothing that is known are refused all the same`() {
+    #expect(DeviceToken.Disguise("xyz".utf8.span) == nil)
+    #expect(DeviceToken.Disguise("".utf8.span) == nil)
+    #expect(DeviceToken.Disguise(String(repeating: "é", count: 9_000).utf8.span) == nil)
+  }
+
   @Test func `appear in logs with eight digits only`() {
     #expect(DeviceToken.shortened("0123456789abcdef") == "01234567…")
     #expect(DeviceToken.shortened("0123") == "0123")

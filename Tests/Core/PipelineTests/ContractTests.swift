@@ -111,6 +111,13 @@ import Testing
     }
     #expect(expiration(0) == nil)
     #expect(expiration(-1) == .negative)
+    #expect(expiration(300) == .notATime(300) && expiration(999_999_999) == .notATime(999_999_999))
+    #expect(expiration(1_000_000_000) == nil)
+    let words = "\(RequestError(.expiration, .notATime(300)))"
+    #expect(
+      words
+        == "expiration: 300 is a time in 1970; a number of seconds from the request on goes in expires_in"
+    )
     #expect(expiration(1_795_224_000_000) == .notSeconds(1_795_224_000_000))
     func expiresIn(_ seconds: Int64) -> RequestError.Problem? {
       problem { () throws(RequestError) in try RequestRules.checkExpiresIn(seconds) }

@@ -25,7 +25,7 @@ struct FuzzTarget {
       serverSession(), gatewayRequest(), admin(), faultScript(), brokerControl(),
       // Settings, and the files that they name.
       properties(), settings(), forms(), proxy(), credentials(), certificates(), certificate(),
-      keyFile(), subscriptions(),
+      keyFile(), pemFile(), subscriptions(),
     ] + tokenFiles()
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import PEMFiles
 import Signing
+import TLS
 
 extension FuzzTarget {
   /// Keys for provider tokens and what is sealed with them: the first line is a file of keys, the rest a text. What
@@ -26,6 +28,32 @@ extension FuzzTarget {
       } catch {
         return error.description.isEmpty ? "refused without words" : nil
       }
+    }
+  }
+
+  /// Files of keys and certificates in any form: what is refused is refused in words, of a file that is taken the blocks
+  /// are the same with its line ends spelt out, and OpenSSL survives what comes out of it.
+  static func pemFile() -> FuzzTarget {
+    FuzzTarget("pem-file") { bytes in
+      let content = Array(bytes)
+      func entries(_ content: [UInt8]) -> Result<[PEMFile.Entry], PEMProblem> {
+        Result { () throws(PEMProblem) in try PEMFile(content).entries }
+      }
+      switch entries(content) {
+      case .failure(let problem): if problem.description.isEmpty { return "refused without words" }
+      case .success(let found):
+        let spelt = content.flatMap { $0 == 0x0A ? Array("\\n".utf8) : [$0] }
+        let isText = !PEMFile.isDER(content) && !content.contains(UInt8(ascii: "\\"))
+        if isText, entries(spelt) != .success(found) {
+          return "another file with its line ends spelt out"
+        }
+      }
+      let identity = TLSIdentity(certificates: content, key: content)
+      if let certificate = try? identity.certificate(), certificate.fingerprint.isEmpty {
+        return "a certificate without a fingerprint"
+      }
+      _ = try? TLSContext.server(identity: identity)
+      return nil
     }
   }
 

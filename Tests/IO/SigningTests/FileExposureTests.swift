@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import Signing
 import TestSupport
 import Testing
@@ -61,6 +62,40 @@ import Testing
     #expect(FileExposure.grants([3, 0, 0, 0]) == nil)
   }
 
+  @Test func `a file is written under a name that nobody can prepare, and its draft is gone`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let path = folder.file("x")
+    // What the draft was once called, prepared as a link to somebody's file.
+    let victim = folder.file("victim")
+    try File.write(victim, [1])
+    #expect(symlink(victim, "\(path).\(getpid()).new") == 0)
+    for mode: UInt32 in [0o600, 0o644] {
+      try File.write(path, [2], mode: mode)
+      #expect(try FileExposure(path).mode == mode)
+    }
+    #expect(try File.read(victim) == [1])
+    #expect(throws: SystemError.self) { try File.write("/nonexistent/x", [1]) }
+    unlink("\(path).\(getpid()).new")
+  }
+
+  @Test
+  func `a list of keys or certificates may be read by anybody, and changed by its owner alone`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let path = folder.file("list.json")
+    for mode: UInt32 in [0o600, 0o644, 0o440] {
+      try File.write(path, [], mode: mode)
+      #expect(try File.tampering(of: path) == nil)
+    }
+    for mode: UInt32 in [0o664, 0o646, 0o666] {
+      try File.write(path, [], mode: mode)
+      #expect(try File.tampering(of: path)?.contains("chmod go-w") == true)
+    }
+  }
+
   @Test func `a key is read from such a file, and refused from one that the world may read`() throws
   {
     let folder = TemporaryFolder()
@@ -73,6 +108,14 @@ import Testing
       _ = try SigningKey.load(path)
     } throws: {
       "\($0)" == "\(path) can be read by others: chmod 600 \(path)"
+    }
+    for mode: UInt32 in [0o620, 0o660, 0o602] {
+      try File.write(path, try SigningKey.generate().pem(), mode: mode)
+      #expect {
+        _ = try SigningKey.load(path)
+      } throws: {
+        "\($0)" == "\(path) can be changed by others: chmod go-w \(path)"
+      }
     }
   }
 }

@@ -92,7 +92,6 @@ func openssl(_ arguments: String) -> (status: Int32, output: String) {
     ("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384", "P-256"),
     ("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:secp256k1", "P-256"),
     ("genpkey -algorithm ED25519", "P-256"),
-    ("ecparam -name prime256v1 -genkey -noout", "PKCS#8"),
     ("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -aes256 -pass pass:x", "encrypted"),
   ])
   func `every other kind of key is refused`(command: String, mentioned: String) {

@@ -30,6 +30,20 @@ import Testing
         }))
   }
 
+  @Test func `a new SQLite database is its owner's alone, and so is its log`() throws {
+    let path = folder.file("tokens.db")
+    let store = try open()
+    try put(store, registered: 1)
+    for file in [path, path + "-wal", path + "-shm"] {
+      #expect(try FileExposure(file).mode == 0o600, "\(file)")
+    }
+    withExtendedLifetime(store) {}
+    // One that an administrator has opened to a group stays as it is.
+    try File.write(folder.file("shared.db"), [], mode: 0o640)
+    _ = try open(folder.file("shared.db"))
+    #expect(try FileExposure(folder.file("shared.db")).mode == 0o640)
+  }
+
   @Test(arguments: DatabaseKind.allCases)
   func `a row is what was put, and nothing known is no row`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)

@@ -40,8 +40,36 @@ import Testing
     #expect(throws: HTTPClientError.self) {
       try HTTPClient().post(fixture.url, request, headers: authorization)
     }
+    // Another authority's root, instead of the system's and of this one's.
+    try File.write(folder.file("other"), try CertificateAuthority().certificatePEM)
+    #expect(throws: HTTPClientError.self) {
+      try HTTPClient(roots: folder.file("other")).post(
+        fixture.url, request, headers: authorization)
+    }
     let plain = fixture.url.replacing("https:", with: "http:")
     #expect((try? client.post(plain, request, headers: authorization).status) != 202)
+  }
+
+  @Test func `a key that others may read, or with a pass phrase, ends the start with the cure`()
+    throws
+  {
+    let flags = try flags()
+    try CertificateAuthority().issueServer().write(
+      certificate: folder.file("unused"), key: folder.file("key"))
+    try File.write(folder.file("key"), File.read(folder.file("key")), mode: 0o644)
+    #expect {
+      try APIFixture(flags)
+    } throws: {
+      "\($0)".contains("chmod 600 \(folder.file("key"))")
+    }
+    let encrypted =
+      "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"
+    try File.write(folder.file("key"), Array(encrypted.utf8))
+    #expect {
+      try APIFixture(flags)
+    } throws: {
+      "\($0)".contains("openssl pkey -in \(folder.file("key"))")
+    }
   }
 
   @Test func `a key that is not the certificate's ends the start with a message`() throws {

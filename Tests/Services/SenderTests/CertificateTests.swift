@@ -12,6 +12,7 @@ import ServiceKit
 import Settings
 import Signing
 import TLS
+import Telemetry
 import TestSupport
 import Testing
 
@@ -145,6 +146,54 @@ import Testing
     #expect(receipts.count == 60)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
     #expect(gateway.seen.connections == 2)
+  }
+
+  @Test
+  func
+    `a changed file is loaded without a signal; another app's certificate in its place is refused`()
+    throws
+  {
+    let rig = try SenderRig()
+    let gateway = try gateway(rig, .init())
+    let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
+    let sender = try rig.startSender(for: [gateway], ["--certificates", path])
+    func samples(_ name: String) -> [MetricSample] {
+      sender.context.counters.samples.filter { $0.metric.name == "martlet_sender_\(name)" }
+    }
+    func refused() -> [String] {
+      samples("reload_refused").filter { $0.value == .integer(1) }.map(\.labels[1])
+    }
+    try rig.sendMany(5)
+    #expect(try rig.receipts(5).count == 5)
+    let first = samples("certificate_not_after_timestamp_seconds").map(\.labels)
+    // Another app's certificate: what is in use stays.
+    _ = try list(rig, "push", try rig.authority.issueClient(bundleID: "com.example.other"))
+    #expect(eventually { refused() == [SenderRig.app] })
+    #expect(samples("certificate_not_after_timestamp_seconds").map(\.labels) == first)
+    try rig.sendMany(5, from: 5)
+    #expect(try rig.receipts(10).count == 10)
+    #expect(gateway.seen.connections == 1)
+    // The app's own, renewed: nobody has to say so.
+    _ = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
+    #expect(eventually { gateway.seen.open == 0 })
+    #expect(
+      eventually { samples("certificate_not_after_timestamp_seconds").map(\.labels) != first })
+    #expect(refused().isEmpty)
+    try rig.sendMany(5, from: 10)
+    let receipts = try rig.receipts(15)
+    #expect(receipts.count == 15)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+  }
+
+  @Test func `a certificate that has expired in use does not keep another from being renewed`()
+    throws
+  {
+    let rig = try SenderRig()
+    let expired = try rig.authority.issueClient(bundleID: SenderRig.app, validity: .expired)
+    let path = try list(rig, "old", expired)
+    #expect(throws: CertificatesError.self) { try CertificatesFile.load(path) }
+    let fingerprint = try PushCertificate(pem: expired.certificatePEM).fingerprint
+    #expect(try CertificatesFile.load(path, inUse: [fingerprint]).count == 1)
   }
 
   @Test func `what cannot be used is refused with the entry, the field and what to do`() throws {

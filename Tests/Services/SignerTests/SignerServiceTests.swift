@@ -8,6 +8,7 @@ import Pipeline
 import Records
 import ServiceKit
 import Signing
+import Telemetry
 import TestSupport
 import Testing
 
@@ -148,6 +149,33 @@ import Testing
       ])
   }
 
+  @Test
+  func
+    `a file that would take an app away is refused, names the app, and is taken once it serves it`()
+    throws
+  {
+    let fixture = try SignerFixture()
+    try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"])
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(try fixture.tokens(atLeast: 2).count == 2)
+    func refused() -> [String] {
+      signer.context.counters.samples.filter {
+        $0.metric.name == "martlet_signer_reload_refused" && $0.value == .integer(1)
+      }.map { $0.labels.joined(separator: "/") }
+    }
+    #expect(refused().isEmpty)
+    try fixture.writeCredentials(
+      keyIDs: ["KEYKEYKEY1"], apps: ["com.example.app", "com.example.b"])
+    #expect(eventually { refused() == ["credentials/com.example.app1"] })
+    // Nothing was withdrawn, and nothing of the new file is in use.
+    #expect(try fixture.tokens(atLeast: 2).count == 2)
+    let apps = ["com.example.app", "com.example.app1", "com.example.b"]
+    try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1"], apps: apps)
+    #expect(try fixture.tokens(atLeast: 3).last?.apps == apps)
+    #expect(refused().isEmpty)
+  }
+
   @Test func `an absent broker at a reload is waited for`() throws {
     KafkaLog.silence()
     let fixture = try SignerFixture(embedded: true)
@@ -224,10 +252,11 @@ import Testing
     #expect(throws: TokenSealProblem.self) { try old.opened(again) }
     // A file that is no key leaves the one that is known.
     _ = try? fixture.seal("none")
-    try fixture.writeCredentials(apps: ["com.example.third"])
+    let all = ["com.example.app", "com.example.second", "com.example.third"]
+    try fixture.writeCredentials(apps: all)
     signer.context.signals.requestReload()
     let last = try #require(try fixture.tokens(atLeast: 3).last)
-    #expect(try new.opened(last).apps == ["com.example.third"])
+    #expect(try new.opened(last).apps == all)
     #expect(signer.counter("unreadable_tokens") == 0)
   }
 

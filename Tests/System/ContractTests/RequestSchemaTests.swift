@@ -82,7 +82,7 @@ import Testing
     for more in [
       #""token":"abcd","payload":{"aps":{"alert":"x"}}"#,
       #""token":"abcd","apns_id":"0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a","payload":{"aps":{"badge":0}}"#,
-      #""token":"abcd","expiration":5,"expires_in":null,"payload":{"aps":{"badge":0}}"#,
+      #""token":"abcd","expiration":1900000000,"expires_in":null,"payload":{"aps":{"badge":0}}"#,
       #""channel":"AAAA","payload":\#(activity)"#,
       #""channel":"AAAA","priority":1,"id":"1","type":"liveactivity","payload":\#(activity)"#,
     ] {
@@ -113,7 +113,7 @@ import Testing
     let long = String(repeating: "x", count: 5_000)
     let umlauts = String(repeating: "ü", count: 64)
     let differing = [
-      start + #","priority":10.0}"#, start + #","expiration":5.0}"#,
+      start + #","priority":10.0}"#, start + #","expiration":1900000000.0}"#,
       start + #","topic":"c.d"}"#, start + #","id":"\#(umlauts)x"}"#,
       start + #","collapse_id":"\#(umlauts)"}"#, start + #","id":"a","id":"b"}"#,
       #"{"app":"a.b","token":"abcd","payload":{"aps":{"alert":"\#(long)"}}}"#,

@@ -21,6 +21,17 @@ import Testing
     }
   }
 
+  @Test func `a crash leaves no memory behind: no core file, no dump in the journal`() throws {
+    for unit in try DeployedFiles.paths() where unit.hasSuffix(".service") {
+      let lines = try DeployedFiles.text(unit).split(separator: "\n")
+      #expect(lines.contains("LimitCORE=0"), "\(unit)")
+      #expect(lines.contains("Environment=SWIFT_BACKTRACE=enable=no"), "\(unit)")
+      #expect(lines.contains("UMask=0077"), "\(unit)")
+    }
+    let image = try DeployedFiles.text("docker/Dockerfile")
+    #expect(image.contains("\nENV SWIFT_BACKTRACE=enable=no\n"))
+  }
+
   @Test func `every unit names the manual page that a release has`() throws {
     for unit in try DeployedFiles.paths() where unit.hasSuffix(".service") {
       let program = unit.split(separator: "/").last?.prefix { $0 != "." && $0 != "@" } ?? ""

@@ -47,6 +47,15 @@ import Testing
     rig.stop()
   }
 
+  @Test func `a crash ends a service by its signal, and no memory is dumped into the log`() throws {
+    let rig = try running()
+    rig.signal(SIGSEGV)
+    rig.expectEnd(withinMilliseconds: 15_000) { $0 == 128 + SIGSEGV }
+    for name in PipelineRig.services {
+      #expect(!rig[name].output.contains("Registers"), "\(name) printed: \(rig[name].output)")
+    }
+  }
+
   @Test func `without a broker SIGTERM takes no longer than --stop-timeout`() throws {
     let rig = try running(["--stop-timeout", "3s"])
     rig.killBroker()

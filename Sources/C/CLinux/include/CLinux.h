@@ -32,6 +32,10 @@ const void *martlet_find(const void *bytes, size_t count, const void *wanted, si
 int martlet_spawn(
     const char *path, char *const *arguments, char *const *environment, int output, int holds_stop);
 
+/* Keeps this process's memory out of core files and from other processes of its user (prctl(2), PR_SET_DUMPABLE);
+ * from then on /proc/self/environ is root's. */
+void martlet_hide_memory(void);
+
 /* Asks the processor for the cache line at an address, which need not be valid. Never waits. */
 static inline void martlet_prefetch(const void *address) { __builtin_prefetch(address); }
 #endif

@@ -68,11 +68,21 @@ public struct CertificateBook: Sendable {
     return true
   }
 
-  /// Whole days until the first certificate ends, negative afterwards; nil without certificates.
+  /// Whole days until the first certificate ends that no other replaces, negative afterwards; nil without
+  /// certificates.
   ///
   /// - Parameter now: seconds since the epoch.
   public func daysLeft(now: Int64) -> Int? {
-    entries.map { Self.days(from: now, to: $0.expiresAt) }.min()
+    entries.indices.filter { !isReplaced($0) }
+      .map { Self.days(from: now, to: entries[$0].expiresAt) }.min()
+  }
+
+  /// Whether a certificate that lasts longer serves the same apps: its end then concerns nobody.
+  public func isReplaced(_ index: Int) -> Bool {
+    let entry = entries[index]
+    return entries.contains {
+      $0.expiresAt > entry.expiresAt && $0.scope == entry.scope && Set($0.apps) == Set(entry.apps)
+    }
   }
 
   /// How long ago a certificate has ended, in words: in days from the first whole one on, else in hours or minutes.

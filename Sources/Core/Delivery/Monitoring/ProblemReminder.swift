@@ -12,14 +12,18 @@ public struct ProblemReminder: Sendable, Equatable {
   /// Before the first report, in milliseconds, unless `init` says otherwise: most problems resolve themselves within
   /// this time.
   public static let quiet: UInt64 = 1_000
-  /// Between two reminders, in milliseconds.
+  /// Between two reminders, in milliseconds, unless `init` says otherwise.
   public static let interval: UInt64 = 30_000
 
   private let quiet: UInt64
+  private let interval: UInt64
   private var nextAt: UInt64?
   private var wasReported = false
 
-  public init(quiet: UInt64 = Self.quiet) { self.quiet = quiet }
+  public init(quiet: UInt64 = Self.quiet, interval: UInt64 = Self.interval) {
+    self.quiet = quiet
+    self.interval = interval
+  }
 
   /// Call it once per turn.
   ///
@@ -29,12 +33,10 @@ public struct ProblemReminder: Sendable, Equatable {
       defer { (nextAt, wasReported) = (nil, false) }
       return wasReported ? .reportResolved : .nothing
     }
-    guard let nextAt else {
-      self.nextAt = now + quiet
-      return .nothing
-    }
-    guard now >= nextAt else { return .nothing }
-    self.nextAt = now + Self.interval
+    let due = nextAt ?? now + quiet
+    nextAt = due
+    guard now >= due else { return .nothing }
+    nextAt = now + interval
     wasReported = true
     return .report
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 import EventLoop
-import Glibc
 import JSON
 import Kafka
 import Pipeline
@@ -43,9 +42,10 @@ public enum PauseCommand: Service {
     var record: JSONObject = JSONObject()
     record.append("paused", true)
     record.append("at", .integer(WallClock.milliseconds()))
-    if let user = getenv("USER") { record.append("by", .string(String(cString: user))) }
+    record.append("by", .string(Audit.actor))
     if let reason = settings.reason { record.append("reason", .string(reason)) }
     try settings.target.write(subject, JSONValue.object(record).text, cluster)
+    Audit.note("pause", subject.key, context)
     StandardOutput.line("paused \(subject.key)")
   }
 

@@ -68,7 +68,9 @@ struct PauseTarget: Sendable {
       let topic = try producer.topic(known: names.controls)
       let result = Array(subject.key.utf8).withUnsafeBytes { key in
         guard let value else {
-          return producer.produce(topic, key: key, value: nil, headers: [], tag: 0)
+          // A tombstone has no value that could say who made it.
+          let by = [KafkaHeader("by", Audit.actor)]
+          return producer.produce(topic, key: key, value: nil, headers: by, tag: 0)
         }
         return value.withUnsafeBytes {
           producer.produce(topic, key: key, value: $0, headers: [], tag: 0)

@@ -34,6 +34,7 @@ public enum ResumeCommand: Service {
     let cluster = try settings.target.cluster(context)
     defer { cluster.admin.close() }
     try settings.target.write(subject, nil, cluster)
+    Audit.note("resume", subject.key, context)
     StandardOutput.line("resumed \(subject.key)")
   }
 }

@@ -41,14 +41,11 @@ struct TokenRecords {
   }
 
   private static func digits(_ text: String) throws(Problem) -> String {
-    let digits = text.utf8.filter { !DeviceToken.isDecoration($0) }
-    let token = String(decoding: digits, as: UTF8.self).lowercased()
     do throws(DeviceToken.Problem) {
-      try DeviceToken.validate(token.utf8.span)
+      return try DeviceToken.normalized(text)
     } catch {
       throw Problem(field: "token", text: "\(error)")
     }
-    return token
   }
 
   private static func app(_ name: String?) throws(Problem) -> String {

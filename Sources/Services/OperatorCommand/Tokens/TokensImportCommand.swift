@@ -104,6 +104,8 @@ public enum TokensImportCommand: Service {
       }
       let output = try TokenProducer(cluster, settings.names)
       result = try TokenImporter(source, settings, output, context).run()
+      let counts = "\(result.devices) registrations and removals, \(result.dead) dead tokens"
+      Audit.note("tokens import", "\(counts) from \(settings.file)", context)
     }
     StandardOutput.line(settings.isJSON ? result.json : result.text)
     if result.wasStopped {

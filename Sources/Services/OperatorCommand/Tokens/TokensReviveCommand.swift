@@ -38,10 +38,9 @@ public enum TokensReviveCommand: Service {
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
-    settings.tokens = values.operands.map { $0.lowercased() }
-    for token in settings.tokens {
+    for token in values.operands {
       do throws(DeviceToken.Problem) {
-        try DeviceToken.validate(token.utf8.span)
+        settings.tokens.append(try DeviceToken.normalized(token))
       } catch {
         throw SettingErrors(nil, "the token \(DeviceToken.shortened(token)) \(error)")
       }
@@ -63,6 +62,8 @@ public enum TokensReviveCommand: Service {
     let output = try TokenProducer(cluster, settings.names)
     defer { output.close() }
     let revived = try produce(dead, output, context)
+    let names = dead.prefix(100).map { DeviceToken.shortened($0.device.token) }
+    Audit.note("tokens revive", "\(revived) tokens: \(names.joined(separator: " "))", context)
     StandardOutput.line("\(revived) tokens registered as of now")
   }
 

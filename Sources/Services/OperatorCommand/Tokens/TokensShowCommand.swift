@@ -31,9 +31,8 @@ public enum TokensShowCommand: Service {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
-    settings.token = values.operands[0].lowercased()
     do throws(DeviceToken.Problem) {
-      try DeviceToken.validate(settings.token.utf8.span)
+      settings.token = try DeviceToken.normalized(values.operands[0])
     } catch {
       throw SettingErrors(nil, "the TOKEN \(error)")
     }
