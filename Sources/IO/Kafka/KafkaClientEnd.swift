@@ -11,14 +11,19 @@ internal import Synchronization
 /// in a client that is ended, so nobody has to wait for more than a moment.
 public struct KafkaClientEnd {
   /// What a client's owner waits for its end at most.
-  private static let patienceMilliseconds: Int32 = 2_000
+  private static let patienceMilliseconds: UInt64 = 2_000
   private static let open = Atomic<Int>(0)
 
   /// Whether a client of this process has not ended yet. Then the process ends with `_exit`: what exit(3) takes down,
   /// such as OpenSSL, its threads still use.
   public static var isUnderWay: Bool { open.load(ordering: .acquiring) > 0 }
 
-  private let ended = Wakeup()
+  private final class Flag: Sendable {
+    let isSet = Atomic(false)
+  }
+
+  /// No descriptor: the process may have none left.
+  private let ended = Flag()
 
   /// Begins it. Everything that was made with the client is given back.
   init(_ client: OpaquePointer) {
@@ -28,7 +33,7 @@ public struct KafkaClientEnd {
     let body = { @Sendable in
       rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
       Self.open.subtract(1, ordering: .acquiringAndReleasing)
-      ended.signal()
+      ended.isSet.store(true, ordering: .releasing)
     }
     do {
       try LoopThread(name: "kafka-end", body).detach()
@@ -40,13 +45,9 @@ public struct KafkaClientEnd {
 
   /// Returns when the client has ended, or the time is up.
   func wait() {
-    var entry = pollfd(fd: ended.fd, events: Int16(POLLIN), revents: 0)
-    let deadline = MonotonicClock.milliseconds() + UInt64(Self.patienceMilliseconds)
-    while true {
-      let now = MonotonicClock.milliseconds()
-      guard now < deadline, poll(&entry, 1, Int32(deadline - now)) < 0, errno == EINTR else {
-        return
-      }
+    let deadline = MonotonicClock.milliseconds() + Self.patienceMilliseconds
+    while !ended.isSet.load(ordering: .acquiring), MonotonicClock.milliseconds() < deadline {
+      usleep(500)
     }
   }
 }

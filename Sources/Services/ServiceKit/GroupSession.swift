@@ -188,7 +188,7 @@ public struct GroupSession<Client: GroupClient> {
       client.retire()
       return nil
     case .rejoin:
-      rejoin()
+      rejoin(now)
       return nil
     case .leave:
       client.close(timeoutMilliseconds: context.signals.isFastShutdown ? 1_000 : 10_000)
@@ -208,13 +208,15 @@ public struct GroupSession<Client: GroupClient> {
     notePartitions([])
   }
 
-  private mutating func rejoin() {
+  private mutating func rejoin(_ now: UInt64) {
     context.log.info("joining the group again", ["instance_id": plan.instanceID ?? ""])
     counters.add(.rejoined)
     do throws(KafkaError) {
       try client.rejoin()
     } catch {
-      fail(with: error)
+      // The same settings made a client before: memory, threads or descriptors are short.
+      context.log.warning("cannot join the group again; retrying", ["error": "\(error)"])
+      steps += membership.expelled(patience: 0, delay: 1_000, now: now)
     }
   }
 

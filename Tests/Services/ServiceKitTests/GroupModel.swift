@@ -182,13 +182,17 @@ final class GroupModel: GroupClient {
   }
 
   func retire() {
-    if isAway || isClosed { fail("ends its client twice") }
+    if isClosed { fail("ends its client twice") }
     (isAway, isReading, isRevoking, isLost, isAnnounced) = (true, false, false, false, false)
     (assignment, awaited, events) = (nil, nil, [])
   }
 
   func rejoin() throws(KafkaError) {
     if !isAway || isClosed { fail("joins twice") }
+    if random.oneIn(5) {
+      isLost = true
+      throw refusal
+    }
     isAway = false
     rejoins += 1
   }

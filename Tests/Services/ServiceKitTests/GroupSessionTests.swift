@@ -42,8 +42,7 @@ import Testing
     var world = try SessionWorld(seed: 1, name: "one")
     try world.assign()
     world.model.lose()
-    world.follow()
-    world.follow()
+    for _ in 0..<20 where world.model.rejoins == 0 { world.wait(500) }
     #expect(world.model.rejoins == 1 && world.session.failure == nil && world.problem == nil)
     try world.assign()
     #expect(world.session.isAssigned)

@@ -43,17 +43,6 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     var version: UInt64
     var committedVersion: UInt64 = 0
     var committed: Int64
-    /// Offsets that were removed before they were read, and that nothing has passed yet.
-    var lost: Range<Int64>?
-
-    /// Passes what was lost if all before it is done.
-    mutating func passLost() {
-      guard let lost, committable < 0 || lost.contains(committable) else { return }
-      committable = lost.upperBound
-      completedAbove.removeAll { $0.lowerBound < lost.upperBound }
-      version += 1
-      self.lost = nil
-    }
   }
 
   private struct Sent {
@@ -103,10 +92,14 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// Offsets of a partition were removed before they were read: once all before them is done, it is done up to their
-  /// end. No record says so where none is left.
+  /// Offsets of a partition were removed before they were read: its log begins above them, so that nobody reads what is
+  /// below again. No record says so where none is left.
   public mutating func lost(_ partition: Partition, _ offsets: Range<Int64>) {
-    entries[partition]?.lost = offsets
+    guard var entry = entries[partition], entry.committable < offsets.upperBound else { return }
+    entry.committable = offsets.upperBound
+    entry.completedAbove.removeAll { $0.lowerBound < offsets.upperBound }
+    entry.version += 1
+    entries[partition] = entry
   }
 
   /// The partition's log starts again: offsets below the committed one are to be committed again.
@@ -142,8 +135,6 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   public mutating func everything(now: UInt64) -> [PlannedCommit<Partition>] {
     sent.removeAll(keepingCapacity: true)
     var plans: [PlannedCommit<Partition>] = []
-    // What is done is known by now, also where an assignment began with none of it.
-    for partition in entries.keys { entries[partition]?.passLost() }
     for (partition, entry) in entries
     where entry.version != entry.committedVersion && entry.committable >= 0 {
       sent[partition] = Sent(

@@ -27,42 +27,30 @@ import Testing
     #expect(state.due(now: 0).isEmpty)
   }
 
-  @Test func `what retention removed unread is passed once all before it is done`() {
+  @Test func `what retention removed unread is passed, and counts as passed once`() {
     var state = begun()
     // Nothing is left of the log: no record says that the gap was passed.
     state.lost(1, 100..<5_498)
     #expect(state.due(now: 0) == [PlannedCommit(partition: 1, offset: 5_498, completedAbove: [])])
     state.answered([(1, 5_498)])
     #expect(state.due(now: 1).isEmpty)
+    state.lost(1, 100..<200)
     state.note(progress(100))
     #expect(state.due(now: 1).isEmpty, "a report of before")
     state.note(progress(5_500))
     #expect(state.due(now: 1).map(\.offset) == [5_500])
   }
 
-  @Test func `what is open before a gap keeps it from being passed`() {
+  @Test func `what is open below a gap is gone as well; what is done above it stays done`() {
     var state = begun()
-    state.note(progress(101, [103..<104]))
+    state.note(progress(101, [103..<104, 205..<207]))
     state.lost(1, 110..<200)
-    #expect(state.due(now: 0).map(\.offset) == [101])
-    state.answered([(1, 101)])
-    state.note(progress(110))
-    #expect(state.due(now: 1).map(\.offset) == [200])
-    var unread = State()
-    unread.begin(1, epoch: 1, committed: nil, ResumePoint(next: nil), isNews: false)
-    unread.lost(1, 0..<50)
-    unread.note(progress(3))
-    unread.lost(1, 7..<50)
-    #expect(unread.due(now: 0).map(\.offset) == [3])
-    unread.lost(2, 0..<9)
-    #expect(unread.due(now: 20_000).map(\.partition) == [1], "another one's")
-  }
-
-  @Test func `where nothing was taken the group's offset passes what is lost`() {
-    var state = State()
-    state.begin(1, epoch: 1, committed: nil, ResumePoint(next: nil), isNews: false)
-    state.lost(1, 40..<50)
-    #expect(state.due(now: 0).map(\.offset) == [50])
+    #expect(
+      state.due(now: 0) == [
+        PlannedCommit(partition: 1, offset: 200, completedAbove: [205..<207])
+      ])
+    state.lost(2, 0..<9)
+    #expect(state.due(now: 20_000).map(\.partition) == [1], "another one's")
   }
 
   @Test func `a refusal of some partitions stands until they are taken`() {
