@@ -81,6 +81,8 @@ public enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidDevice = "invalid_device"
   case noCredential = "no_credential"
   case retriesExhausted = "retries_exhausted"
+  /// A topic of Martlet's does not take it because of its size.
+  case recordTooLarge = "record_too_large"
   /// A webhook's endpoint did not accept the events in time.
   case undelivered = "webhook_undelivered"
 }

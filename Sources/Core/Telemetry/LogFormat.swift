@@ -40,13 +40,38 @@ public struct LogEvent: Sendable {
     self.fields = fields
   }
 
+  /// The most bytes of UTF-8 that a line quotes of one text. Keys of records, headers and answers of others may have
+  /// any length.
+  public static let longestText = 1_000
+
   /// The line without its end. It holds no control character, and nothing that would turn it around.
   public func line(_ format: LogFormat) -> String {
+    let event = cut
     switch format {
-    case .text: textLine
-    case .logfmt: logfmtLine
-    case .json: jsonLine
+    case .text: return event.textLine
+    case .logfmt: return event.logfmtLine
+    case .json: return event.jsonLine
     }
+  }
+
+  /// The event without what is too long to quote.
+  private var cut: LogEvent {
+    var event = self
+    event.message = Self.cut(message)
+    for index in fields.indices {
+      guard case .text(let text) = fields[index].value else { continue }
+      event.fields[index].value = .text(Self.cut(text))
+    }
+    return event
+  }
+
+  private static func cut(_ text: String) -> String {
+    let length = text.utf8.count
+    guard length > longestText else { return text }
+    var end = text.utf8.index(text.startIndex, offsetBy: longestText)
+    // Not in the middle of a scalar.
+    while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+    return "\(text[..<end])… (\(length) bytes)"
   }
 
   private var textLine: String {

@@ -43,9 +43,8 @@ public final class KafkaAdmin {
   deinit { close() }
 
   public func close() {
-    for handle in groups.values {
-      rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
-    }
+    let ends = groups.values.map { KafkaClientEnd($0) }
+    for end in ends { end.wait() }
     groups = [:]
     client?.destroy()
     client = nil

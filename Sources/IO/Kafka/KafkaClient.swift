@@ -31,9 +31,19 @@ struct KafkaClient {
 
   /// Ends the client. A group consumer has left its group before.
   func destroy() {
+    release()
+    KafkaClientEnd(raw).wait()
+  }
+
+  /// Lets go of the client, which ends by itself.
+  func abandon() {
+    release()
+    _ = KafkaClientEnd(raw)
+  }
+
+  private func release() {
     rd_kafka_queue_io_event_enable(events, -1, nil, 0)
     rd_kafka_queue_destroy(events)
-    rd_kafka_destroy_flags(raw, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
   }
 }
 

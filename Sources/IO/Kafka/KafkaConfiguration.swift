@@ -196,6 +196,7 @@ public struct KafkaConfiguration: Sendable {
     "enable.partition.eof": "readers of tables rely on it",
     "auto.offset.reset": "any value but earliest would skip records silently",
     "group.id": "each service has its own group",
+    "group.instance.id": "set --instance-id instead",
     "enable.idempotence": "the order and uniqueness of produced records rest on it",
     "enable.gapless.guarantee": "it turns one refused record into the end of the producer",
   ]
@@ -211,8 +212,27 @@ public struct KafkaConfiguration: Sendable {
       }
     }
     let native = NativeConfiguration()
-    for (name, value) in properties(for: role) + fixed { try native.set(name, value) }
+    for (name, value) in properties(for: role) + fixed {
+      if let why = Self.objection(to: name, value) {
+        throw .invalid("Kafka property \(name)=\(value) cannot be used: \(why)")
+      }
+      try native.set(name, value)
+    }
+    // Only where somebody takes the client's events: they would pile up.
+    if role == .producer || role == .group { native.reportThrottling() }
     return native
+  }
+
+  /// Why a value that librdkafka takes is none that a member of a group here can work with; nil if it can.
+  private static func objection(to name: String, _ value: String) -> String? {
+    let why = "partitions are taken and given back all at once here, not one by one"
+    switch name {
+    case "partition.assignment.strategy" where value.contains("cooperative-sticky"):
+      return "\(why); use roundrobin (the default) or range"
+    case "group.protocol" where value.lowercased() == "consumer":
+      return "\(why); use classic (the default)"
+    default: return nil
+    }
   }
 }
 
@@ -256,6 +276,8 @@ public struct NativeConfiguration: ~Copyable {
     guard rd_kafka_conf_get(raw, name, text, &size) == RD_KAFKA_CONF_OK else { return nil }
     return Int(String(cString: text))
   }
+
+  func reportThrottling() { rd_kafka_conf_set_throttle_cb(raw, KafkaThrottle.callback) }
 
   func enableEvents(_ events: Int32) { rd_kafka_conf_set_events(raw, events) }
 

@@ -104,6 +104,9 @@ public struct RefusedRecord: Sendable {
   public let key: [UInt8]?
   public let value: [UInt8]?
   public let headers: [KafkaHeader]
+
+  /// Bytes of key and value.
+  public var size: Int { (key?.count ?? 0) + (value?.count ?? 0) }
 }
 
 /// The records a producer has accepted and not yet answered for: their tags and their order.

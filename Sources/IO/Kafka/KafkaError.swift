@@ -73,12 +73,19 @@ extension KafkaError {
       "create the topic again with the partitions it had: martlet topics create"
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
       "raise the topic's max.message.bytes, or lower --kafka.producer.batch.size below it"
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+      "set the clocks of this host and of the brokers (NTP); the topic's message.timestamp.before.max.ms and"
+        + " message.timestamp.after.max.ms (Kafka before 3.6: message.timestamp.difference.max.ms) say how far apart"
+        + " they may be"
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
       "check the topic's cleanup.policy and what validates its records: martlet topics create has the right one"
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION: "check the cluster's policy for this topic"
     default: nil
     }
   }
+
+  /// Whether the coordinator says that another process has this member's name.
+  public var isFenced: Bool { code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID.rawValue }
 
   /// Whether the cluster's authorizer refused what was asked for.
   public var isOfAuthorization: Bool {

@@ -10,8 +10,13 @@ public import EventLoop
 public final class KafkaGroupConsumer {
   /// The group's name.
   public let group: String
+  private let configuration: KafkaConfiguration
+  private let topics: [String]
+  private let instanceID: String?
+  private let reportsEnds: Bool
+  private let wakeup: Wakeup?
   private var client: KafkaClient?
-  private let fetching: FetchWakeup?
+  private var fetching: FetchWakeup?
   private var queues: [KafkaQueue] = []
   /// What was assigned, and what of it has no starting point yet.
   private var starts: [PartitionStart] = []
@@ -34,6 +39,15 @@ public final class KafkaGroupConsumer {
     instanceID: String? = nil, reportsEnds: Bool = false, wakeup: Wakeup?
   ) throws(KafkaError) {
     self.group = group
+    self.configuration = configuration
+    self.topics = topics
+    self.instanceID = instanceID
+    self.reportsEnds = reportsEnds
+    self.wakeup = wakeup
+    try join()
+  }
+
+  private func join() throws(KafkaError) {
     var fixed: [KafkaConfiguration.Property] = [
       ("group.id", group), ("enable.auto.commit", "false"), ("enable.auto.offset.store", "false"),
       ("enable.partition.eof", reportsEnds ? "true" : "false"),
@@ -54,6 +68,25 @@ public final class KafkaGroupConsumer {
       self.client = nil
       throw KafkaError(code, "cannot subscribe to \(topics.joined(separator: ", "))")
     }
+  }
+
+  /// Ends the client without a word to the group, in which this member keeps its place if it has a name, and stays
+  /// without one until `rejoin`. Every queue must be closed before.
+  ///
+  /// Nothing is waited for: a commit that librdkafka holds back for its coordinator would delay the end.
+  public func retire() {
+    precondition(queues.allSatisfy(\.isClosed), "a client was retired while a loop holds a queue")
+    queues = []
+    starts = []
+    unplaced = []
+    client?.abandon()
+    client = nil
+  }
+
+  /// Joins the group again, as a new client with the same name, after `retire`.
+  public func rejoin() throws(KafkaError) {
+    precondition(client == nil, "a member joined its group twice")
+    try join()
   }
 
   deinit { if client != nil { close() } }
@@ -139,6 +172,21 @@ public final class KafkaGroupConsumer {
       offsets[entry.identity] = entry.offset
     }
     return offsets
+  }
+
+  /// Where the logs of partitions end, with what an open transaction holds back: as the last fetches said, so nobody is
+  /// asked. Partitions that were not fetched yet are missing.
+  public func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] {
+    guard let client else { return [:] }
+    var ends: [TopicPartition: Int64] = [:]
+    for partition in partitions {
+      var low: Int64 = 0
+      var high: Int64 = 0
+      let code = rd_kafka_get_watermark_offsets(
+        client.raw, partition.topic, partition.partition, &low, &high)
+      if code == RD_KAFKA_RESP_ERR_NO_ERROR, high >= 0 { ends[partition] = high }
+    }
+    return ends
   }
 
   /// Opens the queue of one partition, before it is assigned.

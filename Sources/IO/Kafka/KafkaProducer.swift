@@ -139,9 +139,19 @@ public final class KafkaProducer {
     return lastError.map { ProducerTrouble(waiting: outstanding, topic: nil, error: $0) }
   }
 
+  /// The name of a topic of this producer.
+  public func name(of topic: KafkaTopic) -> String { topics[Int(topic.index)].name }
+
   /// The content of a record whose `Delivery` says `refused`; nil after the next `drainDeliveries`.
   public func refusedRecord(_ tag: UInt) -> RefusedRecord? {
     returned.first { $0.tag == tag }
+  }
+
+  /// Why a record came back, in words: its topic, its size, what Kafka said of it and what can be done.
+  public func describe(_ record: RefusedRecord, _ error: KafkaError) -> String {
+    let remedy = error.remedy.map { "; \($0)" } ?? ""
+    return
+      "topic \(name(of: record.topic)) does not take a record of \(record.size) bytes: \(error)\(remedy)"
   }
 
   /// Hands a record over; copies the bytes.

@@ -93,6 +93,7 @@ struct ChaosPlace {
     for name in ["martlet-sender", "martlet-feedback", "martlet-ingest", "martlet-signer"] {
       let session = Self.session(of: name, options, scenario)
       plan.extra[name, default: []].append("--kafka.consumer.session.timeout.ms=\(session)")
+      if scenario.namesMembers { plan.extra[name]?.append(contentsOf: ["--instance-id", "chaos"]) }
     }
     if options.kafka == nil, !scenario.senderFlags.contains("--dedup-window") {
       // The embedded broker gives one batch of a partition at a time, and they are small: reading 20,000 ids back

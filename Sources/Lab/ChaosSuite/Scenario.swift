@@ -72,6 +72,8 @@ struct Scenario: Sendable {
   var brokers = 1
   var senderFlags: [String] = []
   var feedbackFlags: [String] = []
+  /// Whether every member of a group has a name (`--instance-id`): for one copy of each program.
+  var namesMembers = false
   /// What a sender may take at most in MiB, where that is less than what any process may take.
   var senderMebibytes: Int?
   /// Whether producers have one request on its way at a time. The embedded broker does not check sequences, so
@@ -132,7 +134,8 @@ struct Scenario: Sendable {
 
   /// Every scenario, the most valuable first.
   static let all: [Scenario] = [
-    kills, [scaling], backlogs, kafkaFaults, refusedProduces, gatewayFaults, gatewayOutages,
+    kills, [scaling], backlogs, kafkaFaults, [namedMembers], refusedProduces, gatewayFaults,
+    gatewayOutages,
     refusals,
     [poison], feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster, [everything],
   ].flatMap(\.self)

@@ -126,6 +126,8 @@ struct MemberModel {
     case .release(let isCommitting, _):
       release(isCommitting, &world)
       return .released
+    // Members have no names here.
+    case .retire, .rejoin: return nil
     case .leave:
       if stopPatience == nil { world.kafka.fail("a process left its group without being stopped") }
       world[kind].wantRebalance(at: world.now)

@@ -8,10 +8,12 @@ import ServiceKit
 /// `invalid-tokens`; who owns one of `devices` makes dead letters of what is wrong there.
 extension FeedbackWorker {
   static func plan(_ settings: FeedbackSettings, _ names: TopicNames) -> GroupPlan {
-    GroupPlan(
+    var plan = GroupPlan(
       group: names.group(.feedback), topics: topics(settings, names),
       instanceID: settings.instanceID, commitInterval: settings.commitIntervalMilliseconds,
       rebalancePatience: 3_000, stopPatience: 10_000, cost: "applies what is above them again")
+    plan.outputs = [names.invalidTokens]
+    return plan
   }
 
   /// What the group reads.

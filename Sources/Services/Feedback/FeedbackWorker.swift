@@ -302,7 +302,10 @@ final class FeedbackWorker {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
       guard let record = batch.outgoing(delivery.tag) else { continue }
-      if let error = delivery.refused { throw ServiceFailure("\(error)") }
+      if let error = delivery.refused {
+        let record = producer.refusedRecord(delivery.tag)
+        throw ServiceFailure(record.map { producer.describe($0, error) } ?? "\(error)")
+      }
       batch.awaiting -= 1
       if record.kind == .invalidToken { counters.add(.published) }
     }

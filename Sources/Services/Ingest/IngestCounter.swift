@@ -14,6 +14,8 @@ enum IngestCounter: Int, CounterKey {
   case badRequests
   /// Tokens that were refused by themselves.
   case badTokens
+  /// Notifications that were too large for their topic, and are dead letters.
+  case tooLarge
   /// Notifications to tokens outside 32 to 128 bytes: allowed, but not what devices have today.
   case unusualTokens
   /// Requests whose payload asks for something that has no effect.

@@ -8,13 +8,15 @@ import ServiceKit
 /// Membership in the group: what is done with the requests at hand when partitions are given back.
 extension IngestLoop {
   static func plan(_ settings: IngestSettings, _ names: TopicNames) -> GroupPlan {
-    GroupPlan(
+    var plan = GroupPlan(
       group: names.group(.ingest), topics: [names.requests] + settings.pusherTopics.map(\.name),
       instanceID: settings.instanceID,
       commitInterval: settings.commitIntervalMilliseconds,
       rebalancePatience: rebalanceDrainMilliseconds,
       stopPatience: UInt64(settings.drainTimeoutMilliseconds),
       cost: "makes what is above them again, with the same ids")
+    plan.outputs = Lane.allCases.map { names.notifications($0) }
+    return plan
   }
 
   /// Follows the group. What was taken and is not acknowledged when the time is up is made again by the

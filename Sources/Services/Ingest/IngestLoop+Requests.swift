@@ -150,6 +150,10 @@ extension IngestLoop {
       requests.expect(slot)
       return true
     case .full: return false
+    case .refused(let error) where error.isOfSize:
+      counters.add(.notifications)
+      takeBack(topic, key: key, value: value, error)
+      return true
     case .refused(let error):
       failure = ServiceFailure("Kafka refuses notifications: \(error)")
       return false

@@ -59,6 +59,10 @@ final class IngestLoop {
   // What was taken and is not complete.
   var requests: RequestTable
   var receipts = ReceiptBatch()
+  /// What a topic did not take because of its size.
+  var oversized: [OversizedRecord] = []
+  /// The max.message.bytes of such topics, as far as the cluster says.
+  var sizeLimits: [String: String?] = [:]
   /// Bytes of notifications that may be written before it is asked again whether there is room.
   var credit = 0
   private var watch: ProducerWatch
@@ -163,6 +167,7 @@ final class IngestLoop {
   /// One turn; returns how long to sleep after it.
   private func turn() -> Int32 {
     takeDeliveries()
+    writeOversized()
     invalidTokens.follow()
     let now = MonotonicClock.milliseconds()
     followGroup(now)
@@ -225,8 +230,9 @@ final class IngestLoop {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
       if let error = delivery.refused {
-        failure = ServiceFailure("Kafka refuses ingest's records: \(error)")
-        return
+        takeBack(delivery, error)
+        if failure != nil { return }
+        continue
       }
       let tag = RecordTag(delivery.tag)
       switch tag.kind {

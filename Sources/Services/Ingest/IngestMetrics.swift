@@ -12,6 +12,11 @@ public enum IngestMetrics {
   static let badRequests = Metric(
     "martlet_ingest_requests_rejected_total", .counter,
     "Requests that were refused as a whole; each is a dead letter.")
+  static let tooLarge = Metric(
+    "martlet_ingest_notifications_too_large_total", .counter,
+    event: "a notification is too large for its topic and became a dead letter",
+    "Notifications that their topic did not take because of its max.message.bytes; each is a dead letter."
+  )
   static let unusualTokens = Metric(
     "martlet_ingest_unusual_tokens_total", .counter,
     "Notifications to tokens outside 32 to 128 bytes: allowed, but not what devices have today.")
@@ -42,7 +47,7 @@ public enum IngestMetrics {
     "Partitions that the group has given to this process.")
 
   public static let all = [
-    requests, tokens, badRequests, unusualTokens, ineffectivePayloads,
+    requests, tokens, badRequests, tooLarge, unusualTokens, ineffectivePayloads,
     invalidTraceParents, handedBack, blocked,
     inFlight, backlog, invalidTokens, partitions,
   ]
@@ -56,6 +61,7 @@ extension IngestCounter {
     case .suppressed: MetricSeries(IngestMetrics.tokens, ["suppressed"])
     case .badTokens: MetricSeries(IngestMetrics.tokens, ["rejected"])
     case .badRequests: MetricSeries(IngestMetrics.badRequests)
+    case .tooLarge: MetricSeries(IngestMetrics.tooLarge)
     case .unusualTokens: MetricSeries(IngestMetrics.unusualTokens)
     case .ineffectivePayloads: MetricSeries(IngestMetrics.ineffectivePayloads)
     case .invalidTraceParents: MetricSeries(IngestMetrics.invalidTraceParents)

@@ -29,6 +29,13 @@ struct ReceiptBatch: ~Copyable {
     slots.append(slot)
   }
 
+  /// The same for a line that is written already.
+  mutating func append(_ line: [UInt8], for slot: Int, now: UInt64) {
+    if slots.isEmpty { begun = now } else { lines.append(UInt8(ascii: "\n")) }
+    lines.append(line)
+    slots.append(slot)
+  }
+
   /// The place that the batch takes if it is sent now.
   mutating func nextPlace() -> Int {
     if let place = free.last { return place }

@@ -40,6 +40,9 @@ struct ReplayPlanner {
   func plan(_ letter: DeadLetterEntry, now: Int64) -> ReplayPlan {
     if DeadLetterCut.isRemarked(letter.detail) { return .skip(.cut) }
     return switch letter.stage {
+    // What ingest has made already, and its topic did not take, is a notification.
+    case DeadLetterStage.ingest.rawValue
+    where letter.reason == DeadLetterReason.recordTooLarge.rawValue: notification(letter, now)
     case DeadLetterStage.ingest.rawValue: request(letter)
     case DeadLetterStage.sender.rawValue: notification(letter, now)
     case DeadLetterStage.feedback.rawValue:

@@ -2,6 +2,7 @@
 import Delivery
 import EventLoop
 import Kafka
+import Records
 import ServiceKit
 
 /// Follows `push.controls` for the loops: what operators pause and resume. Owned by the control thread.
@@ -46,7 +47,7 @@ final class PauseFeed {
     guard let table else { return }
     table.poll(timeoutMilliseconds: 0) { key, value in
       forgetIfRebuilt(table)
-      note(String(decoding: key, as: UTF8.self), isPaused: value != nil)
+      note(String(decoding: key, as: UTF8.self), value)
     }
     // A topic that was made again may be empty.
     forgetIfRebuilt(table)
@@ -63,11 +64,22 @@ final class PauseFeed {
     pauses = Pauses()
   }
 
-  private func note(_ key: String, isPaused: Bool) {
+  private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
     guard let subject = Pauses.Subject(key: key) else {
       return context.log.warning("a control record names no app and no lane", ["key": key])
     }
-    context.log.info(isPaused ? "paused" : "resumed", ["what": key])
-    pauses.set(subject, isPaused: isPaused)
+    let isPaused = ControlRecord.isPaused(value)
+    if let isPaused {
+      context.log.info(isPaused ? "paused" : "resumed", ["what": key])
+    } else {
+      context.log.warning(
+        "a control record cannot be read: it pauses nothing",
+        [
+          "what": key,
+          "value": String(decoding: value ?? .init(start: nil, count: 0), as: UTF8.self),
+          "remedy": "martlet pause and martlet resume write such records",
+        ])
+    }
+    pauses.set(subject, isPaused: isPaused == true)
   }
 }

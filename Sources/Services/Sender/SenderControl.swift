@@ -70,6 +70,7 @@ final class SenderControl {
       rebalancePatience: UInt64(rebalanceDrainMilliseconds),
       stopPatience: UInt64(settings.drainTimeoutMilliseconds),
       cost: "sends the records above them again")
+    plan.outputs = [names.receipts]
     // What is in flight is another process's to send by now, but its answers are worth a report.
     plan.lostPatience = UInt64(
       min(settings.drainTimeoutMilliseconds, rebalanceDrainMilliseconds))

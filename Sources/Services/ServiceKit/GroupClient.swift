@@ -9,6 +9,8 @@ public protocol GroupClient {
   func committed(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [CommittedOffset]
+  /// Where logs end, with what an open transaction holds back, as far as that was heard; asks nobody.
+  func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64]
   /// Begins to fetch; the answer to an assignment.
   func assign(_ starts: [PartitionStart]) throws(KafkaError)
   /// Gives all partitions up; the answer to a revocation.
@@ -19,6 +21,10 @@ public protocol GroupClient {
   ) throws(KafkaError) -> [CommitResult]
   /// Commits; the answer comes as an event.
   func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError)
+  /// Ends the client, whose member keeps its place in the group if it has a name.
+  func retire()
+  /// Joins the group again, with a new client and under the same name; after `retire`.
+  func rejoin() throws(KafkaError)
   /// Leaves the group.
   func close(timeoutMilliseconds: UInt64)
 }

@@ -63,6 +63,11 @@ struct GroupCommits {
   /// The partition's log is another one: nothing more of it is committed.
   mutating func forget(_ partition: TopicPartition) { state.forget(partition) }
 
+  /// Offsets were removed before they were read.
+  mutating func lost(_ partition: TopicPartition, _ offsets: Range<Int64>) {
+    state.lost(partition, offsets)
+  }
+
   /// The partition's log starts again: offsets below the committed one are to be committed.
   mutating func restart(_ partition: TopicPartition, epoch: UInt32) {
     state.restart(partition, epoch: epoch)

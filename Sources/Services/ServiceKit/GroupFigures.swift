@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
+import EventLoop
 public import Kafka
 import Synchronization
 public import Telemetry
@@ -13,6 +15,11 @@ public final class GroupFigures: MetricSource {
     /// Partitions of every topic that the process uses.
     var partitions: [String: Int] = [:]
     var assigned: [TopicPartition] = []
+    /// Where their logs end, with what open transactions hold back.
+    var ends: [TopicPartition: Int64] = [:]
+    var transactions = OpenTransactions<TopicPartition>()
+    /// Of the last look; 0 while nothing is held back.
+    var heldMilliseconds = 0
     /// By topic; nil until it was asked for.
     var lag: [String: Int]?
     /// Bytes of the longest commit metadata of the last commit.
@@ -47,6 +54,7 @@ public final class GroupFigures: MetricSource {
   public func assigned(_ partitions: [TopicPartition]) {
     state.withLock { state in
       state.assigned = partitions
+      state.ends = [:]
       state.lag = state.lag?.filter { lag in partitions.contains { $0.topic == lag.key } }
     }
   }
@@ -60,15 +68,55 @@ public final class GroupFigures: MetricSource {
     for figures in further { figures.counted(topic, partitions) }
   }
 
+  /// Partitions of a topic that the process uses; 0 while they are not known.
+  func partitionCount(of topic: String) -> Int { state.withLock { $0.partitions[topic] ?? 0 } }
+
+  /// The logs of what is assigned end there, with what open transactions hold back.
+  func ends(_ ends: [TopicPartition: Int64]) { state.withLock { $0.ends = ends } }
+
+  /// What an open transaction of another producer holds back.
+  struct Held: Equatable {
+    var partition: TopicPartition
+    /// The first offset that no reader gets.
+    var offset: Int64
+    var milliseconds: UInt64
+  }
+
   /// Asks how much of what is assigned is still to be read. Without an answer nothing changes.
-  func look(_ admin: KafkaAdmin) {
-    let (group, partitions, further) = state.withLock { ($0.group, $0.assigned, $0.further) }
-    for figures in further { figures.look(admin) }
+  ///
+  /// - Returns: the partition that an open transaction holds longest; nil if none does.
+  @discardableResult
+  func look(_ admin: KafkaAdmin) -> Held? {
+    let (group, partitions, ends, further) = state.withLock {
+      ($0.group, $0.assigned, $0.ends, $0.further)
+    }
+    let held = further.compactMap { $0.look(admin) }
     guard let group, let lag = try? admin.lag(of: group, partitions, timeoutMilliseconds: 2_000)
-    else { return }
+    else { return held.first }
+    return ([take(lag, of: partitions, ends, MonotonicClock.milliseconds())] + held)
+      .compactMap(\.self).max { $0.milliseconds < $1.milliseconds }
+  }
+
+  /// Takes in the lag of what was assigned, and the ends of the logs that were known before.
+  func take(
+    _ lag: [TopicPartition: PartitionLag], of partitions: [TopicPartition],
+    _ ends: [TopicPartition: Int64], _ now: UInt64
+  ) -> Held? {
     var sums: [String: Int] = [:]
-    for (partition, count) in lag { sums[partition.topic, default: 0] += Int(count) }
-    state.withLock { if $0.assigned == partitions { $0.lag = sums } }
+    for (partition, lag) in lag { sums[partition.topic, default: 0] += Int(lag.records) }
+    return state.withLock { state in
+      guard state.assigned == partitions else { return nil }
+      state.lag = sums
+      state.transactions.keep(Set(partitions))
+      for (partition, lag) in lag {
+        state.transactions.note(partition, stable: lag.end, end: ends[partition], now: now)
+      }
+      let longest = state.transactions.longest(now: now).map {
+        Held(partition: $0.partition, offset: $0.offset, milliseconds: $0.milliseconds)
+      }
+      state.heldMilliseconds = Int(longest?.milliseconds ?? 0)
+      return longest
+    }
   }
 
   // MARK: Commits
@@ -100,6 +148,7 @@ public final class GroupFigures: MetricSource {
       MetricSample(KafkaMetrics.partitionsExpected, [group], expected),
       MetricSample(KafkaMetrics.partitionsAssigned, [group], state.assigned.count),
       MetricSample(KafkaMetrics.commitMetadata, state.metadataBytes),
+      MetricSample(KafkaMetrics.heldByTransaction, [group], .thousandths(state.heldMilliseconds)),
     ] + lag.map { MetricSample(KafkaMetrics.lag, [group, $0.key], $0.value) } + commits.samples
   }
 }

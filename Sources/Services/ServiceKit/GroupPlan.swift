@@ -21,6 +21,8 @@ public struct GroupPlan {
   public var watchesLosses = true
   /// Whether a process without partitions counts as not ready; otherwise it is on standby, by design.
   public var needsPartitions = true
+  /// Topics that the group's work fills: if they hold records, a group that begins at its first records begins again.
+  public var outputs: [String] = []
 
   public init(
     group: String, topics: [String], instanceID: String?, commitInterval: Int64,

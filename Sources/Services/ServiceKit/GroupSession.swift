@@ -31,6 +31,7 @@ public struct GroupSession<Client: GroupClient> {
   private let counters = Counters<GroupCounter>()
   private var membership: Membership<TopicPartition>
   private var steps: [Membership<TopicPartition>.Step] = []
+  private var fencing = FencedMember()
   private var commits: GroupCommits
   private var alarm: RetentionAlarm?
   /// Partitions whose offsets went back, and from where: their log may be another one.
@@ -38,6 +39,9 @@ public struct GroupSession<Client: GroupClient> {
   /// What is still to be told with `forget`.
   private var forgotten: [TopicPartition] = []
   private var epoch: UInt32 = 0
+  /// What is assigned and begun, and when its logs' ends are noted again.
+  private var partitions: [TopicPartition] = []
+  private var nextEnds: UInt64 = 0
   /// When the group took partitions back or gave some, whichever was last (monotonic milliseconds).
   private var heardAt: UInt64 = 0
   /// Why the group cannot be worked with any more.
@@ -88,7 +92,15 @@ public struct GroupSession<Client: GroupClient> {
       if let task = perform(steps.removeFirst(), now) { return task }
     }
     if isCommitDue(now: now) { commits.turn(client, now: now) }
+    noteEnds(now)
     return nil
+  }
+
+  /// So that it is seen when an open transaction holds back what this process is to read.
+  private mutating func noteEnds(_ now: UInt64) {
+    guard now >= nextEnds, !partitions.isEmpty else { return }
+    nextEnds = now + 1_000
+    context.group.ends(client.knownEnds(partitions))
   }
 
   /// What was taken is finished, or given up.
@@ -120,16 +132,40 @@ public struct GroupSession<Client: GroupClient> {
         "partitions revoked", ["count": "\(partitions.count)", "lost": "\(isLost)"])
       if isLost { counters.add(.assignmentsLost) }
       heardAt = now
-      steps += membership.revoked(isLost: isLost, now: now)
+      if isLost, plan.instanceID != nil {
+        // Its client has forgotten who it is, and what it has still to commit would end it (`FencedMember`).
+        steps += membership.expelled(patience: 0, delay: 0, now: now)
+      } else {
+        steps += membership.revoked(isLost: isLost, now: now)
+      }
     case .offsetsCommitted(let results, let error):
       commits.answered(results, error, now: now)
     case .error(let error): context.log.warning("Kafka reported an error", ["error": "\(error)"])
-    case .fatal(let error):
-      guard failure == nil else { return }
-      failure = ServiceFailure("\(error)")
-      context.log.error(
-        "stopping: this member lost its place in the group", ["error": "\(error)"])
+    case .fatal(let error): if !rejoins(after: error, now) { fail(with: error) }
     }
+  }
+
+  /// Whether a new client takes the place of one that is of no further use.
+  private mutating func rejoins(after error: KafkaError, _ now: UInt64) -> Bool {
+    guard error.isFenced, let name = plan.instanceID, let delay = fencing.fenced(now: now) else {
+      return false
+    }
+    context.log.warning(
+      "told that another process has this member's name",
+      ["instance_id": name, "rejoins_in_milliseconds": "\(delay)", "error": "\(error)"])
+    heardAt = now
+    steps += membership.expelled(patience: plan.lostPatience, delay: delay, now: now)
+    return true
+  }
+
+  private mutating func fail(with error: KafkaError) {
+    guard failure == nil else { return }
+    var reason = "\(error)"
+    if error.isFenced, let name = plan.instanceID {
+      reason += "; another process uses --instance-id \(name): give each its own"
+    }
+    failure = ServiceFailure(reason)
+    context.log.error("stopping: this member lost its place in the group", ["error": reason])
   }
 
   // MARK: Steps
@@ -148,6 +184,12 @@ public struct GroupSession<Client: GroupClient> {
     case .release(let isCommitting, let isUnassigning):
       release(isCommitting, isUnassigning, now)
       return .released
+    case .retire:
+      client.retire()
+      return nil
+    case .rejoin:
+      rejoin(now)
+      return nil
     case .leave:
       client.close(timeoutMilliseconds: context.signals.isFastShutdown ? 1_000 : 10_000)
       alarm?.close()
@@ -161,9 +203,21 @@ public struct GroupSession<Client: GroupClient> {
     doubted = [:]
     if isUnassigning { unassign() }
     // What is begun again at once was not given back, and who leaves has no partitions to speak of.
-    guard steps.isEmpty else { return }
+    guard steps.isEmpty || steps == [.retire] else { return }
     context.log.info("partitions given back", ["milliseconds": "\(now - heardAt)"])
     notePartitions([])
+  }
+
+  private mutating func rejoin(_ now: UInt64) {
+    context.log.info("joining the group again", ["instance_id": plan.instanceID ?? ""])
+    counters.add(.rejoined)
+    do throws(KafkaError) {
+      try client.rejoin()
+    } catch {
+      // The same settings made a client before: memory, threads or descriptors are short.
+      context.log.warning("cannot join the group again; retrying", ["error": "\(error)"])
+      steps += membership.expelled(patience: 0, delay: 1_000, now: now)
+    }
   }
 
   private mutating func unassign() {
@@ -209,7 +263,7 @@ public struct GroupSession<Client: GroupClient> {
       postpone("cannot start the partitions; retrying", error, now)
       return false
     }
-    watch(starts)
+    watch(starts, assignment.atFirstRecord)
     membership.began(true, now: now)
     context.log.info(
       "partitions assigned",
@@ -228,14 +282,19 @@ public struct GroupSession<Client: GroupClient> {
     membership.began(false, now: now)
   }
 
-  private mutating func watch(_ starts: [GroupStart]) {
+  private mutating func watch(_ starts: [GroupStart], _ remade: Set<TopicPartition>) {
     alarm?.assigned(starts.filter { $0.start.offset == nil }.map(\.start.partition))
     for start in starts {
       if let next = start.resume.next { alarm?.assigned(start.start.partition, at: next) }
+      // Of the others the consumer looks the group's offset up, and the alarm as well; or their log is another one.
+      if start.start.offset != nil, !remade.contains(start.start.partition) {
+        alarm?.begins(start.start.partition, committed: start.committed)
+      }
     }
   }
 
-  private func notePartitions(_ partitions: [TopicPartition]) {
+  private mutating func notePartitions(_ partitions: [TopicPartition]) {
+    self.partitions = partitions
     context.group.assigned(partitions)
     guard plan.needsPartitions else { return }
     context.status.set("partitions", obstacle: partitions.isEmpty ? "has no partitions" : nil)
@@ -301,6 +360,9 @@ public struct GroupSession<Client: GroupClient> {
 
   private mutating func lookAtLogs(_ now: UInt64) {
     let client = self.client
+    defer {
+      for (partition, offsets) in alarm?.takeLosses() ?? [] { commits.lost(partition, offsets) }
+    }
     guard let strange = alarm?.turn(client), !strange.isEmpty else { return }
     forgotten += strange
     remade(strange.filter { doubted[$0] != nil }, now: now)
@@ -315,7 +377,7 @@ extension GroupSession<KafkaGroupConsumer> {
     joining plan: GroupPlan, _ kafka: KafkaConfiguration, _ context: ServiceContext,
     reportsEnds: Bool, wakeup: Wakeup
   ) throws {
-    let alarm = plan.watchesLosses ? try RetentionAlarm(context, kafka, wakeup: wakeup) : nil
+    let alarm = plan.watchesLosses ? try RetentionAlarm(context, plan, kafka, wakeup: wakeup) : nil
     let consumer = try KafkaGroupConsumer(
       kafka, group: plan.group, topics: plan.topics, instanceID: plan.instanceID,
       reportsEnds: reportsEnds, wakeup: wakeup)

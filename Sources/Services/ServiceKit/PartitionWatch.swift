@@ -32,6 +32,7 @@ enum PartitionWatch {
       context.signals.subscribe(wakeup)
       guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }
       var sizes = TopicSizes(counts)
+      var holds = BrokerHolds(context)
       for (topic, count) in counts { context.group.counted(topic, count) }
       var events: [ReadyEvent] = []
       while !context.signals.isStopping {
@@ -45,7 +46,9 @@ enum PartitionWatch {
           context.group.counted(change.topic, change.to)
           tell(change)
         }
-        context.group.look(admin)
+        holds.turn(
+          throttled: KafkaThrottle.milliseconds, by: KafkaThrottle.broker,
+          context.group.look(admin), now: MonotonicClock.milliseconds())
       }
     }
     thread.detach()

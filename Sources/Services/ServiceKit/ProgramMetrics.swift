@@ -75,6 +75,10 @@ public enum KafkaMetrics {
     "martlet_kafka_assignments_failed_total", .counter,
     event: "cannot start the partitions; retrying",
     "Times that assigned partitions could not be started; retried until they can.")
+  static let rejoined = Metric(
+    "martlet_kafka_group_rejoins_total", .counter, event: "joining the group again",
+    "Times that a member with a name joined its group again with a new client, because its old one had lost its place."
+  )
   static let producerQueue = Metric(
     "martlet_kafka_producer_queue_records", .gauge,
     "Records handed to the producer that Kafka has not acknowledged.")
@@ -93,6 +97,16 @@ public enum KafkaMetrics {
     "martlet_kafka_group_lag_records", .gauge, labels: ["group", "topic"],
     bound: "topics of the group",
     "Records above the committed offsets of this process's partitions, asked of Kafka every 10 s.")
+  static let heldByTransaction = Metric(
+    "martlet_kafka_group_held_by_transaction_seconds", .gauge, unit: .seconds, labels: ["group"],
+    bound: "1", merge: .highest, event: "waiting for an open transaction of another producer",
+    "How long a transaction that another producer has left open has held back records of this process's partitions; 0"
+      + " if none does. They are not part of the lag.")
+  static let throttled = Metric(
+    "martlet_kafka_throttled_seconds_total", .counter, unit: .seconds,
+    event: "a broker delays this process: a quota is used up",
+    "Time that brokers have delayed answers to this process because a quota of its Kafka user or client id was used up."
+  )
   static let commit = Metric(
     "martlet_kafka_commit_seconds", .histogram, unit: .seconds,
     "Time from an offset commit to the coordinator's answer, if it takes the commit.")
@@ -104,7 +118,8 @@ public enum KafkaMetrics {
   public static let all = [
     recordsRefused, producersRefused, producersReplaced, recordsLost, logsTruncated,
     commitsUnanswered, commitsRefused, assignmentsLost,
-    beginningsFailed, producerQueue, producerQueueBytes, partitionsExpected, partitionsAssigned,
-    lag, commit, commitMetadata,
+    beginningsFailed, rejoined, producerQueue, producerQueueBytes, partitionsExpected,
+    partitionsAssigned,
+    lag, heldByTransaction, throttled, commit, commitMetadata,
   ]
 }

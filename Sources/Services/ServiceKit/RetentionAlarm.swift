@@ -36,13 +36,29 @@ public struct RetentionAlarm {
   /// Partitions whose logs were found to end too early in this assignment: each is counted once, however often it is
   /// looked at.
   private var cut: Set<TopicPartition> = []
+  /// What was found lost and not told yet.
+  private var losses: [(TopicPartition, Range<Int64>)] = []
+  private var start = StartOfReading<TopicPartition>()
+  /// Offsets are deleted or set back while no member runs, so only a process's first assignment can show it.
+  private var isFirst = true
+  /// Records that the group is to read from its first ones on.
+  private var beginsWith: Int64?
+  /// Whether it has worked before, as its outputs said when the process started; nil while that is not known.
+  private var hasWorked: Bool?
+  /// So often the outputs are asked about.
+  private var outputAttempts = 10
+  private let group: GroupFigures
+  private let plan: GroupPlan
   private let reader: WatermarkReader
 
   /// - Parameter wakeup: signalled when there is something for `turn` to do.
   public init(
-    _ context: ServiceContext, _ kafka: KafkaConfiguration, wakeup: Wakeup
+    _ context: ServiceContext, _ plan: GroupPlan, _ kafka: KafkaConfiguration, wakeup: Wakeup
   ) throws(SystemError) {
     log = context.log
+    group = context.group
+    self.plan = plan
+    hasWorked = plan.outputs.isEmpty ? false : nil
     reader = try WatermarkReader(kafka, wakeup: wakeup)
     context.counters.add(counters)
   }
@@ -58,6 +74,17 @@ public struct RetentionAlarm {
     gaps.begin(partition, at: offset)
   }
 
+  /// A partition was assigned, for which the group has committed this offset, or none.
+  mutating func begins(_ partition: TopicPartition, committed: Int64?) {
+    if isFirst { start.begin(partition, committed: committed) }
+  }
+
+  /// What was found lost since the last call.
+  mutating func takeLosses() -> [(TopicPartition, Range<Int64>)] {
+    defer { losses = [] }
+    return losses
+  }
+
   /// These offsets did not come.
   public mutating func jumped(_ partition: TopicPartition, _ offsets: Range<Int64>) {
     gaps.jumped(partition, offsets)
@@ -68,6 +95,9 @@ public struct RetentionAlarm {
     unasked = []
     cut = []
     gaps.dropQuestions()
+    isFirst = false
+    start.removeAll()
+    beginsWith = nil
   }
 
   /// Asks what there is to ask, counts and logs what is found. To be called once a turn.
@@ -78,16 +108,63 @@ public struct RetentionAlarm {
     if !unasked.isEmpty { askForCommitted(client) }
     var findings: [RetentionGaps<TopicPartition>.Finding] = []
     if let answer = reader.takeAnswer() {
-      findings = gaps.judge(answer.mapValues { ($0.low, $0.high) })
+      let ends = answer.mapValues { (low: $0.low, high: $0.high) }
+      findings = gaps.judge(ends)
+      judgeStart(ends)
     }
-    if gaps.isCurious, !reader.isAsked { reader.ask(gaps.ask()) }
+    if !reader.isAsked {
+      let wanted = Set(gaps.isCurious ? gaps.ask() : []).union(start.wanted)
+        .union(hasWorked == nil ? outputs : [])
+      if !wanted.isEmpty { reader.ask(Array(wanted)) }
+    }
     return findings.map { report($0) }
+  }
+
+  /// The partitions that hold what the group has made of its records. They are asked about before anything is read.
+  private var outputs: [TopicPartition] {
+    plan.outputs.flatMap { topic in
+      (0..<Int32(group.partitionCount(of: topic))).map {
+        TopicPartition(topic: topic, partition: $0)
+      }
+    }
+  }
+
+  private mutating func judgeStart(_ ends: [TopicPartition: RetentionGaps<TopicPartition>.Ends]) {
+    if hasWorked == nil {
+      let known = outputs.compactMap { ends[$0]?.high }
+      outputAttempts -= 1
+      if known.contains(where: { $0 > 0 }) {
+        hasWorked = true
+      } else if !known.isEmpty && known.count == outputs.count || outputAttempts == 0 {
+        hasWorked = false
+      }
+    }
+    beginsWith = start.judge(ends) ?? beginsWith
+    guard let hasWorked, let records = beginsWith else { return }
+    beginsWith = nil
+    reportStart(records, hasWorked: hasWorked)
+  }
+
+  private func reportStart(_ records: Int64, hasWorked: Bool) {
+    guard hasWorked else {
+      return log.info(
+        "the group begins at the first records", ["group": plan.group, "records": "\(records)"])
+    }
+    log.error(
+      "the group begins again at the first records: it has no offsets, or they were set back",
+      [
+        "group": plan.group, "records": "\(records)", "consequence": "it \(plan.cost)",
+        "remedy": "stop all processes of the group, set its offsets to where it was"
+          + " (kafka-consumer-groups.sh --reset-offsets --to-datetime, or --to-latest to leave the records out),"
+          + " and start them",
+      ])
   }
 
   private mutating func askForCommitted(_ client: some GroupClient) {
     guard let offsets = try? client.committed(unasked, timeoutMilliseconds: 1_000) else { return }
     unasked = []
     for entry in offsets {
+      begins(entry.partition, committed: entry.offset)
       if let offset = entry.offset { gaps.begin(entry.partition, at: offset) }
     }
   }
@@ -95,6 +172,7 @@ public struct RetentionAlarm {
   private mutating func report(_ finding: RetentionGaps<TopicPartition>.Finding) -> TopicPartition {
     switch finding {
     case .lost(let partition, let offsets):
+      losses.append((partition, offsets))
       counters.add(.lostToRetention, offsets.count)
       log.error(
         Self.lossMessage,

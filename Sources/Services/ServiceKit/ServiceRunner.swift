@@ -13,7 +13,14 @@ public func runService<S: Service>(_ service: S.Type) -> Never {
   ProcessSecrecy.quietenCrashes()
   let status = ServiceRunner.run(
     service, program: S.name, Array(CommandLine.arguments.dropFirst()), hidesMemory: true)
-  exit(StandardOutput.endStatus(status, program: S.name))
+  end(StandardOutput.endStatus(status, program: S.name))
+}
+
+/// Ends the process. Everything is written, committed and left by now; a Kafka client that does not come to its end
+/// changes nothing of that.
+private func end(_ status: Int32) -> Never {
+  if KafkaClientEnd.isUnderWay { _exit(status) }
+  exit(status)
 }
 
 /// Runs the command that the first argument names: the whole of `martlet`'s `main`.
@@ -34,7 +41,7 @@ public func runCommands(
     let rest = Array(arguments.dropFirst(words[index].count))
     let name = "\(program) \(commands[index].name)"
     let status = ServiceRunner.run(commands[index], program: name, rest)
-    exit(StandardOutput.endStatus(status, program: name))
+    end(StandardOutput.endStatus(status, program: name))
   }
   let list = CommandList(
     program: program, summary: summary,

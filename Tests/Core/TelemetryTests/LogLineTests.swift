@@ -33,6 +33,27 @@ import Testing
         + #""why":"reset by peer","left":3}"#)
   }
 
+  @Test(arguments: LogFormat.allCases)
+  func `a text of others is quoted only so far, and how long it is is said`(format: LogFormat) {
+    let key = String(repeating: "k", count: 29_999) + "!"
+    let event = LogEvent(
+      milliseconds: 0, level: .info, service: "s", message: "m", fields: [("key", .text(key))])
+    let line = event.line(format)
+    #expect(line.utf8.count < 1_200 && line.contains("kkk… (30000 bytes)") && !line.contains("!"))
+    let long = LogEvent(milliseconds: 0, level: .info, service: "s", message: key)
+    #expect(long.line(format).utf8.count < 1_200)
+    // Not in the middle of a character.
+    let wide = LogEvent(
+      milliseconds: 0, level: .info, service: "s",
+      message: "x" + String(repeating: "é", count: 20_000))
+    #expect(
+      !wide.line(format).contains("\u{FFFD}") && wide.line(format).contains("é… (40001 bytes)"))
+    let fits = String(repeating: "k", count: LogEvent.longestText)
+    let whole = LogEvent(
+      milliseconds: 0, level: .info, service: "s", message: "m", fields: [("key", .text(fits))])
+    #expect(whole.line(format).contains(fits) && !whole.line(format).contains("…"))
+  }
+
   @Test func `no value can break out of its line or its quotes`() {
     let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\nb\"",

@@ -27,6 +27,40 @@ import Testing
     #expect(error?.message.contains("enable.auto.commit cannot be set") == true)
   }
 
+  /// They work with librdkafka, and not with how partitions are taken and given back here.
+  @Test(arguments: ["cooperative-sticky", "roundrobin,cooperative-sticky"])
+  func `an assignor that gives partitions one by one is refused before anything is opened`(
+    value: String
+  ) {
+    for isCommon in [false, true] {
+      var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+      let property: KafkaConfiguration.Property = ("partition.assignment.strategy", value)
+      if isCommon { configuration.common = [property] } else { configuration.consumer = [property] }
+      let error = #expect(throws: KafkaError.self) { try configuration.check() }
+      #expect(error?.message.contains("\(value) cannot be used") == true)
+      #expect(error?.message.contains("use roundrobin") == true)
+    }
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.consumer = [("partition.assignment.strategy", "range")]
+    #expect(throws: Never.self) { try configuration.check() }
+  }
+
+  @Test func `a member's name is set where the program knows of it`() {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.consumer = [("group.instance.id", "one")]
+    let error = #expect(throws: KafkaError.self) { try configuration.check() }
+    #expect(error?.message.contains("set --instance-id instead") == true)
+  }
+
+  @Test func `times for which brokers delay answers add up`() {
+    let before = KafkaThrottle.milliseconds
+    for milliseconds in [250, 0, -1, 100] as [Int32] {
+      KafkaThrottle.callback(nil, nil, 7, milliseconds, nil)
+    }
+    #expect(KafkaThrottle.milliseconds - before == 350)
+    #expect(KafkaThrottle.broker == 7)
+  }
+
   /// A topic that was deleted must not come back with the cluster's number of partitions.
   @Test func `no client makes topics by asking for them`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")

@@ -249,6 +249,60 @@ import Testing
     consumer.close()
   }
 
+  /// As with a thread of librdkafka that does not end: it waits for records that are not given back.
+  @Test func `a client that does not end holds its owner up for a moment only`() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 3)
+    let member = try GroupMember(fixture, group: "readers", topic: topic)
+    var batch = KafkaBatch(capacity: 10)
+    let read = try eventually {
+      try member.serve()
+      if let queue = member.queues.first { _ = queue.take(into: &batch, upTo: 10) }
+      return batch.count == 3
+    }
+    #expect(read)
+    let begin = MonotonicClock.milliseconds()
+    member.close()
+    #expect(MonotonicClock.milliseconds() - begin < 5_000)
+    #expect(KafkaClientEnd.isUnderWay)
+    batch.release()
+    #expect(eventually(withinMilliseconds: 20_000) { !KafkaClientEnd.isUnderWay })
+  }
+
+  @Test func `a member that has lost its place joins again as a new client`() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)])
+    let topic = fixture.name("numbers")
+    try produceNumbers(fixture, topic, 3)
+    let member = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
+    func awaitAssignment(_ count: Int) throws {
+      let isAssigned = try eventually(withinMilliseconds: 30_000) {
+        try member.serve()
+        return member.assignments == count && !member.queues.isEmpty
+      }
+      #expect(isAssigned)
+    }
+    try awaitAssignment(1)
+    #expect(eventually { member.take(upTo: 10) > 0 })
+    for queue in member.queues { queue.close() }
+    member.queues = []
+    let begin = MonotonicClock.milliseconds()
+    member.consumer.retire()
+    #expect(MonotonicClock.milliseconds() - begin < 1_000)
+    #expect(member.consumer.nextEvent(timeoutMilliseconds: 10) == nil)
+    #expect(member.consumer.knownEnds([TopicPartition(topic: topic, partition: 0)]).isEmpty)
+    try member.consumer.rejoin()
+    try awaitAssignment(2)
+    #expect(
+      eventually {
+        _ = member.take(upTo: 10)
+        return member.taken.count >= 6
+      })
+    let place = TopicPartition(topic: topic, partition: 0)
+    #expect(eventually { member.consumer.knownEnds([place]) == [place: 3] })
+    member.close()
+  }
+
   @Test func `records that were kept outlive their batch`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")

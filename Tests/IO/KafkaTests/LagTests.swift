@@ -22,7 +22,7 @@ import Testing
       broker.inject([.notCoordinator, .coordinatorNotAvailable], into: .offsetFetch)
       let lag = try admin.lag(
         of: fixture.name("group"), partitions, timeoutMilliseconds: 10_000)
-      #expect(lag == [partitions[0]: 0, partitions[1]: 0])
+      #expect(lag.mapValues(\.records) == [partitions[0]: 0, partitions[1]: 0])
     }
   }
 }

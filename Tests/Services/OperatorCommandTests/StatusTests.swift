@@ -57,6 +57,25 @@ import Testing
     #expect(lines.contains { $0.hasPrefix("sender-1  ready          25 %") })
   }
 
+  @Test func `what ingest has not finished is shown, with the age of the oldest`() throws {
+    let page = """
+      martlet_ingest_requests_total 10
+      martlet_ingest_requests_in_flight 4096
+      martlet_ingest_backlog_seconds 22.7
+      martlet_kafka_group_lag_records{group="push.ingest",topic="push.requests"} 5096
+      """
+    let other =
+      #"martlet_kafka_group_lag_records{group="push.sender",topic="push.notifications"} 9"#
+    let now = [try reading("ingest", page), try reading("sender", other)]
+    let status = PipelineStatus(now, before: [], seconds: 1, wall: 0)
+    #expect(status.openRequests == 5_096 && status.oldestRequest == 22.7)
+    #expect(
+      StatusText.lines(status).contains(
+        "requests     0/s taken by ingest, 5096 not finished, the oldest taken 22.7 s old"))
+    #expect(
+      StatusText.json(status).contains(#""requests_open":5096,"requests_oldest_seconds":22.7"#))
+  }
+
   @Test func `every problem is shown with its cause`() throws {
     let blocked = """
       martlet_sender_destinations{state="gateway"} 2

@@ -119,6 +119,28 @@ private func gateway(
     #expect(try rig.committed() == 20)
   }
 
+  /// As when librdkafka commits under no member id, once its session has run out: nobody else has the name.
+  @Test(arguments: [EmbeddedBroker.Request.offsetCommit, .heartbeat, .syncGroup])
+  func `a named sender that is told that its name is another's goes on with a new client`(
+    request: EmbeddedBroker.Request
+  ) throws {
+    let rig = try SenderRig(partitions: 2, embedded: true)
+    let broker = try #require(rig.fixture.broker)
+    try rig.publishToken()
+    if request == .syncGroup { broker.inject([.fencedInstance], into: request) }
+    let sender = try rig.startSender(["--instance-id", "one"])
+    try rig.sendMany(20)
+    #expect(try rig.receipts(of: 0..<20, withinMilliseconds: 30_000).count == 20)
+    if request != .syncGroup { broker.inject([.fencedInstance], into: request) }
+    try rig.sendMany(20, from: 20)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("rejoined") == 1 })
+    try rig.sendMany(20, from: 40)
+    #expect(try rig.receipts(of: 20..<60, withinMilliseconds: 30_000).count == 40)
+    #expect(!sender.hasEnded)
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == 60)
+  }
+
   /// As when a second process has come with the same instance id: what is in flight is the other's to send.
   @Test(arguments: [false, true])
   func `a sender that is fenced ends soon, whatever is in flight, and commits nothing`(

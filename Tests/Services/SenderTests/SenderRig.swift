@@ -212,9 +212,14 @@ final class SenderRig {
 
   /// Pauses the transactional lane, or resumes it.
   func pauseLane(_ isPaused: Bool) throws {
+    try controlLane(isPaused ? #"{"paused":true}"# : nil)
+  }
+
+  /// Writes a control record of the transactional lane.
+  func controlLane(_ value: String?) throws {
     let topic = try producer.topic(named: names.controls)
     _ = try fixture.produce(
-      producer, topic, key: Pauses.Subject.lane(.transactional).key, value: isPaused ? "{}" : nil)
+      producer, topic, key: Pauses.Subject.lane(.transactional).key, value: value)
   }
 
   /// Receipts until there are `count`, or the time is up.

@@ -30,6 +30,24 @@ import Testing
     #expect(value("martlet_kafka_group_partitions_assigned") == .integer(0))
   }
 
+  @Test func `what an open transaction holds back is no lag, but shown`() {
+    let partition = TopicPartition(topic: "t", partition: 3)
+    figures.join("g", topics: ["t"])
+    figures.assigned([partition])
+    func look(end: Int64, stable: Int64, _ now: UInt64) -> GroupFigures.Held? {
+      figures.take(
+        [partition: PartitionLag(records: 0, end: stable)], of: [partition], [partition: end], now)
+    }
+    #expect(look(end: 10, stable: 10, 1_000) == nil)
+    #expect(look(end: 12, stable: 10, 2_000)?.milliseconds == 0)
+    let held = GroupFigures.Held(partition: partition, offset: 10, milliseconds: 10_000)
+    #expect(look(end: 90, stable: 10, 12_000) == held)
+    #expect(value("martlet_kafka_group_lag_records") == .integer(0))
+    #expect(value("martlet_kafka_group_held_by_transaction_seconds") == .thousandths(10_000))
+    #expect(look(end: 90, stable: 90, 22_000) == nil)
+    #expect(value("martlet_kafka_group_held_by_transaction_seconds") == .thousandths(0))
+  }
+
   @Test func `a commit is timed once, and not if it is refused; its longest map is shown`() throws {
     figures.join("g", topics: ["t"])
     let partition = TopicPartition(topic: "t", partition: 0)

@@ -31,6 +31,9 @@ final class GroupModel: GroupClient {
   private(set) var isLost = false
   private(set) var isReading = false
   private var awaited: [CommitRequest]?
+  /// Whether the member has no client.
+  private(set) var isAway = false
+  private(set) var rejoins = 0
 
   init(seed: UInt64) {
     random = SeededGenerator(seed: seed)
@@ -44,6 +47,7 @@ final class GroupModel: GroupClient {
 
   /// Gives partitions, takes them back, answers a commit, or nothing of that.
   func act() {
+    if isAway { return othersWork() }
     switch random.below(4) {
     case 0 where assignment == nil && !isAnnounced:
       events.append(.assigned(Self.partitions.filter { _ in !random.oneIn(4) }))
@@ -57,8 +61,23 @@ final class GroupModel: GroupClient {
     }
   }
 
+  /// Gives partitions to the member.
+  func give() {
+    events.append(.assigned(Self.partitions))
+    isAnnounced = true
+  }
+
+  /// The member's session has run out.
+  func lose() {
+    events.append(.revoked(assignment ?? [], lost: true))
+    isAnnounced = true
+  }
+
   /// The member is of no further use.
-  func fence() { events.append(.fatal(refusal)) }
+  func fence() { events.append(.fatal(fenced)) }
+
+  /// What the coordinator tells a member whose name another process has.
+  private var fenced: KafkaError { KafkaError(code: 82, message: "fenced", isFatal: true) }
 
   private func answerCommit() {
     guard let requests = awaited else { return }
@@ -102,13 +121,15 @@ final class GroupModel: GroupClient {
 
   func nextEvent(timeoutMilliseconds: Int32) -> GroupEvent? {
     if isClosed { fail("polls a closed client") }
+    if isAway { return nil }
     guard !events.isEmpty else { return nil }
     let event = events.removeFirst()
     switch event {
     case .assigned(let partitions): (assignment, isAnnounced) = (partitions, false)
     case .revoked(_, let lost): (isRevoking, isLost, isAnnounced) = (true, lost, false)
     case .offsetsCommitted(let results, _): learn(results)
-    case .error, .fatal: break
+    case .fatal: isLost = true
+    case .error: break
     }
     return event
   }
@@ -119,6 +140,8 @@ final class GroupModel: GroupClient {
     if random.oneIn(5) { throw refusal }
     return partitions.map { commits[$0] ?? CommittedOffset($0, offset: nil) }
   }
+
+  func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] { [:] }
 
   func assign(_ starts: [PartitionStart]) throws(KafkaError) {
     if isClosed || isRevoking { fail("begins what it has to give back") }
@@ -156,6 +179,22 @@ final class GroupModel: GroupClient {
     check(offsets)
     if random.oneIn(8) { throw refusal }
     awaited = offsets
+  }
+
+  func retire() {
+    if isClosed { fail("ends its client twice") }
+    (isAway, isReading, isRevoking, isLost, isAnnounced) = (true, false, false, false, false)
+    (assignment, awaited, events) = (nil, nil, [])
+  }
+
+  func rejoin() throws(KafkaError) {
+    if !isAway || isClosed { fail("joins twice") }
+    if random.oneIn(5) {
+      isLost = true
+      throw refusal
+    }
+    isAway = false
+    rejoins += 1
   }
 
   func close(timeoutMilliseconds: UInt64) {

@@ -11,11 +11,11 @@ import Testing
 /// The shell that all services share, against a model of a group: assignments, revocations, losses, logs that are made
 /// again, commits that fail, a stop, in any order.
 @Suite struct GroupSessionTests {
-  @Test(arguments: 0..<150 as Range<UInt64>)
+  @Test(arguments: 0..<150 as Range<UInt64>, [nil, "one"])
   func `no commit says what is not so, every drain ends, the last answer is remembered`(
-    seed: UInt64
+    seed: UInt64, name: String?
   ) throws {
-    var world = try SessionWorld(seed: seed)
+    var world = try SessionWorld(seed: seed, name: name)
     for _ in 0..<600 where world.problem == nil && !world.session.hasLeft { world.step() }
     world.end()
     #expect(world.problem == nil, "seed \(seed): \(world.problem ?? "")")
@@ -23,17 +23,55 @@ import Testing
 
   /// So that the test above is about something.
   @Test func `the seeds contain releases, losses, new producers and commits`() throws {
-    var (releases, losses, remade, remembered, commits) = (0, 0, 0, 0, 0)
+    var (releases, losses, remade, remembered, commits, rejoins) = (0, 0, 0, 0, 0, 0)
     for seed in 1_000..<1_040 as Range<UInt64> {
-      var world = try SessionWorld(seed: seed)
+      var world = try SessionWorld(seed: seed, name: seed % 2 == 0 ? "one" : nil)
       for _ in 0..<600 where world.problem == nil && !world.session.hasLeft { world.step() }
       releases += world.releases
       losses += world.losses
       remade += world.remade
       remembered += world.remembered
       commits += world.model.commits.count
+      rejoins += world.model.rejoins
     }
     #expect(releases > 400 && losses > 50 && remade > 50 && remembered > 100 && commits > 100)
+    #expect(rejoins > 20)
+  }
+
+  @Test func `a member with a name whose session ran out joins again with a new client`() throws {
+    var world = try SessionWorld(seed: 1, name: "one")
+    try world.assign()
+    world.model.lose()
+    for _ in 0..<20 where world.model.rejoins == 0 { world.wait(500) }
+    #expect(world.model.rejoins == 1 && world.session.failure == nil && world.problem == nil)
+    try world.assign()
+    #expect(world.session.isAssigned)
+  }
+
+  @Test func `one that is told again and again that its name is another's ends, and says so`()
+    throws
+  {
+    var world = try SessionWorld(seed: 1, name: "one")
+    for turn in 0..<FencedMember.attempts {
+      try world.assign()
+      world.model.fence()
+      for _ in 0..<20 where world.model.rejoins == turn { world.wait(500) }
+      #expect(world.model.rejoins == turn + 1 && world.session.failure == nil)
+    }
+    try world.assign()
+    world.model.fence()
+    for _ in 0..<20 { world.wait(500) }
+    let failure = try #require(world.session.failure)
+    #expect(failure.description.contains("another process uses --instance-id one"))
+    #expect(world.session.hasLeft && world.problem == nil)
+  }
+
+  @Test func `one without a name cannot be told that; it ends as with any such error`() throws {
+    var world = try SessionWorld(seed: 1)
+    try world.assign()
+    world.model.fence()
+    for _ in 0..<20 { world.wait(500) }
+    #expect(world.session.failure != nil && world.session.hasLeft && world.model.rejoins == 0)
   }
 }
 
@@ -60,7 +98,7 @@ private struct SessionWorld {
   private var late: [PartitionProgress<TopicPartition>] = []
   private(set) var (releases, losses, remade, remembered) = (0, 0, 0, 0)
 
-  init(seed: UInt64) throws {
+  init(seed: UInt64, name: String? = nil) throws {
     random = SeededGenerator(seed: seed ^ 0x5e55)
     model = GroupModel(seed: seed)
     let table = SettingTable(CommonSettings.table(of: Nothing.self).settings)
@@ -68,7 +106,7 @@ private struct SessionWorld {
     context = ServiceContext(
       name: "test", log: Logger(service: "test", level: .error), values: values)
     var plan = GroupPlan(
-      group: "g", topics: ["t"], instanceID: nil, commitInterval: 100, rebalancePatience: 1_500,
+      group: "g", topics: ["t"], instanceID: name, commitInterval: 100, rebalancePatience: 1_500,
       stopPatience: 5_000, cost: "does it again")
     plan.lostPatience = 500
     session = GroupSession(plan, model, nil, context)
@@ -83,6 +121,23 @@ private struct SessionWorld {
   }
 
   var problem: String? { model.problem }
+
+  // MARK: One thing after the other
+
+  /// Time passes.
+  mutating func wait(_ milliseconds: UInt64) {
+    now += milliseconds
+    follow()
+    if owesDrained { drained() }
+    follow()
+  }
+
+  /// The group gives partitions to the member, which begins them.
+  mutating func assign() throws {
+    model.give()
+    for _ in 0..<100 where !session.isAssigned { wait(500) }
+    try #require(session.isAssigned && problem == nil)
+  }
 
   // MARK: What happens
 
@@ -170,7 +225,7 @@ private struct SessionWorld {
 
   // MARK: The session's tasks
 
-  private mutating func follow() {
+  mutating func follow() {
     while let task = session.next(now: now) {
       switch task {
       case .assigned(let assignment): begin(assignment)

@@ -35,7 +35,10 @@ import Testing
       fixture.configuration, group: fixture.prefix + "group", topics: [fixture.prefix + "slow"],
       wakeup: wakeup)
     defer { consumer.close() }
-    var alarm = try RetentionAlarm(context(), fixture.configuration, wakeup: wakeup)
+    let plan = GroupPlan(
+      group: "group", topics: [], instanceID: nil, commitInterval: 100, rebalancePatience: 100,
+      stopPatience: 100, cost: "reads them again")
+    var alarm = try RetentionAlarm(context(), plan, fixture.configuration, wakeup: wakeup)
     defer { alarm.close() }
     let slowness: Int32 = 2_000
     fixture.broker!.setRoundTrip(milliseconds: slowness)

@@ -7,10 +7,11 @@ import Testing
 
 /// What a group has done before the service under test starts.
 extension PipelineRig {
-  /// Commits the ends of these topics for a group that has no member yet. It joins for that, which takes some
+  /// Commits the ends of these topics, or another place in their logs, for a group that has no member yet. It joins for that, which takes some
   /// seconds. The embedded broker takes the session time-out of a group's first member for all of them.
   func commitEnds(
-    of topics: [String], by group: ReaderGroup, sessionMilliseconds session: Int
+    of topics: [String], by group: ReaderGroup, sessionMilliseconds session: Int,
+    at place: KeyPath<Watermarks, Int64> = \.high
   ) throws {
     var configuration = configuration
     configuration.consumer.append(("session.timeout.ms", "\(session)"))
@@ -25,7 +26,8 @@ extension PipelineRig {
       while let event = consumer.nextEvent() {
         guard case .assigned(let partitions) = event else { continue }
         queues = partitions.map { consumer.openQueue($0, wakeup: Wakeup()) }
-        let ends = try admin.watermarks(partitions, timeoutMilliseconds: 5_000).map(\.high)
+        let ends = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)
+          .map { $0[keyPath: place] }
         try consumer.assign(zip(partitions, ends).map { PartitionStart($0, offset: $1) })
         let requests = zip(partitions, ends).map { CommitRequest($0, offset: $1) }
         return try consumer.commit(requests).allSatisfy { $0.error == nil }

@@ -141,6 +141,12 @@ final class PipelineRig {
     try #require(answer.status == 200, "\(answer.text)")
   }
 
+  /// What `PUT /topics` of the broker's control takes: `{"topic":"push.requests","error":"topic_not_authorized"}`.
+  func setTopic(_ body: String) throws {
+    let answer = try HTTPClient().put("http://\(control)/topics", Array(body.utf8))
+    try #require(answer.status == 200, "\(answer.text)")
+  }
+
   /// What `POST /errors` of the broker's control takes: `{"request":"produce","errors":["topic_not_authorized"]}`.
   func injectErrors(_ body: String) throws {
     let answer = try HTTPClient().post("http://\(control)/errors", Array(body.utf8))

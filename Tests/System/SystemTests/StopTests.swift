@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -54,6 +55,29 @@ import Testing
     for name in PipelineRig.services {
       #expect(!rig[name].output.contains("Registers"), "\(name) printed: \(rig[name].output)")
     }
+  }
+
+  /// A thread of librdkafka 2.0.2 then never ends, and its client neither: nobody waits for it for long.
+  @Test
+  func `SIGTERM ends a service with status 0, also after its topics were not there for a while`()
+    throws
+  {
+    let rig = try PipelineRig()
+    try rig.start("martlet-ingest")
+    try #require(rig.isUp("martlet-ingest"), "\(rig["martlet-ingest"].output)")
+    let topics = [rig.names.requests, rig.names.notifications]
+    for topic in topics {
+      try rig.setTopic(#"{"topic":"\#(topic)","error":"unknown_topic_or_partition"}"#)
+    }
+    let isGone = rig["martlet-ingest"].prints(
+      "the topic no longer exists", withinMilliseconds: 40_000)
+    #expect(isGone, "\(rig["martlet-ingest"].output.suffix(1_500))")
+    for topic in topics { try rig.setTopic(#"{"topic":"\#(topic)"}"#) }
+    let isBack = rig["martlet-ingest"].prints("the topic exists again", withinMilliseconds: 40_000)
+    #expect(isBack, "\(rig["martlet-ingest"].output.suffix(1_500))")
+    rig.signal(SIGTERM)
+    rig.expectEnd(withinMilliseconds: 10_000) { $0 == 0 }
+    rig.stop()
   }
 
   @Test func `without a broker SIGTERM takes no longer than --stop-timeout`() throws {

@@ -22,6 +22,10 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     /// Let go of the partitions. `commits`: what is done is committed before; `unassigns`: the group waits for an
     /// answer.
     case release(commits: Bool, unassigns: Bool)
+    /// The client is of no further use: end it. `rejoin` follows, unless the process is to stop.
+    case retire
+    /// Join the group again, with a new client.
+    case rejoin
     /// Leave the group. Nothing follows.
     case leave
   }
@@ -34,6 +38,8 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     case beginning([Partition])
     case assigned([Partition])
     case draining([Partition], Drain)
+    /// Without a client until this time.
+    case away(until: UInt64)
     case left
   }
 
@@ -41,6 +47,8 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     case release
     /// Everything is begun again without the group noticing.
     case resume
+    /// A new client joins, after so many milliseconds.
+    case rejoin(after: UInt64)
     /// `unassigns`: the group has taken the partitions back meanwhile.
     case leave(unassigns: Bool)
   }
@@ -85,14 +93,14 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     switch state {
     case .draining(_, let drain): drain.isLeaving
     case .left: true
-    case .idle, .waiting, .beginning, .assigned: false
+    case .idle, .waiting, .beginning, .assigned, .away: false
     }
   }
 
   /// Whether the group's next event is to be looked at: another change of the assignment waits until one is through.
   public var takesEvents: Bool {
     switch state {
-    case .beginning, .left: false
+    case .beginning, .away, .left: false
     case .draining(_, let drain): drain.isLeaving
     case .idle, .waiting, .assigned: true
     }
@@ -127,7 +135,27 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
       drain.isLost = drain.isLost || isLost
       drain.deadline = min(drain.deadline, deadline)
       return self.drain(drain, of: partitions)
-    case .left: return []
+    case .away, .left: return []
+    }
+  }
+
+  /// The member has lost its place, and its client cannot take it again: a new one is to. Whoever leaves does so
+  /// without it.
+  ///
+  /// - Parameters:
+  ///   - patience: what is under way gets so many milliseconds; nothing of it may be committed.
+  ///   - delay: milliseconds after which the new client joins.
+  public mutating func expelled(patience: UInt64, delay: UInt64, now: UInt64) -> [Step] {
+    let deadline = now + patience
+    switch state {
+    case .idle, .waiting, .beginning, .assigned:
+      return drain(Drain(deadline: deadline, isLost: true, goal: .rejoin(after: delay)))
+    case .draining(let partitions, var drain):
+      drain.goal = drain.isLeaving ? .leave(unassigns: true) : .rejoin(after: delay)
+      drain.isLost = true
+      drain.deadline = min(drain.deadline, deadline)
+      return self.drain(drain, of: partitions)
+    case .away, .left: return []
     }
   }
 
@@ -152,7 +180,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
   ///   - isLost: nothing of it may be committed.
   public mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
     switch state {
-    case .idle, .waiting, .beginning, .assigned:
+    case .idle, .waiting, .beginning, .assigned, .away:
       let goal = Goal.leave(unassigns: isWaitingForAnswer)
       return drain(Drain(deadline: now + patience, isLost: isLost, goal: goal))
     case .draining(let partitions, var drain) where isLost && !drain.isLost:
@@ -182,6 +210,9 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
       return [.release(commits: commits, unassigns: true)]
     case .resume:
       return [.release(commits: commits, unassigns: true)] + begin(partitions)
+    case .rejoin(let delay):
+      (state, remadeLogs) = (.away(until: now + delay), [])
+      return [.release(commits: false, unassigns: false), .retire]
     case .leave(let unassigns):
       state = .left
       return [.release(commits: commits, unassigns: unassigns), .leave]
@@ -196,6 +227,9 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
       drain.isAbandoned = true
       state = .draining(partitions, drain)
       return [.abandon]
+    case .away(let time) where now >= time:
+      state = .idle
+      return [.rejoin]
     default: return []
     }
   }

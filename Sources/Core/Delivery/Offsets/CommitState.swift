@@ -92,6 +92,16 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
+  /// Offsets of a partition were removed before they were read: its log begins above them, so that nobody reads what is
+  /// below again. No record says so where none is left.
+  public mutating func lost(_ partition: Partition, _ offsets: Range<Int64>) {
+    guard var entry = entries[partition], entry.committable < offsets.upperBound else { return }
+    entry.committable = offsets.upperBound
+    entry.completedAbove.removeAll { $0.lowerBound < offsets.upperBound }
+    entry.version += 1
+    entries[partition] = entry
+  }
+
   /// The partition's log starts again: offsets below the committed one are to be committed again.
   public mutating func restart(_ partition: Partition, epoch: UInt32) {
     guard var entry = entries[partition], entry.epoch == epoch else { return }

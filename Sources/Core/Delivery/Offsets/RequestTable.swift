@@ -73,6 +73,9 @@ public struct RequestTable: ~Copyable, Sendable {
     count > 0 ? entries.lazy.map(\.created).min() : nil
   }
 
+  /// The request in a slot that is in use.
+  public func entry(_ slot: Int) -> Entry { entries[slot] }
+
   /// One more record of this request has to be acknowledged.
   public mutating func expect(_ slot: Int) { entries[slot].pending += 1 }
 

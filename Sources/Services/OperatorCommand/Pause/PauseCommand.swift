@@ -4,6 +4,7 @@ import EventLoop
 import JSON
 import Kafka
 import Pipeline
+import Records
 public import ServiceKit
 public import Settings
 import Telemetry
@@ -60,7 +61,8 @@ public enum PauseCommand: Service {
       let limit = TimeLimit(milliseconds: 20_000)
       while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
         table.poll(timeoutMilliseconds: 50) { key, value in
-          found[String(decoding: key, as: UTF8.self)] = value.map(line)
+          let name = String(decoding: key, as: UTF8.self)
+          found[name] = ControlRecord.isPaused(value) == true ? value.map(line) : nil
         }
       }
       guard table.isCaughtUp else {

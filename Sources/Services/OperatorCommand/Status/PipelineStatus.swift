@@ -29,6 +29,10 @@ struct PipelineStatus: Sendable {
 
   let processes: [Process]
   let requestsPerSecond: Double
+  /// Requests that ingest has not finished: those that wait in Kafka, and those that it has taken.
+  let openRequests: Double
+  /// Age of the oldest that ingest has taken and not finished, in seconds.
+  let oldestRequest: Double
   /// Ended notifications by outcome.
   let outcomesPerSecond: [Count]
   /// Since the processes started.
@@ -80,6 +84,7 @@ struct PipelineStatus: Sendable {
     let pages = now.compactMap(\.page)
     let all = Sums(pages)
     requestsPerSecond = growth.perSecond("martlet_ingest_requests_total")
+    (openRequests, oldestRequest) = all.openRequests
     let ended = "martlet_sender_notifications_total"
     outcomes = all.by("outcome", of: ended)
     outcomesPerSecond = outcomes.map {
@@ -119,6 +124,15 @@ private struct Sums {
   init(_ pages: [MetricPage]) { self.pages = pages }
 
   func sum(_ name: String) -> Double { pages.reduce(0) { $0 + $1.sum(name) } }
+
+  /// What ingest has not finished. What it has taken is above its committed offsets, and part of its lag, but that is
+  /// asked for every 10 s only.
+  var openRequests: (count: Double, oldest: Double) {
+    let lag = pages.filter { !$0.values("martlet_ingest_requests_total").isEmpty }
+      .reduce(0) { $0 + $1.sum("martlet_kafka_group_lag_records") }
+    let oldest = pages.flatMap { $0.values("martlet_ingest_backlog_seconds") }.map(\.value).max()
+    return (max(lag, sum("martlet_ingest_requests_in_flight")), oldest ?? 0)
+  }
 
   /// By a label's values, in their order; values of 0 are left out.
   func by(_ label: String, of name: String) -> [PipelineStatus.Count] {

@@ -11,7 +11,7 @@ enum StatusText {
     var lines = table(status)
     lines.append("")
     lines.append(
-      row("requests", "\(rate(status.requestsPerSecond)) taken by ingest"))
+      row("requests", requests(status)))
     lines.append(row("outcomes", list(status.outcomesPerSecond) { rate($0) }))
     lines.append(row("in total", list(status.outcomes) { count($0) }))
     lines.append(
@@ -41,6 +41,13 @@ enum StatusText {
       case .unreachable: return "\(name)  UNREACHABLE"
       }
     }
+  }
+
+  private static func requests(_ status: PipelineStatus) -> String {
+    let rate = "\(rate(status.requestsPerSecond)) taken by ingest"
+    if status.openRequests == 0 { return rate }
+    return
+      "\(rate), \(count(status.openRequests)) not finished, the oldest taken \(duration(status.oldestRequest)) old"
   }
 
   private static func delivery(_ status: PipelineStatus) -> String {
@@ -114,6 +121,8 @@ enum StatusText {
     root.append("ready", .bool(status.isReady))
     root.append("processes", .array(status.processes.map(process)))
     root.append("requests_per_second", rounded(status.requestsPerSecond))
+    root.append("requests_open", rounded(status.openRequests))
+    root.append("requests_oldest_seconds", rounded(status.oldestRequest))
     root.append("outcomes_per_second", object(status.outcomesPerSecond))
     root.append("outcomes_total", object(status.outcomes))
     root.append("reasons_total", object(status.reasons))

@@ -46,6 +46,41 @@ import Testing
     #expect(member.drained(now: 1_000) == [.release(commits: false, unassigns: true)])
   }
 
+  @Test func `who has lost its place commits nothing and joins again, after a while`() {
+    var member = member()
+    #expect(
+      member.expelled(patience: 50, delay: 1_000, now: 100) == [
+        .drain(deadline: 150, isLost: true, isLeaving: false)
+      ])
+    #expect(member.tick(now: 150) == [.abandon])
+    #expect(member.drained(now: 160) == [.release(commits: false, unassigns: false), .retire])
+    #expect(!member.takesEvents && !member.isDraining && member.tick(now: 1_159) == [])
+    #expect(member.tick(now: 1_160) == [.rejoin])
+    #expect(member.tick(now: 1_161) == [] && member.takesEvents)
+    #expect(member.assigned([2], now: 1_200) == [.begin([2], atFirstRecord: [])])
+  }
+
+  @Test func `a stop does not wait for the group to be joined again`() {
+    var member = member()
+    _ = member.expelled(patience: 0, delay: 1_000, now: 0)
+    _ = member.drained(now: 0)
+    #expect(
+      member.stop(patience: 5_000, now: 10) == [
+        .drain(deadline: 5_010, isLost: false, isLeaving: true)
+      ])
+    #expect(member.drained(now: 10) == [.release(commits: true, unassigns: false), .leave])
+  }
+
+  @Test func `who has lost its place while it leaves goes on leaving, and commits nothing`() {
+    var member = member()
+    _ = member.stop(patience: 5_000, now: 0)
+    #expect(
+      member.expelled(patience: 50, delay: 1_000, now: 10) == [
+        .drain(deadline: 60, isLost: true, isLeaving: true)
+      ])
+    #expect(member.drained(now: 20) == [.release(commits: false, unassigns: true), .leave])
+  }
+
   @Test func `what cannot be begun is tried again, until the group takes it back`() {
     var member = Membership<Int>(rebalancePatience: 100)
     _ = member.assigned([1], now: 0)
@@ -165,8 +200,8 @@ import Testing
 /// A group and a process between which a `Membership` stands; says which step came when it may not.
 private struct MembershipWorld {
   enum Event: CaseIterable {
-    case assigned, assignedNothing, began, notBegun, revoked, lost, remade, stop, fail, fastShutdown
-    case drained, pause, longPause
+    case assigned, assignedNothing, began, notBegun, revoked, lost, expelled, remade, stop, fail
+    case fastShutdown, drained, pause, longPause
   }
 
   private var member = Membership<Int>(rebalancePatience: 100)
@@ -186,12 +221,16 @@ private struct MembershipWorld {
   private var deadline: UInt64?
   private var wasAbandoned = false
   private var wasLeaving = false
+  /// It has no client, and gets one not before that time.
+  private var isAway = false
+  private var awayUntil: UInt64 = 0
   private(set) var hasLeft = false
 
   func mayCome(_ event: Event) -> Bool {
     switch event {
     case .assigned, .assignedNothing: member.takesEvents && assignment == nil && !isRevoked
     case .revoked, .lost: member.takesEvents && assignment != nil && !isRevoked
+    case .expelled: member.takesEvents
     case .began, .notBegun: owesBegan
     case .drained: owesDrained
     case .remade, .stop, .fail, .fastShutdown, .pause, .longPause: !owesBegan
@@ -212,6 +251,9 @@ private struct MembershipWorld {
       isRevoked = true
       if event == .lost { isLost = true }
       perform(member.revoked(isLost: event == .lost, now: now))
+    case .expelled:
+      if owesDrained || assignment != nil { isLost = true }
+      perform(member.expelled(patience: 50, delay: 1_000, now: now))
     case .remade: perform(member.remade([1], now: now))
     case .stop: perform(member.stop(patience: 1_000, now: now))
     case .fail:
@@ -227,6 +269,7 @@ private struct MembershipWorld {
     }
     if member.isAssigned, !isReading { problem = "takes records of partitions that are not read" }
     if member.isDraining, !owesDrained { problem = "waits for an answer that is not due" }
+    if isAway, member.takesEvents, !member.isLeaving { problem = "asks a client that has ended" }
     if isRevoked, !owesDrained { problem = "the group waits for nothing" }
   }
 
@@ -255,7 +298,14 @@ private struct MembershipWorld {
         }
         if now < deadline { problem = "gives up too early" }
         wasAbandoned = true
-      case .release(let commits, let unassigns): release(commits, unassigns)
+      case .release(let commits, let unassigns): release(commits, unassigns, steps)
+      case .retire:
+        if isAway { problem = "ends its client twice" }
+        (isAway, isReading, isRevoked, assignment) = (true, false, false, nil)
+      case .rejoin:
+        if !isAway { problem = "joins twice" }
+        if now < awayUntil { problem = "joins too early" }
+        isAway = false
       case .leave:
         if isReading, isRevoked { problem = "leaves without an answer" }
         hasLeft = true
@@ -263,14 +313,17 @@ private struct MembershipWorld {
     }
   }
 
-  private mutating func release(_ commits: Bool, _ unassigns: Bool) {
+  private mutating func release(
+    _ commits: Bool, _ unassigns: Bool, _ steps: [Membership<Int>.Step]
+  ) {
     if deadline == nil || owesDrained { problem = "releases what it has not drained" }
     if commits, isLost { problem = "commits what is lost" }
-    if isRevoked, !unassigns { problem = "does not answer the group" }
+    if isRevoked, !unassigns, !steps.contains(.retire) { problem = "does not answer the group" }
     if unassigns {
       isReading = false
       if isRevoked { (assignment, isRevoked) = (nil, false) }
     }
     (isLost, deadline, wasAbandoned) = (false, nil, false)
+    awayUntil = now + 1_000
   }
 }

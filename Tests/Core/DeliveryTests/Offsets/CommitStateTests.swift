@@ -27,6 +27,32 @@ import Testing
     #expect(state.due(now: 0).isEmpty)
   }
 
+  @Test func `what retention removed unread is passed, and counts as passed once`() {
+    var state = begun()
+    // Nothing is left of the log: no record says that the gap was passed.
+    state.lost(1, 100..<5_498)
+    #expect(state.due(now: 0) == [PlannedCommit(partition: 1, offset: 5_498, completedAbove: [])])
+    state.answered([(1, 5_498)])
+    #expect(state.due(now: 1).isEmpty)
+    state.lost(1, 100..<200)
+    state.note(progress(100))
+    #expect(state.due(now: 1).isEmpty, "a report of before")
+    state.note(progress(5_500))
+    #expect(state.due(now: 1).map(\.offset) == [5_500])
+  }
+
+  @Test func `what is open below a gap is gone as well; what is done above it stays done`() {
+    var state = begun()
+    state.note(progress(101, [103..<104, 205..<207]))
+    state.lost(1, 110..<200)
+    #expect(
+      state.due(now: 0) == [
+        PlannedCommit(partition: 1, offset: 200, completedAbove: [205..<207])
+      ])
+    state.lost(2, 0..<9)
+    #expect(state.due(now: 20_000).map(\.partition) == [1], "another one's")
+  }
+
   @Test func `a refusal of some partitions stands until they are taken`() {
     var state = begun()
     state.begin(2, epoch: 1, committed: 7, ResumePoint(next: 7), isNews: false)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import Pipeline
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// A member with a name whose coordinator is away for longer than its session.
+@Suite struct CoordinatorAwayTests {
+  private static let program = "martlet-ingest"
+
+  /// librdkafka then commits under no member id, for which a coordinator fences the name (librdkafka#3437).
+  @Test func `a commit that waited for the coordinator does not end a member with a name`() throws {
+    let rig = try PipelineRig()
+    try rig.start(Self.program, ["--instance-id", "one"])
+    try #require(rig.isUp(Self.program), "\(rig[Self.program].output)")
+    let ingest = rig[Self.program]
+    // What is done while the coordinator is not found waits to be committed until the session has run out.
+    try away(rig, ["offset_commit", "heartbeat", "find_coordinator"])
+    try rig.produceRequests(0..<40, padding: 0)
+    #expect(
+      ingest.prints("partitions revoked count=12 lost=true", withinMilliseconds: 30_000),
+      "\(ingest.output.suffix(1_500))")
+    let before = ingest.processorMilliseconds
+    let fenced = Array(repeating: #""fenced_instance""#, count: 3).joined(separator: ",")
+    try rig.clearErrors(#"{"request":"offset_commit"}"#)
+    try rig.injectErrors(#"{"request":"offset_commit","errors":[\#(fenced)]}"#)
+    for request in ["heartbeat", "find_coordinator"] {
+      try rig.clearErrors(#"{"request":"\#(request)"}"#)
+    }
+    #expect(assigned(ingest, 2), "\(ingest.output.suffix(1_500))")
+    #expect(ingest.processorMilliseconds - before < 2_000, "it spins")
+    try rig.clearErrors(#"{"request":"offset_commit"}"#)
+    try rig.produceRequests(40..<80, padding: 0)
+    #expect(
+      try eventually(withinMilliseconds: 30_000) {
+        try rig.committed(rig.names.requests, by: .ingest) == 80
+      }, "\(ingest.output.suffix(3_000))")
+    rig.signal(SIGTERM)
+    rig.expectEnd(withinMilliseconds: 15_000) { $0 == 0 }
+    rig.stop()
+  }
+
+  /// The coordinator answers these requests with an error, for as long as nothing else is said.
+  private func away(_ rig: PipelineRig, _ requests: [String]) throws {
+    let errors = Array(repeating: #""coordinator_not_available""#, count: 20_000)
+    for request in requests {
+      try rig.injectErrors(
+        #"{"request":"\#(request)","errors":[\#(errors.joined(separator: ","))]}"#)
+    }
+  }
+
+  private func assigned(_ program: BuiltProgram, _ times: Int) -> Bool {
+    eventually(withinMilliseconds: 30_000) {
+      program.output.split(separator: "\n").count { $0.contains("partitions assigned") } >= times
+    }
+  }
+}
