@@ -235,7 +235,9 @@ let package = Package(
       ]),
 
     // Laboratory: everything on one machine, for trials, tests and measurements.
-    lab("EmbeddedKafka", ["Bytes", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"]),
+    lab(
+      "EmbeddedKafka",
+      ["Bytes", "Diagnosis", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"]),
     lab(
       "LabCommand",
       [
@@ -315,7 +317,8 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "API", "APNS", "Delivery", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON", "Records",
+        "API", "APNS", "Delivery", "Diagnosis", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON",
+        "Records",
         "Signing", "Store", "HTTPClient",
         "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
       ]),

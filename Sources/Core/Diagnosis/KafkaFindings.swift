@@ -42,6 +42,12 @@ public struct KafkaFacts: Sendable {
   public var user: String?
   public var topics: [String: Topic] = [:]
   public var group: Answer = .unknown
+  /// Whether Kafka gives a producer of this user an id: `refused` if it may write to no topic at all; nil when it was not
+  /// asked.
+  public var producing: Answer = .unknown
+  /// The way in which the user logs in with SASL, such as `SCRAM-SHA-512`; nil without SASL.
+  public var mechanism: String?
+  public var library = LibraryVersion(0, 0, 0)
 
   public init(bootstrap: String) { self.bootstrap = bootstrap }
 }
@@ -58,10 +64,33 @@ public struct KafkaFindings {
     self.names = names
   }
 
-  /// In the order cluster, topics, group.
+  /// In the order login, cluster, topics, group.
   public var all: [Finding] {
-    if let failure = facts.failure { return [unreachable(failure)] }
-    return [cluster] + rights.topics.flatMap(topic) + group
+    if let failure = facts.failure { return login + [unreachable(failure)] }
+    return login + [cluster] + writing + rights.topics.flatMap(topic) + group
+  }
+
+  // MARK: Login
+
+  /// librdkafka before 2.6.1 checks the nonce of a SCRAM login in a way that no broker of Kafka 4 passes
+  /// (librdkafka#4895).
+  private var login: [Finding] {
+    guard let warning = Self.login(facts.mechanism, facts.library) else { return [] }
+    return [.warning(.kafka, facts.bootstrap, warning.message, remedy: warning.remedy)]
+  }
+
+  /// What is wrong with a way to log in, and what to do about it; nil for nothing.
+  public static func login(
+    _ mechanism: String?, _ library: LibraryVersion
+  ) -> (message: String, remedy: String)? {
+    guard let mechanism, mechanism.uppercased().hasPrefix("SCRAM-"),
+      library < LibraryVersion(2, 6, 1)
+    else { return nil }
+    return (
+      "librdkafka \(library) cannot log in to Kafka 4 with \(mechanism); 2.6.1 and newer can",
+      "install librdkafka 2.6.1 or newer, or log in with PLAIN over TLS or with a client certificate:"
+        + " docs/kafka.md#tls-and-sasl"
+    )
   }
 
   private var principal: String { "User:\(facts.user ?? rights.program.rawValue)" }
@@ -92,6 +121,26 @@ public struct KafkaFindings {
     return .ok(.kafka, facts.bootstrap, "\(facts.brokers) brokers")
   }
 
+  // MARK: Writing
+
+  /// Kafka has no question for the right to write. Only one that is missing on every topic shows: then a producer gets
+  /// no id.
+  private var writing: [Finding] {
+    let topics = rights.writtenTopics
+    guard !topics.isEmpty, !facts.isEmbedded else { return [] }
+    guard facts.producing == .refused else {
+      return [
+        .ok(
+          .kafka, facts.bootstrap,
+          "the right to write cannot be asked for: one that is missing is logged with the first record"
+        )
+      ]
+    }
+    return topics.filter { facts.topics[$0]?.describe == .allowed }.map {
+      refused(.topic, $0, .topic($0), "write to")
+    }
+  }
+
   // MARK: Topics
 
   private func topic(_ name: String) -> [Finding] {
@@ -104,9 +153,7 @@ public struct KafkaFindings {
     }
     guard let state = topic.state else {
       return [
-        .error(
-          .topic, name, "does not exist, or this user may not see it",
-          remedy: "martlet topics create creates it; else \(grant(.topic(name)))")
+        .error(.topic, name, "does not exist", remedy: "martlet topics create creates it")
       ]
     }
     let findings = differences(name, state) + copies(name, state) + reading(name, topic.read)
@@ -172,7 +219,21 @@ public struct KafkaFindings {
   private func refused(
     _ subject: Finding.Subject, _ place: String, _ resource: KafkaRight.Resource, _ verb: String
   ) -> Finding {
-    .error(subject, place, "this user may not \(verb) it", remedy: grant(resource))
+    .error(
+      subject, place, "this user may not \(verb) it\(needs(resource, verb))",
+      remedy: grant(resource))
+  }
+
+  /// The right by its name.
+  private func needs(_ resource: KafkaRight.Resource, _ verb: String) -> String {
+    let operations = rights.operations(on: resource).filter { operation in
+      switch verb {
+      case "read": operation == .read
+      case "write to": operation == .write
+      default: operation != .describeConfigs
+      }
+    }
+    return ": needs \(operations.map(\.rawValue).joined(separator: " and ")) on \(resource.words)"
   }
 
   private func grant(_ resource: KafkaRight.Resource) -> String {

@@ -10,6 +10,7 @@ public struct KafkaRight: Sendable, Equatable {
 
   /// Kafka's operations of an access control entry. `Read` and `Write` include `Describe`.
   public enum Operation: String, Sendable {
+    case describe = "Describe"
     case read = "Read"
     case write = "Write"
     case describeConfigs = "DescribeConfigs"
@@ -47,13 +48,24 @@ public enum KafkaUser: String, Sendable, CaseIterable {
 /// `DescribeConfigs` only lets a program compare a topic's settings with the table; it works without.
 public struct KafkaRights: Sendable {
   public let program: KafkaUser
-  /// Topics in the order of the pipeline's table, then the group if there is one.
+  /// Topics in the order of the pipeline's table, further ones, then the group if there is one.
   public let all: [KafkaRight]
 
-  public init(of program: KafkaUser, _ names: TopicNames) {
+  /// - Parameters:
+  ///   - reading: further topics that this process reads by its settings.
+  ///   - writing: further topics that it writes.
+  ///   - isUsed: leaves out topics that this process does not use by its settings.
+  public init(
+    of program: KafkaUser, _ names: TopicNames, reading: [String] = [], writing: [String] = [],
+    where isUsed: (String) -> Bool = { _ in true }
+  ) {
     self.program = program
-    let (read, written) = Self.topics(of: program, names)
-    let topics = names.all.map(\.name).compactMap { topic -> KafkaRight? in
+    var (read, written) = Self.topics(of: program, names)
+    read.formUnion(reading)
+    written.formUnion(writing)
+    let known = names.all.map(\.name)
+    let further = (reading + writing).filter { !known.contains($0) }
+    let topics = (known + further).filter(isUsed).compactMap { topic -> KafkaRight? in
       var operations: [KafkaRight.Operation] = []
       if read.contains(topic) { operations.append(.read) }
       if written.contains(topic) { operations.append(.write) }
@@ -101,6 +113,14 @@ public struct KafkaRights: Sendable {
   /// The topics that it reads.
   public var readTopics: [String] { topics { $0.contains(.read) } }
 
+  /// The topics that it writes.
+  public var writtenTopics: [String] { topics { $0.contains(.write) } }
+
+  /// What the table grants to one topic or group: nothing where it does not name it.
+  public func operations(on resource: KafkaRight.Resource) -> [KafkaRight.Operation] {
+    all.first { $0.resource == resource }?.operations ?? []
+  }
+
   private func topics(_ isWanted: ([KafkaRight.Operation]) -> Bool) -> [String] {
     all.compactMap { right in
       guard case .topic(let name) = right.resource, isWanted(right.operations) else { return nil }
@@ -130,7 +150,8 @@ public struct KafkaRights: Sendable {
 
   /// What grants the rights to one topic or group.
   public func command(for resource: KafkaRight.Resource, user: String) -> String {
-    let operations = all.first { $0.resource == resource }?.operations ?? [.read]
+    let known = operations(on: resource)
+    let operations = known.isEmpty ? [.read] : known
     switch resource {
     case .topic(let name): return command(user, operations, "--topic", [name])
     case .group(let name): return command(user, operations, "--group", [name])

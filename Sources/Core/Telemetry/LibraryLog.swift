@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What becomes of the log messages of a library below us: they come one level below our own, for we say by
-/// ourselves what an operator has to know, and a subject that repeats itself is cut short.
+/// ourselves what an operator has to know; a message that repeats itself is counted, and a subject that has much to say
+/// is cut short.
 public struct LibraryLog: Sendable {
   /// Lines about one subject that are let through in `interval`.
   public static let most = 5
@@ -19,6 +20,7 @@ public struct LibraryLog: Sendable {
   /// The least important lines that are shown.
   public var level: LogLevel
   private var windows: [String: Window] = [:]
+  private var repeated = RepeatedMessages()
 
   public init(level: LogLevel = .info) { self.level = level }
 
@@ -36,8 +38,21 @@ public struct LibraryLog: Sendable {
   ///
   /// - Parameter now: monotonic milliseconds.
   /// - Returns: how many about the same subject were left out before it; `nil` if it is left out.
-  public mutating func admit(severity: Int32, subject: String, now: UInt64) -> Int? {
-    guard Self.level(of: severity) >= level else { return nil }
+  public mutating func admit(
+    severity: Int32, subject: String, message: String, now: UInt64
+  ) -> Int? {
+    guard Self.level(of: severity) >= level,
+      let more = repeated.admit(message, now: now)
+    else { return nil }
+    return admit(subject, now: now).map { $0 + more }
+  }
+
+  /// The repeated messages that have ended since the last call.
+  public mutating func takeEnded(now: UInt64) -> [RepeatedMessages.Ended] {
+    repeated.takeEnded(now: now)
+  }
+
+  private mutating func admit(_ subject: String, now: UInt64) -> Int? {
     let isKnown = windows[subject] != nil || windows.count < Self.subjects
     let name = isKnown ? subject : ""
     var window = windows[name] ?? Window(begun: now)

@@ -17,6 +17,11 @@ public struct TopicSize: Sendable, Hashable {
 public struct TopicListing: Sendable {
   public var sizes: [String: TopicSize] = [:]
   public var errors: [String: KafkaError] = [:]
+
+  public init() {}
+
+  /// The topics that this user may not see, with the authorizer's answer.
+  public var hidden: [String: KafkaError] { errors.filter { $0.value.isOfAuthorization } }
 }
 
 extension KafkaAdmin {
@@ -43,6 +48,20 @@ extension KafkaAdmin {
       }
       let copies = topic.partition_cnt > 0 ? Int(topic.partitions[0].replica_cnt) : 0
       listing.sizes[name] = TopicSize(partitions: Int(topic.partition_cnt), copies: copies)
+    }
+    return listing
+  }
+
+  /// The same, and why it does not have those of these topics that it leaves out: a cluster does not list what the user
+  /// may not see, and says so only when it is asked for the topic by its name.
+  ///
+  /// - Parameter names: none on the embedded broker, which would create them.
+  public func topicListing(
+    naming names: [String], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> TopicListing {
+    var listing = try topicListing(timeoutMilliseconds: timeoutMilliseconds)
+    for name in names where listing.sizes[name] == nil && listing.errors[name] == nil {
+      listing.errors[name] = topicError(name, timeoutMilliseconds: timeoutMilliseconds)
     }
     return listing
   }

@@ -92,13 +92,21 @@ public final class KafkaAdmin {
 
   /// How many brokers the cluster has now.
   public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
+    try brokers(timeoutMilliseconds: timeoutMilliseconds).count
+  }
+
+  /// The addresses of the brokers that the cluster has now, `host:port`.
+  public func brokers(timeoutMilliseconds: Int32) throws(KafkaError) -> [String] {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
       throw KafkaError(code, "cannot list the brokers at \(configuration.bootstrap)")
     }
     defer { rd_kafka_metadata_destroy(metadata) }
-    return Int(metadata.pointee.broker_cnt)
+    return (0..<Int(metadata.pointee.broker_cnt)).map { index in
+      let broker = metadata.pointee.brokers[index]
+      return "\(String(cString: broker.host)):\(broker.port)"
+    }
   }
 
   /// The first offset a partition still holds and the next one to be written.

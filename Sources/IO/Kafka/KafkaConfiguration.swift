@@ -25,7 +25,7 @@ public struct KafkaConfiguration: Sendable {
   public var isEmbeddedBroker = false
 
   /// `host:port[,host:port…]`
-  public let bootstrap: String
+  public private(set) var bootstrap: String
   /// How the clients name themselves to the broker.
   public let clientID: String
 
@@ -86,6 +86,29 @@ public struct KafkaConfiguration: Sendable {
 
   private static func fetchWait(_ milliseconds: Double) -> Property {
     ("fetch.wait.max.ms", "\(Int(milliseconds))")
+  }
+
+  /// The same for a client that begins at another address.
+  public func addressed(to bootstrap: String) -> KafkaConfiguration {
+    var configuration = self
+    configuration.bootstrap = bootstrap
+    return configuration
+  }
+
+  /// The principal as far as it is known here: the name that SASL logs in with; nil without one.
+  public var user: String? {
+    (common + consumer).last { $0.name == "sasl.username" }?.value
+  }
+
+  /// The way in which the clients log in with SASL; nil without SASL.
+  public var saslMechanism: String? {
+    let properties = common + consumer + producer
+    let isSASL = properties.last { $0.name == "security.protocol" }?.value.lowercased()
+      .hasPrefix("sasl_")
+    guard isSASL == true else { return nil }
+    // librdkafka's default.
+    return properties.last { ["sasl.mechanism", "sasl.mechanisms"].contains($0.name) }?.value
+      ?? "GSSAPI"
   }
 
   /// Asks the cluster who it is and sets `isEmbeddedBroker`.

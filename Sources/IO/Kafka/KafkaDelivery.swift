@@ -92,8 +92,9 @@ enum DeliveryFailure {
 public struct ProducerTrouble: Sendable {
   /// How many have no answer yet.
   public let waiting: Int
-  /// The topic that was refused last; nil when it is no matter of a topic.
-  public let topic: String?
+  /// The topic that was refused last, or all of the producer's when no record came so far; empty when it is no matter of
+  /// a topic.
+  public let topics: [String]
   public let error: KafkaError
 }
 

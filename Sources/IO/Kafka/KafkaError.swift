@@ -52,7 +52,7 @@ extension KafkaError {
   }
 
   /// Whether the topic or the partition is not there.
-  var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
+  public var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
 
   /// Whether a smaller record might be taken.
   public var isOfSize: Bool {
@@ -92,6 +92,11 @@ extension KafkaError {
     code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
+  }
+
+  /// Whether it refused the use of a consumer group.
+  public var isOfGroupAuthorization: Bool {
+    code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
   }
 
   /// Whether a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.

@@ -32,17 +32,38 @@ public enum KafkaLog {
       if subject == "CONFWARN" { return }
       let now = MonotonicClock.milliseconds()
       let shown = log.withLock { log in
-        log.rules.admit(severity: severity, subject: subject, now: now).map { ($0, log.format) }
+        log.rules.admit(
+          severity: severity, subject: subject, message: String(cString: message), now: now
+        ).map { ($0, log.format) }
       }
       guard let (dropped, format) = shown else { return }
       let name = client.map { String(cString: rd_kafka_name($0)) } ?? "none"
-      var event = LogEvent(
-        milliseconds: WallClock.milliseconds(), level: LibraryLog.level(of: severity),
-        service: "kafka", message: String(cString: message),
-        fields: [("client", .text(name)), ("about", .text(subject))])
-      if dropped > 0 { event.fields.append(("left_out", .number(dropped))) }
-      let line = event.line(format)
-      var bytes = Array((line + "\n").utf8)
-      bytes.withUnsafeMutableBytes { _ = write(2, $0.baseAddress, $0.count) }
+      var fields: [(String, LogValue)] = [("client", .text(name)), ("about", .text(subject))]
+      if dropped > 0 { fields.append(("left_out", .number(dropped))) }
+      put(LibraryLog.level(of: severity), String(cString: message), fields, format)
     }
+
+  /// Says of repeated messages that they have ended. To be called every some seconds.
+  public static func sayWhatEnded() {
+    let now = MonotonicClock.milliseconds()
+    let (ended, format) = log.withLock { ($0.rules.takeEnded(now: now), $0.format) }
+    for message in ended where !silenced.load(ordering: .relaxed) {
+      put(
+        .info, "a message of librdkafka is no longer repeated",
+        [
+          ("message", .text(message.text)), ("left_out", .number(message.more)),
+          ("seconds", .number(Int(message.milliseconds / 1_000))),
+        ], format)
+    }
+  }
+
+  private static func put(
+    _ level: LogLevel, _ message: String, _ fields: [(String, LogValue)], _ format: LogFormat
+  ) {
+    let event = LogEvent(
+      milliseconds: WallClock.milliseconds(), level: level, service: "kafka", message: message,
+      fields: fields)
+    var bytes = Array((event.line(format) + "\n").utf8)
+    bytes.withUnsafeMutableBytes { _ = write(2, $0.baseAddress, $0.count) }
+  }
 }

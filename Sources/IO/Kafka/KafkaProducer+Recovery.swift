@@ -40,6 +40,13 @@ struct ProducerRecovery {
 
   /// How long answers for records on the wire are waited for.
   static let patience: UInt64 = 5_000
+
+  /// Longest wait between two attempts, in ms.
+  static let longestPause: UInt64 = 1_000
+  /// The same between two clients that ask for a producer id that this user may not have.
+  static let longestIDPause: UInt64 = 5_000
+  /// So long after a client was refused an id the next one may be waiting for its answer, in ms.
+  static let idPatience: UInt64 = 3 * longestIDPause
 }
 
 extension KafkaProducer {
@@ -137,7 +144,9 @@ extension KafkaProducer {
     guard connectAnew() else { return }
     restarts += 1
     // A client that ends again as soon as it begins must not be replaced without a pause.
-    let pause = min(recovery.pause * 2, 1_000)
+    let longest =
+      refusedID == nil ? ProducerRecovery.longestPause : ProducerRecovery.longestIDPause
+    let pause = min(recovery.pause * 2, longest)
     recovery = ProducerRecovery()
     recovery.pause = pause
     produceFailed(into: &deliveries)
@@ -216,7 +225,9 @@ extension KafkaProducer {
   /// While nothing gets through, the pause doubles; a record that has to be alone waits for its turn only.
   private func pauseBeforeNext(after done: Int) {
     let waitsForTurn = failures.first?.isToBeAlone ?? true
-    if done > 0 || !waitsForTurn { recovery.pause = min(recovery.pause * 2, 1_000) }
+    if done > 0 || !waitsForTurn {
+      recovery.pause = min(recovery.pause * 2, ProducerRecovery.longestPause)
+    }
     recovery.notBefore = waitsForTurn ? 0 : MonotonicClock.milliseconds() + recovery.pause
   }
 

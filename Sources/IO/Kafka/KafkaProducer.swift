@@ -43,6 +43,9 @@ public final class KafkaProducer {
   public internal(set) var refusals = 0
   /// The topic and the reason of the last such answer.
   var lastRefusal: (topic: Int, error: KafkaError)?
+  /// Kafka gave the client no producer id, and when it said so (monotonic milliseconds): this user may write to none of
+  /// its topics. Every further client asks again.
+  var refusedID: (error: KafkaError, at: UInt64)?
   /// The content of refused records: of those that are to come out of the next `drainDeliveries`, and of those
   /// that came out of the last.
   var refused: [RefusedRecord] = []
@@ -128,15 +131,19 @@ public final class KafkaProducer {
   /// What Kafka does not take now, and why; nil while nothing waits for that. A broker that is away is no trouble
   /// of this kind.
   public var trouble: ProducerTrouble? {
+    if let refusedID, MonotonicClock.milliseconds() < refusedID.at + ProducerRecovery.idPatience {
+      return ProducerTrouble(
+        waiting: outstanding, topics: topics.map(\.name), error: refusedID.error)
+    }
     guard outstanding > 0, isWaiting || recovery.pause > ProducerRecovery.firstPause else {
       return nil
     }
     // Between two attempts nothing waits here: the last failure is still the refusal if it says the same.
     if let lastRefusal, !failures.isEmpty || lastRefusal.error.code == lastError?.code {
       return ProducerTrouble(
-        waiting: outstanding, topic: topics[lastRefusal.topic].name, error: lastRefusal.error)
+        waiting: outstanding, topics: [topics[lastRefusal.topic].name], error: lastRefusal.error)
     }
-    return lastError.map { ProducerTrouble(waiting: outstanding, topic: nil, error: $0) }
+    return lastError.map { ProducerTrouble(waiting: outstanding, topics: [], error: $0) }
   }
 
   /// The name of a topic of this producer.
@@ -268,6 +275,7 @@ public final class KafkaProducer {
       refused.append(refusedRecord(message, tag: records[slot].tag))
     }
     recovery.pause = ProducerRecovery.firstPause
+    if refusedID != nil { refusedID = nil }
     let bytes = message.pointee.len + message.pointee.key_len
     outstandingBytes -= bytes
     // A broker does not say where a record is that it had already taken.
@@ -288,7 +296,20 @@ public final class KafkaProducer {
     lastError = KafkaError(
       code: code.rawValue, message: String(cString: rd_kafka_event_error_string(event)),
       isFatal: isFatal, isRetriable: !isFatal)
-    if isFatal { beginRecovery() }
+    guard isFatal else { return }
+    if let error = fatalError, error.isOfAuthorization {
+      refusals += 1
+      refusedID = (error, MonotonicClock.milliseconds())
+    }
+    beginRecovery()
+  }
+
+  /// The reason of a fatal error: its event only says that there is one.
+  private var fatalError: KafkaError? {
+    guard let client else { return nil }
+    let code = rd_kafka_fatal_error(client.raw, nil, 0)
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR
+      ? nil : KafkaError(code, "no producer id", isFatal: true)
   }
 
   /// Sends what was produced since `drainDeliveries` without lingering, if everything before it was acknowledged by then

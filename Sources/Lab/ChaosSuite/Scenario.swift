@@ -134,9 +134,8 @@ struct Scenario: Sendable {
 
   /// Every scenario, the most valuable first.
   static let all: [Scenario] = [
-    kills, [scaling], backlogs, kafkaFaults, [namedMembers], refusedProduces, gatewayFaults,
-    gatewayOutages,
-    refusals,
+    kills, [scaling], backlogs, kafkaFaults, [namedMembers], refusedProduces, rightsFaults,
+    gatewayFaults, gatewayOutages, refusals,
     [poison], feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster, [everything],
   ].flatMap(\.self)
 }

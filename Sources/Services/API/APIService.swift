@@ -63,7 +63,7 @@ public enum APIService: Service {
     let names = TopicNames(prefix: settings.topicPrefix)
     guard
       let cluster = try ClusterView.wait(
-        settings.kafka, topics: [names.requests, names.devices], of: names, context)
+        settings.kafka, KafkaRights(of: .api, names), of: names, context)
     else { return }
     try APILoop(settings, context, names, cluster).run()
   }

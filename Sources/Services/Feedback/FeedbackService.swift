@@ -35,11 +35,11 @@ public enum FeedbackService: Service {
       let names = TopicNames(prefix: settings.topicPrefix)
       let read = FeedbackWorker.topics(settings, names)
       let own = read + [names.invalidTokens]
-      guard
-        var cluster = try ClusterView.wait(
-          settings.kafka, topics: own + [names.deadLetters] + settings.pusherTopics.map(\.name),
-          of: names, context)
-      else { return }
+      let rights = KafkaRights(
+        of: .feedback, names, reading: read, writing: settings.pusherTopics.map(\.name))
+      guard var cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
+        return
+      }
       // The group reads two of them, the tables two.
       cluster.configuration.dividePrefetch(
         among: cluster.partitions(of: own) + cluster.partitions(of: [names.devices]))

@@ -30,15 +30,8 @@ public enum IngestService: Service {
     _ settings: IngestSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let names = TopicNames(prefix: settings.topicPrefix)
-    let topics = [
-      names.requests, names.notifications, names.notificationsBulk, names.receipts,
-      names.deadLetters, names.invalidTokens,
-    ]
-    let foreign = settings.pusherTopics.map(\.name)
-    guard
-      let cluster = try ClusterView.wait(
-        settings.kafka, topics: topics + foreign, of: names, context)
-    else {
+    let rights = KafkaRights(of: .ingest, names, reading: settings.pusherTopics.map(\.name))
+    guard let cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
       return
     }
     try IngestLoop(settings, context, names, cluster).run()

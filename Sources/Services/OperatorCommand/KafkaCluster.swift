@@ -37,16 +37,22 @@ public struct KafkaCluster {
   /// - Returns: its partitions.
   @discardableResult
   public func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
-    let known: [String: Int]
+    let listing: TopicListing
     do throws(KafkaError) {
-      known = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+      listing = try admin.topicListing(
+        naming: isEmbedded ? [] : [topic], timeoutMilliseconds: 10_000)
     } catch {
       throw ServiceFailure("\(error)")
     }
-    guard let partitions = known[topic] else {
-      throw ServiceFailure("there is no topic \(topic), or this user may not see it; \(advice)")
+    if let refusal = listing.hidden[topic] {
+      throw ServiceFailure(
+        "this user may not see topic \(topic): needs Describe, Read or Write on it (\(refusal.name))"
+      )
     }
-    return partitions
+    guard let size = listing.sizes[topic] else {
+      throw ServiceFailure("there is no topic \(topic); \(advice)")
+    }
+    return size.partitions
   }
 
   private static func identify(

@@ -54,6 +54,11 @@ public enum TopicsCheckCommand: Service {
     guard bad == 0 else {
       throw ServiceFailure("\(bad) of \(settings.topics.count) topics are missing or differ")
     }
+    guard check.hidden.isEmpty else {
+      throw ServiceFailure(
+        "\(check.hidden.count) of \(settings.topics.count) topics cannot be checked: this user may not see them"
+      )
+    }
   }
 
   /// A line for each topic that is as it should be or missing, and one for each difference.
@@ -62,6 +67,12 @@ public enum TopicsCheckCommand: Service {
       let found = check.differences.filter { $0.topic == topic.name }
       if check.missing.contains(topic.name) {
         return ["MISSING  \(topic.name): martlet topics create creates it"]
+      }
+      if check.hidden.contains(topic.name) {
+        return [
+          "UNKNOWN  \(topic.name): needs Describe and DescribeConfigs on topic \(topic.name)"
+            + " (TOPIC_AUTHORIZATION_FAILED)"
+        ]
       }
       let differences = found.map {
         "DIFFERS  \(topic.name): \($0.property.name) is \($0.actual), not \($0.wanted): \($0.consequence);"

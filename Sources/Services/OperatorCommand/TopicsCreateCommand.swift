@@ -59,8 +59,15 @@ public enum TopicsCreateCommand: Service {
         "this is an embedded broker (martlet broker): it created all topics at its start and cannot create"
           + " others; its own --partitions sets their partition count")
     }
-    do throws(KafkaError) {
+    do {
       try create(settings, cluster.admin)
+      let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)
+      let wait = TopicSpread(cluster.configuration, brokers, settings.topics.map(\.name))
+      if let lacking = wait.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
+        throw ServiceFailure("not every broker has the topics yet: \(lacking)")
+      }
+    } catch let failure as ServiceFailure {
+      throw failure
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -81,9 +88,11 @@ public enum TopicsCreateCommand: Service {
     let results = try admin.createTopics(topics, timeoutMilliseconds: 30_000)
     var failure: KafkaError?
     for (topic, result) in zip(topics, results) {
-      if let error = result.error, !error.isTopicAlreadyThere {
-        StandardOutput.line("FAILED   \(topic.name): \(error)")
-        failure = failure ?? error
+      if let error = result.error {
+        // One that this user may not see.
+        let state = error.isTopicAlreadyThere ? "exists  " : "FAILED  "
+        StandardOutput.line("\(state) \(topic.name): \(error)")
+        if !error.isTopicAlreadyThere { failure = failure ?? error }
       } else {
         StandardOutput.line("created  \(describe(topic))")
       }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Diagnosis
 import Dispatch
 import EventLoop
 import Glibc
@@ -33,7 +34,8 @@ public enum SenderService: Service {
       let names = TopicNames(prefix: settings.topicPrefix)
       guard
         let cluster = try ClusterView.wait(
-          settings.kafka, topics: topics(names), optional: [names.controls], of: names, context)
+          settings.kafka, KafkaRights(of: .sender, names), optional: [names.controls], of: names,
+          context)
       else { return }
       try start(settings, context, names, cluster).run()
     } catch let failure as ServiceFailure {
@@ -86,7 +88,9 @@ public enum SenderService: Service {
       wakeup: inbox.wakeup)
     let requests = try TokenRequests(
       try KafkaProducer(kafka, wakeup: inbox.wakeup), names, context)
-    let controls = try cluster.partitions[names.controls].map { count in
+    // One that this user may not see may be there; it is read as soon as it is shown.
+    let count = cluster.partitions[names.controls] ?? (cluster.hidden.isEmpty ? nil : 1)
+    let controls = try count.map { count in
       try KafkaTable(
         kafka, topic: names.controls, partitions: count, wakeup: inbox.wakeup)
     }
@@ -117,13 +121,6 @@ public enum SenderService: Service {
     GatewayKind.allCases.contains {
       settings.gateway($0).host.lowercased().hasSuffix(".push.apple.com")
     }
-  }
-
-  /// Every topic that a sender reads or writes.
-  private static func topics(_ names: TopicNames) -> [String] {
-    SenderControl.subscribed(names) + [
-      names.receipts, names.feedback, names.deadLetters, names.providerTokens, names.tokenRequests,
-    ]
   }
 
   /// Starts a loop on a thread of its own; the loop is built there and never leaves it.

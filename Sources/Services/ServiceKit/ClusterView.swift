@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Delivery
+public import Diagnosis
 import EventLoop
+import Glibc
 public import Kafka
 public import Pipeline
 
@@ -14,31 +16,39 @@ public struct ClusterView: Sendable {
   public var configuration: KafkaConfiguration
   /// The number of partitions of each topic that the service needs.
   public let partitions: [String: Int]
+  /// Optional topics that this user may not see: whether they exist is not known.
+  public let hidden: Set<String>
 
-  /// Waits until a broker answers, for as long as that takes, and says so in the log.
+  /// Waits until a broker answers and shows the topics, for as long as that takes, and says so in the log.
   ///
   /// - Parameters:
-  ///   - topics: those that the service cannot work without.
-  ///   - optional: further ones whose partitions it wants to know; older clusters may not have them.
+  ///   - rights: what the service needs, its topics among them.
+  ///   - optional: topics that it can work without; older clusters may not have them.
   ///   - names: the table that they are in; warns of settings that differ from it.
   /// - Returns: nil when a stop was requested meanwhile.
   /// - Throws: what no waiting heals: a topic that is missing, a broker that refuses us or cannot be trusted.
   public static func wait(
-    _ configuration: KafkaConfiguration, topics: [String], optional: [String] = [],
+    _ configuration: KafkaConfiguration, _ rights: KafkaRights, optional: [String] = [],
     of names: TopicNames, _ context: ServiceContext
   ) throws(ServiceFailure) -> ClusterView? {
+    let topics = rights.topics.filter { !optional.contains($0) }
+    context.rights.begin(rights, user: configuration.user)
+    if let warning = KafkaFindings.login(configuration.saslMechanism, .librdkafka) {
+      context.log.warning(
+        "this librdkafka cannot log in to newer brokers in this way",
+        ["because": warning.message, "remedy": warning.remedy])
+    }
     let found: ClusterView?
     do throws(KafkaError) {
       var wait = try ClusterWait(configuration, context)
       defer { wait.admin.close() }
-      found = try wait.find(topics + optional)
+      found = try wait.find(topics, optional: optional)
     } catch {
       throw ServiceFailure("cannot start on Kafka at \(configuration.bootstrap): \(error)")
     }
     for topic in topics where found != nil && found?.partitions[topic] == nil {
       throw ServiceFailure(
-        "topic \(topic) does not exist, or this user may not see it; martlet topics create creates it"
-      )
+        "topic \(topic) does not exist; martlet topics create creates it")
     }
     if let found { try follow(found, names, context) }
     return found
@@ -94,19 +104,33 @@ private struct ClusterWait {
     self.context = context
   }
 
-  /// The cluster with those of the topics that it has; nil when a stop was requested before it answered.
-  mutating func find(_ topics: [String]) throws(KafkaError) -> ClusterView? {
+  /// The cluster with those of the topics that it has; nil when a stop was requested before it answered, or before this
+  /// user was allowed to see them.
+  mutating func find(
+    _ topics: [String], optional: [String]
+  ) throws(KafkaError) -> ClusterView? {
     while !context.signals.isStopping {
       do throws(KafkaError) {
         configuration.isEmbeddedBroker = try admin.isEmbeddedBroker(
           timeoutMilliseconds: Self.sliceMilliseconds)
-        let counts = try admin.partitionCounts(timeoutMilliseconds: Self.answerMilliseconds)
+        let listing = try admin.topicListing(
+          naming: configuration.isEmbeddedBroker ? [] : topics + optional,
+          timeoutMilliseconds: Self.answerMilliseconds)
         context.status.set("kafka", obstacle: nil)
+        context.rights.saw(listing)
+        let hidden = Set(listing.hidden.keys)
+        guard hidden.isDisjoint(with: topics) else {
+          usleep(UInt32(Self.sliceMilliseconds) * 1_000)
+          continue
+        }
         if patience.hasReported {
           context.log.info("connected to Kafka", ["kafka": configuration.bootstrap])
         }
+        let counts = listing.sizes.mapValues(\.partitions)
         return ClusterView(
-          configuration: configuration, partitions: counts.filter { topics.contains($0.key) })
+          configuration: configuration,
+          partitions: counts.filter { (topics + optional).contains($0.key) },
+          hidden: hidden.intersection(optional))
       } catch {
         guard error.isRetriable else { throw error }
         try noAnswer(error)

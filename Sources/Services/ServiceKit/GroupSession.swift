@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Delivery
+import Diagnosis
 public import EventLoop
 public import Kafka
+import Telemetry
 
 /// A process's session in a consumer group: performs what `Membership` decides on a Kafka client, commits, and watches
 /// for lost records. It knows nothing of queues and records: `GroupMember` adds them for a service of one thread, the
@@ -34,6 +36,8 @@ public struct GroupSession<Client: GroupClient> {
   private var fencing = FencedMember()
   private var commits: GroupCommits
   private var alarm: RetentionAlarm?
+  /// What the client reports for as long as a broker is away, many times per second.
+  private var errors = RepeatedMessages()
   /// Partitions whose offsets went back, and from where: their log may be another one.
   private var doubted: [TopicPartition: Int64] = [:]
   /// What is still to be told with `forget`.
@@ -118,6 +122,10 @@ public struct GroupSession<Client: GroupClient> {
       steps += membership.stop(patience: plan.stopPatience, now: now)
     }
     if context.signals.isFastShutdown { steps += membership.fastShutdown(now: now) }
+    for ended in errors.takeEnded(now: now) {
+      context.log.info(
+        "Kafka no longer reports an error", ["error": ended.text, "left_out": "\(ended.more)"])
+    }
     if steps.isEmpty { lookAtLogs(now) }
     if steps.isEmpty { steps = membership.tick(now: now) }
   }
@@ -125,6 +133,7 @@ public struct GroupSession<Client: GroupClient> {
   private mutating func take(_ event: GroupEvent, _ now: UInt64) {
     switch event {
     case .assigned(let partitions):
+      context.rights.allowed(.read, .group(plan.group))
       heardAt = now
       steps += membership.assigned(partitions, now: now)
     case .revoked(let partitions, let isLost):
@@ -140,7 +149,9 @@ public struct GroupSession<Client: GroupClient> {
       }
     case .offsetsCommitted(let results, let error):
       commits.answered(results, error, now: now)
-    case .error(let error): context.log.warning("Kafka reported an error", ["error": "\(error)"])
+    case .error(let error):
+      if error.isOfGroupAuthorization { context.rights.refused(.read, .group(plan.group), error) }
+      report(error, now)
     case .fatal(let error): if !rejoins(after: error, now) { fail(with: error) }
     }
   }
@@ -166,6 +177,12 @@ public struct GroupSession<Client: GroupClient> {
     }
     failure = ServiceFailure(reason)
     context.log.error("stopping: this member lost its place in the group", ["error": reason])
+  }
+
+  private mutating func report(_ error: KafkaError, _ now: UInt64) {
+    guard let more = errors.admit(error.message, now: now) else { return }
+    let repeated: KeyValuePairs = ["error": "\(error)", "left_out": "\(more)"]
+    context.log.warning("Kafka reported an error", more > 0 ? repeated : ["error": "\(error)"])
   }
 
   // MARK: Steps

@@ -14,6 +14,9 @@ public struct KafkaSurvey {
   /// How long a broker that refuses us may be the only one that answers.
   private static let refusalMilliseconds: UInt64 = 2_000
 
+  /// A connection and an answer that refuses a producer's id come within this time.
+  private static let idMilliseconds: UInt64 = 1_500
+
   private let admin: KafkaAdmin
   private let configuration: KafkaConfiguration
   private let rights: KafkaRights
@@ -32,6 +35,8 @@ public struct KafkaSurvey {
       try survey.run()
       facts = survey.facts
     } catch {
+      facts.mechanism = configuration.saslMechanism
+      facts.library = .librdkafka
       facts.failure = error.description
       facts.isRefusal = error.isRefusal
     }
@@ -56,23 +61,27 @@ public struct KafkaSurvey {
     self.rights = rights
     self.names = names
     facts = KafkaFacts(bootstrap: configuration.bootstrap)
-    let properties = configuration.common + configuration.consumer
-    facts.user = properties.last { $0.name == "sasl.username" }?.value
+    facts.user = configuration.user
+    facts.mechanism = configuration.saslMechanism
+    facts.library = .librdkafka
   }
 
   private mutating func run() throws(KafkaError) {
     facts.isEmbedded = try identify()
     facts.brokers = try admin.brokerCount(timeoutMilliseconds: Self.answerMilliseconds)
-    let listing = try admin.topicListing(timeoutMilliseconds: Self.answerMilliseconds)
+    let listing = try admin.topicListing(
+      naming: facts.isEmbedded ? [] : rights.topics, timeoutMilliseconds: Self.answerMilliseconds)
     let existing = rights.topics.filter { listing.sizes[$0] != nil }
     // Without the right to ask nothing is known of them.
     let settings =
       facts.isEmbedded || existing.isEmpty
       ? [:]
       : (try? admin.topicSettings(existing, timeoutMilliseconds: Self.answerMilliseconds)) ?? [:]
+    let answers = read(rights.readTopics.filter { listing.sizes[$0] != nil })
     for topic in rights.topics {
-      facts.topics[topic] = look(topic, listing, settings[topic])
+      facts.topics[topic] = look(topic, listing, settings[topic], read: answers[topic] ?? .unknown)
     }
+    if !facts.isEmbedded, !rights.writtenTopics.isEmpty { facts.producing = produce() }
     if let group = rights.program.group, let topic = existing.first {
       facts.group = use(names.group(group), topic)
     }
@@ -103,48 +112,50 @@ public struct KafkaSurvey {
   // MARK: Topics
 
   private func look(
-    _ name: String, _ listing: TopicListing, _ settings: [String: String]?
+    _ name: String, _ listing: TopicListing, _ settings: [String: String]?,
+    read: KafkaFacts.Answer
   ) -> KafkaFacts.Topic {
     guard let size = listing.sizes[name] else {
-      return KafkaFacts.Topic(state: nil, describe: describe(name, listing))
+      // Kafka's answer to its name: it is not there, this user may not see it, or something else.
+      let error = listing.errors[name]
+      let isMissing = error?.isOfMissingPartition ?? true
+      return KafkaFacts.Topic(
+        state: nil, describe: isMissing ? .allowed : error.map(Self.answer) ?? .allowed)
     }
     let state = TopicState(partitions: size.partitions, copies: size.copies, settings: settings)
-    let isRead = rights.readTopics.contains(name)
-    return KafkaFacts.Topic(
-      state: state, describe: .allowed, read: isRead ? read(name) : .unknown)
+    return KafkaFacts.Topic(state: state, describe: .allowed, read: read)
   }
 
-  /// Why the list of topics does not have it. A cluster leaves out what the user may not see, and says so only when it
-  /// is asked for the topic by its name; the embedded broker would create it.
-  private func describe(_ name: String, _ listing: TopicListing) -> KafkaFacts.Answer {
-    if let error = listing.errors[name] { return Self.answer(error) }
-    guard !facts.isEmbedded,
-      let error = admin.topicError(name, timeoutMilliseconds: Self.answerMilliseconds),
-      error.isOfAuthorization
-    else { return .allowed }
-    return .refused
-  }
-
-  /// Reads from the topic's end: its end, a record or a refusal tells.
-  private func read(_ name: String) -> KafkaFacts.Answer {
+  private func read(_ topics: [String]) -> [String: KafkaFacts.Answer] {
     var adapted = configuration
     adapted.isEmbeddedBroker = facts.isEmbedded
     do throws(KafkaError) {
-      let tail = try KafkaTail(
-        adapted, topic: name, from: .end, timeoutMilliseconds: Self.answerMilliseconds)
-      defer { tail.close() }
-      var batch = KafkaBatch(capacity: 16)
-      defer { batch.release() }
-      let deadline = MonotonicClock.milliseconds() + UInt64(Self.answerMilliseconds)
-      while MonotonicClock.milliseconds() < deadline {
-        let count = tail.poll(into: &batch, upTo: 1, timeoutMilliseconds: 100)
-        if let error = tail.lastError, error.isOfAuthorization { return .refused }
-        if count > 0 || tail.isCaughtUp { return .allowed }
+      let probe = try ReadProbe(adapted)
+      defer { probe.close() }
+      return probe.ask(topics, timeoutMilliseconds: Self.answerMilliseconds).mapValues {
+        switch $0 {
+        case .allowed: .allowed
+        case .refused: .refused
+        case .unanswered(let error): .failed(error?.description ?? "no answer in time")
+        }
       }
-      return .failed(tail.lastError?.description ?? "no answer in time")
     } catch {
-      return Self.answer(error)
+      return Dictionary(uniqueKeysWithValues: topics.map { ($0, Self.answer(error)) })
     }
+  }
+
+  /// Whether a producer gets an id. It writes nothing. That it gets one is not said by librdkafka: `unknown`.
+  private func produce() -> KafkaFacts.Answer {
+    guard let producer = try? KafkaProducer(configuration) else { return .unknown }
+    defer { producer.close() }
+    var deliveries: [Delivery] = []
+    let deadline = MonotonicClock.milliseconds() + Self.idMilliseconds
+    while MonotonicClock.milliseconds() < deadline {
+      producer.drainDeliveries(into: &deliveries)
+      if producer.trouble?.error.isOfAuthorization == true { return .refused }
+      usleep(20_000)
+    }
+    return .unknown
   }
 
   // MARK: The group

@@ -6,7 +6,7 @@ import Kafka
 
 /// Says when a topic of a running service gets more partitions, or fewer: clients follow their number by
 /// themselves (`topic.metadata.refresh.interval.ms`), and people have to know what that means. Notes whether Kafka
-/// can be reached.
+/// can be reached, and with every look which rights are missing (`RightsWatch`).
 ///
 /// A thread of its own asks the cluster, over a connection of its own, until the service is told to stop.
 enum PartitionWatch {
@@ -34,15 +34,20 @@ enum PartitionWatch {
       var sizes = TopicSizes(counts)
       var holds = BrokerHolds(context)
       for (topic, count) in counts { context.group.counted(topic, count) }
+      var rights = RightsWatch(configuration, context.rights)
+      // What is missing is said at the start. Sizes were asked for a moment ago.
+      _ = try? rights.look(admin)
       var events: [ReadyEvent] = []
       while !context.signals.isStopping {
         poller.wait(timeoutMilliseconds: intervalMilliseconds, into: &events)
         if context.signals.isStopping { break }
-        let listing = try? admin.partitionCounts(timeoutMilliseconds: 2_000)
+        KafkaLog.sayWhatEnded()
+        let listing = try? rights.look(admin)
         context.status.set("kafka", obstacle: listing == nil ? ClusterView.unreachable : nil)
         // Without an answer nothing is known.
         guard let listing else { continue }
-        for change in sizes.observe(listing) {
+        let counts = listing.sizes.mapValues(\.partitions)
+        for change in sizes.observe(counts, hidden: Set(listing.hidden.keys)) {
           context.group.counted(change.topic, change.to)
           tell(change)
         }
@@ -59,7 +64,9 @@ enum PartitionWatch {
     let fields: KeyValuePairs = [
       "topic": change.topic, "from": "\(change.from)", "to": "\(change.to)",
     ]
-    if change.to > change.from {
+    if change.from == 0 {
+      log.info("the topic exists again", fields)
+    } else if change.to > change.from {
       log.warning(
         "partitions were added: keys that moved lose their order, and repeats of their earlier ids are sent"
           + " again; restart to divide memory among all partitions", fields)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
+import Diagnosis
 public import Kafka
 import Telemetry
 
@@ -40,6 +41,9 @@ public struct ProducerWatch {
   public static let intakeStops = "intake stopped"
 
   private let log: Logger
+  private let rights: RightsBoard
+  /// Topics that this user may not write to, as far as the producer knows.
+  private var refused: [String] = []
   private let consequence: String
   private let counters = Counters<ProducerCounter>()
   private var counted = 0
@@ -48,6 +52,7 @@ public struct ProducerWatch {
   /// - Parameter consequence: what stands still meanwhile, for the log.
   public init(_ context: ServiceContext, consequence: String = intakeStops) {
     log = context.log
+    rights = context.rights
     self.consequence = consequence
     context.counters.add(counters)
   }
@@ -65,6 +70,7 @@ public struct ProducerWatch {
     counters.set(.producersReplaced, producer.restarts)
     let trouble = producer.trouble
     counters.set(.producersRefused, trouble == nil ? 0 : 1)
+    tell(trouble)
     switch reminder.step(isFailing: trouble != nil, now: now) {
     case .nothing: break
     case .report:
@@ -72,10 +78,20 @@ public struct ProducerWatch {
       log.error(
         "Kafka refuses records; retrying, \(consequence)",
         [
-          "topic": trouble.topic ?? "", "waiting": "\(trouble.waiting)",
+          "topic": trouble.topics.joined(separator: ", "), "waiting": "\(trouble.waiting)",
           "error": "\(trouble.error)", "remedy": trouble.error.remedy ?? "",
         ])
     case .reportResolved: log.info("Kafka accepts records again")
     }
+  }
+
+  /// Kafka has no question for the right to write: it is known by its refusal, and granted when that is over.
+  private mutating func tell(_ trouble: ProducerTrouble?) {
+    let topics = trouble?.error.isOfAuthorization == true ? trouble?.topics ?? [] : []
+    for topic in refused where !topics.contains(topic) { rights.allowed(.write, .topic(topic)) }
+    if let trouble {
+      for topic in topics { rights.refused(.write, .topic(topic), trouble.error) }
+    }
+    if refused != topics { refused = topics }
   }
 }

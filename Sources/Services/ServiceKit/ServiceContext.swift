@@ -20,6 +20,8 @@ public struct ServiceContext: Sendable {
 
   /// What its status pages say of its health.
   public let status: StatusBoard
+  /// What it lacks of its rights on Kafka.
+  public let rights: RightsBoard
   let systemd: SystemdNotifier
 
   private let readiness: Readiness
@@ -51,6 +53,7 @@ public struct ServiceContext: Sendable {
   public init(name: String, log: Logger, values: SettingValues) {
     readiness = Readiness()
     status = StatusBoard()
+    rights = RightsBoard(log, status)
     systemd = SystemdNotifier()
     self.name = name
     self.log = log

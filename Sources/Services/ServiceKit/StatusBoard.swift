@@ -33,7 +33,9 @@ public final class StatusBoard: Sendable {
   }
 
   /// The conditions that stand on `/metrics` whether or not they are met.
-  public static let conditions = ["start", "partitions", "kafka", "provider-tokens", "stop"]
+  public static let conditions = [
+    "start", "partitions", "kafka", "rights", "provider-tokens", "stop",
+  ]
 
   private struct State {
     var heartbeats: [Heartbeat] = []

@@ -8,6 +8,8 @@ public struct TopicCheck: Sendable {
   public let differences: [TopicDifference]
   /// Topics of the table that the cluster does not have.
   public let missing: [String]
+  /// Topics of the table that this user may not see: whether they exist is not known.
+  public let hidden: [String]
   /// Existing topics whose settings this user may not read.
   public let unreadable: [String]
 
@@ -21,18 +23,20 @@ public struct TopicCheck: Sendable {
     _ topics: [TopicSpecification], of names: TopicNames, _ admin: KafkaAdmin,
     timeoutMilliseconds: Int32
   ) throws(KafkaError) {
-    let sizes = try admin.topicSizes(timeoutMilliseconds: timeoutMilliseconds)
+    let listing = try admin.topicListing(
+      naming: topics.map(\.name), timeoutMilliseconds: timeoutMilliseconds)
+    let sizes = listing.sizes
     let existing = topics.map(\.name).filter { sizes[$0] != nil }
     let settings =
       existing.isEmpty
       ? [:] : try admin.topicSettings(existing, timeoutMilliseconds: timeoutMilliseconds)
-    self.init(topics, of: names, sizes, settings)
+    self.init(topics, of: names, sizes, settings, hidden: Set(listing.hidden.keys))
   }
 
   /// Compares with what is known of the cluster.
   init(
     _ topics: [TopicSpecification], of names: TopicNames, _ sizes: [String: TopicSize],
-    _ settings: [String: [String: String]]
+    _ settings: [String: [String: String]], hidden: Set<String> = []
   ) {
     var states: [String: TopicState] = [:]
     for (topic, size) in sizes {
@@ -40,7 +44,8 @@ public struct TopicCheck: Sendable {
         partitions: size.partitions, copies: size.copies, settings: settings[topic])
     }
     differences = names.differences(of: topics, from: states)
-    missing = topics.map(\.name).filter { sizes[$0] == nil }
+    self.hidden = topics.map(\.name).filter(hidden.contains)
+    missing = topics.map(\.name).filter { sizes[$0] == nil && !hidden.contains($0) }
     unreadable = topics.map(\.name).filter { sizes[$0] != nil && settings[$0] == nil }
   }
 

@@ -38,9 +38,8 @@ public enum SignerService: Service {
   ) throws(ServiceFailure) {
     do {
       let names = TopicNames(prefix: settings.topicPrefix)
-      let topics = [names.providerTokens, names.tokenRequests]
-      guard let cluster = try ClusterView.wait(settings.kafka, topics: topics, of: names, context)
-      else {
+      let rights = KafkaRights(of: .signer, names)
+      guard let cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
         return
       }
       try SignerWorker(settings, context, names, cluster).run()

@@ -40,10 +40,11 @@ public enum WebhookService: Service {
     let sources = EventSource.allCases.filter { source in
       settings.subscriptions.contains { $0.sources.contains(source) }
     }
-    guard
-      var cluster = try ClusterView.wait(
-        settings.kafka, topics: sources.map(names.topic) + [names.deadLetters], of: names, context)
-    else { return }
+    let used = sources.map(names.topic) + [names.deadLetters]
+    let rights = KafkaRights(of: .webhooks, names) { used.contains($0) }
+    guard var cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
+      return
+    }
     let partitions = settings.subscriptions.reduce(0) { sum, subscription in
       sum + cluster.partitions(of: subscription.sources.map(names.topic))
     }

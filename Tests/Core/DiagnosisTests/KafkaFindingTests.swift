@@ -38,10 +38,12 @@ import Testing
   }
 
   @Test(arguments: KafkaUser.allCases)
-  func `a right cluster: the cluster, each topic of the program and its group`(program: KafkaUser) {
+  func `a right cluster: the cluster, its limits, each topic of the program and its group`(
+    program: KafkaUser
+  ) {
     let found = findings(program)
     #expect(found.allSatisfy { $0.status == .ok })
-    #expect(found.count == 1 + KafkaRights(of: program, names).all.count)
+    #expect(found.count == 2 + KafkaRights(of: program, names).all.count)
   }
 
   @Test func `no answer and a refusal have different remedies, and no other finding`() {
@@ -72,8 +74,51 @@ import Testing
     #expect(found[0].status == .error)
     #expect(
       found[0].remedy
-        == "martlet topics create creates it; else kafka-acls.sh --add --allow-principal User:martlet-ingest"
-        + " --operation Read --operation DescribeConfigs --topic push.requests")
+        == "martlet topics create creates it")
+  }
+
+  @Test
+  func `a right is named: what the program needs of a topic that it may not see, read or write`() {
+    let found = troubles(.sender) {
+      $0.topics["push.retries.5s"]?.describe = .refused
+      $0.topics["push.controls"]?.read = .refused
+    }
+    #expect(
+      found.map(\.message) == [
+        "this user may not see it: needs Read and Write on topic push.retries.5s",
+        "this user may not read it: needs Read on topic push.controls",
+      ])
+    let unwritten = troubles(.webhooks) { $0.producing = .refused }
+    #expect(
+      unwritten.map(\.message) == [
+        "this user may not write to it: needs Write on topic push.dead-letters"
+      ])
+    #expect(unwritten.first?.remedy.contains("--operation Write") == true)
+  }
+
+  @Test(arguments: [
+    ("SCRAM-SHA-512", LibraryVersion(2, 0, 2), true),
+    ("scram-sha-256", LibraryVersion(2, 6, 0), true),
+    ("SCRAM-SHA-512", LibraryVersion(2, 6, 1), false),
+    ("SCRAM-SHA-256", LibraryVersion(2, 8, 0), false),
+    ("SCRAM-SHA-256", LibraryVersion(3, 0, 0), false), ("PLAIN", LibraryVersion(2, 0, 2), false),
+    (nil, LibraryVersion(2, 0, 2), false),
+  ])
+  func `SCRAM needs a librdkafka that can log in to Kafka 4`(
+    mechanism: String?, library: LibraryVersion, isWarned: Bool
+  ) {
+    for failure in [nil, "SASL authentication failed"] {
+      let warnings = troubles(.signer) {
+        $0.mechanism = mechanism
+        $0.library = library
+        $0.failure = failure
+      }.filter { $0.status == .warning }
+      #expect(warnings.count == (isWarned ? 1 : 0))
+      if isWarned {
+        #expect(warnings[0].message.contains("librdkafka \(library)"))
+        #expect(warnings[0].remedy.contains("PLAIN"))
+      }
+    }
   }
 
   @Test func `an authorizer that refuses is named with the ACL to grant, to the user that asked`() {

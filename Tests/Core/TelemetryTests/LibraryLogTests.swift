@@ -11,7 +11,7 @@ import Testing
     for level in LogLevel.allCases {
       for severity in Int32(0)...7 {
         var log = LibraryLog(level: level)
-        let isShown = log.admit(severity: severity, subject: "FAIL", now: 0) != nil
+        let isShown = log.admit(severity: severity, subject: "FAIL", message: "m", now: 0) != nil
         #expect(isShown == (LibraryLog.level(of: severity) >= level))
       }
     }
@@ -20,7 +20,11 @@ import Testing
   @Test func `are cut short by subject, and the next one says how many were left out`() {
     var log = LibraryLog()
     func shown(_ subject: String, _ count: Int, from start: UInt64) -> [Int] {
-      (0..<count).compactMap { log.admit(severity: 3, subject: subject, now: start + UInt64($0)) }
+      (0..<count).compactMap {
+        log.admit(
+          severity: 3, subject: subject, message: "\(subject) \(start + UInt64($0))",
+          now: start + UInt64($0))
+      }
     }
     #expect(shown("FAIL", 1_000, from: 0) == [0, 0, 0, 0, 0])
     #expect(shown("SSL", 2, from: 1_000) == [0, 0], "another subject")
@@ -29,10 +33,22 @@ import Testing
     #expect(shown("FAIL", 1, from: 30_000) == [2])
   }
 
+  @Test func `a message that repeats itself is counted, and its end can be said`() {
+    var log = LibraryLog()
+    let shown = (0..<45).compactMap { turn in
+      log.admit(
+        severity: 3, subject: "FAIL", message: "[thrd:\(turn)]: b: down (after \(turn)ms)",
+        now: UInt64(turn) * 200)
+    }
+    #expect(shown == [0])
+    #expect(log.takeEnded(now: 20_000).map(\.more) == [44])
+  }
+
   @Test func `keep a bounded number of subjects`() {
     var log = LibraryLog()
     var shown = 0
-    for number in 0..<10_000 where log.admit(severity: 3, subject: "s\(number)", now: 1) != nil {
+    for number in 0..<10_000
+    where log.admit(severity: 3, subject: "s\(number)", message: "\(number)", now: 1) != nil {
       shown += 1
     }
     #expect(shown == LibraryLog.subjects + LibraryLog.most)

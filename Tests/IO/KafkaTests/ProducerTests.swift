@@ -254,7 +254,7 @@ import Testing
     var seen: Set<String?> = []
     let isWritten = eventually(withinMilliseconds: 60_000, pauseMilliseconds: 0) {
       producer.drainDeliveries(into: &deliveries)
-      if let trouble = producer.trouble { seen.insert(trouble.topic) }
+      if let trouble = producer.trouble { seen.insert(trouble.topics.first) }
       return !deliveries.isEmpty
     }
     #expect(isWritten && seen == [fixture.name("things")])
@@ -287,7 +287,7 @@ import Testing
     }
     #expect(isWaiting)
     #expect(producer.isFull)
-    #expect(producer.trouble?.topic == fixture.name("things"))
+    #expect(producer.trouble?.topics == [fixture.name("things")])
     #expect(producer.trouble?.error.remedy?.contains("topics create") == true)
     #expect(producer.refusals > 0)
     broker.setTopic(fixture.name("things"), fault: nil)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Diagnosis
 import EventLoop
 import HTTPClient
 import JSON
@@ -45,7 +46,7 @@ final class APIFixture {
       do {
         guard
           let cluster = try ClusterView.wait(
-            ready.kafka, topics: [names.requests, names.devices], of: names, context)
+            ready.kafka, KafkaRights(of: .api, names), of: names, context)
         else { return }
         let loop = try APILoop(ready, context, names, cluster)
         started.set(loop.port)

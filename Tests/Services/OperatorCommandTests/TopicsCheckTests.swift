@@ -33,6 +33,18 @@ import Testing
       ])
   }
 
+  @Test func `a topic that this user may not see is not called missing`() {
+    let names = TopicNames()
+    let topics = names.all.filter { [names.requests, names.devices].contains($0.name) }
+    let check = TopicCheck(topics, of: names, [:], [:], hidden: [names.requests])
+    #expect(
+      TopicsCheckCommand.lines(topics, check) == [
+        "UNKNOWN  push.requests: needs Describe and DescribeConfigs on topic push.requests"
+          + " (TOPIC_AUTHORIZATION_FAILED)",
+        "MISSING  push.devices: martlet topics create creates it",
+      ])
+  }
+
   @Test func `an embedded broker has nothing to check`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let table = CommonSettings.table(of: TopicsCheckCommand.self)

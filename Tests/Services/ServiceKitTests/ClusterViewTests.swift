@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Diagnosis
 import EventLoop
 import Glibc
 import Kafka
@@ -58,7 +59,8 @@ private final class ClusterWaitThread {
     let thread = try LoopThread(name: "waits") {
       let text: String
       do throws(ServiceFailure) {
-        let view = try ClusterView.wait(kafka, topics: [], of: TopicNames(), context)
+        let view = try ClusterView.wait(
+          kafka, KafkaRights(of: .canary, TopicNames()), of: TopicNames(), context)
         text = view == nil ? "stopped" : "found"
       } catch {
         text = "\(error)"

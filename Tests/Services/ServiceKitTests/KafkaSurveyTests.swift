@@ -53,7 +53,9 @@ import Testing
     broker.setTopic(names.providerTokens, fault: .topicNotAuthorized)
     let unseen = troubles(KafkaSurvey.run(fixture.configuration, .signer, names).findings)
     #expect(unseen.map(\.place) == [names.providerTokens])
-    #expect(unseen.first?.message == "this user may not see it")
+    #expect(
+      unseen.first?.message
+        == "this user may not see it: needs Read and Write on topic \(names.providerTokens)")
     broker.setTopic(names.providerTokens, fault: nil)
 
     broker.inject(Array(repeating: .groupNotAuthorized, count: 50), into: .findCoordinator)

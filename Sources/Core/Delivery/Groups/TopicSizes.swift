@@ -27,9 +27,13 @@ public struct TopicSizes: Sendable {
   public init(_ counts: [String: Int]) { self.counts = counts }
 
   /// Takes a listing of the cluster's topics; returns what has changed, by topic.
-  public mutating func observe(_ listing: [String: Int]) -> [TopicChange] {
+  ///
+  /// - Parameter hidden: topics that this user may not see: nothing is known of them.
+  public mutating func observe(
+    _ listing: [String: Int], hidden: Set<String> = []
+  ) -> [TopicChange] {
     var changes: [TopicChange] = []
-    for (topic, known) in counts.sorted(by: { $0.key < $1.key }) {
+    for (topic, known) in counts.sorted(by: { $0.key < $1.key }) where !hidden.contains(topic) {
       guard let count = listing[topic] else {
         missing[topic, default: 0] += 1
         guard missing[topic] == Self.patience, known > 0 else { continue }

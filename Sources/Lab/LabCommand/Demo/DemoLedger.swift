@@ -53,6 +53,9 @@ public final class DemoLedger {
 
   public init() {}
 
+  /// Notifications that the requests so far ask for.
+  public var askedCount: Int { ids.count }
+
   public var deadLetterCount: Int { deadLetters.values.reduce(0, +) }
 
   /// A request was acknowledged by Kafka at this place.

@@ -116,8 +116,19 @@ final class DemoRun {
       return count > 0 ? "\(count) \(outcome)" : nil
     }
     progress.update(
-      count: readers.receiptCount, fraction: fed.map { min($0, 0.99) },
+      count: readers.receiptCount,
+      fraction: Self.fraction(
+        fed: fed, asked: ledger.askedCount, answered: readers.receiptCount + ledger.deadLetterCount),
       note: (["\(feeder.acknowledged) requests"] + kinds).joined(separator: ", "))
+  }
+
+  /// How much of the run is done: the share of the requests that is in Kafka, and of what they ask for the share that has
+  /// an outcome. nil when all of it has: the rest is waiting for repeats and comparing reports, which has no measure.
+  ///
+  /// - Parameter fed: nil when the requests' number is not known.
+  static func fraction(fed: Double?, asked: Int, answered: Int) -> Double? {
+    guard let fed, asked > 0, answered < asked || fed < 1 else { return nil }
+    return fed * Double(min(answered, asked)) / Double(asked)
   }
 
   /// With `--kill-sender`: when half of the requests are in and outcomes are coming.

@@ -58,7 +58,7 @@ public enum CanaryCommand: Service {
   ) throws(ServiceFailure) {
     let names = settings.names
     let found = try ClusterView.wait(
-      settings.kafka, topics: [names.requests, names.receipts], of: names, context)
+      settings.kafka, KafkaRights(of: .canary, names), of: names, context)
     guard let found else { return }
     do {
       let loop = try CanaryLoop(settings, found.configuration, context)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import Kafka
+
+/// Waits until every broker of a cluster knows topics that were just created: each learns of them by itself, and a
+/// program that asks one which does not yet takes them for missing.
+struct TopicSpread {
+  private let configuration: KafkaConfiguration
+  private let brokers: [String]
+  private let topics: [String]
+  private let isEmbedded: Bool
+
+  /// - Parameters:
+  ///   - brokers: their addresses.
+  ///   - isEmbedded: an embedded broker creates what it is asked for by its name.
+  init(
+    _ configuration: KafkaConfiguration, _ brokers: [String], _ topics: [String],
+    isEmbedded: Bool = false
+  ) {
+    self.configuration = configuration
+    self.brokers = brokers
+    self.topics = topics
+    self.isEmbedded = isEmbedded
+  }
+
+  /// - Returns: what one broker lacked when the time was up; nil when each has all topics.
+  func wait(timeLimit: TimeLimit) -> String? {
+    for broker in brokers {
+      // A new client has a connection to the broker that it was given only, and so asks that one.
+      guard let admin = try? KafkaAdmin(configuration.addressed(to: broker)) else { continue }
+      defer { admin.close() }
+      while let lacking = lacking(broker, admin) {
+        if timeLimit.left == 0 { return lacking }
+        usleep(50_000)
+      }
+    }
+    return nil
+  }
+
+  private func lacking(_ broker: String, _ admin: KafkaAdmin) -> String? {
+    do throws(KafkaError) {
+      // What this user may not see is not listed by any.
+      let listing = try admin.topicListing(
+        naming: isEmbedded ? [] : topics, timeoutMilliseconds: 2_000)
+      let missing = topics.filter { listing.sizes[$0] == nil && listing.hidden[$0] == nil }
+      return missing.isEmpty
+        ? nil : "broker \(broker) lacks \(missing.joined(separator: ", "))"
+    } catch {
+      return "broker \(broker) does not answer: \(error)"
+    }
+  }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+import Diagnosis
+import EmbeddedKafka
+import EventLoop
+import Kafka
+import Pipeline
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import ServiceKit
+
+/// Rights that are missing at the start or taken away at run time, against an authorizer that grants exactly the table.
+@Suite(.onOwnThread) struct RightsWatchTests {
+  private struct Place {
+    let fixture: KafkaFixture
+    let names: TopicNames
+    let rights: KafkaRights
+    let proxy: AuthorizingProxy
+    let kafka: KafkaConfiguration
+    let context: ServiceContext
+
+    init(_ program: KafkaUser) throws {
+      fixture = try KafkaFixture(embedded: true)
+      names = TopicNames(prefix: fixture.prefix)
+      rights = KafkaRights(of: program, names)
+      for topic in rights.topics {
+        try fixture.createTopic(String(topic.dropFirst(fixture.prefix.count)), partitions: 1)
+      }
+      proxy = try AuthorizingProxy(to: fixture.configuration.bootstrap, rights: rights.all)
+      var kafka = KafkaConfiguration(bootstrap: proxy.bootstrap, clientID: "test")
+      kafka.common = fixture.configuration.common
+      kafka.producer = fixture.configuration.producer
+      self.kafka = kafka
+      let table = SettingTable([])
+      context = ServiceContext(
+        name: "test", log: Logger(service: "test", level: .error),
+        values: try table.read(CommandLineFlags([], for: table)))
+      context.rights.begin(rights, user: nil)
+    }
+
+    var obstacle: String? {
+      context.status.obstacles.first { $0.condition == "rights" }?.reason
+    }
+  }
+
+  /// Each right of the table to see or to read a topic. Of a topic that is read and written the other right still shows
+  /// it; one that has a single right is hidden without it.
+  @Test(arguments: KafkaUser.allCases)
+  func `each right to a topic is missed, named and found again`(program: KafkaUser) throws {
+    let place = try Place(program)
+    defer { place.proxy.close() }
+    let admin = try KafkaAdmin(place.kafka)
+    defer { admin.close() }
+    #expect(try !admin.isEmbeddedBroker(timeoutMilliseconds: 5_000))
+    var watch = RightsWatch(place.kafka, place.context.rights)
+    _ = try watch.look(admin)
+    #expect(place.obstacle == nil)
+    for right in place.rights.all {
+      guard case .topic(let topic) = right.resource else { continue }
+      let operation: KafkaRight.Operation = right.operations.contains(.read) ? .read : .write
+      place.proxy.revoke(operation, right.resource)
+      #expect(
+        try eventually {
+          _ = try watch.look(admin)
+          return place.obstacle == "needs \(operation.rawValue) on topic \(topic)"
+        }, "\(topic): \(place.obstacle ?? "")")
+      place.proxy.grant(operation, right.resource)
+      #expect(
+        try eventually {
+          _ = try watch.look(admin)
+          return place.obstacle == nil
+        }, "\(topic): \(place.obstacle ?? "")")
+    }
+  }
+
+  @Test func `a hidden topic is neither gone nor new: its partitions are not known`() throws {
+    let place = try Place(.signer)
+    defer { place.proxy.close() }
+    let admin = try KafkaAdmin(place.kafka)
+    defer { admin.close() }
+    place.proxy.revoke(.read, .topic(place.names.tokenRequests))
+    let listing = try admin.topicListing(
+      naming: place.rights.topics + ["nowhere"], timeoutMilliseconds: 5_000)
+    #expect(Set(listing.hidden.keys) == [place.names.tokenRequests, "nowhere"])
+    #expect(listing.hidden[place.names.tokenRequests]?.name == "TOPIC_AUTHORIZATION_FAILED")
+    #expect(listing.sizes.keys.sorted() == [place.names.providerTokens])
+  }
+
+  @Test func `a producer that may write to none of its topics says so before its first record`()
+    throws
+  {
+    let place = try Place(.signer)
+    defer { place.proxy.close() }
+    let topic = KafkaRight.Resource.topic(place.names.providerTokens)
+    place.proxy.revoke(.write, topic)
+    let producer = try KafkaProducer(place.kafka)
+    defer { producer.close() }
+    let output = try producer.topic(known: place.names.providerTokens)
+    var watch = ProducerWatch(place.context)
+    var deliveries: [Delivery] = []
+    func turn() {
+      producer.drainDeliveries(into: &deliveries)
+      watch.turn(producer, now: MonotonicClock.milliseconds())
+    }
+    #expect(
+      eventually {
+        turn()
+        return place.obstacle == "needs Write on topic \(place.names.providerTokens)"
+      })
+    #expect(counter("refused_by_kafka", place) > 0 && counter("producers_refused", place) == 1)
+    place.proxy.grant(.write, topic)
+    var isHanded = false
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        turn()
+        if !isHanded, case .queued = produce("x", producer, output) { isHanded = true }
+        return place.obstacle == nil && !deliveries.isEmpty
+      })
+    #expect(deliveries.first?.refused == nil)
+  }
+
+  @Test func `a right to write that is taken away: the record waits, the right is named`() throws {
+    let place = try Place(.api)
+    defer { place.proxy.close() }
+    let topic = KafkaRight.Resource.topic(place.names.devices)
+    let producer = try KafkaProducer(place.kafka)
+    defer { producer.close() }
+    let output = try producer.topic(known: place.names.devices)
+    var watch = ProducerWatch(place.context)
+    var deliveries: [Delivery] = []
+    func turn() {
+      producer.drainDeliveries(into: &deliveries)
+      watch.turn(producer, now: MonotonicClock.milliseconds())
+    }
+    func wait(_ isReached: () -> Bool) -> Bool {
+      eventually(withinMilliseconds: 30_000) {
+        turn()
+        return isReached()
+      }
+    }
+    _ = produce("one", producer, output)
+    #expect(wait { deliveries.count == 1 })
+    // Visible still, by another right.
+    place.proxy.grant(.describe, topic)
+    place.proxy.revoke(.write, topic)
+    _ = produce("two", producer, output)
+    #expect(wait { place.obstacle == "needs Write on topic \(place.names.devices)" })
+    place.proxy.grant(.write, topic)
+    #expect(wait { deliveries.count == 2 && place.obstacle == nil })
+  }
+
+  private func produce(
+    _ text: String, _ producer: KafkaProducer, _ topic: KafkaTopic
+  ) -> ProduceResult {
+    Array(text.utf8).withUnsafeBytes { producer.produce(topic, key: $0, value: $0, tag: 1) }
+  }
+
+  private func counter(_ name: String, _ place: Place) -> Int {
+    place.context.counters.sums.first { $0.name == name }?.value ?? 0
+  }
+}

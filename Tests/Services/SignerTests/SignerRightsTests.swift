@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import Diagnosis
+import EmbeddedKafka
+import Kafka
+import Pipeline
+import ServiceKit
+import TestSupport
+import Testing
+
+@testable import Signer
+
+/// A signer whose Kafka user lacks a right: it says which, is not ready, and goes on when it is granted.
+@Suite(.onOwnThread) struct SignerRightsTests {
+  private struct Place {
+    let fixture: SignerFixture
+    let proxy: AuthorizingProxy
+
+    init() throws {
+      KafkaLog.silence()
+      fixture = try SignerFixture(embedded: true)
+      proxy = try AuthorizingProxy(
+        to: fixture.kafka.configuration.bootstrap,
+        rights: KafkaRights(of: .signer, fixture.names).all)
+    }
+
+    /// A right of the signer, and how it is named when it is missing.
+    func right(_ number: Int) -> (KafkaRight.Operation, KafkaRight.Resource, String) {
+      let names = fixture.names
+      return [
+        (.read, .topic(names.providerTokens), "needs Read on topic \(names.providerTokens)"),
+        (.write, .topic(names.providerTokens), "needs Write on topic \(names.providerTokens)"),
+        (.read, .topic(names.tokenRequests), "needs Read on topic \(names.tokenRequests)"),
+        (.read, .group(names.group(.signer)), "needs Read on group \(names.group(.signer))"),
+      ][number]
+    }
+  }
+
+  private func obstacles(_ signer: RunningSigner) -> [String] {
+    signer.context.status.obstacles.map(\.reason)
+  }
+
+  @Test(arguments: 0..<4)
+  func `a right that is missing at the start`(number: Int) throws {
+    let place = try Place()
+    defer { place.proxy.close() }
+    let (operation, resource, words) = place.right(number)
+    place.proxy.revoke(operation, resource)
+    let signer = try place.fixture.start(kafka: place.proxy.bootstrap)
+    defer { signer.stop() }
+    #expect(
+      eventually(withinMilliseconds: 30_000) { obstacles(signer).contains(words) },
+      "\(obstacles(signer))")
+    #expect(signer.counter("minted") == 0)
+    place.proxy.grant(operation, resource)
+    #expect(try place.fixture.tokens(atLeast: 1).count == 1 || signer.counter("minted") > 0)
+    #expect(
+      eventually(withinMilliseconds: 40_000) {
+        obstacles(signer) == ["is starting"] || obstacles(signer).isEmpty
+      }, "\(obstacles(signer))")
+  }
+
+  @Test(arguments: [0, 2, 3])
+  func `a right that is taken away at run time`(number: Int) throws {
+    let place = try Place()
+    defer { place.proxy.close() }
+    let (operation, resource, words) = place.right(number)
+    let signer = try place.fixture.start(kafka: place.proxy.bootstrap)
+    defer { signer.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("minted") == 1 })
+    place.proxy.revoke(operation, resource)
+    #expect(
+      eventually(withinMilliseconds: 40_000) { obstacles(signer).contains(words) },
+      "\(obstacles(signer))")
+    place.proxy.grant(operation, resource)
+    #expect(
+      eventually(withinMilliseconds: 60_000) { !obstacles(signer).contains(words) },
+      "\(obstacles(signer))")
+    #expect(eventually(withinMilliseconds: 40_000) { signer.isOwner })
+    #expect(!signer.hasEnded)
+  }
+}
