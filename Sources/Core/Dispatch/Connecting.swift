@@ -55,11 +55,17 @@ struct Connecting: Sendable {
   }
 
   /// The gateway is leaving.
-  func goAway(_ number: Int32, _ reason: Reason?, _ pools: inout Pools, _ turn: inout Turn) {
+  ///
+  /// - Parameter isError: it says with its code that something is wrong.
+  func goAway(
+    _ number: Int32, _ reason: Reason?, isError: Bool, _ pools: inout Pools, _ turn: inout Turn
+  ) {
     turn.count(.goAways)
+    if !isError, reason == nil { pools.connections[number].endsInOrder() }
     let pool = pools.connections[number].pool
     let farewell = pools[pool].health.goAway(
-      reason, hasAccepted: pools.connections[number].machine.hasAccepted, now: turn.now,
+      reason, at: pools.connections[number].address,
+      hasAccepted: pools.connections[number].machine.hasAccepted, now: turn.now,
       random: turn.chance())
     if farewell.isNewRefusal {
       turn.count(.credentialRefusals)
@@ -104,12 +110,13 @@ struct Connecting: Sendable {
     guard pools.connections[number].leaves() else { return }
     let connection = pools.connections[number]
     guard !connection.machine.isRetired else { return }
-    pools[connection.pool].health.connectionEnded(
-      .init(
-        address: connection.address, wasMade: connection.isMade,
-        hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
-        isAddressAside: connection.isAddressAside),
-      now: turn.now, random: turn.chance())
+    var end = DestinationHealth.ConnectionEnd(
+      address: connection.address, wasMade: connection.isMade,
+      hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
+      isAddressAside: connection.isAddressAside)
+    end.accepted = connection.machine.acceptedStreams
+    end.isInOrder = connection.isInOrder
+    pools[connection.pool].health.connectionEnded(end, now: turn.now, random: turn.chance())
   }
 
   // MARK: Time goes by for a pool

@@ -232,8 +232,10 @@ public struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// The gateway is leaving.
-  public mutating func goAway(_ number: Int32, _ reason: Reason?) {
-    connecting.goAway(number, reason, &destinations.pools, &turn)
+  ///
+  /// - Parameter isError: it says with its code that something is wrong.
+  public mutating func goAway(_ number: Int32, _ reason: Reason?, isError: Bool = false) {
+    connecting.goAway(number, reason, isError: isError, &destinations.pools, &turn)
   }
 
   /// The gateway answered a PING.

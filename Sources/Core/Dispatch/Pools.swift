@@ -161,6 +161,16 @@ public struct Pools: Sendable {
     turn.count(.addressesAside)
   }
 
+  /// An address refused what another one accepts: it is put aside, and the connections to it drain.
+  mutating func leave(_ address: PeerAddress, of pool: Int32, _ turn: inout Turn) {
+    self[pool].health.putAside(address, now: turn.now, random: turn.chance())
+    turn.count(.addressesAside)
+    for number in self[pool].connections
+    where connections[number].address == address && connections[number].isStaying {
+      connections.retire(number, &turn)
+    }
+  }
+
   // MARK: Provider tokens
 
   /// Puts the pool's newest provider token on one of its connections, if the rules allow it.

@@ -61,7 +61,10 @@ struct Sending: Sendable {
   ) -> Place {
     guard work.mayGo(slot, &turn) else { return .ended }
     if pools[pool].hasRefusedApps() {
-      switch pools[pool].health.passage(app: work.pushes[slot].app, now: turn.now) {
+      let push = work.pushes[slot]
+      switch pools[pool].health.passage(
+        app: push.app, findsOut: push.setback.findsOut, now: turn.now)
+      {
       case .now: break
       case .beside: return .beside
       case .retryTopic(let tier):

@@ -133,7 +133,7 @@ struct Scenario: Sendable {
   /// Every scenario, the most valuable first.
   static let all: [Scenario] = [
     kills, [scaling], backlogs, kafkaFaults, refusedProduces, gatewayFaults, gatewayOutages,
-    refusals,
+    refusals, [foreignAnswers],
     [poison], feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster, [everything],
   ].flatMap(\.self)
 }

@@ -147,7 +147,7 @@ extension LoopModel {
     case .requestToken(let pool): requestToken(pool, &world)
     case .reportSilence(let number): connections[number]?.isSilent = true
     case .openPool, .authorize, .retirePool, .removePool, .requestAppToken, .reportRefusal,
-      .reportForeignAnswer:
+      .reportForeignAnswer, .reportRefusingAddress:
       break
     }
   }

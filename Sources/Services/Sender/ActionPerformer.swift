@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
 import Dispatch
+import EventLoop
 import Records
 import ServiceKit
 
@@ -114,6 +116,14 @@ final class ActionPerformer {
       log.warning(
         "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
     case .reportForeignAnswer(let number): reportForeignAnswer(number)
+    case .reportRefusingAddress(let number, let address):
+      let pool = gateways.pool(number)
+      log.warning(
+        "an address refuses a credential that another address accepts; it is put aside",
+        [
+          "gateway": "\(pool.gateway)", "address": "\(SocketAddress(address))",
+          "credential": pool.credential,
+        ])
     default: preconditionFailure("an action that nobody performs")
     }
   }

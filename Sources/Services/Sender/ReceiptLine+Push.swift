@@ -70,7 +70,7 @@ extension UnsafeMutablePointer<Push> {
       }
       line.detail = UnsafeRawBufferPointer(answer.response.meaning)
       Array(answer.reasonText.utf8).withUnsafeBytes { reason in
-        line.reason = reason.isEmpty ? UnsafeRawBufferPointer(ReceiptCause.noReason) : reason
+        line.reason = reason
         ReceiptEncoder.append(line, into: &lines)
       }
     }

@@ -341,7 +341,8 @@ final class SenderLoop {
         "GOAWAY received",
         ["gateway": "\(connection.address)", "code": "\(code)", "reason": reason.text])
       performer.goAway = reason
-      dispatcher.goAway(number, reason.reason)
+      dispatcher.goAway(
+        number, reason.reason, isError: code != HTTP2ErrorCode.noError)
       perform()
       performer.goAway = nil
     case .pong: dispatcher.ponged(number)

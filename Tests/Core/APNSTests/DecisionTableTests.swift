@@ -34,7 +34,7 @@ import Testing
     ("BadCertificate", 403, "DBG", .credential),
     ("BadCertificateEnvironment", 403, "DBG", .credential),
     ("ExpiredProviderToken", 403, "DBG", .reauthenticate), ("Forbidden", 403, "D", .credential),
-    ("InvalidProviderToken", 403, "DB", .credential), ("MissingProviderToken", 403, "DB", .fix),
+    ("InvalidProviderToken", 403, "DB", .credential), ("MissingProviderToken", 403, "DB", .credential),
     ("UnrelatedKeyIdInToken", 403, "D", .reauthenticate),
     ("BadEnvironmentKeyIdInToken", 403, "D", .credential),
     ("BadEnvironmentKeyInToken", 403, "D", .credential),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
+import Dispatch
 import Pipeline
 import Records
 import Synchronization

@@ -24,6 +24,7 @@ public struct DestinationHealth: Sendable {
   var watch: OutageWatch
   var breaker = CredentialBreaker()
   var apps = RefusedApps()
+  private var refusing = RefusingAddresses()
   private var connects = ConnectBackoff()
   private var policy: ConnectionPoolPolicy
   private var addresses = AddressBook<PeerAddress>()
@@ -116,8 +117,12 @@ public struct DestinationHealth: Sendable {
   }
 
   /// Whether a push of the app goes out now; to be asked only if `hasRefusedApps`.
-  public mutating func passage(app: UInt64, now: UInt64) -> RefusedApps.Passage {
-    apps.passage(app, now: now)
+  ///
+  /// - Parameter findsOut: it was refused, and another address is to say whether that is the app's fault.
+  public mutating func passage(
+    app: UInt64, findsOut: Bool = false, now: UInt64
+  ) -> RefusedApps.Passage {
+    findsOut && apps.isInDoubt(app) ? .now : apps.passage(app, now: now)
   }
 
   /// Whether something may have changed for the pushes beside the line: then all of them go back to it.
@@ -131,7 +136,7 @@ public struct DestinationHealth: Sendable {
       push.cause, attempts: push.life.countedAttempts, now: wall)
     failure.expiresAt = push.expiresAt
     failure.retryAfter = min(push.retryAfter, Int64(OutageWatch.longestPause))
-    failure.isOfDestination = isToBlame(for: push)
+    failure.isOfDestination = push.isOfAddress || isToBlame(for: push)
     failure.isAlone = watch.works(since: push.failingSince)
     failure.cameFrom = push.cameFrom
     failure.isFirstFault = push.cause.isFault && !push.hasMetFault
@@ -178,10 +183,14 @@ public struct DestinationHealth: Sendable {
   /// A push that was sent then was answered, and the destination works.
   mutating func works(sentAt: Int64) {
     watch.succeeded(sentAt: sentAt)
-    if !breaker.isClosed { breaker.served() }
+    if !breaker.isClosed {
+      breaker.served()
+      refusing.served(nil)
+    }
   }
 
   mutating func serves(_ app: UInt64) {
+    refusing.served(app)
     apps.served(app)
     apps.accepted(app)
   }
@@ -199,13 +208,18 @@ public struct DestinationHealth: Sendable {
   ) -> Reaction {
     var reaction = Reaction(connection: response.connection)
     switch response.credential {
+    case .stop where isOfAddress(app, place, now: now):
+      reaction.isOfAddress = true
+      apps.doubted(app, now: now)
+      breaker.refused(.connection, now: now, random: random)
     case .stop:
       reaction.isNewRefusal = apps.refused(
         app, isMomentary: apps.hasServed, now: now, random: random)
       if reaction.isNewRefusal { breaker.refused(.app, now: now, random: random) }
-      // The others on this connection are served.
-      if place.hasAccepted, now - place.startedAt < Self.freshness { reaction.connection = .keep }
     case .freeze: refuse(.frozen, &reaction, now: now, random: random)
+    case .refresh where place.hasNewestToken && isOfAddress(nil, place, now: now):
+      reaction.isOfAddress = true
+      breaker.refused(.connection, now: now, random: random)
     case .refresh where place.hasNewestToken:
       refuse(.credential, &reaction, now: now, random: random)
     case .refresh: break
@@ -214,7 +228,17 @@ public struct DestinationHealth: Sendable {
       // Whoever answers there has never answered as APNs does.
       if response.isForeign, !place.hasAccepted { reaction.connection = .close }
     }
+    // The others on this connection are served.
+    if response.credential == .stop, place.hasAccepted, now - place.startedAt < Self.freshness {
+      reaction.connection = .keep
+    }
     return reaction
+  }
+
+  /// Whether a refusal is evidence about its address only: another one may accept.
+  private mutating func isOfAddress(_ app: UInt64?, _ place: Place, now: UInt64) -> Bool {
+    refusing.refused(
+      app, at: place.address, isAgain: place.isAgain, usable: addresses.usable(now: now))
   }
 
   private mutating func refuse(
@@ -250,6 +274,7 @@ public struct DestinationHealth: Sendable {
   public mutating func renewed() {
     breaker.renewed()
     apps.removeAll()
+    refusing.removeAll()
     connects.reset()
     nextTokenRequest = 0
   }
@@ -277,12 +302,19 @@ public struct DestinationHealth: Sendable {
 
   /// The gateway is leaving.
   ///
-  /// - Parameter hasAccepted: whether the connection had accepted a push.
+  /// - Parameters:
+  ///   - address: where the connection leads to.
+  ///   - hasAccepted: whether the connection had accepted a push.
   public mutating func goAway(
-    _ reason: Reason?, hasAccepted: Bool, now: UInt64, random: UInt64
+    _ reason: Reason?, at address: PeerAddress, hasAccepted: Bool, now: UInt64, random: UInt64
   ) -> Farewell {
     var farewell = Farewell()
     switch reason?.rule.credential {
+    case .stop
+    where refusing.refused(
+      nil, at: address, isAgain: false, usable: addresses.usable(now: now)):
+      breaker.refused(.connection, now: now, random: random)
+      farewell.isTrouble = true
     case .stop:
       var reaction = Reaction(connection: .drain)
       refuse(.credential, &reaction, now: now, random: random)
@@ -304,7 +336,9 @@ public struct DestinationHealth: Sendable {
     if !end.wasMade { isUnreachable = true }
     let hasOther = end.isAddressAside && addresses.hasOther(now: now)
     if end.hasAccepted {
-      connects.ended(lived: end.lived, hasOtherAddress: hasOther, now: now, random: random)
+      connects.ended(
+        lived: end.lived, hasServed: end.isInOrder && end.accepted >= ConnectBackoff.work,
+        hasOtherAddress: hasOther, now: now, random: random)
     } else {
       connects.failed(hasOtherAddress: hasOther, now: now, random: random)
     }
