@@ -115,12 +115,12 @@ struct EndedStream {
     _ push: borrowing PushState, _ turn: inout Turn
   ) -> DestinationHealth.Reaction {
     let connection = pools.connections[number]
-    let setback = push.setback
+    let findsOut = push.setback.findsOut
     return pools[pool].health.answered(
       response, app: push.app,
       on: .init(
         at: connection.address,
-        isAgain: setback.findsOut && setback.address == connection.address,
+        isAgain: findsOut,
         hasAccepted: connection.machine.hasAccepted, startedAt: connection.startedAt,
         hasNewestToken: pools[pool].token == nil
           ? connection.token == 0 : connection.token == pools[pool].tokenNumber),

@@ -225,18 +225,6 @@ public struct Pools: Sendable {
     return best
   }
 
-  /// A connection with free streams other than the one with this serial number, to another address if there is one;
-  /// nil when there is none.
-  func another(than serial: UInt32, at address: PeerAddress?, of pool: Int32) -> Int32? {
-    var found: Int32?
-    for number in all[Int(pool)].connections where connections[number].machine.credit > 0 {
-      guard connections[number].serial != serial else { continue }
-      if connections[number].address != address { return number }
-      found = number
-    }
-    return found
-  }
-
   /// Nothing goes on in it that time alone could change within a second.
   func isSettled(_ pool: Int32) -> Bool {
     let state = all[Int(pool)]

@@ -16,15 +16,16 @@ public struct RetryAfter: Equatable, Sendable {
   /// Reads the field's value; one that is neither a number nor a date counts as no field.
   public init(_ value: Span<UInt8>) {
     guard value.count > 0 else { return }
+    var number: UInt64 = 0
     for index in value.indices {
       let digit = value[index] &- 0x30
       guard digit < 10 else {
-        (seconds, time) = (0, Self.time(value))
+        time = Self.time(value)
         return
       }
-      seconds = min(Self.longest, seconds &* 10 &+ UInt32(digit))
-      if seconds == Self.longest { break }
+      number = min(UInt64(Self.longest), number * 10 + UInt64(digit))
     }
+    seconds = UInt32(number)
   }
 
   private static func time(_ value: Span<UInt8>) -> Int64 {

@@ -67,12 +67,13 @@ import Testing
   @Test func `retry-after in an outage: no push goes out again earlier, in seconds or as a date`()
     throws
   {
-    for value in ["4", HTTPDates.text(secondsFromNow: 5)] {
+    for isDate in [false, true] {
       let isOut = Atomic(true)
       let gateway = try ScriptedGateway { request in
         guard isOut.load(ordering: .relaxed) else { return .accepted() }
+        let wait = isDate ? HTTPDates.text(secondsFromNow: 5) : "4"
         return .answer(
-          .init(status: 503, body: #"{"reason":"ServiceUnavailable"}"#, retryAfter: value))
+          .init(status: 503, body: #"{"reason":"ServiceUnavailable"}"#, retryAfter: wait))
       }
       let rig = try SenderRig()
       try rig.publishToken()

@@ -9,7 +9,7 @@ extension DestinationHealth {
   public struct Place: Sendable {
     /// Where it leads to.
     public var address: PeerAddress
-    /// The push was refused at this address before.
+    /// The push was refused before, and was to find out here.
     public var isAgain: Bool
     /// Whether it had accepted a push.
     public var hasAccepted: Bool

@@ -102,6 +102,16 @@ public struct DestinationHealth: Sendable {
     addresses.hasOther(than: address, now: now)
   }
 
+  /// Whether the address has refused the app, or the credential, since it was served last.
+  public func refuses(_ app: UInt64, at address: PeerAddress) -> Bool {
+    refusing.contains(app, at: address)
+  }
+
+  /// Whether there is an address that has not.
+  public func hasUntried(_ app: UInt64, now: UInt64) -> Bool {
+    addresses.usable(now: now).contains { !refusing.contains(app, at: $0) }
+  }
+
   /// Whether to ask the signer for a newer provider token now: once in a while, however many answers call for one.
   public mutating func asksForToken(now: UInt64) -> Bool {
     guard now >= nextTokenRequest else { return false }

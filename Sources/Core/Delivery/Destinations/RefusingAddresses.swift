@@ -25,16 +25,17 @@ struct RefusingAddresses: Sendable {
   /// An address refused an app, or the credential: whether that says something about the address only, for now.
   ///
   /// - Parameters:
-  ///   - isAgain: the push came back from where it had been refused before: there was no better place.
+  ///   - isAgain: the push was to find out. Where it comes back to an address that is known, there was no better place.
   ///   - usable: the addresses that may be tried.
   mutating func refused(
     _ app: UInt64?, at address: PeerAddress, isAgain: Bool, usable: [PeerAddress]
   ) -> Bool {
     let place = doubts.firstIndex { $0.app == app } ?? begin(app)
     guard !doubts[place].isSettled else { return false }
-    if !doubts[place].addresses.contains(address) { doubts[place].addresses.append(address) }
+    let isKnown = doubts[place].addresses.contains(address)
+    if !isKnown { doubts[place].addresses.append(address) }
     let known = doubts[place].addresses
-    let isOpen = !isAgain && known.count < Self.most && usable.contains { !known.contains($0) }
+    let isOpen = !(isAgain && isKnown) && known.count < Self.most && usable.contains { !known.contains($0) }
     doubts[place].isSettled = !isOpen
     return isOpen
   }
@@ -43,6 +44,11 @@ struct RefusingAddresses: Sendable {
     if doubts.count == Self.capacity { doubts.removeFirst() }
     doubts.append(Doubt(app: app))
     return doubts.count - 1
+  }
+
+  /// Whether the address has refused the app, or the credential.
+  func contains(_ app: UInt64, at address: PeerAddress) -> Bool {
+    doubts.contains { ($0.app == app || $0.app == nil) && $0.addresses.contains(address) }
   }
 
   /// The app, or anything at all with the credential, was served.
