@@ -68,13 +68,17 @@ enum ClientCallbacks {
       guard let status = number(value, valueCount), status >= 200, status < 1_000 else { break }
       exchange.pointee.status = UInt16(status)
     case 7 where valueCount == 36 && equals(name, "apns-id"):
-      guard !exchange.pointee.noteID(
-        isSent: isSent(value, exchange.pointee.sentID)) else { break }
+      guard
+        !exchange.pointee.noteID(
+          isSent: isSent(value, exchange.pointee.sentID))
+      else { break }
       for index in 0..<36 { exchange.pointee.otherID[index] = value[index] }
       exchange.pointee.hasOtherID = true
     case 15 where valueCount == 36 && equals(name, "apns-request-id"):
-      guard !exchange.pointee.noteID(
-        isSent: isSent(value, exchange.pointee.sentID)) else { break }
+      guard
+        !exchange.pointee.noteID(
+          isSent: isSent(value, exchange.pointee.sentID))
+      else { break }
       for index in 0..<36 { exchange.pointee.otherRequestID[index] = value[index] }
       exchange.pointee.hasOtherRequestID = true
     case 14 where valueCount == 36 && equals(name, "apns-unique-id"):

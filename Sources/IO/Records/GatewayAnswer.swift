@@ -24,7 +24,8 @@ public struct GatewayAnswer: Equatable, Sendable {
     reasonText = text
     excerpt = text.isEmpty ? Self.printable(body.prefix(Self.excerptLength)) : ""
     response = GatewayResponse(
-      status: status, body: text.isEmpty ? .nothing : Reason(text).map { .reason($0) } ?? .otherReason,
+      status: status,
+      body: text.isEmpty ? .nothing : Reason(text).map { .reason($0) } ?? .otherReason,
       timestamp: root?["timestamp"]?.int, id: id)
   }
 

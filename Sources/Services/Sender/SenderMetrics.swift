@@ -220,7 +220,8 @@ public enum SenderMetrics {
       taken, notifications, appNotifications, invalidRecords, errorResponses, responses, delivery,
       request,
     ]
-    + [retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
+    + [
+      retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
       foreignAnswers,
     ]
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]

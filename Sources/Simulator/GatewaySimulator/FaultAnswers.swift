@@ -45,7 +45,8 @@ enum FaultAnswers {
 
   static func unexpected(_ fields: inout FaultFields) throws(FaultScriptError) -> FaultAction {
     let form = try fields.word(
-      "form", [
+      "form",
+      [
         "unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge", "foreign",
       ])
     let status = try status(&fields)

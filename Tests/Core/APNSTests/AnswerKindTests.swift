@@ -26,7 +26,8 @@ import Testing
     }
   }
 
-  @Test func `a refusal without a reason is none, and neither is a status that APNs does not use`() {
+  @Test func `a refusal without a reason is none, and neither is a status that APNs does not use`()
+  {
     every { status, id, body, answer in
       guard status != 200, body == .nothing || !(400...599).contains(status) else { return }
       #expect(answer.kind == .foreign, "\(status) \(id) \(body)")
@@ -39,7 +40,8 @@ import Testing
     }
   }
 
-  @Test func `a refusal with another's id may be about another push, but for an id that was unreadable`()
+  @Test
+  func `a refusal with another's id may be about another push, but for an id that was unreadable`()
   {
     every { status, id, body, answer in
       guard id == .other, status != 200 else { return }
@@ -48,8 +50,8 @@ import Testing
     }
   }
 
-  @Test func `a refusal with its id: a known reason decides with its row, another one by the status`()
-  {
+  @Test
+  func `a refusal with its id: a known reason decides with its row, another one by the status`() {
     every { status, id, body, answer in
       guard id == .sent, (400...599).contains(status) else { return }
       switch body {

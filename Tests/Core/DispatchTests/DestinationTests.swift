@@ -261,7 +261,8 @@ import Testing
       model.run(milliseconds: Self.minute)
       let delivered = model.delivered[1, default: 0]
       #expect(
-        delivered > good.delivered[1, default: 0] * 8 / 10, "\(reason), \(refusing) of \(addresses)")
+        delivered > good.delivered[1, default: 0] * 8 / 10, "\(reason), \(refusing) of \(addresses)"
+      )
       #expect(model.rejected.isEmpty && model.parked.isEmpty && model.deadLettered == 0)
       #expect((1...refusing).allSatisfy { model.sendsTo[$0, default: 0] <= 8 }, "\(model.sendsTo)")
     }

@@ -14,8 +14,9 @@ import Testing
   @Test func `seconds, and more digits than a number has are a long time`() {
     #expect(wait("0") == 0 && wait("30") == 30 && wait("0030") == 30)
     #expect(wait("999999999") == RetryAfter.longest)
-    for text in ["1000000000", "4294967296", "18446744073709551616", String(repeating: "9", count: 99)]
-    {
+    for text in [
+      "1000000000", "4294967296", "18446744073709551616", String(repeating: "9", count: 99),
+    ] {
       #expect(wait(text) == RetryAfter.longest, "\(text)")
     }
     #expect(wait("0000000000000000000000007") == 7)
@@ -31,7 +32,9 @@ import Testing
   }
 
   @Test func `anything else is as if it were not there`() {
-    for text in ["", "-1", "+5", "1.5", "5 ", " 5", "soon", "5s", "0x10", "Sun Nov  6 08:49:37 1994"] {
+    for text in [
+      "", "-1", "+5", "1.5", "5 ", " 5", "soon", "5s", "0x10", "Sun Nov  6 08:49:37 1994",
+    ] {
       #expect(wait(text) == 0, "\(text)")
       #expect(!RetryAfter(text.utf8.span).isGiven)
     }

@@ -22,7 +22,9 @@ extension FuzzTarget {
       let response = answer.response
       if let reason = response.reason, reason.name != answer.reasonText { return "another reason" }
       let isDelivered = response.verdict == .delivered
-      if isDelivered != (status == 200 && id != .none) { return "\(status) and \(response.verdict)" }
+      if isDelivered != (status == 200 && id != .none) {
+        return "\(status) and \(response.verdict)"
+      }
       if answer.reasonText.isEmpty || id == .none, !isDelivered, !response.isForeign {
         return "evidence without an id or a reason"
       }

@@ -19,7 +19,10 @@ import Testing
   static let answers: [(String, GatewayReply.Answer)] = [
     ("410 html", .init(status: 410, body: page, identifier: "")),
     ("410 empty", .init(status: 410, identifier: "")),
-    ("410 with a reason, without an id", .init(status: 410, body: reason("Unregistered"), identifier: "")),
+    (
+      "410 with a reason, without an id",
+      .init(status: 410, body: reason("Unregistered"), identifier: "")
+    ),
     ("410 with an id, without a reason", .init(status: 410)),
     ("410 of another push", .init(status: 410, body: reason("Unregistered"), identifier: other)),
     ("403 html", .init(status: 403, body: page, identifier: "")),
@@ -30,7 +33,9 @@ import Testing
     ("400 whose body is cut off", .init(status: 400, body: #"{"reason":"BadDeviceTo"#)),
     ("407", .init(status: 407, body: page, identifier: "")),
     ("503 html", .init(status: 503, body: page, identifier: "")),
-    ("410 with a body without an end", .init(status: 410, body: String(repeating: " ", count: 300))),
+    (
+      "410 with a body without an end", .init(status: 410, body: String(repeating: " ", count: 300))
+    ),
   ]
 
   private static func reason(_ name: String) -> String { #"{"reason":"\#(name)"}"# }

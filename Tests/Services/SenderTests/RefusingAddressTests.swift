@@ -30,7 +30,8 @@ import Testing
     try rig.sendMany(75)
     try expectDelivered(75, rig, sender)
     #expect(gateways[0].count <= 5 && gateways[1].count == 75)
-    #expect(sender.counter("credential_refusals") == 0, "nobody is told that the credential is refused")
+    #expect(
+      sender.counter("credential_refusals") == 0, "nobody is told that the credential is refused")
   }
 
   @Test(arguments: [Reason.invalidProviderToken, .expiredProviderToken])

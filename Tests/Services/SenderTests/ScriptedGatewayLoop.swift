@@ -161,6 +161,10 @@ final class ScriptedGatewayLoop {
     headers.append(":status", kept("\(answer.status)"))
     if !answer.retryAfter.isEmpty { headers.append("retry-after", kept(answer.retryAfter)) }
     if !answer.date.isEmpty { headers.append("date", kept(answer.date)) }
+    let isBroadcast = request.pointee.text("apns-id") == nil
+    if isBroadcast, answer.identifier == nil, let id = request.pointee.text("apns-request-id") {
+      headers.append("apns-request-id", kept(id))
+    }
     let id = answer.identifier ?? request.pointee.text("apns-id") ?? Self.ownID
     if !id.isEmpty { headers.append("apns-id", kept(id)) }
     if !answer.requestIdentifier.isEmpty {

@@ -35,7 +35,8 @@ struct RefusingAddresses: Sendable {
     let isKnown = doubts[place].addresses.contains(address)
     if !isKnown { doubts[place].addresses.append(address) }
     let known = doubts[place].addresses
-    let isOpen = !(isAgain && isKnown) && known.count < Self.most && usable.contains { !known.contains($0) }
+    let isOpen =
+      !(isAgain && isKnown) && known.count < Self.most && usable.contains { !known.contains($0) }
     doubts[place].isSettled = !isOpen
     return isOpen
   }

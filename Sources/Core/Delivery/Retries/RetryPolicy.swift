@@ -89,7 +89,8 @@ public struct RetryPolicy: Sendable {
     let (cause, attempts) = (failure.cause, failure.attempts)
     if failure.isOfDestination {
       if failure.retryAfter == 0 { return failure.isExpired() ? .expired : .keep }
-      return livingTier(RetryTier.fitting(failure.retryAfter), failure).map { .pause($0) } ?? .expired
+      return livingTier(RetryTier.fitting(failure.retryAfter), failure).map { .pause($0) }
+        ?? .expired
     }
     if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
     if failure.isExpired() { return .expired }
