@@ -139,7 +139,7 @@ let package = Package(
     core("Access"),
     core("TokenFiles", ["APNS", "Pipeline"]),
     core("PEMFiles"),
-    core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
+    core("Webhooks", ["Delivery", "HTTP2Engine", "Telemetry"]),
     core("HTTP2Engine"),
     core("Planning", ["Pipeline", "Delivery", "Dispatch", "Random", "Settings", "Telemetry"]),
 
@@ -280,7 +280,7 @@ let package = Package(
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
     tests("Core", "Simulation", ["Delivery", "Random", "Simulation", "TestSupport"]),
-    tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis"]),
+    tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Webhooks", ["Delivery", "Webhooks"]),

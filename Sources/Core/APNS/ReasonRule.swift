@@ -142,7 +142,10 @@ extension ReasonRule {
     .init(
       .invalidProviderToken, "InvalidProviderToken", 403, [.device, .broadcast], .credential,
       .credentialRefused(retryOnce: true), connection: .drain),
-    .init(.missingProviderToken, "MissingProviderToken", 403, [.device, .broadcast], .fix),
+    // Each request has one, or its connection a certificate: they are not taken for what they are.
+    .init(
+      .missingProviderToken, "MissingProviderToken", 403, [.device, .broadcast], .credential,
+      .credentialRefused(retryOnce: true), connection: .drain),
     // The token is fine, but belongs to another key than the connection was bound to.
     .init(
       .unrelatedKeyIdInToken, "UnrelatedKeyIdInToken", 403, .device, .reauthenticate,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Delivery
 public import Pipeline
 
 /// What the `Dispatcher` wants done. Slots, connections and pools are named by their numbers.
@@ -59,6 +60,10 @@ public enum Action: Sendable, Equatable {
   case reportRefusal(pool: Int32, app: UInt32?)
   /// The connection does not answer.
   case reportSilence(connection: Int32)
+  /// An address refuses what another address of the pool's gateway accepts.
+  case reportRefusingAddress(pool: Int32, PeerAddress)
+  /// An answer on the connection is not of APNs.
+  case reportForeignAnswer(connection: Int32)
 }
 
 /// Why a push goes to a retry topic, as the record's last reason.

@@ -55,18 +55,24 @@ struct Connecting: Sendable {
   }
 
   /// The gateway is leaving.
-  func goAway(_ number: Int32, _ reason: Reason?, _ pools: inout Pools, _ turn: inout Turn) {
+  ///
+  /// - Parameter isError: it says with its code that something is wrong.
+  func goAway(
+    _ number: Int32, _ reason: Reason?, isError: Bool, _ pools: inout Pools, _ turn: inout Turn
+  ) {
     turn.count(.goAways)
+    if !isError, reason == nil { pools.connections[number].endsInOrder() }
     let pool = pools.connections[number].pool
     let farewell = pools[pool].health.goAway(
-      reason, hasAccepted: pools.connections[number].machine.hasAccepted, now: turn.now,
+      reason, at: pools.connections[number].address,
+      hasAccepted: pools.connections[number].machine.hasAccepted, now: turn.now,
       random: turn.chance())
     if farewell.isNewRefusal {
       turn.count(.credentialRefusals)
       turn.append(.reportRefusal(pool: pool, app: nil))
     }
     if farewell.asksForToken { turn.requestToken(pool) }
-    if farewell.isTrouble { noteTrouble(number, &pools, &turn) }
+    if farewell.isTrouble { pools.putAddressAside(of: number, &turn) }
     pools.connections.goAway(number, &turn)
   }
 
@@ -76,7 +82,7 @@ struct Connecting: Sendable {
   func closed(_ number: Int32, isFailure: Bool, _ pools: inout Pools, _ turn: inout Turn) {
     pools.connections.closed(number)
     let pool = pools.connections[number].pool
-    if isFailure { noteTrouble(number, &pools, &turn) }
+    if isFailure { pools.putAddressAside(of: number, &turn) }
     noteLeaving(number, &pools, &turn)
     let wasSilent = pools.connections[number].wasSilent
     remove(number, &pools, &turn)
@@ -99,25 +105,18 @@ struct Connecting: Sendable {
       isLast: pools.load(of: pool).serving == 0, now: turn.now, random: turn.chance())
   }
 
-  /// A connection failed us: its address is put aside.
-  private func noteTrouble(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    guard pools.connections[number].putAddressAside() else { return }
-    pools[pools.connections[number].pool].health.putAside(
-      pools.connections[number].address, now: turn.now, random: turn.chance())
-    turn.count(.addressesAside)
-  }
-
   /// Tells the pool's health of a connection that takes no more pushes, once.
   private func noteLeaving(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     guard pools.connections[number].leaves() else { return }
     let connection = pools.connections[number]
     guard !connection.machine.isRetired else { return }
-    pools[connection.pool].health.connectionEnded(
-      .init(
-        address: connection.address, wasMade: connection.isMade,
-        hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
-        isAddressAside: connection.isAddressAside),
-      now: turn.now, random: turn.chance())
+    var end = DestinationHealth.ConnectionEnd(
+      address: connection.address, wasMade: connection.isMade,
+      hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
+      isAddressAside: connection.isAddressAside)
+    end.accepted = connection.machine.acceptedStreams
+    end.isInOrder = connection.isInOrder
+    pools[connection.pool].health.connectionEnded(end, now: turn.now, random: turn.chance())
   }
 
   // MARK: Time goes by for a pool
@@ -198,7 +197,7 @@ struct Connecting: Sendable {
 
   private func closeSilent(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     turn.count(.silentConnections)
-    noteTrouble(number, &pools, &turn)
+    pools.putAddressAside(of: number, &turn)
     pools.connections.pingTimedOut(number, &turn)
   }
 

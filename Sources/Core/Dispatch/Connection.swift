@@ -31,6 +31,8 @@ public struct Connection: Sendable {
   private(set) var wasSilent = false
   /// Its address was put aside because it failed.
   private(set) var isAddressAside = false
+  /// The gateway ended it with GOAWAY, and not because of an error.
+  private(set) var isInOrder = false
   /// Its pool was told that it takes no more pushes.
   private var hasLeft = false
   /// Monotonic milliseconds when it was found to be of no more use although streams are open.
@@ -115,6 +117,9 @@ public struct Connection: Sendable {
     isAddressAside = true
     return true
   }
+
+  /// The gateway ends it in good order.
+  mutating func endsInOrder() { isInOrder = true }
 
   /// Whether its pool is to be told that it takes no more pushes; true once.
   mutating func leaves() -> Bool {

@@ -165,7 +165,7 @@ public struct Dispatcher: ~Copyable, Sendable {
     EndedStream(slot, &destinations.pools, &work).accepted(&destinations.pools, &work, &turn)
   }
 
-  /// APNs answered a push with anything else.
+  /// A push was answered with anything else, by APNs or by something on the way to it.
   ///
   /// - Parameter retryAfter: seconds that the answer asked to wait; 0 if it did not.
   public mutating func refused(
@@ -232,8 +232,10 @@ public struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// The gateway is leaving.
-  public mutating func goAway(_ number: Int32, _ reason: Reason?) {
-    connecting.goAway(number, reason, &destinations.pools, &turn)
+  ///
+  /// - Parameter isError: it says with its code that something is wrong.
+  public mutating func goAway(_ number: Int32, _ reason: Reason?, isError: Bool = false) {
+    connecting.goAway(number, reason, isError: isError, &destinations.pools, &turn)
   }
 
   /// The gateway answered a PING.

@@ -34,10 +34,23 @@ struct EndedStream {
     pools[pool].health.served(app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt)
     work.shares.answered(Pool.destination(pool))
     work.devices.accepted(work.pushes[slot], now: turn.now)
+    if work.pushes[slot].setback.findsOut { foundOut(work.pushes[slot].setback, &pools, &turn) }
     work.finish(slot, .delivered, nil, &turn)
   }
 
-  /// APNs answered with anything else: the decision table says what it means for push, connection and credential.
+  /// A push was accepted that had been refused elsewhere: if that was with the same token, the address was at fault.
+  private func foundOut(
+    _ setback: PushState.Setback, _ pools: inout Pools, _ turn: inout Turn
+  ) {
+    let connection = pools.connections[number]
+    guard let address = setback.address, address != connection.address,
+      setback.refusedToken == connection.token
+    else { return }
+    pools.leave(address, of: pool, &turn)
+    turn.append(.reportRefusingAddress(pool: pool, address))
+  }
+
+  /// It was answered with anything else: the decision table says what it means for push, connection and credential.
   ///
   /// - Parameter retryAfter: milliseconds that the answer asked to wait; 0 if it did not.
   func refused(
@@ -48,8 +61,9 @@ struct EndedStream {
     let reaction = judge(response, retryAfter, &destinations.pools, work.pushes[slot], &turn)
     if reaction.isServed { work.shares.answered(Pool.destination(pool)) }
     destinations.pools.connections.answered(
-      number, status: response.status, reaction.connection, &turn)
-    report(response, isNewRefusal: reaction.isNewRefusal, &destinations.pools, &turn)
+      number, status: response.isForeign ? 0 : response.status, reaction.connection, &turn)
+    report(response, reaction, &destinations.pools, &turn)
+    if response.isForeign { noteForeign(&destinations.pools, &turn) }
     let verdict = response.verdict(for: work.pushes[slot].target)
     switch verdict {
     case .delivered: work.finish(slot, .delivered, nil, isAnswered: true, &turn)
@@ -58,7 +72,10 @@ struct EndedStream {
       work.rejectToken(slot, &turn)
     case .rejected(aboutToken: false): work.finish(slot, .rejected, nil, isAnswered: true, &turn)
     default:
-      let failure = Failure(cause: .answered(verdict), retryAfter: Int64(retryAfter))
+      let failure = Failure(
+        cause: .answered(verdict), retryAfter: Int64(retryAfter),
+        isLost: response.isForeign && destinations.pools.connections[number].machine.isAbandoned,
+        isOfAddress: reaction.isOfAddress)
       retry(failure, &destinations, &work, &turn)
     }
   }
@@ -98,28 +115,47 @@ struct EndedStream {
     _ push: borrowing PushState, _ turn: inout Turn
   ) -> DestinationHealth.Reaction {
     let connection = pools.connections[number]
+    let findsOut = push.setback.findsOut
     return pools[pool].health.answered(
       response, app: push.app,
       on: .init(
+        at: connection.address,
+        isAgain: findsOut,
         hasAccepted: connection.machine.hasAccepted, startedAt: connection.startedAt,
         hasNewestToken: pools[pool].token == nil
           ? connection.token == 0 : connection.token == pools[pool].tokenNumber),
       sentAt: push.sentAt, retryAfter: retryAfter, now: turn.now, random: turn.chance())
   }
 
+  /// Something on the way to APNs has answered. Where that was all, or comes again and again, the connection is left, and
+  /// its address with it.
+  private func noteForeign(_ pools: inout Pools, _ turn: inout Turn) {
+    turn.count(.foreignAnswers)
+    if pools.connections[number].machine.isAbandoned {
+      pools.putAddressAside(of: number, &turn)
+    }
+    if pools[pool].health.reportsForeignAnswer(now: turn.now) {
+      turn.append(.reportForeignAnswer(connection: number))
+    }
+  }
+
   /// What an answer asks of the signer and the operator.
   private func report(
-    _ response: GatewayResponse, isNewRefusal: Bool, _ pools: inout Pools, _ turn: inout Turn
+    _ response: GatewayResponse, _ reaction: DestinationHealth.Reaction, _ pools: inout Pools,
+    _ turn: inout Turn
   ) {
+    if reaction.isOfAddress, reaction.connection != .keep {
+      pools.putAddressAside(of: number, &turn)
+    }
     let asks =
       switch response.credential {
       case .refresh, .refreshIfOld: true
       // Only the signer can tell whether the token is the one that it has signed.
-      case .stop: pools[pool].authentication == .providerToken
+      case .stop: pools[pool].authentication == .providerToken && !reaction.isOfAddress
       case .none, .freeze: false
       }
     if asks, pools[pool].health.asksForToken(now: turn.now) { turn.requestToken(pool) }
-    guard isNewRefusal else { return }
+    guard reaction.isNewRefusal else { return }
     turn.count(.credentialRefusals)
     turn.append(.reportRefusal(pool: pool, app: response.credential == .stop ? slot : nil))
   }
@@ -131,10 +167,15 @@ struct EndedStream {
     var cause: RetryPolicy.Cause
     /// Milliseconds that the answer asked to wait.
     var retryAfter: Int64 = 0
-    /// Its connection has ended.
+    /// Its connection has ended, or is left for this.
     var isLost = false
+    /// An address refused the credential that another one may accept.
+    var isOfAddress = false
 
-    var isAnswered: Bool { if case .answered = cause { true } else { false } }
+    /// APNs has answered: the outcome says what.
+    var isAnswered: Bool {
+      if case .answered(let verdict) = cause { verdict != .foreign } else { false }
+    }
 
     /// Refused for its app or its credential: if it is this push alone, another one finds out that they are served.
     var isOfApp: Bool { if case .answered(.credentialRefused) = cause { true } else { false } }
@@ -151,20 +192,23 @@ struct EndedStream {
       work.pushes[slot].noteFailure(
         on: destinations.pools.connections[number], now: turn.now, wall: turn.wall)
     }
+    if failure.isOfAddress {
+      work.pushes[slot].noteRefusal(token: destinations.pools.connections[number].token)
+    }
     let retry = destinations.pools[pool].health.retry(
       failed(failure, work), now: turn.now, wall: turn.wall)
     if retry.isOverBudget { turn.count(.retriesOverBudget) }
     if failure.cause.isFault, retry.decision != .keep { work.pushes[slot].noteFault() }
+    throttle(failure, retry.decision, &work, now: turn.now)
     switch retry.decision {
-    case .keep: keep(failure.cause, &destinations, &work, &turn)
+    case .keep: keep(failure, &destinations, &work, &turn)
+    case .pause(let tier):
+      spare(failure, &work, &turn)
+      work.park(slot, tier, .failure, &turn)
     case .now(let counts):
       turn.count(counts ? .resentAmbiguous : .resentUnprocessed)
       destinations.requeue(slot, pool, isLast: failure.isOfApp, &work, &turn)
-    case .tier(let tier):
-      if failure.cause == .answered(.retryLater(.soon)) {
-        work.devices.throttle(work.pushes[slot].device, until: turn.now + UInt64(tier.delay))
-      }
-      work.park(slot, tier, .failure, &turn)
+    case .tier(let tier): work.park(slot, tier, .failure, &turn)
     case .deadLetter:
       work.deadLetter(slot, .retriesExhausted, .retries, isAnswered: failure.isAnswered, &turn)
     case .expired: work.expire(slot, isAnswered: failure.isAnswered, &turn)
@@ -176,21 +220,38 @@ struct EndedStream {
     _ failure: Failure, _ work: borrowing Workload
   ) -> DestinationHealth.FailedPush {
     let push = work.pushes[slot]
-    return .init(
+    var failed = DestinationHealth.FailedPush(
       push.life, failure.cause, cameFrom: work.partitions.tier(of: push.origin),
       failingSince: push.setback.since, expiresAt: min(push.agesAt, push.expiresAt),
       retryAfter: failure.retryAfter,
       hasMetFault: push.setback.hasMetFault, isLost: failure.isLost)
+    failed.isOfAddress = failure.isOfAddress
+    return failed
   }
 
-  /// The whole destination fails: the push waits for its recovery, and the attempt does not count.
+  /// APNs throttles the device: its other pushes wait as long as this one, and no less than was asked for.
+  private func throttle(
+    _ failure: Failure, _ decision: RetryPolicy.Decision, _ work: inout Workload, now: UInt64
+  ) {
+    guard failure.cause == .answered(.retryLater(.soon)) else { return }
+    var wait = min(UInt64(failure.retryAfter), OutageWatch.longestPause)
+    if case .tier(let tier) = decision { wait = max(wait, UInt64(tier.delay)) }
+    work.devices.throttle(work.pushes[slot].device, until: now + wait)
+  }
+
+  /// The whole destination fails, or an address of it: the push waits for its recovery, or goes to another one, and the
+  /// attempt does not count.
   private func keep(
-    _ cause: RetryPolicy.Cause, _ destinations: inout Destinations, _ work: inout Workload,
+    _ failure: Failure, _ destinations: inout Destinations, _ work: inout Workload,
     _ turn: inout Turn
   ) {
-    turn.count(.keptInOutage)
-    if cause != .unprocessed { work.pushes[slot].life.spare() }
+    spare(failure, &work, &turn)
     // Behind the others: if it is this push that fails, another one finds out that the destination works.
-    destinations.requeue(slot, pool, isLast: true, &work, &turn)
+    destinations.requeue(slot, pool, isLast: !failure.isOfAddress, &work, &turn)
+  }
+
+  private func spare(_ failure: Failure, _ work: inout Workload, _ turn: inout Turn) {
+    turn.count(.keptInOutage)
+    if failure.cause != .unprocessed { work.pushes[slot].life.spare() }
   }
 }

@@ -153,6 +153,24 @@ public struct Pools: Sendable {
       idleSince: hasNothing ? max(state.health.lastActivity, last) : nil)
   }
 
+  /// A connection failed us: its address is put aside, once.
+  mutating func putAddressAside(of number: Int32, _ turn: inout Turn) {
+    guard connections[number].putAddressAside() else { return }
+    self[connections[number].pool].health.putAside(
+      connections[number].address, now: turn.now, random: turn.chance())
+    turn.count(.addressesAside)
+  }
+
+  /// An address refused what another one accepts: it is put aside, and the connections to it drain.
+  mutating func leave(_ address: PeerAddress, of pool: Int32, _ turn: inout Turn) {
+    self[pool].health.putAside(address, now: turn.now, random: turn.chance())
+    turn.count(.addressesAside)
+    for number in self[pool].connections
+    where connections[number].address == address && connections[number].isStaying {
+      connections.retire(number, &turn)
+    }
+  }
+
   // MARK: Provider tokens
 
   /// Puts the pool's newest provider token on one of its connections, if the rules allow it.
@@ -205,18 +223,6 @@ public struct Pools: Sendable {
       }
     }
     return best
-  }
-
-  /// A connection with free streams other than the one with this serial number, to another address if there is one;
-  /// nil when there is none.
-  func another(than serial: UInt32, at address: PeerAddress?, of pool: Int32) -> Int32? {
-    var found: Int32?
-    for number in all[Int(pool)].connections where connections[number].machine.credit > 0 {
-      guard connections[number].serial != serial else { continue }
-      if connections[number].address != address { return number }
-      found = number
-    }
-    return found
   }
 
   /// Nothing goes on in it that time alone could change within a second.

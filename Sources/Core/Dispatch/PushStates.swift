@@ -33,6 +33,12 @@ public struct PushState: Sendable {
     var since: Int64 = 0
     /// A server's fault was its answer since it was taken.
     var hasMetFault = false
+    /// The token (as its pool numbers them) with which it was refused at `address`, although another one may accept it;
+    /// `.max` for none.
+    var refusedToken = UInt32.max
+
+    /// Its answer says whether the address was at fault.
+    var findsOut: Bool { refusedToken != .max }
   }
 
   /// Where it is and how often it was sent.
@@ -89,6 +95,7 @@ public struct PushState: Sendable {
     hasTurn = false
     setback.connection = 0
     setback.hasMetFault = false
+    setback.refusedToken = .max
   }
 
   // MARK: What it takes up
@@ -149,6 +156,9 @@ public struct PushState: Sendable {
 
   /// A server's fault was its answer.
   mutating func noteFault() { setback.hasMetFault = true }
+
+  /// It was refused where it was, with this token of its pool.
+  mutating func noteRefusal(token: UInt32) { setback.refusedToken = token }
 
   /// It goes elsewhere now: no connection has to be avoided any more.
   mutating func moveOn() { setback.connection = 0 }

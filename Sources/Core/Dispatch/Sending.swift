@@ -61,7 +61,10 @@ struct Sending: Sendable {
   ) -> Place {
     guard work.mayGo(slot, &turn) else { return .ended }
     if pools[pool].hasRefusedApps() {
-      switch pools[pool].health.passage(app: work.pushes[slot].app, now: turn.now) {
+      let push = work.pushes[slot]
+      switch pools[pool].health.passage(
+        app: push.app, findsOut: push.setback.findsOut, now: turn.now)
+      {
       case .now: break
       case .beside: return .beside
       case .retryTopic(let tier):
@@ -122,34 +125,55 @@ struct Sending: Sendable {
     _ slot: UInt32, _ pool: Int32, insteadOf chosen: Int32, _ pools: inout Pools,
     _ work: inout Workload, _ turn: inout Turn
   ) -> Int32? {
-    let setback = work.pushes[slot].setback
+    let (setback, app) = (work.pushes[slot].setback, work.pushes[slot].app)
     var connection = chosen
-    let isSame =
-      pools.connections[chosen].serial == setback.connection
-      || pools.connections[chosen].address == setback.address
-    if isSame,
-      let other = pools.another(than: setback.connection, at: setback.address, of: pool),
-      pools.prepareToken(of: other, &turn)
+    if pools.connections[chosen].serial == setback.connection
+      || !isElsewhere(chosen, setback, app, pools),
+      let other = another(setback, app, of: pool, pools), pools.prepareToken(of: other, &turn)
     {
       connection = other
     }
-    guard pools.connections[connection].address == setback.address else {
+    guard !isElsewhere(connection, setback, app, pools) else {
       turn.count(.movedAddress)
       work.pushes[slot].moveOn()
       return connection
     }
-    return mayWait(setback, for: connection, pools, now: turn.now) ? nil : connection
+    return mayWait(setback, app, for: connection, pools, now: turn.now) ? nil : connection
+  }
+
+  /// Whether a connection leads to another address than where a push failed, and not to one that has refused its app.
+  private func isElsewhere(
+    _ number: Int32, _ setback: PushState.Setback, _ app: UInt64, _ pools: borrowing Pools
+  ) -> Bool {
+    let (pool, address) = (pools.connections[number].pool, pools.connections[number].address)
+    guard address != setback.address else { return false }
+    return !setback.findsOut || !pools[pool].health.refuses(app, at: address)
+  }
+
+  /// A connection with free streams that a push has not failed on, to another address if there is one.
+  private func another(
+    _ setback: PushState.Setback, _ app: UInt64, of pool: Int32, _ pools: borrowing Pools
+  ) -> Int32? {
+    var found: Int32?
+    for number in pools[pool].connections where pools.connections[number].machine.credit > 0 {
+      guard pools.connections[number].serial != setback.connection else { continue }
+      if isElsewhere(number, setback, app, pools) { return number }
+      found = number
+    }
+    return found
   }
 
   /// Whether a better place than this connection may yet be found.
   private func mayWait(
-    _ setback: PushState.Setback, for number: Int32, _ pools: borrowing Pools, now: UInt64
+    _ setback: PushState.Setback, _ app: UInt64, for number: Int32, _ pools: borrowing Pools,
+    now: UInt64
   ) -> Bool {
     guard setback.connection != 0, now - setback.at < patience else { return false }
     let connection = pools.connections[number]
     // With all connections that there may be, none is opened elsewhere.
     let load = pools.load(of: connection.pool)
     guard load.connecting > 0 || load.serving - load.aged < connectionsAtMost else { return false }
+    if setback.findsOut { return pools[connection.pool].health.hasUntried(app, now: now) }
     let hasOtherAddress = pools[connection.pool].health.hasOther(
       than: connection.address, now: now)
     return hasOtherAddress
@@ -160,7 +184,8 @@ struct Sending: Sendable {
   func bringBack(_ pool: Int32, _ pools: inout Pools, _ work: borrowing Workload, now: UInt64) {
     for _ in 0..<pools[pool].apart.count {
       guard let slot = pools[pool].apart.popFirst() else { return }
-      if canComeBack(work.pushes[slot].setback, pool, pools, now: now) {
+      let (setback, app) = (work.pushes[slot].setback, work.pushes[slot].app)
+      if canComeBack(setback, app, pool, pools, now: now) {
         pools[pool].queue.prepend(slot, work.pushes[slot].life.sendClass)
       } else {
         pools[pool].apart.append(slot)
@@ -169,14 +194,15 @@ struct Sending: Sendable {
   }
 
   private func canComeBack(
-    _ setback: PushState.Setback, _ pool: Int32, _ pools: borrowing Pools, now: UInt64
+    _ setback: PushState.Setback, _ app: UInt64, _ pool: Int32, _ pools: borrowing Pools,
+    now: UInt64
   ) -> Bool {
     if now - setback.at >= patience { return true }
     var first: Int32?
     for number in pools[pool].connections where pools.connections[number].machine.credit > 0 {
-      if pools.connections[number].address != setback.address { return true }
+      if isElsewhere(number, setback, app, pools) { return true }
       if first == nil { first = number }
     }
-    return first.map { !mayWait(setback, for: $0, pools, now: now) } ?? false
+    return first.map { !mayWait(setback, app, for: $0, pools, now: now) } ?? false
   }
 }

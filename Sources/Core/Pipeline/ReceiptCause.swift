@@ -20,9 +20,6 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case certificateOnly
   case certificateNeeded
 
-  /// The `reason` of an answer that has none.
-  public static let noReason: StaticString = "none"
-
   /// The `reason` of the receipt.
   public var code: StaticString {
     switch self {

@@ -53,6 +53,8 @@ public final class Auditor {
   public private(set) var acceptedAt: [Int64] = []
   /// Requests that the gateway answered 503.
   public private(set) var unavailable = 0
+  /// Receipts that say `rejected` without a reason of APNs.
+  public private(set) var rejectedWithoutReason = 0
   /// Requests that the gateway answered TooManyProviderTokenUpdates.
   public private(set) var tokenRefusals = 0
   /// Devices that the gateway called unregistered.
@@ -71,6 +73,9 @@ public final class Auditor {
   public func receipt(_ receipt: Receipt) {
     guard let id = receipt.apnsID else { return }
     ledger.receipt(id, receipt.outcome, reason: receipt.reason)
+    if receipt.outcome == .rejected, receipt.reason.flatMap({ Reason($0) }) == nil {
+      rejectedWithoutReason += 1
+    }
     if receipt.outcome == .suppressed, let token = receipt.token, let app = receipt.app {
       suppressed.insert(DemoGateway.Device(token: token, app: app))
     }
@@ -130,7 +135,10 @@ public final class Auditor {
 
   /// A request as the gateway's list has it.
   public func gatewaySaw(_ request: GatewayRequest) {
-    if request.status == 410, let device = request.device { gatewayForgot(device) }
+    // Without a reason it was not APNs that spoke.
+    if request.status == 410, request.reason != nil, let device = request.device {
+      gatewayForgot(device)
+    }
     if request.status == 200 { acceptedAt.append(request.time) }
     guard let id = request.id else { return }
     gatewayAnswered(id, status: request.status, reason: request.reason)

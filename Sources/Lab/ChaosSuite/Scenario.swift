@@ -135,7 +135,7 @@ struct Scenario: Sendable {
   /// Every scenario, the most valuable first.
   static let all: [Scenario] = [
     kills, [scaling], backlogs, kafkaFaults, [namedMembers], refusedProduces, rightsFaults,
-    gatewayFaults, gatewayOutages, refusals,
+    gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
     [poison], feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster, [everything],
   ].flatMap(\.self)
 }

@@ -2,6 +2,7 @@
 import EventLoop
 import JSON
 import LabCommand
+import Random
 import ServiceKit
 
 /// A gateway that ends every connection the same way, and one that refuses one app of a credential.
@@ -86,6 +87,40 @@ extension Scenario {
       }
     },
   ]
+
+  /// Statuses of a proxy, a captive portal or a web server in the way.
+  private static let foreignStatuses: [Int64] = [301, 403, 404, 407, 410, 429, 502]
+
+  static let foreignAnswers = Scenario(
+    name: "foreign-answers",
+    summary:
+      "for 5 s a proxy in the way answers every push, or every other one, with an HTML page (301, 403, 404, 407, 410,"
+      + " 429 or 502)",
+    sendersStay: true, isShort: true,
+    bound: .none("what a proxy answered was not delivered")
+  ) { rig in
+    for turn in rig.turns(rig.options.kills) {
+      try rig.pump(between: 1_000, and: 2_000)
+      let status = rig.random.pick(foreignStatuses)
+      rig.countFault("gateway: a proxy answers \(status)")
+      let mark = rig.mark()
+      try rig.addGatewayFaults([
+        [
+          "id": "unexpected_answer", "form": "foreign", "status": .integer(status),
+          "when": ["probability": turn % 2 == 0 ? 1 : 0.5],
+        ]
+      ])
+      try rig.pump(5_000)
+      try rig.clearGatewayFaults()
+      try rig.awaitRecovery(of: mark)
+    }
+    if rig.auditor.rejectedWithoutReason > 0 {
+      rig.problem("\(rig.auditor.rejectedWithoutReason) notifications were rejected by a proxy")
+    }
+    if !rig.auditor.senderDeadLetters.isEmpty {
+      rig.problem("a proxy made dead letters: \(rig.auditor.senderDeadLetters)")
+    }
+  }
 
   private static let refusedApp = "com.example.ride"
   /// For the apps that are not refused, in milliseconds; the gateway itself takes 200 at the 99th percentile.

@@ -223,11 +223,20 @@ struct ConnectionModel {
         if chance.oneIn(2) { accepted.append(request.notification) }
         return send(.reset(slot: request.slot, isUnprocessed: false), now: now, &chance)
       }
-      // One in nine is an unknown reason.
+      // One in nine is not of APNs, and one in nine an unknown reason.
+      if chance.oneIn(9) {
+        let status = chance.pick([200, 204, 301, 403, 404, 407, 410, 429, 502] as [UInt16])
+        return send(
+          .refused(
+            slot: request.slot, GatewayResponse(status: status, id: .none),
+            retryAfter: chance.oneIn(4) ? 3 : 0), now: now, &chance)
+      }
       if chance.oneIn(9) {
         let status = chance.pick([400, 403, 404, 418, 429, 500, 503, 599] as [UInt16])
         return send(
-          .refused(slot: request.slot, GatewayResponse(status: status), retryAfter: 0), now: now,
+          .refused(
+            slot: request.slot, GatewayResponse(status: status, body: .otherReason),
+            retryAfter: 0), now: now,
           &chance)
       }
       return send(refuse(chance.pick(Reason.allCases)), now: now, &chance)

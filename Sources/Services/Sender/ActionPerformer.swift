@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Delivery
 import Dispatch
+import EventLoop
 import Records
 import ServiceKit
 
@@ -113,8 +115,28 @@ final class ActionPerformer {
       guard let connection = gateways.connection(number) else { return }
       log.warning(
         "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
+    case .reportForeignAnswer(let number): reportForeignAnswer(number)
+    case .reportRefusingAddress(let number, let address):
+      let pool = gateways.pool(number)
+      log.warning(
+        "an address refuses a credential that another address accepts; it is put aside",
+        [
+          "gateway": "\(pool.gateway)", "address": "\(SocketAddress(address))",
+          "credential": pool.credential,
+        ])
     default: preconditionFailure("an action that nobody performs")
     }
+  }
+
+  private func reportForeignAnswer(_ number: Int32) {
+    guard let connection = gateways.connection(number), let answer = outcomes.answer else { return }
+    log.error(
+      "an answer is not of APNs: something on the way gave it. Its connection is left if that comes again; the"
+        + " notification is sent again",
+      [
+        "gateway": "\(connection.pool.gateway)", "address": "\(connection.address)",
+        "status": "\(answer.response.status)", "reason": answer.reasonText, "body": answer.excerpt,
+      ])
   }
 
   /// What APNs says is wrong with a credential.

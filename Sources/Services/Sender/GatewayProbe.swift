@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Diagnosis
 import Dispatch
 import EventLoop
 import Glibc
 import HTTP2
+import HTTP2Engine
 import JSON
 import Records
 import Settings
@@ -180,13 +182,17 @@ private final class ProbeRequest {
     guard exchange.pointee.status != 0, exchange.pointee.fate != .pending else { return nil }
     let status = exchange.pointee.status
     let answer = GatewayAnswer(
-      status: status, body: exchange.pointee.responseBytes, parser: JSONParser())
+      status: status, id: exchange.pointee.answerID, body: exchange.pointee.responseBytes,
+      parser: JSONParser())
     var ahead: Int64?
     if exchange.pointee.hasDate {
       let text = String(
         decoding: UnsafeBufferPointer(start: date, count: HTTPDate.length), as: UTF8.self)
       ahead = HTTPDate.seconds(text).map { WallClock.seconds() - $0 }
     }
-    return Answer(status: Int(status), reason: answer.reasonText, secondsAhead: ahead)
+    return Answer(
+      status: Int(status),
+      // What is not of APNs has no reason of APNs.
+      reason: answer.response.isForeign ? "" : answer.reasonText, secondsAhead: ahead)
   }
 }

@@ -296,20 +296,11 @@ final class SenderLoop {
   private func streamEnded(_ slot: UInt32, on connection: GatewayConnection) {
     let push = outcomes[slot]
     switch push.pointee.exchange.fate {
-    case .answered where push.pointee.exchange.status == 200:
+    case .answered where push.pointee.exchange.status == 200 && push.pointee.exchange.hasID:
       outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
       connection.pool.countAnswer(isAccepted: true)
       dispatcher.accepted(slot)
-    case .answered:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
-      connection.pool.countAnswer(isAccepted: false)
-      let answer = GatewayAnswer(
-        status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
-        parser: parser)
-      outcomes.answer = answer
-      telemetry.refused(answer.response.reason, push.pointee.envelope.environment)
-      dispatcher.refused(
-        slot, answer.response, retryAfter: push.pointee.exchange.retryAfter)
+    case .answered: otherwiseAnswered(slot, on: connection)
     case .unprocessed, .ambiguous, .pending:
       telemetry.streamFailed(code: push.pointee.exchange.closeCode)
       dispatcher.unanswered(
@@ -318,6 +309,23 @@ final class SenderLoop {
     }
     perform()
     outcomes.answer = nil
+  }
+
+  /// The answer is another than APNs' 200.
+  private func otherwiseAnswered(_ slot: UInt32, on connection: GatewayConnection) {
+    let push = outcomes[slot]
+    let answer = GatewayAnswer(
+      status: push.pointee.exchange.status, id: push.pointee.exchange.answerID,
+      body: push.pointee.exchange.responseBytes, parser: parser)
+    outcomes.answer = answer
+    if !answer.response.isForeign {
+      outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
+      connection.pool.countAnswer(isAccepted: false)
+      telemetry.refused(answer.response.reason, push.pointee.envelope.environment)
+    }
+    dispatcher.refused(
+      slot, answer.response,
+      retryAfter: push.pointee.exchange.retryAfter(now: dispatcher.turn.wall / 1_000))
   }
 
   private func process(_ notice: ConnectionNotice, of connection: GatewayConnection) {
@@ -334,7 +342,8 @@ final class SenderLoop {
         "GOAWAY received",
         ["gateway": "\(connection.address)", "code": "\(code)", "reason": reason.text])
       performer.goAway = reason
-      dispatcher.goAway(number, reason.reason)
+      dispatcher.goAway(
+        number, reason.reason, isError: code != HTTP2ErrorCode.noError)
       perform()
       performer.goAway = nil
     case .pong: dispatcher.ponged(number)

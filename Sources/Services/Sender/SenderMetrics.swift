@@ -66,6 +66,11 @@ public enum SenderMetrics {
     "martlet_sender_request_timeouts_total", .counter,
     "Requests that were not answered within --request-timeout.")
 
+  static let foreignAnswers = Metric(
+    "martlet_sender_foreign_answers_total", .counter,
+    "Answers that are not of APNs, which gives an apns-id and a reason: something on the way gave them, and the"
+      + " notifications are sent again.")
+
   static let connects = Metric(
     "martlet_sender_connects_total", .counter, "Attempts to connect to APNs.")
   static let connectionFailures = Metric(
@@ -227,7 +232,10 @@ public enum SenderMetrics {
       taken, notifications, appNotifications, invalidRecords, errorResponses, responses, delivery,
       request,
     ]
-    + [retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts]
+    + [
+      retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
+      foreignAnswers,
+    ]
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
@@ -255,6 +263,7 @@ extension SenderCounter {
     case .diverted: MetricSeries(SenderMetrics.diverted)
     case .keptInOutage: MetricSeries(SenderMetrics.keptInOutage)
     case .timedOut: MetricSeries(SenderMetrics.timeouts)
+    case .foreignAnswers: MetricSeries(SenderMetrics.foreignAnswers)
     case .connects: MetricSeries(SenderMetrics.connects)
     case .connectionsLost: MetricSeries(SenderMetrics.connectionFailures, ["lost"])
     case .connectTimeouts: MetricSeries(SenderMetrics.connectionFailures, ["connect_timeout"])

@@ -34,7 +34,8 @@ import Testing
     ("BadCertificate", 403, "DBG", .credential),
     ("BadCertificateEnvironment", 403, "DBG", .credential),
     ("ExpiredProviderToken", 403, "DBG", .reauthenticate), ("Forbidden", 403, "D", .credential),
-    ("InvalidProviderToken", 403, "DB", .credential), ("MissingProviderToken", 403, "DB", .fix),
+    ("InvalidProviderToken", 403, "DB", .credential),
+    ("MissingProviderToken", 403, "DB", .credential),
     ("UnrelatedKeyIdInToken", 403, "D", .reauthenticate),
     ("BadEnvironmentKeyIdInToken", 403, "D", .credential),
     ("BadEnvironmentKeyInToken", 403, "D", .credential),
@@ -153,8 +154,11 @@ import Testing
     #expect(answer.credential == credential)
   }
 
-  @Test func `judges an answer without a known reason by its status`() {
-    func verdict(_ status: UInt16) -> Verdict { GatewayResponse(status: status).verdict }
+  @Test func `judges an answer with an unknown reason by its status`() {
+    func answer(_ status: UInt16) -> GatewayResponse {
+      GatewayResponse(status: status, body: .otherReason)
+    }
+    func verdict(_ status: UInt16) -> Verdict { answer(status).verdict }
     #expect(verdict(200) == .delivered)
     #expect(verdict(400) == .rejected(aboutToken: false))
     #expect(verdict(403) == .rejected(aboutToken: false))
@@ -163,9 +167,8 @@ import Testing
     #expect(verdict(500) == .retryLater(.quarterHour))
     #expect(verdict(502) == .retryElsewhere)
     #expect(verdict(599) == .retryLater(.quarterHour))
-    #expect(verdict(302) == .rejected(aboutToken: false))
-    #expect(GatewayResponse(status: 418).alert == .notify)
-    #expect(GatewayResponse(status: 500).connection == .closeIfRepeated)
+    #expect(answer(418).alert == .notify)
+    #expect(answer(500).connection == .closeIfRepeated)
   }
 
   @Test func `takes an accepted push as accepted whatever its body says`() {

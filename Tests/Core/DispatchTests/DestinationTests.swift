@@ -45,6 +45,47 @@ import Testing
     #expect(model.delivered.values.reduce(0, +) > 300, "\(reason): it does not come back")
   }
 
+  @Test(
+    arguments: [200, 204, 301, 403, 404, 410, 429, 503] as [UInt16],
+    [ConnectionStateMachine.Authentication.providerToken, .certificate])
+  func
+    `an answer that is not of APNs, for ten minutes: nothing is rejected or given up, no storm, and all is well afterwards`(
+      status: UInt16, authentication: ConnectionStateMachine.Authentication
+    )
+  {
+    for serves in [false, true] {
+      let model = ScriptedDestination(seed: UInt64(status), authentication: authentication)
+      model.app = { $0 % 3 + 1 }
+      if serves { model.run(milliseconds: 6_000) }
+      let (before, sent) = (model.connects.count, model.sends.values.reduce(0, +))
+      model.push = { _, _, _ in .foreign(status) }
+      model.run(milliseconds: 10 * Self.minute)
+      #expect(
+        model.mostConnects(within: 30_000, from: before) <= 5, "\(status): \(model.connects)")
+      #expect(model.deadLettered == 0 && model.rejected.isEmpty)
+      #expect(model.trouble == .gateway)
+      let sends = model.sends.values.reduce(0, +) - sent
+      #expect(sends <= 60, "\(status): \(sends) sends")
+      #expect(model.mostCounted <= 3, "\(status) uses up attempts")
+      model.push = { _, _, _ in .accepted }
+      let delivered = model.delivered.values.reduce(0, +)
+      model.run(milliseconds: 2 * Self.minute)
+      #expect(
+        model.delivered.values.reduce(0, +) > delivered + 300, "\(status): it does not come back")
+    }
+  }
+
+  @Test func `one answer in a hundred is not of APNs: nothing stands still, nothing is rejected`() {
+    let good = ScriptedDestination()
+    good.run(milliseconds: Self.minute)
+    let model = ScriptedDestination()
+    model.push = { _, _, push in push % 100 == 50 ? .foreign(410) : .accepted }
+    model.run(milliseconds: Self.minute)
+    #expect(model.delivered[1, default: 0] > good.delivered[1, default: 0] * 9 / 10)
+    #expect(model.rejected.isEmpty && model.deadLettered == 0)
+    #expect(model.connects.count <= good.connects.count + 2)
+  }
+
   @Test(arguments: Reason.allCases)
   func `after a time of service a reason becomes the only answer: no storm of connects`(
     reason: Reason
@@ -196,6 +237,95 @@ import Testing
     model.push = { _, _, _ in .accepted }
     model.run(milliseconds: 5 * Self.minute)
     #expect(model.delivered[1, default: 0] > 0)
+  }
+
+  /// What may come from one of several addresses because it takes the credential for another one.
+  private static let refusingTheCredential: [Reason] = [
+    .invalidProviderToken, .expiredProviderToken, .missingProviderToken, .forbidden,
+    .badCertificate, .badCertificateEnvironment, .badEnvironmentKeyIdInToken,
+  ]
+
+  @Test(arguments: refusingTheCredential, 2...4)
+  func
+    `one address refuses what the others accept: it is left, and nothing waits or is rejected for it`(
+      reason: Reason, addresses: Int
+    )
+  {
+    for refusing in 1...min(2, addresses - 1) {
+      let good = ScriptedDestination()
+      good.addresses = addresses
+      good.run(milliseconds: Self.minute)
+      let model = ScriptedDestination()
+      model.addresses = addresses
+      model.pushAt = { address, _ in address <= refusing ? .reason(reason) : .accepted }
+      model.run(milliseconds: Self.minute)
+      let delivered = model.delivered[1, default: 0]
+      #expect(
+        delivered > good.delivered[1, default: 0] * 8 / 10, "\(reason), \(refusing) of \(addresses)"
+      )
+      #expect(model.rejected.isEmpty && model.parked.isEmpty && model.deadLettered == 0)
+      #expect((1...refusing).allSatisfy { model.sendsTo[$0, default: 0] <= 8 }, "\(model.sendsTo)")
+    }
+  }
+
+  @Test(arguments: refusingTheCredential, [1, 2])
+  func `an address that has served begins to refuse: the pushes go on at the other one`(
+    reason: Reason, apps: Int
+  ) {
+    let model = ScriptedDestination(pool: .init(minimum: 2, starvation: 3_600_000))
+    model.addresses = 2
+    model.app = { $0 % apps + 1 }
+    model.run(milliseconds: 10_000)
+    #expect(model.sendsTo.count == 2)
+    let before = model.delivered.values.reduce(0, +)
+    model.pushAt = { address, _ in address == 1 ? .reason(reason) : .accepted }
+    model.run(milliseconds: 20_000)
+    #expect(model.delivered.values.reduce(0, +) - before > 150, "\(reason)")
+    #expect(model.rejected.isEmpty && model.parked.isEmpty && model.deadLettered == 0)
+  }
+
+  @Test(arguments: [Reason.invalidProviderToken, .forbidden, .missingProviderToken])
+  func `an app that every address refuses: the others go on, and it is asked as with one address`(
+    reason: Reason
+  ) {
+    let model = ScriptedDestination()
+    model.addresses = 6
+    model.app = { $0 % 3 + 1 }
+    model.pushAt = { _, app in app == 1 ? .reason(reason) : .accepted }
+    model.run(milliseconds: 3 * Self.minute)
+    #expect(model.delivered[1] == nil)
+    #expect(model.delivered[2, default: 0] > 400 && model.delivered[3, default: 0] > 400)
+    #expect(model.sends[1, default: 0] <= 40, "\(model.sends[1, default: 0]) sends")
+    #expect(model.connects.count <= 16, "\(model.connects)")
+  }
+
+  @Test(arguments: [100, 1_000])
+  func `a gateway that ends each connection after so many pushes is no worse for it`(pushes: Int) {
+    let good = ScriptedDestination()
+    good.run(milliseconds: 5 * Self.minute)
+    let model = ScriptedDestination()
+    var served: [Int: Int] = [:]
+    model.push = { _, connection, _ in
+      served[connection, default: 0] += 1
+      return served[connection]! > pushes ? .goAway(nil) : .accepted
+    }
+    model.run(milliseconds: 5 * Self.minute)
+    let most = good.delivered[1, default: 0]
+    #expect(model.delivered[1, default: 0] > most * 9 / 10, "\(model.delivered) of \(most)")
+  }
+
+  @Test func `no push goes out earlier than its answer asked for, in an outage and after it`() {
+    let model = ScriptedDestination()
+    model.run(milliseconds: 5_000)
+    model.retryAfter = 30
+    model.push = { _, _, _ in .reason(.serviceUnavailable) }
+    model.run(milliseconds: 20_000)
+    #expect(model.sentAgain == 0, "a push is in line again although it was asked to wait")
+    #expect(model.mostCounted <= 1)
+    model.push = { _, _, _ in .accepted }
+    model.run(milliseconds: Self.minute)
+    #expect(model.sentAgain == 0)
+    #expect(model.deadLettered == 0 && model.delivered[1, default: 0] > 300)
   }
 
   @Test func `the refused app comes first: the credential is not judged by it`() {

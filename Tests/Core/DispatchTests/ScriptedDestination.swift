@@ -11,6 +11,11 @@ final class ScriptedDestination {
   var connect: (_ connection: Int, _ now: UInt64) -> ConnectDeed = { _, _ in .served }
   /// What happens to a push of an app on the nth connection.
   var push: (_ app: Int, _ connection: Int, _ push: Int) -> GatewayDeed = { _, _, _ in .accepted }
+  /// How many addresses it has, and what happens at one of them, from 1, to a push of an app; nil for `push`.
+  var addresses = 1
+  var pushAt: ((_ address: Int, _ app: Int) -> GatewayDeed)?
+  /// Seconds that every refusal asks to wait.
+  var retryAfter: UInt32 = 0
   /// Whether the gateway answers a PING.
   var answersPings = true
   /// The app of the nth push, from 1.
@@ -32,7 +37,9 @@ final class ScriptedDestination {
   private static let latency: UInt64 = 400
   private static let streams = 4
   private static let epoch: Int64 = 1_760_000_000_000
-  private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
+  static func address(_ number: Int) -> PeerAddress {
+    PeerAddress(bytes: [10, 0, 0, UInt8(number)], port: 443)!
+  }
 
   private(set) var now: UInt64 = 1_000
   private(set) var dispatcher: Dispatcher
@@ -55,6 +62,8 @@ final class ScriptedDestination {
   private(set) var delivered: [Int: Int] = [:]
   private(set) var rejected: [Int: Int] = [:]
   private(set) var parked: [Int: Int] = [:]
+  /// By address, from 1.
+  private(set) var sendsTo: [Int: Int] = [:]
   private(set) var deadLettered = 0
   private(set) var sentAgain = 0
   /// The most attempts that were held against a push.
@@ -129,7 +138,7 @@ final class ScriptedDestination {
   private func turn() {
     dispatcher.beginTurn(now: now, wall: wall)
     while let pool = lookUps.popLast() {
-      dispatcher.lookedUp(pool, [Self.address])
+      dispatcher.lookedUp(pool, (1...addresses).map(Self.address))
       perform()
     }
     dispatcher.expireDeadlines()
@@ -179,7 +188,11 @@ final class ScriptedDestination {
     for (slot, at) in socket.open where now - at >= Self.latency {
       // An earlier one may have ended the connection, and all of its streams.
       guard sockets[number]?.has(slot) == true, let push = pushes[slot] else { continue }
-      deal(self.push(push.app, socket.number, push.number), slot, number)
+      let address = dispatcher.destinations.pools.connections[number].address
+      let deed =
+        pushAt.map { at in at(Int(address.bytes[3]), push.app) }
+        ?? self.push(push.app, socket.number, push.number)
+      deal(deed, slot, number)
     }
   }
 
@@ -200,10 +213,10 @@ final class ScriptedDestination {
     switch deed {
     case .answer(let response):
       close(slot, number)
-      if response.status == 200 {
+      if response.verdict == .delivered {
         dispatcher.accepted(slot)
       } else {
-        dispatcher.refused(slot, response, retryAfter: 0)
+        dispatcher.refused(slot, response, retryAfter: retryAfter)
       }
       count(slot)
     case .refusedStream: unanswered(slot, number, isUnprocessed: true)
@@ -289,6 +302,8 @@ final class ScriptedDestination {
   private func send(_ slot: UInt32, _ number: Int32) {
     let app = pushes[slot]!.app
     sends[app, default: 0] += 1
+    let address = dispatcher.destinations.pools.connections[number].address
+    sendsTo[Int(address.bytes[3]), default: 0] += 1
     if dispatcher.work.pushes[slot].life.sends > 1 { sentAgain += 1 }
     sockets[number]!.open.append((slot, now))
   }

@@ -66,6 +66,9 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
     latest.contains { $0 != address && !isAside($0, now: now) }
   }
 
+  /// What the last look-up named and is not aside.
+  public func usable(now: UInt64) -> [Address] { latest.filter { !isAside($0, now: now) } }
+
   /// The address for the next connection: one that is not aside before one that is, then the one with the
   /// fewest connections, then the first of the look-up.
   ///

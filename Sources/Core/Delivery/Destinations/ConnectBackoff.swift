@@ -12,8 +12,11 @@ public struct ConnectBackoff: Sendable {
   /// The first and the longest wait.
   public static let shortest: UInt64 = 2_500
   public static let longest: UInt64 = 60_000
-  /// A connection that accepted pushes and ended sooner than that is replaced after the first wait.
+  /// A connection that accepted pushes and ended sooner than that is replaced after the first wait,
   public static let shortLife: UInt64 = 5_000
+  /// but at once if it accepted so many and was ended in good order: a gateway may end connections after a number of
+  /// requests, and what it served counts, not the time that took.
+  public static let work: UInt64 = 10
   /// Failures in a row that may go on at another address at once.
   public static let promptTries = 2
 
@@ -42,9 +45,13 @@ public struct ConnectBackoff: Sendable {
 
   /// A connection ended that had accepted pushes.
   ///
-  /// - Parameter lived: how long it was there, in milliseconds.
-  public mutating func ended(lived: UInt64, hasOtherAddress: Bool, now: UInt64, random: UInt64) {
-    guard lived < Self.shortLife, !hasOtherAddress else { return }
+  /// - Parameters:
+  ///   - lived: how long it was there, in milliseconds.
+  ///   - hasServed: it had done its work, and was ended in good order.
+  public mutating func ended(
+    lived: UInt64, hasServed: Bool = false, hasOtherAddress: Bool, now: UInt64, random: UInt64
+  ) {
+    guard lived < Self.shortLife, !hasServed, !hasOtherAddress else { return }
     notBefore = max(notBefore, now + Self.shortest / 2 + random % (Self.shortest / 2 + 1))
   }
 

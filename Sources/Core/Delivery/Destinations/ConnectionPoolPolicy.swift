@@ -67,7 +67,7 @@ public struct ConnectionPoolPolicy: Sendable {
   /// How many connects the destination's health allows now.
   public enum Allowed: UInt8, Sendable, Equatable {
     case none
-    /// One if there is no connection.
+    /// One if there is no connection, or only such that records must avoid.
     case one
     /// The next one when the last has accepted a push: a connect failed before it.
     case oneAtATime
@@ -108,7 +108,7 @@ public struct ConnectionPoolPolicy: Sendable {
     guard hadWork, total < limits.maximum else { return .nothing }
     switch allowed {
     case .none: return .nothing
-    case .one: if total > 0 { return .nothing }
+    case .one: if total > (load.wantsElsewhere ? 1 : 0) { return .nothing }
     case .oneAtATime: if load.connecting + load.unproven > 0 { return .nothing }
     case .all: break
     }

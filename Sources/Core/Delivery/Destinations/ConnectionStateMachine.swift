@@ -84,6 +84,8 @@ public struct ConnectionStateMachine: Sendable {
   private var tokenSince: Int64 = 0
   /// Whether one did.
   private(set) var isTokenUsed = false
+  /// Streams that ended otherwise than with a 200.
+  private var failures: UInt64 = 0
   private var failuresInRow = 0
   private var silencesInRow = 0
   private var refusalsInRow = 0
@@ -104,6 +106,9 @@ public struct ConnectionStateMachine: Sendable {
     self.authentication = authentication
     streamLimit = min(maximumStreams, Self.maximumStreams)
   }
+
+  /// Streams that ended with a 200.
+  public var acceptedStreams: UInt64 { streamsOpened - failures - UInt64(openStreams) }
 
   /// Streams that may be opened now.
   public var credit: Int {
@@ -170,6 +175,7 @@ public struct ConnectionStateMachine: Sendable {
     silencesInRow = 0
     refusalsInRow = 0
     if status == 200 {
+      failures -= 1
       failuresInRow = 0
       hasAccepted = true
     }
@@ -323,6 +329,7 @@ public struct ConnectionStateMachine: Sendable {
   private mutating func endStream() {
     precondition(openStreams > 0, "a stream ended that was not open")
     openStreams -= 1
+    failures += 1
   }
 
   /// An answer ends suspicion and, if it was the first 200, priming.

@@ -7,6 +7,10 @@ public import Pipeline
 extension DestinationHealth {
   /// The connection that an answer came on.
   public struct Place: Sendable {
+    /// Where it leads to.
+    public var address: PeerAddress
+    /// The push was refused before, and was to find out here.
+    public var isAgain: Bool
     /// Whether it had accepted a push.
     public var hasAccepted: Bool
     /// Since when it is there.
@@ -14,14 +18,19 @@ extension DestinationHealth {
     /// Whether it carries the newest provider token.
     public var hasNewestToken: Bool
 
-    public init(hasAccepted: Bool, startedAt: UInt64, hasNewestToken: Bool) {
+    public init(
+      at address: PeerAddress, isAgain: Bool = false, hasAccepted: Bool, startedAt: UInt64,
+      hasNewestToken: Bool
+    ) {
+      self.address = address
+      self.isAgain = isAgain
       self.hasAccepted = hasAccepted
       self.startedAt = startedAt
       self.hasNewestToken = hasNewestToken
     }
   }
 
-  /// What an answer other than 200 leads to.
+  /// What an answer other than APNs' 200 leads to.
   public struct Reaction: Sendable, Equatable {
     /// What to do with the connection.
     public var connection: ConnectionAction
@@ -29,6 +38,8 @@ extension DestinationHealth {
     public var isNewRefusal = false
     /// It is about the push alone: the destination works.
     public var isServed = false
+    /// The credential is refused here, and another address may accept it: the push goes there at once.
+    public var isOfAddress = false
   }
 
   /// The end of a connection.
@@ -42,6 +53,10 @@ extension DestinationHealth {
     public var lived: UInt64
     /// It failed, and its address was put aside for that.
     public var isAddressAside: Bool
+    /// Pushes that it had accepted.
+    public var accepted: UInt64 = 0
+    /// The gateway ended it with GOAWAY, and not because of an error.
+    public var isInOrder = false
 
     public init(
       address: PeerAddress, wasMade: Bool, hasAccepted: Bool, lived: UInt64, isAddressAside: Bool
@@ -70,6 +85,8 @@ extension DestinationHealth {
     public var hasMetFault: Bool
     /// Its connection has ended.
     public var isLost: Bool
+    /// An address refused the credential that another one may accept.
+    public var isOfAddress = false
 
     public init(
       _ life: PushLife, _ cause: RetryPolicy.Cause, cameFrom: RetryTier?, failingSince: Int64,

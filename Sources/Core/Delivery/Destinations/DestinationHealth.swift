@@ -24,6 +24,7 @@ public struct DestinationHealth: Sendable {
   var watch: OutageWatch
   var breaker = CredentialBreaker()
   var apps = RefusedApps()
+  private var refusing = RefusingAddresses()
   private var connects = ConnectBackoff()
   private var policy: ConnectionPoolPolicy
   private var addresses = AddressBook<PeerAddress>()
@@ -31,6 +32,8 @@ public struct DestinationHealth: Sendable {
   var budget: RetryBudget
   /// When a newer provider token may be asked for.
   private var nextTokenRequest: UInt64 = 0
+  /// When the next answer that is not of APNs is reported.
+  private var nextForeignReport: UInt64 = 0
   /// The last connect ended before TLS was up, or could not be begun.
   private var isUnreachable = false
   /// When anything was last answered.
@@ -99,6 +102,16 @@ public struct DestinationHealth: Sendable {
     addresses.hasOther(than: address, now: now)
   }
 
+  /// Whether the address has refused the app, or the credential, since it was served last.
+  public func refuses(_ app: UInt64, at address: PeerAddress) -> Bool {
+    refusing.contains(app, at: address)
+  }
+
+  /// Whether there is an address that has not.
+  public func hasUntried(_ app: UInt64, now: UInt64) -> Bool {
+    addresses.usable(now: now).contains { !refusing.contains(app, at: $0) }
+  }
+
   /// Whether to ask the signer for a newer provider token now: once in a while, however many answers call for one.
   public mutating func asksForToken(now: UInt64) -> Bool {
     guard now >= nextTokenRequest else { return false }
@@ -106,9 +119,20 @@ public struct DestinationHealth: Sendable {
     return true
   }
 
+  /// Whether to tell the operator now that an answer is not of APNs: once in a while, however many there are.
+  public mutating func reportsForeignAnswer(now: UInt64) -> Bool {
+    guard now >= nextForeignReport else { return false }
+    nextForeignReport = now + ProblemReminder.interval
+    return true
+  }
+
   /// Whether a push of the app goes out now; to be asked only if `hasRefusedApps`.
-  public mutating func passage(app: UInt64, now: UInt64) -> RefusedApps.Passage {
-    apps.passage(app, now: now)
+  ///
+  /// - Parameter findsOut: it was refused, and another address is to say whether that is the app's fault.
+  public mutating func passage(
+    app: UInt64, findsOut: Bool = false, now: UInt64
+  ) -> RefusedApps.Passage {
+    findsOut && apps.isInDoubt(app) ? .now : apps.passage(app, now: now)
   }
 
   /// Whether something may have changed for the pushes beside the line: then all of them go back to it.
@@ -122,7 +146,7 @@ public struct DestinationHealth: Sendable {
       push.cause, attempts: push.life.countedAttempts, now: wall)
     failure.expiresAt = push.expiresAt
     failure.retryAfter = min(push.retryAfter, Int64(OutageWatch.longestPause))
-    failure.isOfDestination = isToBlame(for: push)
+    failure.isOfDestination = push.isOfAddress || isToBlame(for: push)
     failure.isAlone = watch.works(since: push.failingSince)
     failure.cameFrom = push.cameFrom
     failure.isFirstFault = push.cause.isFault && !push.hasMetFault
@@ -139,7 +163,7 @@ public struct DestinationHealth: Sendable {
     return switch push.cause {
     case .unprocessed, .ambiguous, .answered(.retryLater(.quarterHour)):
       watch.keeps(life, failingSince: since)
-    case .answered(.retryElsewhere), .answered(.refreshToken):
+    case .answered(.retryElsewhere), .answered(.refreshToken), .answered(.foreign):
       watch.keeps(life, failingSince: since)
         || (breaker.refusals > 0
           && (life.spared < OutageWatch.mostSpared || !watch.works(since: since)))
@@ -169,15 +193,19 @@ public struct DestinationHealth: Sendable {
   /// A push that was sent then was answered, and the destination works.
   mutating func works(sentAt: Int64) {
     watch.succeeded(sentAt: sentAt)
-    if !breaker.isClosed { breaker.served() }
+    if !breaker.isClosed {
+      breaker.served()
+      refusing.served(nil)
+    }
   }
 
   mutating func serves(_ app: UInt64) {
+    refusing.served(app)
     apps.served(app)
     apps.accepted(app)
   }
 
-  /// An answer other than 200: what it is evidence about.
+  /// An answer other than APNs' 200: what it is evidence about.
   ///
   /// - Parameters:
   ///   - app: the hash of its push's bundle id.
@@ -190,20 +218,37 @@ public struct DestinationHealth: Sendable {
   ) -> Reaction {
     var reaction = Reaction(connection: response.connection)
     switch response.credential {
+    case .stop where isOfAddress(app, place, now: now):
+      reaction.isOfAddress = true
+      apps.doubted(app, now: now)
+      breaker.refused(.connection, now: now, random: random)
     case .stop:
       reaction.isNewRefusal = apps.refused(
         app, isMomentary: apps.hasServed, now: now, random: random)
       if reaction.isNewRefusal { breaker.refused(.app, now: now, random: random) }
-      // The others on this connection are served.
-      if place.hasAccepted, now - place.startedAt < Self.freshness { reaction.connection = .keep }
     case .freeze: refuse(.frozen, &reaction, now: now, random: random)
+    case .refresh where place.hasNewestToken && isOfAddress(nil, place, now: now):
+      reaction.isOfAddress = true
+      breaker.refused(.connection, now: now, random: random)
     case .refresh where place.hasNewestToken:
       refuse(.credential, &reaction, now: now, random: random)
     case .refresh: break
     case .none, .refreshIfOld:
       reaction.isServed = judge(response, app, on: place, sentAt, retryAfter, now, random)
+      // Whoever answers there has never answered as APNs does.
+      if response.isForeign, !place.hasAccepted { reaction.connection = .close }
+    }
+    // The others on this connection are served.
+    if response.credential == .stop, place.hasAccepted, now - place.startedAt < Self.freshness {
+      reaction.connection = .keep
     }
     return reaction
+  }
+
+  /// Whether a refusal is evidence about its address only: another one may accept.
+  private mutating func isOfAddress(_ app: UInt64?, _ place: Place, now: UInt64) -> Bool {
+    refusing.refused(
+      app, at: place.address, isAgain: place.isAgain, usable: addresses.usable(now: now))
   }
 
   private mutating func refuse(
@@ -219,13 +264,14 @@ public struct DestinationHealth: Sendable {
     _ response: GatewayResponse, _ app: UInt64, on place: Place, _ sentAt: Int64,
     _ retryAfter: UInt64, _ now: UInt64, _ random: UInt64
   ) -> Bool {
-    guard response.status >= 500 || response.verdict == .retryElsewhere else {
+    let verdict = response.verdict
+    guard response.status >= 500 || verdict == .retryElsewhere || verdict == .foreign else {
       works(sentAt: sentAt)
       if hasRefusedApps { apps.served(app) }
       return true
     }
     watch.failed(now: now, random: random)
-    if response.status < 500, !place.hasAccepted {
+    if response.status < 500 || verdict == .foreign, !place.hasAccepted {
       breaker.refused(.connection, now: now, random: random)
     }
     if retryAfter > 0 { watch.pause(for: retryAfter, now: now) }
@@ -238,6 +284,7 @@ public struct DestinationHealth: Sendable {
   public mutating func renewed() {
     breaker.renewed()
     apps.removeAll()
+    refusing.removeAll()
     connects.reset()
     nextTokenRequest = 0
   }
@@ -265,12 +312,19 @@ public struct DestinationHealth: Sendable {
 
   /// The gateway is leaving.
   ///
-  /// - Parameter hasAccepted: whether the connection had accepted a push.
+  /// - Parameters:
+  ///   - address: where the connection leads to.
+  ///   - hasAccepted: whether the connection had accepted a push.
   public mutating func goAway(
-    _ reason: Reason?, hasAccepted: Bool, now: UInt64, random: UInt64
+    _ reason: Reason?, at address: PeerAddress, hasAccepted: Bool, now: UInt64, random: UInt64
   ) -> Farewell {
     var farewell = Farewell()
     switch reason?.rule.credential {
+    case .stop
+    where refusing.refused(
+      nil, at: address, isAgain: false, usable: addresses.usable(now: now)):
+      breaker.refused(.connection, now: now, random: random)
+      farewell.isTrouble = true
     case .stop:
       var reaction = Reaction(connection: .drain)
       refuse(.credential, &reaction, now: now, random: random)
@@ -292,7 +346,9 @@ public struct DestinationHealth: Sendable {
     if !end.wasMade { isUnreachable = true }
     let hasOther = end.isAddressAside && addresses.hasOther(now: now)
     if end.hasAccepted {
-      connects.ended(lived: end.lived, hasOtherAddress: hasOther, now: now, random: random)
+      connects.ended(
+        lived: end.lived, hasServed: end.isInOrder && end.accepted >= ConnectBackoff.work,
+        hasOtherAddress: hasOther, now: now, random: random)
     } else {
       connects.failed(hasOtherAddress: hasOther, now: now, random: random)
     }

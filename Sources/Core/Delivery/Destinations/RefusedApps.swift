@@ -61,7 +61,7 @@ public struct RefusedApps: Sendable {
   public mutating func passage(_ app: UInt64, now: UInt64) -> Passage {
     let wait = wait(app, now: now)
     guard wait > 0 else { return .now }
-    if wait >= UInt64(RetryTier.seconds5.delay), servesOther(than: app) {
+    if wait >= UInt64(RetryTier.seconds5.delay), servesOther(than: app), !isInDoubt(app) {
       return .retryTopic(.fitting(Int64(wait)))
     }
     nextLook = min(nextLook, now + wait)
@@ -98,6 +98,22 @@ public struct RefusedApps: Sendable {
   }
 
   // MARK: Breakers
+
+  /// An address refused a push of the app, and this push finds out at another one. The others wait for that.
+  public mutating func doubted(_ app: UInt64, now: UInt64) {
+    let app = Self.key(app)
+    if entries.isEmpty { entries = Array(repeating: Entry(), count: Self.places) }
+    if find(app) == nil { insert(app) }
+    guard let place = find(app), entries[place].level == 0 else { return }
+    entries[place].isProbing = true
+    entries[place].until = now + Self.probeTime
+  }
+
+  /// Whether pushes find out at other addresses whether the app is refused.
+  public func isInDoubt(_ app: UInt64) -> Bool {
+    guard count > 0, let place = find(Self.key(app)) else { return false }
+    return entries[place].level == 0
+  }
 
   /// APNs refused a push of the app.
   ///

@@ -22,6 +22,8 @@ public struct RetryPolicy: Sendable {
   public enum Decision: Sendable, Equatable {
     /// In line again, to wait for the destination's recovery. The attempt is not counted.
     case keep
+    /// To a retry topic, because the answer asked for a pause. The attempt is not counted.
+    case pause(RetryTier)
     /// At once, on another connection. `counts`: whether this was an attempt.
     case now(counts: Bool)
     /// To a retry topic.
@@ -55,7 +57,7 @@ public struct RetryPolicy: Sendable {
     /// When the notification is of no more use, in milliseconds since the epoch; `.max` for never. (`apns-expiration` 0
     /// is not such a time: one attempt that APNs does not store, but one that arrives.)
     public var expiresAt = Int64.max
-    /// Milliseconds that the answer asked to wait, 0 if it did not.
+    /// Milliseconds that the answer asked to wait, 0 if it did not. It never goes out earlier.
     public var retryAfter: Int64 = 0
     /// The destination failed, not the push: it waits for the recovery, and the attempt is not counted.
     public var isOfDestination = false
@@ -85,18 +87,21 @@ public struct RetryPolicy: Sendable {
   ///   to a retry topic.
   public func decide(_ failure: Failure, promptly: Bool = true) -> Decision {
     let (cause, attempts) = (failure.cause, failure.attempts)
-    if failure.isOfDestination, !failure.isExpired() { return .keep }
+    if failure.isOfDestination {
+      if failure.retryAfter == 0 { return failure.isExpired() ? .expired : .keep }
+      return livingTier(RetryTier.fitting(failure.retryAfter), failure).map { .pause($0) }
+        ?? .expired
+    }
     if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
     if failure.isExpired() { return .expired }
     if cause == .unprocessed { return .now(counts: false) }
     guard attempts < maximumAttempts else { return .deadLetter }
     let isPrompt = attempts <= promptAttempts && cause.allowsPromptRetry
     if promptly && failure.retryAfter == 0 && isPrompt { return .now(counts: true) }
-    if failure.isExpired(in: failure.retryAfter) { return .expired }
-    return tier(for: failure, isPrompt: isPrompt)
+    return livingTier(tier(for: failure, isPrompt: isPrompt), failure).map { .tier($0) } ?? .expired
   }
 
-  private func tier(for failure: Failure, isPrompt: Bool) -> Decision {
+  private func tier(for failure: Failure, isPrompt: Bool) -> RetryTier {
     let cause = failure.cause
     let waitsSeconds =
       !failure.isAlone || failure.isFirstFault && failure.cameFrom != .minutes15
@@ -107,12 +112,18 @@ public struct RetryPolicy: Sendable {
     let later = max(0, failure.attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
     let climbed = failure.cameFrom.map { Int($0.rawValue) + 1 } ?? 0
     for _ in 0..<min(later, climbed) { tier = tier.next }
-    // A shorter wait beats none at all when the notification would not live to see the longer one.
+    return tier
+  }
+
+  /// The longest tier up to this one that the notification lives to see: a shorter wait beats none at all, but none is
+  /// shorter than was asked for. Nil when there is none.
+  private func livingTier(_ longest: RetryTier, _ failure: Failure) -> RetryTier? {
+    var tier = longest
     while failure.isExpired(in: tier.delay) {
-      guard let shorter = tier.previous else { return .expired }
+      guard let shorter = tier.previous, shorter.delay >= failure.retryAfter else { return nil }
       tier = shorter
     }
-    return .tier(tier)
+    return tier
   }
 }
 
@@ -121,7 +132,7 @@ extension Verdict {
     switch self {
     case .delivered, .rejected, .credentialRefused(retryOnce: false): true
     case .credentialRefused(retryOnce: true): attempts > 1
-    case .retryElsewhere, .refreshToken, .retryLater: false
+    case .retryElsewhere, .refreshToken, .retryLater, .foreign: false
     }
   }
 }

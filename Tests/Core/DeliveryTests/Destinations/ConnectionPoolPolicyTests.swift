@@ -168,7 +168,8 @@ import Testing
     health.connectFailed(now: 10, random: 0)
     #expect(policy.decide(waiting, health, now: 1_259) == .nothing)
     #expect(policy.decide(waiting, health, now: 1_260) == .open)
-    _ = health.goAway(.badCertificate, hasAccepted: true, now: 2_000, random: 0)
+    let address = PeerAddress(bytes: [127, 0, 0, 1], port: 443)!
+    _ = health.goAway(.badCertificate, at: address, hasAccepted: true, now: 2_000, random: 0)
     #expect(policy.decide(waiting, health, now: 31_999) == .nothing)
     #expect(policy.decide(waiting, health, now: 32_000) == .open)
     #expect(policy.decide(load(serving: 1, waiting: true), health, now: 32_000) == .nothing)

@@ -13,7 +13,9 @@ import Testing
     #expect(health.mayConnect(now: 20_000) == .none)
     health.trustRenewed()
     #expect(health.mayConnect(now: 20_000) == .all)
-    _ = health.goAway(.badCertificate, hasAccepted: true, now: 20_000, random: 0)
+    let address = PeerAddress(bytes: [127, 0, 0, 1], port: 443)!
+    _ = health.goAway(
+      .badCertificate, at: address, hasAccepted: true, now: 20_000, random: 0)
     health.trustRenewed()
     #expect(health.mayConnect(now: 20_001) == .none)
   }

@@ -143,7 +143,7 @@ import Testing
         #expect(attempts == 6, "seed \(seed)")
         return
       case .expired: return
-      case .final, .keep:
+      case .final, .keep, .pause:
         Issue.record("seed \(seed): nothing was final, and the destination was well")
         return
       }
@@ -176,6 +176,38 @@ import Testing
         .tier(.minutes15), .tier(.minutes15), .tier(.minutes15), .deadLetter,
       ])
     #expect(decide(3, retryAfter: 30_000) == .tier(.minute1))
+  }
+
+  @Test func `never earlier than was asked for: not in an outage, and not because time is short`() {
+    let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
+    let causes: [RetryPolicy.Cause] = [
+      .answered(.retryLater(.quarterHour)), .answered(.retryLater(.soon)),
+      .answered(.retryElsewhere), .answered(.refreshToken), .answered(.foreign),
+      .answered(.credentialRefused(retryOnce: true)),
+    ]
+    for cause in causes {
+      for isOfDestination in [false, true] {
+        for wait in [1, 4_999, 5_000, 5_001, 30_000, 60_001, 900_000] as [Int64] {
+          for left in [1, 5_001, 45_000, 60_001, 900_001, nil] as [Int64?] {
+            for attempts in 1...8 {
+              var failure = RetryPolicy.Failure(cause, attempts: attempts, now: 0)
+              failure.retryAfter = wait
+              failure.isOfDestination = isOfDestination
+              failure.expiresAt = left ?? .max
+              switch policy.decide(failure) {
+              case .tier(let tier):
+                #expect(tier.delay >= wait && tier.delay < left ?? .max && !isOfDestination)
+              case .pause(let tier):
+                #expect(tier.delay >= wait && tier.delay < left ?? .max && isOfDestination)
+              case .expired: #expect(left != nil)
+              case .deadLetter, .final: #expect(!isOfDestination)
+              case .now, .keep: Issue.record("\(cause) after \(wait) ms goes out at once")
+              }
+            }
+          }
+        }
+      }
+    }
   }
 
   @Test func `a first 503 that names a time waits that long, in the shortest tier that does`() {
