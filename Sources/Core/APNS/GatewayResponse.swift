@@ -14,6 +14,11 @@ public struct GatewayResponse: Equatable, Sendable {
     self.timestamp = timestamp
   }
 
+  /// Whether it says that the token is dead: 410, with a reason to that effect or none that is known.
+  public var isAboutDeadToken: Bool {
+    status == 410 && (reason == nil || reason?.rule.kind == .token)
+  }
+
   /// What to do with the notification. A known reason decides with its row; an unknown or missing one
   /// (APNs may add reasons, intermediaries send none) by the class of the status.
   public var verdict: Verdict {

@@ -10,11 +10,11 @@ public struct GatewayAnswer: Equatable, Sendable {
   public let reasonText: String
 
   /// Reads a body. One that is missing, cut off or no JSON leaves the status to decide; members other
-  /// than `reason` and `timestamp` are ignored.
+  /// than `reason` and `timestamp` are ignored, and so is a timestamp that is no time in milliseconds.
   public init(status: UInt16, body: UnsafeRawBufferPointer, parser: JSONParser) {
     let root = body.isEmpty ? nil : try? parser.parse(body)
     reasonText = root?["reason"]?.string ?? ""
     response = GatewayResponse(
-      status: status, reason: Reason(reasonText), timestamp: root?["timestamp"]?.int)
+      status: status, reason: Reason(reasonText), timestamp: root?["timestamp"]?.time)
   }
 }

@@ -134,6 +134,7 @@ struct Scenario: Sendable {
   static let all: [Scenario] = [
     kills, [scaling], backlogs, kafkaFaults, refusedProduces, gatewayFaults, gatewayOutages,
     refusals,
-    [poison], feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster, [everything],
+    [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster,
+    [everything],
   ].flatMap(\.self)
 }

@@ -40,7 +40,9 @@ public struct ClusterView: Sendable {
         "topic \(topic) does not exist, or this user may not see it; martlet topics create creates it"
       )
     }
-    if let found { try follow(found, names, context) }
+    guard var found else { return nil }
+    found.configuration.isDeadly = { context.isDeadly($0) }
+    try follow(found, names, context)
     return found
   }
 
